@@ -1,0 +1,277 @@
+//! The effective channel of a round, and the kernel that applies it.
+//!
+//! Given the channels and the pilot, every linear uplink decodes
+//!
+//! ```text
+//! x̃ = Σ_k g_k x_k + ν·n,     n ~ N(0, I_d)
+//! ```
+//!
+//! so that a scheme is its law of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
+//! simulation draws, and what the privacy accounting reads.
+
+use rayon::prelude::*;
+
+use crate::error::{UplinkError, require, require_count};
+use crate::random::{NormalField, StreamName, TILE, Tile, tile_of_normals};
+use crate::updates;
+
+/// Parameters that one task works on: large enough to make tasks cheap, small enough to share the work evenly.
+pub(crate) const TASK: usize = 256 * TILE;
+
+/// Gains `g_k` and noise `ν` of one round.
+///
+/// ```
+/// use floras_phy::EffectiveChannel;
+/// use floras_phy::random::{Purpose, StreamName};
+///
+/// let channel = EffectiveChannel::new(vec![1.0, 0.5], 0.0)?;
+/// let noise = StreamName::new(1, Purpose::PAYLOAD_NOISE);
+/// assert_eq!(channel.apply(&[[1.0, 2.0], [10.0, 20.0]], noise)?, [6.0, 12.0]);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct EffectiveChannel {
+    gains: Vec<f64>,
+    noise_std: f64,
+}
+
+impl EffectiveChannel {
+    /// A channel of finite gains, one for each client, and noise of a finite standard deviation in every parameter.
+    pub fn new(gains: Vec<f64>, noise_std: f64) -> Result<Self, UplinkError> {
+        if gains.is_empty() {
+            return Err(UplinkError::NoClients);
+        }
+        for &gain in &gains {
+            require(
+                gain.is_finite(),
+                "a gain of the effective channel",
+                "finite",
+                gain,
+            )?;
+        }
+        let holds = noise_std.is_finite() && noise_std >= 0.0;
+        require(
+            holds,
+            "the noise of the effective channel",
+            "finite and not negative",
+            noise_std,
+        )?;
+        Ok(Self { gains, noise_std })
+    }
+
+    /// `g_k`: what the decoded sum holds of client `k`'s update.
+    pub fn gains(&self) -> &[f64] {
+        &self.gains
+    }
+
+    /// `ν`: standard deviation of the decoded sum's noise, in every parameter.
+    pub fn noise_std(&self) -> f64 {
+        self.noise_std
+    }
+
+    /// The decoded sum `Σ g_k x_k + ν·n`, with `n` read from the stream `noise`.
+    pub fn apply<U: AsRef<[f32]> + Sync>(
+        &self,
+        updates: &[U],
+        noise: StreamName,
+    ) -> Result<Vec<f32>, UplinkError> {
+        let parameters = updates::check_shape(updates, self.gains.len())?;
+        let mut decoded = vec![0.0; parameters];
+        self.apply_into(updates, noise, &mut decoded)?;
+        Ok(decoded)
+    }
+
+    /// [`apply`](Self::apply) into memory of the caller's, on the threads of the current `rayon` pool.
+    ///
+    /// After an error the contents of `decoded` are unspecified.
+    pub fn apply_into<U: AsRef<[f32]> + Sync>(
+        &self,
+        updates: &[U],
+        noise: StreamName,
+        decoded: &mut [f32],
+    ) -> Result<(), UplinkError> {
+        let parameters = updates::check_shape(updates, self.gains.len())?;
+        require_count("places for the decoded parameters", parameters, decoded.len())?;
+        let kernel = Kernel {
+            gains: self.gains.iter().map(|&gain| gain as f32).collect(),
+            noise_std: self.noise_std as f32,
+            noise: noise.normals(),
+        };
+        decoded
+            .par_chunks_mut(TASK)
+            .enumerate()
+            .for_each(|(task, decoded)| {
+                let first = task * TASK;
+                let rows: Vec<&[f32]> = updates
+                    .iter()
+                    .map(|update| &update.as_ref()[first..first + decoded.len()])
+                    .collect();
+                pulp::Arch::new().dispatch(Task {
+                    kernel: &kernel,
+                    rows: &rows,
+                    first,
+                    decoded,
+                });
+            });
+        updates::check_decoded(decoded, updates)
+    }
+}
+
+struct Kernel {
+    gains: Vec<f32>,
+    noise_std: f32,
+    noise: NormalField,
+}
+
+/// The part of a kernel's work that one thread does in one go, compiled for every kind of vector unit.
+struct Task<'a> {
+    kernel: &'a Kernel,
+    rows: &'a [&'a [f32]],
+    first: usize,
+    decoded: &'a mut [f32],
+}
+
+impl pulp::WithSimd for Task<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        self.kernel.decode(self.rows, self.first, self.decoded);
+    }
+}
+
+impl Kernel {
+    /// One pass: a tile of noise is made and the clients are added to it while it stays in registers.
+    #[inline(always)]
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) {
+        let first_tile = (first / TILE) as u64;
+        let (tiles, rest) = decoded.as_chunks_mut::<TILE>();
+        let whole = tiles.len() * TILE;
+        for (offset, tile) in tiles.iter_mut().enumerate() {
+            let mut sum = self.noise_tile(first_tile + offset as u64);
+            for (&gain, row) in self.gains.iter().zip(rows) {
+                let values: &Tile = row[offset * TILE..]
+                    .first_chunk()
+                    .expect("rows are as long as `decoded`");
+                for (sum, &value) in sum.iter_mut().zip(values) {
+                    *sum = gain.mul_add(value, *sum);
+                }
+            }
+            *tile = sum;
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(&self.noise_tile((first + whole) as u64 / TILE as u64)[..rest.len()]);
+            for (&gain, row) in self.gains.iter().zip(rows) {
+                for (sum, &value) in rest.iter_mut().zip(&row[whole..]) {
+                    *sum = gain.mul_add(value, *sum);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn noise_tile(&self, tile: u64) -> Tile {
+        if self.noise_std == 0.0 {
+            return [0.0; TILE];
+        }
+        tile_of_normals(&self.noise, tile).map(|normal| self.noise_std * normal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::random::Purpose;
+
+    const NOISE: StreamName = StreamName::new(8, Purpose::PAYLOAD_NOISE);
+
+    proptest! {
+        #[test]
+        fn the_kernel_is_the_formula(clients in 1_usize..9, parameters in 1_usize..300, seed in 0_u64..1000) {
+            let updates: Vec<Vec<f32>> = (0..clients as u32)
+                .map(|client| {
+                    let mut update = vec![0.0; parameters];
+                    StreamName::new(seed, Purpose::BENCHMARK).client(client).normals().fill(0, &mut update);
+                    update
+                })
+                .collect();
+            let gains: Vec<f64> = (0..clients).map(|k| 1.0 - 0.3 * k as f64).collect();
+            let decoded = EffectiveChannel::new(gains.clone(), 2.5).unwrap().apply(&updates, NOISE).unwrap();
+            let mut normals = vec![0.0; parameters];
+            NOISE.normals().fill(0, &mut normals);
+            for i in 0..parameters {
+                let clean: f64 = gains.iter().zip(&updates).map(|(g, x)| g * f64::from(x[i])).sum();
+                let expected = clean + 2.5 * f64::from(normals[i]);
+                prop_assert!((f64::from(decoded[i]) - expected).abs() < 1e-5 * (1.0 + expected.abs()));
+            }
+        }
+    }
+
+    #[test]
+    fn tasks_read_the_noise_where_they_stand() {
+        let parameters = 2 * TASK + 77;
+        let zero = [vec![0.0; parameters]];
+        let decoded = EffectiveChannel::new(vec![1.0], 1.0)
+            .unwrap()
+            .apply(&zero, NOISE)
+            .unwrap();
+        let mut normals = vec![0.0; parameters];
+        NOISE.normals().fill(0, &mut normals);
+        assert_eq!(decoded, normals);
+    }
+
+    #[test]
+    fn wrong_updates_are_refused_each_in_its_own_words() {
+        let channel = EffectiveChannel::new(vec![1.0, 0.0], 1.0).unwrap();
+        let apply = |updates: &[&[f32]]| channel.apply(updates, NOISE).unwrap_err();
+        assert_eq!(
+            apply(&[&[1.0]]),
+            UplinkError::UpdateCount {
+                updates: 1,
+                clients: 2
+            }
+        );
+        assert_eq!(apply(&[&[], &[]]), UplinkError::EmptyUpdate);
+        assert_eq!(
+            apply(&[&[1.0], &[1.0, 2.0]]),
+            UplinkError::LengthMismatch {
+                index: 1,
+                expected: 1,
+                found: 2
+            }
+        );
+        for value in [f32::INFINITY, f32::NEG_INFINITY] {
+            assert_eq!(
+                apply(&[&[1.0, 2.0], &[0.0, value]]),
+                UplinkError::NotFinite {
+                    index: 1,
+                    parameter: 1,
+                    value
+                }
+            );
+        }
+        assert!(matches!(
+            apply(&[&[f32::NAN], &[0.0]]),
+            UplinkError::NotFinite {
+                index: 0,
+                parameter: 0,
+                ..
+            }
+        ));
+        let loud = EffectiveChannel::new(vec![10.0], 0.0).unwrap();
+        assert_eq!(
+            loud.apply(&[[0.0, f32::MAX]], NOISE),
+            Err(UplinkError::Overflow { parameter: 1 })
+        );
+    }
+
+    #[test]
+    fn a_channel_that_is_not_finite_is_refused() {
+        assert!(EffectiveChannel::new(vec![f64::NAN], 1.0).is_err());
+        assert!(EffectiveChannel::new(vec![1.0], -1.0).is_err());
+        assert!(EffectiveChannel::new(vec![1.0], f64::INFINITY).is_err());
+        assert_eq!(EffectiveChannel::new(vec![], 1.0), Err(UplinkError::NoClients));
+    }
+}

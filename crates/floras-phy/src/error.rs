@@ -1,0 +1,236 @@
+//! What can be wrong with the input of the air interface.
+
+use thiserror::Error;
+
+/// Why the air interface refused its input. Each message names the thing and what is allowed.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum UplinkError {
+    /// A round without clients.
+    #[error("a round needs at least one client, but none takes part")]
+    NoClients,
+
+    /// The same client twice in one round.
+    #[error("client {client} takes part twice in one round; every client may be listed once")]
+    RepeatedClient {
+        /// The client that is listed more than once.
+        client: u32,
+    },
+
+    /// Fewer sequences than clients.
+    #[error(
+        "{sequences} sequences (N) cannot serve {clients} clients (K) a round: N must be at least K, and N − K is the \
+         number γ of unused sequences"
+    )]
+    TooFewSequences {
+        /// `N`.
+        sequences: usize,
+        /// `K`.
+        clients: usize,
+    },
+
+    /// A set without sequences, or sequences without chips.
+    #[error("a sequence set needs N ≥ 1 sequences of length L ≥ 1, not N = {sequences} and L = {length}")]
+    EmptySequenceSet {
+        /// `N`.
+        sequences: usize,
+        /// `L`.
+        length: usize,
+    },
+
+    /// More orthogonal sequences than dimensions.
+    #[error(
+        "there are no {sequences} orthogonal sequences (N) of length {length} (L): L must be at least N, or take a \
+         Gaussian set"
+    )]
+    SequencesTooShort {
+        /// `N`.
+        sequences: usize,
+        /// `L`.
+        length: usize,
+    },
+
+    /// A Walsh length that is no power of two.
+    #[error(
+        "Walsh sequences have a length that is a power of two, and {length} (L) is none; the next one is {next}, or \
+         take an orthonormal set"
+    )]
+    LengthNotPowerOfTwo {
+        /// `L`.
+        length: usize,
+        /// The next larger power of two.
+        next: usize,
+    },
+
+    /// A set that does not fit in memory.
+    #[error("{sequences} drawn sequences (N) of {length} chips (L) are too many: N·L may be at most {most}")]
+    SequenceSetTooLarge {
+        /// `N`.
+        sequences: usize,
+        /// `L`.
+        length: usize,
+        /// The limit on their product.
+        most: usize,
+    },
+
+    /// A list of the wrong length.
+    #[error("expected {expected} {what}, but there are {found}")]
+    WrongCount {
+        /// What the list holds.
+        what: &'static str,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+
+    /// A number outside its range.
+    #[error("{name} must be {allowed}, not {value}")]
+    OutOfRange {
+        /// What the number is, in words.
+        name: &'static str,
+        /// The range, in words.
+        allowed: &'static str,
+        /// What was given.
+        value: f64,
+    },
+
+    /// Without noise, the estimate of an unused sequence's channel is exactly zero.
+    #[error(
+        "{unused} unused sequences (γ) on a channel without noise: their channel estimates are exactly zero and the \
+         projector divides by them; give a finite SNR, or N = K"
+    )]
+    UnusedSequencesWithoutNoise {
+        /// `γ = N − K`.
+        unused: usize,
+    },
+
+    /// A channel draw that leads to an infinite gain or noise.
+    #[error("the receiver's weight for client {client} is not finite, because its channel estimate is zero")]
+    ChannelIsZero {
+        /// The client.
+        client: u32,
+    },
+
+    /// Not as many updates as clients.
+    #[error("{updates} updates were given for {clients} clients; there must be one for each")]
+    UpdateCount {
+        /// How many updates came.
+        updates: usize,
+        /// How many clients take part.
+        clients: usize,
+    },
+
+    /// Updates without parameters.
+    #[error("the updates are empty; they need at least one parameter")]
+    EmptyUpdate,
+
+    /// Updates of different lengths.
+    #[error(
+        "update {index} has {found} parameters, but the first one has {expected}; all must have the same length"
+    )]
+    LengthMismatch {
+        /// Position of the odd update in the list.
+        index: usize,
+        /// The first update's length.
+        expected: usize,
+        /// The odd update's length.
+        found: usize,
+    },
+
+    /// NaN or an infinity in an update.
+    #[error("parameter {parameter} of update {index} is {value}; every value must be finite")]
+    NotFinite {
+        /// Position of the update in the list.
+        index: usize,
+        /// Position of the value in the update.
+        parameter: usize,
+        /// NaN or an infinity.
+        value: f32,
+    },
+
+    /// Finite updates whose weighted sum leaves the range of single precision.
+    #[error(
+        "the decoded sum overflows at parameter {parameter}, though every update is finite: clip the updates first"
+    )]
+    Overflow {
+        /// Position in the decoded sum.
+        parameter: usize,
+    },
+
+    /// More noise values than a stream can number.
+    #[error(
+        "{parameters} parameters of {length} chips are more than the {most} noise values that one round can draw"
+    )]
+    TooManyChips {
+        /// `d`.
+        parameters: usize,
+        /// `L`.
+        length: usize,
+        /// The limit on their product.
+        most: u64,
+    },
+
+    /// A round that the channel trace does not reach.
+    #[error("the channel trace is too short: round {round} was asked for, and it has {rounds} rounds (0 to {last})", last = rounds - 1)]
+    TraceTooShort {
+        /// The round that was asked for, from 0 on.
+        round: u32,
+        /// How many rounds the trace holds.
+        rounds: u32,
+    },
+
+    /// A client that the channel trace does not know.
+    #[error("the channel trace has no coefficient for client {client} in round {round}")]
+    TraceLacksClient {
+        /// The round, from 0 on.
+        round: u32,
+        /// The client.
+        client: u32,
+    },
+
+    /// A trace file that cannot be read.
+    #[error("cannot read the channel trace {path}: {reason}")]
+    TraceUnreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        reason: String,
+    },
+
+    /// A trace file with a wrong line.
+    #[error(
+        "line {line} of the channel trace: {reason}; expected round,client,real,imaginary, as in 0,3,0.71,-0.2"
+    )]
+    TraceMalformed {
+        /// Line number, from 1 on.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// `Ok` if `holds`, and else the complaint that `name`, which is `value`, is not `allowed`.
+pub(crate) fn require(
+    holds: bool,
+    name: &'static str,
+    allowed: &'static str,
+    value: f64,
+) -> Result<(), UplinkError> {
+    match holds {
+        true => Ok(()),
+        false => Err(UplinkError::OutOfRange { name, allowed, value }),
+    }
+}
+
+/// `Ok` if `found` is `expected`, and else the complaint that there are not as many `what` as there should be.
+pub(crate) fn require_count(what: &'static str, expected: usize, found: usize) -> Result<(), UplinkError> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(UplinkError::WrongCount {
+            what,
+            expected,
+            found,
+        }),
+    }
+}

@@ -1,0 +1,211 @@
+//! Channel coefficients read from a file.
+//!
+//! A trace is a CSV file with the header `round,client,real,imaginary`, rows in any order, rounds and clients counted
+//! from 0. It holds a coefficient for every client that takes part in a round; the same trace serves every trial.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use num_complex::Complex64;
+
+use crate::error::UplinkError;
+
+const HEADER: [&str; 4] = ["round", "client", "real", "imaginary"];
+
+/// The channel coefficients of some rounds and clients.
+///
+/// ```
+/// use floras_phy::Trace;
+///
+/// let trace = Trace::parse("round,client,real,imaginary\n0,0,0.6,0.8\n0,1,-1,0\n".as_bytes())?;
+/// assert_eq!(trace.rounds(), 1);
+/// assert_eq!(trace.coefficient(0, 0)?.norm(), 1.0);
+/// assert!(trace.coefficient(1, 0).is_err());
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    coefficients: HashMap<(u32, u32), Complex64>,
+    rounds: u32,
+}
+
+impl Trace {
+    /// Reads a trace file.
+    pub fn read(path: &Path) -> Result<Self, UplinkError> {
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        Self::parse(file).map_err(|error| match error {
+            UplinkError::TraceUnreadable { reason, .. } => UplinkError::TraceUnreadable {
+                path: path.display().to_string(),
+                reason,
+            },
+            other => other,
+        })
+    }
+
+    /// Reads a trace from its text.
+    pub fn parse(text: impl Read) -> Result<Self, UplinkError> {
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+        let header = reader.headers().map_err(|error| csv_error(&error))?;
+        if header != HEADER.as_slice() {
+            let found = header.iter().collect::<Vec<_>>().join(",");
+            return Err(malformed(1, format!("the header is '{found}'")));
+        }
+        let mut coefficients = HashMap::new();
+        let mut rounds = 0;
+        for record in reader.records() {
+            let record = record.map_err(|error| csv_error(&error))?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let (round, client, coefficient) = parse_row(&record, line)?;
+            rounds = rounds.max(round + 1);
+            if coefficients.insert((round, client), coefficient).is_some() {
+                return Err(malformed(
+                    line,
+                    format!("round {round} and client {client} stand there a second time"),
+                ));
+            }
+        }
+        if coefficients.is_empty() {
+            return Err(malformed(2, "there is no coefficient".to_owned()));
+        }
+        Ok(Self { coefficients, rounds })
+    }
+
+    /// How many rounds the trace reaches.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// The coefficient of a client in a round, both counted from 0.
+    pub fn coefficient(&self, round: u32, client: u32) -> Result<Complex64, UplinkError> {
+        if round >= self.rounds {
+            return Err(UplinkError::TraceTooShort {
+                round,
+                rounds: self.rounds,
+            });
+        }
+        let found = self.coefficients.get(&(round, client)).copied();
+        found.ok_or(UplinkError::TraceLacksClient { round, client })
+    }
+
+    /// Mean of `|h|` over the whole trace.
+    pub fn mean_amplitude(&self) -> f64 {
+        let mut amplitudes: Vec<f64> = self.coefficients.values().map(|h| h.norm()).collect();
+        // A hash map has no order of its own, and a sum of floats depends on the order.
+        amplitudes.sort_by(f64::total_cmp);
+        amplitudes.iter().sum::<f64>() / amplitudes.len() as f64
+    }
+}
+
+fn parse_row(record: &csv::StringRecord, line: u64) -> Result<(u32, u32, Complex64), UplinkError> {
+    let whole = |column: usize| -> Result<u32, UplinkError> {
+        let text = &record[column];
+        let number = text.parse().ok().filter(|&number| number < u32::MAX);
+        number.ok_or_else(|| {
+            malformed(
+                line,
+                format!("the {} '{text}' is no whole number below 2³²−1", HEADER[column]),
+            )
+        })
+    };
+    let finite = |column: usize| -> Result<f64, UplinkError> {
+        let text = &record[column];
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+        number.ok_or_else(|| {
+            malformed(
+                line,
+                format!("the {} part '{text}' is no finite number", HEADER[column]),
+            )
+        })
+    };
+    Ok((whole(0)?, whole(1)?, Complex64::new(finite(2)?, finite(3)?)))
+}
+
+fn malformed(line: u64, reason: String) -> UplinkError {
+    UplinkError::TraceMalformed { line, reason }
+}
+
+fn csv_error(error: &csv::Error) -> UplinkError {
+    let line = error.position().map_or(1, csv::Position::line);
+    match error.kind() {
+        csv::ErrorKind::Io(io) => unreadable(Path::new("(text)"), io),
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => malformed(line, format!("{len} columns instead of {expected_len}")),
+        csv::ErrorKind::Utf8 { .. } => malformed(line, "the line is not UTF-8 text".to_owned()),
+        _ => malformed(line, error.to_string()),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> UplinkError {
+    UplinkError::TraceUnreadable {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(rows: &str) -> Result<Trace, UplinkError> {
+        Trace::parse(format!("round,client,real,imaginary\n{rows}").as_bytes())
+    }
+
+    #[test]
+    fn rows_may_come_in_any_order_and_with_spaces() {
+        let trace = parse("1, 4, 0.5, -2e-1\n0,4,1,0\n").unwrap();
+        assert_eq!(trace.coefficient(1, 4).unwrap(), Complex64::new(0.5, -0.2));
+        assert_eq!(trace.rounds(), 2);
+    }
+
+    #[test]
+    fn a_round_past_the_end_says_how_long_the_trace_is() {
+        let error = parse("0,0,1,0\n").unwrap().coefficient(5, 0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the channel trace is too short: round 5 was asked for, and it has 1 rounds (0 to 0)"
+        );
+    }
+
+    #[test]
+    fn each_wrong_row_is_named_by_its_line() {
+        for (rows, line) in [
+            ("0,0,1,0\n0,1,x,0\n", 3),
+            ("0,0,NaN,0\n", 2),
+            ("0,-1,1,0\n", 2),
+            ("0,0,1,0\n0,0,1,0\n", 3),
+            ("0,0,1\n", 2),
+            ("4294967295,0,1,0\n", 2),
+            ("", 2),
+        ] {
+            let found = parse(rows).unwrap_err();
+            assert!(
+                matches!(found, UplinkError::TraceMalformed { line: at, .. } if at == line),
+                "{rows:?} gave {found}"
+            );
+        }
+        assert!(Trace::parse("a,b\n1,2\n".as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = Trace::read(Path::new("no-such-trace.csv")).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("cannot read the channel trace no-such-trace.csv: ")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[0-9a-z,.\\-\n\"]{0,60}") {
+            let _ = parse(&text);
+            let _ = Trace::parse(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The air interface of FLORAS: private federated learning over the air without channel knowledge at the phones.
+//!
+//! `K` clients send their updates at the same moment over the same radio channel, each spread by a secret sequence.
+//! The base station learns all channels from one common pilot and decodes only the sum; the sequences that nobody
+//! used turn the receiver's noise into privacy.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`SequenceSet`] | Walsh, orthonormal and Gaussian spreading sequences |
+//! | [`assignment`] | who uses which sequence, hidden from the base station |
+//! | [`Fading`], [`Snr`] | block fading, and noise with its convention |
+//! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
+//! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
+//! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
+//! | [`random`] | reproducible streams and fast normal numbers |
+//!
+//! A round in full:
+//!
+//! ```
+//! use floras_phy::*;
+//!
+//! let uplink = Floras::new(FlorasSettings {
+//!     sequences: SequenceSet::walsh(3, 4)?,
+//!     modulation: Modulation::Real,
+//!     receiver: Receiver::Paper,
+//!     fading: Fading::Rayleigh,
+//!     snr: Snr::new(20.0, SnrConvention::Symbol)?,
+//! })?;
+//! let mut updates = vec![vec![0.1, -0.2, 0.3], vec![0.0, 0.5, 0.1]];
+//! precode::clip(&mut updates, 1.0)?;
+//! let round = Round::new(1, 0, 0, &[0, 1])?;
+//! let mut decoded = transmit(&uplink, &round, &updates, Fidelity::Symbol)?;
+//! precode::truncate(&mut decoded.sum, 6.0)?;
+//! let mut model = vec![0.0; 3];
+//! precode::server_step(&mut model, &decoded.sum, 2)?;
+//! # Ok::<(), UplinkError>(())
+//! ```
+//!
+//! # Citations
+//! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal
+//! sequences* (the paper that this crate calls "the paper").
+
+mod chip;
+mod effective;
+mod error;
+mod fading;
+pub mod precode;
+pub mod random;
+mod receiver;
+mod round;
+mod sequences;
+mod snr;
+mod updates;
+mod uplink;
+mod walsh;
+
+pub use chip::ChipLink;
+pub use effective::EffectiveChannel;
+pub use error::UplinkError;
+pub use fading::{Fading, Trace};
+pub use receiver::Receiver;
+pub use round::Round;
+pub use sequences::{Family, SequenceSet};
+pub use snr::{Decibel, Snr, SnrConvention};
+pub use uplink::{
+    Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Fidelity, Floras,
+    FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseError, PowerRule, Uplink,
+    transmit,
+};

@@ -1,0 +1,297 @@
+//! Precoding: what a client does to its update before it goes on the air, and the base station's way back.
+//!
+//! Two modes. **Clipping** scales an update down to norm `C` if it is longer; no client's signal depends on another's,
+//! and the sensitivity of the sum is `2C`. **The paper's normalisation** (section III-B)
+//!
+//! ```text
+//! 𝗑_k = C·(x_k − μ_k)/C_max,    C_max = max_k ‖x_k − μ_k‖,    x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k
+//! ```
+//!
+//! with `μ_k` the mean of `x_k`'s entries, uses its dynamic range better, but `C_max` and `μ_k` are functions of the
+//! data that travel in the clear: one client can rescale all others, and the sensitivity is `(K+1)·C`.
+
+use rayon::prelude::*;
+
+use crate::error::{UplinkError, require, require_count};
+use crate::updates;
+
+/// Checks a clip norm `C`.
+fn check_clip(clip: f64) -> Result<(), UplinkError> {
+    require(
+        clip.is_finite() && clip > 0.0,
+        "the clip norm C",
+        "positive and finite",
+        clip,
+    )
+}
+
+/// Euclidean norm of an update, accumulated in double precision.
+pub fn norm(update: &[f32]) -> f64 {
+    centred_norm(update, 0.0)
+}
+
+fn centred_norm(update: &[f32], mean: f64) -> f64 {
+    let squares = update.iter().map(|&value| (f64::from(value) - mean).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+fn mean(update: &[f32]) -> f64 {
+    update.iter().map(|&value| f64::from(value)).sum::<f64>() / update.len() as f64
+}
+
+/// Scales every update that is longer than `clip` down to that norm; returns the norms they had before.
+///
+/// The result is never longer than `clip`, rounding included.
+///
+/// ```
+/// let mut updates = vec![vec![3.0, 4.0], vec![0.3, 0.4]];
+/// let norms = floras_phy::precode::clip(&mut updates, 1.0)?;
+/// assert_eq!(norms[0], 5.0);
+/// assert!((updates[0][0] - 0.6).abs() < 1e-6);
+/// assert_eq!(updates[1], [0.3, 0.4]);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+pub fn clip(updates: &mut [Vec<f32>], clip: f64) -> Result<Vec<f64>, UplinkError> {
+    check_clip(clip)?;
+    updates::check_finite(updates)?;
+    let shorten = |update: &mut Vec<f32>| {
+        let norm = norm(update);
+        if norm > clip {
+            scale(update, shrink_safely(clip / norm));
+        }
+        norm
+    };
+    Ok(updates.par_iter_mut().map(shorten).collect())
+}
+
+/// A factor slightly below `factor`, so that rounding each scaled value to single precision cannot exceed the bound.
+fn shrink_safely(factor: f64) -> f64 {
+    factor * (1.0 - f64::from(f32::EPSILON))
+}
+
+fn scale(update: &mut [f32], factor: f64) {
+    for value in update {
+        *value = (f64::from(*value) * factor) as f32;
+    }
+}
+
+/// What the base station needs to undo the paper's normalisation. Sent in the clear, and a function of the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Normalisation {
+    means: Vec<f64>,
+    largest_norm: f64,
+    clip: f64,
+}
+
+impl Normalisation {
+    /// `μ_k`, the mean over the entries of each client's update.
+    pub fn means(&self) -> &[f64] {
+        &self.means
+    }
+
+    /// `C_max`, the longest centred update of the round.
+    pub fn largest_norm(&self) -> f64 {
+        self.largest_norm
+    }
+
+    /// `x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k`.
+    pub fn undo(&self, decoded: &mut [f32]) {
+        let factor = self.largest_norm / self.clip;
+        let offset: f64 = self.means.iter().sum();
+        for value in decoded {
+            *value = (f64::from(*value) * factor + offset) as f32;
+        }
+    }
+}
+
+/// Applies the paper's normalisation: removes each update's mean and scales all by `C/C_max`.
+///
+/// ```
+/// use floras_phy::precode;
+///
+/// let mut updates = vec![vec![1.0, 3.0], vec![5.0, 9.0]];
+/// let normalisation = precode::normalise(&mut updates, 1.0)?;
+/// let mut sum: Vec<f32> = (0..2).map(|i| updates[0][i] + updates[1][i]).collect();
+/// normalisation.undo(&mut sum);
+/// assert!((sum[0] - 6.0).abs() < 1e-5 && (sum[1] - 12.0).abs() < 1e-5);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, UplinkError> {
+    check_clip(clip)?;
+    updates::check_shape(updates, updates.len())?;
+    updates::check_finite(updates)?;
+    let measured: Vec<(f64, f64)> = updates
+        .par_iter()
+        .map(|update| {
+            let mean = mean(update);
+            (mean, centred_norm(update, mean))
+        })
+        .collect();
+    let largest_norm = measured.iter().map(|&(_, norm)| norm).fold(0.0, f64::max);
+    // Updates without any variation have nothing to scale.
+    let factor = match largest_norm > 0.0 {
+        true => shrink_safely(clip / largest_norm),
+        false => 0.0,
+    };
+    updates
+        .par_iter_mut()
+        .zip(&measured)
+        .for_each(|(update, &(mean, _))| {
+            for value in update {
+                *value = ((f64::from(*value) - mean) * factor) as f32;
+            }
+        });
+    let means = measured.into_iter().map(|(mean, _)| mean).collect();
+    Ok(Normalisation {
+        means,
+        largest_norm,
+        clip,
+    })
+}
+
+/// Truncates every decoded value to `±bound` (`B` in the paper). Values at the bound pile up there: this is clamping,
+/// not conditioning on the interval.
+pub fn truncate(decoded: &mut [f32], bound: f64) -> Result<(), UplinkError> {
+    require(
+        bound.is_finite() && bound > 0.0,
+        "the truncation bound B",
+        "positive and finite",
+        bound,
+    )?;
+    let bound = bound as f32;
+    for value in decoded {
+        *value = value.clamp(-bound, bound);
+    }
+    Ok(())
+}
+
+/// The server's step `w ← w − x̃/K`.
+///
+/// Clients send `x_k = w − w_k`, the way *back* from their model to the common one, so the sum is subtracted. The
+/// paper prints a plus, which would climb the loss.
+///
+/// ```
+/// let mut parameters = vec![1.0, 1.0];
+/// // Two clients went to 0.5 and to 0.7: they send 0.5 and 0.3.
+/// floras_phy::precode::server_step(&mut parameters, &[0.8, 0.0], 2)?;
+/// assert!((parameters[0] - 0.6).abs() < 1e-6);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+pub fn server_step(parameters: &mut [f32], decoded_sum: &[f32], clients: usize) -> Result<(), UplinkError> {
+    if clients == 0 {
+        return Err(UplinkError::NoClients);
+    }
+    require_count(
+        "decoded values, one for each parameter",
+        parameters.len(),
+        decoded_sum.len(),
+    )?;
+    let clients = clients as f32;
+    for (parameter, &sum) in parameters.iter_mut().zip(decoded_sum) {
+        *parameter -= sum / clients;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_updates() -> impl Strategy<Value = Vec<Vec<f32>>> {
+        (1_usize..5, 1_usize..40).prop_flat_map(|(clients, parameters)| {
+            let value = prop_oneof![-1e6_f32..1e6, -1e-3_f32..1e-3, Just(0.0)];
+            prop::collection::vec(prop::collection::vec(value, parameters), clients)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_clipped_update_keeps_its_direction_and_never_exceeds_the_norm(
+            updates in any_updates(), bound in 1e-3_f64..1e4
+        ) {
+            let mut clipped = updates.clone();
+            let norms = clip(&mut clipped, bound).unwrap();
+            for ((before, after), norm_before) in updates.iter().zip(&clipped).zip(norms) {
+                prop_assert!(norm(after) <= bound.max(norm_before.min(bound)));
+                if norm_before <= bound {
+                    prop_assert_eq!(before, after);
+                } else {
+                    prop_assert!(norm(after) > bound * (1.0 - 1e-6));
+                    for (b, a) in before.iter().zip(after) {
+                        prop_assert!((f64::from(*b) * bound / norm_before - f64::from(*a)).abs() < 1e-6 * bound);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn normalised_updates_are_bounded_and_undo_gives_the_sum_back(updates in any_updates()) {
+            let mut sent = updates.clone();
+            let normalisation = normalise(&mut sent, 2.0).unwrap();
+            for update in &sent {
+                prop_assert!(norm(update) <= 2.0);
+            }
+            let parameters = updates[0].len();
+            let mut sum: Vec<f32> = (0..parameters).map(|i| sent.iter().map(|x| x[i]).sum()).collect();
+            normalisation.undo(&mut sum);
+            let scale = 1e-6 * updates.iter().map(|x| norm(x)).sum::<f64>() + 1e-12;
+            for (i, back) in sum.iter().enumerate() {
+                let expected: f64 = updates.iter().map(|x| f64::from(x[i])).sum();
+                prop_assert!((f64::from(*back) - expected).abs() <= scale);
+            }
+        }
+    }
+
+    #[test]
+    fn updates_without_variation_survive_the_normalisation() {
+        let mut updates = vec![vec![2.0; 5]; 3];
+        let normalisation = normalise(&mut updates, 1.0).unwrap();
+        let mut decoded = vec![0.0; 5];
+        normalisation.undo(&mut decoded);
+        assert_eq!(decoded, [6.0; 5]);
+    }
+
+    #[test]
+    fn truncation_piles_up_at_the_bound() {
+        let mut decoded = vec![-9.0, -1.0, 0.5, 1e9];
+        truncate(&mut decoded, 2.0).unwrap();
+        assert_eq!(decoded, [-2.0, -1.0, 0.5, 2.0]);
+    }
+
+    #[test]
+    fn wrong_input_is_refused() {
+        assert!(clip(&mut [vec![1.0]], 0.0).is_err());
+        assert!(clip(&mut [vec![1.0]], f64::NAN).is_err());
+        assert!(matches!(
+            clip(&mut [vec![f32::NAN]], 1.0),
+            Err(UplinkError::NotFinite { .. })
+        ));
+        assert!(matches!(
+            normalise(&mut [vec![1.0], vec![1.0, 2.0]], 1.0),
+            Err(UplinkError::LengthMismatch {
+                index: 1,
+                expected: 1,
+                found: 2
+            })
+        ));
+        assert!(matches!(normalise(&mut [], 1.0), Err(UplinkError::EmptyUpdate)));
+        assert!(truncate(&mut [1.0], -1.0).is_err());
+        assert_eq!(server_step(&mut [1.0], &[1.0], 0), Err(UplinkError::NoClients));
+        assert!(matches!(
+            server_step(&mut [1.0], &[], 1),
+            Err(UplinkError::WrongCount { .. })
+        ));
+    }
+
+    /// One exact step of gradient descent on (w − 3)²: the loss must fall.
+    #[test]
+    fn the_servers_step_goes_downhill() {
+        let (mut w, rate) = (vec![0.0_f32], 0.25);
+        let local_model = w[0] - rate * 2.0 * (w[0] - 3.0);
+        let sent = w[0] - local_model;
+        server_step(&mut w, &[sent], 1).unwrap();
+        assert_eq!(w[0], local_model);
+    }
+}

@@ -1,0 +1,216 @@
+//! Reproducible randomness: one seed, and a stream of its own for every draw that has a name.
+//!
+//! A draw is named by *(seed, purpose, trial, round, client)*. The name is not hashed: it **is** the counter
+//! of Philox4x32-10, a block cipher-like map from a 64-bit key and a 128-bit counter to four 32-bit words.
+//!
+//! ```text
+//! key      seed (64 bits)
+//! counter  client (32) │ round (32) │ trial (16) │ purpose (8) │ block (40)
+//! ```
+//!
+//! Distinct names therefore never share a counter, no draw depends on how many came before it, and a result is the
+//! same for any number of threads, after a resume, and on any processor. The simulator's streams are not secret;
+//! a live federation draws its permutations from the group key instead ([`crate::assignment`]).
+//!
+//! # Citations
+//! Salmon, Moraes, Dror, Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011.
+
+mod normal;
+mod philox;
+
+use std::convert::Infallible;
+
+use rand::rand_core::{Rng, TryRng, utils};
+
+pub use normal::{NormalField, TILE};
+pub(crate) use normal::{Tile, tile_of_normals};
+
+/// What a stream of random numbers is for; streams of different purposes never overlap.
+///
+/// Codes below 64 belong to this crate. Other crates name their own from 64 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Purpose(pub u8);
+
+impl Purpose {
+    /// The channel coefficients of a round, one stream a client.
+    pub const FADING: Self = Self(1);
+    /// The receiver's noise while the pilot is sent.
+    pub const PILOT_NOISE: Self = Self(2);
+    /// The receiver's noise while the updates are sent.
+    pub const PAYLOAD_NOISE: Self = Self(3);
+    /// Which client uses which sequence, in a simulation.
+    pub const ASSIGNMENT: Self = Self(4);
+    /// The error of a client's phase correction.
+    pub const PHASE_ERROR: Self = Self(5);
+    /// The entries of a Gaussian sequence set.
+    pub const SEQUENCES: Self = Self(6);
+    /// Made-up updates for benchmarks.
+    pub const BENCHMARK: Self = Self(7);
+}
+
+/// The name of one stream of random numbers.
+///
+/// ```
+/// use floras_phy::random::{Purpose, StreamName};
+/// use rand::RngExt;
+///
+/// let name = StreamName::new(1, Purpose::FADING).trial(2).round(30).client(4);
+/// let first: f64 = name.stream().random();
+/// let again: f64 = name.stream().random();
+/// assert_eq!(first, again);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamName {
+    seed: u64,
+    purpose: Purpose,
+    trial: u16,
+    round: u32,
+    client: u32,
+}
+
+impl StreamName {
+    /// The stream of `purpose` under `seed`, for trial, round and client zero.
+    pub const fn new(seed: u64, purpose: Purpose) -> Self {
+        Self {
+            seed,
+            purpose,
+            trial: 0,
+            round: 0,
+            client: 0,
+        }
+    }
+
+    /// The same stream in another trial.
+    pub const fn trial(mut self, trial: u16) -> Self {
+        self.trial = trial;
+        self
+    }
+
+    /// The same stream in another round.
+    pub const fn round(mut self, round: u32) -> Self {
+        self.round = round;
+        self
+    }
+
+    /// The same stream for another client.
+    pub const fn client(mut self, client: u32) -> Self {
+        self.client = client;
+        self
+    }
+
+    /// A generator of words that starts at the beginning of the stream.
+    pub const fn stream(self) -> Stream {
+        Stream {
+            name: self,
+            next_block: 0,
+            words: [0; 4],
+            used: 4,
+        }
+    }
+
+    /// The stream read as standard normal numbers, any of which can be had at once.
+    pub const fn normals(self) -> NormalField {
+        NormalField::new(self)
+    }
+
+    pub(crate) const fn key(self) -> [u32; 2] {
+        [self.seed as u32, (self.seed >> 32) as u32]
+    }
+
+    /// The three counter words that stay the same over 2³² consecutive blocks, given the block number's upper 8 bits.
+    pub(crate) const fn counter_tail(self, block_high: u8) -> [u32; 3] {
+        let named = (self.trial as u32) << 16 | (self.purpose.0 as u32) << 8 | block_high as u32;
+        [named, self.round, self.client]
+    }
+}
+
+/// A generator of random words over one [`StreamName`]; works with everything in `rand` and `rand_distr`.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    name: StreamName,
+    next_block: u64,
+    words: [u32; 4],
+    used: usize,
+}
+
+impl Stream {
+    fn next_word(&mut self) -> u32 {
+        if self.used == self.words.len() {
+            let [named, round, client] = self.name.counter_tail((self.next_block >> 32) as u8);
+            let counter = [[self.next_block as u32], [named], [round], [client]];
+            self.words = philox::blocks(self.name.key(), counter).map(|[word]| word);
+            self.next_block += 1;
+            self.used = 0;
+        }
+        self.used += 1;
+        self.words[self.used - 1]
+    }
+}
+
+impl TryRng for Stream {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.next_word())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        utils::next_u64_via_u32(self)
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        utils::fill_bytes_via_next_word(bytes, || Ok(self.next_u32()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_reads_the_words_that_another_philox_library_makes() {
+        let name = StreamName::new(0x0123_4567_89ab_cdef, Purpose(9))
+            .trial(3)
+            .round(70_000)
+            .client(u32::MAX);
+        let mut stream = name.stream();
+        for block in 0..5_u32 {
+            let counter = [block, 3 << 16 | 9 << 8, 70_000, u32::MAX];
+            let expected = rand_philox::philox4x32_10(counter, [0x89ab_cdef, 0x0123_4567]);
+            let ours: Vec<u32> = (0..4).map(|_| stream.next_u32()).collect();
+            assert_eq!(ours, expected);
+        }
+    }
+
+    #[test]
+    fn bytes_and_words_come_from_the_same_stream() {
+        let name = StreamName::new(5, Purpose::FADING);
+        let mut bytes = [0; 11];
+        name.stream().fill_bytes(&mut bytes);
+        let mut words = name.stream();
+        let expected: Vec<u8> = (0..3)
+            .flat_map(|_| words.next_u32().to_le_bytes())
+            .take(11)
+            .collect();
+        assert_eq!(bytes.as_slice(), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn different_names_are_different_counters(
+            names in prop::collection::hash_set((any::<u8>(), any::<u16>(), any::<u32>(), any::<u32>()), 2..40)
+        ) {
+            let counters: HashSet<[u32; 3]> = names
+                .iter()
+                .map(|&(purpose, trial, round, client)| {
+                    StreamName::new(1, Purpose(purpose)).trial(trial).round(round).client(client).counter_tail(0)
+                })
+                .collect();
+            prop_assert_eq!(counters.len(), names.len());
+        }
+    }
+}

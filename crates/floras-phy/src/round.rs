@@ -1,0 +1,69 @@
+//! One round of a federation, as the air interface sees it: who takes part, and which random streams belong to it.
+
+use crate::error::UplinkError;
+use crate::random::{Purpose, Stream, StreamName};
+
+/// The clients of one round, and the names of its random streams.
+///
+/// ```
+/// use floras_phy::Round;
+///
+/// let round = Round::new(1, 0, 12, &[3, 14, 15])?;
+/// assert_eq!(round.clients().len(), 3);
+/// assert!(Round::new(1, 0, 12, &[3, 3]).is_err());
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round<'a> {
+    seed: u64,
+    trial: u16,
+    number: u32,
+    clients: &'a [u32],
+}
+
+impl<'a> Round<'a> {
+    /// Round `number` (from 0) of trial `trial` under `seed`, with the given distinct clients.
+    pub fn new(seed: u64, trial: u16, number: u32, clients: &'a [u32]) -> Result<Self, UplinkError> {
+        if clients.is_empty() {
+            return Err(UplinkError::NoClients);
+        }
+        let mut sorted = clients.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.array_windows().find(|[left, right]| left == right) {
+            return Err(UplinkError::RepeatedClient { client: pair[0] });
+        }
+        Ok(Self {
+            seed,
+            trial,
+            number,
+            clients,
+        })
+    }
+
+    /// The round's number, from 0 on.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The clients that take part.
+    pub fn clients(&self) -> &'a [u32] {
+        self.clients
+    }
+
+    /// The name of the round's own stream for `purpose`.
+    pub fn stream_name(&self, purpose: Purpose) -> StreamName {
+        StreamName::new(self.seed, purpose)
+            .trial(self.trial)
+            .round(self.number)
+    }
+
+    /// The round's own stream for `purpose`.
+    pub fn stream(&self, purpose: Purpose) -> Stream {
+        self.stream_name(purpose).stream()
+    }
+
+    /// One client's stream for `purpose`.
+    pub fn stream_of(&self, purpose: Purpose, client: u32) -> Stream {
+        self.stream_name(purpose).client(client).stream()
+    }
+}

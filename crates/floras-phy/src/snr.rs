@@ -1,0 +1,153 @@
+//! Signal-to-noise ratio: the one place where decibels become the standard deviation of a noise.
+//!
+//! A transmitted symbol has unit power and a channel has `E|h|² = 1`. The receiver's noise has variance `σ²/L` in each
+//! chip and real dimension (paper, section III-B), so that a despread symbol carries noise of standard deviation
+//! `s = σ/√L`. The paper does not say which of these powers its SNR compares with the symbol's: [`SnrConvention`] does.
+
+use std::fmt;
+
+use crate::error::{UplinkError, require};
+
+/// A ratio of powers in decibels. `f64::INFINITY` stands for a channel without noise.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Decibel(pub f64);
+
+impl Decibel {
+    /// `10^(dB/10)`.
+    pub fn power_ratio(self) -> f64 {
+        10_f64.powf(self.0 / 10.0)
+    }
+}
+
+impl fmt::Display for Decibel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            f64::INFINITY => write!(f, "∞ dB"),
+            finite => write!(f, "{finite} dB"),
+        }
+    }
+}
+
+/// Which noise power the SNR refers to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SnrConvention {
+    /// `σ² = 10^(−SNR/10)`: the noise that the receiver collects, in one real dimension, over all `L` chips of a symbol.
+    /// Spreading then gains a factor `L`, because `s² = σ²/L`. The project's reading of the paper.
+    #[default]
+    Symbol,
+    /// `σ² = ½·10^(−SNR/10)`: the same for complex noise, half of which falls on the real dimension that is decoded.
+    ComplexSymbol,
+    /// `s² = 10^(−SNR/10)`: the noise of a despread symbol, whatever `L` is.
+    Despread,
+}
+
+impl fmt::Display for SnrConvention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Symbol => "unit symbol power over σ², with noise σ²/L a chip and real dimension",
+            Self::ComplexSymbol => "unit symbol power over 2σ², with noise σ²/L a chip and real dimension",
+            Self::Despread => "unit symbol power over s² = σ²/L, the noise of a despread symbol",
+        })
+    }
+}
+
+/// A signal-to-noise ratio together with what it means.
+///
+/// ```
+/// use floras_phy::{Snr, SnrConvention};
+///
+/// let snr = Snr::new(20.0, SnrConvention::Symbol)?;
+/// assert!((snr.symbol_noise_std(32) - 0.1).abs() < 1e-12);
+/// assert!((snr.despread_noise_std(25) - 0.02).abs() < 1e-12);
+/// assert_eq!(snr.to_string(), "20 dB (unit symbol power over σ², with noise σ²/L a chip and real dimension)");
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snr {
+    ratio: Decibel,
+    convention: SnrConvention,
+}
+
+impl Snr {
+    /// A channel without noise.
+    pub const NOISELESS: Self = Self {
+        ratio: Decibel(f64::INFINITY),
+        convention: SnrConvention::Symbol,
+    };
+
+    /// An SNR between −200 and 200 dB, or `f64::INFINITY` for a channel without noise.
+    pub fn new(snr_db: f64, convention: SnrConvention) -> Result<Self, UplinkError> {
+        let holds = snr_db.abs() <= 200.0 || snr_db == f64::INFINITY;
+        require(
+            holds,
+            "the SNR in dB",
+            "between -200 and 200, or infinite",
+            snr_db,
+        )?;
+        Ok(Self {
+            ratio: Decibel(snr_db),
+            convention,
+        })
+    }
+
+    /// The ratio in decibels.
+    pub fn decibel(self) -> Decibel {
+        self.ratio
+    }
+
+    /// What the ratio refers to.
+    pub fn convention(self) -> SnrConvention {
+        self.convention
+    }
+
+    /// `σ`: standard deviation of the noise over one whole symbol of `length` chips, in one real dimension.
+    pub fn symbol_noise_std(self, length: usize) -> f64 {
+        let noise_power = 1.0 / self.ratio.power_ratio();
+        match self.convention {
+            SnrConvention::Symbol => noise_power.sqrt(),
+            SnrConvention::ComplexSymbol => (noise_power / 2.0).sqrt(),
+            SnrConvention::Despread => (noise_power * length as f64).sqrt(),
+        }
+    }
+
+    /// `s = σ/√L`: standard deviation of the noise in one chip, and in a symbol despread by a sequence of unit energy.
+    pub fn despread_noise_std(self, length: usize) -> f64 {
+        self.symbol_noise_std(length) / (length as f64).sqrt()
+    }
+}
+
+impl fmt::Display for Snr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.ratio, self.convention)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conventions_differ_by_the_factors_they_state() {
+        let std_of = |convention| Snr::new(7.0, convention).unwrap().despread_noise_std(64);
+        let symbol = std_of(SnrConvention::Symbol);
+        assert!((std_of(SnrConvention::Despread) / symbol - 8.0).abs() < 1e-12);
+        assert!((std_of(SnrConvention::ComplexSymbol) / symbol - 0.5_f64.sqrt()).abs() < 1e-12);
+        assert!((symbol * symbol * 64.0 * 10_f64.powf(0.7) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn infinite_snr_is_no_noise() {
+        assert_eq!(Snr::NOISELESS.despread_noise_std(8), 0.0);
+        assert!(Snr::NOISELESS.to_string().starts_with("∞ dB"));
+    }
+
+    #[test]
+    fn an_snr_that_is_no_number_is_refused() {
+        for snr_db in [f64::NAN, f64::NEG_INFINITY, 201.0, -1e9] {
+            assert!(matches!(
+                Snr::new(snr_db, SnrConvention::Symbol),
+                Err(UplinkError::OutOfRange { .. })
+            ));
+        }
+    }
+}

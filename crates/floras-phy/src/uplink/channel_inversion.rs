@@ -1,0 +1,251 @@
+//! Channel inversion: each admitted client divides by its channel, so that the air adds equal terms.
+//!
+//! A client with `|h_k|` below a threshold stays silent. The others send `√η·x_k/h_k` with power at most 1, hence
+//! `√η ≤ |h_k|` for all of them, and the base station divides by `√η`:
+//!
+//! ```text
+//! x̃ = Σ_{k admitted} x_k + n/√η
+//! ```
+//!
+//! # Citations
+//! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
+
+use super::Uplink;
+use super::unspread::NoiseReference;
+use crate::chip::ChipLink;
+use crate::effective::EffectiveChannel;
+use crate::error::{UplinkError, require};
+use crate::fading::Fading;
+use crate::round::Round;
+use crate::snr::Snr;
+
+/// The weakest channel that takes part. The paper says 0.01 and not of what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Admission {
+    /// `|h|` must reach this.
+    Amplitude(f64),
+    /// `|h|²` must reach this.
+    Power(f64),
+}
+
+impl Admission {
+    /// The threshold as an amplitude.
+    pub fn amplitude(self) -> f64 {
+        match self {
+            Self::Amplitude(amplitude) => amplitude,
+            Self::Power(power) => power.sqrt(),
+        }
+    }
+
+    fn check(self) -> Result<(), UplinkError> {
+        let amplitude = self.amplitude();
+        require(
+            amplitude.is_finite() && amplitude > 0.0,
+            "the admission threshold",
+            "positive and finite",
+            amplitude,
+        )
+    }
+}
+
+/// How `η` is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PowerRule {
+    /// `√η = min |h_k|` over the admitted clients: the weakest sends at full power.
+    #[default]
+    WorstAdmitted,
+    /// `√η` = the threshold, so that nobody needs to know the others' channels.
+    FixedAtThreshold,
+}
+
+/// What channel inversion consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelInversionSettings {
+    /// Who takes part.
+    pub admission: Admission,
+    /// How the power is set.
+    pub power: PowerRule,
+    /// Which noise applies.
+    pub noise: NoiseReference,
+    /// The law of the channels.
+    pub fading: Fading,
+    /// The noise.
+    pub snr: Snr,
+}
+
+/// The channel inversion uplink.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelInversion {
+    settings: ChannelInversionSettings,
+}
+
+/// Who is admitted in a round, and at which common amplitude the admitted arrive.
+struct Alignment {
+    admitted: Vec<bool>,
+    /// `√η`; `None` if nobody is admitted.
+    common_amplitude: Option<f64>,
+}
+
+impl ChannelInversion {
+    /// Checks the settings.
+    pub fn new(settings: ChannelInversionSettings) -> Result<Self, UplinkError> {
+        settings.admission.check()?;
+        settings.noise.check()?;
+        settings.fading.check()?;
+        Ok(Self { settings })
+    }
+
+    /// What the uplink consists of.
+    pub fn settings(&self) -> &ChannelInversionSettings {
+        &self.settings
+    }
+
+    fn align(&self, round: &Round<'_>) -> Result<Alignment, UplinkError> {
+        let threshold = self.settings.admission.amplitude();
+        let amplitudes: Vec<f64> = self
+            .settings
+            .fading
+            .draw(round)?
+            .iter()
+            .map(|h| h.norm())
+            .collect();
+        let weakest = amplitudes
+            .iter()
+            .copied()
+            .filter(|&h| h >= threshold)
+            .min_by(f64::total_cmp);
+        Ok(Alignment {
+            admitted: amplitudes.iter().map(|&h| h >= threshold).collect(),
+            common_amplitude: weakest.map(|weakest| match self.settings.power {
+                PowerRule::WorstAdmitted => weakest,
+                PowerRule::FixedAtThreshold => threshold,
+            }),
+        })
+    }
+}
+
+impl Uplink for ChannelInversion {
+    fn name(&self) -> &'static str {
+        "channel-inversion"
+    }
+
+    fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+        let Alignment {
+            admitted,
+            common_amplitude,
+        } = self.align(round)?;
+        let gains = admitted.into_iter().map(f64::from).collect();
+        let noise_std = self.settings.noise.noise_std(self.settings.snr);
+        // A round without any admitted client is not decoded: no signal and no noise.
+        EffectiveChannel::new(
+            gains,
+            common_amplitude.map_or(0.0, |amplitude| noise_std / amplitude),
+        )
+    }
+
+    fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
+        let Alignment {
+            admitted,
+            common_amplitude,
+        } = self.align(round)?;
+        let arriving = common_amplitude.unwrap_or(0.0);
+        let amplitudes = admitted
+            .into_iter()
+            .map(|admitted| arriving * f64::from(admitted))
+            .collect();
+        let scale = common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude);
+        self.settings.noise.link(amplitudes, scale, self.settings.snr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fading::Trace;
+    use crate::snr::SnrConvention;
+
+    const ROWS: &str =
+        "round,client,real,imaginary\n0,0,0.3,0.4\n0,1,0,-2\n0,2,0.05,0\n1,0,0.01,0\n1,1,0,0\n";
+
+    fn inversion(power: PowerRule, noise: NoiseReference, admission: Admission) -> ChannelInversion {
+        ChannelInversion::new(ChannelInversionSettings {
+            admission,
+            power,
+            noise,
+            fading: Fading::Trace(Arc::new(Trace::parse(ROWS.as_bytes()).unwrap())),
+            snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+        })
+        .unwrap()
+    }
+
+    /// Channels |h| = 0.5, 2 and 0.05, σ = 0.1.
+    fn realise(power: PowerRule, noise: NoiseReference, admission: Admission) -> EffectiveChannel {
+        let round = Round::new(1, 0, 0, &[0, 1, 2]).unwrap();
+        inversion(power, noise, admission).realise(&round).unwrap()
+    }
+
+    #[test]
+    fn a_client_below_the_threshold_stays_silent() {
+        for admission in [Admission::Amplitude(0.1), Admission::Power(0.01)] {
+            let channel = realise(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, admission);
+            assert_eq!(channel.gains(), [1.0, 1.0, 0.0]);
+        }
+        let channel = realise(
+            PowerRule::WorstAdmitted,
+            NoiseReference::PerSymbol,
+            Admission::Power(0.0025),
+        );
+        assert_eq!(channel.gains(), [1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_noise_follows_power_rule_and_bandwidth() {
+        let noise_of = |power, noise| realise(power, noise, Admission::Amplitude(0.1)).noise_std();
+        let same = NoiseReference::SameBandwidth { length: 25 };
+        assert!((noise_of(PowerRule::WorstAdmitted, NoiseReference::PerSymbol) - 0.2).abs() < 1e-12);
+        assert!((noise_of(PowerRule::FixedAtThreshold, NoiseReference::PerSymbol) - 1.0).abs() < 1e-12);
+        assert!((noise_of(PowerRule::WorstAdmitted, same) - 0.04).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_round_in_which_nobody_is_admitted_decodes_to_nothing() {
+        let uplink = inversion(
+            PowerRule::WorstAdmitted,
+            NoiseReference::PerSymbol,
+            Admission::Amplitude(0.1),
+        );
+        let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
+        for channel in [
+            uplink.realise(&round).unwrap(),
+            uplink.link(&round).unwrap().effective().unwrap(),
+        ] {
+            assert_eq!(channel.gains(), [0.0, 0.0]);
+            assert_eq!(channel.noise_std(), 0.0);
+        }
+    }
+
+    #[test]
+    fn a_threshold_that_is_not_positive_is_refused() {
+        let settings = inversion(
+            PowerRule::default(),
+            NoiseReference::default(),
+            Admission::Amplitude(1.0),
+        )
+        .settings;
+        for admission in [
+            Admission::Amplitude(0.0),
+            Admission::Power(-1.0),
+            Admission::Amplitude(f64::NAN),
+        ] {
+            assert!(
+                ChannelInversion::new(ChannelInversionSettings {
+                    admission,
+                    ..settings.clone()
+                })
+                .is_err()
+            );
+        }
+    }
+}

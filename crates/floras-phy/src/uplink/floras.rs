@@ -1,0 +1,280 @@
+//! FLORAS: every client spreads its update with a sequence of its own, and the base station decodes only the sum.
+//!
+//! The base station does not know which `K` of the `N` sequences are in use. From one common pilot it estimates a
+//! channel for all of them, `ĥ = Aᵀ(Σ_k a_k h_k + n_s)`, and projects every received symbol on `v = Σ_{k≤N} w(ĥ_k) a_k`:
+//!
+//! ```text
+//! x̃ = Σ_{k≤K} h_k·vᵀa_k·x_k + vᵀn,     vᵀn ~ N(0, s²‖v‖²),     s = σ/√L          (paper, section IV-A)
+//! ```
+//!
+//! For orthonormal sequences `vᵀa_k = w(ĥ_k)`, `‖v‖² = Σ w(ĥ_k)²`, and the `ĥ_k` have independent errors of standard
+//! deviation `s`, so that the symbol level needs `N` normal numbers. The `γ = N − K` unused sequences have `ĥ = error`:
+//! with the paper's weights `1/ĥ` they add multivariate Cauchy noise of scale `γ`, whatever the SNR.
+
+use rand::seq::index;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{PhaseError, Uplink};
+use crate::chip::ChipLink;
+use crate::effective::EffectiveChannel;
+use crate::error::UplinkError;
+use crate::fading::Fading;
+use crate::random::Purpose;
+use crate::receiver::Receiver;
+use crate::round::Round;
+use crate::sequences::SequenceSet;
+use crate::snr::Snr;
+
+/// How a real symbol rides on a complex channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Modulation {
+    /// The base station sees `Re h`, and the clients know nothing of the channel.
+    #[default]
+    Real,
+    /// Clients turn their symbol by their channel's phase; the base station sees `|h|·cos(error)` (the paper's Remark 2).
+    PhaseCorrected(PhaseError),
+}
+
+impl Modulation {
+    fn amplitudes(self, fading: &Fading, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
+        let channels = fading.draw(round)?;
+        Ok(match self {
+            Self::Real => channels.iter().map(|h| h.re).collect(),
+            Self::PhaseCorrected(error) => error.corrected_amplitudes(&channels, round),
+        })
+    }
+}
+
+/// What a FLORAS uplink consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlorasSettings {
+    /// The `N` sequences of length `L`.
+    pub sequences: SequenceSet,
+    /// Real, or phase-corrected.
+    pub modulation: Modulation,
+    /// The base station's weights.
+    pub receiver: Receiver,
+    /// The law of the channels.
+    pub fading: Fading,
+    /// The noise.
+    pub snr: Snr,
+}
+
+/// The FLORAS uplink.
+///
+/// ```
+/// use floras_phy::*;
+///
+/// let uplink = Floras::new(FlorasSettings {
+///     sequences: SequenceSet::walsh(25, 32)?,
+///     modulation: Modulation::Real,
+///     receiver: Receiver::Clipped(1.0),
+///     fading: Fading::Rayleigh,
+///     snr: Snr::new(20.0, SnrConvention::Symbol)?,
+/// })?;
+/// let clients: Vec<u32> = (0..20).collect();
+/// let channel = uplink.realise(&Round::new(1, 0, 0, &clients)?)?;
+/// assert_eq!(channel.gains().len(), 20);
+/// // Five unused sequences, each with a weight of at most 1/s, leave noise of at most about √5.
+/// assert!(channel.noise_std() < 3.0);
+/// # Ok::<(), UplinkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Floras {
+    settings: FlorasSettings,
+    /// `s = σ/√L`.
+    despread_noise_std: f64,
+}
+
+impl Floras {
+    /// Checks the settings.
+    pub fn new(settings: FlorasSettings) -> Result<Self, UplinkError> {
+        settings.receiver.check()?;
+        settings.fading.check()?;
+        if let Modulation::PhaseCorrected(error) = settings.modulation {
+            error.check()?;
+        }
+        let despread_noise_std = settings.snr.despread_noise_std(settings.sequences.length());
+        Ok(Self {
+            settings,
+            despread_noise_std,
+        })
+    }
+
+    /// What the uplink consists of.
+    pub fn settings(&self) -> &FlorasSettings {
+        &self.settings
+    }
+
+    /// `γ = N − K`, or the complaint that there are not enough sequences, or that unused ones meet no noise.
+    fn unused(&self, round: &Round<'_>) -> Result<usize, UplinkError> {
+        let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
+        let unused = sequences
+            .checked_sub(clients)
+            .ok_or(UplinkError::TooFewSequences { sequences, clients })?;
+        // Sequences that overlap leave something of the used ones in every estimate.
+        if unused > 0 && self.despread_noise_std == 0.0 && self.settings.sequences.is_orthonormal() {
+            return Err(UplinkError::UnusedSequencesWithoutNoise { unused });
+        }
+        Ok(unused)
+    }
+
+    fn weight(&self, estimate: f64) -> f64 {
+        self.settings.receiver.weight(estimate, self.despread_noise_std)
+    }
+
+    /// The symbol level for orthonormal sequences: which of them are in use does not matter.
+    fn realise_orthonormal(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+        let unused = self.unused(round)?;
+        let amplitudes = self
+            .settings
+            .modulation
+            .amplitudes(&self.settings.fading, round)?;
+        let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
+        let mut estimate_of = |amplitude: f64| -> f64 {
+            let normal: f64 = StandardNormal.sample(&mut pilot_noise);
+            amplitude + self.despread_noise_std * normal
+        };
+        let weights: Vec<f64> = amplitudes.iter().map(|&h| self.weight(estimate_of(h))).collect();
+        check_weights(&weights, round)?;
+        let unused_square: f64 = (0..unused).map(|_| self.weight(estimate_of(0.0)).powi(2)).sum();
+        let used_square: f64 = weights.iter().map(|w| w * w).sum();
+        let gains = amplitudes.iter().zip(&weights).map(|(h, w)| h * w).collect();
+        EffectiveChannel::new(
+            gains,
+            self.despread_noise_std * (used_square + unused_square).sqrt(),
+        )
+    }
+}
+
+impl Uplink for Floras {
+    fn name(&self) -> &'static str {
+        "floras"
+    }
+
+    fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+        match self.settings.sequences.is_orthonormal() {
+            true => self.realise_orthonormal(round),
+            // Overlapping sequences have no shorter way: the projector sees all of them.
+            false => self.link(round)?.effective(),
+        }
+    }
+
+    fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
+        self.unused(round)?;
+        let set = &self.settings.sequences;
+        let clients = round.clients().len();
+        let amplitudes = self
+            .settings
+            .modulation
+            .amplitudes(&self.settings.fading, round)?;
+        let assigned = index::sample(&mut round.stream(Purpose::ASSIGNMENT), set.count(), clients).into_vec();
+
+        // Step 1: everyone sends the pilot 1 at once.
+        let mut carried = vec![0.0; set.count()];
+        for (&sequence, &amplitude) in assigned.iter().zip(&amplitudes) {
+            carried[sequence] = amplitude;
+        }
+        let mut received = set.spread(&carried)?;
+        let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
+        for chip in &mut received {
+            let normal: f64 = StandardNormal.sample(&mut pilot_noise);
+            *chip += self.despread_noise_std * normal;
+        }
+        let estimates = set.despread(&received)?;
+
+        // Step 2: the projector takes in all N sequences, because the base station cannot tell who uses which.
+        let weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
+        let used: Vec<f64> = assigned.iter().map(|&sequence| weights[sequence]).collect();
+        check_weights(&used, round)?;
+        let projector = set.spread(&weights)?;
+        ChipLink::new(set, &assigned, amplitudes, projector, self.despread_noise_std)
+    }
+}
+
+fn check_weights(weights: &[f64], round: &Round<'_>) -> Result<(), UplinkError> {
+    match weights.iter().position(|weight| !weight.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(UplinkError::ChannelIsZero {
+            client: round.clients()[index],
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snr::SnrConvention;
+
+    fn settings(sequences: usize, length: usize) -> FlorasSettings {
+        FlorasSettings {
+            sequences: SequenceSet::walsh(sequences, length).unwrap(),
+            modulation: Modulation::Real,
+            receiver: Receiver::Paper,
+            fading: Fading::Rayleigh,
+            snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+        }
+    }
+
+    #[test]
+    fn more_clients_than_sequences_are_refused_at_both_fidelities() {
+        let uplink = Floras::new(settings(2, 4)).unwrap();
+        let round = Round::new(1, 0, 0, &[1, 2, 3]).unwrap();
+        let expected = UplinkError::TooFewSequences {
+            sequences: 2,
+            clients: 3,
+        };
+        assert_eq!(uplink.realise(&round), Err(expected.clone()));
+        assert_eq!(uplink.link(&round), Err(expected));
+    }
+
+    #[test]
+    fn unused_sequences_without_noise_are_refused_at_both_fidelities() {
+        let uplink = Floras::new(FlorasSettings {
+            snr: Snr::NOISELESS,
+            ..settings(4, 4)
+        })
+        .unwrap();
+        let round = Round::new(1, 0, 0, &[1, 2, 3]).unwrap();
+        let expected = UplinkError::UnusedSequencesWithoutNoise { unused: 1 };
+        assert_eq!(uplink.realise(&round), Err(expected.clone()));
+        assert_eq!(uplink.link(&round), Err(expected));
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let wrong = [
+            FlorasSettings {
+                receiver: Receiver::Clipped(-1.0),
+                ..settings(4, 4)
+            },
+            FlorasSettings {
+                fading: Fading::Rician(-1.0),
+                ..settings(4, 4)
+            },
+            FlorasSettings {
+                modulation: Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad: 2.0 }),
+                ..settings(4, 4)
+            },
+        ];
+        for settings in wrong {
+            assert!(matches!(
+                Floras::new(settings),
+                Err(UplinkError::OutOfRange { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn a_link_amounts_to_gains_and_noise_of_its_own_estimates() {
+        let uplink = Floras::new(settings(30, 32)).unwrap();
+        let clients: Vec<u32> = (0..20).collect();
+        let round = Round::new(5, 0, 0, &clients).unwrap();
+        let channel = uplink.link(&round).unwrap().effective().unwrap();
+        let amplitudes = Modulation::Real.amplitudes(&Fading::Rayleigh, &round).unwrap();
+        // With 1/ĥ and orthonormal sequences, ĥ_k = h_k/g_k lies within a few s of h_k.
+        for (h, g) in amplitudes.iter().zip(channel.gains()) {
+            assert!((h / g - h).abs() < 5.0 * uplink.despread_noise_std);
+        }
+    }
+}

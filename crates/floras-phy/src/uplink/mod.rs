@@ -1,0 +1,100 @@
+//! Uplink schemes: how the updates of a round become one decoded sum.
+//!
+//! Each scheme is one small file behind the trait [`Uplink`]. It turns a round into an effective channel `(g, ν)`
+//! for the symbol level, or into a [`ChipLink`] for the chip level; the two have the same distribution.
+//!
+//! | scheme | gain `g_k` | noise `ν` | what the clients must know |
+//! |---|---|---|---|
+//! | [`Floras`] | `h_k·w(ĥ_k)` | `s·√(Σ_{k≤N} w(ĥ_k)²)` | their sequence (and their phase, if they correct it) |
+//! | [`ChannelInversion`] | 1 if admitted, else 0 | `σ/√η` | their channel |
+//! | [`PhaseCorrected`] | `|h_k|·cos(error)/E|h|` | `σ/E|h|` | their phase |
+//! | [`Ideal`] | 1 | 0 | – |
+//! | [`CentralGaussian`] | 1 | as chosen | – |
+
+mod central_gaussian;
+mod channel_inversion;
+mod floras;
+mod ideal;
+mod phase_corrected;
+mod phase_error;
+mod unspread;
+
+use crate::chip::ChipLink;
+use crate::effective::EffectiveChannel;
+use crate::error::UplinkError;
+use crate::random::Purpose;
+use crate::round::Round;
+
+pub use central_gaussian::CentralGaussian;
+pub use channel_inversion::{Admission, ChannelInversion, ChannelInversionSettings, PowerRule};
+pub use floras::{Floras, FlorasSettings, Modulation};
+pub use ideal::Ideal;
+pub use phase_corrected::PhaseCorrected;
+pub use phase_error::PhaseError;
+pub use unspread::NoiseReference;
+
+/// At which level a round is simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fidelity {
+    /// One Gaussian for each parameter, from the effective channel.
+    #[default]
+    Symbol,
+    /// Every chip on the air.
+    Chip,
+}
+
+/// What the base station has after a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// `x̃`, the noisy sum of the updates.
+    pub sum: Vec<f32>,
+    /// The `(g, ν)` that led to it.
+    pub channel: EffectiveChannel,
+}
+
+/// A linear uplink scheme.
+pub trait Uplink: Send + Sync {
+    /// The scheme's name in an experiment file.
+    fn name(&self) -> &'static str;
+
+    /// Draws the effective channel of a round.
+    fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError>;
+
+    /// Draws the same round at the chip level, up to and with the pilot.
+    fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError>;
+}
+
+/// Carries the updates of a round's clients, in the order of its list, over `uplink`.
+///
+/// ```
+/// use floras_phy::{Fidelity, Ideal, Round, transmit};
+///
+/// let round = Round::new(1, 0, 0, &[0, 1])?;
+/// let decoded = transmit(&Ideal, &round, &[[1.0, 2.0], [3.0, 4.0]], Fidelity::Symbol)?;
+/// assert_eq!(decoded.sum, [4.0, 6.0]);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+pub fn transmit<U: AsRef<[f32]> + Sync>(
+    uplink: &dyn Uplink,
+    round: &Round<'_>,
+    updates: &[U],
+    fidelity: Fidelity,
+) -> Result<Decoded, UplinkError> {
+    let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
+    match fidelity {
+        Fidelity::Symbol => {
+            let channel = uplink.realise(round)?;
+            Ok(Decoded {
+                sum: channel.apply(updates, noise)?,
+                channel,
+            })
+        }
+        Fidelity::Chip => {
+            let link = uplink.link(round)?;
+            Ok(Decoded {
+                sum: link.transmit(updates, noise)?,
+                channel: link.effective()?,
+            })
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! `floras bench uplink`: the time and memory of one round on the air.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use floras_phy::random::{Purpose, StreamName};
+use floras_phy::{
+    ChipLink, EffectiveChannel, Fading, Family, Floras, FlorasSettings, Modulation, PhaseError, Receiver,
+    Round, SequenceSet, Snr, SnrConvention, Uplink, UplinkError,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::resources::Usage;
+use crate::failure::Failure;
+
+const SEED: u64 = 1;
+const SNR_DB: f64 = 20.0;
+const MOST_BYTES: usize = 64 << 30;
+
+/// Which rounds to time.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: one round of 20 clients with a million parameters each, every chip on the air
+
+  floras bench uplink --per-round 20 --sequences 32 --length 32 --dim 1000000 --fidelity chip --threads 1")]
+pub(crate) struct Options {
+    /// Clients a round (K).
+    #[arg(long, value_name = "K", default_value_t = 20)]
+    per_round: usize,
+
+    /// Spreading sequences (N), at least as many as clients.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    sequences: usize,
+
+    /// Chips in a sequence (L).
+    #[arg(long, value_name = "L", default_value_t = 32)]
+    length: usize,
+
+    /// Parameters in an update (d).
+    #[arg(long, value_name = "d", default_value_t = 1_000_000)]
+    dim: usize,
+
+    /// Draw one Gaussian a parameter, or simulate every chip.
+    #[arg(long, value_enum, default_value_t = FidelityName::Symbol)]
+    fidelity: FidelityName,
+
+    /// Kind of spreading sequence.
+    #[arg(long, value_enum, default_value_t = FamilyName::Walsh)]
+    family: FamilyName,
+
+    /// Real modulation, or clients that correct their channel's phase.
+    #[arg(long, value_enum, default_value_t = ModulationName::Real)]
+    modulation: ModulationName,
+
+    /// Rounds to time, after one that is not timed.
+    #[arg(long, value_name = "n", default_value_t = 10)]
+    repeat: u32,
+
+    /// Threads; all cores if absent.
+    #[arg(long, value_name = "n")]
+    threads: Option<usize>,
+
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum FidelityName {
+    Symbol,
+    Chip,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum FamilyName {
+    Walsh,
+    Orthonormal,
+    Gaussian,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum ModulationName {
+    Real,
+    PhaseCorrected,
+}
+
+/// What was measured, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Measurement {
+    fidelity: FidelityName,
+    family: FamilyName,
+    modulation: ModulationName,
+    per_round: usize,
+    sequences: usize,
+    length: usize,
+    dim: usize,
+    threads: usize,
+    repeat: u32,
+    snr_db: f64,
+    snr_convention: String,
+    fading: String,
+    /// Median over the repetitions.
+    seconds_per_round: f64,
+    fastest_seconds_per_round: f64,
+    slowest_seconds_per_round: f64,
+    /// Mean over the repetitions, all threads together.
+    cpu_seconds_per_round: Option<f64>,
+    /// Largest memory of the process: the updates and the decoded sum are part of it.
+    peak_bytes: Option<u64>,
+    /// Size of the updates and of the decoded sum.
+    data_bytes: usize,
+}
+
+/// A round that is ready to carry updates, at either fidelity.
+enum Prepared {
+    Symbol(EffectiveChannel),
+    Chip(ChipLink),
+}
+
+impl Prepared {
+    fn carry(&self, updates: &[Vec<f32>], noise: StreamName, decoded: &mut [f32]) -> Result<(), UplinkError> {
+        match self {
+            Self::Symbol(channel) => channel.apply_into(updates, noise, decoded),
+            Self::Chip(link) => link.transmit_into(updates, noise, decoded),
+        }
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    options.check()?;
+    let uplink = options.uplink()?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads.unwrap_or(0))
+        .build()?;
+    let measurement = pool.install(|| options.measure(&uplink))?;
+    let mut out = io::stdout().lock();
+    match options.json {
+        true => writeln!(out, "{}", serde_json::to_string(&measurement)?)?,
+        false => measurement.print(&mut out, uplink.settings())?,
+    }
+    Ok(())
+}
+
+impl Options {
+    fn check(&self) -> Result<(), Failure> {
+        let wrong = |option, allowed, value: usize| {
+            Err(Failure::Option {
+                option,
+                allowed,
+                value: value.to_string(),
+            })
+        };
+        let most_clients = u32::MAX as usize;
+        if self.per_round == 0 || self.per_round > most_clients {
+            return wrong("--per-round", "between 1 and 4294967295", self.per_round);
+        }
+        if self.dim == 0 {
+            return wrong("--dim", "at least 1", self.dim);
+        }
+        let numbers = self
+            .per_round
+            .checked_add(1)
+            .and_then(|rows| rows.checked_mul(self.dim));
+        if numbers.is_none_or(|numbers| numbers > MOST_BYTES / size_of::<f32>()) {
+            return wrong(
+                "--dim",
+                "small enough for K + 1 vectors of it to fit in 64 GiB",
+                self.dim,
+            );
+        }
+        if self.repeat == 0 {
+            return wrong("--repeat", "at least 1", 0);
+        }
+        if self.threads == Some(0) || self.threads.is_some_and(|threads| threads > 1024) {
+            return wrong("--threads", "between 1 and 1024", self.threads.unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    fn uplink(&self) -> Result<Floras, UplinkError> {
+        let family = match self.family {
+            FamilyName::Walsh => Family::Walsh,
+            FamilyName::Orthonormal => Family::Orthonormal,
+            FamilyName::Gaussian => Family::Gaussian,
+        };
+        if self.sequences < self.per_round {
+            return Err(UplinkError::TooFewSequences {
+                sequences: self.sequences,
+                clients: self.per_round,
+            });
+        }
+        Floras::new(FlorasSettings {
+            sequences: SequenceSet::new(family, self.sequences, self.length, SEED)?,
+            modulation: match self.modulation {
+                ModulationName::Real => Modulation::Real,
+                ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
+            },
+            receiver: Receiver::Paper,
+            fading: Fading::Rayleigh,
+            snr: Snr::new(SNR_DB, SnrConvention::Symbol)?,
+        })
+    }
+
+    fn measure(&self, uplink: &Floras) -> Result<Measurement, Failure> {
+        let clients: Vec<u32> = (0..self.per_round as u32).collect();
+        let updates = self.made_up_updates(&clients);
+        let mut decoded = vec![0.0; self.dim];
+        let bar = progress_bar(self.repeat);
+        let mut times = Vec::new();
+        let mut before = Usage::now();
+        for number in 0..=self.repeat {
+            let start = Instant::now();
+            let round = Round::new(SEED, 0, number, &clients)?;
+            let prepared = match self.fidelity {
+                FidelityName::Symbol => Prepared::Symbol(uplink.realise(&round)?),
+                FidelityName::Chip => Prepared::Chip(uplink.link(&round)?),
+            };
+            prepared.carry(&updates, round.stream_name(Purpose::PAYLOAD_NOISE), &mut decoded)?;
+            // The first round pays for memory that the others find ready.
+            match number {
+                0 => before = Usage::now(),
+                _ => times.push(start.elapsed()),
+            }
+            bar.set_position(number.into());
+        }
+        let after = Usage::now();
+        bar.finish_and_clear();
+        Ok(self.summarise(times, before, after))
+    }
+
+    fn made_up_updates(&self, clients: &[u32]) -> Vec<Vec<f32>> {
+        let make = |&client: &u32| {
+            let mut update = vec![0.0; self.dim];
+            StreamName::new(SEED, Purpose::BENCHMARK)
+                .client(client)
+                .normals()
+                .fill(0, &mut update);
+            update
+        };
+        clients.par_iter().map(make).collect()
+    }
+
+    fn summarise(&self, mut times: Vec<Duration>, before: Usage, after: Usage) -> Measurement {
+        times.sort_unstable();
+        let cpu_seconds = before.cpu_seconds.zip(after.cpu_seconds);
+        Measurement {
+            fidelity: self.fidelity,
+            family: self.family,
+            modulation: self.modulation,
+            per_round: self.per_round,
+            sequences: self.sequences,
+            length: self.length,
+            dim: self.dim,
+            threads: rayon::current_num_threads(),
+            repeat: self.repeat,
+            snr_db: SNR_DB,
+            snr_convention: SnrConvention::Symbol.to_string(),
+            fading: Fading::Rayleigh.to_string(),
+            seconds_per_round: times[times.len() / 2].as_secs_f64(),
+            fastest_seconds_per_round: times[0].as_secs_f64(),
+            slowest_seconds_per_round: times[times.len() - 1].as_secs_f64(),
+            cpu_seconds_per_round: cpu_seconds.map(|(from, to)| (to - from) / f64::from(self.repeat)),
+            peak_bytes: after.peak_bytes,
+            data_bytes: (self.per_round + 1) * self.dim * size_of::<f32>(),
+        }
+    }
+}
+
+impl Measurement {
+    fn print(&self, out: &mut impl Write, settings: &FlorasSettings) -> io::Result<()> {
+        let milliseconds = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
+        let fidelity = match self.fidelity {
+            FidelityName::Symbol => "symbol level (one Gaussian a parameter)",
+            FidelityName::Chip => "chip level (every chip on the air)",
+        };
+        writeln!(out, "uplink       FLORAS, {fidelity}")?;
+        writeln!(
+            out,
+            "clients      K = {}, {} parameters each",
+            self.per_round, self.dim
+        )?;
+        let unused = self.sequences - self.per_round;
+        writeln!(
+            out,
+            "sequences    {} (N and L), γ = N − K = {unused} unused",
+            settings.sequences
+        )?;
+        writeln!(out, "channel      {}, SNR {}", settings.fading, settings.snr)?;
+        let (median, fastest, slowest) = (
+            milliseconds(self.seconds_per_round),
+            milliseconds(self.fastest_seconds_per_round),
+            milliseconds(self.slowest_seconds_per_round),
+        );
+        writeln!(
+            out,
+            "one round    {median} (median of {}; {fastest} to {slowest})",
+            self.repeat
+        )?;
+        if let Some(cpu_seconds) = self.cpu_seconds_per_round {
+            writeln!(
+                out,
+                "processor    {} a round, over {} threads",
+                milliseconds(cpu_seconds),
+                self.threads
+            )?;
+        }
+        if let Some(peak_bytes) = self.peak_bytes {
+            let mib = |bytes: f64| bytes / f64::from(1 << 20);
+            let (peak, data) = (mib(peak_bytes as f64), mib(self.data_bytes as f64));
+            writeln!(
+                out,
+                "memory       {peak:.1} MiB at most; updates and decoded sum are {data:.1} MiB of it"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A bar on standard error, which hides itself in a pipe.
+fn progress_bar(rounds: u32) -> ProgressBar {
+    let style = ProgressStyle::with_template("round {pos}/{len} {wide_bar} {eta} left")
+        .expect("the template is well-formed");
+    ProgressBar::new(rounds.into()).with_style(style)
+}

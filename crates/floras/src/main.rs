@@ -1,0 +1,23 @@
+//! The program `floras`.
+//!
+//! Exit codes: 0 done, 2 the input was wrong, 1 anything else.
+
+mod bench;
+mod command;
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::command::Command;
+
+fn main() -> ExitCode {
+    let outcome = match command::Arguments::parse().command {
+        Command::Bench { what } => bench::run(&what),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
