@@ -10,9 +10,7 @@
 //! The simulation works on 64 parameters at a time, so that its memory does not grow with `L·d`. It is the ground
 //! truth that the symbol level ([`crate::EffectiveChannel`]) is checked against.
 
-use rayon::prelude::*;
-
-use crate::effective::{EffectiveChannel, TASK};
+use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require, require_count};
 use crate::random::{NormalField, StreamName, TILE, Tile, tile_of_normals};
 use crate::sequences::{Family, SequenceSet};
@@ -52,52 +50,24 @@ impl ChipLink {
         if assigned.is_empty() {
             return Err(UplinkError::NoClients);
         }
-        require_count(
-            "amplitudes, one for each client",
-            assigned.len(),
-            amplitudes.len(),
-        )?;
+        require_count("amplitudes, one for each client", assigned.len(), amplitudes.len())?;
         require_count("chips of the projector", set.length(), projector.len())?;
         let within = |&&sequence: &&usize| sequence >= set.count();
         if let Some(&sequence) = assigned.iter().find(within) {
-            require(
-                false,
-                "a sequence's number",
-                "below the size N of its set",
-                sequence as f64,
-            )?;
+            require(false, "a sequence's number", "below the size N of its set", sequence as f64)?;
         }
         let holds = chip_noise_std.is_finite() && chip_noise_std >= 0.0;
-        require(
-            holds,
-            "the noise of a chip",
-            "finite and not negative",
-            chip_noise_std,
-        )?;
+        require(holds, "the noise of a chip", "finite and not negative", chip_noise_std)?;
         for &number in amplitudes.iter().chain(&projector) {
-            require(
-                number.is_finite(),
-                "an amplitude or a chip of the projector",
-                "finite",
-                number,
-            )?;
+            require(number.is_finite(), "an amplitude or a chip of the projector", "finite", number)?;
         }
         let signatures = match set.family() {
             Family::Walsh => Signatures::Walsh(assigned.to_vec()),
-            Family::Orthonormal | Family::Gaussian => Signatures::Dense(
-                assigned
-                    .iter()
-                    .filter_map(|&sequence| set.sequence(sequence))
-                    .collect(),
-            ),
+            Family::Orthonormal | Family::Gaussian => {
+                Signatures::Dense(assigned.iter().filter_map(|&sequence| set.sequence(sequence)).collect())
+            }
         };
-        Ok(Self {
-            length: set.length(),
-            signatures,
-            amplitudes,
-            projector,
-            chip_noise_std,
-        })
+        Ok(Self { length: set.length(), signatures, amplitudes, projector, chip_noise_std })
     }
 
     /// `L`, the number of chips a parameter.
@@ -149,23 +119,9 @@ impl ChipLink {
         require_count("places for the decoded parameters", parameters, decoded.len())?;
         self.check_noise_suffices(parameters)?;
         let kernel = Kernel::new(self, noise.normals());
-        decoded
-            .par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, decoded)| {
-                let first = task * TASK;
-                let rows: Vec<&[f32]> = updates
-                    .iter()
-                    .map(|update| &update.as_ref()[first..first + decoded.len()])
-                    .collect();
-                pulp::Arch::new().dispatch(Task {
-                    kernel: &kernel,
-                    rows: &rows,
-                    first,
-                    decoded,
-                });
-            });
-        updates::check_decoded(decoded, updates)
+        updates::decode_in_tasks(updates, decoded, |rows, first, decoded| {
+            pulp::Arch::new().dispatch(Task { kernel: &kernel, rows, first, decoded })
+        })
     }
 
     fn check_noise_suffices(&self, parameters: usize) -> Result<(), UplinkError> {
@@ -202,12 +158,13 @@ struct Task<'a> {
 }
 
 impl pulp::WithSimd for Task<'_> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
+    fn with_simd<S: pulp::Simd>(self, _: S) -> bool {
         let mut air = vec![0.0; self.kernel.link.length * TILE];
         self.kernel.carry(self.rows, self.first, &mut air, self.decoded);
+        updates::all_finite(self.decoded)
     }
 }
 

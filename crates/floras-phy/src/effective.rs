@@ -9,14 +9,12 @@
 //! so that a scheme is its law of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
 //! simulation draws, and what the privacy accounting reads.
 
-use rayon::prelude::*;
-
 use crate::error::{UplinkError, require, require_count};
-use crate::random::{NormalField, StreamName, TILE, Tile, tile_of_normals};
+use crate::random::{NormalField, StreamName, TILE};
 use crate::updates;
 
-/// Parameters that one task works on: large enough to make tasks cheap, small enough to share the work evenly.
-pub(crate) const TASK: usize = 256 * TILE;
+/// Parameters that are decoded together: their sums stay in the first-level cache while the clients are added.
+const BLOCK: usize = 16 * TILE;
 
 /// Gains `g_k` and noise `ν` of one round.
 ///
@@ -42,20 +40,10 @@ impl EffectiveChannel {
             return Err(UplinkError::NoClients);
         }
         for &gain in &gains {
-            require(
-                gain.is_finite(),
-                "a gain of the effective channel",
-                "finite",
-                gain,
-            )?;
+            require(gain.is_finite(), "a gain of the effective channel", "finite", gain)?;
         }
         let holds = noise_std.is_finite() && noise_std >= 0.0;
-        require(
-            holds,
-            "the noise of the effective channel",
-            "finite and not negative",
-            noise_std,
-        )?;
+        require(holds, "the noise of the effective channel", "finite and not negative", noise_std)?;
         Ok(Self { gains, noise_std })
     }
 
@@ -97,23 +85,9 @@ impl EffectiveChannel {
             noise_std: self.noise_std as f32,
             noise: noise.normals(),
         };
-        decoded
-            .par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, decoded)| {
-                let first = task * TASK;
-                let rows: Vec<&[f32]> = updates
-                    .iter()
-                    .map(|update| &update.as_ref()[first..first + decoded.len()])
-                    .collect();
-                pulp::Arch::new().dispatch(Task {
-                    kernel: &kernel,
-                    rows: &rows,
-                    first,
-                    decoded,
-                });
-            });
-        updates::check_decoded(decoded, updates)
+        updates::decode_in_tasks(updates, decoded, |rows, first, decoded| {
+            pulp::Arch::new().dispatch(Task { kernel: &kernel, rows, first, decoded })
+        })
     }
 }
 
@@ -132,50 +106,73 @@ struct Task<'a> {
 }
 
 impl pulp::WithSimd for Task<'_> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        self.kernel.decode(self.rows, self.first, self.decoded);
+    fn with_simd<S: pulp::Simd>(self, _: S) -> bool {
+        self.kernel.decode(self.rows, self.first, self.decoded)
     }
 }
 
 impl Kernel {
-    /// One pass: a tile of noise is made and the clients are added to it while it stays in registers.
+    /// One pass over the updates: a block of noise is made, and the clients are added to it while it stays in cache.
+    /// Returns whether all sums are finite.
     #[inline(always)]
-    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) {
-        let first_tile = (first / TILE) as u64;
-        let (tiles, rest) = decoded.as_chunks_mut::<TILE>();
-        let whole = tiles.len() * TILE;
-        for (offset, tile) in tiles.iter_mut().enumerate() {
-            let mut sum = self.noise_tile(first_tile + offset as u64);
-            for (&gain, row) in self.gains.iter().zip(rows) {
-                let values: &Tile = row[offset * TILE..]
-                    .first_chunk()
-                    .expect("rows are as long as `decoded`");
-                for (sum, &value) in sum.iter_mut().zip(values) {
-                    *sum = gain.mul_add(value, *sum);
-                }
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> bool {
+        let mut finite = true;
+        for (number, block) in decoded.chunks_mut(BLOCK).enumerate() {
+            let at = number * BLOCK;
+            self.write_noise(first + at, block);
+            // Memory is read fastest from many rows at once.
+            let (by_twenty, rest) = self.gains.as_chunks::<20>();
+            let (by_five, by_one) = rest.as_chunks::<5>();
+            let mut rows = rows;
+            for gains in by_twenty {
+                rows = add_rows(gains, rows, at, block);
             }
-            *tile = sum;
-        }
-        if !rest.is_empty() {
-            rest.copy_from_slice(&self.noise_tile((first + whole) as u64 / TILE as u64)[..rest.len()]);
-            for (&gain, row) in self.gains.iter().zip(rows) {
-                for (sum, &value) in rest.iter_mut().zip(&row[whole..]) {
-                    *sum = gain.mul_add(value, *sum);
-                }
+            for gains in by_five {
+                rows = add_rows(gains, rows, at, block);
             }
+            for &gain in by_one {
+                rows = add_rows(&[gain], rows, at, block);
+            }
+            finite &= updates::all_finite(block);
         }
+        finite
     }
 
     #[inline(always)]
-    fn noise_tile(&self, tile: u64) -> Tile {
+    fn write_noise(&self, first: usize, block: &mut [f32]) {
         if self.noise_std == 0.0 {
-            return [0.0; TILE];
+            block.fill(0.0);
+            return;
         }
-        tile_of_normals(&self.noise, tile).map(|normal| self.noise_std * normal)
+        self.noise.fill_portably((first / TILE) as u64, block);
+        block.iter_mut().for_each(|normal| *normal *= self.noise_std);
     }
+}
+
+/// Adds the first `CLIENTS` of `rows`, from parameter `at` on, to `block`; returns the other rows.
+///
+/// A sum's terms are added in the order of the clients, however they are grouped.
+#[inline(always)]
+fn add_rows<'r, 'x, const CLIENTS: usize>(
+    gains: &[f32; CLIENTS],
+    rows: &'r [&'x [f32]],
+    at: usize,
+    block: &mut [f32],
+) -> &'r [&'x [f32]] {
+    let (taken, others) = rows.split_at(CLIENTS);
+    let length = block.len();
+    let taken: [&[f32]; CLIENTS] = std::array::from_fn(|client| &taken[client][at..at + length]);
+    for parameter in 0..length {
+        let mut sum = block[parameter];
+        for client in 0..CLIENTS {
+            sum = gains[client].mul_add(taken[client][parameter], sum);
+        }
+        block[parameter] = sum;
+    }
+    others
 }
 
 #[cfg(test)]
@@ -184,6 +181,7 @@ mod tests {
 
     use super::*;
     use crate::random::Purpose;
+    use crate::updates::TASK;
 
     const NOISE: StreamName = StreamName::new(8, Purpose::PAYLOAD_NOISE);
 
@@ -213,10 +211,7 @@ mod tests {
     fn tasks_read_the_noise_where_they_stand() {
         let parameters = 2 * TASK + 77;
         let zero = [vec![0.0; parameters]];
-        let decoded = EffectiveChannel::new(vec![1.0], 1.0)
-            .unwrap()
-            .apply(&zero, NOISE)
-            .unwrap();
+        let decoded = EffectiveChannel::new(vec![1.0], 1.0).unwrap().apply(&zero, NOISE).unwrap();
         let mut normals = vec![0.0; parameters];
         NOISE.normals().fill(0, &mut normals);
         assert_eq!(decoded, normals);
@@ -226,45 +221,24 @@ mod tests {
     fn wrong_updates_are_refused_each_in_its_own_words() {
         let channel = EffectiveChannel::new(vec![1.0, 0.0], 1.0).unwrap();
         let apply = |updates: &[&[f32]]| channel.apply(updates, NOISE).unwrap_err();
-        assert_eq!(
-            apply(&[&[1.0]]),
-            UplinkError::UpdateCount {
-                updates: 1,
-                clients: 2
-            }
-        );
+        assert_eq!(apply(&[&[1.0]]), UplinkError::UpdateCount { updates: 1, clients: 2 });
         assert_eq!(apply(&[&[], &[]]), UplinkError::EmptyUpdate);
         assert_eq!(
             apply(&[&[1.0], &[1.0, 2.0]]),
-            UplinkError::LengthMismatch {
-                index: 1,
-                expected: 1,
-                found: 2
-            }
+            UplinkError::LengthMismatch { index: 1, expected: 1, found: 2 }
         );
         for value in [f32::INFINITY, f32::NEG_INFINITY] {
             assert_eq!(
                 apply(&[&[1.0, 2.0], &[0.0, value]]),
-                UplinkError::NotFinite {
-                    index: 1,
-                    parameter: 1,
-                    value
-                }
+                UplinkError::NotFinite { index: 1, parameter: 1, value }
             );
         }
         assert!(matches!(
             apply(&[&[f32::NAN], &[0.0]]),
-            UplinkError::NotFinite {
-                index: 0,
-                parameter: 0,
-                ..
-            }
+            UplinkError::NotFinite { index: 0, parameter: 0, .. }
         ));
         let loud = EffectiveChannel::new(vec![10.0], 0.0).unwrap();
-        assert_eq!(
-            loud.apply(&[[0.0, f32::MAX]], NOISE),
-            Err(UplinkError::Overflow { parameter: 1 })
-        );
+        assert_eq!(loud.apply(&[[0.0, f32::MAX]], NOISE), Err(UplinkError::Overflow { parameter: 1 }));
     }
 
     #[test]

@@ -227,10 +227,6 @@ pub(crate) fn require(
 pub(crate) fn require_count(what: &'static str, expected: usize, found: usize) -> Result<(), UplinkError> {
     match expected == found {
         true => Ok(()),
-        false => Err(UplinkError::WrongCount {
-            what,
-            expected,
-            found,
-        }),
+        false => Err(UplinkError::WrongCount { what, expected, found }),
     }
 }

@@ -40,6 +40,7 @@
 //! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal
 //! sequences* (the paper that this crate calls "the paper").
 
+pub mod assignment;
 mod chip;
 mod effective;
 mod error;

@@ -17,12 +17,7 @@ use crate::updates;
 
 /// Checks a clip norm `C`.
 fn check_clip(clip: f64) -> Result<(), UplinkError> {
-    require(
-        clip.is_finite() && clip > 0.0,
-        "the clip norm C",
-        "positive and finite",
-        clip,
-    )
+    require(clip.is_finite() && clip > 0.0, "the clip norm C", "positive and finite", clip)
 }
 
 /// Euclidean norm of an update, accumulated in double precision.
@@ -133,31 +128,19 @@ pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, U
         true => shrink_safely(clip / largest_norm),
         false => 0.0,
     };
-    updates
-        .par_iter_mut()
-        .zip(&measured)
-        .for_each(|(update, &(mean, _))| {
-            for value in update {
-                *value = ((f64::from(*value) - mean) * factor) as f32;
-            }
-        });
+    updates.par_iter_mut().zip(&measured).for_each(|(update, &(mean, _))| {
+        for value in update {
+            *value = ((f64::from(*value) - mean) * factor) as f32;
+        }
+    });
     let means = measured.into_iter().map(|(mean, _)| mean).collect();
-    Ok(Normalisation {
-        means,
-        largest_norm,
-        clip,
-    })
+    Ok(Normalisation { means, largest_norm, clip })
 }
 
 /// Truncates every decoded value to `±bound` (`B` in the paper). Values at the bound pile up there: this is clamping,
 /// not conditioning on the interval.
 pub fn truncate(decoded: &mut [f32], bound: f64) -> Result<(), UplinkError> {
-    require(
-        bound.is_finite() && bound > 0.0,
-        "the truncation bound B",
-        "positive and finite",
-        bound,
-    )?;
+    require(bound.is_finite() && bound > 0.0, "the truncation bound B", "positive and finite", bound)?;
     let bound = bound as f32;
     for value in decoded {
         *value = value.clamp(-bound, bound);
@@ -181,11 +164,7 @@ pub fn server_step(parameters: &mut [f32], decoded_sum: &[f32], clients: usize) 
     if clients == 0 {
         return Err(UplinkError::NoClients);
     }
-    require_count(
-        "decoded values, one for each parameter",
-        parameters.len(),
-        decoded_sum.len(),
-    )?;
+    require_count("decoded values, one for each parameter", parameters.len(), decoded_sum.len())?;
     let clients = clients as f32;
     for (parameter, &sum) in parameters.iter_mut().zip(decoded_sum) {
         *parameter -= sum / clients;
@@ -264,25 +243,15 @@ mod tests {
     fn wrong_input_is_refused() {
         assert!(clip(&mut [vec![1.0]], 0.0).is_err());
         assert!(clip(&mut [vec![1.0]], f64::NAN).is_err());
-        assert!(matches!(
-            clip(&mut [vec![f32::NAN]], 1.0),
-            Err(UplinkError::NotFinite { .. })
-        ));
+        assert!(matches!(clip(&mut [vec![f32::NAN]], 1.0), Err(UplinkError::NotFinite { .. })));
         assert!(matches!(
             normalise(&mut [vec![1.0], vec![1.0, 2.0]], 1.0),
-            Err(UplinkError::LengthMismatch {
-                index: 1,
-                expected: 1,
-                found: 2
-            })
+            Err(UplinkError::LengthMismatch { index: 1, expected: 1, found: 2 })
         ));
         assert!(matches!(normalise(&mut [], 1.0), Err(UplinkError::EmptyUpdate)));
         assert!(truncate(&mut [1.0], -1.0).is_err());
         assert_eq!(server_step(&mut [1.0], &[1.0], 0), Err(UplinkError::NoClients));
-        assert!(matches!(
-            server_step(&mut [1.0], &[], 1),
-            Err(UplinkError::WrongCount { .. })
-        ));
+        assert!(matches!(server_step(&mut [1.0], &[], 1), Err(UplinkError::WrongCount { .. })));
     }
 
     /// One exact step of gradient descent on (w − 3)²: the loss must fall.

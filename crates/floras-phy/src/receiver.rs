@@ -31,12 +31,9 @@ impl Receiver {
     pub fn check(self) -> Result<(), UplinkError> {
         match self {
             Self::Paper | Self::Mmse => Ok(()),
-            Self::Clipped(c) => require(
-                c.is_finite() && c > 0.0,
-                "the clipped projector's level c",
-                "positive and finite",
-                c,
-            ),
+            Self::Clipped(c) => {
+                require(c.is_finite() && c > 0.0, "the clipped projector's level c", "positive and finite", c)
+            }
         }
     }
 

@@ -32,12 +32,7 @@ impl<'a> Round<'a> {
         if let Some(pair) = sorted.array_windows().find(|[left, right]| left == right) {
             return Err(UplinkError::RepeatedClient { client: pair[0] });
         }
-        Ok(Self {
-            seed,
-            trial,
-            number,
-            clients,
-        })
+        Ok(Self { seed, trial, number, clients })
     }
 
     /// The round's number, from 0 on.
@@ -52,9 +47,7 @@ impl<'a> Round<'a> {
 
     /// The name of the round's own stream for `purpose`.
     pub fn stream_name(&self, purpose: Purpose) -> StreamName {
-        StreamName::new(self.seed, purpose)
-            .trial(self.trial)
-            .round(self.number)
+        StreamName::new(self.seed, purpose).trial(self.trial).round(self.number)
     }
 
     /// The round's own stream for `purpose`.

@@ -75,17 +75,11 @@ impl SequenceSet {
     pub fn walsh(count: usize, length: usize) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
         if !length.is_power_of_two() {
-            let next = length
-                .checked_next_power_of_two()
-                .unwrap_or(1 << (usize::BITS - 1));
+            let next = length.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1));
             return Err(UplinkError::LengthNotPowerOfTwo { length, next });
         }
         check_orthogonal(count, length)?;
-        Ok(Self {
-            count,
-            length,
-            chips: Chips::Walsh,
-        })
+        Ok(Self { count, length, chips: Chips::Walsh })
     }
 
     /// `count` orthonormal sequences of any `length ≥ count`.
@@ -94,41 +88,24 @@ impl SequenceSet {
         check_orthogonal(count, length)?;
         let scale = (2.0 / length as f64).sqrt();
         let angle = PI / (2 * length) as f64;
-        let cosines = (0..4 * length)
-            .map(|j| scale * (angle * j as f64).cos())
-            .collect();
-        Ok(Self {
-            count,
-            length,
-            chips: Chips::Cosines(cosines),
-        })
+        let cosines = (0..4 * length).map(|j| scale * (angle * j as f64).cos()).collect();
+        Ok(Self { count, length, chips: Chips::Cosines(cosines) })
     }
 
     /// `count` Gaussian sequences of any `length`, drawn once from `seed`.
     pub fn gaussian(count: usize, length: usize, seed: u64) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
-        let chips = count
-            .checked_mul(length)
-            .filter(|&chips| chips <= MOST_DRAWN_CHIPS);
+        let chips = count.checked_mul(length).filter(|&chips| chips <= MOST_DRAWN_CHIPS);
         let chips = chips.ok_or(UplinkError::SequenceSetTooLarge {
             sequences: count,
             length,
             most: MOST_DRAWN_CHIPS,
         })?;
         let mut normals = vec![0.0; chips];
-        StreamName::new(seed, Purpose::SEQUENCES)
-            .normals()
-            .fill(0, &mut normals);
+        StreamName::new(seed, Purpose::SEQUENCES).normals().fill(0, &mut normals);
         let scale = 1.0 / (length as f64).sqrt();
-        let drawn = normals
-            .into_iter()
-            .map(|normal| f64::from(normal) * scale)
-            .collect();
-        Ok(Self {
-            count,
-            length,
-            chips: Chips::Drawn(drawn),
-        })
+        let drawn = normals.into_iter().map(|normal| f64::from(normal) * scale).collect();
+        Ok(Self { count, length, chips: Chips::Drawn(drawn) })
     }
 
     /// A set of the given family; `seed` matters for Gaussian sets only.
@@ -206,9 +183,7 @@ impl SequenceSet {
         }
         let correlate = |sequence| {
             let terms = chips.iter().enumerate();
-            terms
-                .map(|(chip, &received)| received * self.chip(sequence, chip))
-                .sum()
+            terms.map(|(chip, &received)| received * self.chip(sequence, chip)).sum()
         };
         Ok((0..self.count).map(correlate).collect())
     }
@@ -223,13 +198,7 @@ impl SequenceSet {
 
 impl fmt::Display for SequenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} sequences of {} chips",
-            self.count,
-            self.family(),
-            self.length
-        )
+        write!(f, "{} {} sequences of {} chips", self.count, self.family(), self.length)
     }
 }
 
@@ -312,30 +281,15 @@ mod tests {
 
     #[test]
     fn sizes_that_cannot_be_are_refused_each_in_its_own_words() {
-        assert_eq!(
-            SequenceSet::walsh(9, 8),
-            Err(UplinkError::SequencesTooShort {
-                sequences: 9,
-                length: 8
-            })
-        );
+        assert_eq!(SequenceSet::walsh(9, 8), Err(UplinkError::SequencesTooShort { sequences: 9, length: 8 }));
         assert_eq!(
             SequenceSet::orthonormal(9, 8),
-            Err(UplinkError::SequencesTooShort {
-                sequences: 9,
-                length: 8
-            })
+            Err(UplinkError::SequencesTooShort { sequences: 9, length: 8 })
         );
-        assert_eq!(
-            SequenceSet::walsh(3, 12),
-            Err(UplinkError::LengthNotPowerOfTwo { length: 12, next: 16 })
-        );
+        assert_eq!(SequenceSet::walsh(3, 12), Err(UplinkError::LengthNotPowerOfTwo { length: 12, next: 16 }));
         assert_eq!(
             SequenceSet::gaussian(0, 8, 1),
-            Err(UplinkError::EmptySequenceSet {
-                sequences: 0,
-                length: 8
-            })
+            Err(UplinkError::EmptySequenceSet { sequences: 0, length: 8 })
         );
         assert!(matches!(
             SequenceSet::gaussian(usize::MAX, 3, 1),
@@ -347,21 +301,10 @@ mod tests {
     #[test]
     fn a_wrong_number_of_symbols_or_chips_is_refused() {
         let set = SequenceSet::walsh(3, 4).unwrap();
-        assert!(matches!(
-            set.spread(&[1.0; 4]),
-            Err(UplinkError::WrongCount {
-                expected: 3,
-                found: 4,
-                ..
-            })
-        ));
+        assert!(matches!(set.spread(&[1.0; 4]), Err(UplinkError::WrongCount { expected: 3, found: 4, .. })));
         assert!(matches!(
             set.despread(&[1.0; 3]),
-            Err(UplinkError::WrongCount {
-                expected: 4,
-                found: 3,
-                ..
-            })
+            Err(UplinkError::WrongCount { expected: 4, found: 3, .. })
         ));
         assert_eq!(set.sequence(3), None);
     }

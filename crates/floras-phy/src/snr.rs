@@ -70,24 +70,13 @@ pub struct Snr {
 
 impl Snr {
     /// A channel without noise.
-    pub const NOISELESS: Self = Self {
-        ratio: Decibel(f64::INFINITY),
-        convention: SnrConvention::Symbol,
-    };
+    pub const NOISELESS: Self = Self { ratio: Decibel(f64::INFINITY), convention: SnrConvention::Symbol };
 
     /// An SNR between −200 and 200 dB, or `f64::INFINITY` for a channel without noise.
     pub fn new(snr_db: f64, convention: SnrConvention) -> Result<Self, UplinkError> {
         let holds = snr_db.abs() <= 200.0 || snr_db == f64::INFINITY;
-        require(
-            holds,
-            "the SNR in dB",
-            "between -200 and 200, or infinite",
-            snr_db,
-        )?;
-        Ok(Self {
-            ratio: Decibel(snr_db),
-            convention,
-        })
+        require(holds, "the SNR in dB", "between -200 and 200, or infinite", snr_db)?;
+        Ok(Self { ratio: Decibel(snr_db), convention })
     }
 
     /// The ratio in decibels.
@@ -144,10 +133,7 @@ mod tests {
     #[test]
     fn an_snr_that_is_no_number_is_refused() {
         for snr_db in [f64::NAN, f64::NEG_INFINITY, 201.0, -1e9] {
-            assert!(matches!(
-                Snr::new(snr_db, SnrConvention::Symbol),
-                Err(UplinkError::OutOfRange { .. })
-            ));
+            assert!(matches!(Snr::new(snr_db, SnrConvention::Symbol), Err(UplinkError::OutOfRange { .. })));
         }
     }
 }

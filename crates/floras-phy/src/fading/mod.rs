@@ -54,23 +54,16 @@ impl Fading {
                 "between 0 and 1e6 (a ratio of powers, not dB)",
                 factor,
             ),
-            Self::Nakagami(shape) => require(
-                (0.5..=1e6).contains(&shape),
-                "the Nakagami shape m",
-                "between 0.5 and 1e6",
-                shape,
-            ),
+            Self::Nakagami(shape) => {
+                require((0.5..=1e6).contains(&shape), "the Nakagami shape m", "between 0.5 and 1e6", shape)
+            }
         }
     }
 
     /// The coefficient of every client of a round, in the order of its list.
     pub fn draw(&self, round: &Round<'_>) -> Result<Vec<Complex64>, UplinkError> {
         self.check()?;
-        round
-            .clients()
-            .iter()
-            .map(|&client| self.draw_for(round, client))
-            .collect()
+        round.clients().iter().map(|&client| self.draw_for(round, client)).collect()
     }
 
     fn draw_for(&self, round: &Round<'_>, client: u32) -> Result<Complex64, UplinkError> {
@@ -84,9 +77,7 @@ impl Fading {
                 sight + circular_gaussian(&mut stream) * (1.0 / (factor + 1.0)).sqrt()
             }
             Self::Nakagami(shape) => {
-                let power = Gamma::new(shape, 1.0 / shape)
-                    .expect("checked: m ≥ ½")
-                    .sample(&mut stream);
+                let power = Gamma::new(shape, 1.0 / shape).expect("checked: m ≥ ½").sample(&mut stream);
                 Complex64::from_polar(power.sqrt(), uniform_phase(&mut stream))
             }
             Self::Trace(ref trace) => trace.coefficient(round.number(), client)?,
@@ -171,14 +162,8 @@ mod tests {
                 |f: &dyn Fn(Complex64) -> f64| draws.iter().map(|&h| f(h)).sum::<f64>() / draws.len() as f64;
             // The largest standard error here is √2/√200000 = 0.0032, for Nakagami ½; five of them make 0.016.
             assert!((mean(&|h| h.norm_sqr()) - 1.0).abs() < 0.016, "{law}");
-            assert!(
-                (mean(&|h| h.norm()) - law.mean_amplitude()).abs() < 0.008,
-                "{law}"
-            );
-            assert!(
-                mean(&|h| h.re).abs() < 0.009 && mean(&|h| h.im).abs() < 0.009,
-                "{law}"
-            );
+            assert!((mean(&|h| h.norm()) - law.mean_amplitude()).abs() < 0.008, "{law}");
+            assert!(mean(&|h| h.re).abs() < 0.009 && mean(&|h| h.im).abs() < 0.009, "{law}");
             assert!(mean(&|h| h.re * h.im).abs() < 0.009, "{law}");
             assert!((mean(&|h| h.re * h.re) - 0.5).abs() < 0.012, "{law}");
         }
@@ -197,12 +182,8 @@ mod tests {
 
     #[test]
     fn a_clients_channel_does_not_depend_on_who_else_takes_part() {
-        let alone = Fading::Rayleigh
-            .draw(&Round::new(1, 2, 3, &[7]).unwrap())
-            .unwrap();
-        let among = Fading::Rayleigh
-            .draw(&Round::new(1, 2, 3, &[5, 6, 7]).unwrap())
-            .unwrap();
+        let alone = Fading::Rayleigh.draw(&Round::new(1, 2, 3, &[7]).unwrap()).unwrap();
+        let among = Fading::Rayleigh.draw(&Round::new(1, 2, 3, &[5, 6, 7]).unwrap()).unwrap();
         assert_eq!(alone[0], among[2]);
     }
 
@@ -215,10 +196,7 @@ mod tests {
             Fading::Nakagami(f64::INFINITY),
         ];
         for law in wrong {
-            assert!(
-                matches!(law.check(), Err(UplinkError::OutOfRange { .. })),
-                "{law}"
-            );
+            assert!(matches!(law.check(), Err(UplinkError::OutOfRange { .. })), "{law}");
         }
     }
 }

@@ -36,10 +36,9 @@ impl Trace {
     pub fn read(path: &Path) -> Result<Self, UplinkError> {
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         Self::parse(file).map_err(|error| match error {
-            UplinkError::TraceUnreadable { reason, .. } => UplinkError::TraceUnreadable {
-                path: path.display().to_string(),
-                reason,
-            },
+            UplinkError::TraceUnreadable { reason, .. } => {
+                UplinkError::TraceUnreadable { path: path.display().to_string(), reason }
+            }
             other => other,
         })
     }
@@ -80,10 +79,7 @@ impl Trace {
     /// The coefficient of a client in a round, both counted from 0.
     pub fn coefficient(&self, round: u32, client: u32) -> Result<Complex64, UplinkError> {
         if round >= self.rounds {
-            return Err(UplinkError::TraceTooShort {
-                round,
-                rounds: self.rounds,
-            });
+            return Err(UplinkError::TraceTooShort { round, rounds: self.rounds });
         }
         let found = self.coefficients.get(&(round, client)).copied();
         found.ok_or(UplinkError::TraceLacksClient { round, client })
@@ -103,20 +99,14 @@ fn parse_row(record: &csv::StringRecord, line: u64) -> Result<(u32, u32, Complex
         let text = &record[column];
         let number = text.parse().ok().filter(|&number| number < u32::MAX);
         number.ok_or_else(|| {
-            malformed(
-                line,
-                format!("the {} '{text}' is no whole number below 2³²−1", HEADER[column]),
-            )
+            malformed(line, format!("the {} '{text}' is no whole number below 2³²−1", HEADER[column]))
         })
     };
     let finite = |column: usize| -> Result<f64, UplinkError> {
         let text = &record[column];
         let number = text.parse().ok().filter(|number: &f64| number.is_finite());
         number.ok_or_else(|| {
-            malformed(
-                line,
-                format!("the {} part '{text}' is no finite number", HEADER[column]),
-            )
+            malformed(line, format!("the {} part '{text}' is no finite number", HEADER[column]))
         })
     };
     Ok((whole(0)?, whole(1)?, Complex64::new(finite(2)?, finite(3)?)))
@@ -130,19 +120,16 @@ fn csv_error(error: &csv::Error) -> UplinkError {
     let line = error.position().map_or(1, csv::Position::line);
     match error.kind() {
         csv::ErrorKind::Io(io) => unreadable(Path::new("(text)"), io),
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => malformed(line, format!("{len} columns instead of {expected_len}")),
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            malformed(line, format!("{len} columns instead of {expected_len}"))
+        }
         csv::ErrorKind::Utf8 { .. } => malformed(line, "the line is not UTF-8 text".to_owned()),
         _ => malformed(line, error.to_string()),
     }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> UplinkError {
-    UplinkError::TraceUnreadable {
-        path: path.display().to_string(),
-        reason: error.to_string(),
-    }
+    UplinkError::TraceUnreadable { path: path.display().to_string(), reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -194,11 +181,7 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let error = Trace::read(Path::new("no-such-trace.csv")).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("cannot read the channel trace no-such-trace.csv: ")
-        );
+        assert!(error.to_string().starts_with("cannot read the channel trace no-such-trace.csv: "));
     }
 
     proptest! {

@@ -71,13 +71,7 @@ pub struct StreamName {
 impl StreamName {
     /// The stream of `purpose` under `seed`, for trial, round and client zero.
     pub const fn new(seed: u64, purpose: Purpose) -> Self {
-        Self {
-            seed,
-            purpose,
-            trial: 0,
-            round: 0,
-            client: 0,
-        }
+        Self { seed, purpose, trial: 0, round: 0, client: 0 }
     }
 
     /// The same stream in another trial.
@@ -100,12 +94,7 @@ impl StreamName {
 
     /// A generator of words that starts at the beginning of the stream.
     pub const fn stream(self) -> Stream {
-        Stream {
-            name: self,
-            next_block: 0,
-            words: [0; 4],
-            used: 4,
-        }
+        Stream { name: self, next_block: 0, words: [0; 4], used: 4 }
     }
 
     /// The stream read as standard normal numbers, any of which can be had at once.
@@ -173,10 +162,7 @@ mod tests {
 
     #[test]
     fn a_stream_reads_the_words_that_another_philox_library_makes() {
-        let name = StreamName::new(0x0123_4567_89ab_cdef, Purpose(9))
-            .trial(3)
-            .round(70_000)
-            .client(u32::MAX);
+        let name = StreamName::new(0x0123_4567_89ab_cdef, Purpose(9)).trial(3).round(70_000).client(u32::MAX);
         let mut stream = name.stream();
         for block in 0..5_u32 {
             let counter = [block, 3 << 16 | 9 << 8, 70_000, u32::MAX];
@@ -192,10 +178,7 @@ mod tests {
         let mut bytes = [0; 11];
         name.stream().fill_bytes(&mut bytes);
         let mut words = name.stream();
-        let expected: Vec<u8> = (0..3)
-            .flat_map(|_| words.next_u32().to_le_bytes())
-            .take(11)
-            .collect();
+        let expected: Vec<u8> = (0..3).flat_map(|_| words.next_u32().to_le_bytes()).take(11).collect();
         assert_eq!(bytes.as_slice(), expected);
     }
 

@@ -40,16 +40,8 @@ mod tests {
     #[test]
     fn the_published_known_answers_come_out() {
         let answers = [
-            (
-                [0; 4],
-                [0; 2],
-                [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8],
-            ),
-            (
-                [u32::MAX; 4],
-                [u32::MAX; 2],
-                [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd],
-            ),
+            ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
             (
                 [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
                 [0xa409_3822, 0x299f_31d0],
@@ -57,21 +49,13 @@ mod tests {
             ),
         ];
         for (counter, key, expected) in answers {
-            assert_eq!(
-                blocks(key, counter.map(|word| [word])),
-                expected.map(|word| [word])
-            );
+            assert_eq!(blocks(key, counter.map(|word| [word])), expected.map(|word| [word]));
         }
     }
 
     #[test]
     fn lanes_do_not_touch_one_another() {
-        let counters = [
-            [1, 2, 3, 4, 5],
-            [10, 20, 30, 40, 50],
-            [7, 7, 7, 7, 8],
-            [0, u32::MAX, 0, 1, 2],
-        ];
+        let counters = [[1, 2, 3, 4, 5], [10, 20, 30, 40, 50], [7, 7, 7, 7, 8], [0, u32::MAX, 0, 1, 2]];
         let together = blocks([11, 12], counters);
         for lane in 0..5 {
             let alone = blocks([11, 12], counters.map(|words| [words[lane]]));

@@ -21,12 +21,7 @@ impl CentralGaussian {
     /// Noise of a finite standard deviation on every parameter of the sum.
     pub fn new(noise_std: f64) -> Result<Self, UplinkError> {
         let holds = noise_std.is_finite() && noise_std >= 0.0;
-        require(
-            holds,
-            "the central noise's standard deviation",
-            "finite and not negative",
-            noise_std,
-        )?;
+        require(holds, "the central noise's standard deviation", "finite and not negative", noise_std)?;
         Ok(Self { noise_std })
     }
 }

@@ -102,18 +102,8 @@ impl ChannelInversion {
 
     fn align(&self, round: &Round<'_>) -> Result<Alignment, UplinkError> {
         let threshold = self.settings.admission.amplitude();
-        let amplitudes: Vec<f64> = self
-            .settings
-            .fading
-            .draw(round)?
-            .iter()
-            .map(|h| h.norm())
-            .collect();
-        let weakest = amplitudes
-            .iter()
-            .copied()
-            .filter(|&h| h >= threshold)
-            .min_by(f64::total_cmp);
+        let amplitudes: Vec<f64> = self.settings.fading.draw(round)?.iter().map(|h| h.norm()).collect();
+        let weakest = amplitudes.iter().copied().filter(|&h| h >= threshold).min_by(f64::total_cmp);
         Ok(Alignment {
             admitted: amplitudes.iter().map(|&h| h >= threshold).collect(),
             common_amplitude: weakest.map(|weakest| match self.settings.power {
@@ -130,29 +120,17 @@ impl Uplink for ChannelInversion {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        let Alignment {
-            admitted,
-            common_amplitude,
-        } = self.align(round)?;
+        let Alignment { admitted, common_amplitude } = self.align(round)?;
         let gains = admitted.into_iter().map(f64::from).collect();
         let noise_std = self.settings.noise.noise_std(self.settings.snr);
         // A round without any admitted client is not decoded: no signal and no noise.
-        EffectiveChannel::new(
-            gains,
-            common_amplitude.map_or(0.0, |amplitude| noise_std / amplitude),
-        )
+        EffectiveChannel::new(gains, common_amplitude.map_or(0.0, |amplitude| noise_std / amplitude))
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        let Alignment {
-            admitted,
-            common_amplitude,
-        } = self.align(round)?;
+        let Alignment { admitted, common_amplitude } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);
-        let amplitudes = admitted
-            .into_iter()
-            .map(|admitted| arriving * f64::from(admitted))
-            .collect();
+        let amplitudes = admitted.into_iter().map(|admitted| arriving * f64::from(admitted)).collect();
         let scale = common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude);
         self.settings.noise.link(amplitudes, scale, self.settings.snr)
     }
@@ -192,11 +170,7 @@ mod tests {
             let channel = realise(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, admission);
             assert_eq!(channel.gains(), [1.0, 1.0, 0.0]);
         }
-        let channel = realise(
-            PowerRule::WorstAdmitted,
-            NoiseReference::PerSymbol,
-            Admission::Power(0.0025),
-        );
+        let channel = realise(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, Admission::Power(0.0025));
         assert_eq!(channel.gains(), [1.0, 1.0, 1.0]);
     }
 
@@ -211,16 +185,10 @@ mod tests {
 
     #[test]
     fn a_round_in_which_nobody_is_admitted_decodes_to_nothing() {
-        let uplink = inversion(
-            PowerRule::WorstAdmitted,
-            NoiseReference::PerSymbol,
-            Admission::Amplitude(0.1),
-        );
+        let uplink =
+            inversion(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, Admission::Amplitude(0.1));
         let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
-        for channel in [
-            uplink.realise(&round).unwrap(),
-            uplink.link(&round).unwrap().effective().unwrap(),
-        ] {
+        for channel in [uplink.realise(&round).unwrap(), uplink.link(&round).unwrap().effective().unwrap()] {
             assert_eq!(channel.gains(), [0.0, 0.0]);
             assert_eq!(channel.noise_std(), 0.0);
         }
@@ -228,23 +196,11 @@ mod tests {
 
     #[test]
     fn a_threshold_that_is_not_positive_is_refused() {
-        let settings = inversion(
-            PowerRule::default(),
-            NoiseReference::default(),
-            Admission::Amplitude(1.0),
-        )
-        .settings;
-        for admission in [
-            Admission::Amplitude(0.0),
-            Admission::Power(-1.0),
-            Admission::Amplitude(f64::NAN),
-        ] {
+        let settings =
+            inversion(PowerRule::default(), NoiseReference::default(), Admission::Amplitude(1.0)).settings;
+        for admission in [Admission::Amplitude(0.0), Admission::Power(-1.0), Admission::Amplitude(f64::NAN)] {
             assert!(
-                ChannelInversion::new(ChannelInversionSettings {
-                    admission,
-                    ..settings.clone()
-                })
-                .is_err()
+                ChannelInversion::new(ChannelInversionSettings { admission, ..settings.clone() }).is_err()
             );
         }
     }

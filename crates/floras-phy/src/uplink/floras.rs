@@ -95,10 +95,7 @@ impl Floras {
             error.check()?;
         }
         let despread_noise_std = settings.snr.despread_noise_std(settings.sequences.length());
-        Ok(Self {
-            settings,
-            despread_noise_std,
-        })
+        Ok(Self { settings, despread_noise_std })
     }
 
     /// What the uplink consists of.
@@ -109,9 +106,8 @@ impl Floras {
     /// `γ = N − K`, or the complaint that there are not enough sequences, or that unused ones meet no noise.
     fn unused(&self, round: &Round<'_>) -> Result<usize, UplinkError> {
         let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
-        let unused = sequences
-            .checked_sub(clients)
-            .ok_or(UplinkError::TooFewSequences { sequences, clients })?;
+        let unused =
+            sequences.checked_sub(clients).ok_or(UplinkError::TooFewSequences { sequences, clients })?;
         // Sequences that overlap leave something of the used ones in every estimate.
         if unused > 0 && self.despread_noise_std == 0.0 && self.settings.sequences.is_orthonormal() {
             return Err(UplinkError::UnusedSequencesWithoutNoise { unused });
@@ -126,10 +122,7 @@ impl Floras {
     /// The symbol level for orthonormal sequences: which of them are in use does not matter.
     fn realise_orthonormal(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let unused = self.unused(round)?;
-        let amplitudes = self
-            .settings
-            .modulation
-            .amplitudes(&self.settings.fading, round)?;
+        let amplitudes = self.settings.modulation.amplitudes(&self.settings.fading, round)?;
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         let mut estimate_of = |amplitude: f64| -> f64 {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
@@ -140,10 +133,7 @@ impl Floras {
         let unused_square: f64 = (0..unused).map(|_| self.weight(estimate_of(0.0)).powi(2)).sum();
         let used_square: f64 = weights.iter().map(|w| w * w).sum();
         let gains = amplitudes.iter().zip(&weights).map(|(h, w)| h * w).collect();
-        EffectiveChannel::new(
-            gains,
-            self.despread_noise_std * (used_square + unused_square).sqrt(),
-        )
+        EffectiveChannel::new(gains, self.despread_noise_std * (used_square + unused_square).sqrt())
     }
 }
 
@@ -164,10 +154,7 @@ impl Uplink for Floras {
         self.unused(round)?;
         let set = &self.settings.sequences;
         let clients = round.clients().len();
-        let amplitudes = self
-            .settings
-            .modulation
-            .amplitudes(&self.settings.fading, round)?;
+        let amplitudes = self.settings.modulation.amplitudes(&self.settings.fading, round)?;
         let assigned = index::sample(&mut round.stream(Purpose::ASSIGNMENT), set.count(), clients).into_vec();
 
         // Step 1: everyone sends the pilot 1 at once.
@@ -195,9 +182,7 @@ impl Uplink for Floras {
 fn check_weights(weights: &[f64], round: &Round<'_>) -> Result<(), UplinkError> {
     match weights.iter().position(|weight| !weight.is_finite()) {
         None => Ok(()),
-        Some(index) => Err(UplinkError::ChannelIsZero {
-            client: round.clients()[index],
-        }),
+        Some(index) => Err(UplinkError::ChannelIsZero { client: round.clients()[index] }),
     }
 }
 
@@ -220,21 +205,14 @@ mod tests {
     fn more_clients_than_sequences_are_refused_at_both_fidelities() {
         let uplink = Floras::new(settings(2, 4)).unwrap();
         let round = Round::new(1, 0, 0, &[1, 2, 3]).unwrap();
-        let expected = UplinkError::TooFewSequences {
-            sequences: 2,
-            clients: 3,
-        };
+        let expected = UplinkError::TooFewSequences { sequences: 2, clients: 3 };
         assert_eq!(uplink.realise(&round), Err(expected.clone()));
         assert_eq!(uplink.link(&round), Err(expected));
     }
 
     #[test]
     fn unused_sequences_without_noise_are_refused_at_both_fidelities() {
-        let uplink = Floras::new(FlorasSettings {
-            snr: Snr::NOISELESS,
-            ..settings(4, 4)
-        })
-        .unwrap();
+        let uplink = Floras::new(FlorasSettings { snr: Snr::NOISELESS, ..settings(4, 4) }).unwrap();
         let round = Round::new(1, 0, 0, &[1, 2, 3]).unwrap();
         let expected = UplinkError::UnusedSequencesWithoutNoise { unused: 1 };
         assert_eq!(uplink.realise(&round), Err(expected.clone()));
@@ -244,24 +222,15 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         let wrong = [
-            FlorasSettings {
-                receiver: Receiver::Clipped(-1.0),
-                ..settings(4, 4)
-            },
-            FlorasSettings {
-                fading: Fading::Rician(-1.0),
-                ..settings(4, 4)
-            },
+            FlorasSettings { receiver: Receiver::Clipped(-1.0), ..settings(4, 4) },
+            FlorasSettings { fading: Fading::Rician(-1.0), ..settings(4, 4) },
             FlorasSettings {
                 modulation: Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad: 2.0 }),
                 ..settings(4, 4)
             },
         ];
         for settings in wrong {
-            assert!(matches!(
-                Floras::new(settings),
-                Err(UplinkError::OutOfRange { .. })
-            ));
+            assert!(matches!(Floras::new(settings), Err(UplinkError::OutOfRange { .. })));
         }
     }
 

@@ -84,17 +84,11 @@ pub fn transmit<U: AsRef<[f32]> + Sync>(
     match fidelity {
         Fidelity::Symbol => {
             let channel = uplink.realise(round)?;
-            Ok(Decoded {
-                sum: channel.apply(updates, noise)?,
-                channel,
-            })
+            Ok(Decoded { sum: channel.apply(updates, noise)?, channel })
         }
         Fidelity::Chip => {
             let link = uplink.link(round)?;
-            Ok(Decoded {
-                sum: link.transmit(updates, noise)?,
-                channel: link.effective()?,
-            })
+            Ok(Decoded { sum: link.transmit(updates, noise)?, channel: link.effective()? })
         }
     }
 }

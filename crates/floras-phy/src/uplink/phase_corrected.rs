@@ -42,25 +42,12 @@ impl PhaseCorrected {
         noise.check()?;
         fading.check()?;
         let mean_amplitude = fading.mean_amplitude();
-        require(
-            mean_amplitude > 0.0,
-            "the mean amplitude of the channels",
-            "positive",
-            mean_amplitude,
-        )?;
-        Ok(Self {
-            phase_error,
-            noise,
-            fading,
-            snr,
-            mean_amplitude,
-        })
+        require(mean_amplitude > 0.0, "the mean amplitude of the channels", "positive", mean_amplitude)?;
+        Ok(Self { phase_error, noise, fading, snr, mean_amplitude })
     }
 
     fn amplitudes(&self, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
-        Ok(self
-            .phase_error
-            .corrected_amplitudes(&self.fading.draw(round)?, round))
+        Ok(self.phase_error.corrected_amplitudes(&self.fading.draw(round)?, round))
     }
 }
 
@@ -70,17 +57,12 @@ impl Uplink for PhaseCorrected {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        let gains = self
-            .amplitudes(round)?
-            .iter()
-            .map(|h| h / self.mean_amplitude)
-            .collect();
+        let gains = self.amplitudes(round)?.iter().map(|h| h / self.mean_amplitude).collect();
         EffectiveChannel::new(gains, self.noise.noise_std(self.snr) / self.mean_amplitude)
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        self.noise
-            .link(self.amplitudes(round)?, 1.0 / self.mean_amplitude, self.snr)
+        self.noise.link(self.amplitudes(round)?, 1.0 / self.mean_amplitude, self.snr)
     }
 }
 
@@ -101,10 +83,7 @@ mod tests {
         let variance = channel.gains().iter().map(|g| (g - mean).powi(2)).sum::<f64>() / count;
         // Var|h|/E|h|² = 4/π − 1; standard errors are 0.0017 and 0.0015.
         assert!((mean - 1.0).abs() < 0.009, "{mean}");
-        assert!(
-            (variance - (4.0 / std::f64::consts::PI - 1.0)).abs() < 0.008,
-            "{variance}"
-        );
+        assert!((variance - (4.0 / std::f64::consts::PI - 1.0)).abs() < 0.008, "{variance}");
         assert!((channel.noise_std() - 2.0 / std::f64::consts::PI.sqrt()).abs() < 1e-12);
     }
 }

@@ -92,10 +92,7 @@ mod tests {
         for (law, expected) in cases {
             let mean = law.corrected_amplitudes(&channels, &round).iter().sum::<f64>() / clients.len() as f64;
             // cos has a standard deviation below 0.3 here: five standard errors are below 0.005.
-            assert!(
-                (mean - expected).abs() < 0.005,
-                "{law:?}: {mean} instead of {expected}"
-            );
+            assert!((mean - expected).abs() < 0.005, "{law:?}: {mean} instead of {expected}");
         }
     }
 

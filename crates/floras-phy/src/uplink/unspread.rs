@@ -33,10 +33,7 @@ impl NoiseReference {
     /// `Ok` unless the length is 0.
     pub(super) fn check(self) -> Result<(), UplinkError> {
         match self.length() {
-            0 => Err(UplinkError::EmptySequenceSet {
-                sequences: 1,
-                length: 0,
-            }),
+            0 => Err(UplinkError::EmptySequenceSet { sequences: 1, length: 0 }),
             _ => Ok(()),
         }
     }
@@ -61,11 +58,5 @@ pub(super) fn repeat_link(
 ) -> Result<ChipLink, UplinkError> {
     let set = SequenceSet::orthonormal(1, length)?;
     let projector = set.spread(&[scale])?;
-    ChipLink::new(
-        &set,
-        &vec![0; amplitudes.len()],
-        amplitudes,
-        projector,
-        chip_noise_std,
-    )
+    ChipLink::new(&set, &vec![0; amplitudes.len()], amplitudes, projector, chip_noise_std)
 }

@@ -32,9 +32,6 @@ impl Usage {
     /// There are no such counters here.
     #[cfg(not(unix))]
     pub(crate) fn now() -> Self {
-        Self {
-            cpu_seconds: None,
-            peak_bytes: None,
-        }
+        Self { cpu_seconds: None, peak_bytes: None }
     }
 }

@@ -136,9 +136,7 @@ impl Prepared {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     options.check()?;
     let uplink = options.uplink()?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads.unwrap_or(0))
-        .build()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build()?;
     let measurement = pool.install(|| options.measure(&uplink))?;
     let mut out = io::stdout().lock();
     match options.json {
@@ -151,11 +149,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 impl Options {
     fn check(&self) -> Result<(), Failure> {
         let wrong = |option, allowed, value: usize| {
-            Err(Failure::Option {
-                option,
-                allowed,
-                value: value.to_string(),
-            })
+            Err(Failure::Option { option, allowed, value: value.to_string() })
         };
         let most_clients = u32::MAX as usize;
         if self.per_round == 0 || self.per_round > most_clients {
@@ -164,16 +158,9 @@ impl Options {
         if self.dim == 0 {
             return wrong("--dim", "at least 1", self.dim);
         }
-        let numbers = self
-            .per_round
-            .checked_add(1)
-            .and_then(|rows| rows.checked_mul(self.dim));
+        let numbers = self.per_round.checked_add(1).and_then(|rows| rows.checked_mul(self.dim));
         if numbers.is_none_or(|numbers| numbers > MOST_BYTES / size_of::<f32>()) {
-            return wrong(
-                "--dim",
-                "small enough for K + 1 vectors of it to fit in 64 GiB",
-                self.dim,
-            );
+            return wrong("--dim", "small enough for K + 1 vectors of it to fit in 64 GiB", self.dim);
         }
         if self.repeat == 0 {
             return wrong("--repeat", "at least 1", 0);
@@ -191,10 +178,7 @@ impl Options {
             FamilyName::Gaussian => Family::Gaussian,
         };
         if self.sequences < self.per_round {
-            return Err(UplinkError::TooFewSequences {
-                sequences: self.sequences,
-                clients: self.per_round,
-            });
+            return Err(UplinkError::TooFewSequences { sequences: self.sequences, clients: self.per_round });
         }
         Floras::new(FlorasSettings {
             sequences: SequenceSet::new(family, self.sequences, self.length, SEED)?,
@@ -238,10 +222,7 @@ impl Options {
     fn made_up_updates(&self, clients: &[u32]) -> Vec<Vec<f32>> {
         let make = |&client: &u32| {
             let mut update = vec![0.0; self.dim];
-            StreamName::new(SEED, Purpose::BENCHMARK)
-                .client(client)
-                .normals()
-                .fill(0, &mut update);
+            StreamName::new(SEED, Purpose::BENCHMARK).client(client).normals().fill(0, &mut update);
             update
         };
         clients.par_iter().map(make).collect()
@@ -281,28 +262,16 @@ impl Measurement {
             FidelityName::Chip => "chip level (every chip on the air)",
         };
         writeln!(out, "uplink       FLORAS, {fidelity}")?;
-        writeln!(
-            out,
-            "clients      K = {}, {} parameters each",
-            self.per_round, self.dim
-        )?;
+        writeln!(out, "clients      K = {}, {} parameters each", self.per_round, self.dim)?;
         let unused = self.sequences - self.per_round;
-        writeln!(
-            out,
-            "sequences    {} (N and L), γ = N − K = {unused} unused",
-            settings.sequences
-        )?;
+        writeln!(out, "sequences    {} (N and L), γ = N − K = {unused} unused", settings.sequences)?;
         writeln!(out, "channel      {}, SNR {}", settings.fading, settings.snr)?;
         let (median, fastest, slowest) = (
             milliseconds(self.seconds_per_round),
             milliseconds(self.fastest_seconds_per_round),
             milliseconds(self.slowest_seconds_per_round),
         );
-        writeln!(
-            out,
-            "one round    {median} (median of {}; {fastest} to {slowest})",
-            self.repeat
-        )?;
+        writeln!(out, "one round    {median} (median of {}; {fastest} to {slowest})", self.repeat)?;
         if let Some(cpu_seconds) = self.cpu_seconds_per_round {
             writeln!(
                 out,

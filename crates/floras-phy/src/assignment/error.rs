@@ -1,0 +1,119 @@
+//! Everything the assignment refuses, one sentence each.
+
+use thiserror::Error;
+
+use super::{Epoch, GroupId, MAX_SEQUENCES};
+
+/// Why a key, a sealed key or a beacon was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AssignmentError {
+    /// The operating system could not supply random bytes.
+    #[error("the operating system gave no random bytes, and a key cannot be made without them")]
+    Randomness,
+
+    /// The recipient's public key is a point of low order, with which no secret can be agreed.
+    #[error("the recipient's public key is not a usable X25519 key")]
+    UnusablePublicKey,
+
+    /// A sealed key has the wrong number of bytes.
+    #[error("a sealed key has {expected} bytes, but {got} were given")]
+    SealedKeyLength {
+        /// How many bytes were given.
+        got: usize,
+        /// How many bytes the format has.
+        expected: usize,
+    },
+
+    /// A sealed key is written in a format this version does not know.
+    #[error("the sealed key has format version {got}; only version {known} is known")]
+    SealedKeyVersion {
+        /// The version byte found.
+        got: u8,
+        /// The version byte this code writes and reads.
+        known: u8,
+    },
+
+    /// A sealed key does not open: not for this client, not from this dealer, or changed on its
+    /// way.
+    #[error("the sealed key does not open: it is for another client, from another dealer, or altered")]
+    SealedKeyRejected,
+
+    /// A sealed key, a beacon or a saved state belongs to another group.
+    #[error("the {subject} is for group {got}; group {expected} is expected")]
+    WrongGroup {
+        /// What was refused.
+        subject: &'static str,
+        /// The group it names.
+        got: GroupId,
+        /// The group that would have been accepted.
+        expected: GroupId,
+    },
+
+    /// A sealed key or a beacon belongs to another epoch.
+    #[error("the {subject} is for epoch {got}; epoch {expected} is expected")]
+    WrongEpoch {
+        /// What was refused.
+        subject: &'static str,
+        /// The epoch it names.
+        got: Epoch,
+        /// The epoch that would have been accepted.
+        expected: Epoch,
+    },
+
+    /// A key is older than the one this client has already used.
+    #[error("the key is of epoch {got}, but this client has reached epoch {reached} and does not go back")]
+    EpochRollback {
+        /// The epoch of the refused key.
+        got: Epoch,
+        /// The epoch this client has reached.
+        reached: Epoch,
+    },
+
+    /// The beacon repeats or precedes a slot this client has already used.
+    #[error("the beacon's slot {slot} is not greater than slot {last}, which this client used last")]
+    SlotNotNew {
+        /// The slot in the beacon.
+        slot: u64,
+        /// The last slot this client used.
+        last: u64,
+    },
+
+    /// The index is not that of a participant.
+    #[error("index {index} is outside 1..={per_round}")]
+    IndexOutOfRange {
+        /// The index given.
+        index: u32,
+        /// How many clients take part, `K`.
+        per_round: u32,
+    },
+
+    /// The beacon announces a round without participants.
+    #[error("the beacon announces a round of 0 clients; at least 1 must take part")]
+    NoParticipants,
+
+    /// The beacon announces fewer sequences than participants.
+    #[error("{sequences} sequences cannot serve {per_round} clients; each client needs its own")]
+    TooFewSequences {
+        /// How many sequences there are, `N`.
+        sequences: u32,
+        /// How many clients take part, `K`.
+        per_round: u32,
+    },
+
+    /// The number of sequences is zero or beyond the limit.
+    #[error("{sequences} sequences cannot be permuted; 1..={MAX_SEQUENCES} are allowed")]
+    SequencesOutOfRange {
+        /// How many sequences were asked for, `N`.
+        sequences: u32,
+    },
+
+    /// The beacon leaves fewer sequences unused than this client insists on.
+    #[error("the beacon leaves {unused} sequences unused; this client insists on at least {minimum}")]
+    TooFewUnused {
+        /// How many sequences the beacon leaves unused, `γ = N − K`.
+        unused: u32,
+        /// How many this client insists on.
+        minimum: u32,
+    },
+}

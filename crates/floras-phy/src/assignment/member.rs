@@ -1,0 +1,160 @@
+//! A client at work: it reads beacons, answers with its column, and refuses whatever would weaken
+//! the secret.
+//!
+//! A slot is used once. A replayed slot would repeat its permutation: whoever gets the same index
+//! again would send on the same column again, for the base station to see. So the slot must grow,
+//! and the last one used must survive a restart.
+
+use super::{AssignmentError, Epoch, GroupId, GroupKey, MAX_SEQUENCES, permutation};
+
+/// What the base station announces for a round. Each participant also gets an index in
+/// `1..=per_round`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beacon {
+    /// The group that is called.
+    pub group: GroupId,
+    /// The epoch whose key is to be used.
+    pub epoch: Epoch,
+    /// The slot number, greater in every round of an epoch.
+    pub slot: u64,
+    /// How many sequences there are, `N`, at most [`MAX_SEQUENCES`].
+    pub sequences: u32,
+    /// How many clients take part, `K ≤ N`.
+    pub per_round: u32,
+}
+
+impl Beacon {
+    fn check_sizes(&self) -> Result<(), AssignmentError> {
+        let Self { sequences, per_round, .. } = *self;
+        if per_round == 0 {
+            return Err(AssignmentError::NoParticipants);
+        }
+        if sequences < per_round {
+            return Err(AssignmentError::TooFewSequences { sequences, per_round });
+        }
+        if sequences > MAX_SEQUENCES {
+            return Err(AssignmentError::SequencesOutOfRange { sequences });
+        }
+        Ok(())
+    }
+}
+
+/// What a client must remember across a restart. It holds nothing secret.
+///
+/// Save it after [`GroupMember::sequence_for`] and before the radio sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberState {
+    /// The group the client belongs to.
+    pub group: GroupId,
+    /// The epoch the client has reached.
+    pub epoch: Epoch,
+    /// The last slot used in that epoch, if any.
+    pub last_slot: Option<u64>,
+}
+
+/// A client with its group key and its memory of the last slot it used.
+///
+/// ```
+/// # use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember};
+/// # let (group, epoch) = (GroupId([7; 16]), Epoch(1));
+/// let mut member = GroupMember::new(GroupKey::generate(group, epoch)?);
+/// let beacon = Beacon { group, epoch, slot: 40, sequences: 8, per_round: 5 };
+/// let column = member.sequence_for(&beacon, 3)?;
+/// assert!(column < 8);
+///
+/// let replayed = member.sequence_for(&beacon, 4);
+/// assert_eq!(replayed, Err(AssignmentError::SlotNotNew { slot: 40, last: 40 }));
+/// # Ok::<(), AssignmentError>(())
+/// ```
+#[derive(Debug)]
+pub struct GroupMember {
+    key: GroupKey,
+    last_slot: Option<u64>,
+    minimum_unused: u32,
+}
+
+impl GroupMember {
+    /// A client that has used no slot of this key's epoch yet. After a restart, use
+    /// [`resume`](Self::resume).
+    pub fn new(key: GroupKey) -> Self {
+        Self { key, last_slot: None, minimum_unused: 0 }
+    }
+
+    /// A client that goes on from a saved state, with the key of that epoch or of a later one.
+    ///
+    /// The key is not part of the state: open the stored [`SealedKey`](super::SealedKey) again.
+    pub fn resume(key: GroupKey, state: MemberState) -> Result<Self, AssignmentError> {
+        check_group("key", key.group(), state.group)?;
+        if key.epoch() < state.epoch {
+            return Err(AssignmentError::EpochRollback { got: key.epoch(), reached: state.epoch });
+        }
+        let last_slot = state.last_slot.filter(|_| key.epoch() == state.epoch);
+        Ok(Self { last_slot, ..Self::new(key) })
+    }
+
+    /// The same client, which from now on refuses a beacon that leaves fewer than `unused`
+    /// sequences idle.
+    ///
+    /// The idle sequences are where the noise comes from, so a base station that announces `N = K`
+    /// asks for no privacy.
+    #[must_use]
+    pub fn with_minimum_unused(self, unused: u32) -> Self {
+        Self { minimum_unused: unused, ..self }
+    }
+
+    /// Replaces the key by one of a later epoch. Slots then count anew, for the new key has used
+    /// none.
+    pub fn install(&mut self, key: GroupKey) -> Result<(), AssignmentError> {
+        check_group("key", key.group(), self.key.group())?;
+        if key.epoch() <= self.key.epoch() {
+            return Err(AssignmentError::EpochRollback { got: key.epoch(), reached: self.key.epoch() });
+        }
+        self.key = key;
+        self.last_slot = None;
+        Ok(())
+    }
+
+    /// The column, counted from 0, on which the client with this `index` sends in the beacon's
+    /// slot.
+    ///
+    /// The slot is used up by success alone: after a refusal it can still be used.
+    pub fn sequence_for(&mut self, beacon: &Beacon, index: u32) -> Result<usize, AssignmentError> {
+        self.check_beacon(beacon)?;
+        if !(1..=beacon.per_round).contains(&index) {
+            return Err(AssignmentError::IndexOutOfRange { index, per_round: beacon.per_round });
+        }
+        let order = permutation(&self.key, beacon.slot, beacon.sequences)?;
+        self.last_slot = Some(beacon.slot);
+        Ok(order[index as usize - 1] as usize)
+    }
+
+    /// What to save, so that a restart does not make this client use a slot twice or go back to an
+    /// earlier key.
+    pub fn state(&self) -> MemberState {
+        MemberState { group: self.key.group(), epoch: self.key.epoch(), last_slot: self.last_slot }
+    }
+
+    fn check_beacon(&self, beacon: &Beacon) -> Result<(), AssignmentError> {
+        check_group("beacon", beacon.group, self.key.group())?;
+        if beacon.epoch != self.key.epoch() {
+            return Err(AssignmentError::WrongEpoch {
+                subject: "beacon",
+                got: beacon.epoch,
+                expected: self.key.epoch(),
+            });
+        }
+        beacon.check_sizes()?;
+        let unused = beacon.sequences - beacon.per_round;
+        if unused < self.minimum_unused {
+            return Err(AssignmentError::TooFewUnused { unused, minimum: self.minimum_unused });
+        }
+        match self.last_slot {
+            Some(last) if beacon.slot <= last => Err(AssignmentError::SlotNotNew { slot: beacon.slot, last }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_group(subject: &'static str, got: GroupId, expected: GroupId) -> Result<(), AssignmentError> {
+    if got == expected { Ok(()) } else { Err(AssignmentError::WrongGroup { subject, got, expected }) }
+}
