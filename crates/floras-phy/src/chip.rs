@@ -7,8 +7,10 @@
 //! y_i = Σ_k a_k h_k x_k[i] + n_i,      x̃_i = vᵀ y_i          (paper, section IV-A, steps 3 and 4)
 //! ```
 //!
-//! The simulation works on 64 parameters at a time, so that its memory does not grow with `L·d`. It is the ground
+//! The simulation works on 128 parameters at a time, so that its memory does not grow with `L·d`. It is the ground
 //! truth that the symbol level ([`crate::EffectiveChannel`]) is checked against.
+
+use std::ops::Range;
 
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require, require_count};
@@ -162,8 +164,7 @@ impl pulp::WithSimd for Task<'_> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> bool {
-        let mut air = vec![0.0; self.kernel.link.length * TILE];
-        self.kernel.carry(self.rows, self.first, &mut air, self.decoded);
+        self.kernel.carry(self.rows, self.first, self.decoded);
         updates::all_finite(self.decoded)
     }
 }
@@ -190,56 +191,56 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Carries the parameters from `first` on, a tile of them at a time; `air` has room for `L` chips of each.
+    /// Carries the parameters from `first` on, a tile of them at a time.
     #[inline(always)]
-    fn carry(&self, rows: &[&[f32]], first: usize, air: &mut [f32], decoded: &mut [f32]) {
+    fn carry(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) {
         let first_tile = first / TILE;
+        let mut air = vec![[0.0; TILE]; self.link.length];
+        let mut packed = match self.link.signatures {
+            Signatures::Walsh(_) => Vec::new(),
+            Signatures::Dense(_) => vec![[0.0; TILE]; rows.len()],
+        };
         for (offset, decoded) in decoded.chunks_mut(TILE).enumerate() {
-            let at = offset * TILE;
-            let symbols = |client: usize| &rows[client][at..at + decoded.len()];
+            let columns = offset * TILE..offset * TILE + decoded.len();
             match &self.link.signatures {
-                Signatures::Walsh(sequences) => self.spread_walsh(sequences, symbols, air),
-                Signatures::Dense(_) => self.spread_dense(rows.len(), symbols, air),
+                Signatures::Walsh(sequences) => self.spread_walsh(sequences, rows, columns, &mut air),
+                Signatures::Dense(_) => self.spread_dense(rows, columns, &mut packed, &mut air),
             }
-            let sum = self.receive(air, (first_tile + offset) as u64);
+            let sum = self.receive(&air, (first_tile + offset) as u64);
             decoded.copy_from_slice(&sum[..decoded.len()]);
         }
     }
 
     /// Step 3, without the noise: row `l` of `air` becomes `Σ_k a_k[l] h_k x_k`.
     #[inline(always)]
-    fn spread_walsh<'x>(&self, sequences: &[usize], symbols: impl Fn(usize) -> &'x [f32], air: &mut [f32]) {
-        air.fill(0.0);
-        for (client, (&sequence, &h)) in sequences.iter().zip(&self.amplitudes).enumerate() {
-            let row = &mut air[sequence * TILE..(sequence + 1) * TILE];
-            for (sent, &x) in row.iter_mut().zip(symbols(client)) {
+    fn spread_walsh(&self, sequences: &[usize], rows: &[&[f32]], columns: Range<usize>, air: &mut [Tile]) {
+        air.fill([0.0; TILE]);
+        for ((&sequence, &h), row) in sequences.iter().zip(&self.amplitudes).zip(rows) {
+            for (sent, &x) in air[sequence].iter_mut().zip(&row[columns.clone()]) {
                 *sent = h * x;
             }
         }
-        walsh::transform_rows(air, TILE);
+        walsh::transform_rows(air.as_flattened_mut(), TILE);
     }
 
     #[inline(always)]
-    fn spread_dense<'x>(&self, clients: usize, symbols: impl Fn(usize) -> &'x [f32], air: &mut [f32]) {
-        let (rows, _) = air.as_chunks_mut::<TILE>();
-        for (row, mixing) in rows.iter_mut().zip(self.mixing.chunks_exact(clients)) {
-            let mut sum = [0.0; TILE];
-            for (client, &a_h) in mixing.iter().enumerate() {
-                for (sum, &x) in sum.iter_mut().zip(symbols(client)) {
-                    *sum = a_h.mul_add(x, *sum);
-                }
-            }
-            *row = sum;
+    fn spread_dense(&self, rows: &[&[f32]], columns: Range<usize>, packed: &mut [Tile], air: &mut [Tile]) {
+        for (packed, row) in packed.iter_mut().zip(rows) {
+            packed[..columns.len()].copy_from_slice(&row[columns.clone()]);
+        }
+        let packed: Vec<&[f32]> = packed.iter().map(|symbols| &symbols[..]).collect();
+        for (on_air, mixing) in air.iter_mut().zip(self.mixing.chunks_exact(rows.len())) {
+            on_air.fill(0.0);
+            updates::add_weighted(mixing, &packed, 0, on_air);
         }
     }
 
     /// Step 4: adds the receiver's noise to every chip and projects on `v`.
     #[inline(always)]
-    fn receive(&self, air: &[f32], tile: u64) -> Tile {
-        let (rows, _) = air.as_chunks::<TILE>();
-        let first_row = tile * rows.len() as u64;
+    fn receive(&self, air: &[Tile], tile: u64) -> Tile {
+        let first_row = tile * air.len() as u64;
         let mut sum = [0.0; TILE];
-        for (chip, (row, &v)) in rows.iter().zip(&self.projector).enumerate() {
+        for (chip, (row, &v)) in air.iter().zip(&self.projector).enumerate() {
             let noise = match self.chip_noise_std == 0.0 {
                 true => [0.0; TILE],
                 false => tile_of_normals(&self.noise, first_row + chip as u64),
@@ -250,5 +251,119 @@ impl<'a> Kernel<'a> {
             }
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    const NOISE: StreamName = StreamName::new(6, Purpose::PAYLOAD_NOISE);
+
+    fn updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
+        let made_up = StreamName::new(2, Purpose::BENCHMARK);
+        (0..clients)
+            .map(|client| {
+                let mut update = vec![0.0; parameters];
+                made_up.client(client).normals().fill(0, &mut update);
+                update
+            })
+            .collect()
+    }
+
+    fn link(set: &SequenceSet) -> ChipLink {
+        let projector = (0..set.length()).map(|chip| 0.3 * chip as f64 - 1.0).collect();
+        ChipLink::new(set, &[4, 0, 2], vec![0.5, -1.5, 2.0], projector, 0.7).unwrap()
+    }
+
+    fn every_family() -> [SequenceSet; 3] {
+        [
+            SequenceSet::walsh(5, 8).unwrap(),
+            SequenceSet::orthonormal(5, 7).unwrap(),
+            SequenceSet::gaussian(5, 3, 1).unwrap(),
+        ]
+    }
+
+    /// Steps 3 and 4 as printed, in double precision and without any blocking.
+    #[test]
+    fn the_kernel_is_the_formula_chip_by_chip() {
+        let parameters = 150;
+        let updates = updates(3, parameters);
+        for set in every_family() {
+            let (link, length) = (link(&set), set.length());
+            let decoded = link.transmit(&updates, NOISE).unwrap();
+            let mut noise = vec![0.0; parameters.div_ceil(TILE) * TILE * length];
+            NOISE.normals().fill(0, &mut noise);
+            for i in 0..parameters {
+                let chip_of = |l: usize| -> f64 {
+                    let sent: f64 = [4, 0, 2]
+                        .iter()
+                        .zip(&link.amplitudes)
+                        .zip(&updates)
+                        .map(|((&k, h), x)| set.chip(k, l) * h * f64::from(x[i]))
+                        .sum();
+                    sent + 0.7 * f64::from(noise[(i / TILE * length + l) * TILE + i % TILE])
+                };
+                let expected: f64 = (0..length).map(|l| link.projector[l] * chip_of(l)).sum();
+                assert!((f64::from(decoded[i]) - expected).abs() < 2e-5, "{set}, parameter {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn tasks_read_the_noise_where_they_stand() {
+        let parameters = 2 * updates::TASK + 99;
+        let set = SequenceSet::walsh(1, 2).unwrap();
+        let link = ChipLink::new(&set, &[0], vec![1.0], vec![1.0, 0.0], 1.0).unwrap();
+        let decoded = link.transmit(&[vec![0.0; parameters]], NOISE).unwrap();
+        let mut noise = vec![0.0; 2 * (parameters + TILE)];
+        NOISE.normals().fill(0, &mut noise);
+        for (i, &value) in decoded.iter().enumerate() {
+            assert_eq!(value, noise[i / TILE * 2 * TILE + i % TILE], "parameter {i}");
+        }
+    }
+
+    #[test]
+    fn the_effective_channel_holds_what_the_kernel_does() {
+        let parameters = 200_000;
+        let updates = updates(3, parameters);
+        let silence = vec![vec![0.0; parameters]; 3];
+        for set in every_family() {
+            let link = link(&set);
+            let channel = link.effective().unwrap();
+            let [decoded, noise] = [&updates, &silence].map(|sent| link.transmit(sent, NOISE).unwrap());
+            for i in 0..parameters {
+                let expected: f64 =
+                    channel.gains().iter().zip(&updates).map(|(g, x)| g * f64::from(x[i])).sum();
+                assert!((f64::from(decoded[i] - noise[i]) - expected).abs() < 5e-5);
+            }
+            let power = noise.iter().map(|n| f64::from(*n).powi(2)).sum::<f64>() / parameters as f64;
+            // The mean square of d normals is good to √(2/d) = 0.32%; five of those.
+            assert!((power / channel.noise_std().powi(2) - 1.0).abs() < 0.016, "{set}");
+        }
+    }
+
+    #[test]
+    fn links_that_cannot_be_are_refused() {
+        let set = SequenceSet::walsh(2, 4).unwrap();
+        let new = |assigned: &[usize], amplitude: f64, chips: usize, noise_std: f64| {
+            ChipLink::new(&set, assigned, vec![amplitude], vec![1.0; chips], noise_std)
+        };
+        assert_eq!(ChipLink::new(&set, &[], vec![], vec![1.0; 4], 0.0), Err(UplinkError::NoClients));
+        assert!(matches!(
+            new(&[0, 1], 1.0, 4, 0.0),
+            Err(UplinkError::WrongCount { expected: 2, found: 1, .. })
+        ));
+        assert!(matches!(new(&[0], 1.0, 3, 0.0), Err(UplinkError::WrongCount { expected: 4, found: 3, .. })));
+        assert!(matches!(new(&[2], 1.0, 4, 0.0), Err(UplinkError::OutOfRange { .. })));
+        assert!(matches!(new(&[0], f64::NAN, 4, 0.0), Err(UplinkError::OutOfRange { .. })));
+        assert!(matches!(new(&[0], 1.0, 4, -1.0), Err(UplinkError::OutOfRange { .. })));
+        let link = new(&[0], 1.0, 4, 0.0).unwrap();
+        assert!(matches!(
+            link.transmit(&[[1.0, f32::NAN]], NOISE),
+            Err(UplinkError::NotFinite { index: 0, parameter: 1, .. })
+        ));
+        assert!(matches!(link.check_noise_suffices(1 << 41), Err(UplinkError::TooManyChips { .. })));
     }
 }

@@ -14,7 +14,7 @@ use crate::random::{NormalField, StreamName, TILE};
 use crate::updates;
 
 /// Parameters that are decoded together: their sums stay in the first-level cache while the clients are added.
-const BLOCK: usize = 16 * TILE;
+const BLOCK: usize = 8 * TILE;
 
 /// Gains `g_k` and noise `ν` of one round.
 ///
@@ -123,19 +123,7 @@ impl Kernel {
         for (number, block) in decoded.chunks_mut(BLOCK).enumerate() {
             let at = number * BLOCK;
             self.write_noise(first + at, block);
-            // Memory is read fastest from many rows at once.
-            let (by_twenty, rest) = self.gains.as_chunks::<20>();
-            let (by_five, by_one) = rest.as_chunks::<5>();
-            let mut rows = rows;
-            for gains in by_twenty {
-                rows = add_rows(gains, rows, at, block);
-            }
-            for gains in by_five {
-                rows = add_rows(gains, rows, at, block);
-            }
-            for &gain in by_one {
-                rows = add_rows(&[gain], rows, at, block);
-            }
+            updates::add_weighted(&self.gains, rows, at, block);
             finite &= updates::all_finite(block);
         }
         finite
@@ -150,29 +138,6 @@ impl Kernel {
         self.noise.fill_portably((first / TILE) as u64, block);
         block.iter_mut().for_each(|normal| *normal *= self.noise_std);
     }
-}
-
-/// Adds the first `CLIENTS` of `rows`, from parameter `at` on, to `block`; returns the other rows.
-///
-/// A sum's terms are added in the order of the clients, however they are grouped.
-#[inline(always)]
-fn add_rows<'r, 'x, const CLIENTS: usize>(
-    gains: &[f32; CLIENTS],
-    rows: &'r [&'x [f32]],
-    at: usize,
-    block: &mut [f32],
-) -> &'r [&'x [f32]] {
-    let (taken, others) = rows.split_at(CLIENTS);
-    let length = block.len();
-    let taken: [&[f32]; CLIENTS] = std::array::from_fn(|client| &taken[client][at..at + length]);
-    for parameter in 0..length {
-        let mut sum = block[parameter];
-        for client in 0..CLIENTS {
-            sum = gains[client].mul_add(taken[client][parameter], sum);
-        }
-        block[parameter] = sum;
-    }
-    others
 }
 
 #[cfg(test)]

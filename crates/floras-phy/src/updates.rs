@@ -6,7 +6,7 @@ use crate::error::UplinkError;
 use crate::random::TILE;
 
 /// Parameters that one task works on: enough to make tasks cheap, few enough to share the work evenly.
-pub(crate) const TASK: usize = 256 * TILE;
+pub(crate) const TASK: usize = 128 * TILE;
 
 /// The common number of parameters `d` of one update for each of `clients` clients.
 pub(crate) fn check_shape<U: AsRef<[f32]>>(updates: &[U], clients: usize) -> Result<usize, UplinkError> {
@@ -47,7 +47,11 @@ pub(crate) fn decode_in_tasks<U: AsRef<[f32]> + Sync>(
         let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
         decode(&rows, range.start, decoded)
     };
-    let finite = decoded.par_chunks_mut(TASK).enumerate().map(decode_task).reduce(|| true, |a, b| a && b);
+    let finite = match decoded.len() <= TASK {
+        // Handing a single task to another thread would take longer than many a round.
+        true => decode_task((0, decoded)),
+        false => decoded.par_chunks_mut(TASK).enumerate().map(decode_task).reduce(|| true, |a, b| a && b),
+    };
     if finite {
         return Ok(());
     }
@@ -64,4 +68,43 @@ pub(crate) fn all_finite(values: &[f32]) -> bool {
         finite &= value.is_finite();
     }
     finite
+}
+
+/// `sums[i] += Σ_k weights[k]·rows[k][first + i]`, the terms of each sum in the order of the rows.
+///
+/// Memory is read fastest from many rows at once, so the rows are taken in groups, which do not change the order.
+#[inline(always)]
+pub(crate) fn add_weighted(weights: &[f32], mut rows: &[&[f32]], first: usize, sums: &mut [f32]) {
+    let (by_twenty, rest) = weights.as_chunks::<20>();
+    let (by_five, by_one) = rest.as_chunks::<5>();
+    for weights in by_twenty {
+        rows = add_group(weights, rows, first, sums);
+    }
+    for weights in by_five {
+        rows = add_group(weights, rows, first, sums);
+    }
+    for &weight in by_one {
+        rows = add_group(&[weight], rows, first, sums);
+    }
+}
+
+/// Adds the first `COUNT` rows and returns the others.
+#[inline(always)]
+fn add_group<'r, 'x, const COUNT: usize>(
+    weights: &[f32; COUNT],
+    rows: &'r [&'x [f32]],
+    first: usize,
+    sums: &mut [f32],
+) -> &'r [&'x [f32]] {
+    let (taken, others) = rows.split_at(COUNT);
+    let length = sums.len();
+    let taken: [&[f32]; COUNT] = std::array::from_fn(|row| &taken[row][first..first + length]);
+    for index in 0..length {
+        let mut sum = sums[index];
+        for row in 0..COUNT {
+            sum = weights[row].mul_add(taken[row][index], sum);
+        }
+        sums[index] = sum;
+    }
+    others
 }

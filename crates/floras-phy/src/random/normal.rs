@@ -1,4 +1,4 @@
-//! Standard normal numbers, 64 at a time, without a branch and with the same bits on every processor.
+//! Standard normal numbers, 128 at a time, without a branch and with the same bits on every processor.
 //!
 //! From two words of Philox, `u` uniform on (0, 1] and an angle `π/4 + r` with `r` uniform on [−π/4, π/4):
 //!
@@ -18,7 +18,8 @@ use std::f32::consts::{FRAC_PI_2, LN_2};
 
 use super::{StreamName, philox};
 
-const LANES: usize = 16;
+/// Blocks of Philox side by side: two vectors of the widest kind, so that one computes while the other waits.
+const LANES: usize = 32;
 /// Numbers in one tile, the unit in which normal numbers are made.
 pub const TILE: usize = 4 * LANES;
 
@@ -28,14 +29,14 @@ pub(crate) type Tile = [f32; TILE];
 /// A stream read as independent standard normal numbers, each of which has an index of its own.
 ///
 /// ```
-/// use floras_phy::random::{Purpose, StreamName};
+/// use floras_phy::random::{Purpose, StreamName, TILE};
 ///
 /// let field = StreamName::new(1, Purpose::PAYLOAD_NOISE).normals();
 /// let mut all = vec![0.0; 1000];
 /// field.fill(0, &mut all);
 /// let mut from_the_third_tile = vec![0.0; 100];
 /// field.fill(3, &mut from_the_third_tile);
-/// assert_eq!(all[3 * 64..3 * 64 + 100], from_the_third_tile);
+/// assert_eq!(all[3 * TILE..3 * TILE + 100], from_the_third_tile);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormalField {
@@ -43,14 +44,14 @@ pub struct NormalField {
 }
 
 impl NormalField {
-    /// How many tiles a field has: 2³⁶, which is 4·10¹² numbers.
-    pub const TILES: u64 = 1 << 36;
+    /// How many tiles a field has: 2³⁵, which is 4·10¹² numbers.
+    pub const TILES: u64 = 1 << 35;
 
     pub(super) const fn new(name: StreamName) -> Self {
         Self { name }
     }
 
-    /// Writes the numbers from index `64 * first_tile` on into `out`, on the best instructions this processor has.
+    /// Writes the numbers from index `TILE * first_tile` on into `out`, on the best instructions this processor has.
     pub fn fill(&self, first_tile: u64, out: &mut [f32]) {
         pulp::Arch::new().dispatch(Fill { field: self, first_tile, out });
     }
@@ -85,7 +86,7 @@ impl pulp::WithSimd for Fill<'_> {
     }
 }
 
-/// The numbers with indices `64·tile .. 64·(tile + 1)`. To be inlined into a kernel that runs under `pulp`'s dispatch.
+/// The numbers with indices `TILE·tile .. TILE·(tile + 1)`. To be inlined into a kernel that runs under `pulp`'s dispatch.
 #[inline(always)]
 pub(crate) fn tile_of_normals(field: &NormalField, tile: u64) -> Tile {
     let first_block = tile * LANES as u64;

@@ -246,4 +246,45 @@ mod tests {
             assert!((h / g - h).abs() < 5.0 * uplink.despread_noise_std);
         }
     }
+
+    /// Steps 1 and 2 written out with whole matrices: `ĥ = Aᵀ(A_used h + n_s)`, `v = A w`, `g_k = vᵀa_k h_k`.
+    #[test]
+    fn pilot_and_projector_are_the_papers_for_every_family() {
+        let clients = [3, 1, 4];
+        let round = Round::new(2, 7, 9, &clients).unwrap();
+        let inner = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
+        for sequences in [
+            SequenceSet::walsh(5, 8).unwrap(),
+            SequenceSet::orthonormal(5, 6).unwrap(),
+            SequenceSet::gaussian(5, 4, 1).unwrap(),
+        ] {
+            for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0)] {
+                let uplink =
+                    Floras::new(FlorasSettings { sequences: sequences.clone(), receiver, ..settings(5, 8) })
+                        .unwrap();
+                let (set, length) = (&sequences, sequences.length());
+                let column = |k: usize| set.sequence(k).unwrap();
+                let h: Vec<f64> = Fading::Rayleigh.draw(&round).unwrap().iter().map(|h| h.re).collect();
+                let used = index::sample(&mut round.stream(Purpose::ASSIGNMENT), 5, 3).into_vec();
+                let s = uplink.settings.snr.despread_noise_std(length);
+                let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
+                let received: Vec<f64> = (0..length)
+                    .map(|l| {
+                        let normal: f64 = StandardNormal.sample(&mut pilot_noise);
+                        used.iter().zip(&h).map(|(&k, h)| column(k)[l] * h).sum::<f64>() + s * normal
+                    })
+                    .collect();
+                let weights: Vec<f64> =
+                    (0..5).map(|k| receiver.weight(inner(&column(k), &received), s)).collect();
+                let v: Vec<f64> =
+                    (0..length).map(|l| (0..5).map(|k| weights[k] * column(k)[l]).sum()).collect();
+                let channel = uplink.link(&round).unwrap().effective().unwrap();
+                for ((&k, h), gain) in used.iter().zip(&h).zip(channel.gains()) {
+                    assert!((inner(&v, &column(k)) * h - gain).abs() < 1e-9 * (1.0 + gain.abs()), "{set}");
+                }
+                let noise_std = s * inner(&v, &v).sqrt();
+                assert!((noise_std / channel.noise_std() - 1.0).abs() < 1e-9, "{set}");
+            }
+        }
+    }
 }

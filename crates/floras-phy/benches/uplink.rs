@@ -1,0 +1,88 @@
+//! Speed of the air interface: `cargo bench -p floras-phy`. Everything on one thread; compare within one run.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
+use floras_phy::random::{Purpose, StreamName};
+use floras_phy::*;
+use rand_distr::{Distribution, StandardNormal};
+
+const CLIENTS: u32 = 20;
+const PARAMETERS: usize = 1_000_000;
+
+fn normal_numbers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("normal numbers");
+    let mut out = vec![0.0_f32; 1 << 16];
+    group.throughput(Throughput::Elements(out.len() as u64));
+    let name = StreamName::new(1, Purpose::BENCHMARK);
+    group.bench_function("ours, vectorised", |bencher| bencher.iter(|| name.normals().fill(0, &mut out)));
+    group.bench_function("rand_distr over the same words", |bencher| {
+        bencher.iter(|| {
+            let mut stream = name.stream();
+            out.iter_mut().for_each(|value| *value = StandardNormal.sample(&mut stream));
+        });
+    });
+    group.finish();
+}
+
+fn updates() -> Vec<Vec<f32>> {
+    let made_up = |client| {
+        let mut update = vec![0.0; PARAMETERS];
+        StreamName::new(1, Purpose::BENCHMARK).client(client).normals().fill(0, &mut update);
+        update
+    };
+    (0..CLIENTS).map(made_up).collect()
+}
+
+fn floras(sequences: SequenceSet) -> Floras {
+    Floras::new(FlorasSettings {
+        sequences,
+        modulation: Modulation::Real,
+        receiver: Receiver::Paper,
+        fading: Fading::Rayleigh,
+        snr: Snr::new(20.0, SnrConvention::Symbol).expect("20 dB"),
+    })
+    .expect("valid settings")
+}
+
+fn one_round(criterion: &mut Criterion) {
+    let updates = updates();
+    let clients: Vec<u32> = (0..CLIENTS).collect();
+    let round = Round::new(1, 0, 0, &clients).expect("distinct clients");
+    let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
+    let mut decoded = vec![0.0; PARAMETERS];
+    let mut group = criterion.benchmark_group("one round, K = 20, d = 1e6");
+    group.sample_size(20);
+    let walsh = floras(SequenceSet::walsh(32, 32).expect("32 of 32"));
+    let cosine = floras(SequenceSet::orthonormal(32, 32).expect("32 of 32"));
+    group.bench_function("symbol level", |bencher| {
+        let channel = walsh.realise(&round).expect("a round");
+        bencher.iter(|| channel.apply_into(&updates, noise, &mut decoded));
+    });
+    for (name, uplink) in [("walsh", &walsh), ("orthonormal", &cosine)] {
+        group.bench_function(BenchmarkId::new("chip level, L = 32", name), |bencher| {
+            let link = uplink.link(&round).expect("a round");
+            bencher.iter(|| link.transmit_into(&updates, noise, &mut decoded));
+        });
+    }
+    group.finish();
+}
+
+fn effective_channel(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("drawing (g, nu)");
+    for count in [32_usize, 1024] {
+        let clients: Vec<u32> = (0..count as u32 / 2).collect();
+        let round = Round::new(1, 0, 0, &clients).expect("distinct clients");
+        let uplink = floras(SequenceSet::walsh(count, count).expect("N of N"));
+        group.bench_function(BenchmarkId::new("symbol level, N", count), |bencher| {
+            bencher.iter(|| uplink.realise(&round));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, normal_numbers, one_round, effective_channel);
+
+fn main() {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the pool is not in use yet");
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

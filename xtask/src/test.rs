@@ -1,0 +1,91 @@
+//! `cargo xtask test`: the one command that passes all tests, cheapest checks first.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{book, shell};
+
+/// Runs every check; the first one that fails ends the run.
+pub(crate) fn run() -> Result<()> {
+    step("formatting");
+    shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
+    step("the book's links");
+    book::check_links()?;
+    step("lints");
+    let lints = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
+    shell::run(shell::cargo().args(lints))?;
+    step("tests");
+    let tally = run_tests()?;
+    step("documentation");
+    let documentation = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+    shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    println!("\ntests: {} passed, {} failed", tally.passed, tally.failed);
+    Ok(())
+}
+
+fn step(name: &str) {
+    println!("── {name}");
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+impl Tally {
+    /// Adds what a line of the test runner reports: `test result: ok. 5 passed; 0 failed; …`.
+    fn read(&mut self, line: &str) {
+        let Some(report) = line.strip_prefix("test result: ") else { return };
+        let words: Vec<&str> = report.split([' ', ';']).filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2) {
+            let count = pair[0].parse::<usize>().unwrap_or(0);
+            match pair[1] {
+                "passed" => self.passed += count,
+                "failed" => self.failed += count,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Runs unit, integration and documentation tests, passing on what they print.
+fn run_tests() -> Result<Tally> {
+    let mut command = shell::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]).stdout(Stdio::piped());
+    let mut tests = command.spawn().context("cannot start cargo test")?;
+    let mut tally = Tally::default();
+    let stdout = tests.stdout.take().context("cargo test has no output")?;
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        println!("{line}");
+        tally.read(&line);
+    }
+    let status = tests.wait()?;
+    ensure!(
+        status.success(),
+        "cargo test ended with {status}: {} passed, {} failed",
+        tally.passed,
+        tally.failed
+    );
+    ensure!(tally.passed > 0, "cargo test ran no test");
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_added_up() {
+        let mut tally = Tally::default();
+        tally.read(
+            "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        );
+        tally.read("running 3 tests");
+        tally.read("test result: FAILED. 2 passed; 7 failed; 0 ignored; 0 measured; 0 filtered out");
+        assert_eq!((tally.passed, tally.failed), (7, 7));
+    }
+}
