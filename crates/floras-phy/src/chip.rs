@@ -18,6 +18,9 @@ use crate::random::{NormalField, StreamName, TILE, Tile, tile_of_normals};
 use crate::sequences::{Family, SequenceSet};
 use crate::{updates, walsh};
 
+/// Longest sequence: a thread holds `L` chips of 128 parameters, 512 MiB at this length.
+const MOST_LENGTH: usize = 1 << 20;
+
 /// A round at the chip level, ready to carry updates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChipLink {
@@ -119,22 +122,22 @@ impl ChipLink {
     ) -> Result<(), UplinkError> {
         let parameters = updates::check_shape(updates, self.amplitudes.len())?;
         require_count("places for the decoded parameters", parameters, decoded.len())?;
-        self.check_noise_suffices(parameters)?;
+        self.check_size(parameters)?;
         let kernel = Kernel::new(self, noise.normals());
         updates::decode_in_tasks(updates, decoded, |rows, first, decoded| {
             pulp::Arch::new().dispatch(Task { kernel: &kernel, rows, first, decoded })
         })
     }
 
-    fn check_noise_suffices(&self, parameters: usize) -> Result<(), UplinkError> {
-        let tiles = (parameters.div_ceil(TILE) as u64).checked_mul(self.length as u64);
-        match tiles.is_some_and(|tiles| tiles <= NormalField::TILES) {
+    fn check_size(&self, parameters: usize) -> Result<(), UplinkError> {
+        let length = self.length;
+        let tiles = (parameters.div_ceil(TILE) as u64).checked_mul(length as u64);
+        match length <= MOST_LENGTH && tiles.is_some_and(|tiles| tiles <= NormalField::TILES) {
             true => Ok(()),
-            false => Err(UplinkError::TooManyChips {
-                parameters,
-                length: self.length,
-                most: NormalField::TILES * TILE as u64,
-            }),
+            false => {
+                let most = NormalField::TILES * TILE as u64;
+                Err(UplinkError::TooManyChips { parameters, length, most_length: MOST_LENGTH, most })
+            }
         }
     }
 }
@@ -364,6 +367,6 @@ mod tests {
             link.transmit(&[[1.0, f32::NAN]], NOISE),
             Err(UplinkError::NotFinite { index: 0, parameter: 1, .. })
         ));
-        assert!(matches!(link.check_noise_suffices(1 << 41), Err(UplinkError::TooManyChips { .. })));
+        assert!(matches!(link.check_size(1 << 41), Err(UplinkError::TooManyChips { .. })));
     }
 }

@@ -62,15 +62,20 @@ pub enum UplinkError {
         next: usize,
     },
 
-    /// A set that does not fit in memory.
-    #[error("{sequences} drawn sequences (N) of {length} chips (L) are too many: N·L may be at most {most}")]
+    /// A set too large to simulate.
+    #[error(
+        "{sequences} sequences (N) of {length} chips (L) are too many: N and L may be at most {most} each, and a \
+         Gaussian set may have at most {most_drawn} chips in all"
+    )]
     SequenceSetTooLarge {
         /// `N`.
         sequences: usize,
         /// `L`.
         length: usize,
-        /// The limit on their product.
+        /// The limit on each of them.
         most: usize,
+        /// The limit on their product, where every chip is kept in memory.
+        most_drawn: usize,
     },
 
     /// A list of the wrong length.
@@ -158,16 +163,19 @@ pub enum UplinkError {
         parameter: usize,
     },
 
-    /// More noise values than a stream can number.
+    /// More chips than one round can be simulated with.
     #[error(
-        "{parameters} parameters of {length} chips are more than the {most} noise values that one round can draw"
+        "{parameters} parameters of {length} chips (L) are too many for the chip level: L may be at most {most_length}, \
+         and all chips together at most {most}; the symbol level has no such limit"
     )]
     TooManyChips {
         /// `d`.
         parameters: usize,
         /// `L`.
         length: usize,
-        /// The limit on their product.
+        /// The limit on `L`, which bounds the memory of a thread.
+        most_length: usize,
+        /// The limit on `L·d`, beyond which noise would repeat.
         most: u64,
     },
 

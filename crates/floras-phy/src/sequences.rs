@@ -18,8 +18,10 @@ use crate::error::{UplinkError, require_count};
 use crate::random::{Purpose, StreamName};
 use crate::walsh;
 
+/// Largest number of sequences, and of chips in a sequence.
+const MOST: usize = 1 << 24;
 /// Largest number of chips in a set that is kept in memory (2 GiB).
-const MOST_DRAWN_CHIPS: usize = 1 << 28;
+const MOST_DRAWN: usize = 1 << 28;
 
 /// A kind of spreading sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,7 +77,7 @@ impl SequenceSet {
     pub fn walsh(count: usize, length: usize) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
         if !length.is_power_of_two() {
-            let next = length.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1));
+            let next = length.next_power_of_two();
             return Err(UplinkError::LengthNotPowerOfTwo { length, next });
         }
         check_orthogonal(count, length)?;
@@ -95,12 +97,10 @@ impl SequenceSet {
     /// `count` Gaussian sequences of any `length`, drawn once from `seed`.
     pub fn gaussian(count: usize, length: usize, seed: u64) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
-        let chips = count.checked_mul(length).filter(|&chips| chips <= MOST_DRAWN_CHIPS);
-        let chips = chips.ok_or(UplinkError::SequenceSetTooLarge {
-            sequences: count,
-            length,
-            most: MOST_DRAWN_CHIPS,
-        })?;
+        let chips = count * length;
+        if chips > MOST_DRAWN {
+            return Err(too_large(count, length));
+        }
         let mut normals = vec![0.0; chips];
         StreamName::new(seed, Purpose::SEQUENCES).normals().fill(0, &mut normals);
         let scale = 1.0 / (length as f64).sqrt();
@@ -203,10 +203,17 @@ impl fmt::Display for SequenceSet {
 }
 
 fn check_sizes(sequences: usize, length: usize) -> Result<(), UplinkError> {
-    match sequences == 0 || length == 0 {
-        true => Err(UplinkError::EmptySequenceSet { sequences, length }),
+    if sequences == 0 || length == 0 {
+        return Err(UplinkError::EmptySequenceSet { sequences, length });
+    }
+    match sequences.max(length) > MOST {
+        true => Err(too_large(sequences, length)),
         false => Ok(()),
     }
+}
+
+fn too_large(sequences: usize, length: usize) -> UplinkError {
+    UplinkError::SequenceSetTooLarge { sequences, length, most: MOST, most_drawn: MOST_DRAWN }
 }
 
 fn check_orthogonal(sequences: usize, length: usize) -> Result<(), UplinkError> {
@@ -291,10 +298,10 @@ mod tests {
             SequenceSet::gaussian(0, 8, 1),
             Err(UplinkError::EmptySequenceSet { sequences: 0, length: 8 })
         );
-        assert!(matches!(
-            SequenceSet::gaussian(usize::MAX, 3, 1),
-            Err(UplinkError::SequenceSetTooLarge { .. })
-        ));
+        for (count, length) in [(usize::MAX, 3), (3, usize::MAX), (1 << 15, 1 << 15)] {
+            let set = SequenceSet::gaussian(count, length, 1);
+            assert!(matches!(set, Err(UplinkError::SequenceSetTooLarge { .. })));
+        }
         assert!(SequenceSet::gaussian(9, 2, 1).is_ok());
     }
 

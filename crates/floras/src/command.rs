@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::str::FromStr;
+
 use clap::{Parser, Subcommand};
 
 use crate::bench;
@@ -9,7 +11,7 @@ use crate::bench;
 /// Many phones train one model without handing over their data: they send their updates at the same moment over the
 /// same radio channel, and the air adds them up.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version, arg_required_else_help = true, term_width = 100)]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -25,4 +27,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: bench::What,
     },
+}
+
+/// Reads a whole number, and says in words what one is if the text is none.
+pub(crate) fn whole_number<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number, such as 20")
 }

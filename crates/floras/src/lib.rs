@@ -3,3 +3,14 @@
 //! [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes.
 
 pub use floras_phy as phy;
+
+/// The examples of the README and of the book, run as documentation tests.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/air-interface.md")]
+    struct AirInterface;
+    #[doc = include_str!("../../../docs/randomness.md")]
+    struct Randomness;
+}

@@ -6,41 +6,42 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use floras_phy::random::{Purpose, StreamName};
 use floras_phy::{
-    ChipLink, EffectiveChannel, Fading, Family, Floras, FlorasSettings, Modulation, PhaseError, Receiver,
-    Round, SequenceSet, Snr, SnrConvention, Uplink, UplinkError,
+    ChipLink, EffectiveChannel, Fading, Family, Floras, FlorasSettings, Modulation, Receiver, Round,
+    SequenceSet, Snr, SnrConvention, Uplink, UplinkError,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::resources::Usage;
+use crate::command::whole_number;
 use crate::failure::Failure;
 
 const SEED: u64 = 1;
 const SNR_DB: f64 = 20.0;
-const MOST_BYTES: usize = 64 << 30;
+const MOST_BYTES: usize = 16 << 30;
 
 /// Which rounds to time.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example: one round of 20 clients with a million parameters each, every chip on the air
+Example: 20 clients with a million parameters each, every chip on the air
 
-  floras bench uplink --per-round 20 --sequences 32 --length 32 --dim 1000000 --fidelity chip --threads 1")]
+  floras bench uplink --per-round 20 --sequences 32 --length 32 --fidelity chip")]
 pub(crate) struct Options {
     /// Clients a round (K).
-    #[arg(long, value_name = "K", default_value_t = 20)]
+    #[arg(long, value_name = "K", value_parser = whole_number::<usize>, default_value_t = 20)]
     per_round: usize,
 
     /// Spreading sequences (N), at least as many as clients.
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, default_value_t = 32)]
     sequences: usize,
 
     /// Chips in a sequence (L).
-    #[arg(long, value_name = "L", default_value_t = 32)]
+    #[arg(long, value_name = "L", value_parser = whole_number::<usize>, default_value_t = 32)]
     length: usize,
 
     /// Parameters in an update (d).
-    #[arg(long, value_name = "d", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "d", value_parser = whole_number::<usize>, default_value_t = 1_000_000)]
     dim: usize,
 
     /// Draw one Gaussian a parameter, or simulate every chip.
@@ -51,16 +52,12 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = FamilyName::Walsh)]
     family: FamilyName,
 
-    /// Real modulation, or clients that correct their channel's phase.
-    #[arg(long, value_enum, default_value_t = ModulationName::Real)]
-    modulation: ModulationName,
-
     /// Rounds to time, after one that is not timed.
-    #[arg(long, value_name = "n", default_value_t = 10)]
+    #[arg(long, value_name = "n", value_parser = whole_number::<u32>, default_value_t = 10)]
     repeat: u32,
 
     /// Threads; all cores if absent.
-    #[arg(long, value_name = "n")]
+    #[arg(long, value_name = "n", value_parser = whole_number::<usize>)]
     threads: Option<usize>,
 
     /// Print one JSON object on standard output.
@@ -83,19 +80,11 @@ enum FamilyName {
     Gaussian,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-enum ModulationName {
-    Real,
-    PhaseCorrected,
-}
-
 /// What was measured, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Measurement {
     fidelity: FidelityName,
     family: FamilyName,
-    modulation: ModulationName,
     per_round: usize,
     sequences: usize,
     length: usize,
@@ -160,7 +149,7 @@ impl Options {
         }
         let numbers = self.per_round.checked_add(1).and_then(|rows| rows.checked_mul(self.dim));
         if numbers.is_none_or(|numbers| numbers > MOST_BYTES / size_of::<f32>()) {
-            return wrong("--dim", "small enough for K + 1 vectors of it to fit in 64 GiB", self.dim);
+            return wrong("--dim", "small enough for K + 1 vectors of it to fit in 16 GiB", self.dim);
         }
         if self.repeat == 0 {
             return wrong("--repeat", "at least 1", 0);
@@ -182,10 +171,7 @@ impl Options {
         }
         Floras::new(FlorasSettings {
             sequences: SequenceSet::new(family, self.sequences, self.length, SEED)?,
-            modulation: match self.modulation {
-                ModulationName::Real => Modulation::Real,
-                ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
-            },
+            modulation: Modulation::Real,
             receiver: Receiver::Paper,
             fading: Fading::Rayleigh,
             snr: Snr::new(SNR_DB, SnrConvention::Symbol)?,
@@ -234,7 +220,6 @@ impl Options {
         Measurement {
             fidelity: self.fidelity,
             family: self.family,
-            modulation: self.modulation,
             per_round: self.per_round,
             sequences: self.sequences,
             length: self.length,
@@ -296,5 +281,7 @@ impl Measurement {
 fn progress_bar(rounds: u32) -> ProgressBar {
     let style = ProgressStyle::with_template("round {pos}/{len} {wide_bar} {eta} left")
         .expect("the template is well-formed");
-    ProgressBar::new(rounds.into()).with_style(style)
+    let bar = ProgressBar::new(rounds.into()).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }
