@@ -7,6 +7,7 @@ chip     Y = (A_used * h) @ X + s * randn(L, d), then v @ Y, with the pilot befo
 import argparse
 import json
 import resource
+import sys
 import time
 
 import numpy as np
@@ -65,7 +66,7 @@ def main():
         seconds = median_seconds(options.repeat, lambda: symbol_round(rng, updates, gains, np.float32(0.3)))
     else:
         seconds = median_seconds(options.repeat, lambda: chip_round(rng, updates, walsh, chip_noise_std))
-    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     print(json.dumps({"seconds_per_round": seconds, "peak_bytes": peak_bytes, "version": np.__version__}))
 
 

@@ -1,4 +1,4 @@
-//! The book's links: every relative link of the README and of `docs/` leads to a file, and every chapter is listed.
+//! The book's links: every relative link of `docs/` and of the pages around it leads to a file, and every chapter is listed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,9 @@ pub(crate) fn check_links() -> Result<()> {
     let docs = root.join("docs");
     let chapters = markdown_files(&docs)?;
     let mut wrong = Vec::new();
-    for page in chapters.iter().chain([&root.join("README.md"), &root.join("CONTRIBUTING.md")]) {
+    let others =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"].map(|page| root.join(page));
+    for page in chapters.iter().chain(&others) {
         let text = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
         let here = page.parent().unwrap_or(&root);
         let broken = relative_links(&text).filter(|link| !here.join(link).exists());

@@ -1,6 +1,6 @@
 //! `cargo xtask bench-peers`: our speed beside NumPy's.
 //!
-//! Machines are noisy, so both sides take turns within one run, on one thread each, and what counts is the ratio.
+//! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and what counts is the ratio.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,41 +105,37 @@ fn measurement(command: &mut Command) -> Result<Measurement> {
 }
 
 fn print_race(race: &Race, turns: &[(Measurement, Measurement)]) {
-    let median = |mut values: Vec<f64>| {
+    let sorted = |measure: &dyn Fn(&(Measurement, Measurement)) -> f64| {
+        let mut values: Vec<f64> = turns.iter().map(measure).collect();
         values.sort_by(f64::total_cmp);
-        (values[0], values[values.len() / 2], values[values.len() - 1])
+        values
     };
-    let of =
-        |measure: &dyn Fn(&(Measurement, Measurement)) -> f64| median(turns.iter().map(measure).collect());
-    let (_, ours, _) = of(&|turn| turn.0.seconds_per_round);
-    let (_, numpys, _) = of(&|turn| turn.1.seconds_per_round);
-    let (lowest, ratio, highest) = of(&|turn| turn.0.seconds_per_round / turn.1.seconds_per_round);
+    let median = |values: &[f64]| values[values.len() / 2];
+    let ours = median(&sorted(&|(ours, _)| ours.seconds_per_round)) * 1e3;
+    let numpys = median(&sorted(&|(_, numpys)| numpys.seconds_per_round)) * 1e3;
+    let ratios = sorted(&|(ours, numpys)| ours.seconds_per_round / numpys.seconds_per_round);
+    let (ratio, lowest, highest) = (median(&ratios), ratios[0], ratios[ratios.len() - 1]);
     let verdict = if ratio <= race.bar { "reached" } else { "missed" };
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let (our_memory, numpy_memory) = (mib(turns[0].0.peak_bytes), mib(turns[0].1.peak_bytes));
-    println!(
-        "{:<8} {:>8.2} ms  {:>8.2} ms  {ratio:.3} ({lowest:.3} to {highest:.3})            ≤ {:.3} {verdict}   {our_memory:.0} / {numpy_memory:.0} MiB (NumPy {})",
-        race.fidelity,
-        ours * 1e3,
-        numpys * 1e3,
-        race.bar,
-        turns[0].1.version,
-    );
+    let mib = |bytes: u64| bytes >> 20;
+    let (our_mib, numpy_mib) = (mib(turns[0].0.peak_bytes), mib(turns[0].1.peak_bytes));
+    println!("{} level", race.fidelity);
+    println!("  floras  {ours:8.2} ms  {our_mib:4} MiB");
+    println!("  NumPy   {numpys:8.2} ms  {numpy_mib:4} MiB  (version {})", turns[0].1.version);
+    println!("  ratio   {ratio:.3} ({lowest:.3} to {highest:.3}); at most {:.3} {verdict}", race.bar);
 }
 
 fn release_program() -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
-    target.join("release").join(format!("floras{}", std::env::consts::EXE_SUFFIX))
+    target.join("release").join("floras")
 }
 
 /// The interpreter of a virtual environment under `target/` that holds the pinned NumPy.
 fn python_with_numpy() -> Result<PathBuf> {
     let environment = shell::root().join("target").join("peers-venv");
-    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let python = environment.join("bin").join("python");
     if !python.exists() {
-        let system = if cfg!(windows) { "python" } else { "python3" };
-        shell::run(shell::program(system).args(["-m", "venv"]).arg(&environment))
+        shell::run(shell::program("python3").args(["-m", "venv"]).arg(&environment))
             .context("bench-peers needs Python 3 with its venv module")?;
     }
     let install = ["-m", "pip", "install", "--quiet", "--requirement", "xtask/peers/requirements.txt"];

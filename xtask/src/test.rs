@@ -14,12 +14,13 @@ pub(crate) fn run() -> Result<()> {
     step("the book's links");
     book::check_links()?;
     step("lints");
-    let lints = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
+    let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
     shell::run(shell::cargo().args(lints))?;
     step("tests");
     let tally = run_tests()?;
     step("documentation");
-    let documentation = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+    let documentation =
+        ["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
     shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
     println!("\ntests: {} passed, {} failed", tally.passed, tally.failed);
     Ok(())
@@ -54,7 +55,7 @@ impl Tally {
 /// Runs unit, integration and documentation tests, passing on what they print.
 fn run_tests() -> Result<Tally> {
     let mut command = shell::cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]).stdout(Stdio::piped());
+    command.args(["test", "--locked", "--workspace", "--no-fail-fast"]).stdout(Stdio::piped());
     let mut tests = command.spawn().context("cannot start cargo test")?;
     let mut tally = Tally::default();
     let stdout = tests.stdout.take().context("cargo test has no output")?;

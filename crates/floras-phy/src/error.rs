@@ -52,7 +52,7 @@ pub enum UplinkError {
 
     /// A Walsh length that is no power of two.
     #[error(
-        "Walsh sequences have a length that is a power of two, and {length} (L) is none; the next one is {next}, or \
+        "Walsh sequences have a length that is a power of two, and {length} (L) is not one; the next is {next}, or \
          take an orthonormal set"
     )]
     LengthNotPowerOfTwo {
@@ -76,6 +76,15 @@ pub enum UplinkError {
         most: usize,
         /// The limit on their product, where every chip is kept in memory.
         most_drawn: usize,
+    },
+
+    /// A sequence outside its set.
+    #[error("there is no sequence {sequence} in a set of {sequences}; they are counted from 0")]
+    NoSuchSequence {
+        /// The number that was asked for.
+        sequence: usize,
+        /// `N`.
+        sequences: usize,
     },
 
     /// A list of the wrong length.
@@ -156,7 +165,8 @@ pub enum UplinkError {
 
     /// Finite updates whose weighted sum leaves the range of single precision.
     #[error(
-        "the decoded sum overflows at parameter {parameter}, though every update is finite: clip the updates first"
+        "the decoded sum leaves the range of single precision at parameter {parameter}, though every update is \
+         finite: an update, a gain or the noise is too large"
     )]
     Overflow {
         /// Position in the decoded sum.
@@ -197,22 +207,24 @@ pub enum UplinkError {
         client: u32,
     },
 
-    /// A trace file that cannot be read.
-    #[error("cannot read the channel trace {path}: {reason}")]
+    /// A trace that cannot be read.
+    #[error("cannot read the channel trace {name}: {reason}")]
     TraceUnreadable {
         /// The file.
-        path: String,
+        name: String,
         /// What the system said.
         reason: String,
     },
 
-    /// A trace file with a wrong line.
+    /// A trace with a wrong line.
     #[error(
-        "line {line} of the channel trace: {reason}; expected round,client,real,imaginary, as in 0,3,0.71,-0.2"
+        "line {line} of the channel trace {name}: {reason}; expected round,client,real,imaginary, as in 0,3,0.71,-0.2"
     )]
     TraceMalformed {
+        /// The file.
+        name: String,
         /// Line number, from 1 on.
-        line: u64,
+        line: usize,
         /// What is wrong with it.
         reason: String,
     },
@@ -225,16 +237,10 @@ pub(crate) fn require(
     allowed: &'static str,
     value: f64,
 ) -> Result<(), UplinkError> {
-    match holds {
-        true => Ok(()),
-        false => Err(UplinkError::OutOfRange { name, allowed, value }),
-    }
+    if holds { Ok(()) } else { Err(UplinkError::OutOfRange { name, allowed, value }) }
 }
 
 /// `Ok` if `found` is `expected`, and else the complaint that there are not as many `what` as there should be.
 pub(crate) fn require_count(what: &'static str, expected: usize, found: usize) -> Result<(), UplinkError> {
-    match expected == found {
-        true => Ok(()),
-        false => Err(UplinkError::WrongCount { what, expected, found }),
-    }
+    if expected == found { Ok(()) } else { Err(UplinkError::WrongCount { what, expected, found }) }
 }

@@ -4,7 +4,7 @@
 //! The base station learns all channels from one common pilot and decodes only the sum; the sequences that nobody
 //! used turn the receiver's noise into privacy.
 //!
-//! | module | holds |
+//! | item | what it holds |
 //! |---|---|
 //! | [`SequenceSet`] | Walsh, orthonormal and Gaussian spreading sequences |
 //! | [`assignment`] | who uses which sequence, hidden from the base station |
@@ -38,13 +38,14 @@
 //!
 //! # Citations
 //! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal
-//! sequences* (the paper that this crate calls "the paper").
+//! sequences*, IEEE Trans. Inf. Theory 72(5), 2026, arXiv:2306.08280: the paper that this crate calls "the paper".
 
 pub mod assignment;
 mod chip;
 mod effective;
 mod error;
 mod fading;
+mod kernel;
 pub mod precode;
 pub mod random;
 mod receiver;
@@ -59,12 +60,14 @@ pub use chip::ChipLink;
 pub use effective::EffectiveChannel;
 pub use error::UplinkError;
 pub use fading::{Fading, Trace};
+/// A channel coefficient.
+pub use num_complex::Complex64;
 pub use receiver::Receiver;
 pub use round::Round;
 pub use sequences::{Family, SequenceSet};
 pub use snr::{Decibel, Snr, SnrConvention};
 pub use uplink::{
     Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Fidelity, Floras,
-    FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseError, PowerRule, Uplink,
-    transmit,
+    FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings, PhaseError,
+    PowerRule, Uplink, transmit, transmit_into,
 };

@@ -38,9 +38,9 @@ pub enum Family {
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Walsh => "walsh",
+            Self::Walsh => "Walsh",
             Self::Orthonormal => "orthonormal",
-            Self::Gaussian => "gaussian",
+            Self::Gaussian => "Gaussian",
         })
     }
 }
@@ -141,6 +141,17 @@ impl SequenceSet {
         self.family() != Family::Gaussian
     }
 
+    /// `Ok` if at least one client has a sequence, and every client one of this set.
+    pub(crate) fn check_assigned(&self, assigned: &[usize]) -> Result<(), UplinkError> {
+        if assigned.is_empty() {
+            return Err(UplinkError::NoClients);
+        }
+        match assigned.iter().find(|&&sequence| sequence >= self.count) {
+            Some(&sequence) => Err(UplinkError::NoSuchSequence { sequence, sequences: self.count }),
+            None => Ok(()),
+        }
+    }
+
     /// `a_k[l]`, with `sequence = k` and `chip = l` counted from 0 and within the set.
     pub(crate) fn chip(&self, sequence: usize, chip: usize) -> f64 {
         match &self.chips {
@@ -206,10 +217,7 @@ fn check_sizes(sequences: usize, length: usize) -> Result<(), UplinkError> {
     if sequences == 0 || length == 0 {
         return Err(UplinkError::EmptySequenceSet { sequences, length });
     }
-    match sequences.max(length) > MOST {
-        true => Err(too_large(sequences, length)),
-        false => Ok(()),
-    }
+    if sequences.max(length) > MOST { Err(too_large(sequences, length)) } else { Ok(()) }
 }
 
 fn too_large(sequences: usize, length: usize) -> UplinkError {
@@ -217,10 +225,7 @@ fn too_large(sequences: usize, length: usize) -> UplinkError {
 }
 
 fn check_orthogonal(sequences: usize, length: usize) -> Result<(), UplinkError> {
-    match length < sequences {
-        true => Err(UplinkError::SequencesTooShort { sequences, length }),
-        false => Ok(()),
-    }
+    if length < sequences { Err(UplinkError::SequencesTooShort { sequences, length }) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -44,8 +44,10 @@ pub enum SnrConvention {
 impl fmt::Display for SnrConvention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Symbol => "unit symbol power over σ², with noise σ²/L a chip and real dimension",
-            Self::ComplexSymbol => "unit symbol power over 2σ², with noise σ²/L a chip and real dimension",
+            Self::Symbol => "unit symbol power over σ², noise variance σ²/L per chip and real dimension",
+            Self::ComplexSymbol => {
+                "unit symbol power over 2σ², noise variance σ²/L per chip and real dimension"
+            }
             Self::Despread => "unit symbol power over s² = σ²/L, the noise of a despread symbol",
         })
     }
@@ -59,7 +61,7 @@ impl fmt::Display for SnrConvention {
 /// let snr = Snr::new(20.0, SnrConvention::Symbol)?;
 /// assert!((snr.symbol_noise_std(32) - 0.1).abs() < 1e-12);
 /// assert!((snr.despread_noise_std(25) - 0.02).abs() < 1e-12);
-/// assert_eq!(snr.to_string(), "20 dB (unit symbol power over σ², with noise σ²/L a chip and real dimension)");
+/// assert_eq!(snr.to_string(), "20 dB (unit symbol power over σ², noise variance σ²/L per chip and real dimension)");
 /// # Ok::<(), floras_phy::UplinkError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,10 +74,13 @@ impl Snr {
     /// A channel without noise.
     pub const NOISELESS: Self = Self { ratio: Decibel(f64::INFINITY), convention: SnrConvention::Symbol };
 
-    /// An SNR between −200 and 200 dB, or `f64::INFINITY` for a channel without noise.
+    /// An SNR between −100 and 100 dB, or `f64::INFINITY` for a channel without noise.
+    ///
+    /// The chip level keeps chips in single precision, whose own rounding lies some 140 dB below the signal: noise that
+    /// is weaker than 100 dB would begin to drown in it.
     pub fn new(snr_db: f64, convention: SnrConvention) -> Result<Self, UplinkError> {
-        let holds = snr_db.abs() <= 200.0 || snr_db == f64::INFINITY;
-        require(holds, "the SNR in dB", "between -200 and 200, or infinite", snr_db)?;
+        let holds = snr_db.abs() <= 100.0 || snr_db == f64::INFINITY;
+        require(holds, "the SNR in dB", "between -100 and 100, or infinite", snr_db)?;
         Ok(Self { ratio: Decibel(snr_db), convention })
     }
 
@@ -132,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_snr_that_is_no_number_is_refused() {
-        for snr_db in [f64::NAN, f64::NEG_INFINITY, 201.0, -1e9] {
+        for snr_db in [f64::NAN, f64::NEG_INFINITY, 100.1, -1e9] {
             assert!(matches!(Snr::new(snr_db, SnrConvention::Symbol), Err(UplinkError::OutOfRange { .. })));
         }
     }

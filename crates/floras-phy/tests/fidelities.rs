@@ -11,12 +11,12 @@ use support::{SIGNIFICANCE, common_p_value, decode_rounds, snr};
 
 const BOTH: [Fidelity; 2] = [Fidelity::Symbol, Fidelity::Chip];
 
-/// Every kind of sequence set, four clients of seven sequences.
-fn every_set(count: usize) -> [SequenceSet; 3] {
+/// Seven sequences of every family.
+fn every_set() -> [SequenceSet; 3] {
     [
-        SequenceSet::walsh(count, 8).unwrap(),
-        SequenceSet::orthonormal(count, count + 2).unwrap(),
-        SequenceSet::gaussian(count, 12, 5).unwrap(),
+        SequenceSet::walsh(7, 8).unwrap(),
+        SequenceSet::orthonormal(7, 9).unwrap(),
+        SequenceSet::gaussian(7, 12, 5).unwrap(),
     ]
 }
 
@@ -57,26 +57,35 @@ fn made_up_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
 
 #[test]
 fn without_noise_and_unused_sequences_the_sum_is_exact() {
-    let clients: Vec<u32> = (10..15).collect();
-    let updates = made_up_updates(5, 1000);
-    let orthonormal = [SequenceSet::walsh(5, 8).unwrap(), SequenceSet::orthonormal(5, 5).unwrap()];
+    // 26 clients are read in groups of 20, 5 and 1; 40,000 parameters take three tasks.
+    let clients: Vec<u32> = (10..36).collect();
+    let updates = made_up_updates(26, 40_000);
+    let orthonormal = [SequenceSet::walsh(26, 32).unwrap(), SequenceSet::orthonormal(26, 26).unwrap()];
     let mut schemes: Vec<Box<dyn Uplink>> =
         vec![Box::new(Ideal), Box::new(CentralGaussian::new(0.0).unwrap())];
     for floras in every_floras(&orthonormal, &Fading::Rayleigh, Snr::NOISELESS) {
         schemes.push(Box::new(floras));
     }
-    for noise in [NoiseReference::PerSymbol, NoiseReference::SameBandwidth { length: 32 }] {
+    for noise in [NoiseReference::PerSymbol, NoiseReference::SameBandwidth] {
         for power in [PowerRule::WorstAdmitted, PowerRule::FixedAtThreshold] {
             let settings = ChannelInversionSettings {
                 admission: Admission::Amplitude(1e-6),
                 power,
                 noise,
+                length: 32,
                 fading: Fading::Rayleigh,
                 snr: Snr::NOISELESS,
             };
             schemes.push(Box::new(ChannelInversion::new(settings).unwrap()));
         }
-        let flat = PhaseCorrected::new(PhaseError::None, noise, Fading::None, Snr::NOISELESS).unwrap();
+        let flat = PhaseCorrected::new(PhaseCorrectedSettings {
+            phase_error: PhaseError::None,
+            noise,
+            length: 32,
+            fading: Fading::None,
+            snr: Snr::NOISELESS,
+        })
+        .unwrap();
         schemes.push(Box::new(flat));
     }
     for scheme in &schemes {
@@ -123,7 +132,7 @@ fn lowest_p_value(left: &[Vec<f32>], right: &[Vec<f32>]) -> (f64, &'static str) 
 /// `a_wrong_noise_scale_does_not_pass` shows that this is caught.
 #[test]
 fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
-    for floras in every_floras(&every_set(7), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
         let symbol = decode_rounds(&floras, &probes(), Fidelity::Symbol, 1, ROUNDS);
         let chip = decode_rounds(&floras, &probes(), Fidelity::Chip, 2, ROUNDS);
         let (p_value, statistic) = lowest_p_value(&symbol, &chip);
@@ -134,7 +143,7 @@ fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
 #[test]
 fn a_wrong_noise_scale_does_not_pass() {
     let clients: Vec<u32> = (0..4).collect();
-    for floras in every_floras(&every_set(7), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
         let wrong: Vec<Vec<f32>> = (0..ROUNDS)
             .into_par_iter()
             .map(|number| {
@@ -154,7 +163,7 @@ fn a_wrong_noise_scale_does_not_pass() {
 /// Noise of the right marginal law whose coordinates have a denominator each, as the paper's proofs assume.
 #[test]
 fn coordinates_that_were_independent_would_not_pass() {
-    let [walsh, ..] = every_set(7);
+    let [walsh, ..] = every_set();
     let floras = &every_floras(&[walsh], &Fading::Rayleigh, snr(5.0))[0];
     let decode = |seed| decode_rounds(floras, &probes(), Fidelity::Symbol, seed, ROUNDS);
     let (joint, other) = (decode(1), decode(3));
@@ -167,7 +176,7 @@ fn coordinates_that_were_independent_would_not_pass() {
 /// Bounded receivers have moments; the paper's does not, so its characteristic function is compared instead.
 #[test]
 fn moments_agree_between_the_fidelities() {
-    for floras in every_floras(&every_set(7), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
         let [symbol, chip] = [(Fidelity::Symbol, 11), (Fidelity::Chip, 12)]
             .map(|(fidelity, seed)| decode_rounds(&floras, &probes(), fidelity, seed, ROUNDS));
         let bounded = floras.settings().receiver != Receiver::Paper;
@@ -198,12 +207,18 @@ fn schemes_without_spreading_agree_at_both_fidelities_too() {
     let inversion = ChannelInversion::new(ChannelInversionSettings {
         admission: Admission::Amplitude(0.3),
         power: PowerRule::WorstAdmitted,
-        noise: NoiseReference::SameBandwidth { length: 5 },
+        noise: NoiseReference::SameBandwidth,
+        length: 5,
         fading: Fading::Nakagami(2.0),
         snr: snr(5.0),
     });
-    let error = PhaseError::Gaussian { std_rad: 0.4 };
-    let corrected = PhaseCorrected::new(error, NoiseReference::PerSymbol, Fading::Rician(2.0), snr(5.0));
+    let corrected = PhaseCorrected::new(PhaseCorrectedSettings {
+        phase_error: PhaseError::Gaussian { std_rad: 0.4 },
+        noise: NoiseReference::PerSymbol,
+        length: 5,
+        fading: Fading::Rician(2.0),
+        snr: snr(5.0),
+    });
     let schemes: [&dyn Uplink; 3] =
         [&inversion.unwrap(), &corrected.unwrap(), &CentralGaussian::new(1.5).unwrap()];
     for scheme in schemes {
@@ -219,7 +234,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
     let updates = made_up_updates(4, 70_001);
     let clients: Vec<u32> = (0..4).collect();
     let round = Round::new(9, 1, 2, &clients).unwrap();
-    for floras in every_floras(&every_set(7), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
         for fidelity in BOTH {
             let [one, two, five] = [1, 2, 5].map(|threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -234,7 +249,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
 #[test]
 fn a_trace_that_is_too_short_ends_the_round_with_its_own_error() {
     let fading = support::silent_fading(4, 3);
-    for floras in every_floras(&every_set(7), &fading, snr(5.0)) {
+    for floras in every_floras(&every_set(), &fading, snr(5.0)) {
         let round = Round::new(1, 0, 3, &[0, 1, 2, 3]).unwrap();
         for fidelity in BOTH {
             let error = transmit(&floras, &round, &probes(), fidelity).unwrap_err();

@@ -50,6 +50,8 @@ pub struct MemberState {
     pub epoch: Epoch,
     /// The last slot used in that epoch, if any.
     pub last_slot: Option<u64>,
+    /// How many sequences a beacon must leave idle.
+    pub minimum_unused: u32,
 }
 
 /// A client with its group key and its memory of the last slot it used.
@@ -89,7 +91,7 @@ impl GroupMember {
             return Err(AssignmentError::EpochRollback { got: key.epoch(), reached: state.epoch });
         }
         let last_slot = state.last_slot.filter(|_| key.epoch() == state.epoch);
-        Ok(Self { last_slot, ..Self::new(key) })
+        Ok(Self { key, last_slot, minimum_unused: state.minimum_unused })
     }
 
     /// The same client, which from now on refuses a beacon that leaves fewer than `unused`
@@ -131,7 +133,12 @@ impl GroupMember {
     /// What to save, so that a restart does not make this client use a slot twice or go back to an
     /// earlier key.
     pub fn state(&self) -> MemberState {
-        MemberState { group: self.key.group(), epoch: self.key.epoch(), last_slot: self.last_slot }
+        MemberState {
+            group: self.key.group(),
+            epoch: self.key.epoch(),
+            last_slot: self.last_slot,
+            minimum_unused: self.minimum_unused,
+        }
     }
 
     fn check_beacon(&self, beacon: &Beacon) -> Result<(), AssignmentError> {

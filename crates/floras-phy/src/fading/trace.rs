@@ -10,16 +10,19 @@ use std::path::Path;
 
 use num_complex::Complex64;
 
+use super::Fading;
 use crate::error::UplinkError;
 
 const HEADER: [&str; 4] = ["round", "client", "real", "imaginary"];
+/// Largest real or imaginary part; a mean power of 1 is what the SNR is stated for.
+const MOST_AMPLITUDE: f64 = 1e6;
 
 /// The channel coefficients of some rounds and clients.
 ///
 /// ```
 /// use floras_phy::Trace;
 ///
-/// let trace = Trace::parse("round,client,real,imaginary\n0,0,0.6,0.8\n0,1,-1,0\n".as_bytes())?;
+/// let trace = Trace::from_reader("round,client,real,imaginary\n0,0,0.6,0.8\n0,1,-1,0\n".as_bytes())?;
 /// assert_eq!(trace.rounds(), 1);
 /// assert_eq!(trace.coefficient(0, 0)?.norm(), 1.0);
 /// assert!(trace.coefficient(1, 0).is_err());
@@ -33,20 +36,30 @@ pub struct Trace {
 
 impl Trace {
     /// Reads a trace file.
-    pub fn read(path: &Path) -> Result<Self, UplinkError> {
-        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        Self::parse(file).map_err(|error| match error {
-            UplinkError::TraceUnreadable { reason, .. } => {
-                UplinkError::TraceUnreadable { path: path.display().to_string(), reason }
-            }
-            other => other,
-        })
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, UplinkError> {
+        let name = path.as_ref().display().to_string();
+        let unreadable =
+            |error: io::Error| UplinkError::TraceUnreadable { name: name.clone(), reason: error.to_string() };
+        let file = File::open(path).map_err(unreadable)?;
+        Self::parse(&name, &io::read_to_string(file).map_err(unreadable)?)
     }
 
     /// Reads a trace from its text.
-    pub fn parse(text: impl Read) -> Result<Self, UplinkError> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
-        let header = reader.headers().map_err(|error| csv_error(&error))?;
+    pub fn from_reader(mut reader: impl Read) -> Result<Self, UplinkError> {
+        let (name, mut text) = ("(unnamed)", String::new());
+        let read = reader.read_to_string(&mut text);
+        read.map_err(|error| UplinkError::TraceUnreadable {
+            name: name.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Self::parse(name, &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self, UplinkError> {
+        let malformed =
+            |line: usize, reason: String| UplinkError::TraceMalformed { name: name.to_owned(), line, reason };
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let header = reader.headers().map_err(|error| malformed(1, explain(&error)))?;
         if header != HEADER.as_slice() {
             let found = header.iter().collect::<Vec<_>>().join(",");
             return Err(malformed(1, format!("the header is '{found}'")));
@@ -54,15 +67,14 @@ impl Trace {
         let mut coefficients = HashMap::new();
         let mut rounds = 0;
         for record in reader.records() {
-            let record = record.map_err(|error| csv_error(&error))?;
-            let line = record.position().map_or(0, csv::Position::line);
-            let (round, client, coefficient) = parse_row(&record, line)?;
+            let record =
+                record.map_err(|error| malformed(line_at(text, error.position()), explain(&error)))?;
+            let line = || line_at(text, record.position());
+            let (round, client, coefficient) =
+                parse_row(&record).map_err(|reason| malformed(line(), reason))?;
             rounds = rounds.max(round + 1);
             if coefficients.insert((round, client), coefficient).is_some() {
-                return Err(malformed(
-                    line,
-                    format!("round {round} and client {client} stand there a second time"),
-                ));
+                return Err(malformed(line(), format!("round {round} and client {client} appear twice")));
             }
         }
         if coefficients.is_empty() {
@@ -94,42 +106,41 @@ impl Trace {
     }
 }
 
-fn parse_row(record: &csv::StringRecord, line: u64) -> Result<(u32, u32, Complex64), UplinkError> {
-    let whole = |column: usize| -> Result<u32, UplinkError> {
+impl From<Trace> for Fading {
+    fn from(trace: Trace) -> Self {
+        Self::Trace(trace.into())
+    }
+}
+
+fn parse_row(record: &csv::StringRecord) -> Result<(u32, u32, Complex64), String> {
+    let whole = |column: usize| -> Result<u32, String> {
         let text = &record[column];
         let number = text.parse().ok().filter(|&number| number < u32::MAX);
-        number.ok_or_else(|| {
-            malformed(line, format!("the {} '{text}' is no whole number below 2³²−1", HEADER[column]))
-        })
+        number.ok_or_else(|| format!("the {} '{text}' is not a whole number below 2³²−1", HEADER[column]))
     };
-    let finite = |column: usize| -> Result<f64, UplinkError> {
+    let finite = |column: usize| -> Result<f64, String> {
         let text = &record[column];
-        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-        number.ok_or_else(|| {
-            malformed(line, format!("the {} part '{text}' is no finite number", HEADER[column]))
-        })
+        let number = text.parse().ok().filter(|number: &f64| number.abs() <= MOST_AMPLITUDE);
+        number.ok_or_else(|| format!("the {} part '{text}' is not a number within ±1e6", HEADER[column]))
     };
     Ok((whole(0)?, whole(1)?, Complex64::new(finite(2)?, finite(3)?)))
 }
 
-fn malformed(line: u64, reason: String) -> UplinkError {
-    UplinkError::TraceMalformed { line, reason }
+/// The line of a record, from 1 on. The reader's own count takes blank lines before a record for its beginning.
+fn line_at(text: &str, position: Option<&csv::Position>) -> usize {
+    let start = position.map_or(0, |position| position.byte() as usize).min(text.len());
+    let bytes = text.as_bytes();
+    let blank = bytes[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    1 + bytes[..start + blank].iter().filter(|&&byte| byte == b'\n').count()
 }
 
-fn csv_error(error: &csv::Error) -> UplinkError {
-    let line = error.position().map_or(1, csv::Position::line);
+fn explain(error: &csv::Error) -> String {
     match error.kind() {
-        csv::ErrorKind::Io(io) => unreadable(Path::new("(text)"), io),
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            malformed(line, format!("{len} columns instead of {expected_len}"))
+            format!("{len} columns instead of {expected_len}")
         }
-        csv::ErrorKind::Utf8 { .. } => malformed(line, "the line is not UTF-8 text".to_owned()),
-        _ => malformed(line, error.to_string()),
+        _ => error.to_string(),
     }
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> UplinkError {
-    UplinkError::TraceUnreadable { path: path.display().to_string(), reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -139,7 +150,7 @@ mod tests {
     use super::*;
 
     fn parse(rows: &str) -> Result<Trace, UplinkError> {
-        Trace::parse(format!("round,client,real,imaginary\n{rows}").as_bytes())
+        Trace::from_reader(format!("round,client,real,imaginary\n{rows}").as_bytes())
     }
 
     #[test]
@@ -167,6 +178,9 @@ mod tests {
             ("0,0,1,0\n0,0,1,0\n", 3),
             ("0,0,1\n", 2),
             ("4294967295,0,1,0\n", 2),
+            ("\n\n0,0,1,x\n", 4),
+            ("0,0,1,0\r\n\r\n0,1\r\n", 4),
+            ("0,0,1e7,0", 2),
             ("", 2),
         ] {
             let found = parse(rows).unwrap_err();
@@ -175,12 +189,12 @@ mod tests {
                 "{rows:?} gave {found}"
             );
         }
-        assert!(Trace::parse("a,b\n1,2\n".as_bytes()).is_err());
+        assert!(Trace::from_reader("a,b\n1,2\n".as_bytes()).is_err());
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = Trace::read(Path::new("no-such-trace.csv")).unwrap_err();
+        let error = Trace::from_path("no-such-trace.csv").unwrap_err();
         assert!(error.to_string().starts_with("cannot read the channel trace no-such-trace.csv: "));
     }
 
@@ -188,7 +202,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_reader_panic(text in "[0-9a-z,.\\-\n\"]{0,60}") {
             let _ = parse(&text);
-            let _ = Trace::parse(text.as_bytes());
+            let _ = Trace::from_reader(text.as_bytes());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reproducible randomness: one seed, and a stream of its own for every draw that has a name.
 //!
-//! A draw is named by *(seed, purpose, trial, round, client)*. The name is not hashed: it **is** the counter
-//! of Philox4x32-10, a block cipher-like map from a 64-bit key and a 128-bit counter to four 32-bit words.
+//! A draw is named by *(seed, purpose, trial, round, client)*. The name is not hashed: the seed **is** the key and the
+//! rest of the name the counter of Philox4x32-10, a map from a 64-bit key and a 128-bit counter to four 32-bit words.
 //!
 //! ```text
 //! key      seed (64 bits)
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Distinct names therefore never share a counter, no draw depends on how many came before it, and a result is the
-//! same for any number of threads, after a resume, and on any processor. The simulator's streams are not secret;
+//! same for any number of threads and after a resume. The words, and the normal numbers of [`NormalField`], are the same
+//! bits on every processor. The simulator's streams are not secret;
 //! a live federation draws its permutations from the group key instead ([`crate::assignment`]).
 //!
 //! # Citations

@@ -9,7 +9,7 @@
 //! which is the transform of Box and Muller, `√(−2 ln u)·(cos, sin)(π/4 + r)`, in one quadrant, with two random
 //! signs for the other three. Logarithm and sine are polynomials over fused multiply-adds: every processor computes
 //! the same bits, and those with vector units do so for 8 or 16 numbers at once. `u` has 31 bits and a half step,
-//! so that numbers reach ±6.66; a standard normal goes further once in 10¹⁰.6 draws.
+//! so that numbers reach ±6.66; a standard normal goes further once in 37 billion draws.
 //!
 //! # Citations
 //! Box, Muller, *A note on the generation of random normal deviates*, Ann. Math. Statist. 29 (1958).
@@ -52,6 +52,7 @@ impl NormalField {
     }
 
     /// Writes the numbers from index `TILE * first_tile` on into `out`, on the best instructions this processor has.
+    /// Beyond the last tile the field starts again.
     pub fn fill(&self, first_tile: u64, out: &mut [f32]) {
         pulp::Arch::new().dispatch(Fill { field: self, first_tile, out });
     }
@@ -60,9 +61,9 @@ impl NormalField {
     #[inline(always)]
     pub(crate) fn fill_portably(&self, first_tile: u64, out: &mut [f32]) {
         let (tiles, rest) = out.as_chunks_mut::<TILE>();
-        let rest_at = first_tile + tiles.len() as u64;
+        let rest_at = first_tile.wrapping_add(tiles.len() as u64);
         for (offset, tile) in tiles.iter_mut().enumerate() {
-            *tile = tile_of_normals(self, first_tile + offset as u64);
+            *tile = tile_of_normals(self, first_tile.wrapping_add(offset as u64));
         }
         if !rest.is_empty() {
             rest.copy_from_slice(&tile_of_normals(self, rest_at)[..rest.len()]);
@@ -89,7 +90,7 @@ impl pulp::WithSimd for Fill<'_> {
 /// The numbers with indices `TILE·tile .. TILE·(tile + 1)`. To be inlined into a kernel that runs under `pulp`'s dispatch.
 #[inline(always)]
 pub(crate) fn tile_of_normals(field: &NormalField, tile: u64) -> Tile {
-    let first_block = tile * LANES as u64;
+    let first_block = tile.wrapping_mul(LANES as u64);
     let [named, round, client] = field.name.counter_tail((first_block >> 32) as u8);
     let mut block = [0; LANES];
     for (lane, block) in block.iter_mut().enumerate() {
@@ -221,10 +222,14 @@ mod tests {
         assert_eq!(vectorised, portable);
     }
 
+    /// Tile 2²⁸ + 3 begins with block 2³³ + 96.
     #[test]
     fn the_block_number_carries_into_its_upper_bits() {
-        let field = StreamName::new(9, Purpose::PAYLOAD_NOISE).normals();
-        let [low, high] = [0, 1 << 28].map(|tile| tile_of_normals(&field, tile));
-        assert_ne!(low, high);
+        let name = StreamName::new(9, Purpose::PAYLOAD_NOISE);
+        let tile = tile_of_normals(&name.normals(), (1 << 28) + 3);
+        let counter = [96, u32::from(Purpose::PAYLOAD_NOISE.0) << 8 | 2, 0, 0];
+        let [w0, w1, w2, w3] = rand_philox::philox4x32_10(counter, [9, 0]);
+        let expected = [normal_pair(w0, w1), normal_pair(w2, w3)].concat();
+        assert_eq!([tile[0], tile[LANES], tile[2 * LANES], tile[3 * LANES]].as_slice(), expected);
     }
 }

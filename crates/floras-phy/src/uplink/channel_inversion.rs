@@ -11,7 +11,7 @@
 //! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
 
 use super::Uplink;
-use super::unspread::NoiseReference;
+use super::unspread::{NoiseReference, UnspreadNoise};
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
@@ -67,6 +67,8 @@ pub struct ChannelInversionSettings {
     pub power: PowerRule,
     /// Which noise applies.
     pub noise: NoiseReference,
+    /// `L` of the FLORAS system that this is compared with.
+    pub length: usize,
     /// The law of the channels.
     pub fading: Fading,
     /// The noise.
@@ -77,6 +79,7 @@ pub struct ChannelInversionSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelInversion {
     settings: ChannelInversionSettings,
+    noise: UnspreadNoise,
 }
 
 /// Who is admitted in a round, and at which common amplitude the admitted arrive.
@@ -90,9 +93,9 @@ impl ChannelInversion {
     /// Checks the settings.
     pub fn new(settings: ChannelInversionSettings) -> Result<Self, UplinkError> {
         settings.admission.check()?;
-        settings.noise.check()?;
         settings.fading.check()?;
-        Ok(Self { settings })
+        let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
+        Ok(Self { settings, noise })
     }
 
     /// What the uplink consists of.
@@ -122,9 +125,8 @@ impl Uplink for ChannelInversion {
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let Alignment { admitted, common_amplitude } = self.align(round)?;
         let gains = admitted.into_iter().map(f64::from).collect();
-        let noise_std = self.settings.noise.noise_std(self.settings.snr);
         // A round without any admitted client is not decoded: no signal and no noise.
-        EffectiveChannel::new(gains, common_amplitude.map_or(0.0, |amplitude| noise_std / amplitude))
+        EffectiveChannel::new(gains, common_amplitude.map_or(0.0, |amplitude| self.noise.std / amplitude))
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
@@ -132,14 +134,12 @@ impl Uplink for ChannelInversion {
         let arriving = common_amplitude.unwrap_or(0.0);
         let amplitudes = admitted.into_iter().map(|admitted| arriving * f64::from(admitted)).collect();
         let scale = common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude);
-        self.settings.noise.link(amplitudes, scale, self.settings.snr)
+        self.noise.link(amplitudes, scale)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::fading::Trace;
     use crate::snr::SnrConvention;
@@ -152,7 +152,8 @@ mod tests {
             admission,
             power,
             noise,
-            fading: Fading::Trace(Arc::new(Trace::parse(ROWS.as_bytes()).unwrap())),
+            length: 25,
+            fading: Trace::from_reader(ROWS.as_bytes()).unwrap().into(),
             snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
         })
         .unwrap()
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn the_noise_follows_power_rule_and_bandwidth() {
         let noise_of = |power, noise| realise(power, noise, Admission::Amplitude(0.1)).noise_std();
-        let same = NoiseReference::SameBandwidth { length: 25 };
+        let same = NoiseReference::SameBandwidth;
         assert!((noise_of(PowerRule::WorstAdmitted, NoiseReference::PerSymbol) - 0.2).abs() < 1e-12);
         assert!((noise_of(PowerRule::FixedAtThreshold, NoiseReference::PerSymbol) - 1.0).abs() < 1e-12);
         assert!((noise_of(PowerRule::WorstAdmitted, same) - 0.04).abs() < 1e-12);

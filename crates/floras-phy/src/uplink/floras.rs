@@ -17,7 +17,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::{PhaseError, Uplink};
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
-use crate::error::UplinkError;
+use crate::error::{UplinkError, require_count};
 use crate::fading::Fading;
 use crate::random::Purpose;
 use crate::receiver::Receiver;
@@ -115,6 +115,45 @@ impl Floras {
         Ok(unused)
     }
 
+    /// The chip level of a round in which client `k` of the round's list uses sequence `assigned[k]`, counted from 0:
+    /// what [`GroupMember::sequence_for`](crate::assignment::GroupMember::sequence_for) told it. Clients that are made
+    /// to share a sequence add up.
+    pub fn link_assigned(&self, round: &Round<'_>, assigned: Vec<usize>) -> Result<ChipLink, UplinkError> {
+        self.unused(round)?;
+        require_count("assigned sequences, one for each client", round.clients().len(), assigned.len())?;
+        self.settings.sequences.check_assigned(&assigned)?;
+        let amplitudes = self.settings.modulation.amplitudes(&self.settings.fading, round)?;
+        let estimates = self.estimates(round, &assigned, &amplitudes)?;
+        // Step 2: the projector takes in all N sequences, because the base station cannot tell who uses which.
+        let weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
+        let used: Vec<f64> = assigned.iter().map(|&sequence| weights[sequence]).collect();
+        check_weights(&used, round)?;
+        let set = self.settings.sequences.clone();
+        let projector = set.spread(&weights)?;
+        ChipLink::new(set, assigned, amplitudes, projector, self.despread_noise_std)
+    }
+
+    /// Step 1: everyone sends the pilot 1 at once, and the base station despreads all N sequences.
+    fn estimates(
+        &self,
+        round: &Round<'_>,
+        assigned: &[usize],
+        amplitudes: &[f64],
+    ) -> Result<Vec<f64>, UplinkError> {
+        let set = &self.settings.sequences;
+        let mut carried = vec![0.0; set.count()];
+        for (&sequence, amplitude) in assigned.iter().zip(amplitudes) {
+            carried[sequence] += amplitude;
+        }
+        let mut received = set.spread(&carried)?;
+        let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
+        for chip in &mut received {
+            let normal: f64 = StandardNormal.sample(&mut pilot_noise);
+            *chip += self.despread_noise_std * normal;
+        }
+        set.despread(&received)
+    }
+
     fn weight(&self, estimate: f64) -> f64 {
         self.settings.receiver.weight(estimate, self.despread_noise_std)
     }
@@ -143,39 +182,19 @@ impl Uplink for Floras {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        match self.settings.sequences.is_orthonormal() {
-            true => self.realise_orthonormal(round),
+        if self.settings.sequences.is_orthonormal() {
+            self.realise_orthonormal(round)
+        } else {
             // Overlapping sequences have no shorter way: the projector sees all of them.
-            false => self.link(round)?.effective(),
+            self.link(round)?.effective()
         }
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         self.unused(round)?;
-        let set = &self.settings.sequences;
-        let clients = round.clients().len();
-        let amplitudes = self.settings.modulation.amplitudes(&self.settings.fading, round)?;
-        let assigned = index::sample(&mut round.stream(Purpose::ASSIGNMENT), set.count(), clients).into_vec();
-
-        // Step 1: everyone sends the pilot 1 at once.
-        let mut carried = vec![0.0; set.count()];
-        for (&sequence, &amplitude) in assigned.iter().zip(&amplitudes) {
-            carried[sequence] = amplitude;
-        }
-        let mut received = set.spread(&carried)?;
-        let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
-        for chip in &mut received {
-            let normal: f64 = StandardNormal.sample(&mut pilot_noise);
-            *chip += self.despread_noise_std * normal;
-        }
-        let estimates = set.despread(&received)?;
-
-        // Step 2: the projector takes in all N sequences, because the base station cannot tell who uses which.
-        let weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
-        let used: Vec<f64> = assigned.iter().map(|&sequence| weights[sequence]).collect();
-        check_weights(&used, round)?;
-        let projector = set.spread(&weights)?;
-        ChipLink::new(set, &assigned, amplitudes, projector, self.despread_noise_std)
+        let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
+        let assigned = index::sample(&mut round.stream(Purpose::ASSIGNMENT), sequences, clients);
+        self.link_assigned(round, assigned.into_vec())
     }
 }
 
@@ -285,6 +304,27 @@ mod tests {
                 let noise_std = s * inner(&v, &v).sqrt();
                 assert!((noise_std / channel.noise_std() - 1.0).abs() < 1e-9, "{set}");
             }
+        }
+    }
+
+    #[test]
+    fn clients_that_share_a_sequence_add_up() {
+        let uplink =
+            Floras::new(FlorasSettings { fading: Fading::None, snr: Snr::NOISELESS, ..settings(2, 4) })
+                .unwrap();
+        let round = Round::new(1, 0, 0, &[8, 9]).unwrap();
+        let wrong = uplink.link_assigned(&round, vec![0, 2]);
+        assert_eq!(wrong, Err(UplinkError::NoSuchSequence { sequence: 2, sequences: 2 }));
+        assert!(matches!(uplink.link_assigned(&round, vec![0]), Err(UplinkError::WrongCount { .. })));
+        // Both on sequence 1: it carries h = 2, so that each of them counts half; sequence 0 carries nothing.
+        let gaussian = SequenceSet::gaussian(2, 300, 1).unwrap();
+        let loud =
+            FlorasSettings { sequences: gaussian, snr: uplink.settings.snr, ..uplink.settings.clone() };
+        for settings in [loud, uplink.settings.clone()] {
+            let noisy = FlorasSettings { snr: Snr::new(60.0, SnrConvention::Symbol).unwrap(), ..settings };
+            let link = Floras::new(noisy).unwrap().link_assigned(&round, vec![1, 1]).unwrap();
+            let gains = link.effective().unwrap().gains().to_vec();
+            assert_eq!(gains[0], gains[1]);
         }
     }
 }

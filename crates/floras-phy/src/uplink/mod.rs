@@ -24,12 +24,13 @@ use crate::effective::EffectiveChannel;
 use crate::error::UplinkError;
 use crate::random::Purpose;
 use crate::round::Round;
+use crate::updates;
 
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{Admission, ChannelInversion, ChannelInversionSettings, PowerRule};
 pub use floras::{Floras, FlorasSettings, Modulation};
 pub use ideal::Ideal;
-pub use phase_corrected::PhaseCorrected;
+pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
 pub use phase_error::PhaseError;
 pub use unspread::NoiseReference;
 
@@ -54,7 +55,7 @@ pub struct Decoded {
 
 /// A linear uplink scheme.
 pub trait Uplink: Send + Sync {
-    /// The scheme's name in an experiment file.
+    /// The scheme's name, as in `floras` or `channel-inversion`.
     fn name(&self) -> &'static str;
 
     /// Draws the effective channel of a round.
@@ -80,15 +81,32 @@ pub fn transmit<U: AsRef<[f32]> + Sync>(
     updates: &[U],
     fidelity: Fidelity,
 ) -> Result<Decoded, UplinkError> {
+    let mut sum = vec![0.0; updates::parameters(updates)];
+    let channel = transmit_into(uplink, round, updates, fidelity, &mut sum)?;
+    Ok(Decoded { sum, channel })
+}
+
+/// [`transmit`] into memory that the caller provides; returns the round's effective channel.
+///
+/// After an error the contents of `decoded` are unspecified.
+pub fn transmit_into<U: AsRef<[f32]> + Sync>(
+    uplink: &dyn Uplink,
+    round: &Round<'_>,
+    updates: &[U],
+    fidelity: Fidelity,
+    decoded: &mut [f32],
+) -> Result<EffectiveChannel, UplinkError> {
     let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
     match fidelity {
         Fidelity::Symbol => {
             let channel = uplink.realise(round)?;
-            Ok(Decoded { sum: channel.apply(updates, noise)?, channel })
+            channel.apply_into(updates, noise, decoded)?;
+            Ok(channel)
         }
         Fidelity::Chip => {
             let link = uplink.link(round)?;
-            Ok(Decoded { sum: link.transmit(updates, noise)?, channel: link.effective()? })
+            link.transmit_into(updates, noise, decoded)?;
+            link.effective()
         }
     }
 }

@@ -11,7 +11,7 @@
 //! # Citations
 //! Sery, Cohen, *On analog gradient descent learning over multiple access fading channels*, IEEE TSP 68 (2020).
 
-use super::unspread::NoiseReference;
+use super::unspread::{NoiseReference, UnspreadNoise};
 use super::{PhaseError, Uplink};
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
@@ -20,34 +20,49 @@ use crate::fading::Fading;
 use crate::round::Round;
 use crate::snr::Snr;
 
+/// What phase-corrected aggregation consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseCorrectedSettings {
+    /// What the correction leaves.
+    pub phase_error: PhaseError,
+    /// Which noise applies.
+    pub noise: NoiseReference,
+    /// `L` of the FLORAS system that this is compared with.
+    pub length: usize,
+    /// The law of the channels.
+    pub fading: Fading,
+    /// The noise.
+    pub snr: Snr,
+}
+
 /// The phase-corrected uplink without spreading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseCorrected {
-    phase_error: PhaseError,
-    noise: NoiseReference,
-    fading: Fading,
-    snr: Snr,
+    settings: PhaseCorrectedSettings,
+    noise: UnspreadNoise,
     mean_amplitude: f64,
 }
 
 impl PhaseCorrected {
     /// Checks the settings.
-    pub fn new(
-        phase_error: PhaseError,
-        noise: NoiseReference,
-        fading: Fading,
-        snr: Snr,
-    ) -> Result<Self, UplinkError> {
-        phase_error.check()?;
-        noise.check()?;
-        fading.check()?;
-        let mean_amplitude = fading.mean_amplitude();
-        require(mean_amplitude > 0.0, "the mean amplitude of the channels", "positive", mean_amplitude)?;
-        Ok(Self { phase_error, noise, fading, snr, mean_amplitude })
+    pub fn new(settings: PhaseCorrectedSettings) -> Result<Self, UplinkError> {
+        settings.phase_error.check()?;
+        settings.fading.check()?;
+        let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
+        let mean_amplitude = settings.fading.mean_amplitude();
+        let holds = mean_amplitude > 0.0 && mean_amplitude.is_finite();
+        require(holds, "the mean amplitude of the channels", "positive and finite", mean_amplitude)?;
+        Ok(Self { settings, noise, mean_amplitude })
+    }
+
+    /// What the uplink consists of.
+    pub fn settings(&self) -> &PhaseCorrectedSettings {
+        &self.settings
     }
 
     fn amplitudes(&self, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
-        Ok(self.phase_error.corrected_amplitudes(&self.fading.draw(round)?, round))
+        let channels = self.settings.fading.draw(round)?;
+        Ok(self.settings.phase_error.corrected_amplitudes(&channels, round))
     }
 }
 
@@ -58,11 +73,11 @@ impl Uplink for PhaseCorrected {
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let gains = self.amplitudes(round)?.iter().map(|h| h / self.mean_amplitude).collect();
-        EffectiveChannel::new(gains, self.noise.noise_std(self.snr) / self.mean_amplitude)
+        EffectiveChannel::new(gains, self.noise.std / self.mean_amplitude)
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        self.noise.link(self.amplitudes(round)?, 1.0 / self.mean_amplitude, self.snr)
+        self.noise.link(self.amplitudes(round)?, 1.0 / self.mean_amplitude)
     }
 }
 
@@ -75,8 +90,14 @@ mod tests {
     fn gains_have_mean_one_and_the_spread_of_rayleigh_amplitudes() {
         let clients: Vec<u32> = (0..100_000).collect();
         let snr = Snr::new(0.0, SnrConvention::Symbol).unwrap();
-        let uplink =
-            PhaseCorrected::new(PhaseError::None, NoiseReference::PerSymbol, Fading::Rayleigh, snr).unwrap();
+        let uplink = PhaseCorrected::new(PhaseCorrectedSettings {
+            phase_error: PhaseError::None,
+            noise: NoiseReference::PerSymbol,
+            length: 32,
+            fading: Fading::Rayleigh,
+            snr,
+        })
+        .unwrap();
         let channel = uplink.realise(&Round::new(1, 0, 0, &clients).unwrap()).unwrap();
         let count = clients.len() as f64;
         let mean = channel.gains().iter().sum::<f64>() / count;

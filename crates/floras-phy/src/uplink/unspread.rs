@@ -14,38 +14,36 @@ pub enum NoiseReference {
     /// One channel use a parameter: noise `σ`.
     #[default]
     PerSymbol,
-    /// As many chips a parameter as FLORAS with sequences of this length: noise `σ/√L`.
-    SameBandwidth {
-        /// `L`.
-        length: usize,
-    },
+    /// As many chips a parameter as FLORAS spends: noise `σ/√L`.
+    SameBandwidth,
 }
 
-impl NoiseReference {
+/// The noise of a scheme without spreading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct UnspreadNoise {
     /// Chips that one parameter takes.
-    fn length(self) -> usize {
-        match self {
-            Self::PerSymbol => 1,
-            Self::SameBandwidth { length } => length,
-        }
-    }
+    repetitions: usize,
+    /// Standard deviation of the noise in a received symbol of unit energy, and in each of its chips.
+    pub(super) std: f64,
+}
 
-    /// `Ok` unless the length is 0.
-    pub(super) fn check(self) -> Result<(), UplinkError> {
-        match self.length() {
-            0 => Err(UplinkError::EmptySequenceSet { sequences: 1, length: 0 }),
-            _ => Ok(()),
+impl UnspreadNoise {
+    /// The noise at an SNR that is stated for FLORAS with sequences of `length` chips.
+    pub(super) fn new(reference: NoiseReference, length: usize, snr: Snr) -> Result<Self, UplinkError> {
+        if length == 0 {
+            return Err(UplinkError::EmptySequenceSet { sequences: 1, length });
         }
-    }
-
-    /// Standard deviation of the noise in a received symbol of unit energy.
-    pub(super) fn noise_std(self, snr: Snr) -> f64 {
-        snr.despread_noise_std(self.length())
+        Ok(match reference {
+            NoiseReference::PerSymbol => Self { repetitions: 1, std: snr.symbol_noise_std(length) },
+            NoiseReference::SameBandwidth => {
+                Self { repetitions: length, std: snr.despread_noise_std(length) }
+            }
+        })
     }
 
     /// The link on which everyone repeats its symbol and the base station averages, then multiplies by `scale`.
-    pub(super) fn link(self, amplitudes: Vec<f64>, scale: f64, snr: Snr) -> Result<ChipLink, UplinkError> {
-        repeat_link(self.length(), amplitudes, scale, self.noise_std(snr))
+    pub(super) fn link(self, amplitudes: Vec<f64>, scale: f64) -> Result<ChipLink, UplinkError> {
+        repeat_link(self.repetitions, amplitudes, scale, self.std)
     }
 }
 
@@ -58,5 +56,21 @@ pub(super) fn repeat_link(
 ) -> Result<ChipLink, UplinkError> {
     let set = SequenceSet::orthonormal(1, length)?;
     let projector = set.spread(&[scale])?;
-    ChipLink::new(&set, &vec![0; amplitudes.len()], amplitudes, projector, chip_noise_std)
+    ChipLink::new(set, vec![0; amplitudes.len()], amplitudes, projector, chip_noise_std)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snr::SnrConvention;
+
+    #[test]
+    fn the_same_bandwidth_lowers_the_noise_by_the_root_of_l_in_every_convention() {
+        for convention in [SnrConvention::Symbol, SnrConvention::ComplexSymbol, SnrConvention::Despread] {
+            let snr = Snr::new(3.0, convention).unwrap();
+            let [symbol, chips] = [NoiseReference::PerSymbol, NoiseReference::SameBandwidth]
+                .map(|reference| UnspreadNoise::new(reference, 25, snr).unwrap().std);
+            assert!((symbol / chips - 5.0).abs() < 1e-12, "{convention}");
+        }
+    }
 }

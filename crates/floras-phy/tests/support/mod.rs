@@ -58,5 +58,5 @@ pub(crate) fn silent_fading(clients: u32, rounds: u32) -> Fading {
             rows += &format!("{round},{client},0,0\n");
         }
     }
-    Fading::Trace(std::sync::Arc::new(Trace::parse(rows.as_bytes()).expect("sound test input")))
+    Trace::from_reader(rows.as_bytes()).expect("sound test input").into()
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use floras_phy::random::{Purpose, StreamName};
 use floras_phy::{
-    ChipLink, EffectiveChannel, Fading, Family, Floras, FlorasSettings, Modulation, Receiver, Round,
-    SequenceSet, Snr, SnrConvention, Uplink, UplinkError,
+    Fading, Family, Fidelity, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr,
+    SnrConvention, UplinkError, transmit_into,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -106,21 +106,6 @@ struct Measurement {
     data_bytes: usize,
 }
 
-/// A round that is ready to carry updates, at either fidelity.
-enum Prepared {
-    Symbol(EffectiveChannel),
-    Chip(ChipLink),
-}
-
-impl Prepared {
-    fn carry(&self, updates: &[Vec<f32>], noise: StreamName, decoded: &mut [f32]) -> Result<(), UplinkError> {
-        match self {
-            Self::Symbol(channel) => channel.apply_into(updates, noise, decoded),
-            Self::Chip(link) => link.transmit_into(updates, noise, decoded),
-        }
-    }
-}
-
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     options.check()?;
@@ -128,9 +113,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build()?;
     let measurement = pool.install(|| options.measure(&uplink))?;
     let mut out = io::stdout().lock();
-    match options.json {
-        true => writeln!(out, "{}", serde_json::to_string(&measurement)?)?,
-        false => measurement.print(&mut out, uplink.settings())?,
+    if options.json {
+        writeln!(out, "{}", serde_json::to_string(&measurement)?)?;
+    } else {
+        measurement.print(&mut out, uplink.settings())?;
     }
     Ok(())
 }
@@ -182,17 +168,17 @@ impl Options {
         let clients: Vec<u32> = (0..self.per_round as u32).collect();
         let updates = self.made_up_updates(&clients);
         let mut decoded = vec![0.0; self.dim];
+        let fidelity = match self.fidelity {
+            FidelityName::Symbol => Fidelity::Symbol,
+            FidelityName::Chip => Fidelity::Chip,
+        };
         let bar = progress_bar(self.repeat);
         let mut times = Vec::new();
         let mut before = Usage::now();
         for number in 0..=self.repeat {
             let start = Instant::now();
             let round = Round::new(SEED, 0, number, &clients)?;
-            let prepared = match self.fidelity {
-                FidelityName::Symbol => Prepared::Symbol(uplink.realise(&round)?),
-                FidelityName::Chip => Prepared::Chip(uplink.link(&round)?),
-            };
-            prepared.carry(&updates, round.stream_name(Purpose::PAYLOAD_NOISE), &mut decoded)?;
+            transmit_into(uplink, &round, &updates, fidelity, &mut decoded)?;
             // The first round pays for memory that the others find ready.
             match number {
                 0 => before = Usage::now(),
@@ -229,7 +215,7 @@ impl Options {
             snr_db: SNR_DB,
             snr_convention: SnrConvention::Symbol.to_string(),
             fading: Fading::Rayleigh.to_string(),
-            seconds_per_round: times[times.len() / 2].as_secs_f64(),
+            seconds_per_round: median(&times),
             fastest_seconds_per_round: times[0].as_secs_f64(),
             slowest_seconds_per_round: times[times.len() - 1].as_secs_f64(),
             cpu_seconds_per_round: cpu_seconds.map(|(from, to)| (to - from) / f64::from(self.repeat)),
@@ -258,9 +244,10 @@ impl Measurement {
         );
         writeln!(out, "one round    {median} (median of {}; {fastest} to {slowest})", self.repeat)?;
         if let Some(cpu_seconds) = self.cpu_seconds_per_round {
+            let threads = if self.threads == 1 { "thread" } else { "threads" };
             writeln!(
                 out,
-                "processor    {} a round, over {} threads",
+                "processor    {} a round, on {} {threads}",
                 milliseconds(cpu_seconds),
                 self.threads
             )?;
@@ -275,6 +262,12 @@ impl Measurement {
         }
         Ok(())
     }
+}
+
+/// The middle of sorted times, in seconds; of an even number of them, the mean of the middle two.
+fn median(times: &[Duration]) -> f64 {
+    let (lower, upper) = (times[(times.len() - 1) / 2], times[times.len() / 2]);
+    (lower + upper).as_secs_f64() / 2.0
 }
 
 /// A bar on standard error, which hides itself in a pipe.

@@ -1,0 +1,119 @@
+//! What the kernels of both fidelities share: tasks over the parameters, and weighted sums of rows.
+//!
+//! A kernel runs under `pulp`'s dispatch, which compiles it for each kind of vector unit and takes the best one that the
+//! processor has. Everything below must be inlined into it: `#[inline(always)]`, `for` loops, and no closures with real
+//! work in them.
+
+use rayon::prelude::*;
+
+use crate::error::{UplinkError, require_count};
+use crate::random::TILE;
+use crate::updates;
+
+/// Parameters that one task works on: enough to make tasks cheap, few enough to share the work evenly.
+pub(crate) const TASK: usize = 128 * TILE;
+
+/// How the updates of some parameters become their decoded sums.
+pub(crate) trait Kernel: Sync {
+    /// Decodes the parameters from `first` on, a multiple of [`TILE`]; `rows` are the updates' values there.
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]);
+}
+
+/// Decodes the updates of `clients` clients, on the threads of the current `rayon` pool.
+///
+/// NaN and infinities always reach the sum, even under a gain of zero, so that the updates need not be read twice to
+/// find them: only when a sum is not finite are they searched for the culprit.
+pub(crate) fn run<U: AsRef<[f32]> + Sync>(
+    kernel: &impl Kernel,
+    updates: &[U],
+    clients: usize,
+    decoded: &mut [f32],
+) -> Result<(), UplinkError> {
+    let parameters = updates::check_shape(updates, clients)?;
+    require_count("places for the decoded parameters", parameters, decoded.len())?;
+    let run_task = |(task, decoded): (usize, &mut [f32])| {
+        let range = task * TASK..task * TASK + decoded.len();
+        let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
+        pulp::Arch::new().dispatch(Task { kernel, rows: &rows, first: range.start, decoded })
+    };
+    let finite = if parameters <= TASK {
+        // Handing a single task to another thread would take longer than many a round.
+        run_task((0, decoded))
+    } else {
+        decoded.par_chunks_mut(TASK).enumerate().map(run_task).reduce(|| true, |a, b| a && b)
+    };
+    if finite {
+        return Ok(());
+    }
+    updates::check_finite(updates)?;
+    let parameter = decoded.iter().position(|value| !value.is_finite()).unwrap_or_default();
+    Err(UplinkError::Overflow { parameter })
+}
+
+/// The work that one thread does in one go.
+struct Task<'a, K> {
+    kernel: &'a K,
+    rows: &'a [&'a [f32]],
+    first: usize,
+    decoded: &'a mut [f32],
+}
+
+impl<K: Kernel> pulp::WithSimd for Task<'_, K> {
+    type Output = bool;
+
+    /// Decodes, and tells whether all sums are finite.
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> bool {
+        self.kernel.decode(self.rows, self.first, self.decoded);
+        all_finite(self.decoded)
+    }
+}
+
+/// Looks at every value, which a vector unit does faster than stopping early.
+#[inline(always)]
+fn all_finite(values: &[f32]) -> bool {
+    let mut finite = true;
+    for value in values {
+        finite &= value.is_finite();
+    }
+    finite
+}
+
+/// `sums[i] += Σ_k weights[k]·rows[k][first + i]`, the terms of each sum in the order of the rows.
+///
+/// Memory is read fastest from many rows at once, so the rows are taken in groups, which do not change the order.
+#[inline(always)]
+pub(crate) fn add_weighted(weights: &[f32], mut rows: &[&[f32]], first: usize, sums: &mut [f32]) {
+    let (by_twenty, rest) = weights.as_chunks::<20>();
+    let (by_five, by_one) = rest.as_chunks::<5>();
+    for weights in by_twenty {
+        rows = add_group(weights, rows, first, sums);
+    }
+    for weights in by_five {
+        rows = add_group(weights, rows, first, sums);
+    }
+    for &weight in by_one {
+        rows = add_group(&[weight], rows, first, sums);
+    }
+}
+
+/// Adds the first `COUNT` rows and returns the others.
+#[inline(always)]
+fn add_group<'r, 'x, const COUNT: usize>(
+    weights: &[f32; COUNT],
+    rows: &'r [&'x [f32]],
+    first: usize,
+    sums: &mut [f32],
+) -> &'r [&'x [f32]] {
+    let (taken, others) = rows.split_at(COUNT);
+    let length = sums.len();
+    let taken: [&[f32]; COUNT] = std::array::from_fn(|row| &taken[row][first..first + length]);
+    for index in 0..length {
+        let mut sum = sums[index];
+        for row in 0..COUNT {
+            sum = weights[row].mul_add(taken[row][index], sum);
+        }
+        sums[index] = sum;
+    }
+    others
+}
