@@ -35,7 +35,9 @@ pub(crate) struct Options {
 #[derive(Debug, Deserialize)]
 struct Measurement {
     seconds_per_round: f64,
-    peak_bytes: u64,
+    /// Absent or 0 where the system does not tell.
+    #[serde(default)]
+    peak_bytes: Option<u64>,
     #[serde(default)]
     version: String,
 }
@@ -116,7 +118,7 @@ fn print_race(race: &Race, turns: &[(Measurement, Measurement)]) {
     let ratios = sorted(&|(ours, numpys)| ours.seconds_per_round / numpys.seconds_per_round);
     let (ratio, lowest, highest) = (median(&ratios), ratios[0], ratios[ratios.len() - 1]);
     let verdict = if ratio <= race.bar { "reached" } else { "missed" };
-    let mib = |bytes: u64| bytes >> 20;
+    let mib = |bytes: Option<u64>| bytes.unwrap_or(0) >> 20;
     let (our_mib, numpy_mib) = (mib(turns[0].0.peak_bytes), mib(turns[0].1.peak_bytes));
     println!("{} level", race.fidelity);
     println!("  floras  {ours:8.2} ms  {our_mib:4} MiB");

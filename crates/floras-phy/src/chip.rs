@@ -20,7 +20,7 @@ use crate::sequences::{Family, SequenceSet};
 use crate::{updates, walsh};
 
 /// Longest sequence: a thread holds `L` chips of 128 parameters, 512 MiB at this length.
-const MOST_LENGTH: usize = 1 << 20;
+pub(crate) const MOST_LENGTH: usize = 1 << 20;
 
 /// A round at the chip level, ready to carry updates.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,11 @@ impl ChipLink {
         Ok(Self { set, assigned, amplitudes, projector, chip_noise_std })
     }
 
+    /// `L`, the number of chips a parameter.
+    pub fn length(&self) -> usize {
+        self.set.length()
+    }
+
     /// The effective channel that this link amounts to: `g_k = vᵀa_k·h_k`, `ν = (σ/√L)·‖v‖`.
     pub fn effective(&self) -> Result<EffectiveChannel, UplinkError> {
         let seen = self.set.despread(&self.projector)?;
@@ -87,7 +92,20 @@ impl ChipLink {
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
         self.check_size(decoded.len())?;
-        kernel::run(&ChipLevel::new(self, noise.normals()), updates, self.assigned.len(), decoded)
+        let kernel = ChipLevel::new(self, noise.normals());
+        let loudest = kernel::run(&kernel, updates, self.assigned.len(), decoded)?;
+        self.check_precision(loudest)
+    }
+
+    /// Refuses noise that single precision would drown: the rounding of a chip must stay well below the noise, because
+    /// the projector magnifies both alike.
+    fn check_precision(&self, loudest_chip: f32) -> Result<(), UplinkError> {
+        let rounding = f64::from(loudest_chip) * f64::from(f32::EPSILON) / 2.0;
+        if self.chip_noise_std > 0.0 && rounding > self.chip_noise_std / 8.0 {
+            let chip_noise_std = self.chip_noise_std;
+            return Err(UplinkError::NoiseBelowPrecision { loudest_chip, chip_noise_std });
+        }
+        Ok(())
     }
 
     fn check_size(&self, parameters: usize) -> Result<(), UplinkError> {
@@ -147,8 +165,9 @@ impl Spreading {
 
 impl Kernel for ChipLevel {
     #[inline(always)]
-    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) {
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32 {
         let first_tile = first / TILE;
+        let mut loudest = [0.0; TILE];
         let mut air = vec![[0.0; TILE]; self.projector.len()];
         let mut packed = match self.spreading {
             Spreading::Walsh(_) => Vec::new(),
@@ -160,9 +179,10 @@ impl Kernel for ChipLevel {
                 Spreading::Walsh(clients) => spread_walsh(clients, rows, columns, &mut air),
                 Spreading::Dense(mixing) => spread_dense(mixing, rows, columns, &mut packed, &mut air),
             }
-            let sum = self.receive(&air, (first_tile + offset) as u64);
+            let sum = self.receive(&air, (first_tile + offset) as u64, &mut loudest);
             decoded.copy_from_slice(&sum[..decoded.len()]);
         }
+        loudest.into_iter().fold(0.0, f32::max)
     }
 }
 
@@ -199,9 +219,9 @@ fn spread_dense(
 }
 
 impl ChipLevel {
-    /// Step 4: adds the receiver's noise to every chip and projects on `v`.
+    /// Step 4: adds the receiver's noise to every chip and projects on `v`. `loudest` keeps each column's largest chip.
     #[inline(always)]
-    fn receive(&self, air: &[Tile], tile: u64) -> Tile {
+    fn receive(&self, air: &[Tile], tile: u64, loudest: &mut Tile) -> Tile {
         let first_row = tile * air.len() as u64;
         let mut sum = [0.0; TILE];
         for (chip, (row, &v)) in air.iter().zip(&self.projector).enumerate() {
@@ -210,6 +230,9 @@ impl ChipLevel {
             } else {
                 tile_of_normals(&self.noise, first_row + chip as u64)
             };
+            for (loudest, &sent) in loudest.iter_mut().zip(row) {
+                *loudest = loudest.max(sent.abs());
+            }
             for ((sum, &sent), &normal) in sum.iter_mut().zip(row).zip(&noise) {
                 let received = self.chip_noise_std.mul_add(normal, sent);
                 *sum = v.mul_add(received, *sum);
@@ -298,6 +321,20 @@ mod tests {
             let power = noise.iter().map(|n| f64::from(*n).powi(2)).sum::<f64>() / parameters as f64;
             // The mean square of d normals is good to √(2/d) = 0.32%; five of those.
             assert!((power / channel.noise_std().powi(2) - 1.0).abs() < 0.016, "{set}");
+        }
+    }
+
+    /// Chips of 10⁶ are rounded to 0.03; noise of 0.7 survives that, noise of 0.1 would not.
+    #[test]
+    fn noise_that_single_precision_would_drown_is_refused() {
+        for set in every_family() {
+            let projector = vec![1.0; set.length()];
+            let loud = |chip_noise_std: f64| {
+                let link = ChipLink::new(set.clone(), vec![1], vec![1.0], projector.clone(), chip_noise_std);
+                link.unwrap().transmit(&[[1e6_f32 * (set.length() as f32).sqrt(), 0.0]], NOISE)
+            };
+            assert!(loud(7.0).is_ok() && loud(0.0).is_ok());
+            assert!(matches!(loud(0.01), Err(UplinkError::NoiseBelowPrecision { .. })), "{set}");
         }
     }
 

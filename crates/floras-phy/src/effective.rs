@@ -83,7 +83,7 @@ impl EffectiveChannel {
             noise_std: self.noise_std as f32,
             noise: noise.normals(),
         };
-        kernel::run(&symbol_level, updates, self.gains.len(), decoded)
+        kernel::run(&symbol_level, updates, self.gains.len(), decoded).map(|_| ())
     }
 }
 
@@ -97,12 +97,13 @@ struct SymbolLevel {
 impl Kernel for SymbolLevel {
     /// One pass over the updates: a block of noise is made, and the clients are added to it while it stays in cache.
     #[inline(always)]
-    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) {
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32 {
         for (number, block) in decoded.chunks_mut(BLOCK).enumerate() {
             let at = number * BLOCK;
             self.write_noise(first + at, block);
             kernel::add_weighted(&self.gains, rows, at, block);
         }
+        0.0
     }
 }
 

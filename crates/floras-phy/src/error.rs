@@ -189,6 +189,32 @@ pub enum UplinkError {
         most: u64,
     },
 
+    /// Noise weaker than the rounding of the chips.
+    #[error(
+        "chips as loud as {loudest_chip} are rounded too coarsely in single precision to carry noise of \
+         {chip_noise_std}: lower the SNR, clip the updates, or take the symbol level"
+    )]
+    NoiseBelowPrecision {
+        /// The largest magnitude on the air.
+        loudest_chip: f32,
+        /// Standard deviation of the noise in a chip.
+        chip_noise_std: f64,
+    },
+
+    /// Sequences without a fast transform, too many to despread them all.
+    #[error(
+        "{sequences} sequences (N) of {length} chips (L) without a fast transform are too many for the chip level: N·L \
+         may be at most {most}; take Walsh sequences, or the symbol level"
+    )]
+    TransformTooLong {
+        /// `N`.
+        sequences: usize,
+        /// `L`.
+        length: usize,
+        /// The limit on their product.
+        most: usize,
+    },
+
     /// A round that the channel trace does not reach.
     #[error("the channel trace is too short: round {round} was asked for, and it has {rounds} rounds (0 to {last})", last = rounds - 1)]
     TraceTooShort {

@@ -15,11 +15,13 @@ pub(crate) const TASK: usize = 128 * TILE;
 
 /// How the updates of some parameters become their decoded sums.
 pub(crate) trait Kernel: Sync {
-    /// Decodes the parameters from `first` on, a multiple of [`TILE`]; `rows` are the updates' values there.
-    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]);
+    /// Decodes the parameters from `first` on, a multiple of [`TILE`]; `rows` are the updates' values there. Returns the
+    /// largest magnitude on the air, or 0 if nothing is on the air.
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32;
 }
 
-/// Decodes the updates of `clients` clients, on the threads of the current `rayon` pool.
+/// Decodes the updates of `clients` clients, on the threads of the current `rayon` pool; returns the largest magnitude
+/// on the air.
 ///
 /// NaN and infinities always reach the sum, even under a gain of zero, so that the updates need not be read twice to
 /// find them: only when a sum is not finite are they searched for the culprit.
@@ -28,7 +30,7 @@ pub(crate) fn run<U: AsRef<[f32]> + Sync>(
     updates: &[U],
     clients: usize,
     decoded: &mut [f32],
-) -> Result<(), UplinkError> {
+) -> Result<f32, UplinkError> {
     let parameters = updates::check_shape(updates, clients)?;
     require_count("places for the decoded parameters", parameters, decoded.len())?;
     let run_task = |(task, decoded): (usize, &mut [f32])| {
@@ -36,18 +38,34 @@ pub(crate) fn run<U: AsRef<[f32]> + Sync>(
         let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
         pulp::Arch::new().dispatch(Task { kernel, rows: &rows, first: range.start, decoded })
     };
-    let finite = if parameters <= TASK {
+    let Outcome { finite, loudest } = if parameters <= TASK {
         // Handing a single task to another thread would take longer than many a round.
         run_task((0, decoded))
     } else {
-        decoded.par_chunks_mut(TASK).enumerate().map(run_task).reduce(|| true, |a, b| a && b)
+        decoded.par_chunks_mut(TASK).enumerate().map(run_task).reduce(|| Outcome::NOTHING, Outcome::and)
     };
     if finite {
-        return Ok(());
+        return Ok(loudest);
     }
     updates::check_finite(updates)?;
     let parameter = decoded.iter().position(|value| !value.is_finite()).unwrap_or_default();
     Err(UplinkError::Overflow { parameter })
+}
+
+/// What is known after some tasks.
+struct Outcome {
+    /// Whether all sums are finite.
+    finite: bool,
+    /// The largest magnitude on the air.
+    loudest: f32,
+}
+
+impl Outcome {
+    const NOTHING: Self = Self { finite: true, loudest: 0.0 };
+
+    fn and(self, other: Self) -> Self {
+        Self { finite: self.finite && other.finite, loudest: self.loudest.max(other.loudest) }
+    }
 }
 
 /// The work that one thread does in one go.
@@ -59,13 +77,12 @@ struct Task<'a, K> {
 }
 
 impl<K: Kernel> pulp::WithSimd for Task<'_, K> {
-    type Output = bool;
+    type Output = Outcome;
 
-    /// Decodes, and tells whether all sums are finite.
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> bool {
-        self.kernel.decode(self.rows, self.first, self.decoded);
-        all_finite(self.decoded)
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Outcome {
+        let loudest = self.kernel.decode(self.rows, self.first, self.decoded);
+        Outcome { finite: all_finite(self.decoded), loudest }
     }
 }
 

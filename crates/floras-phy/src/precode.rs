@@ -10,14 +10,19 @@
 //! with `μ_k` the mean of `x_k`'s entries, uses its dynamic range better, but `C_max` and `μ_k` are functions of the
 //! data that travel in the clear: one client can rescale all others, and the sensitivity is `(K+1)·C`.
 
+use std::ops::RangeInclusive;
+
 use rayon::prelude::*;
 
 use crate::error::{UplinkError, require, require_count};
 use crate::updates;
 
+/// Norms and bounds far from the ends of single precision, where rounding is relative.
+const SOUND: RangeInclusive<f64> = 1e-30..=1e30;
+
 /// Checks a clip norm `C`.
 fn check_clip(clip: f64) -> Result<(), UplinkError> {
-    require(clip.is_finite() && clip > 0.0, "the clip norm C", "positive and finite", clip)
+    require(SOUND.contains(&clip), "the clip norm C", "between 1e-30 and 1e30", clip)
 }
 
 /// Euclidean norm of an update, accumulated in double precision.
@@ -89,13 +94,17 @@ impl Normalisation {
         self.largest_norm
     }
 
-    /// `x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k`.
-    pub fn undo(&self, decoded: &mut [f32]) {
+    /// `x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k`. Refused, with `decoded` half done, if a value leaves the range of single precision.
+    pub fn undo(&self, decoded: &mut [f32]) -> Result<(), UplinkError> {
         let factor = self.largest_norm / self.clip;
         let offset: f64 = self.means.iter().sum();
-        for value in decoded {
+        for (parameter, value) in decoded.iter_mut().enumerate() {
             *value = (f64::from(*value) * factor + offset) as f32;
+            if !value.is_finite() {
+                return Err(UplinkError::Overflow { parameter });
+            }
         }
+        Ok(())
     }
 }
 
@@ -107,7 +116,7 @@ impl Normalisation {
 /// let mut updates = vec![vec![1.0, 3.0], vec![5.0, 9.0]];
 /// let normalisation = precode::normalise(&mut updates, 1.0)?;
 /// let mut sum: Vec<f32> = (0..2).map(|i| updates[0][i] + updates[1][i]).collect();
-/// normalisation.undo(&mut sum);
+/// normalisation.undo(&mut sum)?;
 /// assert!((sum[0] - 6.0).abs() < 1e-5 && (sum[1] - 12.0).abs() < 1e-5);
 /// # Ok::<(), floras_phy::UplinkError>(())
 /// ```
@@ -137,7 +146,7 @@ pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, U
 /// Truncates every decoded value to `±bound` (`B` in the paper). Values at the bound pile up there: this is clamping,
 /// not conditioning on the interval.
 pub fn truncate(decoded: &mut [f32], bound: f64) -> Result<(), UplinkError> {
-    require(bound.is_finite() && bound > 0.0, "the truncation bound B", "positive and finite", bound)?;
+    require(SOUND.contains(&bound), "the truncation bound B", "between 1e-30 and 1e30", bound)?;
     let bound = bound as f32;
     for value in decoded {
         *value = value.clamp(-bound, bound);
@@ -211,7 +220,7 @@ mod tests {
             }
             let parameters = updates[0].len();
             let mut sum: Vec<f32> = (0..parameters).map(|i| sent.iter().map(|x| x[i]).sum()).collect();
-            normalisation.undo(&mut sum);
+            normalisation.undo(&mut sum).unwrap();
             let scale = 1e-6 * updates.iter().map(|x| norm(x)).sum::<f64>() + 1e-12;
             for (i, back) in sum.iter().enumerate() {
                 let expected: f64 = updates.iter().map(|x| f64::from(x[i])).sum();
@@ -225,7 +234,7 @@ mod tests {
         let mut updates = vec![vec![2.0; 5]; 3];
         let normalisation = normalise(&mut updates, 1.0).unwrap();
         let mut decoded = vec![0.0; 5];
-        normalisation.undo(&mut decoded);
+        normalisation.undo(&mut decoded).unwrap();
         assert_eq!(decoded, [6.0; 5]);
     }
 
@@ -238,17 +247,38 @@ mod tests {
 
     #[test]
     fn wrong_input_is_refused() {
-        assert!(clip(&mut [vec![1.0]], 0.0).is_err());
-        assert!(clip(&mut [vec![1.0]], f64::NAN).is_err());
+        for bound in [0.0, -1.0, 1e-31, 1e31, f64::NAN, f64::INFINITY] {
+            assert!(clip(&mut [vec![1.0]], bound).is_err());
+            assert!(normalise(&mut [vec![1.0]], bound).is_err());
+            assert!(truncate(&mut [1.0], bound).is_err());
+        }
+        let loud = normalise(&mut [vec![f32::MAX, -f32::MAX]], 1.0).unwrap();
+        assert_eq!(loud.undo(&mut [0.5, 2.0]), Err(UplinkError::Overflow { parameter: 1 }));
         assert!(matches!(clip(&mut [vec![f32::NAN]], 1.0), Err(UplinkError::NotFinite { .. })));
         assert!(matches!(
             normalise(&mut [vec![1.0], vec![1.0, 2.0]], 1.0),
             Err(UplinkError::LengthMismatch { index: 1, expected: 1, found: 2 })
         ));
         assert!(matches!(normalise(&mut [], 1.0), Err(UplinkError::EmptyUpdate)));
-        assert!(truncate(&mut [1.0], -1.0).is_err());
         assert_eq!(server_step(&mut [1.0], &[1.0], 0), Err(UplinkError::NoClients));
         assert!(matches!(server_step(&mut [1.0], &[], 1), Err(UplinkError::WrongCount { .. })));
+    }
+
+    /// Centred norms √2 and √8: the longer one fills `C`, the other keeps half of it.
+    #[test]
+    fn the_longest_update_sets_the_scale_of_all() {
+        let mut updates = vec![vec![1.0, 3.0], vec![5.0, 9.0]];
+        let normalisation = normalise(&mut updates, 10.0).unwrap();
+        assert_eq!(normalisation.means(), [2.0, 7.0]);
+        assert!((normalisation.largest_norm() - 8.0_f64.sqrt()).abs() < 1e-12);
+        assert!((norm(&updates[0]) - 5.0).abs() < 1e-5 && (norm(&updates[1]) - 10.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_server_takes_the_mean_over_the_clients() {
+        let mut parameters = [1.0];
+        server_step(&mut parameters, &[6.0], 3).unwrap();
+        assert_eq!(parameters, [-1.0]);
     }
 
     /// One exact step of gradient descent on (w − 3)²: the loss must fall.

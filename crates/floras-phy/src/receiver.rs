@@ -31,9 +31,12 @@ impl Receiver {
     pub fn check(self) -> Result<(), UplinkError> {
         match self {
             Self::Paper | Self::Mmse => Ok(()),
-            Self::Clipped(c) => {
-                require(c.is_finite() && c > 0.0, "the clipped projector's level c", "positive and finite", c)
-            }
+            Self::Clipped(c) => require(
+                (1e-6..=1e6).contains(&c),
+                "the clipped projector's level c",
+                "between 1e-6 and 1e6",
+                c,
+            ),
         }
     }
 
@@ -62,9 +65,18 @@ mod tests {
         }
     }
 
+    /// `ĥ = ½`, `s = ¼`: weights 2, ½/(¼ + 1/16) = 1.6, and 1/max(½, ¾) = 4/3 for `c = 3`.
     #[test]
-    fn a_clip_level_that_is_not_positive_is_refused() {
-        for c in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+    fn weights_are_those_of_the_table() {
+        let receivers = [(Receiver::Paper, 2.0), (Receiver::Mmse, 1.6), (Receiver::Clipped(3.0), 4.0 / 3.0)];
+        for (receiver, expected) in receivers {
+            assert!((receiver.weight(0.5, 0.25) - expected).abs() < 1e-15, "{receiver:?}");
+        }
+    }
+
+    #[test]
+    fn a_clip_level_out_of_range_is_refused() {
+        for c in [0.0, -1.0, 1e-7, 1e7, f64::NAN, f64::INFINITY] {
             assert!(Receiver::Clipped(c).check().is_err());
         }
     }

@@ -60,3 +60,30 @@ impl<'a> Round<'a> {
         self.stream_name(purpose).client(client).stream()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::Rng;
+
+    use super::*;
+
+    #[test]
+    fn seed_trial_round_and_client_each_name_another_stream() {
+        let clients = [3, 5];
+        let word = |seed, trial, number, client| {
+            let round = Round::new(seed, trial, number, &clients).unwrap();
+            round.stream_of(Purpose::FADING, client).next_u64()
+        };
+        let words =
+            [word(1, 0, 0, 3), word(2, 0, 0, 3), word(1, 1, 0, 3), word(1, 0, 1, 3), word(1, 0, 0, 5)];
+        for (index, left) in words.iter().enumerate() {
+            assert!(!words[index + 1..].contains(left));
+        }
+    }
+
+    #[test]
+    fn a_round_without_clients_or_with_one_twice_is_refused() {
+        assert_eq!(Round::new(1, 0, 0, &[]), Err(UplinkError::NoClients));
+        assert_eq!(Round::new(1, 0, 0, &[4, 9, 4]), Err(UplinkError::RepeatedClient { client: 4 }));
+    }
+}

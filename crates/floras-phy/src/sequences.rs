@@ -15,13 +15,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{UplinkError, require_count};
-use crate::random::{Purpose, StreamName};
+use crate::random::{Purpose, StreamName, TILE};
 use crate::walsh;
 
 /// Largest number of sequences, and of chips in a sequence.
 const MOST: usize = 1 << 24;
-/// Largest number of chips in a set that is kept in memory (2 GiB).
-const MOST_DRAWN: usize = 1 << 28;
+/// Largest number of chips in a set that is kept in memory (1 GiB, and as much again while it is drawn).
+const MOST_DRAWN: usize = 1 << 27;
+/// Largest number of chips in a set that is despread without a fast transform: some seconds of work.
+const MOST_TRANSFORMED: usize = 1 << 32;
 
 /// A kind of spreading sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -101,11 +103,17 @@ impl SequenceSet {
         if chips > MOST_DRAWN {
             return Err(too_large(count, length));
         }
-        let mut normals = vec![0.0; chips];
-        StreamName::new(seed, Purpose::SEQUENCES).normals().fill(0, &mut normals);
+        let field = StreamName::new(seed, Purpose::SEQUENCES).normals();
         let scale = 1.0 / (length as f64).sqrt();
-        let drawn = normals.into_iter().map(|normal| f64::from(normal) * scale).collect();
-        Ok(Self { count, length, chips: Chips::Drawn(drawn) })
+        let mut drawn = vec![0.0; chips];
+        let mut normals = [0.0; TILE];
+        for (tile, drawn) in drawn.chunks_mut(TILE).enumerate() {
+            field.fill(tile as u64, &mut normals);
+            for (chip, &normal) in drawn.iter_mut().zip(&normals) {
+                *chip = f64::from(normal) * scale;
+            }
+        }
+        Ok(Self { count, length, chips: Chips::Drawn(drawn.into()) })
     }
 
     /// A set of the given family; `seed` matters for Gaussian sets only.
@@ -139,6 +147,15 @@ impl SequenceSet {
     /// Whether different sequences are exactly orthogonal.
     pub fn is_orthonormal(&self) -> bool {
         self.family() != Family::Gaussian
+    }
+
+    /// `Ok` if a pilot can be despread chip by chip in reasonable time.
+    pub(crate) fn check_transform(&self) -> Result<(), UplinkError> {
+        let (sequences, length) = (self.count, self.length);
+        if self.family() != Family::Walsh && sequences * length > MOST_TRANSFORMED {
+            return Err(UplinkError::TransformTooLong { sequences, length, most: MOST_TRANSFORMED });
+        }
+        Ok(())
     }
 
     /// `Ok` if at least one client has a sequence, and every client one of this set.
@@ -213,7 +230,8 @@ impl fmt::Display for SequenceSet {
     }
 }
 
-fn check_sizes(sequences: usize, length: usize) -> Result<(), UplinkError> {
+/// `Ok` if a set of this size can be simulated.
+pub(crate) fn check_sizes(sequences: usize, length: usize) -> Result<(), UplinkError> {
     if sequences == 0 || length == 0 {
         return Err(UplinkError::EmptySequenceSet { sequences, length });
     }
@@ -274,21 +292,18 @@ mod tests {
 
     #[test]
     fn gaussian_sequences_have_unit_energy_and_no_correlation_on_average() {
-        let (count, length) = (200, 100);
+        let (count, length) = (20_000, 20);
         let set = SequenceSet::gaussian(count, length, 4).unwrap();
         let sequences: Vec<Vec<f64>> = (0..count).map(|k| set.sequence(k).unwrap()).collect();
         let energy = sequences.iter().map(|a| inner(a, a)).sum::<f64>() / count as f64;
-        // Energy: mean 1, standard error √(2/(L·N)) = 0.01.
-        assert!((energy - 1.0).abs() < 0.05, "{energy}");
-        let pairs = (count * (count - 1) / 2) as f64;
-        let mut square = 0.0;
-        for i in 0..count {
-            for j in 0..i {
-                square += inner(&sequences[i], &sequences[j]).powi(2);
-            }
-        }
-        // E(aᵢᵀaⱼ)² = 1/L; the mean over 19900 pairs is good to about 1% of it.
-        assert!((square / pairs * length as f64 - 1.0).abs() < 0.06);
+        // Energy: mean 1, standard error √(2/(L·N)) = 0.0022; five of those see a wrong L.
+        assert!((energy - 1.0).abs() < 0.011, "{energy}");
+        let products: Vec<f64> = sequences.windows(2).map(|pair| inner(&pair[0], &pair[1])).collect();
+        let mean_square =
+            products.iter().map(|product| product * product).sum::<f64>() / products.len() as f64;
+        // E(aᵢᵀaⱼ)² = 1/L, with a relative standard error of √(2.3/N) = 0.011.
+        assert!((mean_square * length as f64 - 1.0).abs() < 0.055, "{mean_square}");
+        assert_ne!(set.sequence(0), SequenceSet::gaussian(count, length, 5).unwrap().sequence(0));
     }
 
     #[test]

@@ -94,19 +94,19 @@ impl Snr {
         self.convention
     }
 
-    /// `σ`: standard deviation of the noise over one whole symbol of `length` chips, in one real dimension.
+    /// `σ`: standard deviation of the noise over one whole symbol of `length ≥ 1` chips, in one real dimension.
     pub fn symbol_noise_std(self, length: usize) -> f64 {
         let noise_power = 1.0 / self.ratio.power_ratio();
         match self.convention {
             SnrConvention::Symbol => noise_power.sqrt(),
             SnrConvention::ComplexSymbol => (noise_power / 2.0).sqrt(),
-            SnrConvention::Despread => (noise_power * length as f64).sqrt(),
+            SnrConvention::Despread => (noise_power * length.max(1) as f64).sqrt(),
         }
     }
 
     /// `s = σ/√L`: standard deviation of the noise in one chip, and in a symbol despread by a sequence of unit energy.
     pub fn despread_noise_std(self, length: usize) -> f64 {
-        self.symbol_noise_std(length) / (length as f64).sqrt()
+        self.symbol_noise_std(length) / (length.max(1) as f64).sqrt()
     }
 }
 

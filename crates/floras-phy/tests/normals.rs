@@ -90,7 +90,7 @@ fn tails_hold_as_many_numbers_as_they_should() {
         }
     }
     let [beyond_six] = sum_over_many(|batch| [batch.iter().filter(|x| x.abs() > 6.0).count() as f64]);
-    // Expected 0.53 in both tails; nine or more happen once in ten million seeds.
+    // Expected 0.53 in both tails; nine or more happen less than once in a hundred million seeds.
     assert!(beyond_six < 9.0);
 }
 

@@ -31,5 +31,5 @@ pub(crate) enum Command {
 
 /// Reads a whole number, and says in words what one is if the text is none.
 pub(crate) fn whole_number<N: FromStr>(text: &str) -> Result<N, &'static str> {
-    text.parse().map_err(|_| "it must be a whole number from 0 on, such as 20")
+    text.parse().map_err(|_| "it must be a whole number that is neither negative nor huge, such as 20")
 }

@@ -1,6 +1,6 @@
 //! What can end the program early, and the one place where it is told to the user.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use floras_phy::UplinkError;
@@ -46,7 +46,8 @@ impl Failure {
             // The reader, say `head`, has seen enough.
             return ExitCode::SUCCESS;
         }
-        eprintln!("error: {self}");
+        // Where even this cannot be written, the exit code has to do.
+        let _ = writeln!(io::stderr(), "error: {self}");
         match self {
             Self::Input(_) | Self::Option { .. } => ExitCode::from(2),
             Self::Threads(_) | Self::Output(_) | Self::Json(_) => ExitCode::FAILURE,

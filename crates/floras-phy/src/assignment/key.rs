@@ -72,3 +72,15 @@ impl fmt::Debug for GroupKey {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_that_holds_the_secret_wipes_itself() {
+        fn wipes(_: &impl ZeroizeOnDrop) {}
+        let key = GroupKey::blank(GroupId([1; 16]), Epoch(1));
+        wipes(&*key.secret);
+    }
+}

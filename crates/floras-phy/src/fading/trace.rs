@@ -158,6 +158,7 @@ mod tests {
         let trace = parse("1, 4, 0.5, -2e-1\n0,4,1,0\n").unwrap();
         assert_eq!(trace.coefficient(1, 4).unwrap(), Complex64::new(0.5, -0.2));
         assert_eq!(trace.rounds(), 2);
+        assert!((trace.mean_amplitude() - (1.0 + 0.29_f64.sqrt()) / 2.0).abs() < 1e-15);
     }
 
     #[test]

@@ -174,6 +174,14 @@ mod tests {
     }
 
     #[test]
+    fn a_long_stream_goes_on_beyond_two_to_the_32_blocks() {
+        let mut stream = StreamName::new(1, Purpose(9)).stream();
+        stream.next_block = (7 << 32) + 5;
+        let expected = rand_philox::philox4x32_10([5, 9 << 8 | 7, 0, 0], [1, 0]);
+        assert_eq!([0; 4].map(|_: u32| stream.next_u32()), expected);
+    }
+
+    #[test]
     fn bytes_and_words_come_from_the_same_stream() {
         let name = StreamName::new(5, Purpose::FADING);
         let mut bytes = [0; 11];

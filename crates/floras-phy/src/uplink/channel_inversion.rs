@@ -40,9 +40,9 @@ impl Admission {
     fn check(self) -> Result<(), UplinkError> {
         let amplitude = self.amplitude();
         require(
-            amplitude.is_finite() && amplitude > 0.0,
-            "the admission threshold",
-            "positive and finite",
+            (1e-9..=1e6).contains(&amplitude),
+            "the admission threshold, as an amplitude",
+            "between 1e-9 and 1e6",
             amplitude,
         )
     }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_that_is_not_positive_is_refused() {
+    fn a_threshold_out_of_range_is_refused() {
         let settings =
             inversion(PowerRule::default(), NoiseReference::default(), Admission::Amplitude(1.0)).settings;
         for admission in [Admission::Amplitude(0.0), Admission::Power(-1.0), Admission::Amplitude(f64::NAN)] {

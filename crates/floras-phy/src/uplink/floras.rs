@@ -122,6 +122,7 @@ impl Floras {
         self.unused(round)?;
         require_count("assigned sequences, one for each client", round.clients().len(), assigned.len())?;
         self.settings.sequences.check_assigned(&assigned)?;
+        self.settings.sequences.check_transform()?;
         let amplitudes = self.settings.modulation.amplitudes(&self.settings.fading, round)?;
         let estimates = self.estimates(round, &assigned, &amplitudes)?;
         // Step 2: the projector takes in all N sequences, because the base station cannot tell who uses which.
@@ -315,6 +316,30 @@ mod tests {
         let round = Round::new(1, 0, 0, &[8, 9]).unwrap();
         let channel = uplink.link_assigned(&round, vec![1, 1]).unwrap().effective().unwrap();
         assert!(channel.gains().iter().all(|gain| (gain - 0.5).abs() < 0.01), "{:?}", channel.gains());
+    }
+
+    /// `h = 0.6 + 0.8j` and `−2j`: what the base station sees of them, with and without phase correction.
+    #[test]
+    fn modulations_see_the_real_part_or_the_amplitude_of_the_channel() {
+        let rows = "round,client,real,imaginary\n0,0,0.6,0.8\n0,1,0,-2\n";
+        let fading = Fading::from(crate::Trace::from_reader(rows.as_bytes()).unwrap());
+        let round = Round::new(1, 0, 0, &[0, 1]).unwrap();
+        let error = PhaseError::Uniform { half_width_rad: 1.0 };
+        let seen = |modulation: Modulation| modulation.amplitudes(&fading, &round).unwrap();
+        assert_eq!(seen(Modulation::Real), [0.6, 0.0]);
+        assert_eq!(seen(Modulation::PhaseCorrected(PhaseError::None)), [1.0, 2.0]);
+        let erring = seen(Modulation::PhaseCorrected(error));
+        assert_eq!(erring, error.corrected_amplitudes(&fading.draw(&round).unwrap(), &round));
+        assert!(erring[0] < 1.0 && erring[0] > 1.0_f64.cos() && erring[1] < 2.0);
+    }
+
+    #[test]
+    fn sets_too_large_to_despread_are_refused_at_the_chip_level_only() {
+        let sequences = SequenceSet::orthonormal(1 << 17, 1 << 17).unwrap();
+        let uplink = Floras::new(FlorasSettings { sequences, ..settings(4, 4) }).unwrap();
+        let round = Round::new(1, 0, 0, &[0, 1]).unwrap();
+        assert!(uplink.realise(&round).is_ok());
+        assert!(matches!(uplink.link(&round), Err(UplinkError::TransformTooLong { .. })));
     }
 
     #[test]

@@ -107,4 +107,25 @@ mod tests {
         assert!((variance - (4.0 / std::f64::consts::PI - 1.0)).abs() < 0.008, "{variance}");
         assert!((channel.noise_std() - 2.0 / std::f64::consts::PI.sqrt()).abs() < 1e-12);
     }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let sound = PhaseCorrectedSettings {
+            phase_error: PhaseError::None,
+            noise: NoiseReference::PerSymbol,
+            length: 32,
+            fading: Fading::Rayleigh,
+            snr: Snr::NOISELESS,
+        };
+        let wrong = [
+            PhaseCorrectedSettings { phase_error: PhaseError::Gaussian { std_rad: -1.0 }, ..sound.clone() },
+            PhaseCorrectedSettings { length: 0, ..sound.clone() },
+            PhaseCorrectedSettings { fading: Fading::Nakagami(0.1), ..sound.clone() },
+        ];
+        for settings in wrong {
+            assert!(PhaseCorrected::new(settings).is_err());
+        }
+        let silence = crate::Trace::from_reader("round,client,real,imaginary\n0,0,0,0\n".as_bytes()).unwrap();
+        assert!(PhaseCorrected::new(PhaseCorrectedSettings { fading: silence.into(), ..sound }).is_err());
+    }
 }

@@ -42,9 +42,9 @@ impl PhaseError {
                 half_width_rad,
             ),
             Self::Gaussian { std_rad } => require(
-                std_rad.is_finite() && std_rad >= 0.0,
+                (0.0..=100.0).contains(&std_rad),
                 "the phase error's standard deviation in radians",
-                "finite and not negative",
+                "between 0 and 100",
                 std_rad,
             ),
         }

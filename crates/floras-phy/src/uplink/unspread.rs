@@ -2,7 +2,7 @@
 
 use crate::chip::ChipLink;
 use crate::error::UplinkError;
-use crate::sequences::SequenceSet;
+use crate::sequences::{SequenceSet, check_sizes};
 use crate::snr::Snr;
 
 /// Which noise a scheme without spreading meets, next to FLORAS that spends `L` chips on a symbol.
@@ -30,9 +30,7 @@ pub(super) struct UnspreadNoise {
 impl UnspreadNoise {
     /// The noise at an SNR that is stated for FLORAS with sequences of `length` chips.
     pub(super) fn new(reference: NoiseReference, length: usize, snr: Snr) -> Result<Self, UplinkError> {
-        if length == 0 {
-            return Err(UplinkError::EmptySequenceSet { sequences: 1, length });
-        }
+        check_sizes(1, length)?;
         Ok(match reference {
             NoiseReference::PerSymbol => Self { repetitions: 1, std: snr.symbol_noise_std(length) },
             NoiseReference::SameBandwidth => {
@@ -65,12 +63,24 @@ mod tests {
     use crate::snr::SnrConvention;
 
     #[test]
+    fn a_length_that_cannot_be_is_refused() {
+        for length in [0, usize::MAX] {
+            assert!(UnspreadNoise::new(NoiseReference::SameBandwidth, length, Snr::NOISELESS).is_err());
+        }
+    }
+
+    #[test]
     fn the_same_bandwidth_lowers_the_noise_by_the_root_of_l_in_every_convention() {
         for convention in [SnrConvention::Symbol, SnrConvention::ComplexSymbol, SnrConvention::Despread] {
             let snr = Snr::new(3.0, convention).unwrap();
             let [symbol, chips] = [NoiseReference::PerSymbol, NoiseReference::SameBandwidth]
                 .map(|reference| UnspreadNoise::new(reference, 25, snr).unwrap().std);
             assert!((symbol / chips - 5.0).abs() < 1e-12, "{convention}");
+            let [one, many] = [NoiseReference::PerSymbol, NoiseReference::SameBandwidth].map(|reference| {
+                let noise = UnspreadNoise::new(reference, 25, snr).unwrap();
+                noise.link(vec![1.0], 1.0).unwrap().length()
+            });
+            assert_eq!((one, many), (1, 25));
         }
     }
 }

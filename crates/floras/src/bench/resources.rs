@@ -11,27 +11,36 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// Reads the counters.
-    #[cfg(unix)]
     pub(crate) fn now() -> Self {
-        use nix::sys::resource::{UsageWho, getrusage};
-        use nix::sys::time::TimeValLike;
-
-        // Linux counts in KiB, macOS in bytes.
-        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
-        Self {
-            cpu_seconds: usage.map(|usage| {
-                let microseconds =
-                    usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-                microseconds as f64 * 1e-6
-            }),
-            peak_bytes: usage.map(|usage| usage.max_rss().unsigned_abs() * unit),
-        }
+        Self { cpu_seconds: cpu_seconds(), peak_bytes: peak_bytes() }
     }
+}
 
-    /// There are no such counters here.
-    #[cfg(not(unix))]
-    pub(crate) fn now() -> Self {
-        Self { cpu_seconds: None, peak_bytes: None }
-    }
+#[cfg(unix)]
+fn cpu_seconds() -> Option<f64> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let microseconds = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Some(microseconds as f64 * 1e-6)
+}
+
+#[cfg(not(unix))]
+fn cpu_seconds() -> Option<f64> {
+    None
+}
+
+/// Not `getrusage`, whose peak a program inherits on Linux from the one that started it.
+#[cfg(target_os = "linux")]
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peak_bytes() -> Option<u64> {
+    None
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use floras_phy::random::{Purpose, StreamName};
+use floras_phy::random::{Purpose, StreamName, TILE};
 use floras_phy::{
     Fading, Family, Fidelity, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr,
     SnrConvention, UplinkError, transmit_into,
@@ -29,19 +29,19 @@ Example: 20 clients with a million parameters each, every chip on the air
   floras bench uplink --per-round 20 --sequences 32 --length 32 --fidelity chip")]
 pub(crate) struct Options {
     /// Clients a round (K).
-    #[arg(long, value_name = "K", value_parser = whole_number::<usize>, default_value_t = 20)]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 20)]
     per_round: usize,
 
     /// Spreading sequences (N), at least as many as clients.
-    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, default_value_t = 32)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 32)]
     sequences: usize,
 
     /// Chips in a sequence (L).
-    #[arg(long, value_name = "L", value_parser = whole_number::<usize>, default_value_t = 32)]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 32)]
     length: usize,
 
     /// Parameters in an update (d).
-    #[arg(long, value_name = "d", value_parser = whole_number::<usize>, default_value_t = 1_000_000)]
+    #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 1_000_000)]
     dim: usize,
 
     /// Draw one Gaussian a parameter, or simulate every chip.
@@ -53,11 +53,11 @@ pub(crate) struct Options {
     family: FamilyName,
 
     /// Rounds to time, after one that is not timed.
-    #[arg(long, value_name = "n", value_parser = whole_number::<u32>, default_value_t = 10)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = 10)]
     repeat: u32,
 
     /// Threads; all cores if absent.
-    #[arg(long, value_name = "n", value_parser = whole_number::<usize>)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<usize>)]
     threads: Option<usize>,
 
     /// Print one JSON object on standard output.
@@ -133,17 +133,32 @@ impl Options {
         if self.dim == 0 {
             return wrong("--dim", "at least 1", self.dim);
         }
-        let numbers = self.per_round.checked_add(1).and_then(|rows| rows.checked_mul(self.dim));
-        if numbers.is_none_or(|numbers| numbers > MOST_BYTES / size_of::<f32>()) {
-            return wrong("--dim", "small enough for K + 1 vectors of it to fit in 16 GiB", self.dim);
+        if self.threads == Some(0) || self.threads.is_some_and(|threads| threads > 1024) {
+            return wrong("--threads", "between 1 and 1024", self.threads.unwrap_or(0));
+        }
+        let bytes = self.bytes_needed();
+        if bytes > MOST_BYTES {
+            return Err(Failure::Option {
+                option: "the memory for --per-round vectors of --dim numbers, and for --length chips on every thread,",
+                allowed: "at most 16 GiB",
+                value: format!("{} GiB", bytes >> 30),
+            });
         }
         if self.repeat == 0 {
             return wrong("--repeat", "at least 1", 0);
         }
-        if self.threads == Some(0) || self.threads.is_some_and(|threads| threads > 1024) {
-            return wrong("--threads", "between 1 and 1024", self.threads.unwrap_or(0));
-        }
         Ok(())
+    }
+
+    /// Updates and decoded sum, and at the chip level what each thread holds of the air.
+    fn bytes_needed(&self) -> usize {
+        let vectors = (self.per_round + 1).saturating_mul(self.dim).saturating_mul(size_of::<f32>());
+        let air = match self.fidelity {
+            FidelityName::Symbol => 0,
+            FidelityName::Chip => self.length.saturating_mul(TILE * size_of::<f32>()),
+        };
+        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
+        vectors.saturating_add(air.saturating_mul(threads))
     }
 
     fn uplink(&self) -> Result<Floras, UplinkError> {
