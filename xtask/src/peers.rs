@@ -58,9 +58,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "one round of FLORAS, one thread: K = {}, N = L = {}, d = {}; median of {} turns",
         options.per_round, options.length, options.dim, options.turns
     );
-    println!(
-        "level    floras       NumPy        ratio (lowest to highest turn)   to reach   memory of floras / NumPy"
-    );
     for race in RACES {
         let mut turns = Vec::new();
         for _ in 0..options.turns.max(1) {
