@@ -6,7 +6,8 @@ use std::ops::{Add, Sub};
 
 /// Replaces `rows` of `width` numbers each by `H·rows`, where the number of rows is a power of two.
 ///
-/// Rows of many parameters side by side keep every addition on contiguous memory, whatever the stage.
+/// Rows of many parameters side by side keep every addition on contiguous memory, whatever the stage. Two stages are
+/// done in one pass while there are two to do, which halves the traffic with the cache.
 #[inline(always)]
 pub(crate) fn transform_rows<T>(rows: &mut [T], width: usize)
 where
@@ -14,14 +15,22 @@ where
 {
     debug_assert!((rows.len() / width).is_power_of_two());
     let mut half = width;
-    while half < rows.len() {
-        for butterflies in rows.chunks_exact_mut(2 * half) {
-            let (upper, lower) = butterflies.split_at_mut(half);
-            for (a, b) in upper.iter_mut().zip(lower) {
-                (*a, *b) = (*a + *b, *a - *b);
+    while 4 * half <= rows.len() {
+        for group in rows.chunks_exact_mut(4 * half) {
+            let (upper, lower) = group.split_at_mut(2 * half);
+            let ((a, b), (c, d)) = (upper.split_at_mut(half), lower.split_at_mut(half));
+            for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+                let (ab, a_b, cd, c_d) = (*a + *b, *a - *b, *c + *d, *c - *d);
+                (*a, *b, *c, *d) = (ab + cd, a_b + c_d, ab - cd, a_b - c_d);
             }
         }
-        half *= 2;
+        half *= 4;
+    }
+    if half < rows.len() {
+        let (upper, lower) = rows.split_at_mut(half);
+        for (a, b) in upper.iter_mut().zip(lower) {
+            (*a, *b) = (*a + *b, *a - *b);
+        }
     }
 }
 
