@@ -1,6 +1,7 @@
 //! `cargo xtask bench-peers`: our speed beside NumPy's.
 //!
-//! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and what counts is the ratio.
+//! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and what counts is the
+//! ratio.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

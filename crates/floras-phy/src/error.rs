@@ -216,7 +216,10 @@ pub enum UplinkError {
     },
 
     /// A round that the channel trace does not reach.
-    #[error("the channel trace is too short: round {round} was asked for, and it has {rounds} rounds (0 to {last})", last = rounds - 1)]
+    #[error(
+        "the channel trace is too short: round {round} was asked for, and its last one is {last} (counted from 0)",
+        last = rounds.saturating_sub(1)
+    )]
     TraceTooShort {
         /// The round that was asked for, from 0 on.
         round: u32,

@@ -166,7 +166,7 @@ mod tests {
         let error = parse("0,0,1,0\n").unwrap().coefficient(5, 0).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the channel trace is too short: round 5 was asked for, and it has 1 rounds (0 to 0)"
+            "the channel trace is too short: round 5 was asked for, and its last one is 0 (counted from 0)"
         );
     }
 

@@ -115,11 +115,16 @@ def text() -> str:
     return document([vector(*case) for case in cases], "assignment.py")
 
 
-if __name__ == "__main__":
+def main(usage: str, file: pathlib.Path, text: str) -> None:
+    """Writes the vectors, or with --check compares them with the file."""
     if sys.argv[1:] == ["--check"]:
-        if FILE.read_text(encoding="utf-8") != text():
-            sys.exit(f"{FILE.name} is not what {pathlib.Path(__file__).name} makes")
+        if file.read_text(encoding="utf-8") != text:
+            sys.exit(f"{file.name} is not what {pathlib.Path(sys.argv[0]).name} makes")
     elif sys.argv[1:]:
-        sys.exit(__doc__)
+        sys.exit(usage)
     else:
-        FILE.write_text(text(), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(__doc__, FILE, text())

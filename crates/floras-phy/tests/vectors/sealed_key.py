@@ -9,7 +9,6 @@ Needs the package `pyhpke` (0.6.5 was used). All secrets are fixed, so the file 
 
 import pathlib
 import struct
-import sys
 
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId
 
@@ -73,10 +72,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--check"]:
-        if FILE.read_text(encoding="utf-8") != text():
-            sys.exit(f"{FILE.name} is not what {pathlib.Path(__file__).name} makes")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
-    else:
-        FILE.write_text(text(), encoding="utf-8")
+    assignment.main(__doc__, FILE, text())
