@@ -31,12 +31,79 @@ pub fn norm(update: &[f32]) -> f64 {
 }
 
 fn centred_norm(update: &[f32], mean: f64) -> f64 {
-    let squares = update.iter().map(|&value| (f64::from(value) - mean).powi(2));
-    squares.sum::<f64>().sqrt()
+    sum_of(update, Term::SquareAround(mean)).sqrt()
 }
 
 fn mean(update: &[f32]) -> f64 {
-    update.iter().map(|&value| f64::from(value)).sum::<f64>() / update.len() as f64
+    sum_of(update, Term::Value) / update.len() as f64
+}
+
+/// What is summed over an update.
+#[derive(Clone, Copy)]
+enum Term {
+    Value,
+    SquareAround(f64),
+}
+
+fn sum_of(update: &[f32], term: Term) -> f64 {
+    pulp::Arch::new().dispatch(Sum { update, term })
+}
+
+/// A sum in double precision, over lanes that a vector unit can add side by side.
+struct Sum<'a> {
+    update: &'a [f32],
+    term: Term,
+}
+
+impl pulp::WithSimd for Sum<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> f64 {
+        const LANES: usize = 32;
+        let (chunks, rest) = self.update.as_chunks::<LANES>();
+        let mut lanes = [0.0; LANES];
+        match self.term {
+            Term::Value => {
+                for chunk in chunks {
+                    for lane in 0..LANES {
+                        lanes[lane] += f64::from(chunk[lane]);
+                    }
+                }
+                for (lane, &value) in rest.iter().enumerate() {
+                    lanes[lane] += f64::from(value);
+                }
+            }
+            Term::SquareAround(mean) => {
+                for chunk in chunks {
+                    for lane in 0..LANES {
+                        let deviation = f64::from(chunk[lane]) - mean;
+                        lanes[lane] = deviation.mul_add(deviation, lanes[lane]);
+                    }
+                }
+                for (lane, &value) in rest.iter().enumerate() {
+                    let deviation = f64::from(value) - mean;
+                    lanes[lane] = deviation.mul_add(deviation, lanes[lane]);
+                }
+            }
+        }
+        let mut sum = 0.0;
+        for lane in lanes {
+            sum += lane;
+        }
+        sum
+    }
+}
+
+/// The norm of every update, or the complaint that one holds a value that is not finite.
+///
+/// A sum of squares in double precision cannot overflow, so that it is finite if and only if every value is.
+pub fn finite_norms(updates: &[Vec<f32>]) -> Result<Vec<f64>, UplinkError> {
+    let norms: Vec<f64> = updates.par_iter().map(|update| norm(update)).collect();
+    if norms.iter().any(|norm| !norm.is_finite()) {
+        updates::check_finite(updates)?;
+    }
+    Ok(norms)
 }
 
 /// Scales every update that is longer than `clip` down to that norm; returns the norms they had before.
@@ -53,15 +120,11 @@ fn mean(update: &[f32]) -> f64 {
 /// ```
 pub fn clip(updates: &mut [Vec<f32>], clip: f64) -> Result<Vec<f64>, UplinkError> {
     check_clip(clip)?;
-    updates::check_finite(updates)?;
-    let shorten = |update: &mut Vec<f32>| {
-        let norm = norm(update);
-        if norm > clip {
-            scale(update, shrink_safely(clip / norm));
-        }
-        norm
-    };
-    Ok(updates.par_iter_mut().map(shorten).collect())
+    let norms = finite_norms(updates)?;
+    updates.par_iter_mut().zip(&norms).filter(|&(_, &norm)| norm > clip).for_each(|(update, &norm)| {
+        scale(update, shrink_safely(clip / norm));
+    });
+    Ok(norms)
 }
 
 /// A factor slightly below `factor`, so that rounding each scaled value to single precision cannot exceed the bound.
@@ -70,8 +133,28 @@ fn shrink_safely(factor: f64) -> f64 {
 }
 
 fn scale(update: &mut [f32], factor: f64) {
-    for value in update {
-        *value = (f64::from(*value) * factor) as f32;
+    centre_and_scale(update, 0.0, factor);
+}
+
+fn centre_and_scale(update: &mut [f32], mean: f64, factor: f64) {
+    pulp::Arch::new().dispatch(CentreAndScale { update, mean, factor });
+}
+
+/// `x → (x − mean)·factor`.
+struct CentreAndScale<'a> {
+    update: &'a mut [f32],
+    mean: f64,
+    factor: f64,
+}
+
+impl pulp::WithSimd for CentreAndScale<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for value in self.update {
+            *value = ((f64::from(*value) - self.mean) * self.factor) as f32;
+        }
     }
 }
 
@@ -79,6 +162,7 @@ fn scale(update: &mut [f32], factor: f64) {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalisation {
     means: Vec<f64>,
+    norms: Vec<f64>,
     largest_norm: f64,
     clip: f64,
 }
@@ -87,6 +171,11 @@ impl Normalisation {
     /// `μ_k`, the mean over the entries of each client's update.
     pub fn means(&self) -> &[f64] {
         &self.means
+    }
+
+    /// The norm that each client's update had.
+    pub fn norms(&self) -> &[f64] {
+        &self.norms
     }
 
     /// `C_max`, the longest centred update of the round.
@@ -123,7 +212,6 @@ impl Normalisation {
 pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, UplinkError> {
     check_clip(clip)?;
     updates::check_shape(updates, updates.len())?;
-    updates::check_finite(updates)?;
     let measured: Vec<(f64, f64)> = updates
         .par_iter()
         .map(|update| {
@@ -131,16 +219,21 @@ pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, U
             (mean, centred_norm(update, mean))
         })
         .collect();
+    if measured.iter().any(|&(mean, norm)| !(mean + norm).is_finite()) {
+        updates::check_finite(updates)?;
+    }
     let largest_norm = measured.iter().map(|&(_, norm)| norm).fold(0.0, f64::max);
     // Updates without any variation have nothing to scale.
     let factor = if largest_norm > 0.0 { shrink_safely(clip / largest_norm) } else { 0.0 };
-    updates.par_iter_mut().zip(&measured).for_each(|(update, &(mean, _))| {
-        for value in update {
-            *value = ((f64::from(*value) - mean) * factor) as f32;
-        }
-    });
+    updates
+        .par_iter_mut()
+        .zip(&measured)
+        .for_each(|(update, &(mean, _))| centre_and_scale(update, mean, factor));
+    // ‖x‖² = ‖x − μ‖² + d·μ²
+    let parameters = updates[0].len() as f64;
+    let norms = measured.iter().map(|(mean, norm)| (norm * norm + parameters * mean * mean).sqrt()).collect();
     let means = measured.into_iter().map(|(mean, _)| mean).collect();
-    Ok(Normalisation { means, largest_norm, clip })
+    Ok(Normalisation { means, norms, largest_norm, clip })
 }
 
 /// Truncates every decoded value to `±bound` (`B` in the paper). Values at the bound pile up there: this is clamping,
