@@ -1,0 +1,237 @@
+//! Data files: found under one of several names, unpacked if gzipped, never read past a bound.
+//!
+//! What is gzipped is told from the first two bytes, `1f 8b` (RFC 1952, section 2.3.1), and not from the name. No
+//! file that we read begins so: IDX begins with `00 00`, and a CIFAR label of 31 does not exist.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::error::LearnError;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const BUFFER: usize = 1 << 16;
+
+/// An opened file, and what it is called in complaints.
+pub(crate) struct DataFile<'a> {
+    path: PathBuf,
+    content: Box<dyn Read + 'a>,
+}
+
+impl DataFile<'static> {
+    /// The first file that exists in `folder` among `names`, each as it is or with `.gz`; `how` says how to get it.
+    pub(crate) fn find(folder: &Path, names: &[&str], how: &'static str) -> Result<Self, LearnError> {
+        for name in names.iter().flat_map(|name| [name.to_string(), format!("{name}.gz")]) {
+            let path = folder.join(name);
+            match File::open(&path) {
+                Ok(file) => return Self::new(&path, BufReader::with_capacity(BUFFER, file)),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error) => return Err(explain(&path, &error)),
+            }
+        }
+        let file = names.first().copied().unwrap_or_default().to_owned();
+        Err(LearnError::MissingFile { file, folder: folder.to_path_buf(), how })
+    }
+}
+
+impl<'a> DataFile<'a> {
+    /// A file that is already open.
+    pub(crate) fn new(path: &Path, mut source: impl BufRead + 'a) -> Result<Self, LearnError> {
+        let start = source.fill_buf().map_err(|error| explain(path, &error))?;
+        let content: Box<dyn Read + 'a> =
+            if start.starts_with(&GZIP) { Box::new(MultiGzDecoder::new(source)) } else { Box::new(source) };
+        Ok(Self { path: path.to_path_buf(), content })
+    }
+
+    /// The next `most` bytes, or fewer where the file ends.
+    pub(crate) fn next(&mut self, most: usize) -> Result<Vec<u8>, LearnError> {
+        let mut bytes = Vec::new();
+        let read = self.content.by_ref().take(most as u64).read_to_end(&mut bytes);
+        read.map_err(|error| explain(&self.path, &error))?;
+        Ok(bytes)
+    }
+
+    /// Whether nothing follows. A gzipped file has its checksum tested here.
+    pub(crate) fn has_ended(&mut self) -> Result<bool, LearnError> {
+        Ok(self.next(1)?.is_empty())
+    }
+
+    /// The complaint about what the file holds.
+    pub(crate) fn malformed(&self, reason: impl Into<String>) -> LearnError {
+        LearnError::malformed(&self.path, reason)
+    }
+
+    /// The last part of the path.
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// Bytes as numbers from 0 to 1.
+pub(crate) fn unit_interval(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.iter().map(|&byte| f32::from(byte) / 255.0)
+}
+
+/// The decoder reports what is wrong with the content as these kinds, which a plain file never gives.
+fn explain(path: &Path, error: &io::Error) -> LearnError {
+    match error.kind() {
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+            LearnError::malformed(path, format!("it does not unpack as gzip ({error})"))
+        }
+        ErrorKind::UnexpectedEof => LearnError::malformed(path, "its gzip stream is cut short"),
+        _ => LearnError::Unreadable { path: path.to_path_buf(), reason: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Folders and files for the tests of the readers.
+
+    use std::io::Write;
+    use std::path::{Path, PathBuf};
+    use std::{env, fs, process};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    /// A folder that goes with its test.
+    pub(crate) struct Folder(PathBuf);
+
+    impl Folder {
+        pub(crate) fn new(test: &str) -> Self {
+            let path = env::temp_dir().join(format!("floras-learn-{}-{test}", process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        pub(crate) fn path(&self) -> &Path {
+            &self.0
+        }
+
+        pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+            let path = self.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// A valid file, plain or gzipped, which is cut short or has one bit wrong.
+    pub(crate) fn damaged(valid: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
+        let file = prop_oneof![Just(valid.clone()), Just(gzip(&valid))];
+        (file, any::<prop::sample::Index>(), 0_u32..9).prop_map(|(mut bytes, place, bit)| {
+            let place = place.index(bytes.len());
+            if bit < 8 {
+                bytes[place] ^= 1 << bit;
+            } else {
+                bytes.truncate(place);
+            }
+            bytes
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{Folder, gzip};
+    use super::*;
+
+    fn file(bytes: &[u8]) -> DataFile<'_> {
+        DataFile::new(Path::new("some.bin"), bytes).unwrap()
+    }
+
+    #[test]
+    fn a_gzipped_file_is_told_from_its_first_bytes_and_not_from_its_name() {
+        let folder = Folder::new("first-bytes");
+        folder.write("packed", &gzip(b"content"));
+        folder.write("plain.gz", b"content");
+        for name in ["packed", "plain"] {
+            let mut file = DataFile::find(folder.path(), &[name], "").unwrap();
+            assert_eq!(file.next(100).unwrap(), b"content");
+        }
+    }
+
+    #[test]
+    fn the_names_are_tried_in_their_order_and_the_plain_file_comes_first() {
+        let folder = Folder::new("order");
+        for name in ["b", "b.gz", "a.gz"] {
+            folder.write(name, name.as_bytes());
+        }
+        let content = |names: &[&str]| DataFile::find(folder.path(), names, "").unwrap().next(9).unwrap();
+        assert_eq!(content(&["b"]), b"b");
+        assert_eq!(content(&["a", "b"]), b"a.gz");
+        assert_eq!(content(&["c", "b"]), b"b");
+    }
+
+    #[test]
+    fn a_missing_file_is_named_with_its_folder_and_how_to_get_it() {
+        let error = DataFile::find(Path::new("no-such-folder"), &["a.bin", "b.bin"], "ask a friend").err();
+        assert_eq!(
+            error.unwrap().to_string(),
+            "there is no a.bin (nor a.bin.gz) in no-such-folder: ask a friend"
+        );
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_folder_counts_as_a_missing_one() {
+        let folder = Folder::new("not-a-folder");
+        folder.write("file", b"");
+        let error = DataFile::find(&folder.path().join("file"), &["a"], "").err().unwrap();
+        assert!(matches!(error, LearnError::MissingFile { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_the_file_is_unreadable() {
+        let folder = Folder::new("not-a-file");
+        folder.write("a.bin/inner", b"");
+        let error = DataFile::find(folder.path(), &["a.bin"], "").err().unwrap();
+        assert!(matches!(error, LearnError::Unreadable { .. }), "{error}");
+        assert!(error.to_string().starts_with("cannot read "), "{error}");
+    }
+
+    #[test]
+    fn no_more_is_unpacked_than_was_asked_for() {
+        let packed = gzip(&[7; 1 << 20]);
+        let mut file = file(&packed);
+        assert_eq!(file.next(10).unwrap(), [7; 10]);
+        assert!(!file.has_ended().unwrap());
+    }
+
+    #[test]
+    fn gzip_members_follow_one_another() {
+        let packed = [gzip(b"one "), gzip(b"two")].concat();
+        let mut file = file(&packed);
+        assert_eq!(file.next(7).unwrap(), b"one two");
+        assert!(file.has_ended().unwrap());
+    }
+
+    #[test]
+    fn a_damaged_gzip_stream_is_called_so() {
+        let whole = gzip(&[1; 100]);
+        let words = |bytes: &[u8]| file(bytes).next(1000).unwrap_err().to_string();
+        assert_eq!(
+            words(&whole[..whole.len() - 3]),
+            "some.bin is not a valid data file: its gzip stream is cut short"
+        );
+        let mut flipped = whole.clone();
+        let checksum = whole.len() - 8;
+        flipped[checksum] ^= 1;
+        assert!(words(&flipped).contains("it does not unpack as gzip (corrupt gzip"), "{}", words(&flipped));
+        let followed = [whole, b"rest".to_vec()].concat();
+        assert!(words(&followed).contains("gzip"), "{}", words(&followed));
+    }
+}

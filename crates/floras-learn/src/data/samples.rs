@@ -1,0 +1,134 @@
+//! Labelled samples in memory.
+
+use crate::error::{LearnError, require};
+
+/// Rows of features, and the class of each.
+///
+/// ```
+/// use floras_learn::Samples;
+///
+/// let samples = Samples::new(2, 3, vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6], vec![0, 2, 1])?;
+/// assert_eq!(samples.row(1), [0.3, 0.4]);
+/// assert_eq!(samples.label_counts(0..3), [1, 1, 1]);
+/// # Ok::<(), floras_learn::LearnError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    width: usize,
+    classes: usize,
+    features: Aligned,
+    labels: Vec<u16>,
+}
+
+impl Samples {
+    /// Largest number of classes.
+    pub const MOST_CLASSES: usize = 1 << 12;
+
+    /// Samples of `width` features each, row after row, with labels below `classes`.
+    pub fn new(
+        width: usize,
+        classes: usize,
+        features: Vec<f32>,
+        labels: Vec<u16>,
+    ) -> Result<Self, LearnError> {
+        require(width > 0, "the number of features", "at least 1", width)?;
+        let allowed = || format!("between 2 and {}", Self::MOST_CLASSES);
+        require((2..=Self::MOST_CLASSES).contains(&classes), "the number of classes", allowed(), classes)?;
+        if features.len() != width * labels.len() {
+            let reason = format!(
+                "{} labels need {width} features each, but there are {}",
+                labels.len(),
+                features.len()
+            );
+            return Err(LearnError::MisshapenSamples { reason });
+        }
+        if let Some(position) = features.iter().position(|value| !value.is_finite()) {
+            let reason = format!("feature {} of sample {} is not finite", position % width, position / width);
+            return Err(LearnError::MisshapenSamples { reason });
+        }
+        if let Some(position) = labels.iter().position(|&label| usize::from(label) >= classes) {
+            let label = labels[position];
+            let reason = format!("the label of sample {position} must be below {classes}, not {label}");
+            return Err(LearnError::MisshapenSamples { reason });
+        }
+        Ok(Self { width, classes, features: Aligned::new(&features), labels })
+    }
+
+    /// How many samples there are.
+    pub fn count(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Features of one sample.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Labels are below this.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// All features, row after row.
+    #[inline(always)]
+    pub fn features(&self) -> &[f32] {
+        self.features.values()
+    }
+
+    /// All labels.
+    pub fn labels(&self) -> &[u16] {
+        &self.labels
+    }
+
+    /// The features of one sample.
+    #[inline(always)]
+    pub fn row(&self, sample: usize) -> &[f32] {
+        &self.features.values()[sample * self.width..][..self.width]
+    }
+
+    /// How many of the given samples carry each label.
+    pub fn label_counts(&self, samples: impl IntoIterator<Item = usize>) -> Vec<u32> {
+        let mut counts = vec![0; self.classes];
+        for sample in samples {
+            counts[usize::from(self.labels[sample])] += 1;
+        }
+        counts
+    }
+}
+
+/// Numbers that begin at a cache line: vectors that straddle two lines take twice as long to load.
+#[derive(Debug)]
+struct Aligned {
+    padded: Vec<f32>,
+    start: usize,
+}
+
+impl Aligned {
+    const CACHE_LINE: usize = 64;
+
+    fn new(values: &[f32]) -> Self {
+        let most = Self::CACHE_LINE / size_of::<f32>();
+        let mut padded: Vec<f32> = Vec::with_capacity(values.len() + most);
+        let start = padded.as_ptr().align_offset(Self::CACHE_LINE).min(most);
+        padded.resize(start, 0.0);
+        padded.extend_from_slice(values);
+        Self { padded, start }
+    }
+
+    #[inline(always)]
+    fn values(&self) -> &[f32] {
+        &self.padded[self.start..]
+    }
+}
+
+impl Clone for Aligned {
+    fn clone(&self) -> Self {
+        Self::new(self.values())
+    }
+}
+
+impl PartialEq for Aligned {
+    fn eq(&self, other: &Self) -> bool {
+        self.values() == other.values()
+    }
+}

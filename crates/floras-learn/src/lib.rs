@@ -1,0 +1,27 @@
+//! The learning side of federated learning: data sets, how they are shared out over clients, models, and local SGD.
+//!
+//! The crate knows nothing of radio or privacy. A model is a loss and a gradient over one flat slice of parameters; what
+//! a client sends is the difference of two such slices. All randomness comes from the caller, as a generator of `rand`.
+//!
+//! | item | what it holds |
+//! |---|---|
+//! | [`data`] | embedded digits, files in their standard formats, generated tasks |
+//! | [`Partition`] | who holds which samples |
+//! | [`Model`]: [`Logistic`], [`Perceptron`] | loss and gradient over whole batches |
+//! | [`LocalSgd`], [`Rate`] | what a client does in a round |
+
+pub mod data;
+mod error;
+mod local;
+pub mod model;
+mod partition;
+mod rate;
+mod softmax;
+
+pub use data::{DataSet, Samples};
+pub use error::LearnError;
+pub use local::{ClientData, LocalSgd, Work, Workspace};
+pub use model::{Batch, Logistic, Model, Perceptron, Scratch, Tensor};
+pub use partition::{Partition, Shares};
+pub use rate::Rate;
+pub use softmax::Score;

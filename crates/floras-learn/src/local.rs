@@ -1,0 +1,303 @@
+//! What a client does in a round: mini-batch SGD from the common model, on its own samples.
+//!
+//! ```text
+//! w ← w − η·∇f_k(w; batch),     sent: x_k = w_t − w                                (paper, section III-A)
+//! ```
+
+use std::ops::Range;
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use crate::data::Samples;
+use crate::error::{LearnError, require};
+use crate::model::{Batch, Model, Scratch};
+
+/// How much a client works in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Passes over all of its samples, shuffled anew each time.
+    Epochs(u32),
+    /// Single steps, each on a mini-batch of full size; samples repeat only after all others had their turn.
+    Steps(u32),
+}
+
+/// Local mini-batch SGD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalSgd {
+    /// Samples in a mini-batch; a client with fewer takes all it has.
+    pub batch: usize,
+    /// How much to do.
+    pub work: Work,
+}
+
+/// The samples of one client: some rows of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientData<'a> {
+    /// The set.
+    pub samples: &'a Samples,
+    /// Which of its rows the client holds.
+    pub rows: &'a [u32],
+}
+
+/// Memory that a client works in; one for each thread serves all clients.
+#[derive(Clone, Debug, Default)]
+pub struct Workspace {
+    /// Memory of the model.
+    pub scratch: Scratch,
+    gradient: Vec<f32>,
+    order: Vec<u32>,
+}
+
+impl LocalSgd {
+    /// `Ok` if there is something to do.
+    pub fn check(self) -> Result<(), LearnError> {
+        require(self.batch > 0, "the mini-batch", "at least 1 sample", self.batch)?;
+        let (name, amount) = match self.work {
+            Work::Epochs(epochs) => ("the number of local epochs", epochs),
+            Work::Steps(steps) => ("the number of local steps", steps),
+        };
+        require((1..=1_000_000).contains(&amount), name, "between 1 and 1000000", amount)
+    }
+
+    /// Steps in a round for a client with this many samples.
+    pub fn steps(self, samples: usize) -> usize {
+        match self.work {
+            Work::Epochs(epochs) => epochs as usize * samples.div_ceil(self.batch.max(1)),
+            Work::Steps(steps) => steps as usize,
+        }
+    }
+
+    /// Moves `parameters` by local training and returns the mean cross-entropy over the mini-batches, before each step.
+    /// The client must hold at least one sample.
+    pub fn train(
+        self,
+        model: &dyn Model,
+        data: ClientData<'_>,
+        rate: f64,
+        randomness: &mut impl Rng,
+        parameters: &mut [f32],
+        workspace: &mut Workspace,
+    ) -> f64 {
+        workspace.order.clear();
+        workspace.order.extend_from_slice(data.rows);
+        let batch = self.batch.min(data.rows.len());
+        let mut step = |workspace: &mut Workspace, batch: Range<usize>| {
+            workspace.step(model, data.samples, batch, rate as f32, parameters)
+        };
+        let mut losses = Mean::default();
+        match self.work {
+            Work::Epochs(epochs) => {
+                for _ in 0..epochs {
+                    workspace.order.shuffle(randomness);
+                    for from in (0..data.rows.len()).step_by(batch) {
+                        losses.add(step(workspace, from..(from + batch).min(data.rows.len())));
+                    }
+                }
+            }
+            Work::Steps(steps) => {
+                let in_a_pass = data.rows.len() / batch;
+                for number in 0..steps as usize {
+                    let place = number % in_a_pass;
+                    if place == 0 {
+                        let needed = (steps as usize - number).min(in_a_pass) * batch;
+                        let (chosen, _) = workspace.order.partial_shuffle(randomness, needed);
+                        debug_assert_eq!(chosen.len(), needed);
+                        // They are at the end, and batches are taken from the beginning.
+                        workspace.order.rotate_right(needed);
+                    }
+                    losses.add(step(workspace, place * batch..(place + 1) * batch));
+                }
+            }
+        }
+        losses.mean()
+    }
+}
+
+impl Workspace {
+    /// One step on a part of the shuffled order; returns the mean cross-entropy before it.
+    fn step(
+        &mut self,
+        model: &dyn Model,
+        samples: &Samples,
+        batch: Range<usize>,
+        rate: f32,
+        parameters: &mut [f32],
+    ) -> f64 {
+        self.gradient.resize(parameters.len(), 0.0);
+        let batch = Batch { samples, rows: &self.order[batch] };
+        let loss = model.gradient(parameters, batch, &mut self.scratch, &mut self.gradient);
+        pulp::Arch::new().dispatch(Descend { parameters, gradient: &self.gradient, rate });
+        loss
+    }
+}
+
+/// `w ← w − η·∂w`.
+struct Descend<'a> {
+    parameters: &'a mut [f32],
+    gradient: &'a [f32],
+    rate: f32,
+}
+
+impl pulp::WithSimd for Descend<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for (parameter, &slope) in self.parameters.iter_mut().zip(self.gradient) {
+            *parameter = (-self.rate).mul_add(slope, *parameter);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: usize,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+
+    use super::*;
+    use crate::model::{Logistic, penalty, score_all};
+
+    /// A model whose gradient says which samples it saw: every sample moves a parameter of its own.
+    #[derive(Debug)]
+    struct Witness(usize);
+
+    impl Model for Witness {
+        fn features(&self) -> usize {
+            1
+        }
+        fn classes(&self) -> usize {
+            2
+        }
+        fn l2(&self) -> f32 {
+            0.0
+        }
+        fn tensors(&self) -> Vec<crate::Tensor> {
+            vec![crate::Tensor { name: "seen", shape: vec![self.0] }]
+        }
+        fn initialise(&self, _: &mut dyn Rng) -> Vec<f32> {
+            vec![0.0; self.0]
+        }
+        fn gradient(&self, _: &[f32], batch: Batch<'_>, _: &mut Scratch, gradient: &mut [f32]) -> f64 {
+            gradient.fill(0.0);
+            for &row in batch.rows {
+                gradient[row as usize] = -1.0;
+            }
+            batch.count() as f64
+        }
+        fn score(&self, _: &[f32], _: Batch<'_>, _: &mut Scratch) -> crate::Score {
+            crate::Score::default()
+        }
+    }
+
+    fn numbered(count: usize) -> Samples {
+        Samples::new(1, 2, (0..count).map(|row| row as f32).collect(), vec![0; count]).unwrap()
+    }
+
+    /// How often each of the client's samples was seen, and the mean size of the batches.
+    fn seen(sgd: LocalSgd, samples: usize, seed: u64) -> (Vec<f32>, f64) {
+        let rows: Vec<u32> = (0..samples as u32).collect();
+        let (set, model) = (numbered(samples), Witness(samples));
+        let data = ClientData { samples: &set, rows: &rows };
+        let mut parameters = vec![0.0; samples];
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        let loss = sgd.train(&model, data, 1.0, &mut generator, &mut parameters, &mut Workspace::default());
+        (parameters, loss)
+    }
+
+    #[test]
+    fn an_epoch_sees_every_sample_once_and_ends_with_a_smaller_batch() {
+        let sgd = LocalSgd { batch: 4, work: Work::Epochs(2) };
+        let (counts, mean_batch) = seen(sgd, 10, 1);
+        assert_eq!(counts, [2.0; 10]);
+        assert!((mean_batch - 10.0 / 3.0).abs() < 1e-12);
+        assert_eq!(sgd.steps(10), 6);
+    }
+
+    #[test]
+    fn steps_take_full_batches_and_repeat_no_sample_within_a_pass() {
+        let sgd = |steps| LocalSgd { batch: 4, work: Work::Steps(steps) };
+        let (counts, mean_batch) = seen(sgd(2), 10, 1);
+        assert_eq!((counts.iter().sum::<f32>(), mean_batch), (8.0, 4.0));
+        assert!(counts.iter().all(|&count| count <= 1.0));
+        let (counts, _) = seen(sgd(5), 10, 1);
+        assert_eq!(counts.iter().sum::<f32>(), 20.0);
+        assert!(counts.iter().all(|&count| count <= 3.0));
+    }
+
+    /// 2000 single steps of 3 out of 10: each sample 600 times, standard deviation 20; five of those see a bias.
+    #[test]
+    fn a_single_step_draws_a_uniform_batch() {
+        let mut totals = [0.0; 10];
+        let mut batches = HashSet::new();
+        for seed in 0..2000 {
+            let (counts, _) = seen(LocalSgd { batch: 3, work: Work::Steps(1) }, 10, seed);
+            batches.insert(counts.iter().map(|&count| count as u8).collect::<Vec<_>>());
+            totals.iter_mut().zip(&counts).for_each(|(total, count)| *total += count);
+        }
+        assert!(totals.iter().all(|total| (total - 600.0).abs() < 103.0), "{totals:?}");
+        // There are 120 subsets of 3 out of 10; each is missed with probability (119/120)^2000 < 1e-7.
+        assert_eq!(batches.len(), 120);
+    }
+
+    #[test]
+    fn a_batch_larger_than_the_client_takes_all_it_has() {
+        for work in [Work::Epochs(1), Work::Steps(1)] {
+            assert_eq!(seen(LocalSgd { batch: 99, work }, 7, 2), (vec![1.0; 7], 7.0));
+        }
+    }
+
+    #[test]
+    fn full_batch_steps_are_gradient_descent() {
+        let samples = Samples::new(2, 2, vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5], vec![0, 1, 1]).unwrap();
+        let model = Logistic::new(2, 2, 0.1).unwrap();
+        let (start, rate) = (vec![0.1, -0.2, 0.3, 0.0, 0.05, -0.1], 0.5);
+        let mut gradient = vec![0.0; 6];
+        let loss = model.gradient(
+            &start,
+            Batch { samples: &samples, rows: &[0, 1, 2] },
+            &mut Scratch::default(),
+            &mut gradient,
+        );
+        let mut trained = start.clone();
+        let sgd = LocalSgd { batch: 3, work: Work::Steps(1) };
+        let data = ClientData { samples: &samples, rows: &[2, 0, 1] };
+        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        let local = sgd.train(&model, data, rate, &mut generator, &mut trained, &mut Workspace::default());
+        assert!((local - loss).abs() < 1e-6);
+        for index in 0..6 {
+            let expected = start[index] - rate as f32 * gradient[index];
+            assert!((trained[index] - expected).abs() < 1e-6);
+        }
+        let before = loss + penalty(&model, &start);
+        let after = score_all(&model, &trained, &samples, &mut Scratch::default()).mean_loss()
+            + penalty(&model, &trained);
+        assert!(after < before);
+    }
+
+    #[test]
+    fn no_work_at_all_is_refused() {
+        assert!(LocalSgd { batch: 0, work: Work::Epochs(1) }.check().is_err());
+        assert!(LocalSgd { batch: 1, work: Work::Epochs(0) }.check().is_err());
+        assert!(LocalSgd { batch: 1, work: Work::Steps(0) }.check().is_err());
+    }
+}
