@@ -1,0 +1,144 @@
+//! What can end a simulation early.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use floras_learn::LearnError;
+use floras_phy::UplinkError;
+use thiserror::Error;
+
+use crate::experiment::{Difference, ExperimentError};
+
+/// Why a simulation stopped, or did not begin.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The experiment was wrong.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+
+    /// The data or the model were wrong.
+    #[error("{key}: {error}")]
+    Learn {
+        /// The key that led there.
+        key: &'static str,
+        /// What the learning side says.
+        error: LearnError,
+    },
+
+    /// The air interface refused something.
+    #[error("uplink: {0}")]
+    Uplink(#[from] UplinkError),
+
+    /// More memory than a simulation may take.
+    #[error(
+        "clients.per_round: {clients} updates of {parameters} parameters for each of {trials} trials at once take {needed} \
+         GiB, and at most {most} GiB are allowed; take fewer clients a round, a smaller model or fewer threads"
+    )]
+    TooMuchMemory {
+        /// `K`.
+        clients: usize,
+        /// `d`.
+        parameters: usize,
+        /// Trials at once.
+        trials: usize,
+        /// GiB needed.
+        needed: usize,
+        /// GiB allowed.
+        most: usize,
+    },
+
+    /// Resuming something else.
+    #[error(
+        "{folder} holds another experiment: {key} is {theirs} there and {ours} here, and a run can only be resumed \
+         unchanged; take another --out for the changed one",
+        folder = folder.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
+    )]
+    ExperimentChanged {
+        /// The run directory.
+        folder: PathBuf,
+        /// The first key that differs.
+        difference: Difference,
+    },
+
+    /// A run directory that is in use.
+    #[error("{folder} is in use by another process; wait for it, or take another --out", folder = folder.display())]
+    Locked {
+        /// The run directory.
+        folder: PathBuf,
+    },
+
+    /// A directory that already holds a run.
+    #[error(
+        "{folder} already holds a run; continue it with --resume, or take another --out",
+        folder = folder.display()
+    )]
+    AlreadyARun {
+        /// The directory.
+        folder: PathBuf,
+    },
+
+    /// A directory with something else in it.
+    #[error(
+        "{folder} is not empty and holds no run of floras; take another --out",
+        folder = folder.display()
+    )]
+    NotARun {
+        /// The directory.
+        folder: PathBuf,
+    },
+
+    /// Nothing to resume.
+    #[error("there is no run to resume in {folder}", folder = folder.display())]
+    NothingToResume {
+        /// The directory.
+        folder: PathBuf,
+    },
+
+    /// A file of a run directory that is not as it was written.
+    #[error("{path} is damaged: {reason}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A file that could not be read or written.
+    #[error("cannot {action} {path}: {error}", path = path.display())]
+    File {
+        /// `read`, `write` or `create`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+
+    /// Threads that could not be started.
+    #[error("cannot start the threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+}
+
+impl SimError {
+    /// Whether the user's input is to blame, and not the machine.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::File { error, .. } => matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory
+            ),
+            Self::Threads(_) => false,
+            _ => true,
+        }
+    }
+
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |error| Self::File { action, path, error }
+    }
+
+    pub(crate) fn learn(key: &'static str) -> impl Fn(LearnError) -> Self {
+        move |error| Self::Learn { key, error }
+    }
+}

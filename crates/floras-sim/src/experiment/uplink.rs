@@ -1,0 +1,431 @@
+//! The section `[uplink]`: which scheme, and its settings.
+
+use std::path::PathBuf;
+
+use floras_phy::{
+    Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Fading, Family, Fidelity, Floras,
+    FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings, PhaseError,
+    PowerRule, Receiver, SequenceSet, Snr, SnrConvention, Trace, Uplink, UplinkError,
+};
+use toml::{Table, Value};
+
+use super::error::ExperimentError;
+use super::section::Section;
+use super::write::{Write, named};
+
+/// Everything between the clients' updates and the decoded sum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UplinkSettings {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// Symbol or chip level.
+    pub fidelity: Fidelity,
+    /// `B`: decoded values are clamped to `±B`; absent means none.
+    pub truncate: Option<f64>,
+}
+
+/// A scheme and what it needs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scheme {
+    /// The paper's.
+    Floras(FlorasScheme),
+    /// Channel inversion at the clients, the paper's baseline.
+    ChannelInversion {
+        /// Who takes part.
+        admission: Admission,
+        /// How the power is set.
+        power_rule: PowerRule,
+        /// Which noise applies.
+        noise: NoiseReference,
+        /// The channel.
+        air: Air,
+    },
+    /// Phase correction without spreading (Sery and Cohen).
+    PhaseCorrected {
+        /// How wrong the clients are about their phase.
+        phase_error: PhaseError,
+        /// Which noise applies.
+        noise: NoiseReference,
+        /// The channel.
+        air: Air,
+    },
+    /// The exact sum.
+    Ideal,
+    /// A trusted server that adds Gaussian noise to the exact sum.
+    Gaussian {
+        /// Standard deviation of the noise in each parameter of the sum.
+        noise_std: f64,
+    },
+}
+
+/// The settings of FLORAS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlorasScheme {
+    /// `N`.
+    pub sequences: usize,
+    /// Kind of sequence.
+    pub family: Family,
+    /// Real, or phase-corrected.
+    pub modulation: Modulation,
+    /// The base station's weights.
+    pub receiver: Receiver,
+    /// The channel.
+    pub air: Air,
+}
+
+/// What all schemes that use the air share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Air {
+    /// `L`, chips in a sequence; for schemes without spreading, of the FLORAS system that they are compared with.
+    pub length: usize,
+    /// The law of the channels.
+    pub fading: FadingChoice,
+    /// SNR in decibels.
+    pub snr_db: f64,
+    /// What the SNR refers to.
+    pub snr_convention: SnrConvention,
+}
+
+/// A law of the channels, or the file that holds them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FadingChoice {
+    /// A law.
+    Law(Fading),
+    /// A trace file.
+    Trace(PathBuf),
+}
+
+const KEYS: [&str; 16] = [
+    "scheme",
+    "sequences",
+    "length",
+    "family",
+    "modulation",
+    "phase_error",
+    "receiver",
+    "fading",
+    "snr_db",
+    "snr_convention",
+    "fidelity",
+    "truncate",
+    "admission",
+    "power_rule",
+    "noise",
+    "noise_std",
+];
+const SCHEMES: [(&str, SchemeName); 5] = [
+    ("floras", SchemeName::Floras),
+    ("channel-inversion", SchemeName::ChannelInversion),
+    ("phase-corrected", SchemeName::PhaseCorrected),
+    ("ideal", SchemeName::Ideal),
+    ("gaussian", SchemeName::Gaussian),
+];
+const FAMILIES: [(&str, Family); 3] =
+    [("walsh", Family::Walsh), ("orthonormal", Family::Orthonormal), ("gaussian", Family::Gaussian)];
+const FIDELITIES: [(&str, Fidelity); 2] = [("symbol", Fidelity::Symbol), ("chip", Fidelity::Chip)];
+const CONVENTIONS: [(&str, SnrConvention); 3] = [
+    ("symbol", SnrConvention::Symbol),
+    ("complex-symbol", SnrConvention::ComplexSymbol),
+    ("despread", SnrConvention::Despread),
+];
+const POWER_RULES: [(&str, PowerRule); 2] =
+    [("worst-admitted", PowerRule::WorstAdmitted), ("fixed-at-threshold", PowerRule::FixedAtThreshold)];
+const NOISES: [(&str, NoiseReference); 2] =
+    [("per-symbol", NoiseReference::PerSymbol), ("same-bandwidth", NoiseReference::SameBandwidth)];
+const FADINGS: &str = r#""rayleigh", "none", { rician = k }, { nakagami = m } or { trace = "file" }"#;
+const RECEIVERS: &str = r#""paper", "mmse" or { clipped = c }"#;
+const PHASE_ERRORS: &str = r#""none", { uniform = radians } or { gaussian = radians }"#;
+const ADMISSIONS: &str = "{ amplitude = 0.01 } or { power = 0.01 }";
+/// Norms and bounds far from the ends of single precision, as the air interface wants them.
+const SOUND: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+#[derive(Clone, Copy)]
+enum SchemeName {
+    Floras,
+    ChannelInversion,
+    PhaseCorrected,
+    Ideal,
+    Gaussian,
+}
+
+impl UplinkSettings {
+    pub(super) fn read(experiment: &Table) -> Result<Self, ExperimentError> {
+        let section = Section::open(experiment, "uplink", &KEYS)?;
+        let keys = Keys::read(&section)?;
+        let scheme = match section.one_of("scheme", &SCHEMES)?.unwrap_or(SchemeName::Floras) {
+            SchemeName::Floras => Scheme::Floras(keys.floras),
+            SchemeName::ChannelInversion => Scheme::ChannelInversion {
+                admission: keys.admission,
+                power_rule: keys.power_rule,
+                noise: keys.noise,
+                air: keys.floras.air,
+            },
+            SchemeName::PhaseCorrected => Scheme::PhaseCorrected {
+                phase_error: keys.phase_error,
+                noise: keys.noise,
+                air: keys.floras.air,
+            },
+            SchemeName::Ideal => Scheme::Ideal,
+            SchemeName::Gaussian => Scheme::Gaussian { noise_std: keys.noise_std },
+        };
+        let fidelity = section.one_of("fidelity", &FIDELITIES)?.unwrap_or_default();
+        let truncate = section.number("truncate", SOUND, "a number between 1e-30 and 1e30")?;
+        Ok(Self { scheme, fidelity, truncate })
+    }
+
+    pub(super) fn write(&self, out: &mut Write) {
+        out.key("scheme", self.scheme.name());
+        match &self.scheme {
+            Scheme::Floras(floras) => floras.write(out),
+            Scheme::ChannelInversion { admission, power_rule, noise, air } => {
+                let (name, threshold) = match *admission {
+                    Admission::Amplitude(amplitude) => ("amplitude", amplitude),
+                    Admission::Power(power) => ("power", power),
+                };
+                out.key("admission", named(name, threshold));
+                out.key("power_rule", name_of(*power_rule, &POWER_RULES));
+                out.key("noise", name_of(*noise, &NOISES));
+                air.write(out);
+            }
+            Scheme::PhaseCorrected { phase_error, noise, air } => {
+                out.key("phase_error", phase_error_value(*phase_error));
+                out.key("noise", name_of(*noise, &NOISES));
+                air.write(out);
+            }
+            Scheme::Ideal => {}
+            Scheme::Gaussian { noise_std } => out.key("noise_std", *noise_std),
+        }
+        out.key("fidelity", name_of(self.fidelity, &FIDELITIES));
+        if let Some(bound) = self.truncate {
+            out.key("truncate", bound);
+        }
+    }
+
+    /// The uplink itself.
+    pub(crate) fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
+        let uplink: Result<Box<dyn Uplink>, UplinkError> = match &self.scheme {
+            Scheme::Floras(floras) => floras.build(seed),
+            Scheme::ChannelInversion { admission, power_rule, noise, air } => {
+                air.channel().and_then(|(fading, snr)| {
+                    let settings = ChannelInversionSettings {
+                        admission: *admission,
+                        power: *power_rule,
+                        noise: *noise,
+                        length: air.length,
+                        fading,
+                        snr,
+                    };
+                    Ok(Box::new(ChannelInversion::new(settings)?) as Box<dyn Uplink>)
+                })
+            }
+            Scheme::PhaseCorrected { phase_error, noise, air } => air.channel().and_then(|(fading, snr)| {
+                let settings = PhaseCorrectedSettings {
+                    phase_error: *phase_error,
+                    noise: *noise,
+                    length: air.length,
+                    fading,
+                    snr,
+                };
+                Ok(Box::new(PhaseCorrected::new(settings)?) as Box<dyn Uplink>)
+            }),
+            Scheme::Ideal => Ok(Box::new(Ideal)),
+            Scheme::Gaussian { noise_std } => {
+                CentralGaussian::new(*noise_std).map(|uplink| Box::new(uplink) as Box<dyn Uplink>)
+            }
+        };
+        uplink.map_err(|error| ExperimentError::refused("uplink", error))
+    }
+}
+
+impl Scheme {
+    /// The name in the experiment file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Floras(_) => "floras",
+            Self::ChannelInversion { .. } => "channel-inversion",
+            Self::PhaseCorrected { .. } => "phase-corrected",
+            Self::Ideal => "ideal",
+            Self::Gaussian { .. } => "gaussian",
+        }
+    }
+
+    /// The channel, for schemes that use one.
+    pub fn air(&self) -> Option<&Air> {
+        match self {
+            Self::Floras(floras) => Some(&floras.air),
+            Self::ChannelInversion { air, .. } | Self::PhaseCorrected { air, .. } => Some(air),
+            Self::Ideal | Self::Gaussian { .. } => None,
+        }
+    }
+}
+
+/// Every key of the section, whether the scheme uses it or not: a wrong value is wrong under any scheme.
+struct Keys {
+    floras: FlorasScheme,
+    phase_error: PhaseError,
+    admission: Admission,
+    power_rule: PowerRule,
+    noise: NoiseReference,
+    noise_std: f64,
+}
+
+impl Keys {
+    fn read(section: &Section<'_>) -> Result<Self, ExperimentError> {
+        let phase_error = read_phase_error(section)?;
+        let most = 1 << 24;
+        let air = Air {
+            length: section.whole("length", 1..=most)?.unwrap_or(32) as usize,
+            fading: read_fading(section)?,
+            snr_db: read_snr_db(section)?,
+            snr_convention: section.one_of("snr_convention", &CONVENTIONS)?.unwrap_or_default(),
+        };
+        let modulations = [("real", false), ("phase-corrected", true)];
+        let modulation = match section.one_of("modulation", &modulations)?.unwrap_or(false) {
+            false => Modulation::Real,
+            true => Modulation::PhaseCorrected(phase_error),
+        };
+        let floras = FlorasScheme {
+            sequences: section.whole("sequences", 1..=most)?.unwrap_or(25) as usize,
+            family: section.one_of("family", &FAMILIES)?.unwrap_or(Family::Walsh),
+            modulation,
+            receiver: read_receiver(section)?,
+            air,
+        };
+        let positive = "a number above 0 and at most 1e30";
+        Ok(Self {
+            floras,
+            phase_error,
+            admission: read_admission(section)?,
+            power_rule: section.one_of("power_rule", &POWER_RULES)?.unwrap_or(PowerRule::FixedAtThreshold),
+            noise: section.one_of("noise", &NOISES)?.unwrap_or(NoiseReference::PerSymbol),
+            noise_std: section.number("noise_std", 1e-30..=1e30, positive)?.unwrap_or(1.0),
+        })
+    }
+}
+
+fn read_fading(section: &Section<'_>) -> Result<FadingChoice, ExperimentError> {
+    let Some(choice) = section.choice("fading", FADINGS)? else {
+        return Ok(FadingChoice::Law(Fading::Rayleigh));
+    };
+    let law = match (choice.name, choice.argument.is_some(), choice.number()) {
+        ("rayleigh", false, _) => Fading::Rayleigh,
+        ("none", false, _) => Fading::None,
+        ("rician", true, Some(factor)) => Fading::Rician(factor),
+        ("nakagami", true, Some(shape)) => Fading::Nakagami(shape),
+        ("trace", true, _) => {
+            let path = choice.text().ok_or_else(|| section.no_such_choice("fading", FADINGS))?;
+            return Ok(FadingChoice::Trace(path.into()));
+        }
+        _ => return Err(section.no_such_choice("fading", FADINGS)),
+    };
+    law.check().map_err(|error| ExperimentError::refused("uplink.fading", error))?;
+    Ok(FadingChoice::Law(law))
+}
+
+fn read_snr_db(section: &Section<'_>) -> Result<f64, ExperimentError> {
+    let words = "a number of decibels between -100 and 100, or inf for no noise";
+    let snr_db = section.number("snr_db", -100.0..=f64::INFINITY, words)?.unwrap_or(20.0);
+    if snr_db > 100.0 && snr_db.is_finite() {
+        return Err(section.no_such_choice("snr_db", words));
+    }
+    Ok(snr_db)
+}
+
+fn read_receiver(section: &Section<'_>) -> Result<Receiver, ExperimentError> {
+    let Some(choice) = section.choice("receiver", RECEIVERS)? else { return Ok(Receiver::Paper) };
+    let receiver = match (choice.name, choice.argument.is_some(), choice.number()) {
+        ("paper", false, _) => Receiver::Paper,
+        ("mmse", false, _) => Receiver::Mmse,
+        ("clipped", true, Some(bound)) => Receiver::Clipped(bound),
+        _ => return Err(section.no_such_choice("receiver", RECEIVERS)),
+    };
+    receiver.check().map_err(|error| ExperimentError::refused("uplink.receiver", error))?;
+    Ok(receiver)
+}
+
+fn read_phase_error(section: &Section<'_>) -> Result<PhaseError, ExperimentError> {
+    let Some(choice) = section.choice("phase_error", PHASE_ERRORS)? else { return Ok(PhaseError::None) };
+    let error = match (choice.name, choice.argument.is_some(), choice.number()) {
+        ("none", false, _) => PhaseError::None,
+        ("uniform", true, Some(half_width_rad)) => PhaseError::Uniform { half_width_rad },
+        ("gaussian", true, Some(std_rad)) => PhaseError::Gaussian { std_rad },
+        _ => return Err(section.no_such_choice("phase_error", PHASE_ERRORS)),
+    };
+    error.check().map_err(|error| ExperimentError::refused("uplink.phase_error", error))?;
+    Ok(error)
+}
+
+fn read_admission(section: &Section<'_>) -> Result<Admission, ExperimentError> {
+    let Some(choice) = section.choice("admission", ADMISSIONS)? else {
+        return Ok(Admission::Amplitude(0.01));
+    };
+    match (choice.name, choice.number()) {
+        ("amplitude", Some(amplitude)) => Ok(Admission::Amplitude(amplitude)),
+        ("power", Some(power)) => Ok(Admission::Power(power)),
+        _ => Err(section.no_such_choice("admission", ADMISSIONS)),
+    }
+}
+
+impl FlorasScheme {
+    fn write(&self, out: &mut Write) {
+        out.key("sequences", self.sequences);
+        out.key("family", name_of(self.family, &FAMILIES));
+        match self.modulation {
+            Modulation::Real => out.key("modulation", "real"),
+            Modulation::PhaseCorrected(error) => {
+                out.key("modulation", "phase-corrected");
+                out.key("phase_error", phase_error_value(error));
+            }
+        }
+        let receiver = match self.receiver {
+            Receiver::Paper => "paper".into(),
+            Receiver::Mmse => "mmse".into(),
+            Receiver::Clipped(bound) => named("clipped", bound),
+        };
+        out.key("receiver", receiver);
+        self.air.write(out);
+    }
+
+    fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        let (fading, snr) = self.air.channel()?;
+        let sequences = SequenceSet::new(self.family, self.sequences, self.air.length, seed)?;
+        let (modulation, receiver) = (self.modulation, self.receiver);
+        Ok(Box::new(Floras::new(FlorasSettings { sequences, modulation, receiver, fading, snr })?))
+    }
+}
+
+impl Air {
+    fn write(&self, out: &mut Write) {
+        out.key("length", self.length);
+        let fading = match &self.fading {
+            FadingChoice::Law(Fading::None) => "none".into(),
+            FadingChoice::Law(Fading::Rician(factor)) => named("rician", *factor),
+            FadingChoice::Law(Fading::Nakagami(shape)) => named("nakagami", *shape),
+            FadingChoice::Law(Fading::Rayleigh | Fading::Trace(_)) => "rayleigh".into(),
+            FadingChoice::Trace(path) => named("trace", path.to_string_lossy().into_owned()),
+        };
+        out.key("fading", fading);
+        out.key("snr_db", self.snr_db);
+        out.key("snr_convention", name_of(self.snr_convention, &CONVENTIONS));
+    }
+
+    fn channel(&self) -> Result<(Fading, Snr), UplinkError> {
+        let fading = match &self.fading {
+            FadingChoice::Law(law) => law.clone(),
+            FadingChoice::Trace(path) => Trace::from_path(path)?.into(),
+        };
+        Ok((fading, Snr::new(self.snr_db, self.snr_convention)?))
+    }
+}
+
+fn phase_error_value(error: PhaseError) -> Value {
+    match error {
+        PhaseError::None => "none".into(),
+        PhaseError::Uniform { half_width_rad } => named("uniform", half_width_rad),
+        PhaseError::Gaussian { std_rad } => named("gaussian", std_rad),
+    }
+}
+
+fn name_of<T: Copy + PartialEq>(meaning: T, names: &[(&'static str, T)]) -> &'static str {
+    names.iter().find(|(_, known)| *known == meaning).map_or("", |(name, _)| name)
+}

@@ -1,0 +1,191 @@
+//! The clients' samples: shared out of a data set, or generated when a client takes part.
+
+use floras_learn::data::{self, Synthetic};
+use floras_learn::{ClientData, DataSet, LearnError, Partition, Samples, Shares};
+use floras_phy::random::StreamName;
+
+use crate::error::SimError;
+use crate::experiment::{DataChoice, DataSettings, Settings};
+use crate::purpose;
+
+/// Training loss over generated data is taken over the samples of the first clients, up to about this many.
+const GENERATED_TRAIN_SAMPLES: usize = 4000;
+
+/// Where the clients' samples come from.
+#[derive(Debug)]
+pub(super) enum Population {
+    /// Samples in memory, to be shared out.
+    Stored(Samples),
+    /// A law, and how many samples a client draws from it.
+    Generated { task: Synthetic, per_client: usize },
+}
+
+/// The clients' samples in one trial.
+#[derive(Debug)]
+pub(super) enum Holdings<'p> {
+    /// Rows of the samples in memory.
+    Shared { samples: &'p Samples, shares: Shares },
+    /// A law, and how a client's samples are drawn from it whenever it takes part.
+    Generated {
+        task: &'p Synthetic,
+        per_client: usize,
+        partition: Partition,
+        /// The stream of a client's samples, for any client.
+        stream: StreamName,
+        /// What training loss is taken over.
+        train: Samples,
+    },
+}
+
+/// Loads or generates a data set: the clients' samples, and those for the test.
+pub(super) fn load(settings: &Settings) -> Result<(Population, Samples), SimError> {
+    let DataSettings { ref set, train, test, .. } = settings.data;
+    let stored = |set: DataSet| (Population::Stored(set.train), set.test);
+    let loaded = match set {
+        DataChoice::Digits20 => data::digits20(train.unwrap_or(4000), test.unwrap_or(1000)).map(stored),
+        DataChoice::Digits28 => data::digits28(train.unwrap_or(4000), test.unwrap_or(1000)).map(stored),
+        DataChoice::Mnist(folder) => data::mnist(folder, train, test).map(stored),
+        DataChoice::FashionMnist(folder) => data::fashion_mnist(folder, train, test).map(stored),
+        DataChoice::Cifar10(folder) => data::cifar10(folder, train, test).map(stored),
+        &DataChoice::Synthetic { features, classes, separation } => {
+            generate(settings, features, classes, separation)
+        }
+    };
+    loaded.map_err(SimError::learn("data"))
+}
+
+fn generate(
+    settings: &Settings,
+    features: usize,
+    classes: usize,
+    separation: f64,
+) -> Result<(Population, Samples), LearnError> {
+    let (clients, train) = (settings.clients.total as usize, settings.data.train.unwrap_or(0));
+    if train < clients {
+        let reason = format!(
+            "{train} training samples cannot be shared out over {clients} clients: every client needs at least one"
+        );
+        return Err(LearnError::Partition { reason });
+    }
+    let stream = |purpose| StreamName::new(settings.seed, purpose).stream();
+    let task = Synthetic::new(features, classes, separation, &mut stream(purpose::TASK))?;
+    let test = task.draw(settings.data.test.unwrap_or(1000), &mut stream(purpose::TEST_SAMPLES))?;
+    Ok((Population::Generated { task, per_client: train / clients }, test))
+}
+
+impl Population {
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Self::Stored(samples) => samples.width(),
+            Self::Generated { task, .. } => task.features(),
+        }
+    }
+
+    pub(super) fn classes(&self) -> usize {
+        match self {
+            Self::Stored(samples) => samples.classes(),
+            Self::Generated { task, .. } => task.classes(),
+        }
+    }
+
+    /// Shares the samples out for one trial.
+    pub(super) fn hold(&self, settings: &Settings, trial: u16) -> Result<Holdings<'_>, SimError> {
+        let (partition, clients) = (settings.data.partition, settings.clients.total);
+        let stream = |purpose| StreamName::new(settings.seed, purpose).trial(trial);
+        match self {
+            Self::Stored(samples) => {
+                let mut stream = stream(purpose::PARTITION).stream();
+                let (labels, classes) = (samples.labels(), samples.classes());
+                let shares = partition.share(labels, classes, clients as usize, &mut stream);
+                let shares = shares.map_err(SimError::learn("data.partition"))?;
+                Ok(Holdings::Shared { samples, shares })
+            }
+            Self::Generated { task, per_client } => {
+                let stream = stream(purpose::CLIENT_SAMPLES);
+                let train = first_clients(task, partition, *per_client, stream, clients);
+                let train = train.map_err(SimError::learn("data"))?;
+                Ok(Holdings::Generated { task, per_client: *per_client, partition, stream, train })
+            }
+        }
+    }
+}
+
+fn first_clients(
+    task: &Synthetic,
+    partition: Partition,
+    per_client: usize,
+    stream: StreamName,
+    clients: u32,
+) -> Result<Samples, LearnError> {
+    let (mut features, mut labels) = (Vec::new(), Vec::new());
+    for client in 0..clients {
+        let samples = task.client(partition, per_client, &mut stream.client(client).stream())?;
+        features.extend_from_slice(samples.features());
+        labels.extend_from_slice(samples.labels());
+        if labels.len() >= GENERATED_TRAIN_SAMPLES {
+            break;
+        }
+    }
+    Samples::new(task.features(), task.classes(), features, labels)
+}
+
+impl Holdings<'_> {
+    /// The samples that training loss is taken over: all of them, or those of the first clients if they are generated.
+    pub(super) fn train(&self) -> &Samples {
+        match self {
+            Self::Shared { samples, .. } => samples,
+            Self::Generated { train, .. } => train,
+        }
+    }
+
+    /// Samples that nobody holds.
+    pub(super) fn unassigned(&self) -> usize {
+        match self {
+            Self::Shared { shares, .. } => shares.unassigned(),
+            Self::Generated { .. } => 0,
+        }
+    }
+
+    /// Samples of a client, on average over all clients.
+    pub(super) fn mean_size(&self) -> f64 {
+        match self {
+            Self::Shared { shares, .. } => shares.assigned() as f64 / shares.clients() as f64,
+            Self::Generated { per_client, .. } => *per_client as f64,
+        }
+    }
+
+    /// Hands a client's samples to `work`.
+    pub(super) fn with_client<T>(
+        &self,
+        client: u32,
+        work: impl FnOnce(ClientData<'_>) -> T,
+    ) -> Result<T, LearnError> {
+        match self {
+            Self::Shared { samples, shares } => {
+                Ok(work(ClientData { samples, rows: shares.of(client as usize) }))
+            }
+            Self::Generated { task, per_client, partition, stream, .. } => {
+                let samples = task.client(*partition, *per_client, &mut stream.client(client).stream())?;
+                let rows: Vec<u32> = (0..samples.count() as u32).collect();
+                Ok(work(ClientData { samples: &samples, rows: &rows }))
+            }
+        }
+    }
+
+    /// How many samples of each label a client holds.
+    pub(super) fn label_counts(&self, client: u32) -> Vec<u32> {
+        match self {
+            Self::Shared { samples, shares } => {
+                samples.label_counts(shares.of(client as usize).iter().map(|&row| row as usize))
+            }
+            Self::Generated { task, per_client, partition, stream, .. } => {
+                let mut counts = vec![0; task.classes()];
+                let mut stream = stream.client(client).stream();
+                for label in task.client_labels(*partition, *per_client, &mut stream) {
+                    counts[usize::from(label)] += 1;
+                }
+                counts
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is measured in a round.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of `metrics.jsonl`: a trial's round, and what was measured in it.
+///
+/// Losses are mean cross-entropies; `train_loss` and `test_loss` include the penalty `λ‖w‖²`, `local_loss` does not.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundMetrics {
+    /// From 0.
+    pub trial: u32,
+    /// From 1; what is measured is the model after it.
+    pub round: u32,
+    /// Only in a trial's last line, if it diverged: nothing else is measured then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub diverged: bool,
+    /// `η_t`.
+    pub rate: f64,
+    /// Mean over all clients' mini-batches, before each step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_loss: Option<f64>,
+    /// Over all training samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train_loss: Option<f64>,
+    /// Over the test samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_loss: Option<f64>,
+    /// Share of the test samples whose class was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_accuracy: Option<f64>,
+    /// Mean norm of the clients' updates, before they are clipped or normalised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_norm: Option<f64>,
+    /// Mean of the gains `g_k`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_gain: Option<f64>,
+    /// `ν`, standard deviation of the noise in every parameter of the sum, on the scale on which updates are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_std: Option<f64>,
+}
+
+impl RoundMetrics {
+    /// The line of a round in which training broke down.
+    pub(crate) fn diverged(trial: u32, round: u32, rate: f64) -> Self {
+        Self { trial, round, rate, diverged: true, ..Self::default() }
+    }
+
+    /// The measured values, each with its name.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let named = [
+            ("rate", Some(self.rate)),
+            ("local_loss", self.local_loss),
+            ("train_loss", self.train_loss),
+            ("test_loss", self.test_loss),
+            ("test_accuracy", self.test_accuracy),
+            ("update_norm", self.update_norm),
+            ("mean_gain", self.mean_gain),
+            ("noise_std", self.noise_std),
+        ];
+        named.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
+    }
+
+    /// Whether everything measured is a number.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.values().all(|(_, value)| value.is_finite())
+    }
+}

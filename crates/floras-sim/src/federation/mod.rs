@@ -1,0 +1,138 @@
+//! A federation: an experiment with its data loaded, ready to run trials.
+//!
+//! ```text
+//! each round:  select K of M → local SGD → x_k → clip to C → uplink → x̃ → clamp to ±B → w ← w − x̃/K
+//! ```
+//!
+//! Every draw has a name of its own, *(seed, purpose, trial, round, client)*, so that a trial's course depends neither on
+//! the number of threads nor on where it was interrupted.
+
+mod clients;
+mod metrics;
+mod trial;
+
+use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
+use floras_phy::random::{Purpose, StreamName};
+use floras_phy::{Round, Uplink};
+use rand::seq::index;
+
+pub use metrics::RoundMetrics;
+pub use trial::{Status, Trial};
+
+use crate::error::SimError;
+use crate::experiment::{Experiment, FadingChoice, ModelKind, Settings};
+use crate::purpose;
+use clients::Population;
+
+/// An experiment with its data, model and uplink.
+#[derive(Debug)]
+pub struct Federation {
+    experiment: Experiment,
+    population: Population,
+    test: Samples,
+    model: Box<dyn Model>,
+    uplink: BoxedUplink,
+}
+
+struct BoxedUplink(Box<dyn Uplink>);
+
+impl std::fmt::Debug for BoxedUplink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+/// Who holds how many samples of each label in one trial.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct PartitionRecord {
+    /// From 0.
+    pub trial: u32,
+    /// `M`; only the first of them are listed if there are very many.
+    pub clients: u32,
+    /// Training samples that nobody holds, because all clients hold the same number.
+    pub unassigned: usize,
+    /// One row a client, one column a label.
+    pub label_counts: Vec<Vec<u32>>,
+}
+
+impl Federation {
+    /// Loads what the experiment asks for, and checks what only shows with the data there.
+    pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
+        let settings = experiment.settings();
+        let (population, test) = clients::load(settings)?;
+        let model = build_model(settings, &population).map_err(SimError::learn("model"))?;
+        let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
+        let federation = Self { experiment: experiment.clone(), population, test, model, uplink };
+        federation.rehearse()?;
+        Ok(federation)
+    }
+
+    /// The experiment.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// The model that is trained.
+    pub fn model(&self) -> &dyn Model {
+        self.model.as_ref()
+    }
+
+    /// Who holds what in a trial.
+    pub fn partition_record(&self, trial: u16) -> Result<PartitionRecord, SimError> {
+        const MOST_LISTED: u32 = 1000;
+        let settings = self.experiment.settings();
+        let clients = settings.clients.total;
+        let holdings = self.population.hold(settings, trial)?;
+        Ok(PartitionRecord {
+            trial: trial.into(),
+            clients,
+            unassigned: holdings.unassigned(),
+            label_counts: (0..clients.min(MOST_LISTED)).map(|client| holdings.label_counts(client)).collect(),
+        })
+    }
+
+    /// The clients of a round, in ascending order.
+    fn select(&self, trial: u16, round: u32) -> Vec<u32> {
+        let clients = self.experiment.settings().clients;
+        if clients.per_round == clients.total {
+            return (0..clients.total).collect();
+        }
+        let name = self.stream_name(purpose::SELECTION, trial).round(round);
+        let chosen = index::sample(&mut name.stream(), clients.total as usize, clients.per_round as usize);
+        let mut chosen: Vec<u32> = chosen.into_iter().map(|client| client as u32).collect();
+        chosen.sort_unstable();
+        chosen
+    }
+
+    fn stream_name(&self, purpose: Purpose, trial: u16) -> StreamName {
+        StreamName::new(self.experiment.settings().seed, purpose).trial(trial)
+    }
+
+    /// Meets the first round's partition and channel, so that what cannot work is told before anything is recorded; a
+    /// channel trace is asked for every coefficient that will be needed.
+    fn rehearse(&self) -> Result<(), SimError> {
+        let settings = self.experiment.settings();
+        self.population.hold(settings, 0)?;
+        let (mut trials, mut rounds) = (1, 1);
+        if let Some(air) = settings.uplink.scheme.air()
+            && let FadingChoice::Trace(_) = air.fading
+        {
+            (trials, rounds) = (settings.trials, settings.rounds);
+        }
+        for trial in 0..trials {
+            for round in 0..rounds {
+                let clients = self.select(trial as u16, round);
+                self.uplink.0.realise(&Round::new(settings.seed, trial as u16, round, &clients)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn build_model(settings: &Settings, population: &Population) -> Result<Box<dyn Model>, LearnError> {
+    let (features, classes, l2) = (population.width(), population.classes(), settings.model.l2);
+    Ok(match settings.model.kind {
+        ModelKind::Logistic => Box::new(Logistic::new(features, classes, l2)?),
+        ModelKind::Mlp { hidden } => Box::new(Perceptron::new(features, hidden, classes, l2)?),
+    })
+}

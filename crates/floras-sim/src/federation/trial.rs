@@ -1,0 +1,245 @@
+//! One trial: the rounds from an initial model to a trained one.
+
+use std::sync::Mutex;
+
+use floras_learn::model::{penalty, score_all};
+use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
+use floras_phy::{Round, UplinkError, precode, transmit_into};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::clients::Holdings;
+use super::{Federation, RoundMetrics};
+use crate::error::SimError;
+use crate::experiment::{Normalise, Weights};
+use crate::purpose;
+
+/// Where a trial stands.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// There are rounds to come.
+    Running,
+    /// All rounds are done.
+    Finished,
+    /// A loss or a parameter left the range of numbers; the trial ended there.
+    Diverged,
+}
+
+/// A trial in progress.
+#[derive(Debug)]
+pub struct Trial<'f> {
+    federation: &'f Federation,
+    number: u16,
+    holdings: Holdings<'f>,
+    status: Status,
+    /// Rounds that are done.
+    round: u32,
+    parameters: Vec<f32>,
+    updates: Vec<Vec<f32>>,
+    decoded: Vec<f32>,
+    workspaces: Workspaces,
+}
+
+/// Training broke down in this round.
+struct Diverged;
+
+impl<'f> Trial<'f> {
+    /// A trial at its beginning.
+    pub fn begin(federation: &'f Federation, number: u16) -> Result<Self, SimError> {
+        let mut stream = federation.stream_name(purpose::INITIAL_MODEL, number).stream();
+        let parameters = federation.model.initialise(&mut stream);
+        Self::at(federation, number, 0, Status::Running, parameters)
+    }
+
+    /// A trial after `round` rounds, with the parameters that it had then.
+    pub fn at(
+        federation: &'f Federation,
+        number: u16,
+        round: u32,
+        status: Status,
+        parameters: Vec<f32>,
+    ) -> Result<Self, SimError> {
+        let settings = federation.experiment.settings();
+        let holdings = federation.population.hold(settings, number)?;
+        Ok(Self {
+            federation,
+            number,
+            holdings,
+            status,
+            round,
+            updates: vec![vec![0.0; parameters.len()]; settings.clients.per_round as usize],
+            decoded: vec![0.0; parameters.len()],
+            parameters,
+            workspaces: Workspaces::default(),
+        })
+    }
+
+    /// From 0.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Rounds that are done.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Where the trial stands.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The model as it is now.
+    pub fn parameters(&self) -> &[f32] {
+        &self.parameters
+    }
+
+    /// One round, on the threads of the current `rayon` pool. The trial must be running.
+    ///
+    /// If training breaks down the parameters stay as they were before the round.
+    pub fn step(&mut self) -> Result<RoundMetrics, SimError> {
+        let settings = self.federation.experiment.settings();
+        let number = self.round + 1;
+        let rate = settings.local.rate.at(number);
+        let before = self.parameters.clone();
+        let mut metrics =
+            RoundMetrics { trial: self.number.into(), round: number, rate, ..RoundMetrics::default() };
+        let outcome = self.advance(&mut metrics)?;
+        self.round = number;
+        if outcome.is_err() || !metrics.is_finite() {
+            self.parameters = before;
+            self.status = Status::Diverged;
+            return Ok(RoundMetrics::diverged(self.number.into(), number, rate));
+        }
+        if number == settings.rounds {
+            self.status = Status::Finished;
+        }
+        Ok(metrics)
+    }
+
+    fn advance(&mut self, metrics: &mut RoundMetrics) -> Result<Result<(), Diverged>, SimError> {
+        let settings = self.federation.experiment.settings();
+        // The air interface counts rounds from 0.
+        let at = metrics.round - 1;
+        let clients = self.federation.select(self.number, at);
+        let round = Round::new(settings.seed, self.number, at, &clients)?;
+        let local_loss = self.train_locally(&round, metrics.rate)?;
+        if !local_loss.is_finite() {
+            return Ok(Err(Diverged));
+        }
+        metrics.local_loss = Some(local_loss);
+        match self.aggregate(&round, metrics) {
+            Ok(()) => {}
+            Err(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. }) => return Ok(Err(Diverged)),
+            Err(other) => return Err(other.into()),
+        }
+        self.evaluate(metrics);
+        let finite = self.parameters.iter().all(|value| value.is_finite());
+        Ok(if finite { Ok(()) } else { Err(Diverged) })
+    }
+
+    /// Every client of the round trains; its way back to the common model is left in `updates`. Returns the mean loss.
+    fn train_locally(&mut self, round: &Round<'_>, rate: f64) -> Result<f64, SimError> {
+        let Self { federation, holdings, parameters, updates, workspaces, .. } = self;
+        let settings = federation.experiment.settings();
+        let mean_size = holdings.mean_size();
+        let train = |(update, &client): (&mut Vec<f32>, &u32)| {
+            holdings.with_client(client, |data| {
+                let mut workspace = workspaces.take();
+                update.copy_from_slice(parameters);
+                let mut stream = round.stream_of(purpose::BATCHES, client);
+                let sgd = settings.local.sgd;
+                let loss = sgd.train(federation.model(), data, rate, &mut stream, update, &mut workspace);
+                workspaces.give_back(workspace);
+                let weight = weight(settings.clients.weights, data, mean_size);
+                for (update, &common) in update.iter_mut().zip(&*parameters) {
+                    *update = (common - *update) * weight;
+                }
+                loss
+            })
+        };
+        let losses: Result<Vec<f64>, LearnError> =
+            updates.par_iter_mut().zip(round.clients()).map(train).collect();
+        let losses = losses.map_err(SimError::learn("data"))?;
+        Ok(losses.iter().sum::<f64>() / losses.len() as f64)
+    }
+
+    /// Sends the updates, and steps the common model by what is decoded.
+    fn aggregate(&mut self, round: &Round<'_>, metrics: &mut RoundMetrics) -> Result<(), UplinkError> {
+        let settings = self.federation.experiment.settings();
+        let mut normalisation = None;
+        let norms = match (settings.privacy.clip, settings.privacy.normalise) {
+            (None, _) => precode::finite_norms(&self.updates)?,
+            (Some(clip), Normalise::Clip) => precode::clip(&mut self.updates, clip)?,
+            (Some(clip), Normalise::Paper) => {
+                let normalised = precode::normalise(&mut self.updates, clip)?;
+                normalisation.insert(normalised).norms().to_vec()
+            }
+        };
+        metrics.update_norm = Some(norms.iter().sum::<f64>() / norms.len() as f64);
+        let uplink = self.federation.uplink.0.as_ref();
+        let fidelity = settings.uplink.fidelity;
+        let channel = transmit_into(uplink, round, &self.updates, fidelity, &mut self.decoded)?;
+        metrics.mean_gain = Some(channel.gains().iter().sum::<f64>() / channel.gains().len() as f64);
+        metrics.noise_std = Some(channel.noise_std());
+        if let Some(bound) = settings.uplink.truncate {
+            precode::truncate(&mut self.decoded, bound)?;
+        }
+        if let Some(normalisation) = normalisation {
+            normalisation.undo(&mut self.decoded)?;
+        }
+        precode::server_step(&mut self.parameters, &self.decoded, round.clients().len())
+    }
+
+    fn evaluate(&self, metrics: &mut RoundMetrics) {
+        let settings = self.federation.experiment.settings();
+        let last = metrics.round == settings.rounds;
+        let is_due = |every: u32| last || metrics.round.is_multiple_of(every);
+        let (test_due, train_due) = (is_due(settings.record.test_every), is_due(settings.record.train_every));
+        if !(test_due || train_due) {
+            return;
+        }
+        let penalty = penalty(self.federation.model(), &self.parameters);
+        if test_due {
+            let score = self.score(&self.federation.test);
+            metrics.test_loss = Some(score.mean_loss() + penalty);
+            metrics.test_accuracy = Some(score.accuracy());
+        }
+        if train_due {
+            metrics.train_loss = Some(self.score(self.holdings.train()).mean_loss() + penalty);
+        }
+    }
+
+    fn score(&self, samples: &Samples) -> Score {
+        let mut workspace = self.workspaces.take();
+        let model = self.federation.model();
+        let score = score_all(model, &self.parameters, samples, &mut workspace.scratch);
+        self.workspaces.give_back(workspace);
+        score
+    }
+}
+
+/// How much a client's update counts, on average 1.
+fn weight(weights: Weights, data: ClientData<'_>, mean_size: f64) -> f32 {
+    match weights {
+        Weights::Equal => 1.0,
+        Weights::Samples => (data.rows.len() as f64 / mean_size) as f32,
+    }
+}
+
+/// Memory for the clients that are at work, handed from one to the next.
+#[derive(Debug, Default)]
+struct Workspaces(Mutex<Vec<Workspace>>);
+
+impl Workspaces {
+    fn take(&self) -> Workspace {
+        self.0.lock().ok().and_then(|mut free| free.pop()).unwrap_or_default()
+    }
+
+    fn give_back(&self, workspace: Workspace) {
+        if let Ok(mut free) = self.0.lock() {
+            free.push(workspace);
+        }
+    }
+}

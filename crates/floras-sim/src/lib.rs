@@ -1,0 +1,49 @@
+//! Federated learning over the simulated air: an experiment file goes in, a run directory comes out.
+//!
+//! This crate joins [`floras_learn`] and [`floras_phy`]:
+//!
+//! ```text
+//! experiment.toml → Experiment (checked) → Federation (data loaded) → run: trials × rounds → run directory
+//!   a round:  select K of M → local SGD → x_k → clip → uplink → x̃ → clamp to ±B → w ← w − x̃/K
+//! ```
+//!
+//! A trial by hand:
+//!
+//! ```
+//! use floras_sim::{Experiment, Federation, Trial};
+//!
+//! let experiment = Experiment::parse("an example", "[uplink]\nscheme = \"ideal\"\n[local]\nrate = 0.1")?;
+//! let federation = Federation::new(&experiment)?;
+//! let mut trial = Trial::begin(&federation, 0)?;
+//! for _ in 0..5 {
+//!     trial.step()?;
+//! }
+//! let accuracy = trial.step()?.test_accuracy;
+//! assert!(accuracy.is_some_and(|accuracy| accuracy > 0.7));
+//! # Ok::<(), floras_sim::SimError>(())
+//! ```
+//!
+//! [`run()`] does all trials side by side and records them in a [`RunDirectory`]; [`Sweep`] makes many experiments of one.
+
+mod error;
+mod experiment;
+mod federation;
+mod presets;
+mod purpose;
+mod record;
+mod run;
+mod summary;
+mod sweep;
+
+pub use error::SimError;
+pub use experiment::{
+    Air, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError, FadingChoice,
+    FlorasScheme, LocalSettings, ModelKind, ModelSettings, Normalise, PrivacySettings, RecordSettings,
+    Scheme, Settings, UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
+};
+pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
+pub use presets::{PRESETS, Preset};
+pub use record::{Entry, RunDirectory};
+pub use run::{Event, Outcome, run};
+pub use summary::{Estimate, Finals, Summary, TrialSummary};
+pub use sweep::{Point, Sweep};

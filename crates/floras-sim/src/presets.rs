@@ -1,0 +1,68 @@
+//! Experiments that are known by name.
+
+/// An experiment that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// All presets; the first is the default.
+pub const PRESETS: [Preset; 4] = [
+    Preset {
+        name: "digits-iid",
+        summary: "the paper's IID task on the embedded digits: 20 clients, γ = 5 unused sequences, 20 dB",
+        text: include_str!("../../../experiments/digits-iid.toml"),
+    },
+    Preset {
+        name: "digits-noniid",
+        summary: "the paper's non-IID task: the same, but every client holds one digit only",
+        text: include_str!("../../../experiments/digits-noniid.toml"),
+    },
+    Preset {
+        name: "quick",
+        summary: "a first look in about a second: 200 clients, clipped updates, the clipped receiver, γ = 20",
+        text: include_str!("../../../experiments/quick.toml"),
+    },
+    Preset {
+        name: "many-clients",
+        summary: "scale: 1,000 of 100,000 clients a round on a generated task",
+        text: include_str!("../../../experiments/many-clients.toml"),
+    },
+];
+
+impl Preset {
+    /// The preset of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Experiment, Settings, parse_toml};
+
+    #[test]
+    fn every_preset_is_a_valid_experiment_that_bears_its_name() {
+        for preset in PRESETS {
+            let experiment = Experiment::parse(preset.name, preset.text).unwrap();
+            assert_eq!(experiment.settings().name, preset.name);
+            let table = parse_toml(preset.name, preset.text).unwrap();
+            assert_eq!(experiment.without_effect(&table), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn the_defaults_of_the_file_are_those_of_the_first_preset_but_for_clipping() {
+        let preset = Experiment::parse("digits-iid", PRESETS[0].text).unwrap();
+        let mut settings = Settings::default();
+        settings.privacy = preset.settings().privacy;
+        settings.uplink.truncate = preset.settings().uplink.truncate;
+        assert_eq!(preset.settings(), &settings);
+    }
+}

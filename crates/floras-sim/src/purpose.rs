@@ -1,0 +1,18 @@
+//! What the simulation draws at random, beside what the air interface draws.
+
+use floras_phy::random::Purpose;
+
+/// Which clients take part in a round.
+pub(crate) const SELECTION: Purpose = Purpose(64);
+/// The order of a client's samples in a round.
+pub(crate) const BATCHES: Purpose = Purpose(65);
+/// Who holds which samples in a trial.
+pub(crate) const PARTITION: Purpose = Purpose(66);
+/// Where a trial's training begins.
+pub(crate) const INITIAL_MODEL: Purpose = Purpose(67);
+/// The centres of a generated task's classes.
+pub(crate) const TASK: Purpose = Purpose(68);
+/// The samples of a generated client.
+pub(crate) const CLIENT_SAMPLES: Purpose = Purpose(69);
+/// The test samples of a generated task.
+pub(crate) const TEST_SAMPLES: Purpose = Purpose(70);

@@ -1,0 +1,35 @@
+//! Files that are there as a whole or not at all.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::SimError;
+
+/// Writes a file under another name beside it, brings it to the disk, and renames it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), SimError> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let written = File::create(&partial).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    if let Err(error) = written {
+        // What is half-written would only take room on a disk that may be full.
+        let _ = fs::remove_file(&partial);
+        return Err(SimError::file("write", path)(error));
+    }
+    fs::rename(&partial, path).map_err(SimError::file("write", path))?;
+    sync_folder(path)
+}
+
+/// A rename is on the disk only once its folder is.
+fn sync_folder(path: &Path) -> Result<(), SimError> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    if cfg!(unix) {
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(SimError::file("write", path))?;
+    }
+    Ok(())
+}

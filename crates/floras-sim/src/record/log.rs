@@ -1,0 +1,247 @@
+//! `metrics.jsonl`: one line a trial and round, in the order of trials and then rounds, whatever order they come in.
+//!
+//! Trials run side by side, but the file must not depend on how they happen to be scheduled. So each trial writes a log of
+//! its own; the first unfinished trial's lines go into `metrics.jsonl` as they come, and when it ends, the log of the
+//! next one follows. All files only ever grow by whole lines. A line that a kill has torn is cut off on resume.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use super::atomic;
+use crate::error::SimError;
+use crate::federation::RoundMetrics;
+
+/// The logs of all trials, and `metrics.jsonl`.
+#[derive(Debug)]
+pub(crate) struct MetricsLog {
+    path: PathBuf,
+    file: File,
+    trials: Vec<TrialLog>,
+    /// The trial whose lines go straight into the file.
+    head: usize,
+}
+
+#[derive(Debug)]
+struct TrialLog {
+    path: PathBuf,
+    /// Open while the trial runs.
+    file: Option<File>,
+    ended: bool,
+}
+
+impl MetricsLog {
+    /// Opens the logs in `folder` and makes `metrics.jsonl` agree with them. Each trial is given as the number of lines that
+    /// it is known to have written, and whether it has ended.
+    pub(crate) fn open(path: &Path, folder: &Path, trials: &[(u32, bool)]) -> Result<Self, SimError> {
+        let open = |(number, &(_, ended)): (usize, &(u32, bool))| {
+            let path = trial_log(folder, number);
+            let file = if ended { None } else { Some(open_to_append(&path)?) };
+            Ok(TrialLog { path, file, ended })
+        };
+        let trials: Vec<TrialLog> = trials.iter().enumerate().map(open).collect::<Result<_, SimError>>()?;
+        let head = trials.iter().position(|trial| !trial.ended).unwrap_or(trials.len());
+        let mut bytes = Vec::new();
+        for trial in trials.iter().take(head + 1) {
+            bytes.extend(fs::read(&trial.path).map_err(SimError::file("read", &trial.path))?);
+        }
+        atomic::write(path, &bytes)?;
+        let file = open_to_append(path)?;
+        Ok(Self { path: path.to_path_buf(), file, trials, head })
+    }
+
+    /// Appends a line.
+    pub(crate) fn append(&mut self, metrics: &RoundMetrics) -> Result<(), SimError> {
+        let number = metrics.trial as usize;
+        let line = to_line(metrics);
+        let log = &mut self.trials[number];
+        if let Some(file) = &mut log.file {
+            file.write_all(&line).map_err(SimError::file("write", &log.path))?;
+        }
+        if number == self.head {
+            self.file.write_all(&line).map_err(SimError::file("write", &self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Brings a trial's lines to the disk, as must be done before a checkpoint says that they are there.
+    pub(crate) fn sync(&self, trial: u16) -> Result<(), SimError> {
+        let log = &self.trials[usize::from(trial)];
+        let synced = log.file.as_ref().map_or(Ok(()), File::sync_data);
+        synced.map_err(SimError::file("write", &log.path))
+    }
+
+    /// A trial has written its last line.
+    pub(crate) fn end(&mut self, trial: u16) -> Result<(), SimError> {
+        let log = &mut self.trials[usize::from(trial)];
+        log.ended = true;
+        log.file = None;
+        while self.trials.get(self.head).is_some_and(|log| log.ended) {
+            self.head += 1;
+            if let Some(next) = self.trials.get(self.head) {
+                let mut lines = File::open(&next.path).map_err(SimError::file("read", &next.path))?;
+                io::copy(&mut lines, &mut self.file).map_err(SimError::file("write", &self.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings `metrics.jsonl` to the disk.
+    pub(crate) fn sync_all(&self) -> Result<(), SimError> {
+        self.file.sync_all().map_err(SimError::file("write", &self.path))
+    }
+}
+
+/// Where a trial keeps its log.
+pub(crate) fn trial_log(folder: &Path, trial: usize) -> PathBuf {
+    folder.join(format!("trial-{trial:04}.jsonl"))
+}
+
+/// Cuts a trial's log back to its first `rounds` lines. `false` if it has not as many sound ones: then it is emptied.
+pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<bool, SimError> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(SimError::file("create", path))?;
+    let mut reader = BufReader::new(&file);
+    let (mut length, mut line) = (0, Vec::new());
+    for expected in 1..=rounds {
+        line.clear();
+        reader.read_until(b'\n', &mut line).map_err(SimError::file("read", path))?;
+        let sound = from_line(&line)
+            .is_some_and(|metrics| metrics.round == expected && metrics.trial == u32::from(trial));
+        if !sound {
+            file.set_len(0).map_err(SimError::file("write", path))?;
+            return Ok(false);
+        }
+        length += line.len() as u64;
+    }
+    file.set_len(length).map_err(SimError::file("write", path))?;
+    Ok(true)
+}
+
+/// The last line of a trial's log; `None` if it is empty or its end is torn.
+pub(crate) fn last_line(path: &Path) -> Result<Option<RoundMetrics>, SimError> {
+    let file = File::open(path).map_err(SimError::file("read", path))?;
+    let mut last = None;
+    for line in BufReader::new(file).split(b'\n') {
+        last = Some(line.map_err(SimError::file("read", path))?);
+    }
+    Ok(last.and_then(|mut line| {
+        line.push(b'\n');
+        from_line(&line)
+    }))
+}
+
+fn open_to_append(path: &Path) -> Result<File, SimError> {
+    OpenOptions::new().append(true).create(true).open(path).map_err(SimError::file("create", path))
+}
+
+fn to_line(metrics: &RoundMetrics) -> Vec<u8> {
+    let mut line = serde_json::to_vec(metrics).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// A line that ends as lines do and holds finite numbers.
+fn from_line(line: &[u8]) -> Option<RoundMetrics> {
+    let text = line.strip_suffix(b"\n")?;
+    serde_json::from_slice(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(trial: u32, round: u32) -> RoundMetrics {
+        RoundMetrics {
+            trial,
+            round,
+            rate: 0.1,
+            test_loss: Some(1.0 / f64::from(round)),
+            ..RoundMetrics::default()
+        }
+    }
+
+    fn order(path: &Path) -> Vec<(u32, u32)> {
+        let text = fs::read_to_string(path).unwrap();
+        text.lines()
+            .map(|line| from_line(format!("{line}\n").as_bytes()).unwrap())
+            .map(|m| (m.trial, m.round))
+            .collect()
+    }
+
+    fn opened(folder: &Path, trials: &[(u32, bool)]) -> (MetricsLog, PathBuf) {
+        let path = folder.join("metrics.jsonl");
+        (MetricsLog::open(&path, folder, trials).unwrap(), path)
+    }
+
+    #[test]
+    fn lines_stand_in_the_order_of_trials_whatever_order_they_come_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut log, path) = opened(folder.path(), &[(0, false); 3]);
+        for (trial, round) in [(2, 1), (1, 1), (0, 1), (2, 2), (1, 2)] {
+            log.append(&line(trial, round)).unwrap();
+        }
+        assert_eq!(order(&path), [(0, 1)]);
+        log.end(2).unwrap();
+        log.append(&line(0, 2)).unwrap();
+        log.end(0).unwrap();
+        assert_eq!(order(&path), [(0, 1), (0, 2), (1, 1), (1, 2)]);
+        log.append(&line(1, 3)).unwrap();
+        log.end(1).unwrap();
+        assert_eq!(order(&path), [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn opening_again_makes_the_file_agree_with_the_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut log, path) = opened(folder.path(), &[(0, false); 2]);
+        for round in 1..=4 {
+            log.append(&line(0, round)).unwrap();
+            log.append(&line(1, round)).unwrap();
+        }
+        drop(log);
+        fs::write(&path, "torn").unwrap();
+        assert!(cut_back(&trial_log(folder.path(), 0), 0, 2).unwrap());
+        assert!(cut_back(&trial_log(folder.path(), 1), 1, 3).unwrap());
+        let (_, path) = opened(folder.path(), &[(2, false), (3, false)]);
+        assert_eq!(order(&path), [(0, 1), (0, 2)]);
+        let (_, path) = opened(folder.path(), &[(2, true), (3, false)]);
+        assert_eq!(order(&path), [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)]);
+    }
+
+    #[test]
+    fn a_log_that_lacks_lines_or_holds_others_is_emptied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = trial_log(folder.path(), 0);
+        let lines =
+            |rounds: &[u32]| rounds.iter().flat_map(|&round| to_line(&line(0, round))).collect::<Vec<u8>>();
+        for (bytes, rounds) in [
+            (lines(&[1, 2]), 3),
+            (lines(&[1, 3]), 2),
+            (lines(&[1, 2])[..90].to_vec(), 2),
+            (b"\n\n".to_vec(), 1),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            assert!(!cut_back(&path, 0, rounds).unwrap());
+            assert_eq!(fs::read(&path).unwrap(), b"");
+        }
+        fs::write(&path, lines(&[1, 2])).unwrap();
+        assert!(!cut_back(&path, 1, 2).unwrap(), "another trial's lines");
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_survive_the_way_through_the_file(loss in any::<f64>(), rate in 1e-9..1e9) {
+            prop_assume!(loss.is_finite());
+            let metrics = RoundMetrics { train_loss: Some(loss), rate, ..RoundMetrics::default() };
+            prop_assert_eq!(from_line(&to_line(&metrics)), Some(metrics));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = from_line(&bytes);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What a run leaves on the disk.
+
+mod atomic;
+mod checkpoint;
+mod directory;
+mod log;
+mod tensorboard;
+
+pub use directory::{Entry, RunDirectory};
+
+pub(crate) use atomic::write as write_atomically;
+pub(crate) use checkpoint::{load, save};
+pub(crate) use log::{MetricsLog, cut_back, last_line};
+pub(crate) use tensorboard::EventFile;

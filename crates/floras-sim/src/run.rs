@@ -1,0 +1,281 @@
+//! A run: all trials of an experiment, side by side, recorded in a run directory.
+//!
+//! Trials are driven by a thread each, as many at once as there are threads to work with. The work itself, round by
+//! round, is done by one pool, so that the last trial has all cores to itself.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rayon::ThreadPool;
+
+use crate::error::SimError;
+use crate::federation::{Federation, RoundMetrics, Status, Trial};
+use crate::record::{self, EventFile, MetricsLog, RunDirectory};
+use crate::summary::Summary;
+
+/// Updates of all trials at once may take this much memory.
+const MOST_GIB: usize = 16;
+/// A checkpoint is made about this often, and less often if it takes long.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// At most this share of the time goes into checkpoints.
+const CHECKPOINT_SHARE: f64 = 0.02;
+/// Label counts are recorded for so many trials at most.
+const MOST_PARTITIONS: u32 = 100;
+
+/// What happens in a run, for whoever watches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A trial begins, or goes on after so many rounds.
+    TrialBegins {
+        /// From 0.
+        trial: u32,
+        /// Rounds that were done before.
+        done: u32,
+    },
+    /// A round is done.
+    Round(RoundMetrics),
+    /// A trial has ended.
+    TrialEnds {
+        /// From 0.
+        trial: u32,
+        /// Finished or diverged.
+        status: Status,
+    },
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub summary: Summary,
+    /// Rounds that this process did, of all trials together.
+    pub rounds_done: u64,
+    /// How long it took, the loading of data not included.
+    pub elapsed: Duration,
+}
+
+impl Outcome {
+    /// Rounds of all trials together in a second; `None` if there was nothing left to do.
+    pub fn rounds_per_second(&self) -> Option<f64> {
+        (self.rounds_done > 0).then(|| self.rounds_done as f64 / self.elapsed.as_secs_f64())
+    }
+}
+
+/// Runs all trials of a federation, or what is left of them, and records them.
+pub fn run(
+    federation: &Federation,
+    directory: &RunDirectory,
+    threads: usize,
+    watch: &(dyn Fn(Event) + Sync),
+) -> Result<Outcome, SimError> {
+    let start = Instant::now();
+    if let Some(summary) = directory.summary()? {
+        return Ok(Outcome { summary, rounds_done: 0, elapsed: start.elapsed() });
+    }
+    let settings = federation.experiment().settings();
+    let at_once = threads.min(settings.trials as usize).max(1);
+    check_memory(federation, at_once)?;
+    let partitions: Result<Vec<_>, SimError> = (0..settings.trials.min(MOST_PARTITIONS))
+        .map(|trial| federation.partition_record(trial as u16))
+        .collect();
+    let partitions = serde_json::to_vec(&partitions?).unwrap_or_default();
+    record::write_atomically(&directory.partition_file(), &partitions)?;
+
+    let saved = (0..settings.trials)
+        .map(|trial| Saved::load(federation, directory, trial as u16))
+        .collect::<Result<Vec<Saved>, SimError>>()?;
+    let state: Vec<(u32, bool)> = saved.iter().map(|saved| (saved.round, saved.has_ended())).collect();
+    let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &state)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let crew = Crew {
+        federation,
+        directory,
+        pool,
+        log: Mutex::new(log),
+        saved,
+        next: AtomicU32::new(0),
+        stop: AtomicBool::new(false),
+        watch,
+    };
+    let rounds_done = crew.work(at_once)?;
+    let summary = crew.finish()?;
+    Ok(Outcome { summary, rounds_done, elapsed: start.elapsed() })
+}
+
+fn check_memory(federation: &Federation, trials: usize) -> Result<(), SimError> {
+    let clients = federation.experiment().settings().clients.per_round as usize;
+    let parameters = federation.model().parameters();
+    let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
+    if bytes > MOST_GIB << 30 {
+        let needed = bytes >> 30;
+        return Err(SimError::TooMuchMemory { clients, parameters, trials, needed, most: MOST_GIB });
+    }
+    Ok(())
+}
+
+/// Where a trial begins or goes on.
+struct Saved {
+    round: u32,
+    status: Status,
+    has_checkpoint: bool,
+}
+
+impl Saved {
+    /// Reads how far a trial has come, and cuts its log back to there. A log that does not reach as far as the checkpoint
+    /// is lost, and the trial begins anew: it comes to the same end.
+    fn load(federation: &Federation, directory: &RunDirectory, trial: u16) -> Result<Self, SimError> {
+        let saved = record::load(&directory.checkpoint_file(trial), federation.model())?;
+        let rounds = federation.experiment().settings().rounds;
+        let fresh = Self { round: 0, status: Status::Running, has_checkpoint: false };
+        let found = match saved {
+            Some(saved) if saved.round <= rounds => {
+                Self { round: saved.round, status: saved.status, has_checkpoint: true }
+            }
+            _ => fresh,
+        };
+        let complete = record::cut_back(&directory.trial_log(trial.into()), trial, found.round)?;
+        Ok(if complete { found } else { Self { round: 0, status: Status::Running, has_checkpoint: false } })
+    }
+
+    fn has_ended(&self) -> bool {
+        self.status != Status::Running
+    }
+}
+
+/// What the threads of a run share.
+struct Crew<'a> {
+    federation: &'a Federation,
+    directory: &'a RunDirectory,
+    pool: ThreadPool,
+    log: Mutex<MetricsLog>,
+    saved: Vec<Saved>,
+    next: AtomicU32,
+    stop: AtomicBool,
+    watch: &'a (dyn Fn(Event) + Sync),
+}
+
+impl Crew<'_> {
+    /// Drives all trials; returns how many rounds were done.
+    fn work(&self, at_once: usize) -> Result<u64, SimError> {
+        let results: Vec<Result<u64, SimError>> = thread::scope(|scope| {
+            let drivers: Vec<_> = (0..at_once).map(|_| scope.spawn(|| self.drive())).collect();
+            let join = |driver: thread::ScopedJoinHandle<'_, _>| match driver.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            drivers.into_iter().map(join).collect()
+        });
+        results.into_iter().sum()
+    }
+
+    /// Takes one trial after another until there are none, or until someone has failed.
+    fn drive(&self) -> Result<u64, SimError> {
+        let mut rounds_done = 0;
+        while !self.stop.load(Ordering::Relaxed) {
+            let trial = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(saved) = self.saved.get(trial as usize) else { break };
+            match self.drive_trial(trial as u16, saved) {
+                Ok(rounds) => rounds_done += rounds,
+                Err(error) => {
+                    self.stop.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(rounds_done)
+    }
+
+    fn drive_trial(&self, number: u16, saved: &Saved) -> Result<u64, SimError> {
+        (self.watch)(Event::TrialBegins { trial: number.into(), done: saved.round });
+        let mut trial = self.trial_at(number, saved)?;
+        let mut rounds_done = 0;
+        if trial.status() == Status::Running {
+            let mut events = EventFile::open(&self.directory.events_file(number)?, trial.round())?;
+            let mut clock = CheckpointClock::new();
+            while trial.status() == Status::Running && !self.stop.load(Ordering::Relaxed) {
+                let metrics = self.pool.install(|| trial.step())?;
+                rounds_done += 1;
+                self.log().append(&metrics)?;
+                events.append_round(&metrics)?;
+                (self.watch)(Event::Round(metrics));
+                if clock.is_due() && trial.status() == Status::Running {
+                    clock.time(|| self.checkpoint(&trial))?;
+                }
+            }
+        }
+        if trial.status() != Status::Running {
+            self.end_trial(&trial)?;
+            (self.watch)(Event::TrialEnds { trial: number.into(), status: trial.status() });
+        }
+        Ok(rounds_done)
+    }
+
+    fn trial_at(&self, number: u16, saved: &Saved) -> Result<Trial<'_>, SimError> {
+        if !saved.has_checkpoint {
+            return Trial::begin(self.federation, number);
+        }
+        let path = self.directory.checkpoint_file(number);
+        match record::load(&path, self.federation.model())? {
+            Some(found) => Trial::at(self.federation, number, found.round, found.status, found.parameters),
+            None => Trial::begin(self.federation, number),
+        }
+    }
+
+    /// First the lines, then the checkpoint that says they are there.
+    fn checkpoint(&self, trial: &Trial<'_>) -> Result<(), SimError> {
+        self.log().sync(trial.number())?;
+        record::save(&self.directory.checkpoint_file(trial.number()), self.federation.model(), trial)
+    }
+
+    fn end_trial(&self, trial: &Trial<'_>) -> Result<(), SimError> {
+        let model = self.federation.model();
+        record::save(&self.directory.parameters_file(trial.number()), model, trial)?;
+        self.checkpoint(trial)?;
+        self.log().end(trial.number())
+    }
+
+    fn finish(&self) -> Result<Summary, SimError> {
+        self.log().sync_all()?;
+        let mut last_lines = Vec::new();
+        for trial in 0..self.saved.len() {
+            let path = self.directory.trial_log(trial);
+            let damaged =
+                || SimError::Damaged { path: path.clone(), reason: "its last line is torn".to_owned() };
+            last_lines.push(record::last_line(&path)?.ok_or_else(damaged)?);
+        }
+        let summary = Summary::new(self.federation.experiment().settings(), &last_lines);
+        self.directory.complete(&summary)?;
+        Ok(summary)
+    }
+
+    fn log(&self) -> std::sync::MutexGuard<'_, MetricsLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When the next checkpoint is due.
+struct CheckpointClock {
+    last: Instant,
+    wait: Duration,
+}
+
+impl CheckpointClock {
+    fn new() -> Self {
+        Self { last: Instant::now(), wait: CHECKPOINT_EVERY }
+    }
+
+    fn is_due(&self) -> bool {
+        self.last.elapsed() >= self.wait
+    }
+
+    /// Makes a checkpoint, and waits the longer for the next one the longer it took.
+    fn time(&mut self, make: impl FnOnce() -> Result<(), SimError>) -> Result<(), SimError> {
+        let start = Instant::now();
+        make()?;
+        self.wait = CHECKPOINT_EVERY.max(start.elapsed().div_f64(CHECKPOINT_SHARE));
+        self.last = Instant::now();
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! How a run ended: each trial, and means with 95% intervals over the trials.
+//!
+//! The interval of a mean over `n` trials is `mean ± t·s/√n`, with `s` their standard deviation and `t` the 97.5% quantile of
+//! Student's law with `n − 1` degrees of freedom.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::experiment::{Settings, VERSION};
+use crate::federation::RoundMetrics;
+
+/// The content of `summary.json`. It holds nothing that depends on the machine or the time.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Summary {
+    /// The experiment's name.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// The seed.
+    pub seed: u64,
+    /// Rounds in a trial.
+    pub rounds: u32,
+    /// How each trial ended.
+    pub trials: Vec<TrialSummary>,
+    /// Means over the trials that finished; `None` if all diverged.
+    #[serde(rename = "final")]
+    pub finals: Option<Finals>,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub enum TrialSummary {
+    /// All rounds were done.
+    Finished {
+        /// From 0.
+        trial: u32,
+        /// Over all training samples, with the penalty.
+        train_loss: f64,
+        /// Over the test samples, with the penalty.
+        test_loss: f64,
+        /// Share of the test samples whose class was found.
+        test_accuracy: f64,
+    },
+    /// A loss or a parameter left the range of numbers.
+    Diverged {
+        /// From 0.
+        trial: u32,
+        /// The round in which it happened, from 1.
+        round: u32,
+    },
+}
+
+/// Final values over the trials that finished.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Finals {
+    /// Over all training samples, with the penalty.
+    pub train_loss: Estimate,
+    /// Over the test samples, with the penalty.
+    pub test_loss: Estimate,
+    /// Share of the test samples whose class was found.
+    pub test_accuracy: Estimate,
+}
+
+/// A mean, and how far the truth may be from it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Mean over the trials.
+    pub mean: f64,
+    /// Half the width of the 95% interval; `None` for a single trial.
+    pub ci95: Option<f64>,
+}
+
+impl Estimate {
+    /// The mean of some values, and its interval; `None` without values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        if values.is_empty() {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let interval = |law: StudentsT| law.inverse_cdf(0.975) * (squares / (count - 1.0) / count).sqrt();
+        let ci95 = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(interval);
+        Some(Self { mean, ci95: ci95.filter(|width| width.is_finite()) })
+    }
+}
+
+impl Summary {
+    /// A summary of the last line of every trial.
+    pub(crate) fn new(settings: &Settings, last_lines: &[RoundMetrics]) -> Self {
+        let trials: Vec<TrialSummary> = last_lines.iter().map(TrialSummary::new).collect();
+        let finished: Vec<[f64; 3]> = trials.iter().filter_map(TrialSummary::values).collect();
+        let estimate = |index: usize| {
+            let values: Vec<f64> = finished.iter().map(|values| values[index]).collect();
+            Estimate::of(&values)
+        };
+        let finals = match [estimate(0), estimate(1), estimate(2)] {
+            [Some(train_loss), Some(test_loss), Some(test_accuracy)] => {
+                Some(Finals { train_loss, test_loss, test_accuracy })
+            }
+            _ => None,
+        };
+        Self {
+            name: settings.name.clone(),
+            version: VERSION.to_owned(),
+            seed: settings.seed,
+            rounds: settings.rounds,
+            trials,
+            finals,
+        }
+    }
+
+    /// Trials that diverged, each with its round.
+    pub fn diverged(&self) -> Vec<(u32, u32)> {
+        let round = |trial: &TrialSummary| match *trial {
+            TrialSummary::Diverged { trial, round } => Some((trial, round)),
+            TrialSummary::Finished { .. } => None,
+        };
+        self.trials.iter().filter_map(round).collect()
+    }
+}
+
+impl TrialSummary {
+    fn new(last: &RoundMetrics) -> Self {
+        match (last.train_loss, last.test_loss, last.test_accuracy) {
+            (Some(train_loss), Some(test_loss), Some(test_accuracy)) if !last.diverged => {
+                Self::Finished { trial: last.trial, train_loss, test_loss, test_accuracy }
+            }
+            _ => Self::Diverged { trial: last.trial, round: last.round },
+        }
+    }
+
+    fn values(&self) -> Option<[f64; 3]> {
+        match *self {
+            Self::Finished { train_loss, test_loss, test_accuracy, .. } => {
+                Some([train_loss, test_loss, test_accuracy])
+            }
+            Self::Diverged { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// t quantiles as printed in tables: 12.706 for 1 degree of freedom, 2.776 for 4.
+    #[test]
+    fn intervals_follow_students_law() {
+        let two = Estimate::of(&[1.0, 3.0]).unwrap();
+        assert_eq!(two.mean, 2.0);
+        assert!((two.ci95.unwrap() - 12.706).abs() < 1e-3);
+        let five = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!((five.ci95.unwrap() - 2.776 * (2.5_f64 / 5.0).sqrt()).abs() < 1e-3);
+        assert_eq!(Estimate::of(&[7.0]), Some(Estimate { mean: 7.0, ci95: None }));
+        assert_eq!(Estimate::of(&[]), None);
+    }
+
+    #[test]
+    fn trials_that_diverged_are_told_and_not_averaged() {
+        let finished = |trial, accuracy| RoundMetrics {
+            trial,
+            round: 9,
+            train_loss: Some(0.5),
+            test_loss: Some(0.6),
+            test_accuracy: Some(accuracy),
+            ..RoundMetrics::default()
+        };
+        let lines = [finished(0, 0.8), RoundMetrics::diverged(1, 4, 0.1), finished(2, 0.9)];
+        let summary = Summary::new(&Settings::default(), &lines);
+        assert_eq!(summary.diverged(), [(1, 4)]);
+        assert!((summary.finals.unwrap().test_accuracy.mean - 0.85).abs() < 1e-12);
+        let text = serde_json::to_string(&summary).unwrap();
+        assert!(text.contains(r#"{"status":"diverged","trial":1,"round":4}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+        let none = Summary::new(&Settings::default(), &lines[1..2]);
+        assert_eq!(none.finals, None);
+    }
+}

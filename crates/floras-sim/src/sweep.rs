@@ -1,0 +1,185 @@
+//! A sweep: one run for every point of a grid over any keys.
+//!
+//! A sweep file is an experiment file with one more section. Its keys are the experiment's, with a list of values each:
+//!
+//! ```toml
+//! name = "unused-sequences"
+//! rounds = 100
+//!
+//! [sweep]
+//! uplink.sequences = [20, 21, 25, 30]
+//! data.partition = ["iid", "one-label"]
+//! ```
+//!
+//! The last key varies fastest. Every point has a run directory of its own, and `sweep.csv` has one row a point.
+
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use crate::error::SimError;
+use crate::experiment::{Experiment, ExperimentError, parse_toml, set_value};
+use crate::record;
+use crate::summary::{Estimate, Summary};
+
+/// More points than this are refused.
+const MOST_POINTS: usize = 10_000;
+
+/// A grid of experiments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    name: String,
+    axes: Vec<Axis>,
+    points: Vec<Point>,
+}
+
+/// A key that varies, and its values.
+#[derive(Clone, Debug, PartialEq)]
+struct Axis {
+    key: String,
+    values: Vec<Value>,
+}
+
+/// One point of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// What the keys of the sweep are here, as TOML, in their order.
+    pub values: Vec<String>,
+    /// The experiment.
+    pub experiment: Experiment,
+}
+
+impl Sweep {
+    /// Reads and checks a sweep file with all of its experiments.
+    pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let mut table = parse_toml(source_name, text)?;
+        let Some(Value::Table(grid)) = table.remove("sweep") else {
+            let reason = "a sweep file needs a section [sweep] with a list of values for some keys, as in \
+                          uplink.sequences = [20, 25]";
+            return Err(ExperimentError::refused("sweep", reason));
+        };
+        let axes = read_axes("", &grid)?;
+        let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.values.len()));
+        match points {
+            Some(1..=MOST_POINTS) if !axes.is_empty() => {}
+            _ => {
+                let reason = format!("a sweep must have between 1 and {MOST_POINTS} points");
+                return Err(ExperimentError::refused("sweep", reason));
+            }
+        }
+        let name = Experiment::from_table(&table)?.settings().name.clone();
+        let mut sweep = Self { name, axes, points: Vec::new() };
+        sweep.points =
+            sweep.combinations().map(|values| sweep.point(&table, &values)).collect::<Result<_, _>>()?;
+        Ok(sweep)
+    }
+
+    /// The name of the experiment that is varied.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The keys that vary.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.axes.iter().map(|axis| axis.key.as_str())
+    }
+
+    /// All points, the last key varying fastest.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Where the run of a point is kept, counted from 0.
+    pub fn point_folder(folder: &Path, point: usize) -> PathBuf {
+        folder.join(format!("point-{:03}", point + 1))
+    }
+
+    fn combinations(&self) -> impl Iterator<Item = Vec<&Value>> {
+        let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
+        (0..count).map(|mut index| {
+            let mut chosen = Vec::new();
+            for axis in self.axes.iter().rev() {
+                chosen.push(&axis.values[index % axis.values.len()]);
+                index /= axis.values.len();
+            }
+            chosen.reverse();
+            chosen
+        })
+    }
+
+    fn point(&self, table: &Table, values: &[&Value]) -> Result<Point, ExperimentError> {
+        let mut table = table.clone();
+        for (axis, value) in self.axes.iter().zip(values) {
+            set_value(&mut table, &axis.key, (*value).clone())?;
+        }
+        let experiment = Experiment::from_table(&table)?;
+        Ok(Point { values: values.iter().map(|value| plain(value)).collect(), experiment })
+    }
+
+    /// Writes `sweep.csv` with a row for every point that is done.
+    pub fn write_table(&self, folder: &Path, done: &[Option<Summary>]) -> Result<(), SimError> {
+        let path = folder.join("sweep.csv");
+        let rows = self
+            .table(done)
+            .map_err(|error| SimError::Damaged { path: path.clone(), reason: error.to_string() })?;
+        record::write_atomically(&path, &rows)
+    }
+
+    fn table(&self, done: &[Option<Summary>]) -> Result<Vec<u8>, csv::Error> {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let measured = ["train_loss", "test_loss", "test_accuracy"];
+        let measured = measured.iter().flat_map(|name| [format!("{name}_mean"), format!("{name}_ci95")]);
+        let header = ["point", "trials", "diverged"].map(str::to_owned).into_iter();
+        let keys = self.keys().map(str::to_owned);
+        let (first, rest) = (header.clone().take(1), header.skip(1));
+        out.write_record(first.chain(keys).chain(rest).chain(measured))?;
+        for (number, (point, summary)) in self.points.iter().zip(done).enumerate() {
+            let Some(summary) = summary else { continue };
+            let mut row = vec![(number + 1).to_string()];
+            row.extend(point.values.iter().cloned());
+            row.push(summary.trials.len().to_string());
+            row.push(summary.diverged().len().to_string());
+            let finals =
+                summary.finals.map(|finals| [finals.train_loss, finals.test_loss, finals.test_accuracy]);
+            row.extend(
+                finals.map_or_else(
+                    || vec![String::new(); 6],
+                    |finals| finals.iter().flat_map(columns).collect(),
+                ),
+            );
+            out.write_record(row)?;
+        }
+        out.into_inner().map_err(|error| error.into_error().into())
+    }
+}
+
+fn columns(estimate: &Estimate) -> [String; 2] {
+    [estimate.mean.to_string(), estimate.ci95.map_or_else(String::new, |width| width.to_string())]
+}
+
+/// Text without its quotes, everything else as TOML.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// `[sweep] uplink.sequences = […]` reads as a table within a table.
+fn read_axes(prefix: &str, grid: &Table) -> Result<Vec<Axis>, ExperimentError> {
+    let mut axes = Vec::new();
+    for (name, value) in grid {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            Value::Table(inner) => axes.extend(read_axes(&key, inner)?),
+            Value::Array(values) if !values.is_empty() => {
+                axes.push(Axis { key, values: values.clone() });
+            }
+            other => {
+                return Err(ExperimentError::Value {
+                    key: format!("sweep.{key}"),
+                    allowed: "a list of values, as in [1, 2, 3]".to_owned(),
+                    value: other.to_string(),
+                });
+            }
+        }
+    }
+    Ok(axes)
+}
