@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
 
-use crate::bench;
+use crate::{bench, run, sweep};
 
 /// Private federated learning over the air.
 ///
@@ -21,6 +21,12 @@ pub(crate) struct Arguments {
 /// What the program can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Train a model over the simulated air and leave a run directory.
+    Run(run::Options),
+    /// Run an experiment for every point of a grid of settings.
+    Sweep(sweep::Options),
+    /// List the experiments that `run` knows by name.
+    Presets,
     /// Measure how fast this machine is.
     Bench {
         /// What to measure.
@@ -32,4 +38,15 @@ pub(crate) enum Command {
 /// Reads a whole number, and says in words what one is if the text is none.
 pub(crate) fn whole_number<N: FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "it must be a whole number that is neither negative nor huge, such as 20")
+}
+
+/// Reads a number of threads.
+pub(crate) fn thread_count(text: &str) -> Result<usize, &'static str> {
+    let threads = text.parse().ok().filter(|threads| (1..=1024).contains(threads));
+    threads.ok_or("it must be a whole number between 1 and 1024")
+}
+
+/// All cores, unless a number was given.
+pub(crate) fn threads_or_all_cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

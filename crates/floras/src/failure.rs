@@ -1,9 +1,11 @@
 //! What can end the program early, and the one place where it is told to the user.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use floras_phy::UplinkError;
+use floras_sim::{ExperimentError, PRESETS, SimError};
 use thiserror::Error;
 
 /// Why the program stops.
@@ -12,6 +14,30 @@ pub(crate) enum Failure {
     /// The input was wrong.
     #[error("{0}")]
     Input(#[from] UplinkError),
+
+    /// An experiment was wrong.
+    #[error("{0}")]
+    Experiment(#[from] ExperimentError),
+
+    /// A simulation stopped, or did not begin.
+    #[error("{0}")]
+    Simulation(#[from] SimError),
+
+    /// Neither a preset nor a file.
+    #[error("there is no file {source_name}, and no preset of that name; presets are {presets}", presets = preset_names())]
+    NoSuchExperiment {
+        /// What was given.
+        source_name: String,
+    },
+
+    /// A file that cannot be read.
+    #[error("cannot read {path}: {reason}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
 
     /// An option was wrong.
     #[error("{option} must be {allowed}, not {value}")]
@@ -37,6 +63,10 @@ pub(crate) enum Failure {
     Json(#[from] serde_json::Error),
 }
 
+fn preset_names() -> String {
+    PRESETS.map(|preset| preset.name).join(", ")
+}
+
 impl Failure {
     /// Tells the user and chooses the exit code.
     pub(crate) fn report(&self) -> ExitCode {
@@ -48,9 +78,18 @@ impl Failure {
         }
         // Where even this cannot be written, the exit code has to do.
         let _ = writeln!(io::stderr(), "error: {self}");
+        if self.is_input() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    }
+
+    fn is_input(&self) -> bool {
         match self {
-            Self::Input(_) | Self::Option { .. } => ExitCode::from(2),
-            Self::Threads(_) | Self::Output(_) | Self::Json(_) => ExitCode::FAILURE,
+            Self::Simulation(error) => error.is_input(),
+            Self::Input(_)
+            | Self::Experiment(_)
+            | Self::NoSuchExperiment { .. }
+            | Self::Unreadable { .. }
+            | Self::Option { .. } => true,
+            Self::Threads(_) | Self::Output(_) | Self::Json(_) => false,
         }
     }
 }

@@ -5,6 +5,11 @@
 mod bench;
 mod command;
 mod failure;
+mod presets;
+mod progress;
+mod run;
+mod sweep;
+mod table;
 
 use std::process::ExitCode;
 
@@ -14,6 +19,9 @@ use crate::command::Command;
 
 fn main() -> ExitCode {
     let outcome = match command::Arguments::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::Sweep(options) => sweep::run(&options),
+        Command::Presets => presets::run(),
         Command::Bench { what } => bench::run(&what),
     };
     match outcome {

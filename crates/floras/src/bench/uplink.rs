@@ -9,11 +9,11 @@ use floras_phy::{
     Fading, Family, Fidelity, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr,
     SnrConvention, UplinkError, transmit_into,
 };
-use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::resources::Usage;
+use super::{median, progress_bar};
 use crate::command::whole_number;
 use crate::failure::Failure;
 
@@ -277,19 +277,4 @@ impl Measurement {
         }
         Ok(())
     }
-}
-
-/// The middle of sorted times, in seconds; of an even number of them, the mean of the middle two.
-fn median(times: &[Duration]) -> f64 {
-    let (lower, upper) = (times[(times.len() - 1) / 2], times[times.len() / 2]);
-    (lower + upper).as_secs_f64() / 2.0
-}
-
-/// A bar on standard error, which hides itself in a pipe.
-fn progress_bar(rounds: u32) -> ProgressBar {
-    let style = ProgressStyle::with_template("round {pos}/{len} {wide_bar} {eta} left")
-        .expect("the template is well-formed");
-    let bar = ProgressBar::new(rounds.into()).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

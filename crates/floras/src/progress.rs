@@ -1,0 +1,148 @@
+//! How a run is getting on: a bar and a small live table on a terminal, plain lines in a pipe.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use floras_sim::{Event, Experiment, RoundMetrics, Status};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// In a pipe, one line for each tenth of the work.
+const LINES_IN_A_PIPE: u64 = 10;
+/// The live table has at most so many rows.
+const MOST_ROWS: usize = 8;
+
+/// Watches a run and tells about it on standard error.
+pub(crate) struct Progress {
+    rounds: u32,
+    bars: MultiProgress,
+    total: ProgressBar,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The live rows, one for each trial at work.
+    rows: BTreeMap<u32, ProgressBar>,
+    /// The latest losses and accuracies, which are not measured in every round.
+    latest: BTreeMap<u32, Latest>,
+    start: Instant,
+    /// Rounds done before this process began.
+    done_before: u64,
+    lines: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Latest {
+    loss: Option<f64>,
+    accuracy: Option<f64>,
+}
+
+impl Progress {
+    /// For a run of this experiment.
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let settings = experiment.settings();
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        let total = bars.add(ProgressBar::new(u64::from(settings.rounds) * u64::from(settings.trials)));
+        total.set_style(style("{wide_bar} {pos}/{len} rounds, {msg}{eta} left"));
+        total.enable_steady_tick(Duration::from_millis(200));
+        let state = State {
+            rows: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            start: Instant::now(),
+            done_before: 0,
+            lines: 0,
+        };
+        Self { rounds: settings.rounds, bars, total, state: Mutex::new(state) }
+    }
+
+    /// Takes note of what happened.
+    pub(crate) fn watch(&self, event: Event) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::TrialBegins { trial, done } => {
+                state.done_before += u64::from(done);
+                self.total.inc(done.into());
+                self.total.reset_eta();
+                if state.rows.len() < MOST_ROWS {
+                    let row = self.bars.insert_before(&self.total, ProgressBar::new(0));
+                    row.set_style(style("{msg}"));
+                    state.rows.insert(trial, row);
+                }
+            }
+            Event::Round(metrics) => self.round(&mut state, &metrics),
+            Event::TrialEnds { trial, status } => {
+                // The rounds that a diverged trial leaves out are not to come either.
+                let lacking = self.total.length().unwrap_or(0).saturating_sub(self.total.position());
+                if status == Status::Diverged && !self.bars.is_hidden() {
+                    self.total.set_length(self.total.position() + lacking);
+                }
+                if let Some(row) = state.rows.remove(&trial) {
+                    row.finish_and_clear();
+                    self.bars.remove(&row);
+                }
+                state.latest.remove(&trial);
+            }
+        }
+    }
+
+    fn round(&self, state: &mut State, metrics: &RoundMetrics) {
+        self.total.inc(1);
+        let latest = state.latest.entry(metrics.trial).or_default();
+        latest.loss = metrics.train_loss.or(latest.loss).or(metrics.local_loss);
+        latest.accuracy = metrics.test_accuracy.or(latest.accuracy);
+        let line = self.line(metrics, *latest);
+        let here = self.total.position() - state.done_before.min(self.total.position());
+        let speed = here as f64 / state.start.elapsed().as_secs_f64().max(1e-9);
+        if self.bars.is_hidden() {
+            self.tell(state, &line, speed);
+            return;
+        }
+        self.total.set_message(format!("{speed:.0} rounds/s, "));
+        if let Some(row) = state.rows.get(&metrics.trial) {
+            row.set_message(line);
+        }
+    }
+
+    fn line(&self, metrics: &RoundMetrics, latest: Latest) -> String {
+        let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.4}"));
+        let trial = metrics.trial;
+        if metrics.diverged {
+            return format!("trial {trial}  diverged in round {}", metrics.round);
+        }
+        let (round, rounds) = (metrics.round, self.rounds);
+        let width = rounds.to_string().len();
+        format!(
+            "trial {trial}  round {round:>width$}/{rounds}  train loss {}  test accuracy {}",
+            number(latest.loss),
+            number(latest.accuracy)
+        )
+    }
+
+    /// In a pipe: a line now and then.
+    fn tell(&self, state: &mut State, line: &str, speed: f64) {
+        let (done, length) = (self.total.position(), self.total.length().unwrap_or(1).max(1));
+        let tenth = done * LINES_IN_A_PIPE / length;
+        if tenth <= state.lines {
+            return;
+        }
+        state.lines = tenth;
+        let left = (length - done.min(length)) as f64 / speed.max(1e-9);
+        // A reader who has gone is no reason to stop training.
+        let _ = writeln!(
+            io::stderr(),
+            "{:>4}%  {line}  {speed:.0} rounds/s, {left:.0} s left",
+            done * 100 / length
+        );
+    }
+
+    /// Removes bar and table.
+    pub(crate) fn clear(&self) {
+        self.total.finish_and_clear();
+        let _ = self.bars.clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is well-formed")
+}

@@ -1,0 +1,241 @@
+//! `floras run`: train a model over the simulated air.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use floras_sim::{
+    Entry, Experiment, Federation, Finals, Outcome, PRESETS, Preset, RunDirectory, VERSION, parse_toml, set,
+};
+use serde::Serialize;
+use toml::Table;
+
+use crate::command::{thread_count, threads_or_all_cores, whole_number};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::table;
+
+/// What to run, and where to keep it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+
+  floras run                                            the paper's IID task
+  floras run quick --set uplink.snr_db=0                a preset with one setting changed
+  floras run my.toml --trials 10 --out runs/mine        an experiment of your own
+  floras run --resume --out runs/mine                   go on after an interruption
+
+All keys of an experiment file are in docs/experiments.md, and written out in full in the run directory.")]
+pub(crate) struct Options {
+    /// An experiment file, or the name of a preset; the default preset if absent.
+    #[arg(value_name = "FILE|PRESET")]
+    experiment: Option<String>,
+
+    /// Change a setting, as in uplink.snr_db=10; may be given several times.
+    #[arg(long = "set", value_name = "key=value")]
+    settings: Vec<String>,
+
+    /// Independent repetitions.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    trials: Option<u32>,
+
+    /// Learning rounds in a trial.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    rounds: Option<u32>,
+
+    /// Where all randomness comes from.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    seed: Option<u64>,
+
+    /// Threads; all cores if absent. Results do not depend on it.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = thread_count)]
+    threads: Option<usize>,
+
+    /// The run directory; runs/NAME if absent, with a number if that is taken.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Go on with an interrupted run: the one in --out, or the latest in runs/ of that name.
+    #[arg(long)]
+    resume: bool,
+
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    name: &'a str,
+    version: &'a str,
+    seed: u64,
+    rounds: u32,
+    trials: usize,
+    /// Trials that diverged, each with its round.
+    diverged: Vec<(u32, u32)>,
+    #[serde(rename = "final")]
+    finals: Option<Finals>,
+    /// `null` if a resumed run was already complete.
+    rounds_per_second: Option<f64>,
+    /// `null`: this version has no privacy accounting.
+    privacy: Option<()>,
+    out: &'a Path,
+}
+
+/// Runs and reports.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let table = options.table()?;
+    let experiment = Experiment::from_table(&table)?;
+    for note in notes(&experiment, &table) {
+        talk(&format!("note: {note}"))?;
+    }
+    let folder = options.folder(&experiment)?;
+    let federation = Federation::new(&experiment)?;
+    let entry = if options.resume { Entry::Resume } else { Entry::New };
+    let directory = RunDirectory::enter(&folder, &experiment, entry)?;
+    talk(&table::description(&federation))?;
+    talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()))?;
+    let progress = Progress::new(&experiment);
+    let threads = threads_or_all_cores(options.threads);
+    let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
+    progress.clear();
+    options.report(&folder, &outcome?)
+}
+
+impl Options {
+    /// The experiment as a table, with the command line's changes.
+    fn table(&self) -> Result<Table, Failure> {
+        let mut table = match (&self.experiment, self.resume) {
+            (None, true) => self.resumed_table()?,
+            (None, false) => parse_toml(PRESETS[0].name, PRESETS[0].text)?,
+            (Some(source), _) => read_source(source)?,
+        };
+        for assignment in &self.settings {
+            set(&mut table, assignment)?;
+        }
+        let numbers = [
+            ("trials", self.trials.map(u64::from)),
+            ("rounds", self.rounds.map(u64::from)),
+            ("seed", self.seed),
+        ];
+        for (key, number) in numbers {
+            if let Some(number) = number {
+                set(&mut table, &format!("{key}={number}"))?;
+            }
+        }
+        Ok(table)
+    }
+
+    /// The experiment of the run to resume.
+    fn resumed_table(&self) -> Result<Table, Failure> {
+        let folder = match &self.out {
+            Some(folder) => folder.clone(),
+            None => latest_folder(PRESETS[0].name),
+        };
+        let text = RunDirectory::read_experiment(&folder)?.to_toml();
+        Ok(parse_toml(&folder.display().to_string(), &text)?)
+    }
+
+    fn folder(&self, experiment: &Experiment) -> Result<PathBuf, Failure> {
+        let name = &experiment.settings().name;
+        Ok(match &self.out {
+            Some(folder) => folder.clone(),
+            None if self.resume => latest_folder(name),
+            None => free_folder(name),
+        })
+    }
+
+    fn report(&self, folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            let summary = &outcome.summary;
+            let report = Report {
+                name: &summary.name,
+                version: VERSION,
+                seed: summary.seed,
+                rounds: summary.rounds,
+                trials: summary.trials.len(),
+                diverged: summary.diverged(),
+                finals: summary.finals,
+                rounds_per_second: outcome.rounds_per_second(),
+                privacy: None,
+                out: folder,
+            };
+            writeln!(out, "{}", serde_json::to_string(&report)?)?;
+        } else {
+            table::results(&mut out, outcome)?;
+            writeln!(out, "run directory   {}", folder.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// A preset, or else a file.
+fn read_source(source: &str) -> Result<Table, Failure> {
+    if let Some(preset) = Preset::find(source) {
+        return Ok(parse_toml(preset.name, preset.text)?);
+    }
+    let text = read_text(Path::new(source))?;
+    Ok(parse_toml(source, &text)?)
+}
+
+/// The text of an experiment or sweep file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let largest = 1 << 20;
+    let unreadable = |reason: String| Failure::Unreadable { path: path.to_path_buf(), reason };
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Failure::NoSuchExperiment { source_name: path.display().to_string() });
+        }
+        Ok(file) if file.len() > largest => {
+            return Err(unreadable("an experiment has at most 1 MiB".to_owned()));
+        }
+        _ => {}
+    }
+    fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))
+}
+
+/// What a user may want to know about an experiment before it runs.
+fn notes(experiment: &Experiment, table: &Table) -> Vec<String> {
+    let unused = experiment.without_effect(table).into_iter();
+    let mut notes: Vec<String> =
+        unused.map(|key| format!("{key} has no effect under the other settings, and is left out")).collect();
+    if let Some(version) = table.get("version").and_then(toml::Value::as_str)
+        && version != VERSION
+    {
+        notes.push(format!("the experiment was written by version {version}; this is {VERSION}"));
+    }
+    notes
+}
+
+/// `runs/NAME`, or `runs/NAME-2` and so on: the first that is free.
+fn free_folder(name: &str) -> PathBuf {
+    let mut folder = numbered_folder(name, 1);
+    let mut number = 1;
+    while folder.exists() {
+        number += 1;
+        folder = numbered_folder(name, number);
+    }
+    folder
+}
+
+/// The last of `runs/NAME`, `runs/NAME-2` and so on; the first if there is none.
+fn latest_folder(name: &str) -> PathBuf {
+    let mut number = 1;
+    while numbered_folder(name, number + 1).exists() {
+        number += 1;
+    }
+    numbered_folder(name, number)
+}
+
+fn numbered_folder(name: &str, number: u32) -> PathBuf {
+    let runs = Path::new("runs");
+    if number == 1 { runs.join(name) } else { runs.join(format!("{name}-{number}")) }
+}
+
+/// Says something on standard error.
+pub(crate) fn talk(line: &str) -> Result<(), Failure> {
+    Ok(writeln!(io::stderr(), "{line}")?)
+}

@@ -1,0 +1,95 @@
+//! What a run was, and what it came to, in words and columns.
+
+use std::io::{self, Write};
+
+use floras_sim::{Air, Estimate, FadingChoice, Federation, Outcome, Scheme};
+
+/// An experiment in a few words.
+pub(crate) fn description(federation: &Federation) -> String {
+    let settings = federation.experiment().settings();
+    let clients = settings.clients;
+    format!(
+        "{}: {} of {} clients a round, {} parameters, {}; {} rounds, {}, seed {}",
+        settings.name,
+        clients.per_round,
+        clients.total,
+        federation.model().parameters(),
+        uplink(&settings.uplink.scheme, clients.per_round as usize),
+        settings.rounds,
+        count(settings.trials as usize, "trial"),
+        settings.seed,
+    )
+}
+
+fn uplink(scheme: &Scheme, per_round: usize) -> String {
+    let name = scheme.name();
+    let settings = match scheme {
+        Scheme::Floras(floras) => {
+            let unused = floras.sequences - per_round;
+            format!("{name} with {} sequences (γ = {unused} unused)", floras.sequences)
+        }
+        Scheme::Gaussian { noise_std } => format!("{name} noise of {noise_std}"),
+        Scheme::Ideal => "an ideal uplink".to_owned(),
+        Scheme::ChannelInversion { .. } | Scheme::PhaseCorrected { .. } => name.to_owned(),
+    };
+    match scheme.air() {
+        None => settings,
+        Some(air) => format!("{settings} over {}", channel(air)),
+    }
+}
+
+fn channel(air: &Air) -> String {
+    let fading = match &air.fading {
+        FadingChoice::Law(law) => law.to_string(),
+        FadingChoice::Trace(path) => format!("the trace {}", path.display()),
+    };
+    let snr = if air.snr_db.is_finite() { format!("{} dB", air.snr_db) } else { "no noise".to_owned() };
+    format!("{fading} fading, {snr}").replace("no fading fading", "no fading")
+}
+
+/// The final table.
+pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let summary = &outcome.summary;
+    let (trials, diverged) = (summary.trials.len(), summary.diverged());
+    let finished = trials - diverged.len();
+    writeln!(out, "{} after {} rounds, seed {}", summary.name, summary.rounds, summary.seed)?;
+    match summary.finals {
+        None => writeln!(out, "no trial finished, so there is nothing to average")?,
+        Some(finals) => {
+            let heading = format!("mean of {}", count(finished, "trial"));
+            writeln!(out, "                {heading:<18}95% interval")?;
+            row(out, "train loss", finals.train_loss)?;
+            row(out, "test loss", finals.test_loss)?;
+            row(out, "test accuracy", finals.test_accuracy)?;
+        }
+    }
+    if !diverged.is_empty() {
+        let each: Vec<String> =
+            diverged.iter().map(|(trial, round)| format!("trial {trial} in round {round}")).collect();
+        writeln!(out, "diverged        {} of {trials}: {}", diverged.len(), shortened(&each))?;
+    }
+    match outcome.rounds_per_second() {
+        Some(speed) => writeln!(out, "speed           {speed:.0} rounds/s")?,
+        None => writeln!(out, "the run was already complete")?,
+    }
+    Ok(())
+}
+
+fn row(out: &mut impl Write, name: &str, estimate: Estimate) -> io::Result<()> {
+    let interval = match estimate.ci95 {
+        Some(width) => format!("± {width:.4}"),
+        None => "needs two trials".to_owned(),
+    };
+    writeln!(out, "{name:<16}{:<18}{interval}", format!("{:.4}", estimate.mean))
+}
+
+/// At most ten of them.
+fn shortened(items: &[String]) -> String {
+    let shown = items.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+    if items.len() > 10 { format!("{shown} and {} more", items.len() - 10) } else { shown }
+}
+
+/// `1 trial`, `2 trials`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
