@@ -1,0 +1,289 @@
+//! The experiment file: what is refused and in which words, and that no text makes the reader panic.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use floras_sim::{Experiment, PRESETS, Settings, Sweep};
+use proptest::prelude::*;
+use toml::{Table, Value};
+
+fn message(text: &str) -> String {
+    Experiment::parse("test.toml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
+    for (text, expected) in [
+        ("rounds = 0", "rounds must be a whole number between 1 and 4294967294, not 0"),
+        ("trials = 70000", "trials must be a whole number between 1 and 65536, not 70000"),
+        ("seed = -1", "seed must be a whole number, at most 9223372036854775807, not -1"),
+        (
+            "name = \"a/b\"",
+            "name must be 1 to 100 letters, digits, '-', '_' and '.', not beginning with '.' or '-', not \"a/b\"",
+        ),
+        ("data = 3", "data must be a section, [data], not 3"),
+        (
+            "[data]\nset = \"imagenet\"",
+            "data.set must be \"digits20\", \"digits28\", \"mnist\", \"fashion-mnist\", \"cifar10\" or \"synthetic\", not \"imagenet\"",
+        ),
+        (
+            "[data]\npartition = { shards = 0.5 }",
+            "data.partition must be \"iid\", \"one-label\", { dirichlet = alpha }, { shards = s } or { unequal = spread }, not { shards = 0.5 }",
+        ),
+        (
+            "[data]\npartition = { dirichlet = 0 }",
+            "data.partition: α of the Dirichlet partition must be between 0.001 and 1e6, not 0",
+        ),
+        (
+            "[clients]\nper_round = 21",
+            "clients.per_round: K = 21 clients a round cannot be chosen from M = 20 in all",
+        ),
+        (
+            "[uplink]\nsequences = 19",
+            "uplink.sequences: 19 sequences (N) cannot serve 20 clients (K) a round: N must be at least K, and N − K is the number γ of unused sequences",
+        ),
+        (
+            "[uplink]\nsnr_db = \"high\"",
+            "uplink.snr_db must be a number of decibels between -100 and 100, or inf for no noise, not \"high\"",
+        ),
+        (
+            "[uplink]\nsnr_db = 101",
+            "uplink.snr_db must be a number of decibels between -100 and 100, or inf for no noise, not 101",
+        ),
+        (
+            "[uplink]\nfading = { rician = -1 }",
+            "uplink.fading: the Rician factor must be between 0 and 1e6 (a ratio of powers, not dB), not -1",
+        ),
+        (
+            "[uplink]\nfading = \"rician\"",
+            "uplink.fading must be \"rayleigh\", \"none\", { rician = k }, { nakagami = m } or { trace = \"file\" }, not \"rician\"",
+        ),
+        ("[uplink]\nreceiver = { clipped = 0 }", "uplink.receiver: "),
+        (
+            "[uplink]\nscheme = \"noma\"",
+            "uplink.scheme must be \"floras\", \"channel-inversion\", \"phase-corrected\", \"ideal\" or \"gaussian\", not \"noma\"",
+        ),
+        ("[local]\nepochs = 1\nsteps = 1", "local.steps: give either local.epochs or local.steps, not both"),
+        (
+            "[local]\nrate = { mu = 0.02 }",
+            "local.rate must be a number above 0, { initial = 0.1, factor = 0.99, every = 10 } or { mu = 0.02, offset = 0 }, not { mu = 0.02 }",
+        ),
+        ("[local]\nrate = 0", "local.rate: the learning rate must be between 1e-12 and 1e6, not 0"),
+        (
+            "[privacy]\nnormalise = \"paper\"",
+            "privacy.normalise: \"paper\" scales the longest update to norm C, and needs privacy.clip",
+        ),
+        ("[privacy]\nclip = 0.0", "privacy.clip must be a number between 1e-30 and 1e30, not 0.0"),
+        (
+            "[privacy]\nbudget = 8.0",
+            "privacy.budget: this version has no privacy accounting yet, and cannot keep a budget; leave the key out",
+        ),
+        (
+            "[clients]\nweights = \"samples\"",
+            "clients.weights: the privacy statement of scheme \"floras\" needs clients that count the same;",
+        ),
+        (
+            "[data]\nset = \"mnist\"",
+            "data.dir: the set \"mnist\" is read from files; say where they are with data.dir",
+        ),
+    ] {
+        let found = message(text);
+        assert!(found.starts_with(expected), "{text}\n gave {found}\n not {expected}");
+    }
+}
+
+#[test]
+fn a_wrong_value_is_wrong_under_any_scheme() {
+    assert!(message("[uplink]\nscheme = \"ideal\"\nfading = 3").starts_with("uplink.fading must be"));
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+    assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
+    assert_eq!(
+        message("[uplink]\nsnr = 3"),
+        "there is no key uplink.snr; known in [uplink] are scheme, sequences, length, family, modulation, phase_error, receiver, fading, snr_db, snr_convention, fidelity, truncate, admission, power_rule, noise, noise_std"
+    );
+    assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
+    assert_eq!(
+        message("[clients]\nper_rounds = 3"),
+        "there is no key clients.per_rounds; did you mean per_round?"
+    );
+    assert!(
+        message("[wireless]\nx = 1").starts_with("there is no key wireless; known at the top are name, seed")
+    );
+}
+
+#[test]
+fn a_text_that_is_not_toml_is_refused_with_its_line() {
+    let found = message("rounds = 3\nrounds = ");
+    assert!(found.starts_with("test.toml is not valid TOML: ") && found.contains("line 2"), "{found}");
+}
+
+#[test]
+fn settings_made_in_code_are_checked_like_a_file() {
+    let mut settings = Settings::default();
+    assert!(Experiment::new(settings.clone()).is_ok());
+    settings.local.sgd.batch = 0;
+    assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("local.batch must be"));
+    settings = Settings::default();
+    settings.privacy.clip = Some(f64::NAN);
+    assert!(Experiment::new(settings).unwrap_err().to_string().starts_with("privacy.clip must be"));
+}
+
+#[test]
+fn overrides_take_toml_or_plain_words() {
+    let mut table = Table::new();
+    for assignment in [
+        "data.partition = one-label",
+        "uplink.receiver={ clipped = 2 }",
+        "rounds=7",
+        "name=\"x\"",
+        "local.steps=3",
+    ] {
+        floras_sim::set(&mut table, assignment).unwrap();
+    }
+    let text = Experiment::from_table(&table).unwrap().to_toml();
+    for line in [
+        "partition = \"one-label\"",
+        "receiver = { clipped = 2.0 }",
+        "rounds = 7",
+        "name = \"x\"",
+        "steps = 3",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    floras_sim::set(&mut table, "local.epochs=2").unwrap();
+    assert!(Experiment::from_table(&table).unwrap().to_toml().contains("epochs = 2"), "epochs replace steps");
+    for wrong in ["rounds", "=3", "rounds=", ""] {
+        let found = floras_sim::set(&mut table, wrong).unwrap_err().to_string();
+        assert_eq!(found, format!("--set takes key=value, as in uplink.snr_db=10, not '{wrong}'"));
+    }
+    assert!(floras_sim::set(&mut table, "rounds.x=3").unwrap_err().to_string().contains("not a section"));
+}
+
+#[test]
+fn keys_without_effect_are_told() {
+    let table: Table = "[uplink]\nscheme = \"ideal\"\nsnr_db = 3\n[model]\nhidden = 5".parse().unwrap();
+    let experiment = Experiment::from_table(&table).unwrap();
+    assert_eq!(experiment.without_effect(&table), ["uplink.snr_db", "model.hidden"]);
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(Value::Integer),
+        (0_i64..50).prop_map(Value::Integer),
+        any::<f64>().prop_map(Value::Float),
+        any::<bool>().prop_map(Value::Boolean),
+        "[a-z0-9-]{0,12}".prop_map(Value::String),
+        prop::sample::select(vec![
+            "iid",
+            "one-label",
+            "mlp",
+            "ideal",
+            "gaussian",
+            "channel-inversion",
+            "phase-corrected",
+            "paper",
+            "mmse",
+            "chip",
+            "synthetic",
+            "samples",
+            "none",
+            "orthonormal",
+            "despread",
+        ])
+        .prop_map(|name| Value::String(name.to_owned())),
+    ];
+    let names = prop::sample::select(vec![
+        "dirichlet",
+        "shards",
+        "unequal",
+        "rician",
+        "nakagami",
+        "clipped",
+        "uniform",
+        "gaussian",
+        "power",
+        "mu",
+        "offset",
+        "initial",
+        "factor",
+        "every",
+    ]);
+    leaf.prop_recursive(2, 6, 3, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            prop::collection::vec((names.clone(), inner), 0..3).prop_map(|pairs| {
+                Value::Table(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+            }),
+        ]
+    })
+}
+
+/// Every key that a preset or its resolved form names.
+fn known_keys() -> Vec<String> {
+    let mut keys = Vec::new();
+    for preset in PRESETS {
+        let resolved = Experiment::parse(preset.name, preset.text).unwrap().to_toml();
+        for (section, value) in resolved.parse::<Table>().unwrap() {
+            match value {
+                Value::Table(inner) => keys.extend(inner.keys().map(|key| format!("{section}.{key}"))),
+                _ => keys.push(section),
+            }
+        }
+    }
+    let more = [
+        "uplink.admission",
+        "uplink.noise_std",
+        "uplink.phase_error",
+        "local.steps",
+        "model.hidden",
+        "data.dir",
+    ];
+    keys.extend(more.map(str::to_owned));
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_values_are_refused_or_survive_the_way_through_the_file(
+        changes in prop::collection::vec((prop::sample::select(known_keys()), any_value()), 1..5)
+    ) {
+        let mut table: Table = PRESETS[0].text.parse().unwrap();
+        for (key, value) in changes {
+            let _ = floras_sim::set_value(&mut table, &key, value);
+        }
+        if let Ok(experiment) = Experiment::from_table(&table) {
+            let again = Experiment::parse("again", &experiment.to_toml()).unwrap();
+            prop_assert_eq!(&again, &experiment);
+            prop_assert_eq!(again.difference(&experiment), None);
+            prop_assert!(Experiment::new(experiment.settings().clone()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_preset_with_some_bytes_changed_never_makes_the_reader_panic(
+        preset in 0_usize..4,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), "[ -~\n]{0,3}"), 1..6),
+    ) {
+        let mut text: Vec<char> = PRESETS[preset].text.chars().collect();
+        for (at, new) in edits {
+            let at = at.index(text.len());
+            text.splice(at..(at + 2).min(text.len()), new.chars());
+        }
+        let text: String = text.into_iter().collect();
+        let _ = Experiment::parse("edited", &text);
+        let _ = Sweep::parse("edited", &format!("{text}\n[sweep]\nrounds = [1]"));
+    }
+
+    #[test]
+    fn any_text_is_read_without_panic(text in "\\PC{0,80}", assignment in "\\PC{0,20}") {
+        let _ = Experiment::parse("any", &text);
+        let _ = Sweep::parse("any", &text);
+        let _ = floras_sim::set(&mut Table::new(), &assignment);
+    }
+}

@@ -1,0 +1,284 @@
+//! Runs and their directories: the same bytes however a run is done, and refusals that lose nothing.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use floras_sim::{Entry, Event, Experiment, Federation, RunDirectory, SimError, Status, Sweep, TrialSummary};
+
+mod support;
+
+use support::{experiment, lasting_files, run};
+
+fn small() -> Experiment {
+    experiment(&[
+        "data.set=synthetic",
+        "data.features=8",
+        "data.classes=4",
+        "data.train=600",
+        "data.test=100",
+        "data.partition={ dirichlet = 0.5 }",
+        "clients.total=60",
+        "clients.per_round=20",
+        "trials=3",
+        "rounds=12",
+        "privacy.clip=1",
+        "record.train_every=5",
+    ])
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_a_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let digits = experiment(&["rounds=3", "trials=3", "privacy.clip=6.33", "privacy.normalise=paper"]);
+    let chips = experiment(&["rounds=2", "trials=2", "uplink.fidelity=chip", "privacy.clip=1"]);
+    for (number, experiment) in [small(), digits, chips].iter().enumerate() {
+        let files = [1, 2, 5].map(|threads| {
+            let folder = folder.path().join(format!("{number}-{threads}"));
+            run(experiment, &folder, Entry::New, threads).unwrap();
+            lasting_files(&folder)
+        });
+        assert!(files[0] == files[1] && files[0] == files[2]);
+        assert_eq!(files[0].len(), 4 + experiment.settings().trials as usize);
+    }
+}
+
+#[test]
+fn a_run_records_every_round_once_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = run(&small(), folder.path(), Entry::New, 2).unwrap();
+    assert_eq!(outcome.rounds_done, 36);
+    let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let places: Vec<(u64, u64)> =
+        lines.iter().map(|line| (line["trial"].as_u64().unwrap(), line["round"].as_u64().unwrap())).collect();
+    let expected: Vec<(u64, u64)> =
+        (0..3).flat_map(|trial| (1..=12).map(move |round| (trial, round))).collect();
+    assert_eq!(places, expected);
+    let measured: Vec<u64> = lines[..12]
+        .iter()
+        .filter(|line| line["train_loss"].is_number())
+        .map(|line| line["round"].as_u64().unwrap())
+        .collect();
+    assert_eq!(measured, [5, 10, 12], "every fifth round and the last");
+    let TrialSummary::Finished { train_loss, .. } = outcome.summary.trials[0] else { panic!("diverged") };
+    assert_eq!(lines[11]["train_loss"].as_f64(), Some(train_loss));
+}
+
+#[test]
+fn the_resolved_experiment_makes_the_same_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, again] = ["first", "again"].map(|name| folder.path().join(name));
+    run(&small(), &first, Entry::New, 2).unwrap();
+    run(&RunDirectory::read_experiment(&first).unwrap(), &again, Entry::New, 2).unwrap();
+    assert_eq!(lasting_files(&first), lasting_files(&again));
+}
+
+#[test]
+fn resuming_a_complete_run_only_reads_its_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = run(&small(), folder.path(), Entry::New, 2).unwrap();
+    let files = lasting_files(folder.path());
+    let again = run(&small(), folder.path(), Entry::Resume, 2).unwrap();
+    assert_eq!((again.rounds_done, again.rounds_per_second()), (0, None));
+    assert_eq!(again.summary, first.summary);
+    assert_eq!(lasting_files(folder.path()), files);
+}
+
+#[test]
+fn a_directory_with_something_in_it_is_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken");
+    fs::create_dir(&taken).unwrap();
+    fs::write(taken.join("thesis.tex"), "precious").unwrap();
+    for entry in [Entry::New, Entry::ResumeOrNew] {
+        assert!(matches!(run(&small(), &taken, entry, 1), Err(SimError::NotARun { .. })));
+    }
+    assert!(matches!(run(&small(), &taken, Entry::Resume, 1), Err(SimError::NothingToResume { .. })));
+    assert_eq!(fs::read_dir(&taken).unwrap().count(), 1);
+    let done = folder.path().join("done");
+    run(&small(), &done, Entry::New, 1).unwrap();
+    assert!(matches!(run(&small(), &done, Entry::New, 1), Err(SimError::AlreadyARun { .. })));
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let error = run(&small(), &file, Entry::New, 1).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("file"), "{error}");
+}
+
+#[test]
+fn a_changed_experiment_is_refused_and_its_key_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&small(), folder.path(), Entry::New, 1).unwrap();
+    let files = lasting_files(folder.path());
+    let text = small().to_toml();
+    for (from, to, key) in [
+        ("rounds = 12", "rounds = 13", "rounds is 12 there and 13 here"),
+        ("snr_db = 20.0", "snr_db = 10.0", "uplink.snr_db is 20.0 there and 10.0 here"),
+        ("clip = 1.0\n", "", "privacy.clip is 1.0 there and absent here"),
+    ] {
+        assert!(text.contains(from), "{from} in {text}");
+        let changed = Experiment::parse("changed", &text.replace(from, to)).unwrap();
+        let error = run(&changed, folder.path(), Entry::Resume, 1).unwrap_err();
+        assert!(error.is_input() && error.to_string().contains(key), "{error}");
+    }
+    assert_eq!(lasting_files(folder.path()), files);
+    let path = folder.path().join("experiment.toml");
+    let other = fs::read_to_string(&path).unwrap().replace(floras_sim::VERSION, "0.0.1");
+    fs::write(&path, other).unwrap();
+    let error = run(&small(), folder.path(), Entry::Resume, 1).unwrap_err().to_string();
+    assert!(error.contains("version is 0.0.1 there"), "{error}");
+}
+
+#[test]
+fn a_directory_in_use_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = RunDirectory::enter(folder.path(), &small(), Entry::New).unwrap();
+    let error = run(&small(), folder.path(), Entry::Resume, 1).unwrap_err();
+    assert!(matches!(error, SimError::Locked { .. }) && error.is_input(), "{error}");
+    drop(directory);
+    assert!(run(&small(), folder.path(), Entry::Resume, 1).is_ok());
+}
+
+/// Stops a run in the middle by an error in a file's way, and goes on when it is gone.
+#[test]
+fn an_error_while_writing_is_told_and_the_run_goes_on_once_it_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    run(&small(), &whole, Entry::New, 2).unwrap();
+    drop(RunDirectory::enter(&broken, &small(), Entry::New).unwrap());
+    let obstacle = broken.join("parameters/trial-0001.safetensors");
+    fs::create_dir(&obstacle).unwrap();
+    fs::write(obstacle.join("in-the-way"), "").unwrap();
+    let error = run(&small(), &broken, Entry::Resume, 2).unwrap_err().to_string();
+    assert!(error.contains("trial-0001.safetensors"), "{error}");
+    assert!(!broken.join("summary.json").exists());
+    fs::remove_dir_all(&obstacle).unwrap();
+    run(&small(), &broken, Entry::Resume, 2).unwrap();
+    assert_eq!(lasting_files(&whole), lasting_files(&broken));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(RunDirectory::enter(folder.path(), &small(), Entry::New).unwrap());
+    fs::write(folder.path().join("checkpoint/trial-0002.safetensors"), "nonsense").unwrap();
+    let error = run(&small(), folder.path(), Entry::Resume, 2).unwrap_err().to_string();
+    assert!(error.contains("trial-0002.safetensors is damaged"), "{error}");
+}
+
+#[test]
+fn a_trial_that_diverges_ends_alone_and_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    // The penalty blows the parameters up by a factor of a thousand in every step.
+    let experiment = experiment(&[
+        "uplink.scheme=ideal",
+        "model.l2=1000",
+        "local.rate=1",
+        "trials=2",
+        "rounds=40",
+        "record.train_every=1",
+    ]);
+    let outcome = run(&experiment, folder.path(), Entry::New, 2).unwrap();
+    let diverged = outcome.summary.diverged();
+    assert_eq!(diverged.len(), 2);
+    assert_eq!(outcome.summary.finals, None);
+    for name in ["metrics.jsonl", "summary.json"] {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+    let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    assert_eq!(text.lines().count() as u32, diverged.iter().map(|(_, round)| round).sum::<u32>());
+    assert!(diverged[0].1 > 1, "the rounds before are kept");
+}
+
+#[test]
+fn whoever_watches_sees_every_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let federation = Federation::new(&small()).unwrap();
+    let directory = RunDirectory::enter(folder.path(), &small(), Entry::New).unwrap();
+    let seen = Mutex::new(Vec::new());
+    floras_sim::run(&federation, &directory, 2, &|event| seen.lock().unwrap().push(event)).unwrap();
+    let seen = seen.into_inner().unwrap();
+    let count = |wanted: fn(&Event) -> bool| seen.iter().filter(|&event| wanted(event)).count();
+    assert_eq!(count(|event| matches!(event, Event::TrialBegins { done: 0, .. })), 3);
+    assert_eq!(count(|event| matches!(event, Event::Round(_))), 36);
+    assert_eq!(count(|event| matches!(event, Event::TrialEnds { status: Status::Finished, .. })), 3);
+}
+
+const SWEEP: &str = "name = \"grid\"\nrounds = 2\ntrials = 2\n[data]\nset = \"synthetic\"\ntrain = 100\n[sweep]\n\
+    uplink.sequences = [20, 25]\nuplink.receiver = [\"paper\", { clipped = 1.0 }, \"mmse\"]\n";
+
+#[test]
+fn a_sweep_is_a_grid_whose_last_key_varies_fastest() {
+    let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
+    assert_eq!(sweep.keys().collect::<Vec<_>>(), ["uplink.sequences", "uplink.receiver"]);
+    let values: Vec<String> = sweep.points().iter().map(|point| point.values.join(" ")).collect();
+    let expected =
+        ["20 paper", "20 { clipped = 1.0 }", "20 mmse", "25 paper", "25 { clipped = 1.0 }", "25 mmse"];
+    assert_eq!(values, expected);
+    for (point, sequences) in sweep.points().iter().zip([20, 20, 20, 25, 25, 25]) {
+        assert!(point.experiment.to_toml().contains(&format!("sequences = {sequences}\n")));
+    }
+}
+
+#[test]
+fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
+    let mut done = vec![None; 6];
+    for number in [0, 4] {
+        let point = Sweep::point_folder(folder.path(), number);
+        done[number] =
+            Some(run(&sweep.points()[number].experiment, &point, Entry::ResumeOrNew, 2).unwrap().summary);
+    }
+    sweep.write_table(folder.path(), &done).unwrap();
+    let text = fs::read_to_string(folder.path().join("sweep.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "point,uplink.sequences,uplink.receiver,trials,diverged,train_loss_mean,train_loss_ci95,test_loss_mean,\
+         test_loss_ci95,test_accuracy_mean,test_accuracy_ci95"
+    );
+    assert_eq!(lines.len(), 3);
+    assert!(
+        lines[1].starts_with("1,20,paper,2,0,") && lines[2].starts_with("5,25,{ clipped = 1.0 },2,0,"),
+        "{text}"
+    );
+    let summary = done[4].as_ref().unwrap().finals.unwrap();
+    assert!(lines[2].contains(&format!(",{},", summary.train_loss.mean)));
+}
+
+#[test]
+fn a_sweep_that_makes_no_sense_is_refused() {
+    let refused = |text: &str| Sweep::parse("grid.toml", text).unwrap_err().to_string();
+    assert!(refused("rounds = 3").contains("needs a section [sweep]"));
+    assert!(refused("[sweep]\n").contains("between 1 and 10000 points"));
+    assert!(refused("[sweep]\nrounds = 5").contains("sweep.rounds must be a list"));
+    assert!(refused("[sweep]\nrounds = []").contains("sweep.rounds must be a list"));
+    assert!(refused("[sweep]\nuplink.sequences = [20, 10]").contains("10 sequences (N)"));
+    assert!(refused("[sweep]\nuplink.sequence = [20]").contains("did you mean sequences?"));
+    let long: Vec<String> = (1..200).map(|n| n.to_string()).collect();
+    let list = long.join(",");
+    assert!(refused(&format!("[sweep]\nseed = [{list}]\nrounds = [{list}]")).contains("10000 points"));
+}
+
+#[test]
+fn events_stand_for_the_same_rounds_as_the_metrics() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&small(), folder.path(), Entry::New, 2).unwrap();
+    for trial in 0..3 {
+        let path = format!("tb/trial-{trial:04}/events.out.tfevents.floras");
+        let bytes = fs::read(folder.path().join(path)).unwrap();
+        // Frames: 8 bytes of length, 4 of checksum, the message, 4 of checksum.
+        let (mut at, mut records) = (0, 0);
+        while at < bytes.len() {
+            at += 16 + u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+            records += 1;
+        }
+        assert_eq!((at, records), (bytes.len(), 13));
+    }
+    assert!(Path::new(&folder.path().join("checkpoint")).exists());
+}

@@ -1,0 +1,40 @@
+//! What the tests of whole runs share.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use floras_sim::{Entry, Experiment, Federation, Outcome, RunDirectory, SimError};
+
+/// An experiment from lines of `key = value`, applied to the defaults.
+pub(crate) fn experiment(settings: &[&str]) -> Experiment {
+    let mut table = toml::Table::new();
+    settings.iter().for_each(|assignment| floras_sim::set(&mut table, assignment).unwrap());
+    Experiment::from_table(&table).unwrap()
+}
+
+/// Runs an experiment in a folder.
+pub(crate) fn run(
+    experiment: &Experiment,
+    folder: &Path,
+    entry: Entry,
+    threads: usize,
+) -> Result<Outcome, SimError> {
+    let federation = Federation::new(experiment)?;
+    let directory = RunDirectory::enter(folder, experiment, entry)?;
+    floras_sim::run(&federation, &directory, threads, &|_| {})
+}
+
+/// The files that must not depend on how a run was done: metrics, summary, experiment, partition, parameters.
+pub(crate) fn lasting_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut paths: Vec<PathBuf> = ["metrics.jsonl", "summary.json", "experiment.toml", "partition.json"]
+        .iter()
+        .map(|name| folder.join(name))
+        .collect();
+    let parameters = std::fs::read_dir(folder.join("parameters")).unwrap();
+    paths.extend(parameters.map(|entry| entry.unwrap().path()));
+    let read = |path: PathBuf| {
+        let bytes = std::fs::read(&path).unwrap();
+        (path.strip_prefix(folder).unwrap().to_path_buf(), bytes)
+    };
+    paths.into_iter().map(read).collect()
+}
