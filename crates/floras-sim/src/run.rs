@@ -15,8 +15,6 @@ use crate::federation::{Federation, RoundMetrics, Status, Trial};
 use crate::record::{self, EventFile, MetricsLog, RunDirectory};
 use crate::summary::Summary;
 
-/// Updates of all trials at once may take this much memory.
-const MOST_GIB: usize = 16;
 /// A checkpoint is made about this often, and less often if it takes long.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// At most this share of the time goes into checkpoints.
@@ -76,7 +74,7 @@ pub fn run(
     }
     let settings = federation.experiment().settings();
     let at_once = threads.min(settings.trials as usize).max(1);
-    check_memory(federation, at_once)?;
+    federation.check_memory(threads)?;
     let partitions: Result<Vec<_>, SimError> = (0..settings.trials.min(MOST_PARTITIONS))
         .map(|trial| federation.partition_record(trial as u16))
         .collect();
@@ -102,17 +100,6 @@ pub fn run(
     let rounds_done = crew.work(at_once)?;
     let summary = crew.finish()?;
     Ok(Outcome { summary, rounds_done, elapsed: start.elapsed() })
-}
-
-fn check_memory(federation: &Federation, trials: usize) -> Result<(), SimError> {
-    let clients = federation.experiment().settings().clients.per_round as usize;
-    let parameters = federation.model().parameters();
-    let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
-    if bytes > MOST_GIB << 30 {
-        let needed = bytes >> 30;
-        return Err(SimError::TooMuchMemory { clients, parameters, trials, needed, most: MOST_GIB });
-    }
-    Ok(())
 }
 
 /// Where a trial begins or goes on.

@@ -30,6 +30,13 @@ pub(crate) enum Failure {
         source_name: String,
     },
 
+    /// A file that is not there.
+    #[error("there is no file {path}", path = path.display())]
+    NoSuchFile {
+        /// What was given.
+        path: PathBuf,
+    },
+
     /// A file that cannot be read.
     #[error("cannot read {path}: {reason}", path = path.display())]
     Unreadable {
@@ -87,6 +94,7 @@ impl Failure {
             Self::Input(_)
             | Self::Experiment(_)
             | Self::NoSuchExperiment { .. }
+            | Self::NoSuchFile { .. }
             | Self::Unreadable { .. }
             | Self::Option { .. } => true,
             Self::Threads(_) | Self::Output(_) | Self::Json(_) => false,

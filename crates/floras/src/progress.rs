@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use floras_sim::{Event, Experiment, RoundMetrics, Status};
+use floras_sim::{Event, Experiment, RoundMetrics};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// In a pipe, one line for each tenth of the work.
@@ -24,18 +24,12 @@ pub(crate) struct Progress {
 struct State {
     /// The live rows, one for each trial at work.
     rows: BTreeMap<u32, ProgressBar>,
-    /// The latest losses and accuracies, which are not measured in every round.
-    latest: BTreeMap<u32, Latest>,
+    /// The latest accuracies, which need not be measured in every round.
+    accuracy: BTreeMap<u32, f64>,
     start: Instant,
     /// Rounds done before this process began.
     done_before: u64,
     lines: u64,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Latest {
-    loss: Option<f64>,
-    accuracy: Option<f64>,
 }
 
 impl Progress {
@@ -48,7 +42,7 @@ impl Progress {
         total.enable_steady_tick(Duration::from_millis(200));
         let state = State {
             rows: BTreeMap::new(),
-            latest: BTreeMap::new(),
+            accuracy: BTreeMap::new(),
             start: Instant::now(),
             done_before: 0,
             lines: 0,
@@ -71,27 +65,27 @@ impl Progress {
                 }
             }
             Event::Round(metrics) => self.round(&mut state, &metrics),
-            Event::TrialEnds { trial, status } => {
-                // The rounds that a diverged trial leaves out are not to come either.
-                let lacking = self.total.length().unwrap_or(0).saturating_sub(self.total.position());
-                if status == Status::Diverged && !self.bars.is_hidden() {
-                    self.total.set_length(self.total.position() + lacking);
-                }
+            Event::TrialEnds { trial, .. } => {
                 if let Some(row) = state.rows.remove(&trial) {
                     row.finish_and_clear();
                     self.bars.remove(&row);
                 }
-                state.latest.remove(&trial);
+                state.accuracy.remove(&trial);
             }
         }
     }
 
     fn round(&self, state: &mut State, metrics: &RoundMetrics) {
         self.total.inc(1);
-        let latest = state.latest.entry(metrics.trial).or_default();
-        latest.loss = metrics.train_loss.or(latest.loss).or(metrics.local_loss);
-        latest.accuracy = metrics.test_accuracy.or(latest.accuracy);
-        let line = self.line(metrics, *latest);
+        if metrics.diverged {
+            // The rounds that are left out are not to come either.
+            let left_out = u64::from(self.rounds - metrics.round);
+            self.total.set_length(self.total.length().unwrap_or(0).saturating_sub(left_out));
+        }
+        if let Some(accuracy) = metrics.test_accuracy {
+            state.accuracy.insert(metrics.trial, accuracy);
+        }
+        let line = self.line(metrics, state.accuracy.get(&metrics.trial).copied());
         let here = self.total.position() - state.done_before.min(self.total.position());
         let speed = here as f64 / state.start.elapsed().as_secs_f64().max(1e-9);
         if self.bars.is_hidden() {
@@ -104,7 +98,7 @@ impl Progress {
         }
     }
 
-    fn line(&self, metrics: &RoundMetrics, latest: Latest) -> String {
+    fn line(&self, metrics: &RoundMetrics, accuracy: Option<f64>) -> String {
         let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.4}"));
         let trial = metrics.trial;
         if metrics.diverged {
@@ -113,9 +107,9 @@ impl Progress {
         let (round, rounds) = (metrics.round, self.rounds);
         let width = rounds.to_string().len();
         format!(
-            "trial {trial}  round {round:>width$}/{rounds}  train loss {}  test accuracy {}",
-            number(latest.loss),
-            number(latest.accuracy)
+            "trial {trial}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}",
+            number(metrics.local_loss),
+            number(accuracy)
         )
     }
 

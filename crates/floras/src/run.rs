@@ -91,14 +91,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for note in notes(&experiment, &table) {
         talk(&format!("note: {note}"))?;
     }
-    let folder = options.folder(&experiment)?;
+    let folder = options.folder(&experiment);
+    let threads = threads_or_all_cores(options.threads);
     let federation = Federation::new(&experiment)?;
+    federation.check_memory(threads)?;
     let entry = if options.resume { Entry::Resume } else { Entry::New };
     let directory = RunDirectory::enter(&folder, &experiment, entry)?;
     talk(&table::description(&federation))?;
-    talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()))?;
+    if directory.summary()?.is_none() {
+        talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()))?;
+    }
     let progress = Progress::new(&experiment);
-    let threads = threads_or_all_cores(options.threads);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
     progress.clear();
     options.report(&folder, &outcome?)
@@ -138,13 +141,13 @@ impl Options {
         Ok(parse_toml(&folder.display().to_string(), &text)?)
     }
 
-    fn folder(&self, experiment: &Experiment) -> Result<PathBuf, Failure> {
+    fn folder(&self, experiment: &Experiment) -> PathBuf {
         let name = &experiment.settings().name;
-        Ok(match &self.out {
+        match &self.out {
             Some(folder) => folder.clone(),
             None if self.resume => latest_folder(name),
             None => free_folder(name),
-        })
+        }
     }
 
     fn report(&self, folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
@@ -177,8 +180,10 @@ fn read_source(source: &str) -> Result<Table, Failure> {
     if let Some(preset) = Preset::find(source) {
         return Ok(parse_toml(preset.name, preset.text)?);
     }
-    let text = read_text(Path::new(source))?;
-    Ok(parse_toml(source, &text)?)
+    match read_text(Path::new(source)) {
+        Err(Failure::NoSuchFile { .. }) => Err(Failure::NoSuchExperiment { source_name: source.to_owned() }),
+        text => Ok(parse_toml(source, &text?)?),
+    }
 }
 
 /// The text of an experiment or sweep file.
@@ -187,7 +192,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let unreadable = |reason: String| Failure::Unreadable { path: path.to_path_buf(), reason };
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Failure::NoSuchExperiment { source_name: path.display().to_string() });
+            return Err(Failure::NoSuchFile { path: path.to_path_buf() });
         }
         Ok(file) if file.len() > largest => {
             return Err(unreadable("an experiment has at most 1 MiB".to_owned()));
@@ -199,9 +204,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// What a user may want to know about an experiment before it runs.
 fn notes(experiment: &Experiment, table: &Table) -> Vec<String> {
-    let unused = experiment.without_effect(table).into_iter();
-    let mut notes: Vec<String> =
-        unused.map(|key| format!("{key} has no effect under the other settings, and is left out")).collect();
+    let mut notes = Vec::new();
+    let unused = experiment.without_effect(table);
+    if !unused.is_empty() {
+        notes.push(format!("without effect under the other settings, and left out: {}", unused.join(", ")));
+    }
     if let Some(version) = table.get("version").and_then(toml::Value::as_str)
         && version != VERSION
     {

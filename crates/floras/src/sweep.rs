@@ -70,7 +70,6 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     let threads = threads_or_all_cores(options.threads);
     talk(&format!("{} in {}", count(sweep.points().len(), "point"), folder.display()))?;
-    // A setting that cannot work is told before the first point has taken its time.
     let mut done: Vec<Option<Summary>> = vec![None; sweep.points().len()];
     for (number, point) in sweep.points().iter().enumerate() {
         let values: Vec<String> =
@@ -85,6 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn run_point(point: &Point, folder: &Path, threads: usize) -> Result<Summary, Failure> {
     let federation = Federation::new(&point.experiment)?;
+    federation.check_memory(threads)?;
     let directory = RunDirectory::enter(folder, &point.experiment, Entry::ResumeOrNew)?;
     let progress = Progress::new(&point.experiment);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));

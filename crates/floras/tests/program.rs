@@ -1,5 +1,6 @@
 //! What a user sees: help, results, and what the program says to wrong input.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -7,6 +8,15 @@ use serde_json::Value;
 fn floras(arguments: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_floras");
     Command::new(program).args(arguments.split_whitespace()).output().expect("the program starts")
+}
+
+/// What a command says in a folder of its own: exit code, standard output, standard error.
+fn said(folder: &Path, arguments: &str) -> (Option<i32>, String, String) {
+    let program = env!("CARGO_BIN_EXE_floras");
+    let output = Command::new(program).args(arguments.split_whitespace()).current_dir(folder).output();
+    let output = output.expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 fn json(arguments: &str) -> Value {
@@ -46,4 +56,101 @@ fn the_chip_level_needs_little_more_memory_than_its_data() {
     let measured = json(&format!("bench uplink {sizes} --repeat 1 --fidelity chip --json"));
     let [peak, data] = ["peak_bytes", "data_bytes"].map(|key| measured[key].as_f64().expect("a number"));
     assert!(peak < 1.5 * data, "{peak} bytes for {data} bytes of updates and sum");
+}
+
+#[test]
+fn a_run_ends_in_a_table_and_a_directory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, out, err) = said(folder.path(), "run quick --rounds 4 --trials 2 --threads 1");
+    assert_eq!(code, Some(0), "{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "quick after 4 rounds, seed 1");
+    assert_eq!(lines[1], "                mean of 2 trials  95% interval");
+    for (line, name) in lines[2..5].iter().zip(["train loss ", "test loss ", "test accuracy "]) {
+        assert!(line.starts_with(name) && line.contains(" ± 0."), "{line}");
+    }
+    assert!(lines[5].starts_with("speed ") && lines[5].ends_with(" rounds/s"));
+    assert_eq!(lines[6], "run directory   runs/quick");
+    assert!(err.starts_with(
+        "quick: 200 of 200 clients a round, 4010 parameters, floras with 220 sequences (γ = 20 unused)"
+    ));
+    assert!(err.contains("100%  trial 1  round 4/4  local loss "), "{err}");
+    for name in [
+        "experiment.toml",
+        "metrics.jsonl",
+        "summary.json",
+        "partition.json",
+        "parameters/trial-0001.safetensors",
+    ] {
+        assert!(folder.path().join("runs/quick").join(name).exists(), "{name}");
+    }
+
+    let (code, out, err) = said(folder.path(), "run quick --rounds 4 --trials 2 --resume");
+    assert!(
+        code == Some(0) && out.contains("the run was already complete") && !err.contains("recording"),
+        "{out}{err}"
+    );
+    let (code, out, _) = said(folder.path(), "run quick --rounds 1 --trials 1");
+    assert!(
+        code == Some(0) && out.ends_with("run directory   runs/quick-2\n"),
+        "a new run takes a new directory: {out}"
+    );
+    assert!(out.contains("needs two trials"));
+    let (code, out, err) = said(folder.path(), "run --resume --out runs/quick --set uplink.snr_db=3");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(
+        err.contains("runs/quick holds another experiment: uplink.snr_db is 20.0 there and 3.0 here"),
+        "{err}"
+    );
+    let (code, _, err) = said(folder.path(), "run quick --out runs/quick");
+    assert!(code == Some(2) && err.contains("runs/quick already holds a run"), "{err}");
+}
+
+#[test]
+fn run_prints_one_json_object() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, out, _) = said(folder.path(), "run quick --rounds 2 --trials 2 --json --out here");
+    assert_eq!((code, out.lines().count()), (Some(0), 1));
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        (&report["name"], &report["rounds"], &report["trials"]),
+        (&"quick".into(), &2.into(), &2.into())
+    );
+    for key in ["train_loss", "test_accuracy"] {
+        assert!(report["final"][key]["mean"].is_f64() && report["final"][key]["ci95"].is_f64(), "{report}");
+    }
+    assert!(report["rounds_per_second"].as_f64().is_some_and(|speed| speed > 0.0));
+    assert_eq!((&report["privacy"], &report["out"]), (&Value::Null, &"here".into()));
+}
+
+#[test]
+fn divergence_is_told_and_never_printed_as_a_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let blow_up = "--set uplink.scheme=ideal --set local.rate=1e6 --set model.l2=1e6 --set privacy.clip=1e30";
+    let (code, out, err) = said(folder.path(), &format!("run quick --rounds 9 --trials 2 {blow_up}"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("no trial finished"), "{out}");
+    assert!(out.contains("diverged        2 of 2: trial 0 in round "), "{out}");
+    assert!(
+        err.starts_with("note: without effect under the other settings, and left out: uplink.sequences, "),
+        "{err}"
+    );
+    assert!(![out, err].iter().any(|text| text.contains("NaN") || text.contains("inf")));
+}
+
+#[test]
+fn a_run_that_cannot_work_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let too_large =
+        "--set model.kind=mlp --set model.hidden=65536 --set clients.total=1000 --set clients.per_round=1000";
+    for arguments in [
+        format!("run {too_large} --set uplink.sequences=1024 --set uplink.length=1024"),
+        "run --set uplink.snr_db=inf".to_owned(),
+        "run --set data.train=5000".to_owned(),
+    ] {
+        let (code, out, err) = said(folder.path(), &arguments);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert_eq!((err.lines().count(), err.starts_with("error: ")), (1, true), "{err}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }

@@ -77,6 +77,20 @@ impl Federation {
         self.model.as_ref()
     }
 
+    /// Refuses a run whose updates would take more memory than a simulation may, with as many trials at once as threads.
+    pub fn check_memory(&self, threads: usize) -> Result<(), SimError> {
+        const MOST_GIB: usize = 16;
+        let settings = self.experiment.settings();
+        let trials = threads.clamp(1, settings.trials as usize);
+        let (clients, parameters) = (settings.clients.per_round as usize, self.model.parameters());
+        let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
+        if bytes > MOST_GIB << 30 {
+            let needed = bytes >> 30;
+            return Err(SimError::TooMuchMemory { clients, parameters, trials, needed, most: MOST_GIB });
+        }
+        Ok(())
+    }
+
     /// Who holds what in a trial.
     pub fn partition_record(&self, trial: u16) -> Result<PartitionRecord, SimError> {
         const MOST_LISTED: u32 = 1000;

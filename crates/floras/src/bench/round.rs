@@ -39,8 +39,9 @@ const WARM_UP: u32 = 10;
 /// How to measure.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The reference round: 20 clients with 200 digits each take 4 steps of 50 samples on a logistic regression from 400
-features to 10 classes, send their updates with FLORAS at the symbol level, and the result is tested on 1,000 digits.
+The reference round: 20 clients with 200 digits each take 4 steps of 50 samples on a logistic
+regression from 400 features to 10 classes, send their updates with FLORAS at the symbol level, and
+the result is tested on 1,000 digits.
 
 Example:
 

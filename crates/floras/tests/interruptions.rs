@@ -1,0 +1,164 @@
+//! Runs that are killed in the middle, really and without warning, and go on.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Three trials that take a few seconds on two threads, so that the program makes checkpoints meanwhile.
+const LONG: [&str; 8] = ["run", "quick", "--rounds", "450", "--trials", "3", "--set", "record.train_every=7"];
+
+fn floras(arguments: &[&str], out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_floras"));
+    command.args(arguments).arg("--out").arg(out).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn succeed(mut command: Command) {
+    assert!(command.status().unwrap().success());
+}
+
+/// Everything that must come out the same: metrics, summary, parameters.
+fn lasting_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let parameters = fs::read_dir(folder.join("parameters")).unwrap().map(|entry| entry.unwrap().path());
+    let others =
+        ["metrics.jsonl", "summary.json", "experiment.toml", "partition.json"].map(|name| folder.join(name));
+    let read = |path: PathBuf| (path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap());
+    parameters.chain(others).map(read).collect()
+}
+
+/// Begins or resumes a run and kills it as soon as `moment` has come; `false` if it ended before.
+fn kill_when(mut command: Command, moment: impl Fn() -> bool) -> bool {
+    let mut child: Child = command.spawn().unwrap();
+    let patience = Instant::now();
+    while !moment() {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        assert!(patience.elapsed() < Duration::from_secs(120), "the moment never came");
+        sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    true
+}
+
+fn lines(path: &Path) -> usize {
+    fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
+}
+
+#[test]
+fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    succeed(floras(&[&LONG[..], &["--threads", "2"]].concat(), &whole));
+
+    // The first rounds, before there is any checkpoint.
+    let checkpoint = killed.join("checkpoint/trial-0000.safetensors");
+    let early = || lines(&killed.join("metrics.jsonl")) > 3;
+    assert!(kill_when(floras(&LONG, &killed), early));
+    assert!(!checkpoint.exists() && !killed.join("summary.json").exists());
+
+    // Some rounds after a checkpoint, which are lost and done again.
+    let resume = [&LONG[..], &["--resume", "--threads", "1"]].concat();
+    let after_checkpoint = || checkpoint.exists() && lines(&killed.join("metrics.jsonl")) > 20;
+    assert!(kill_when(floras(&resume, &killed), after_checkpoint));
+
+    // When one trial has ended and another is on its way.
+    let resume = [&LONG[..], &["--resume", "--threads", "2"]].concat();
+    let one_ended = || {
+        killed.join("parameters/trial-0001.safetensors").exists()
+            && lines(&killed.join("checkpoint/trial-0002.jsonl")) > 10
+    };
+    assert!(kill_when(floras(&resume, &killed), one_ended));
+    assert!(!killed.join("summary.json").exists());
+
+    // A torn line, as a kill in the middle of a write or a full disk leaves it.
+    let log = killed.join("checkpoint/trial-0002.jsonl");
+    let mut bytes = fs::read(&log).unwrap();
+    bytes.extend_from_slice(b"{\"trial\":2,\"rou");
+    fs::write(&log, bytes).unwrap();
+
+    // The experiment need not be named again.
+    succeed(floras(&["run", "--resume"], &killed));
+    assert_eq!(lasting_files(&whole), lasting_files(&killed));
+    assert_eq!(lines(&whole.join("metrics.jsonl")), 3 * 450);
+}
+
+#[test]
+fn a_second_process_in_a_directory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let mut first = floras(&LONG, &out).spawn().unwrap();
+    while lines(&out.join("metrics.jsonl")) == 0 {
+        sleep(Duration::from_millis(2));
+    }
+    let second = floras(&["run", "--resume"], &out).stderr(Stdio::piped()).output().unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let message = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(message.contains("is in use by another process"), "{message}");
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_by_the_same_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("grid.toml");
+    fs::write(
+        &file,
+        "name = \"grid\"\ntrials = 2\nrounds = 60\n[sweep]\nuplink.sequences = [20, 25, 30]\nlocal.batch = [20, 50]\n",
+    )
+    .unwrap();
+    let arguments = ["sweep", file.to_str().unwrap()];
+    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    succeed(floras(&arguments, &whole));
+    let third_point = || killed.join("point-003/metrics.jsonl").exists();
+    assert!(kill_when(floras(&arguments, &killed), third_point));
+    assert!(lines(&killed.join("sweep.csv")) < 7);
+    let first_point = fs::metadata(killed.join("point-001/summary.json")).unwrap().modified().unwrap();
+    succeed(floras(&arguments, &killed));
+    assert_eq!(fs::metadata(killed.join("point-001/summary.json")).unwrap().modified().unwrap(), first_point);
+    assert_eq!(fs::read(whole.join("sweep.csv")).unwrap(), fs::read(killed.join("sweep.csv")).unwrap());
+    assert_eq!(lines(&whole.join("sweep.csv")), 7);
+}
+
+/// The largest memory of a run, in bytes, watched while it works.
+#[cfg(target_os = "linux")]
+fn peak_bytes(mut command: Command) -> u64 {
+    let mut child = command.spawn().unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        peak = peak.max(kibibytes.unwrap_or(0) * 1024);
+        sleep(Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success());
+    assert!(peak > 0);
+    peak
+}
+
+/// A client's samples take 4 KiB here, its update 2 KiB. If all 100,000 clients had either in memory, that would be 200 MiB
+/// and more; if every round left something behind, 60 rounds would show against 6.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_clients_run_in_memory_that_grows_neither_with_their_number_nor_with_rounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let peak = |name: &str, more: &[&str]| {
+        let arguments = [&["run", "many-clients", "--threads", "1", "--trials", "1"][..], more].concat();
+        peak_bytes(floras(&arguments, &folder.path().join(name)))
+    };
+    let few = peak("few", &["--rounds", "6", "--set", "clients.total=2000", "--set", "data.train=40000"]);
+    let many = peak("many", &["--rounds", "6"]);
+    let long = peak("long", &["--rounds", "60"]);
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    assert!(mib(many) < mib(few) + 12.0, "{} MiB for 2,000 clients, {} for 100,000", mib(few), mib(many));
+    assert!(mib(long) < mib(many) + 6.0, "{} MiB for 6 rounds, {} for 60", mib(many), mib(long));
+}
