@@ -40,7 +40,9 @@ fn a_trial_goes_on_from_its_parameters_as_if_it_had_never_stopped() {
         let federation = Federation::new(&experiment).unwrap();
         let halfway = parameters_after(&experiment, 4, 1);
         let mut resumed = Trial::at(&federation, 1, 4, Status::Running, halfway).unwrap();
-        (0..3).for_each(|_| drop(resumed.step().unwrap()));
+        for _ in 0..3 {
+            resumed.step().unwrap();
+        }
         assert_eq!(resumed.parameters(), parameters_after(&experiment, 7, 1));
     }
 }
@@ -100,7 +102,9 @@ fn every_scheme_and_fidelity_trains() {
             let federation = Federation::new(&experiment).unwrap();
             let mut trial = Trial::begin(&federation, 0).unwrap();
             let before = trial.step().unwrap();
-            (0..14).for_each(|_| drop(trial.step().unwrap()));
+            for _ in 0..14 {
+                trial.step().unwrap();
+            }
             let after = trial.step().unwrap();
             assert!(after.test_loss < before.test_loss, "{scheme}, {fidelity}: {before:?} → {after:?}");
         }
