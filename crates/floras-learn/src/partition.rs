@@ -129,6 +129,17 @@ impl Shares {
         self.rows.len()
     }
 
+    /// All samples that are held, client after client.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// The same shares of samples that were put in the order of [`rows`](Self::rows).
+    pub fn in_order(&self) -> Self {
+        let rows = (0..self.rows.len() as u32).collect();
+        Self { rows, ends: self.ends.clone(), unassigned: self.unassigned }
+    }
+
     fn from_lists(lists: impl Iterator<Item = Vec<u32>>, samples: usize) -> Self {
         let (mut rows, mut ends) = (Vec::with_capacity(samples), Vec::new());
         for list in lists {
@@ -320,6 +331,7 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
 
     use super::*;
+    use crate::data::Samples;
 
     fn generator() -> ChaCha8Rng {
         ChaCha8Rng::seed_from_u64(11)
@@ -402,6 +414,22 @@ mod tests {
         assert!(refused(Partition::Dirichlet(0.0), 20).contains("α"));
         assert!(refused(Partition::Dirichlet(f64::NAN), 20).contains("α"));
         assert!(refused(Partition::Unequal(-1.0), 20).contains("spread"));
+    }
+
+    #[test]
+    fn samples_put_in_order_are_held_by_the_same_clients() {
+        let features = (0..60).map(|value| value as f32).collect();
+        let samples = Samples::new(2, 3, features, (0..30).map(|row| row % 3).collect()).unwrap();
+        let shares = Partition::Iid.share(samples.labels(), 3, 4, &mut generator()).unwrap();
+        let (ordered, in_order) = (samples.select(shares.rows()), shares.in_order());
+        for client in 0..4 {
+            let pairs = shares.of(client).iter().zip(in_order.of(client));
+            assert!(pairs.clone().count() == 7);
+            for (&before, &after) in pairs {
+                assert_eq!(samples.row(before as usize), ordered.row(after as usize));
+                assert_eq!(samples.labels()[before as usize], ordered.labels()[after as usize]);
+            }
+        }
     }
 
     #[test]

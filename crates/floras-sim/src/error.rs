@@ -88,6 +88,13 @@ pub enum SimError {
         folder: PathBuf,
     },
 
+    /// A file where a directory should be.
+    #[error("{path} is a file and not a directory; take another --out", path = path.display())]
+    NotADirectory {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// Nothing to resume.
     #[error("there is no run to resume in {folder}", folder = folder.display())]
     NothingToResume {

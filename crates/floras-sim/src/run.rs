@@ -84,8 +84,8 @@ pub fn run(
     let saved = (0..settings.trials)
         .map(|trial| Saved::load(federation, directory, trial as u16))
         .collect::<Result<Vec<Saved>, SimError>>()?;
-    let state: Vec<(u32, bool)> = saved.iter().map(|saved| (saved.round, saved.has_ended())).collect();
-    let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &state)?;
+    let ended: Vec<bool> = saved.iter().map(Saved::has_ended).collect();
+    let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &ended)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let crew = Crew {
         federation,

@@ -47,6 +47,8 @@ pub struct Point {
     pub values: Vec<String>,
     /// The experiment.
     pub experiment: Experiment,
+    /// Keys that were given and have no effect here.
+    pub without_effect: Vec<String>,
 }
 
 impl Sweep {
@@ -67,10 +69,10 @@ impl Sweep {
                 return Err(ExperimentError::refused("sweep", reason));
             }
         }
-        let name = Experiment::from_table(&table)?.settings().name.clone();
-        let mut sweep = Self { name, axes, points: Vec::new() };
+        let mut sweep = Self { name: String::new(), axes, points: Vec::new() };
         sweep.points =
             sweep.combinations().map(|values| sweep.point(&table, &values)).collect::<Result<_, _>>()?;
+        sweep.name = sweep.points[0].experiment.settings().name.clone();
         Ok(sweep)
     }
 
@@ -113,7 +115,8 @@ impl Sweep {
             set_value(&mut table, &axis.key, (*value).clone())?;
         }
         let experiment = Experiment::from_table(&table)?;
-        Ok(Point { values: values.iter().map(|value| plain(value)).collect(), experiment })
+        let without_effect = experiment.without_effect(&table);
+        Ok(Point { values: values.iter().map(|value| plain(value)).collect(), experiment, without_effect })
     }
 
     /// Writes `sweep.csv` with a row for every point that is done.

@@ -72,7 +72,10 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "[privacy]\nnormalise = \"paper\"",
             "privacy.normalise: \"paper\" scales the longest update to norm C, and needs privacy.clip",
         ),
-        ("[privacy]\nclip = 0.0", "privacy.clip must be a number between 1e-30 and 1e30, not 0.0"),
+        (
+            "[privacy]\nclip = 0.0",
+            "privacy.clip must be a number between 1e-30 and 1e30, or \"none\", not 0.0",
+        ),
         (
             "[privacy]\nbudget = 8.0",
             "privacy.budget: this version has no privacy accounting yet, and cannot keep a budget; leave the key out",
@@ -94,6 +97,8 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
 #[test]
 fn a_wrong_value_is_wrong_under_any_scheme() {
     assert!(message("[uplink]\nscheme = \"ideal\"\nfading = 3").starts_with("uplink.fading must be"));
+    assert!(message("[uplink]\nadmission = { amplitude = 0 }").starts_with("uplink.admission: "));
+    assert!(message("[sweep]\nrounds = [1]").starts_with("sweep: a file with this section is a grid"));
 }
 
 #[test]
@@ -159,6 +164,16 @@ fn overrides_take_toml_or_plain_words() {
         assert_eq!(found, format!("--set takes key=value, as in uplink.snr_db=10, not '{wrong}'"));
     }
     assert!(floras_sim::set(&mut table, "rounds.x=3").unwrap_err().to_string().contains("not a section"));
+}
+
+#[test]
+fn clipping_and_truncation_can_be_switched_off_in_words() {
+    let mut table: Table = PRESETS[0].text.parse().unwrap();
+    for assignment in ["privacy.clip=none", "privacy.normalise=clip", "uplink.truncate=none"] {
+        floras_sim::set(&mut table, assignment).unwrap();
+    }
+    let settings = Experiment::from_table(&table).unwrap().settings().clone();
+    assert_eq!((settings.privacy.clip, settings.uplink.truncate), (None, None));
 }
 
 #[test]

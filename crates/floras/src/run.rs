@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use floras_phy::Receiver;
 use floras_sim::{
-    Entry, Experiment, Federation, Finals, Outcome, PRESETS, Preset, RunDirectory, VERSION, parse_toml, set,
+    Entry, Experiment, Federation, Finals, Outcome, PRESETS, Preset, RunDirectory, Scheme, VERSION,
+    parse_toml, set,
 };
 use serde::Serialize;
 use toml::Table;
@@ -213,6 +215,18 @@ fn notes(experiment: &Experiment, table: &Table) -> Vec<String> {
         && version != VERSION
     {
         notes.push(format!("the experiment was written by version {version}; this is {VERSION}"));
+    }
+    let settings = experiment.settings();
+    if let Scheme::Floras(floras) = &settings.uplink.scheme
+        && floras.receiver == Receiver::Paper
+        && floras.sequences > settings.clients.per_round as usize
+        && settings.uplink.truncate.is_none()
+    {
+        notes.push(
+            "unused sequences make Cauchy noise in the paper's receiver, which has no mean; without uplink.truncate it can \
+             throw training anywhere"
+                .to_owned(),
+        );
     }
     notes
 }

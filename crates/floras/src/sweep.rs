@@ -70,11 +70,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     let threads = threads_or_all_cores(options.threads);
     talk(&format!("{} in {}", count(sweep.points().len(), "point"), folder.display()))?;
+    // What cannot work is told before the first point has taken its time.
+    for point in sweep.points() {
+        Federation::new(&point.experiment)?.check_memory(threads)?;
+    }
     let mut done: Vec<Option<Summary>> = vec![None; sweep.points().len()];
     for (number, point) in sweep.points().iter().enumerate() {
         let values: Vec<String> =
             sweep.keys().zip(&point.values).map(|(key, value)| format!("{key} = {value}")).collect();
         talk(&format!("point {} of {}: {}", number + 1, done.len(), values.join(", ")))?;
+        if !point.without_effect.is_empty() {
+            talk(&format!(
+                "note: without effect under the other settings: {}",
+                point.without_effect.join(", ")
+            ))?;
+        }
         done[number] = Some(run_point(point, &Sweep::point_folder(&folder, number), threads)?);
         sweep.write_table(&folder, &done)?;
     }
@@ -84,7 +94,6 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn run_point(point: &Point, folder: &Path, threads: usize) -> Result<Summary, Failure> {
     let federation = Federation::new(&point.experiment)?;
-    federation.check_memory(threads)?;
     let directory = RunDirectory::enter(folder, &point.experiment, Entry::ResumeOrNew)?;
     let progress = Progress::new(&point.experiment);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use floras_phy::Fading;
 use floras_sim::{Air, Estimate, FadingChoice, Federation, Outcome, Scheme};
 
 /// An experiment in a few words.
@@ -9,13 +10,13 @@ pub(crate) fn description(federation: &Federation) -> String {
     let settings = federation.experiment().settings();
     let clients = settings.clients;
     format!(
-        "{}: {} of {} clients a round, {} parameters, {}; {} rounds, {}, seed {}",
+        "{}: {} of {} clients a round, {} parameters, {}; {}, {}, seed {}",
         settings.name,
         clients.per_round,
         clients.total,
         federation.model().parameters(),
         uplink(&settings.uplink.scheme, clients.per_round as usize),
-        settings.rounds,
+        count(settings.rounds as usize, "round"),
         count(settings.trials as usize, "trial"),
         settings.seed,
     )
@@ -40,11 +41,12 @@ fn uplink(scheme: &Scheme, per_round: usize) -> String {
 
 fn channel(air: &Air) -> String {
     let fading = match &air.fading {
-        FadingChoice::Law(law) => law.to_string(),
-        FadingChoice::Trace(path) => format!("the trace {}", path.display()),
+        FadingChoice::Law(Fading::None) => "a channel without fading".to_owned(),
+        FadingChoice::Law(law) => format!("fading channels ({law})"),
+        FadingChoice::Trace(path) => format!("the channels in {}", path.display()),
     };
     let snr = if air.snr_db.is_finite() { format!("{} dB", air.snr_db) } else { "no noise".to_owned() };
-    format!("{fading} fading, {snr}").replace("no fading fading", "no fading")
+    format!("{fading}, {snr}")
 }
 
 /// The final table.
@@ -52,7 +54,8 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
     let summary = &outcome.summary;
     let (trials, diverged) = (summary.trials.len(), summary.diverged());
     let finished = trials - diverged.len();
-    writeln!(out, "{} after {} rounds, seed {}", summary.name, summary.rounds, summary.seed)?;
+    let rounds = count(summary.rounds as usize, "round");
+    writeln!(out, "{} after {rounds}, seed {}", summary.name, summary.seed)?;
     match summary.finals {
         None => writeln!(out, "no trial finished, so there is nothing to average")?,
         Some(finals) => {

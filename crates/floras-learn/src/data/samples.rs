@@ -86,6 +86,15 @@ impl Samples {
         &self.features.values()[sample * self.width..][..self.width]
     }
 
+    /// A copy of some samples, in the given order. Rows that there are not are left out.
+    pub fn select(&self, rows: &[u32]) -> Self {
+        let rows = || rows.iter().map(|&row| row as usize).filter(|&row| row < self.count());
+        let mut features = Vec::with_capacity(rows().count() * self.width);
+        rows().for_each(|row| features.extend_from_slice(self.row(row)));
+        let labels = rows().map(|row| self.labels[row]).collect();
+        Self { width: self.width, classes: self.classes, features: Aligned::new(&features), labels }
+    }
+
     /// How many of the given samples carry each label.
     pub fn label_counts(&self, samples: impl IntoIterator<Item = usize>) -> Vec<u32> {
         let mut counts = vec![0; self.classes];

@@ -14,6 +14,9 @@ use super::Samples;
 use crate::error::{LearnError, require};
 use crate::partition::{Partition, dirichlet_shares, log_normal, some_labels};
 
+/// No client has more samples than this many times the others, however unequal they are.
+const MOST_SPREAD: f64 = 100.0;
+
 /// A generated task: the centres of its classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
@@ -91,8 +94,7 @@ impl Synthetic {
             Partition::Unequal(spread) => {
                 // A log-normal variable with this mean has its median lower.
                 let size = log_normal(spread, randomness) * (-0.5 * spread * spread).exp() * count as f64;
-                let most = 100.0 * count as f64;
-                let size = size.round().clamp(1.0, most) as usize;
+                let size = size.round().clamp(1.0, MOST_SPREAD * count as f64) as usize;
                 (0..size).map(|_| self.any_label(randomness)).collect()
             }
         }

@@ -37,7 +37,8 @@ impl Admission {
         }
     }
 
-    fn check(self) -> Result<(), UplinkError> {
+    /// `Ok` if the threshold is in range.
+    pub fn check(self) -> Result<(), UplinkError> {
         let amplitude = self.amplitude();
         require(
             (1e-9..=1e6).contains(&amplitude),

@@ -343,6 +343,10 @@ pub fn set_value(table: &mut Table, key: &str, value: Value) -> Result<(), Exper
 
 impl Settings {
     fn read(table: &Table) -> Result<Self, ExperimentError> {
+        if table.contains_key("sweep") {
+            let reason = "a file with this section is a grid of experiments; run it with `floras sweep`";
+            return Err(ExperimentError::refused("sweep", reason));
+        }
         let top = Section::top(table, &TOP_KEYS)?;
         let name = top.text("name")?.unwrap_or("digits-iid");
         check_name(name)?;
@@ -666,7 +670,11 @@ impl PrivacySettings {
         }
         let modes = [("clip", Normalise::Clip), ("paper", Normalise::Paper)];
         Ok(Self {
-            clip: section.number("clip", 1e-30..=1e30, "a number between 1e-30 and 1e30")?,
+            clip: section.number_or_none(
+                "clip",
+                1e-30..=1e30,
+                "a number between 1e-30 and 1e30, or \"none\"",
+            )?,
             normalise: section.one_of("normalise", &modes)?.unwrap_or_default(),
             delta: section.number("delta", 1e-300..=0.5, "a number above 0 and at most 0.5")?.unwrap_or(1e-5),
         })

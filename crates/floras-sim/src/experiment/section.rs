@@ -91,6 +91,19 @@ impl<'a> Section<'a> {
         number.map(Some).ok_or_else(|| self.wrong(key, words, value))
     }
 
+    /// A number that may be left out, in words as well: `"none"`.
+    pub(super) fn number_or_none(
+        &self,
+        key: &str,
+        allowed: RangeInclusive<f64>,
+        words: &str,
+    ) -> Result<Option<f64>, ExperimentError> {
+        match self.value(key).and_then(Value::as_str) {
+            Some("none") => Ok(None),
+            _ => self.number(key, allowed, words),
+        }
+    }
+
     /// A name, or a table with one name and its argument.
     pub(super) fn choice(&self, key: &str, words: &str) -> Result<Option<Choice<'a>>, ExperimentError> {
         let Some(value) = self.value(key) else { return Ok(None) };

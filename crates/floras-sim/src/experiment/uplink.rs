@@ -169,7 +169,8 @@ impl UplinkSettings {
             SchemeName::Gaussian => Scheme::Gaussian { noise_std: keys.noise_std },
         };
         let fidelity = section.one_of("fidelity", &FIDELITIES)?.unwrap_or_default();
-        let truncate = section.number("truncate", SOUND, "a number between 1e-30 and 1e30")?;
+        let truncate =
+            section.number_or_none("truncate", SOUND, "a number between 1e-30 and 1e30, or \"none\"")?;
         Ok(Self { scheme, fidelity, truncate })
     }
 
@@ -359,11 +360,13 @@ fn read_admission(section: &Section<'_>) -> Result<Admission, ExperimentError> {
     let Some(choice) = section.choice("admission", ADMISSIONS)? else {
         return Ok(Admission::Amplitude(0.01));
     };
-    match (choice.name, choice.number()) {
-        ("amplitude", Some(amplitude)) => Ok(Admission::Amplitude(amplitude)),
-        ("power", Some(power)) => Ok(Admission::Power(power)),
-        _ => Err(section.no_such_choice("admission", ADMISSIONS)),
-    }
+    let admission = match (choice.name, choice.number()) {
+        ("amplitude", Some(amplitude)) => Admission::Amplitude(amplitude),
+        ("power", Some(power)) => Admission::Power(power),
+        _ => return Err(section.no_such_choice("admission", ADMISSIONS)),
+    };
+    admission.check().map_err(|error| ExperimentError::refused("uplink.admission", error))?;
+    Ok(admission)
 }
 
 impl FlorasScheme {

@@ -1,5 +1,7 @@
 //! The clients' samples: shared out of a data set, or generated when a client takes part.
 
+use std::borrow::Cow;
+
 use floras_learn::data::{self, Synthetic};
 use floras_learn::{ClientData, DataSet, LearnError, Partition, Samples, Shares};
 use floras_phy::random::StreamName;
@@ -11,24 +13,39 @@ use crate::purpose;
 /// Training loss over generated data is taken over the samples of the first clients, up to about this many.
 const GENERATED_TRAIN_SAMPLES: usize = 4000;
 
+/// Samples up to this size are copied for each trial, in the order of the clients.
+const MOST_COPIED_BYTES: usize = 64 << 20;
+
 /// Where the clients' samples come from.
 #[derive(Debug)]
 pub(super) enum Population {
     /// Samples in memory, to be shared out.
     Stored(Samples),
     /// A law, and how many samples a client draws from it.
-    Generated { task: Synthetic, per_client: usize },
+    Generated {
+        task: Synthetic,
+        per_client: usize,
+        /// Samples that were asked for and do not go round.
+        unassigned: usize,
+    },
 }
 
 /// The clients' samples in one trial.
 #[derive(Debug)]
 pub(super) enum Holdings<'p> {
     /// Rows of the samples in memory.
-    Shared { samples: &'p Samples, shares: Shares },
+    Shared {
+        /// All of them.
+        train: &'p Samples,
+        /// Those that the clients hold.
+        held: Cow<'p, Samples>,
+        shares: Shares,
+    },
     /// A law, and how a client's samples are drawn from it whenever it takes part.
     Generated {
         task: &'p Synthetic,
         per_client: usize,
+        unassigned: usize,
         partition: Partition,
         /// The stream of a client's samples, for any client.
         stream: StreamName,
@@ -67,10 +84,26 @@ fn generate(
         );
         return Err(LearnError::Partition { reason });
     }
+    let test = settings.data.test.unwrap_or(1000);
+    check_size("test samples", test, features)?;
+    check_size("samples of a client", train / clients, features)?;
+    check_size("classes", classes, features)?;
     let stream = |purpose| StreamName::new(settings.seed, purpose).stream();
     let task = Synthetic::new(features, classes, separation, &mut stream(purpose::TASK))?;
-    let test = task.draw(settings.data.test.unwrap_or(1000), &mut stream(purpose::TEST_SAMPLES))?;
-    Ok((Population::Generated { task, per_client: train / clients }, test))
+    let test = task.draw(test, &mut stream(purpose::TEST_SAMPLES))?;
+    Ok((Population::Generated { task, per_client: train / clients, unassigned: train % clients }, test))
+}
+
+/// Refuses what would not fit into memory.
+fn check_size(what: &str, count: usize, features: usize) -> Result<(), LearnError> {
+    const MOST_NUMBERS: usize = 1 << 28;
+    if count.saturating_mul(features) <= MOST_NUMBERS {
+        return Ok(());
+    }
+    let reason = format!(
+        "{count} {what} with {features} features are too many: at most {MOST_NUMBERS} numbers in all"
+    );
+    Err(LearnError::Partition { reason })
 }
 
 impl Population {
@@ -98,13 +131,14 @@ impl Population {
                 let (labels, classes) = (samples.labels(), samples.classes());
                 let shares = partition.share(labels, classes, clients as usize, &mut stream);
                 let shares = shares.map_err(SimError::learn("data.partition"))?;
-                Ok(Holdings::Shared { samples, shares })
+                Ok(Holdings::share(samples, shares))
             }
-            Self::Generated { task, per_client } => {
+            Self::Generated { task, per_client, unassigned } => {
+                let (per_client, unassigned) = (*per_client, *unassigned);
                 let stream = stream(purpose::CLIENT_SAMPLES);
-                let train = first_clients(task, partition, *per_client, stream, clients);
+                let train = first_clients(task, partition, per_client, stream, clients);
                 let train = train.map_err(SimError::learn("data"))?;
-                Ok(Holdings::Generated { task, per_client: *per_client, partition, stream, train })
+                Ok(Holdings::Generated { task, per_client, unassigned, partition, stream, train })
             }
         }
     }
@@ -129,11 +163,20 @@ fn first_clients(
     Samples::new(task.features(), task.classes(), features, labels)
 }
 
-impl Holdings<'_> {
+impl<'p> Holdings<'p> {
+    /// A client's rows are read fastest if they lie side by side; sets for which that takes little memory are put in order.
+    fn share(train: &'p Samples, shares: Shares) -> Self {
+        if size_of_val(train.features()) > MOST_COPIED_BYTES {
+            return Self::Shared { train, held: Cow::Borrowed(train), shares };
+        }
+        let held = Cow::Owned(train.select(shares.rows()));
+        Self::Shared { train, held, shares: shares.in_order() }
+    }
+
     /// The samples that training loss is taken over: all of them, or those of the first clients if they are generated.
     pub(super) fn train(&self) -> &Samples {
         match self {
-            Self::Shared { samples, .. } => samples,
+            Self::Shared { train, .. } => train,
             Self::Generated { train, .. } => train,
         }
     }
@@ -142,7 +185,7 @@ impl Holdings<'_> {
     pub(super) fn unassigned(&self) -> usize {
         match self {
             Self::Shared { shares, .. } => shares.unassigned(),
-            Self::Generated { .. } => 0,
+            Self::Generated { unassigned, .. } => *unassigned,
         }
     }
 
@@ -161,8 +204,8 @@ impl Holdings<'_> {
         work: impl FnOnce(ClientData<'_>) -> T,
     ) -> Result<T, LearnError> {
         match self {
-            Self::Shared { samples, shares } => {
-                Ok(work(ClientData { samples, rows: shares.of(client as usize) }))
+            Self::Shared { held, shares, .. } => {
+                Ok(work(ClientData { samples: held, rows: shares.of(client as usize) }))
             }
             Self::Generated { task, per_client, partition, stream, .. } => {
                 let samples = task.client(*partition, *per_client, &mut stream.client(client).stream())?;
@@ -175,8 +218,8 @@ impl Holdings<'_> {
     /// How many samples of each label a client holds.
     pub(super) fn label_counts(&self, client: u32) -> Vec<u32> {
         match self {
-            Self::Shared { samples, shares } => {
-                samples.label_counts(shares.of(client as usize).iter().map(|&row| row as usize))
+            Self::Shared { held, shares, .. } => {
+                held.label_counts(shares.of(client as usize).iter().map(|&row| row as usize))
             }
             Self::Generated { task, per_client, partition, stream, .. } => {
                 let mut counts = vec![0; task.classes()];

@@ -40,6 +40,9 @@ pub struct RunDirectory {
 impl RunDirectory {
     /// Enters a directory for an experiment, creating it if need be. A run of another experiment is refused.
     pub fn enter(folder: &Path, experiment: &Experiment, entry: Entry) -> Result<Self, SimError> {
+        if folder.exists() && !folder.is_dir() {
+            return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+        }
         let holds_a_run = Self::experiment_file(folder).exists();
         match entry {
             Entry::New if holds_a_run => return Err(SimError::AlreadyARun { folder: folder.to_path_buf() }),

@@ -25,21 +25,21 @@ pub(crate) struct MetricsLog {
 #[derive(Debug)]
 struct TrialLog {
     path: PathBuf,
-    /// Open while the trial runs.
+    /// Open while the trial runs in this process.
     file: Option<File>,
     ended: bool,
 }
 
 impl MetricsLog {
-    /// Opens the logs in `folder` and makes `metrics.jsonl` agree with them. Each trial is given as the number of lines that
-    /// it is known to have written, and whether it has ended.
-    pub(crate) fn open(path: &Path, folder: &Path, trials: &[(u32, bool)]) -> Result<Self, SimError> {
-        let open = |(number, &(_, ended)): (usize, &(u32, bool))| {
-            let path = trial_log(folder, number);
-            let file = if ended { None } else { Some(open_to_append(&path)?) };
-            Ok(TrialLog { path, file, ended })
+    /// Makes `metrics.jsonl` agree with the logs in `folder`, of which there is one for each trial; `ended` tells which trials
+    /// have ended.
+    pub(crate) fn open(path: &Path, folder: &Path, ended: &[bool]) -> Result<Self, SimError> {
+        let log = |(number, &ended): (usize, &bool)| TrialLog {
+            path: trial_log(folder, number),
+            file: None,
+            ended,
         };
-        let trials: Vec<TrialLog> = trials.iter().enumerate().map(open).collect::<Result<_, SimError>>()?;
+        let trials: Vec<TrialLog> = ended.iter().enumerate().map(log).collect();
         let head = trials.iter().position(|trial| !trial.ended).unwrap_or(trials.len());
         let mut bytes = Vec::new();
         for trial in trials.iter().take(head + 1) {
@@ -55,9 +55,12 @@ impl MetricsLog {
         let number = metrics.trial as usize;
         let line = to_line(metrics);
         let log = &mut self.trials[number];
-        if let Some(file) = &mut log.file {
-            file.write_all(&line).map_err(SimError::file("write", &log.path))?;
-        }
+        let file = match &mut log.file {
+            Some(file) => file,
+            // Not before it is needed: there may be more trials than a process may open files.
+            closed => closed.insert(open_to_append(&log.path)?),
+        };
+        file.write_all(&line).map_err(SimError::file("write", &log.path))?;
         if number == self.head {
             self.file.write_all(&line).map_err(SimError::file("write", &self.path))?;
         }
@@ -171,15 +174,22 @@ mod tests {
             .collect()
     }
 
-    fn opened(folder: &Path, trials: &[(u32, bool)]) -> (MetricsLog, PathBuf) {
+    fn opened(folder: &Path, ended: &[bool]) -> (MetricsLog, PathBuf) {
         let path = folder.join("metrics.jsonl");
-        (MetricsLog::open(&path, folder, trials).unwrap(), path)
+        (MetricsLog::open(&path, folder, ended).unwrap(), path)
+    }
+
+    fn opened_anew(folder: &Path, trials: u16) -> (MetricsLog, PathBuf) {
+        for trial in 0..trials {
+            assert!(cut_back(&trial_log(folder, trial.into()), trial, 0).unwrap());
+        }
+        opened(folder, &vec![false; trials.into()])
     }
 
     #[test]
     fn lines_stand_in_the_order_of_trials_whatever_order_they_come_in() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut log, path) = opened(folder.path(), &[(0, false); 3]);
+        let (mut log, path) = opened_anew(folder.path(), 3);
         for (trial, round) in [(2, 1), (1, 1), (0, 1), (2, 2), (1, 2)] {
             log.append(&line(trial, round)).unwrap();
         }
@@ -196,7 +206,7 @@ mod tests {
     #[test]
     fn opening_again_makes_the_file_agree_with_the_logs() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut log, path) = opened(folder.path(), &[(0, false); 2]);
+        let (mut log, path) = opened_anew(folder.path(), 2);
         for round in 1..=4 {
             log.append(&line(0, round)).unwrap();
             log.append(&line(1, round)).unwrap();
@@ -205,9 +215,9 @@ mod tests {
         fs::write(&path, "torn").unwrap();
         assert!(cut_back(&trial_log(folder.path(), 0), 0, 2).unwrap());
         assert!(cut_back(&trial_log(folder.path(), 1), 1, 3).unwrap());
-        let (_, path) = opened(folder.path(), &[(2, false), (3, false)]);
+        let (_, path) = opened(folder.path(), &[false, false]);
         assert_eq!(order(&path), [(0, 1), (0, 2)]);
-        let (_, path) = opened(folder.path(), &[(2, true), (3, false)]);
+        let (_, path) = opened(folder.path(), &[true, false]);
         assert_eq!(order(&path), [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)]);
     }
 
