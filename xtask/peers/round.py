@@ -5,9 +5,10 @@ logistic regression from 400 features to 10 classes with an L2 penalty, single p
 of the 20 results, then test loss and accuracy on 1000 samples. The features are random numbers.
 
     python -m pip install -r requirements.txt -r requirements-round.txt
-    python round.py numpy|jax|torch|torch-per-client|pfl|flower [--rounds n]
+    python round.py numpy|numpy-plain|jax|torch|torch-per-client|pfl|flower [--rounds n]
 
 numpy, jax, torch    all clients in one batched product
+numpy-plain          the same as most people would write it, without tuning
 torch-per-client     a loop over the clients with automatic differentiation
 pfl, flower          the simulators of these two libraries
 
@@ -92,6 +93,35 @@ def numpy_round():
             bias -= scores.sum(axis=2)
         state[:] = weights.mean(axis=0), bias.mean(axis=0)
         return numpy_test(*state, *test)
+
+    return work
+
+
+def numpy_plain_round():
+    (features, labels), test = make_data()
+    features = features.reshape(CLIENTS, SAMPLES, FEATURES)
+    one_hot = np.eye(CLASSES, dtype=np.float32)[labels].reshape(CLIENTS, SAMPLES, CLASSES)
+    rng = np.random.default_rng(2)
+    rows = np.arange(CLIENTS)[:, None]
+    order = np.tile(np.arange(SAMPLES), (CLIENTS, 1))
+    state = [np.zeros((FEATURES, CLASSES), np.float32), np.zeros(CLASSES, np.float32)]
+
+    def work():
+        weights = np.tile(state[0], (CLIENTS, 1, 1))
+        bias = np.tile(state[1], (CLIENTS, 1, 1))
+        shuffled = rng.permuted(order, axis=1)
+        for start in range(0, SAMPLES, BATCH):
+            chosen = shuffled[:, start : start + BATCH]
+            batch = features[rows, chosen]
+            scores = batch @ weights + bias
+            slopes = np.exp(scores - scores.max(axis=2, keepdims=True))
+            slopes /= slopes.sum(axis=2, keepdims=True)
+            slopes -= one_hot[rows, chosen]
+            slopes /= BATCH
+            weights -= RATE * (batch.transpose(0, 2, 1) @ slopes + 2 * PENALTY * weights)
+            bias -= RATE * (slopes.sum(axis=1, keepdims=True) + 2 * PENALTY * bias)
+        state[:] = weights.mean(axis=0), bias.mean(axis=0)[0]
+        return numpy_test(state[0].T, state[1], *test)
 
     return work
 
@@ -391,6 +421,7 @@ def run_alone(make_round):
 # The packages that a peer needs, the first of which gives its version, and how it runs
 PEERS = {
     "numpy": (["numpy"], run_alone(numpy_round)),
+    "numpy-plain": (["numpy"], run_alone(numpy_plain_round)),
     "jax": (["jax"], run_alone(jax_round)),
     "torch": (["torch"], run_alone(torch_round)),
     "torch-per-client": (["torch"], run_alone(torch_per_client_round)),

@@ -1,8 +1,10 @@
-//! Chores of the workspace: `cargo xtask test` and `cargo xtask bench-peers`.
+//! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers` and `cargo xtask check-tensorboard`.
 
 mod book;
 mod peers;
+mod python;
 mod shell;
+mod tensorboard;
 mod test;
 
 use std::process::ExitCode;
@@ -20,14 +22,17 @@ struct Arguments {
 enum Chore {
     /// Check everything: formatting, lints, tests, documentation, the book's links.
     Test,
-    /// Measure our speed beside NumPy's, in one run, and print the ratios.
+    /// Measure our speed beside that of NumPy and others, in one run, and print the ratios.
     BenchPeers(peers::Options),
+    /// Have TensorBoard read the event files of a short run, and compare.
+    CheckTensorboard,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Test => test::run(),
         Chore::BenchPeers(options) => peers::run(&options),
+        Chore::CheckTensorboard => tensorboard::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,6 @@
 //! Running other programs from the root of the workspace.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,11 +14,18 @@ pub(crate) fn root() -> PathBuf {
 
 /// The cargo that runs us.
 pub(crate) fn cargo() -> Command {
-    program(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Builds the program `floras` with optimisation and returns its path.
+pub(crate) fn release_program() -> Result<PathBuf> {
+    run(cargo().args(["build", "--release", "--quiet", "--package", "floras"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    Ok(root().join(target).join("release").join("floras"))
 }
 
 /// A program that is to run in the root of the workspace.
-pub(crate) fn program(name: &str) -> Command {
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root());
     command
