@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_sim::{Experiment, PRESETS, Settings, Sweep};
+use floras_sim::{Experiment, FadingChoice, PRESETS, Scheme, Settings, Sweep};
 use proptest::prelude::*;
 use toml::{Table, Value};
 
@@ -130,6 +130,11 @@ fn settings_made_in_code_are_checked_like_a_file() {
     assert!(Experiment::new(settings.clone()).is_ok());
     settings.local.sgd.batch = 0;
     assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("local.batch must be"));
+    settings = Settings::default();
+    let trace = floras_phy::Trace::from_reader("round,client,real,imaginary\n0,0,1,0\n".as_bytes()).unwrap();
+    let Scheme::Floras(floras) = &mut settings.uplink.scheme else { panic!("the default scheme") };
+    floras.air.fading = FadingChoice::Law(trace.into());
+    assert!(Experiment::new(settings).unwrap_err().to_string().contains("a file cannot say"));
     settings = Settings::default();
     settings.privacy.clip = Some(f64::NAN);
     assert!(Experiment::new(settings).unwrap_err().to_string().starts_with("privacy.clip must be"));

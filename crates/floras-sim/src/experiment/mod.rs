@@ -4,22 +4,32 @@
 //! checked, so that `K > M` or a clip norm of zero cannot reach a federation. Every key of the file has a default, is
 //! checked on its own and against the others, and is written out in full into the run directory.
 
+mod clients;
+mod data;
 mod error;
+mod local;
+mod model;
+mod privacy;
+mod record;
 mod section;
 mod uplink;
 mod write;
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
-use floras_learn::{LocalSgd, Partition, Rate, Work};
 use toml::{Table, Value};
 
+pub use clients::{ClientSettings, Weights};
+pub use data::{DataChoice, DataSettings};
 pub use error::ExperimentError;
+pub use local::LocalSettings;
+pub use model::{ModelKind, ModelSettings};
+pub use privacy::{Normalise, PrivacySettings};
+pub use record::RecordSettings;
 pub use uplink::{Air, FadingChoice, FlorasScheme, Scheme, UplinkSettings};
 
 use section::Section;
-use write::{Entry, Write, named};
+use write::{Entry, Write};
 
 /// The version that is written into run directories.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -49,124 +59,6 @@ pub struct Settings {
     pub privacy: PrivacySettings,
     /// What is measured, and when.
     pub record: RecordSettings,
-}
-
-/// The section `[data]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DataSettings {
-    /// Which data set.
-    pub set: DataChoice,
-    /// Training samples in all; absent means as many as the set has.
-    pub train: Option<usize>,
-    /// Test samples; absent means as many as the set has.
-    pub test: Option<usize>,
-    /// Who holds what.
-    pub partition: Partition,
-}
-
-/// A data set.
-#[derive(Clone, Debug, PartialEq)]
-pub enum DataChoice {
-    /// The embedded digits, 20×20 pixels.
-    Digits20,
-    /// The embedded digits, 28×28 pixels.
-    Digits28,
-    /// MNIST from a folder.
-    Mnist(PathBuf),
-    /// Fashion-MNIST from a folder.
-    FashionMnist(PathBuf),
-    /// CIFAR-10 from a folder.
-    Cifar10(PathBuf),
-    /// A generated task.
-    Synthetic {
-        /// Features of a sample.
-        features: usize,
-        /// Number of classes.
-        classes: usize,
-        /// How far the classes lie apart, a feature.
-        separation: f64,
-    },
-}
-
-/// The section `[clients]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientSettings {
-    /// `M`.
-    pub total: u32,
-    /// `K`.
-    pub per_round: u32,
-    /// How much each client counts.
-    pub weights: Weights,
-}
-
-/// How much a client counts in the average.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Weights {
-    /// All the same.
-    #[default]
-    Equal,
-    /// In proportion to its samples.
-    Samples,
-}
-
-/// The section `[model]`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ModelSettings {
-    /// Which model.
-    pub kind: ModelKind,
-    /// `λ` of the penalty `λ‖w‖²`.
-    pub l2: f64,
-}
-
-/// A model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModelKind {
-    /// Multinomial logistic regression.
-    Logistic,
-    /// A perceptron with one hidden layer.
-    Mlp {
-        /// Hidden units.
-        hidden: usize,
-    },
-}
-
-/// The section `[local]`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LocalSettings {
-    /// Mini-batches, and how many.
-    pub sgd: LocalSgd,
-    /// The learning rate.
-    pub rate: Rate,
-}
-
-/// The section `[privacy]`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PrivacySettings {
-    /// `C`; absent means that updates go out as they are.
-    pub clip: Option<f64>,
-    /// How updates are brought to norm `C`.
-    pub normalise: Normalise,
-    /// `δ` of the privacy statement. Recorded; the accounting that reads it is not part of this version.
-    pub delta: f64,
-}
-
-/// How updates are brought to norm `C`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Normalise {
-    /// Each on its own: longer ones are scaled down.
-    #[default]
-    Clip,
-    /// All together: centred, and scaled so that the longest has norm `C`.
-    Paper,
-}
-
-/// The section `[record]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordSettings {
-    /// Rounds between two evaluations on the test samples.
-    pub test_every: u32,
-    /// Rounds between two evaluations on all training samples.
-    pub train_every: u32,
 }
 
 impl Default for Settings {
@@ -202,21 +94,18 @@ const TOP_KEYS: [&str; 12] = [
     "name", "seed", "trials", "rounds", "version", "data", "clients", "model", "local", "uplink", "privacy",
     "record",
 ];
+/// Counts that have no narrower range.
 const WHOLE: RangeInclusive<u64> = 1..=(u32::MAX as u64 - 1);
-const PARTITIONS: &str =
-    r#""iid", "one-label", { dirichlet = alpha }, { shards = s } or { unequal = spread }"#;
-const RATES: &str =
-    "a number above 0, { initial = 0.1, factor = 0.99, every = 10 } or { mu = 0.02, offset = 0 }";
-
 impl Experiment {
     /// Checks settings.
     pub fn new(settings: Settings) -> Result<Self, ExperimentError> {
-        // What a text cannot say, settings cannot hold either: one set of checks serves both.
-        let written = Self { settings: settings.clone() }.to_toml();
-        let table = parse_toml("the settings", &written)?;
-        let settings_read = Settings::read(&table)?;
-        settings_read.check()?;
-        Ok(Self { settings })
+        // One set of checks serves settings and files; and what a file cannot say could not be resumed.
+        let given = Self { settings };
+        let read = Self::parse("the settings", &given.to_toml())?;
+        if read == given {
+            return Ok(read);
+        }
+        Err(ExperimentError::refused("the settings", "they hold something that a file cannot say"))
     }
 
     /// Reads and checks an experiment from its text; `source_name` is for messages.
@@ -432,278 +321,4 @@ fn check_name(name: &str) -> Result<(), ExperimentError> {
         allowed: "1 to 100 letters, digits, '-', '_' and '.', not beginning with '.' or '-'".to_owned(),
         value: format!("\"{name}\""),
     })
-}
-
-impl DataSettings {
-    const KEYS: [&str; 8] = ["set", "dir", "train", "test", "partition", "features", "classes", "separation"];
-
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "data", &Self::KEYS)?;
-        let set = read_data_choice(&section)?;
-        // Embedded and generated sets have sizes of their own; a set of files is taken whole.
-        let (train, test) = match set {
-            DataChoice::Digits20 | DataChoice::Digits28 => (Some(4000), Some(1000)),
-            DataChoice::Synthetic { .. } => (Some(20_000), Some(1000)),
-            DataChoice::Mnist(_) | DataChoice::FashionMnist(_) | DataChoice::Cifar10(_) => (None, None),
-        };
-        let count = |key| section.whole(key, WHOLE).map(|given| given.map(|count| count as usize));
-        Ok(Self {
-            train: count("train")?.or(train),
-            test: count("test")?.or(test),
-            partition: read_partition(&section)?,
-            set,
-        })
-    }
-
-    fn write(&self, out: &mut Write) {
-        match &self.set {
-            DataChoice::Digits20 => out.key("set", "digits20"),
-            DataChoice::Digits28 => out.key("set", "digits28"),
-            DataChoice::Mnist(folder) => write_set(out, "mnist", folder),
-            DataChoice::FashionMnist(folder) => write_set(out, "fashion-mnist", folder),
-            DataChoice::Cifar10(folder) => write_set(out, "cifar10", folder),
-            DataChoice::Synthetic { features, classes, separation } => {
-                out.key("set", "synthetic");
-                out.key("features", *features);
-                out.key("classes", *classes);
-                out.key("separation", *separation);
-            }
-        }
-        if let Some(train) = self.train {
-            out.key("train", train);
-        }
-        if let Some(test) = self.test {
-            out.key("test", test);
-        }
-        let partition = match self.partition {
-            Partition::Iid => "iid".into(),
-            Partition::OneLabel => "one-label".into(),
-            Partition::Dirichlet(alpha) => named("dirichlet", alpha),
-            Partition::Shards(pieces) => named("shards", pieces as i64),
-            Partition::Unequal(spread) => named("unequal", spread),
-        };
-        out.key("partition", partition);
-    }
-}
-
-fn write_set(out: &mut Write, name: &str, folder: &std::path::Path) {
-    out.key("set", name);
-    out.key("dir", folder.to_string_lossy().as_ref());
-}
-
-fn read_data_choice(section: &Section<'_>) -> Result<DataChoice, ExperimentError> {
-    let folder = section.text("dir")?;
-    let in_folder = |make: fn(PathBuf) -> DataChoice, name: &str| match folder {
-        Some(folder) => Ok(make(folder.into())),
-        None => {
-            let reason = format!(
-                "the set \"{name}\" is read from files; say where they are with data.dir, and see docs/data.md for how to \
-                 get them"
-            );
-            Err(ExperimentError::refused("data.dir", reason))
-        }
-    };
-    let synthetic = DataChoice::Synthetic {
-        features: section.whole("features", 1..=1 << 20)?.unwrap_or(20) as usize,
-        classes: section.whole("classes", 2..=4096)?.unwrap_or(10) as usize,
-        separation: section.number("separation", 0.0..=1e3, "a number between 0 and 1000")?.unwrap_or(1.0),
-    };
-    let names = [
-        ("digits20", 0),
-        ("digits28", 1),
-        ("mnist", 2),
-        ("fashion-mnist", 3),
-        ("cifar10", 4),
-        ("synthetic", 5),
-    ];
-    match section.one_of("set", &names)?.unwrap_or(0) {
-        0 => Ok(DataChoice::Digits20),
-        1 => Ok(DataChoice::Digits28),
-        2 => in_folder(DataChoice::Mnist, "mnist"),
-        3 => in_folder(DataChoice::FashionMnist, "fashion-mnist"),
-        4 => in_folder(DataChoice::Cifar10, "cifar10"),
-        _ => Ok(synthetic),
-    }
-}
-
-fn read_partition(section: &Section<'_>) -> Result<Partition, ExperimentError> {
-    let Some(choice) = section.choice("partition", PARTITIONS)? else { return Ok(Partition::Iid) };
-    let partition = match (choice.name, choice.argument.is_some(), choice.number()) {
-        ("iid", false, _) => Partition::Iid,
-        ("one-label", false, _) => Partition::OneLabel,
-        ("dirichlet", true, Some(alpha)) => Partition::Dirichlet(alpha),
-        ("unequal", true, Some(spread)) => Partition::Unequal(spread),
-        ("shards", true, _) => {
-            let pieces = choice.whole().ok_or_else(|| section.no_such_choice("partition", PARTITIONS))?;
-            Partition::Shards(usize::try_from(pieces).unwrap_or(usize::MAX))
-        }
-        _ => return Err(section.no_such_choice("partition", PARTITIONS)),
-    };
-    partition.check().map_err(|error| ExperimentError::refused("data.partition", error))?;
-    Ok(partition)
-}
-
-impl ClientSettings {
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "clients", &["total", "per_round", "weights"])?;
-        let total = section.whole("total", WHOLE)?.unwrap_or(20) as u32;
-        let weights =
-            section.one_of("weights", &[("equal", Weights::Equal), ("samples", Weights::Samples)])?;
-        Ok(Self {
-            total,
-            per_round: section.whole("per_round", WHOLE)?.map_or(total.min(20), |count| count as u32),
-            weights: weights.unwrap_or_default(),
-        })
-    }
-
-    fn write(&self, out: &mut Write) {
-        out.key("total", self.total);
-        out.key("per_round", self.per_round);
-        let weights = match self.weights {
-            Weights::Equal => "equal",
-            Weights::Samples => "samples",
-        };
-        out.key("weights", weights);
-    }
-}
-
-impl ModelSettings {
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "model", &["kind", "l2", "hidden"])?;
-        let hidden = section.whole("hidden", 1..=1 << 16)?.unwrap_or(64) as usize;
-        let kinds = [("logistic", ModelKind::Logistic), ("mlp", ModelKind::Mlp { hidden })];
-        Ok(Self {
-            kind: section.one_of("kind", &kinds)?.unwrap_or(ModelKind::Logistic),
-            l2: section.number("l2", 0.0..=1e6, "a number between 0 and 1e6")?.unwrap_or(0.01),
-        })
-    }
-
-    fn write(&self, out: &mut Write) {
-        match self.kind {
-            ModelKind::Logistic => out.key("kind", "logistic"),
-            ModelKind::Mlp { hidden } => {
-                out.key("kind", "mlp");
-                out.key("hidden", hidden);
-            }
-        }
-        out.key("l2", self.l2);
-    }
-}
-
-impl LocalSettings {
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "local", &["batch", "epochs", "steps", "rate"])?;
-        let amount = 1..=1_000_000;
-        let epochs = section.whole("epochs", amount.clone())?;
-        let steps = section.whole("steps", amount)?;
-        let work = match (epochs, steps) {
-            (Some(_), Some(_)) => {
-                let reason = "give either local.epochs or local.steps, not both";
-                return Err(ExperimentError::refused("local.steps", reason));
-            }
-            (None, Some(steps)) => Work::Steps(steps as u32),
-            (epochs, None) => Work::Epochs(epochs.unwrap_or(1) as u32),
-        };
-        let batch = section.whole("batch", WHOLE)?.unwrap_or(20) as usize;
-        Ok(Self { sgd: LocalSgd { batch, work }, rate: read_rate(&section)? })
-    }
-
-    fn write(&self, out: &mut Write) {
-        out.key("batch", self.sgd.batch);
-        match self.sgd.work {
-            Work::Epochs(epochs) => out.key("epochs", epochs),
-            Work::Steps(steps) => out.key("steps", steps),
-        }
-        let fields = |fields: &[(&str, Value)]| {
-            Value::Table(fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
-        };
-        let rate = match self.rate {
-            Rate::Constant(rate) => Value::Float(rate),
-            Rate::Decay { initial, factor, every } => fields(&[
-                ("initial", initial.into()),
-                ("factor", factor.into()),
-                ("every", i64::from(every).into()),
-            ]),
-            Rate::InverseTime { mu, offset } => fields(&[("mu", mu.into()), ("offset", offset.into())]),
-        };
-        out.key("rate", rate);
-    }
-}
-
-fn read_rate(section: &Section<'_>) -> Result<Rate, ExperimentError> {
-    let Some(value) = section.value("rate") else { return Ok(Rate::Constant(0.005)) };
-    let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
-    let rate = match value {
-        Value::Table(fields) => {
-            let has = |keys: &[&str]| {
-                fields.len() == keys.len() && keys.iter().all(|key| fields.contains_key(*key))
-            };
-            let field = |key: &str| fields.get(key).and_then(number);
-            if has(&["initial", "factor", "every"]) {
-                let every = fields["every"].as_integer().and_then(|every| u32::try_from(every).ok());
-                let (initial, factor) = (field("initial"), field("factor"));
-                initial.zip(factor).zip(every).map(|((initial, factor), every)| Rate::Decay {
-                    initial,
-                    factor,
-                    every,
-                })
-            } else if has(&["mu", "offset"]) {
-                field("mu").zip(field("offset")).map(|(mu, offset)| Rate::InverseTime { mu, offset })
-            } else {
-                None
-            }
-        }
-        plain => number(plain).map(Rate::Constant),
-    };
-    let rate = rate.ok_or_else(|| section.no_such_choice("rate", RATES))?;
-    rate.check().map_err(|error| ExperimentError::refused("local.rate", error))?;
-    Ok(rate)
-}
-
-impl PrivacySettings {
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "privacy", &["clip", "normalise", "delta", "budget"])?;
-        if section.value("budget").is_some() {
-            let reason =
-                "this version has no privacy accounting yet, and cannot keep a budget; leave the key out";
-            return Err(ExperimentError::refused("privacy.budget", reason));
-        }
-        let modes = [("clip", Normalise::Clip), ("paper", Normalise::Paper)];
-        Ok(Self {
-            clip: section.number_or_none(
-                "clip",
-                1e-30..=1e30,
-                "a number between 1e-30 and 1e30, or \"none\"",
-            )?,
-            normalise: section.one_of("normalise", &modes)?.unwrap_or_default(),
-            delta: section.number("delta", 1e-300..=0.5, "a number above 0 and at most 0.5")?.unwrap_or(1e-5),
-        })
-    }
-
-    fn write(&self, out: &mut Write) {
-        if let Some(clip) = self.clip {
-            out.key("clip", clip);
-            let mode = match self.normalise {
-                Normalise::Clip => "clip",
-                Normalise::Paper => "paper",
-            };
-            out.key("normalise", mode);
-        }
-        out.key("delta", self.delta);
-    }
-}
-
-impl RecordSettings {
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "record", &["test_every", "train_every"])?;
-        Ok(Self {
-            test_every: section.whole("test_every", WHOLE)?.unwrap_or(1) as u32,
-            train_every: section.whole("train_every", WHOLE)?.unwrap_or(10) as u32,
-        })
-    }
-
-    fn write(&self, out: &mut Write) {
-        out.key("test_every", self.test_every);
-        out.key("train_every", self.train_every);
-    }
 }
