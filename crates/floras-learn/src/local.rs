@@ -259,6 +259,55 @@ mod tests {
         assert_eq!(batches.len(), 120);
     }
 
+    /// A model that writes down in which order it meets samples.
+    #[derive(Debug, Default)]
+    struct Diary(std::sync::Mutex<Vec<u32>>);
+
+    impl Model for Diary {
+        fn features(&self) -> usize {
+            1
+        }
+        fn classes(&self) -> usize {
+            2
+        }
+        fn l2(&self) -> f32 {
+            0.0
+        }
+        fn tensors(&self) -> Vec<crate::Tensor> {
+            vec![crate::Tensor { name: "none", shape: vec![1] }]
+        }
+        fn initialise(&self, _: &mut dyn Rng) -> Vec<f32> {
+            vec![0.0]
+        }
+        fn gradient(&self, _: &[f32], batch: Batch<'_>, _: &mut Scratch, _: &mut [f32]) -> f64 {
+            self.0.lock().unwrap().extend_from_slice(batch.rows);
+            0.0
+        }
+        fn score(&self, _: &[f32], _: Batch<'_>, _: &mut Scratch) -> crate::Score {
+            crate::Score::default()
+        }
+    }
+
+    #[test]
+    fn every_pass_is_shuffled_anew() {
+        for work in [Work::Epochs(2), Work::Steps(20)] {
+            let diary = Diary::default();
+            let rows: Vec<u32> = (0..30).collect();
+            let (set, mut generator) = (numbered(30), ChaCha8Rng::seed_from_u64(4));
+            let data = ClientData { samples: &set, rows: &rows };
+            let sgd = LocalSgd { batch: 3, work };
+            sgd.train(&diary, data, 0.1, &mut generator, &mut [0.0], &mut Workspace::default());
+            let order = diary.0.into_inner().unwrap();
+            let (first, second) = order.split_at(30);
+            assert!(first != rows && second != rows && first != second, "{work:?}");
+            for pass in [first, second] {
+                let mut sorted = pass.to_vec();
+                sorted.sort_unstable();
+                assert_eq!(sorted, rows);
+            }
+        }
+    }
+
     #[test]
     fn a_batch_larger_than_the_client_takes_all_it_has() {
         for work in [Work::Epochs(1), Work::Steps(1)] {

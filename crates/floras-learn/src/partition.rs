@@ -360,6 +360,8 @@ mod tests {
             holders[usize::from(*labels.iter().next().unwrap())] += 1;
         }
         assert_eq!((holders, shares.unassigned()), ([2; 10], 0));
+        let in_turn = (0..20).all(|client| labels_of(&shares, client).contains(&(client as u16 % 10)));
+        assert!(!in_turn, "which client holds which label is chance");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 pub struct Score {
     /// Sum of the cross-entropies.
     pub loss_sum: f64,
-    /// How many samples have their largest logit at their label.
+    /// How many samples have their largest logit at their label; of equal logits the first counts.
     pub hits: usize,
     /// How many samples there were.
     pub samples: usize,
@@ -55,11 +55,25 @@ pub(crate) fn gradient(logits: &mut [f32], labels: &[u16], scratch: &mut Vec<f32
 
 /// The score of some logits, which are overwritten.
 pub(crate) fn score(logits: &mut [f32], labels: &[u16], scratch: &mut Vec<f32>) -> Score {
+    let hits = hits(logits, labels);
     let (largest, sums, at_label) = columns(scratch, labels.len());
     pulp::Arch::new().dispatch(Exponentiate { logits, labels, largest, sums, at_label });
-    // The logit at the label, less the largest one: zero where the label's is the largest.
-    let hits = at_label.iter().filter(|&&margin| margin == 0.0).count();
     Score { loss_sum: loss_sum(sums, at_label), hits, samples: labels.len() }
+}
+
+/// Samples whose label has the largest logit; of equal ones the first counts, as in every `argmax`.
+fn hits(logits: &[f32], labels: &[u16]) -> usize {
+    let samples = labels.len();
+    let found = |sample: usize| {
+        let (mut class, mut largest) = (0, f32::NEG_INFINITY);
+        for (candidate, &logit) in logits[sample..].iter().step_by(samples).enumerate() {
+            if logit > largest {
+                (class, largest) = (candidate, logit);
+            }
+        }
+        class
+    };
+    labels.iter().enumerate().filter(|&(sample, &label)| found(sample) == usize::from(label)).count()
 }
 
 fn columns(scratch: &mut Vec<f32>, samples: usize) -> (&mut [f32], &mut [f32], &mut [f32]) {
@@ -186,6 +200,16 @@ mod tests {
             let mut logits = vec![0.5, wrong, 0.1, 0.2];
             assert!(!score(&mut logits, &[0, 1], &mut Vec::new()).loss_sum.is_finite(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn of_equal_logits_the_first_counts() {
+        // Three classes, four samples: all equal; the second and third equal and largest, twice; the third largest.
+        let logits = vec![0.0, 1.0, 1.0, 0.0, 0.0, 2.0, 2.0, 0.5, 0.0, 2.0, 2.0, 0.7];
+        let hits = |labels: &[u16]| score(&mut logits.clone(), labels, &mut Vec::new()).hits;
+        assert_eq!(hits(&[0, 1, 1, 2]), 4);
+        assert_eq!(hits(&[1, 2, 2, 1]), 0);
+        assert_eq!(hits(&[2, 2, 1, 2]), 2);
     }
 
     #[test]

@@ -130,14 +130,7 @@ pub enum SimError {
 impl SimError {
     /// Whether the user's input is to blame, and not the machine.
     pub fn is_input(&self) -> bool {
-        match self {
-            Self::File { error, .. } => matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory
-            ),
-            Self::Threads(_) => false,
-            _ => true,
-        }
+        !matches!(self, Self::File { .. } | Self::Threads(_))
     }
 
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {

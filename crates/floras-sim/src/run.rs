@@ -3,6 +3,7 @@
 //! Trials are driven by a thread each, as many at once as there are threads to work with. The work itself, round by
 //! round, is done by one pool, so that the last trial has all cores to itself.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -12,7 +13,7 @@ use rayon::ThreadPool;
 
 use crate::error::SimError;
 use crate::federation::{Federation, RoundMetrics, Status, Trial};
-use crate::record::{self, EventFile, MetricsLog, RunDirectory};
+use crate::record::{self, Checkpoint, EventFile, LogState, Mark, MetricsLog, RunDirectory};
 use crate::summary::Summary;
 
 /// A checkpoint is made about this often, and less often if it takes long.
@@ -70,6 +71,7 @@ pub fn run(
 ) -> Result<Outcome, SimError> {
     let start = Instant::now();
     if let Some(summary) = directory.summary()? {
+        directory.remove_logs(summary.trials.len())?;
         return Ok(Outcome { summary, rounds_done: 0, elapsed: start.elapsed() });
     }
     let settings = federation.experiment().settings();
@@ -81,18 +83,18 @@ pub fn run(
     let partitions = serde_json::to_vec(&partitions?).unwrap_or_default();
     record::write_atomically(&directory.partition_file(), &partitions)?;
 
-    let saved = (0..settings.trials)
-        .map(|trial| Saved::load(federation, directory, trial as u16))
-        .collect::<Result<Vec<Saved>, SimError>>()?;
-    let ended: Vec<bool> = saved.iter().map(Saved::has_ended).collect();
-    let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &ended)?;
+    let starts = (0..settings.trials)
+        .map(|trial| Start::find(federation, directory, trial as u16))
+        .collect::<Result<Vec<Start>, SimError>>()?;
+    let logs: Vec<LogState> = starts.iter().map(|start| start.log).collect();
+    let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &logs)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let crew = Crew {
         federation,
         directory,
         pool,
         log: Mutex::new(log),
-        saved,
+        starts,
         next: AtomicU32::new(0),
         stop: AtomicBool::new(false),
         watch,
@@ -103,31 +105,26 @@ pub fn run(
 }
 
 /// Where a trial begins or goes on.
-struct Saved {
+struct Start {
     round: u32,
-    status: Status,
+    log: LogState,
     has_checkpoint: bool,
 }
 
-impl Saved {
-    /// Reads how far a trial has come, and cuts its log back to there. A log that does not reach as far as the checkpoint
-    /// is lost, and the trial begins anew: it comes to the same end.
-    fn load(federation: &Federation, directory: &RunDirectory, trial: u16) -> Result<Self, SimError> {
-        let saved = record::load(&directory.checkpoint_file(trial), federation.model())?;
-        let rounds = federation.experiment().settings().rounds;
-        let fresh = Self { round: 0, status: Status::Running, has_checkpoint: false };
-        let found = match saved {
-            Some(saved) if saved.round <= rounds => {
-                Self { round: saved.round, status: saved.status, has_checkpoint: true }
+impl Start {
+    /// Reads how far a trial has come, and cuts its log back to there. A log that does not agree with the checkpoint is lost,
+    /// and the trial begins anew: it comes to the same end.
+    fn find(federation: &Federation, directory: &RunDirectory, trial: u16) -> Result<Self, SimError> {
+        let log = directory.trial_log(trial.into());
+        if let Some(found) = record::load(&directory.checkpoint_file(trial), federation, trial)? {
+            let Mark { round, status, log_crc, .. } = found.mark;
+            if record::cut_back(&log, trial, round)? == Some(log_crc) {
+                let log = LogState { crc: log_crc, ended: status != Status::Running };
+                return Ok(Self { round, log, has_checkpoint: true });
             }
-            _ => fresh,
-        };
-        let complete = record::cut_back(&directory.trial_log(trial.into()), trial, found.round)?;
-        Ok(if complete { found } else { Self { round: 0, status: Status::Running, has_checkpoint: false } })
-    }
-
-    fn has_ended(&self) -> bool {
-        self.status != Status::Running
+        }
+        record::cut_back(&log, trial, 0)?;
+        Ok(Self { round: 0, log: LogState::default(), has_checkpoint: false })
     }
 }
 
@@ -137,7 +134,7 @@ struct Crew<'a> {
     directory: &'a RunDirectory,
     pool: ThreadPool,
     log: Mutex<MetricsLog>,
-    saved: Vec<Saved>,
+    starts: Vec<Start>,
     next: AtomicU32,
     stop: AtomicBool,
     watch: &'a (dyn Fn(Event) + Sync),
@@ -162,8 +159,8 @@ impl Crew<'_> {
         let mut rounds_done = 0;
         while !self.stop.load(Ordering::Relaxed) {
             let trial = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(saved) = self.saved.get(trial as usize) else { break };
-            match self.drive_trial(trial as u16, saved) {
+            let Some(start) = self.starts.get(trial as usize) else { break };
+            match self.drive_trial(trial as u16, start) {
                 Ok(rounds) => rounds_done += rounds,
                 Err(error) => {
                     self.stop.store(true, Ordering::Relaxed);
@@ -174,9 +171,9 @@ impl Crew<'_> {
         Ok(rounds_done)
     }
 
-    fn drive_trial(&self, number: u16, saved: &Saved) -> Result<u64, SimError> {
-        (self.watch)(Event::TrialBegins { trial: number.into(), done: saved.round });
-        let mut trial = self.trial_at(number, saved)?;
+    fn drive_trial(&self, number: u16, start: &Start) -> Result<u64, SimError> {
+        (self.watch)(Event::TrialBegins { trial: number.into(), done: start.round });
+        let mut trial = self.trial_at(number, start)?;
         let mut rounds_done = 0;
         if trial.status() == Status::Running {
             let mut events = EventFile::open(&self.directory.events_file(number)?, trial.round())?;
@@ -199,26 +196,32 @@ impl Crew<'_> {
         Ok(rounds_done)
     }
 
-    fn trial_at(&self, number: u16, saved: &Saved) -> Result<Trial<'_>, SimError> {
-        if !saved.has_checkpoint {
+    fn trial_at(&self, number: u16, start: &Start) -> Result<Trial<'_>, SimError> {
+        if !start.has_checkpoint {
             return Trial::begin(self.federation, number);
         }
         let path = self.directory.checkpoint_file(number);
-        match record::load(&path, self.federation.model())? {
-            Some(found) => Trial::at(self.federation, number, found.round, found.status, found.parameters),
-            None => Trial::begin(self.federation, number),
+        match record::load(&path, self.federation, number)? {
+            Some(Checkpoint { mark, parameters }) if mark.round == start.round => {
+                Trial::at(self.federation, number, mark.round, mark.status, parameters)
+            }
+            _ => Err(SimError::Damaged { path, reason: "it was changed while the run went on".to_owned() }),
         }
     }
 
     /// First the lines, then the checkpoint that says they are there.
     fn checkpoint(&self, trial: &Trial<'_>) -> Result<(), SimError> {
         self.log().sync(trial.number())?;
-        record::save(&self.directory.checkpoint_file(trial.number()), self.federation.model(), trial)
+        self.save(&self.directory.checkpoint_file(trial.number()), trial)
+    }
+
+    fn save(&self, path: &Path, trial: &Trial<'_>) -> Result<(), SimError> {
+        let log_crc = self.log().crc(trial.number());
+        record::save(path, self.federation, trial, log_crc)
     }
 
     fn end_trial(&self, trial: &Trial<'_>) -> Result<(), SimError> {
-        let model = self.federation.model();
-        record::save(&self.directory.parameters_file(trial.number()), model, trial)?;
+        self.save(&self.directory.parameters_file(trial.number()), trial)?;
         self.checkpoint(trial)?;
         self.log().end(trial.number())
     }
@@ -226,7 +229,7 @@ impl Crew<'_> {
     fn finish(&self) -> Result<Summary, SimError> {
         self.log().sync_all()?;
         let mut last_lines = Vec::new();
-        for trial in 0..self.saved.len() {
+        for trial in 0..self.starts.len() {
             let path = self.directory.trial_log(trial);
             let damaged =
                 || SimError::Damaged { path: path.clone(), reason: "its last line is torn".to_owned() };

@@ -170,7 +170,9 @@ mod tests {
         let lines = [finished(0, 0.8), RoundMetrics::diverged(1, 4, 0.1), finished(2, 0.9)];
         let summary = Summary::new(&Settings::default(), &lines);
         assert_eq!(summary.diverged(), [(1, 4)]);
-        assert!((summary.finals.unwrap().test_accuracy.mean - 0.85).abs() < 1e-12);
+        let finals = summary.finals.unwrap();
+        assert!((finals.test_accuracy.mean - 0.85).abs() < 1e-12);
+        assert_eq!((finals.train_loss.mean, finals.test_loss.mean), (0.5, 0.6));
         let text = serde_json::to_string(&summary).unwrap();
         assert!(text.contains(r#"{"status":"diverged","trial":1,"round":4}"#), "{text}");
         assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);

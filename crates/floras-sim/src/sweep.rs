@@ -61,6 +61,10 @@ impl Sweep {
             return Err(ExperimentError::refused("sweep", reason));
         };
         let axes = read_axes("", &grid)?;
+        if ["local.epochs", "local.steps"].iter().all(|key| axes.iter().any(|axis| axis.key == *key)) {
+            let reason = "a point has either local.epochs or local.steps, so that only one of them can vary";
+            return Err(ExperimentError::refused("sweep", reason));
+        }
         let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.values.len()));
         match points {
             Some(1..=MOST_POINTS) if !axes.is_empty() => {}

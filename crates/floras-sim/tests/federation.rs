@@ -174,11 +174,20 @@ fn what_only_shows_with_data_and_channel_there_is_refused_at_the_start() {
 fn a_trace_must_reach_every_round_and_client() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
-    let rows: String =
-        (0..3).flat_map(|round| (0..20).map(move |client| format!("{round},{client},1,0\n"))).collect();
+    let rows: String = (0..3)
+        .flat_map(|round| (0..20).map(move |client| format!("{round},{client},{},0\n", round + 1)))
+        .collect();
     std::fs::write(&path, format!("round,client,real,imaginary\n{rows}")).unwrap();
     let trace = format!("uplink.fading={{ trace = {:?} }}", path.display().to_string());
-    assert!(Federation::new(&experiment(&[&trace, "rounds=3"])).is_ok());
+    // Phase-corrected, the gain of a round is its amplitude over the mean amplitude of the trace, 2.
+    let through =
+        Federation::new(&experiment(&[&trace, "rounds=3", "uplink.scheme=phase-corrected"])).unwrap();
+    let mut trial = Trial::begin(&through, 0).unwrap();
+    let gains: Vec<f64> = (0..3).map(|_| trial.step().unwrap().mean_gain.unwrap()).collect();
+    assert!(
+        gains.iter().zip([0.5, 1.0, 1.5]).all(|(gain, expected)| (gain - expected).abs() < 1e-12),
+        "{gains:?}"
+    );
     let error = Federation::new(&experiment(&[&trace, "rounds=4"])).unwrap_err();
     assert!(matches!(error, SimError::Uplink(_)) && error.to_string().contains("too short"), "{error}");
     let error =
@@ -200,4 +209,109 @@ fn label_counts_tell_who_holds_what() {
     let record = many.partition_record(0).unwrap();
     assert_eq!((record.clients, record.label_counts.len()), (1500, 1000));
     assert_eq!(record.label_counts[999].iter().sum::<u32>(), 3);
+}
+
+/// The base station clamps what it decodes on the scale on which updates are sent, and then undoes the normalisation. With
+/// C = 1000 every normalised sum is far beyond B = 0.5, so that every parameter moves by B·C_max/C up or down, around Σμ.
+#[test]
+fn truncation_comes_before_the_normalisation_is_undone() {
+    let truncated = small(&[
+        "uplink.scheme=ideal",
+        "privacy.clip=1000",
+        "privacy.normalise=paper",
+        "uplink.truncate=0.5",
+    ]);
+    let mut moved = parameters_after(&truncated, 1, 0);
+    moved.sort_by(f32::total_cmp);
+    let (down, up) = (moved[0], moved[moved.len() - 1]);
+    assert!(up - down > 1e-6);
+    let at_an_end = |value: f32| (value - down).min(up - value) < 1e-3 * (up - down);
+    assert!(moved.iter().all(|&value| at_an_end(value)), "{moved:?}");
+
+    let bounded = parameters_after(
+        &small(&["uplink.scheme=ideal", "uplink.truncate=1e-4", "clients.per_round=10"]),
+        1,
+        0,
+    );
+    let largest = bounded.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+    assert!((largest - 1e-5).abs() < 1e-9, "B/K and no more: {largest}");
+}
+
+#[test]
+fn the_rate_of_a_round_is_the_schedules() {
+    let federation = Federation::new(&small(&[
+        "uplink.scheme=ideal",
+        "local.rate={ initial = 0.5, factor = 1e-6, every = 1 }",
+    ]));
+    let federation = federation.unwrap();
+    let mut trial = Trial::begin(&federation, 0).unwrap();
+    assert_eq!(trial.step().unwrap().rate, 0.5);
+    let before = trial.parameters().to_vec();
+    assert!((trial.step().unwrap().rate - 5e-7).abs() < 1e-15);
+    let moved = before.iter().zip(trial.parameters()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(moved < 1e-5, "{moved}");
+}
+
+#[test]
+fn rounds_draw_batches_of_their_own_and_trials_begin_and_hold_differently() {
+    let experiment =
+        small(&["uplink.scheme=ideal", "local.batch=2", "local.steps=1", "clients.per_round=40"]);
+    let federation = Federation::new(&experiment).unwrap();
+    let after_one_round = |round: u32| {
+        let start = vec![0.01; federation.model().parameters()];
+        let mut trial = Trial::at(&federation, 0, round, Status::Running, start).unwrap();
+        trial.step().unwrap();
+        trial.parameters().to_vec()
+    };
+    assert_ne!(after_one_round(0), after_one_round(5));
+    let records = [0, 1].map(|trial| federation.partition_record(trial).unwrap().label_counts);
+    assert_ne!(records[0], records[1], "generated clients hold other samples in another trial");
+    let perceptron = Federation::new(&small(&["model.kind=mlp"])).unwrap();
+    let starts = [0, 1].map(|trial| Trial::begin(&perceptron, trial).unwrap().parameters().to_vec());
+    assert_ne!(starts[0], starts[1]);
+}
+
+/// With full batches and all clients, what they meet in a round is what the round before left: the mean of their losses is
+/// the loss over all samples. Clients with one label each have very different losses.
+#[test]
+fn what_is_measured_is_what_happened() {
+    let experiment = experiment(&[
+        "uplink.scheme=ideal",
+        "local.batch=200",
+        "local.steps=1",
+        "local.rate=0.5",
+        "model.l2=0",
+        "data.partition=one-label",
+        "record.train_every=1",
+        "rounds=5",
+    ]);
+    let federation = Federation::new(&experiment).unwrap();
+    let mut trial = Trial::begin(&federation, 0).unwrap();
+    let mut last = trial.step().unwrap();
+    for _ in 0..3 {
+        let before = trial.parameters().to_vec();
+        let metrics = trial.step().unwrap();
+        assert!((metrics.local_loss.unwrap() - last.train_loss.unwrap()).abs() < 1e-5, "{metrics:?}");
+        assert_eq!((metrics.mean_gain, metrics.noise_std), (Some(1.0), Some(0.0)));
+        let moved =
+            before.iter().zip(trial.parameters()).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
+        // The mean of twenty updates is shorter than they are on average, but not twenty times as short.
+        let share = moved / metrics.update_norm.unwrap();
+        assert!((0.05..1.0).contains(&share), "{share}");
+        last = metrics;
+    }
+    let noisy = Federation::new(&small(&["uplink.scheme=gaussian", "uplink.noise_std=0.25"])).unwrap();
+    assert_eq!(Trial::begin(&noisy, 0).unwrap().step().unwrap().noise_std, Some(0.25));
+}
+
+#[test]
+fn a_round_in_which_nobody_is_admitted_leaves_a_model_that_knows_nothing() {
+    let experiment = experiment(&["uplink.scheme=channel-inversion", "uplink.admission={ amplitude = 100 }"]);
+    let federation = Federation::new(&experiment).unwrap();
+    let metrics = Trial::begin(&federation, 0).unwrap().step().unwrap();
+    assert_eq!(
+        (metrics.mean_gain, metrics.test_accuracy),
+        (Some(0.0), Some(0.1)),
+        "every tenth digit is a zero"
+    );
 }

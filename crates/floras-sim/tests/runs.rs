@@ -169,6 +169,94 @@ fn a_damaged_checkpoint_is_named() {
     assert!(error.contains("trial-0002.safetensors is damaged"), "{error}");
 }
 
+/// A run that has ended two of its three trials, and a copy of it to try things on.
+fn unfinished(folder: &Path) {
+    drop(RunDirectory::enter(folder, &small(), Entry::New).unwrap());
+    let obstacle = folder.join("parameters/trial-0002.safetensors");
+    fs::create_dir_all(obstacle.join("in-the-way")).unwrap();
+    run(&small(), folder, Entry::Resume, 1).unwrap_err();
+    fs::remove_dir_all(&obstacle).unwrap();
+    assert!(folder.join("checkpoint/trial-0001.safetensors").exists());
+}
+
+#[test]
+fn a_checkpoint_of_something_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = |name: &str, damage: &dyn Fn(&Path)| {
+        let folder = folder.path().join(name);
+        unfinished(&folder);
+        damage(&folder);
+        run(&small(), &folder, Entry::Resume, 1).unwrap_err().to_string()
+    };
+    let message = damaged("other-trial", &|folder| {
+        let [from, to] = [0, 1].map(|trial| folder.join(format!("checkpoint/trial-000{trial}.safetensors")));
+        fs::copy(from, to).unwrap();
+    });
+    assert!(message.contains("trial-0001.safetensors is damaged: it is of trial 0"), "{message}");
+    let message = damaged("flipped", &|folder| {
+        let path = folder.join("checkpoint/trial-0001.safetensors");
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    });
+    assert!(message.contains("its parameters are not those that were saved"), "{message}");
+    let message = damaged("emptied", &|folder| fs::write(folder.join("experiment.toml"), "").unwrap());
+    assert!(message.contains("experiment.toml is damaged: it has no version"), "{message}");
+
+    // An experiment that was changed by hand, on both sides.
+    let folder = folder.path().join("changed");
+    unfinished(&folder);
+    let text =
+        fs::read_to_string(folder.join("experiment.toml")).unwrap().replace("snr_db = 20.0", "snr_db = 3.0");
+    fs::write(folder.join("experiment.toml"), &text).unwrap();
+    let changed = Experiment::parse("changed", &text).unwrap();
+    let message = run(&changed, &folder, Entry::Resume, 1).unwrap_err().to_string();
+    assert!(message.contains("it is of another experiment"), "{message}");
+}
+
+#[test]
+fn a_log_that_was_changed_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, changed] = ["whole", "changed"].map(|name| folder.path().join(name));
+    run(&small(), &whole, Entry::New, 2).unwrap();
+    unfinished(&changed);
+    let path = changed.join("checkpoint/trial-0001.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let line = text.lines().nth(3).unwrap();
+    let rate = &line[line.find("\"rate\"").unwrap()..][..12];
+    fs::write(&path, text.replacen(rate, &rate.replace("0.0", "0.1"), 1)).unwrap();
+    assert_ne!(fs::read_to_string(&path).unwrap(), text);
+    run(&small(), &changed, Entry::Resume, 2).unwrap();
+    assert_eq!(lasting_files(&whole), lasting_files(&changed));
+}
+
+#[test]
+fn other_data_in_the_same_place_are_another_experiment() {
+    let identity = |experiment: &Experiment| Federation::new(experiment).unwrap().identity().to_owned();
+    assert_eq!(identity(&small()), identity(&small()));
+    assert_ne!(identity(&small()), identity(&experiment(&["rounds=7"])));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let setting = format!("uplink.fading={{ trace = {:?} }}", path.display().to_string());
+    let with_trace = experiment(&["clients.total=1", "rounds=1", "trials=1", &setting]);
+    let identities = ["1", "2"].map(|amplitude| {
+        fs::write(&path, format!("round,client,real,imaginary\n0,0,{amplitude},0\n")).unwrap();
+        identity(&with_trace)
+    });
+    assert_ne!(identities[0], identities[1]);
+}
+
+#[test]
+fn logs_that_a_kill_left_after_the_summary_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&small(), folder.path(), Entry::New, 2).unwrap();
+    let left = folder.path().join("checkpoint/trial-0001.jsonl");
+    fs::write(&left, "left over").unwrap();
+    run(&small(), folder.path(), Entry::Resume, 2).unwrap();
+    assert!(!left.exists());
+}
+
 #[test]
 fn a_trial_that_diverges_ends_alone_and_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,8 +335,12 @@ fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
         lines[1].starts_with("1,20,paper,2,0,") && lines[2].starts_with("5,25,{ clipped = 1.0 },2,0,"),
         "{text}"
     );
-    let summary = done[4].as_ref().unwrap().finals.unwrap();
-    assert!(lines[2].contains(&format!(",{},", summary.train_loss.mean)));
+    let finals = done[4].as_ref().unwrap().finals.unwrap();
+    let cells: Vec<&str> = lines[2].split(',').collect();
+    for (place, estimate) in [(5, finals.train_loss), (7, finals.test_loss), (9, finals.test_accuracy)] {
+        assert_eq!(cells[place].parse(), Ok(estimate.mean));
+        assert_eq!(cells[place + 1].parse(), Ok(estimate.ci95.unwrap()));
+    }
 }
 
 #[test]
@@ -260,6 +352,7 @@ fn a_sweep_that_makes_no_sense_is_refused() {
     assert!(refused("[sweep]\nrounds = []").contains("sweep.rounds must be a list"));
     assert!(refused("[sweep]\nuplink.sequences = [20, 10]").contains("10 sequences (N)"));
     assert!(refused("[sweep]\nuplink.sequence = [20]").contains("did you mean sequences?"));
+    assert!(refused("[sweep]\nlocal.epochs = [1]\nlocal.steps = [1]").contains("only one of them can vary"));
     let long: Vec<String> = (1..200).map(|n| n.to_string()).collect();
     let list = long.join(",");
     assert!(refused(&format!("[sweep]\nseed = [{list}]\nrounds = [{list}]")).contains("10000 points"));

@@ -1,7 +1,7 @@
 //! `floras run`: train a model over the simulated air.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -83,7 +83,7 @@ struct Report<'a> {
     rounds_per_second: Option<f64>,
     /// `null`: this version has no privacy accounting.
     privacy: Option<()>,
-    out: &'a Path,
+    out: String,
 }
 
 /// Runs and reports.
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let table = options.table()?;
     let experiment = Experiment::from_table(&table)?;
     for note in notes(&experiment, &table) {
-        talk(&format!("note: {note}"))?;
+        talk(&format!("note: {note}"));
     }
     let folder = options.folder(&experiment);
     let threads = threads_or_all_cores(options.threads);
@@ -99,9 +99,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     federation.check_memory(threads)?;
     let entry = if options.resume { Entry::Resume } else { Entry::New };
     let directory = RunDirectory::enter(&folder, &experiment, entry)?;
-    talk(&table::description(&federation))?;
+    talk(&table::description(&federation));
     if directory.summary()?.is_none() {
-        talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()))?;
+        talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()));
     }
     let progress = Progress::new(&experiment);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
@@ -166,7 +166,7 @@ impl Options {
                 finals: summary.finals,
                 rounds_per_second: outcome.rounds_per_second(),
                 privacy: None,
-                out: folder,
+                out: folder.display().to_string(),
             };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
         } else {
@@ -192,16 +192,16 @@ fn read_source(source: &str) -> Result<Table, Failure> {
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let largest = 1 << 20;
     let unreadable = |reason: String| Failure::Unreadable { path: path.to_path_buf(), reason };
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Failure::NoSuchFile { path: path.to_path_buf() });
-        }
-        Ok(file) if file.len() > largest => {
-            return Err(unreadable("an experiment has at most 1 MiB".to_owned()));
-        }
-        _ => {}
+    let file = fs::File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::NoSuchFile { path: path.to_path_buf() },
+        _ => unreadable(error.to_string()),
+    })?;
+    let mut text = String::new();
+    file.take(largest + 1).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
+    if text.len() as u64 > largest {
+        return Err(unreadable("an experiment has at most 1 MiB".to_owned()));
     }
-    fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))
+    Ok(text)
 }
 
 /// What a user may want to know about an experiment before it runs.
@@ -231,24 +231,14 @@ fn notes(experiment: &Experiment, table: &Table) -> Vec<String> {
     notes
 }
 
-/// `runs/NAME`, or `runs/NAME-2` and so on: the first that is free.
+/// `runs/NAME`, then `runs/NAME-2` and so on: the one after the last.
 fn free_folder(name: &str) -> PathBuf {
-    let mut folder = numbered_folder(name, 1);
-    let mut number = 1;
-    while folder.exists() {
-        number += 1;
-        folder = numbered_folder(name, number);
-    }
-    folder
+    numbered_folder(name, highest_number(name) + 1)
 }
 
 /// The last of `runs/NAME`, `runs/NAME-2` and so on; the first if there is none.
 fn latest_folder(name: &str) -> PathBuf {
-    let mut number = 1;
-    while numbered_folder(name, number + 1).exists() {
-        number += 1;
-    }
-    numbered_folder(name, number)
+    numbered_folder(name, highest_number(name).max(1))
 }
 
 fn numbered_folder(name: &str, number: u32) -> PathBuf {
@@ -256,7 +246,17 @@ fn numbered_folder(name: &str, number: u32) -> PathBuf {
     if number == 1 { runs.join(name) } else { runs.join(format!("{name}-{number}")) }
 }
 
-/// Says something on standard error.
-pub(crate) fn talk(line: &str) -> Result<(), Failure> {
-    Ok(writeln!(io::stderr(), "{line}")?)
+/// The highest number that a folder of this name bears in `runs/`; 0 if there is none.
+fn highest_number(name: &str) -> u32 {
+    let number = |folder: String| match folder.strip_prefix(name)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('-')?.parse().ok().filter(|&number| number > 1),
+    };
+    let folders = fs::read_dir("runs").into_iter().flatten().filter_map(Result::ok);
+    folders.filter_map(|entry| number(entry.file_name().into_string().ok()?)).max().unwrap_or(0)
+}
+
+/// Says something on standard error. A reader who has gone is no reason to stop.
+pub(crate) fn talk(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -50,7 +50,7 @@ struct Report<'a> {
     name: &'a str,
     keys: Vec<&'a str>,
     points: Vec<PointReport<'a>>,
-    out: &'a Path,
+    out: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         None => Path::new("runs").join(format!("{}-sweep", sweep.name())),
     };
     let threads = threads_or_all_cores(options.threads);
-    talk(&format!("{} in {}", count(sweep.points().len(), "point"), folder.display()))?;
+    talk(&format!("{} in {}", count(sweep.points().len(), "point"), folder.display()));
     // What cannot work is told before the first point has taken its time.
     for point in sweep.points() {
         Federation::new(&point.experiment)?.check_memory(threads)?;
@@ -78,12 +78,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for (number, point) in sweep.points().iter().enumerate() {
         let values: Vec<String> =
             sweep.keys().zip(&point.values).map(|(key, value)| format!("{key} = {value}")).collect();
-        talk(&format!("point {} of {}: {}", number + 1, done.len(), values.join(", ")))?;
+        talk(&format!("point {} of {}: {}", number + 1, done.len(), values.join(", ")));
         if !point.without_effect.is_empty() {
             talk(&format!(
                 "note: without effect under the other settings: {}",
                 point.without_effect.join(", ")
-            ))?;
+            ));
         }
         done[number] = Some(run_point(point, &Sweep::point_folder(&folder, number), threads)?);
         sweep.write_table(&folder, &done)?;
@@ -108,7 +108,12 @@ impl Options {
             let points = sweep.points().iter().zip(summaries);
             let points =
                 points.map(|(point, summary)| PointReport { values: &point.values, summary }).collect();
-            let report = Report { name: sweep.name(), keys: sweep.keys().collect(), points, out: folder };
+            let report = Report {
+                name: sweep.name(),
+                keys: sweep.keys().collect(),
+                points,
+                out: folder.display().to_string(),
+            };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
             return Ok(());
         }

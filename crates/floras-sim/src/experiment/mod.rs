@@ -156,12 +156,17 @@ impl Experiment {
             .find(|difference| difference.ours != difference.theirs)
     }
 
-    /// The version that wrote an experiment's text, if it is not ours: its runs may come to other numbers.
-    pub(crate) fn version_difference(&self, text: &str) -> Option<Difference> {
-        let table: Table = text.parse().ok()?;
-        let theirs = table.get("version")?.as_str()?;
+    /// The version that wrote a run's experiment, if it is not ours: its runs may come to other numbers.
+    pub(crate) fn version_difference(&self, text: &str) -> Result<Option<Difference>, String> {
+        let table = text.parse::<Table>().map_err(|error| error.to_string())?;
+        let theirs = table.get("version").and_then(Value::as_str);
+        let theirs = theirs.ok_or("it has no version, which every run writes into it")?;
         let differ = theirs != VERSION;
-        differ.then(|| Difference { key: "version".to_owned(), ours: VERSION.into(), theirs: theirs.into() })
+        Ok(differ.then(|| Difference {
+            key: "version".to_owned(),
+            ours: VERSION.into(),
+            theirs: theirs.into(),
+        }))
     }
 
     fn entries(&self) -> Vec<Entry> {

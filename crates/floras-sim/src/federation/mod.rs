@@ -11,16 +11,19 @@ mod clients;
 mod metrics;
 mod trial;
 
+use std::fs;
+
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::random::{Purpose, StreamName};
 use floras_phy::{Round, Uplink};
 use rand::seq::index;
+use sha2::{Digest, Sha256};
 
 pub use metrics::RoundMetrics;
 pub use trial::{Status, Trial};
 
 use crate::error::SimError;
-use crate::experiment::{Experiment, FadingChoice, ModelKind, Settings};
+use crate::experiment::{Air, Experiment, FadingChoice, ModelKind, Settings};
 use crate::purpose;
 use clients::Population;
 
@@ -32,6 +35,7 @@ pub struct Federation {
     test: Samples,
     model: Box<dyn Model>,
     uplink: BoxedUplink,
+    identity: String,
 }
 
 struct BoxedUplink(Box<dyn Uplink>);
@@ -62,7 +66,9 @@ impl Federation {
         let (population, test) = clients::load(settings)?;
         let model = build_model(settings, &population).map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
-        let federation = Self { experiment: experiment.clone(), population, test, model, uplink };
+        let identity = identity(experiment, &population, &test)?;
+        let federation = Self { experiment: experiment.clone(), population, test, model, uplink, identity };
+        federation.check_memory(1)?;
         federation.rehearse()?;
         Ok(federation)
     }
@@ -75,6 +81,11 @@ impl Federation {
     /// The model that is trained.
     pub fn model(&self) -> &dyn Model {
         self.model.as_ref()
+    }
+
+    /// A digest of the experiment, of all samples and of the channel trace: what two runs must share to be one.
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// Refuses a run whose updates would take more memory than a simulation may, with as many trials at once as threads.
@@ -141,6 +152,31 @@ impl Federation {
         }
         Ok(())
     }
+}
+
+fn identity(experiment: &Experiment, population: &Population, test: &Samples) -> Result<String, SimError> {
+    let mut digest = Sha256::new();
+    digest.update(experiment.to_toml());
+    if let Population::Stored(train) = population {
+        add_samples(&mut digest, train);
+        add_samples(&mut digest, test);
+    }
+    if let Some(Air { fading: FadingChoice::Trace(path), .. }) = experiment.settings().uplink.scheme.air() {
+        digest.update(fs::read(path).map_err(SimError::file("read", path))?);
+    }
+    Ok(digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A checksum of checksums is fast, and notices that other files lie where the data lay.
+fn add_samples(digest: &mut Sha256, samples: &Samples) {
+    let features = samples.features().chunks(1 << 16);
+    let checksum = features.fold(0, |checksum, some| {
+        let bytes: Vec<u8> = some.iter().flat_map(|value| value.to_le_bytes()).collect();
+        crc32c::crc32c_append(checksum, &bytes)
+    });
+    let labels: Vec<u8> = samples.labels().iter().flat_map(|label| label.to_le_bytes()).collect();
+    digest.update(crc32c::crc32c_append(checksum, &labels).to_le_bytes());
+    digest.update(samples.count().to_le_bytes());
 }
 
 fn build_model(settings: &Settings, population: &Population) -> Result<Box<dyn Model>, LearnError> {

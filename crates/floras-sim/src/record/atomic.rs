@@ -1,18 +1,26 @@
 //! Files that are there as a whole or not at all.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::error::SimError;
 
-/// Writes a file under another name beside it, brings it to the disk, and renames it.
+/// Writes a file as a whole.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), SimError> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// Has a file written under another name beside it, brings it to the disk, and renames it.
+pub(crate) fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), SimError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".partial");
     let partial = path.with_file_name(name);
     let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(bytes)?;
+        fill(&mut file)?;
         file.sync_all()
     });
     if let Err(error) = written {

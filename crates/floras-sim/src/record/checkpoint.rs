@@ -15,42 +15,56 @@ use serde::{Deserialize, Serialize};
 use super::atomic;
 use crate::error::SimError;
 use crate::experiment::VERSION;
-use crate::federation::{Status, Trial};
+use crate::federation::{Federation, Status, Trial};
 
 /// Where a trial stood when it was saved.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Saved {
-    pub(crate) round: u32,
-    pub(crate) status: Status,
+pub(crate) struct Checkpoint {
+    pub(crate) mark: Mark,
     pub(crate) parameters: Vec<f32>,
 }
 
 /// What the metadata say.
-#[derive(Debug, Deserialize, Serialize)]
-struct Mark {
-    version: String,
-    trial: u16,
-    round: u32,
-    status: Status,
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Mark {
+    pub(crate) version: String,
+    /// The digest of the experiment and its data.
+    pub(crate) identity: String,
+    pub(crate) trial: u16,
+    pub(crate) round: u32,
+    pub(crate) status: Status,
+    /// CRC-32C of the trial's lines in the metrics log.
+    pub(crate) log_crc: u32,
+    /// CRC-32C of the parameters, as bytes.
+    parameters_crc: u32,
 }
 
 const KEY: &str = "floras";
 
-/// Saves a trial as it stands.
-pub(crate) fn save(path: &Path, model: &dyn Model, trial: &Trial<'_>) -> Result<(), SimError> {
-    let bytes = encode(model, trial.number(), trial.round(), trial.status(), trial.parameters());
+/// Saves a trial as it stands; `log_crc` is the checksum of the lines that it has written.
+pub(crate) fn save(
+    path: &Path,
+    federation: &Federation,
+    trial: &Trial<'_>,
+    log_crc: u32,
+) -> Result<(), SimError> {
+    let mark = Mark {
+        version: VERSION.to_owned(),
+        identity: federation.identity().to_owned(),
+        trial: trial.number(),
+        round: trial.round(),
+        status: trial.status(),
+        log_crc,
+        parameters_crc: 0,
+    };
+    let bytes = encode(federation.model(), mark, trial.parameters());
     let bytes = bytes.map_err(|reason| SimError::Damaged { path: path.to_path_buf(), reason })?;
     atomic::write(path, &bytes)
 }
 
-fn encode(
-    model: &dyn Model,
-    trial: u16,
-    round: u32,
-    status: Status,
-    parameters: &[f32],
-) -> Result<Vec<u8>, String> {
+fn encode(model: &dyn Model, mut mark: Mark, parameters: &[f32]) -> Result<Vec<u8>, String> {
     let bytes: Vec<u8> = parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
+    mark.parameters_crc = crc32c::crc32c(&bytes);
     let mut start = 0;
     let mut views = Vec::new();
     for tensor in model.tensors() {
@@ -59,41 +73,53 @@ fn encode(
         views.push((tensor.name, view.map_err(|error| error.to_string())?));
         start = end;
     }
-    let mark = Mark { version: VERSION.to_owned(), trial, round, status };
     let mark = serde_json::to_string(&mark).map_err(|error| error.to_string())?;
     let metadata = HashMap::from([(KEY.to_owned(), mark)]);
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 
-/// Reads what was saved; `None` if there is no such file.
-pub(crate) fn load(path: &Path, model: &dyn Model) -> Result<Option<Saved>, SimError> {
+/// Reads what was saved of a trial of this federation; `None` if there is no such file.
+pub(crate) fn load(path: &Path, federation: &Federation, trial: u16) -> Result<Option<Checkpoint>, SimError> {
     if !path.exists() {
         return Ok(None);
     }
     let bytes = fs::read(path).map_err(SimError::file("read", path))?;
-    let damaged = |reason| SimError::Damaged { path: path.to_path_buf(), reason };
-    decode(model, &bytes).map(Some).map_err(damaged)
+    let found = decode(federation.model(), &bytes).and_then(|found| {
+        if found.mark.identity != federation.identity() {
+            return Err("it is of another experiment, or of other data, than there are now".to_owned());
+        }
+        if found.mark.trial != trial {
+            return Err(format!("it is of trial {}", found.mark.trial));
+        }
+        Ok(found)
+    });
+    let damaged = |reason| {
+        let reason = format!("{reason}; without the file, its trial begins anew");
+        SimError::Damaged { path: path.to_path_buf(), reason }
+    };
+    found.map(Some).map_err(damaged)
 }
 
-fn decode(model: &dyn Model, bytes: &[u8]) -> Result<Saved, String> {
+fn decode(model: &dyn Model, bytes: &[u8]) -> Result<Checkpoint, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
     let mark = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
     let mark = mark.ok_or_else(|| format!("its metadata have no {KEY}"))?;
     let mark: Mark = serde_json::from_str(mark).map_err(|error| format!("its metadata: {error}"))?;
-    let mut parameters = Vec::with_capacity(model.parameters());
+    let (mut parameters, mut checksum) = (Vec::with_capacity(model.parameters()), 0);
     for expected in model.tensors() {
         let found = tensors.tensor(expected.name).map_err(|error| error.to_string())?;
         if found.dtype() != Dtype::F32 || found.shape() != expected.shape {
             return Err(format!("the tensor {} has another shape or type than the model's", expected.name));
         }
+        checksum = crc32c::crc32c_append(checksum, found.data());
         let values = found.data().as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
         parameters.extend(values);
     }
-    if parameters.iter().any(|value| !value.is_finite()) {
-        return Err("it holds parameters that are not finite".to_owned());
+    if checksum != mark.parameters_crc {
+        return Err("its parameters are not those that were saved".to_owned());
     }
-    Ok(Saved { round: mark.round, status: mark.status, parameters })
+    Ok(Checkpoint { mark, parameters })
 }
 
 #[cfg(test)]
@@ -107,16 +133,30 @@ mod tests {
         Perceptron::new(3, 2, 4, 0.0).unwrap()
     }
 
+    fn mark() -> Mark {
+        let (version, identity) = (VERSION.to_owned(), "an experiment".to_owned());
+        Mark {
+            version,
+            identity,
+            trial: 3,
+            round: 70,
+            status: Status::Diverged,
+            log_crc: 5,
+            parameters_crc: 0,
+        }
+    }
+
     fn encoded() -> (Vec<u8>, Vec<f32>) {
         let parameters: Vec<f32> = (0..model().parameters()).map(|i| i as f32 - 7.5).collect();
-        (encode(&model(), 3, 70, Status::Diverged, &parameters).unwrap(), parameters)
+        (encode(&model(), mark(), &parameters).unwrap(), parameters)
     }
 
     #[test]
     fn what_was_saved_is_read_back() {
         let (bytes, parameters) = encoded();
-        let saved = decode(&model(), &bytes).unwrap();
-        assert_eq!(saved, Saved { round: 70, status: Status::Diverged, parameters });
+        let found = decode(&model(), &bytes).unwrap();
+        assert_eq!(found.parameters, parameters);
+        assert_eq!(Mark { parameters_crc: 0, ..found.mark }, mark());
         assert_eq!(bytes, encoded().0, "same bytes each time");
     }
 
@@ -140,11 +180,15 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_never_makes_the_reader_panic(at in 0_usize..400, bit in 0_u32..8) {
-            let (mut bytes, _) = encoded();
-            let at = at % bytes.len();
+        fn a_flipped_bit_never_makes_the_reader_panic_and_is_noticed_in_the_parameters(
+            at in any::<prop::sample::Index>(),
+            bit in 0_u32..8,
+        ) {
+            let (mut bytes, parameters) = encoded();
+            let at = at.index(bytes.len());
             bytes[at] ^= 1_u8 << bit;
-            let _ = decode(&model(), &bytes);
+            let found = decode(&model(), &bytes);
+            prop_assert!(found.is_err() || at < bytes.len() - 4 * parameters.len());
         }
     }
 }

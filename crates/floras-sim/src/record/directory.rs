@@ -67,7 +67,9 @@ impl RunDirectory {
             let inner = folder.join(inner);
             fs::create_dir_all(&inner).map_err(SimError::file("create", &inner))?;
         }
-        atomic::write(&Self::experiment_file(folder), experiment.to_toml().as_bytes())?;
+        if !Self::experiment_file(folder).exists() {
+            atomic::write(&Self::experiment_file(folder), experiment.to_toml().as_bytes())?;
+        }
         Ok(directory)
     }
 
@@ -83,15 +85,18 @@ impl RunDirectory {
             return Err(SimError::NothingToResume { folder: folder.to_path_buf() });
         }
         let text = fs::read_to_string(&path).map_err(SimError::file("read", &path))?;
-        Ok(Experiment::parse(&path.display().to_string(), &text)?)
+        let experiment = Experiment::parse(&path.display().to_string(), &text)?;
+        match experiment.version_difference(&text) {
+            Ok(None) => Ok(experiment),
+            Ok(Some(difference)) => {
+                Err(SimError::ExperimentChanged { folder: folder.to_path_buf(), difference })
+            }
+            Err(reason) => Err(SimError::Damaged { path, reason }),
+        }
     }
 
     fn refuse_changes(&self, experiment: &Experiment) -> Result<(), SimError> {
-        let path = Self::experiment_file(&self.folder);
-        let text = fs::read_to_string(&path).map_err(SimError::file("read", &path))?;
-        let there = Experiment::parse(&path.display().to_string(), &text)?;
-        let changed = experiment.difference(&there).or_else(|| experiment.version_difference(&text));
-        match changed {
+        match experiment.difference(&Self::read_experiment(&self.folder)?) {
             None => Ok(()),
             Some(difference) => Err(SimError::ExperimentChanged { folder: self.folder.clone(), difference }),
         }
@@ -118,8 +123,12 @@ impl RunDirectory {
         let mut text = serde_json::to_string_pretty(summary).unwrap_or_default();
         text.push('\n');
         atomic::write(&self.summary_file(), text.as_bytes())?;
-        for trial in 0..summary.trials.len() {
-            let path = self.trial_log(trial);
+        self.remove_logs(summary.trials.len())
+    }
+
+    /// Removes the trials' logs, which `metrics.jsonl` has taken in.
+    pub(crate) fn remove_logs(&self, trials: usize) -> Result<(), SimError> {
+        for path in (0..trials).map(|trial| self.trial_log(trial)).filter(|path| path.exists()) {
             fs::remove_file(&path).map_err(SimError::file("remove", &path))?;
         }
         Ok(())

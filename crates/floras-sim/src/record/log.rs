@@ -4,7 +4,7 @@
 //! its own; the first unfinished trial's lines go into `metrics.jsonl` as they come, and when it ends, the log of the
 //! next one follows. All files only ever grow by whole lines. A line that a kill has torn is cut off on resume.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -27,27 +27,44 @@ struct TrialLog {
     path: PathBuf,
     /// Open while the trial runs in this process.
     file: Option<File>,
+    /// CRC-32C of all its lines.
+    crc: u32,
     ended: bool,
 }
 
+/// How far a trial's log has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LogState {
+    /// CRC-32C of its lines.
+    pub(crate) crc: u32,
+    /// Whether there are no more to come.
+    pub(crate) ended: bool,
+}
+
 impl MetricsLog {
-    /// Makes `metrics.jsonl` agree with the logs in `folder`, of which there is one for each trial; `ended` tells which trials
-    /// have ended.
-    pub(crate) fn open(path: &Path, folder: &Path, ended: &[bool]) -> Result<Self, SimError> {
-        let log = |(number, &ended): (usize, &bool)| TrialLog {
+    /// Makes `metrics.jsonl` agree with the logs in `folder`, one for each trial.
+    pub(crate) fn open(path: &Path, folder: &Path, trials: &[LogState]) -> Result<Self, SimError> {
+        let log = |(number, &LogState { crc, ended }): (usize, &LogState)| TrialLog {
             path: trial_log(folder, number),
             file: None,
+            crc,
             ended,
         };
-        let trials: Vec<TrialLog> = ended.iter().enumerate().map(log).collect();
+        let trials: Vec<TrialLog> = trials.iter().enumerate().map(log).collect();
         let head = trials.iter().position(|trial| !trial.ended).unwrap_or(trials.len());
-        let mut bytes = Vec::new();
-        for trial in trials.iter().take(head + 1) {
-            bytes.extend(fs::read(&trial.path).map_err(SimError::file("read", &trial.path))?);
-        }
-        atomic::write(path, &bytes)?;
+        atomic::write_with(path, |file| {
+            for trial in trials.iter().take(head + 1) {
+                io::copy(&mut File::open(&trial.path)?, file)?;
+            }
+            Ok(())
+        })?;
         let file = open_to_append(path)?;
         Ok(Self { path: path.to_path_buf(), file, trials, head })
+    }
+
+    /// The checksum of a trial's lines.
+    pub(crate) fn crc(&self, trial: u16) -> u32 {
+        self.trials[usize::from(trial)].crc
     }
 
     /// Appends a line.
@@ -61,6 +78,7 @@ impl MetricsLog {
             closed => closed.insert(open_to_append(&log.path)?),
         };
         file.write_all(&line).map_err(SimError::file("write", &log.path))?;
+        log.crc = crc32c::crc32c_append(log.crc, &line);
         if number == self.head {
             self.file.write_all(&line).map_err(SimError::file("write", &self.path))?;
         }
@@ -100,12 +118,13 @@ pub(crate) fn trial_log(folder: &Path, trial: usize) -> PathBuf {
     folder.join(format!("trial-{trial:04}.jsonl"))
 }
 
-/// Cuts a trial's log back to its first `rounds` lines. `false` if it has not as many sound ones: then it is emptied.
-pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<bool, SimError> {
+/// Cuts a trial's log back to its first `rounds` lines and returns their checksum. `None` if it has not as many sound ones:
+/// then it is emptied.
+pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<Option<u32>, SimError> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     let file = file.map_err(SimError::file("create", path))?;
     let mut reader = BufReader::new(&file);
-    let (mut length, mut line) = (0, Vec::new());
+    let (mut length, mut crc, mut line) = (0, 0, Vec::new());
     for expected in 1..=rounds {
         line.clear();
         reader.read_until(b'\n', &mut line).map_err(SimError::file("read", path))?;
@@ -113,12 +132,13 @@ pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<bool, Sim
             .is_some_and(|metrics| metrics.round == expected && metrics.trial == u32::from(trial));
         if !sound {
             file.set_len(0).map_err(SimError::file("write", path))?;
-            return Ok(false);
+            return Ok(None);
         }
         length += line.len() as u64;
+        crc = crc32c::crc32c_append(crc, &line);
     }
     file.set_len(length).map_err(SimError::file("write", path))?;
-    Ok(true)
+    Ok(Some(crc))
 }
 
 /// The last line of a trial's log; `None` if it is empty or its end is torn.
@@ -152,6 +172,8 @@ fn from_line(line: &[u8]) -> Option<RoundMetrics> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -174,16 +196,16 @@ mod tests {
             .collect()
     }
 
-    fn opened(folder: &Path, ended: &[bool]) -> (MetricsLog, PathBuf) {
+    fn opened(folder: &Path, trials: &[LogState]) -> (MetricsLog, PathBuf) {
         let path = folder.join("metrics.jsonl");
-        (MetricsLog::open(&path, folder, ended).unwrap(), path)
+        (MetricsLog::open(&path, folder, trials).unwrap(), path)
     }
 
     fn opened_anew(folder: &Path, trials: u16) -> (MetricsLog, PathBuf) {
         for trial in 0..trials {
-            assert!(cut_back(&trial_log(folder, trial.into()), trial, 0).unwrap());
+            assert_eq!(cut_back(&trial_log(folder, trial.into()), trial, 0).unwrap(), Some(0));
         }
-        opened(folder, &vec![false; trials.into()])
+        opened(folder, &vec![LogState::default(); trials.into()])
     }
 
     #[test]
@@ -213,11 +235,13 @@ mod tests {
         }
         drop(log);
         fs::write(&path, "torn").unwrap();
-        assert!(cut_back(&trial_log(folder.path(), 0), 0, 2).unwrap());
-        assert!(cut_back(&trial_log(folder.path(), 1), 1, 3).unwrap());
-        let (_, path) = opened(folder.path(), &[false, false]);
+        let crc = cut_back(&trial_log(folder.path(), 0), 0, 2).unwrap().unwrap();
+        assert_eq!(crc, crc32c::crc32c(&fs::read(trial_log(folder.path(), 0)).unwrap()));
+        assert!(cut_back(&trial_log(folder.path(), 1), 1, 3).unwrap().is_some());
+        let state = |ended| LogState { crc: 0, ended };
+        let (_, path) = opened(folder.path(), &[state(false), state(false)]);
         assert_eq!(order(&path), [(0, 1), (0, 2)]);
-        let (_, path) = opened(folder.path(), &[true, false]);
+        let (_, path) = opened(folder.path(), &[state(true), state(false)]);
         assert_eq!(order(&path), [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)]);
     }
 
@@ -234,11 +258,11 @@ mod tests {
             (b"\n\n".to_vec(), 1),
         ] {
             fs::write(&path, bytes).unwrap();
-            assert!(!cut_back(&path, 0, rounds).unwrap());
+            assert_eq!(cut_back(&path, 0, rounds).unwrap(), None);
             assert_eq!(fs::read(&path).unwrap(), b"");
         }
         fs::write(&path, lines(&[1, 2])).unwrap();
-        assert!(!cut_back(&path, 1, 2).unwrap(), "another trial's lines");
+        assert_eq!(cut_back(&path, 1, 2).unwrap(), None, "another trial's lines");
     }
 
     proptest! {

@@ -9,6 +9,6 @@ mod tensorboard;
 pub use directory::{Entry, RunDirectory};
 
 pub(crate) use atomic::write as write_atomically;
-pub(crate) use checkpoint::{load, save};
-pub(crate) use log::{MetricsLog, cut_back, last_line};
+pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
+pub(crate) use log::{LogState, MetricsLog, cut_back, last_line};
 pub(crate) use tensorboard::EventFile;

@@ -15,7 +15,7 @@
 //! `tensorflow/core/lib/io/record_writer.h`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -71,10 +71,8 @@ impl EventFile {
             .truncate(false)
             .open(path)
             .map_err(wrong("create"))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(wrong("read"))?;
-        let kept = end_of_record(&bytes, rounds as usize).unwrap_or(0);
-        file.set_len(kept as u64).map_err(wrong("write"))?;
+        let kept = end_of_record(BufReader::new(&file), rounds).map_err(wrong("read"))?.unwrap_or(0);
+        file.set_len(kept).map_err(wrong("write"))?;
         file.seek(SeekFrom::End(0)).map_err(wrong("write"))?;
         let mut events = Self { path: path.to_path_buf(), file };
         if kept == 0 {
@@ -129,23 +127,33 @@ fn masked_crc(bytes: &[u8]) -> [u8; 4] {
 }
 
 /// Where record `number` ends, counted from 0; `None` if there are not as many sound ones.
-fn end_of_record(bytes: &[u8], number: usize) -> Option<usize> {
+fn end_of_record(mut bytes: impl Read, number: u32) -> io::Result<Option<u64>> {
     let mut end = 0;
     for _ in 0..=number {
-        let rest = &bytes[end..];
-        let (length, rest) = rest.split_at_checked(8)?;
-        let (length_crc, rest) = rest.split_at_checked(4)?;
-        if length_crc != masked_crc(length) {
-            return None;
+        match record_length(&mut bytes)? {
+            Some(length) => end += length,
+            None => return Ok(None),
         }
-        let length = usize::try_from(u64::from_le_bytes(length.try_into().ok()?)).ok()?;
-        let (message, rest) = rest.split_at_checked(length)?;
-        if rest.get(..4)? != masked_crc(message) {
-            return None;
-        }
-        end += length + 16;
     }
-    Some(end)
+    Ok(Some(end))
+}
+
+/// The length of the next record; `None` if it is torn, damaged or absent.
+fn record_length(bytes: &mut impl Read) -> io::Result<Option<u64>> {
+    /// A round takes a few hundred bytes.
+    const MOST: u64 = 1 << 20;
+    let mut header = Vec::new();
+    bytes.take(12).read_to_end(&mut header)?;
+    let Some((&length, length_crc)) = header.split_first_chunk::<8>() else { return Ok(None) };
+    let message_length = u64::from_le_bytes(length);
+    if length_crc != masked_crc(&length) || message_length > MOST {
+        return Ok(None);
+    }
+    let mut message = Vec::new();
+    bytes.take(message_length + 4).read_to_end(&mut message)?;
+    let Some((message, message_crc)) = message.split_last_chunk::<4>() else { return Ok(None) };
+    let sound = message.len() as u64 == message_length && *message_crc == masked_crc(message);
+    Ok(sound.then_some(message_length + 16))
 }
 
 #[cfg(test)]
@@ -167,7 +175,8 @@ mod tests {
 
     fn steps(path: &Path) -> Vec<i64> {
         let bytes = std::fs::read(path).unwrap();
-        let ends: Vec<usize> = (0..).map_while(|number| end_of_record(&bytes, number)).collect();
+        let end = |number| end_of_record(&bytes[..], number).unwrap().map(|end| end as usize);
+        let ends: Vec<usize> = (0..).map_while(end).collect();
         assert_eq!(ends.last(), Some(&bytes.len()), "nothing follows the last sound record");
         let starts = [0].into_iter().chain(ends.iter().copied());
         let message =
@@ -206,15 +215,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0_usize..4) {
-            prop_assert_eq!(end_of_record(&bytes, number), None);
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0_u32..4) {
+            prop_assert_eq!(end_of_record(&bytes[..], number).unwrap(), None);
         }
 
         #[test]
         fn a_flipped_bit_is_noticed(at in 0_usize..52, bit in 0_u32..8) {
             let mut framed = frame(b"a message of some thirty-six bytes..");
             framed[at] ^= 1_u8 << bit;
-            prop_assert_eq!(end_of_record(&framed, 0), None);
+            prop_assert_eq!(end_of_record(&framed[..], 0).unwrap(), None);
         }
     }
 }
