@@ -81,7 +81,7 @@ impl LocalSgd {
     ) -> f64 {
         workspace.order.clear();
         workspace.order.extend_from_slice(data.rows);
-        let batch = self.batch.min(data.rows.len());
+        let batch = self.batch.clamp(1, data.rows.len().max(1));
         let mut step = |workspace: &mut Workspace, batch: Range<usize>| {
             workspace.step(model, data.samples, batch, rate as f32, parameters)
         };
@@ -96,11 +96,11 @@ impl LocalSgd {
                 }
             }
             Work::Steps(steps) => {
-                let in_a_pass = data.rows.len() / batch;
+                let in_a_pass = (data.rows.len() / batch).max(1);
                 for number in 0..steps as usize {
                     let place = number % in_a_pass;
                     if place == 0 {
-                        let needed = (steps as usize - number).min(in_a_pass) * batch;
+                        let needed = ((steps as usize - number).min(in_a_pass) * batch).min(data.rows.len());
                         let (chosen, _) = workspace.order.partial_shuffle(randomness, needed);
                         debug_assert_eq!(chosen.len(), needed);
                         // They are at the end, and batches are taken from the beginning.

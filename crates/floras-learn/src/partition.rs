@@ -319,7 +319,10 @@ pub(crate) fn log_normal(spread: f64, randomness: &mut impl Rng) -> f64 {
 
 /// `count` different labels out of `classes`.
 pub(crate) fn some_labels(classes: usize, count: usize, randomness: &mut impl Rng) -> Vec<u16> {
-    index::sample(randomness, classes, count.min(classes)).into_iter().map(|label| label as u16).collect()
+    index::sample(randomness, classes, count.clamp(1, classes))
+        .into_iter()
+        .map(|label| label as u16)
+        .collect()
 }
 
 #[cfg(test)]

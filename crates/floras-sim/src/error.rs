@@ -32,8 +32,8 @@ pub enum SimError {
 
     /// More memory than a simulation may take.
     #[error(
-        "clients.per_round: {clients} updates of {parameters} parameters for each of {trials} trials at once take {needed} \
-         GiB, and at most {most} GiB are allowed; take fewer clients a round, a smaller model or fewer threads"
+        "clients.per_round: {clients} updates of {parameters} parameters (trials at a time: {trials}) take {needed} GiB, and \
+         at most {most} GiB are allowed; take fewer clients a round, a smaller model or fewer threads"
     )]
     TooMuchMemory {
         /// `K`.
@@ -111,6 +111,31 @@ pub enum SimError {
         reason: String,
     },
 
+    /// A file whose content could not be put into its format.
+    #[error("cannot encode {path}: {reason}", path = path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+
+    /// A step of a trial that has ended.
+    #[error("trial {trial} has ended; there are no more rounds to do")]
+    TrialEnded {
+        /// From 0.
+        trial: u16,
+    },
+
+    /// Parameters of another model.
+    #[error("the model has {expected} parameters, and {found} were given")]
+    WrongParameters {
+        /// `d`.
+        expected: usize,
+        /// How many came.
+        found: usize,
+    },
+
     /// A file that could not be read or written.
     #[error("cannot {action} {path}: {error}", path = path.display())]
     File {
@@ -130,12 +155,16 @@ pub enum SimError {
 impl SimError {
     /// Whether the user's input is to blame, and not the machine.
     pub fn is_input(&self) -> bool {
-        !matches!(self, Self::File { .. } | Self::Threads(_))
+        !matches!(self, Self::File { .. } | Self::Encoding { .. } | Self::Threads(_))
     }
 
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |error| Self::File { action, path, error }
+    }
+
+    pub(crate) fn encoding(path: &Path, reason: impl ToString) -> Self {
+        Self::Encoding { path: path.to_path_buf(), reason: reason.to_string() }
     }
 
     pub(crate) fn learn(key: &'static str) -> impl Fn(LearnError) -> Self {

@@ -25,7 +25,7 @@ pub const PRESETS: [Preset; 4] = [
     },
     Preset {
         name: "quick",
-        summary: "a first look in about a second: 200 clients, clipped updates, the clipped receiver, γ = 20",
+        summary: "a first look in about a second: 200 clients, clipped updates, a receiver that bounds its noise, γ = 20",
         text: include_str!("../../../experiments/quick.toml"),
     },
     Preset {

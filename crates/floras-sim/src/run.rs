@@ -80,8 +80,9 @@ pub fn run(
     let partitions: Result<Vec<_>, SimError> = (0..settings.trials.min(MOST_PARTITIONS))
         .map(|trial| federation.partition_record(trial as u16))
         .collect();
-    let partitions = serde_json::to_vec(&partitions?).unwrap_or_default();
-    record::write_atomically(&directory.partition_file(), &partitions)?;
+    let path = directory.partition_file();
+    let partitions = serde_json::to_vec(&partitions?).map_err(|error| SimError::encoding(&path, error))?;
+    record::write_atomically(&path, &partitions)?;
 
     let starts = (0..settings.trials)
         .map(|trial| Start::find(federation, directory, trial as u16))
@@ -211,7 +212,11 @@ impl Crew<'_> {
 
     /// First the lines, then the checkpoint that says they are there.
     fn checkpoint(&self, trial: &Trial<'_>) -> Result<(), SimError> {
-        self.log().sync(trial.number())?;
+        // Not while the log is locked: bringing lines to the disk takes its time.
+        let to_sync = self.log().lines_of(trial.number())?;
+        to_sync
+            .map_or(Ok(()), |file| file.sync_data())
+            .map_err(SimError::file("write", self.directory.path()))?;
         self.save(&self.directory.checkpoint_file(trial.number()), trial)
     }
 

@@ -13,6 +13,7 @@
 //!
 //! The last key varies fastest. Every point has a run directory of its own, and `sweep.csv` has one row a point.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
@@ -123,12 +124,16 @@ impl Sweep {
         Ok(Point { values: values.iter().map(|value| plain(value)).collect(), experiment, without_effect })
     }
 
+    /// Takes a directory for the sweep, creating it if need be, until the returned file is dropped.
+    pub fn enter(folder: &Path) -> Result<File, SimError> {
+        fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
+        record::lock(folder)
+    }
+
     /// Writes `sweep.csv` with a row for every point that is done.
     pub fn write_table(&self, folder: &Path, done: &[Option<Summary>]) -> Result<(), SimError> {
         let path = folder.join("sweep.csv");
-        let rows = self
-            .table(done)
-            .map_err(|error| SimError::Damaged { path: path.clone(), reason: error.to_string() })?;
+        let rows = self.table(done).map_err(|error| SimError::encoding(&path, error))?;
         record::write_atomically(&path, &rows)
     }
 

@@ -174,11 +174,15 @@ fn overrides_take_toml_or_plain_words() {
 #[test]
 fn clipping_and_truncation_can_be_switched_off_in_words() {
     let mut table: Table = PRESETS[0].text.parse().unwrap();
-    for assignment in ["privacy.clip=none", "privacy.normalise=clip", "uplink.truncate=none"] {
+    for assignment in ["privacy.clip=none", "uplink.truncate=none"] {
         floras_sim::set(&mut table, assignment).unwrap();
     }
     let settings = Experiment::from_table(&table).unwrap().settings().clone();
     assert_eq!((settings.privacy.clip, settings.uplink.truncate), (None, None));
+    let experiment = Experiment::from_table(&table).unwrap();
+    assert_eq!(experiment.without_effect(&table), Vec::<String>::new());
+    let text = experiment.to_toml();
+    assert!(text.contains("clip = \"none\"") && text.contains("truncate = \"none\""), "{text}");
 }
 
 #[test]

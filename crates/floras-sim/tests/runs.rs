@@ -117,7 +117,7 @@ fn a_changed_experiment_is_refused_and_its_key_is_named() {
     for (from, to, key) in [
         ("rounds = 12", "rounds = 13", "rounds is 12 there and 13 here"),
         ("snr_db = 20.0", "snr_db = 10.0", "uplink.snr_db is 20.0 there and 10.0 here"),
-        ("clip = 1.0\n", "", "privacy.clip is 1.0 there and absent here"),
+        ("clip = 1.0\n", "", "privacy.clip is 1.0 there and \"none\" here"),
     ] {
         assert!(text.contains(from), "{from} in {text}");
         let changed = Experiment::parse("changed", &text.replace(from, to)).unwrap();

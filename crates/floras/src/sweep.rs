@@ -74,6 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for point in sweep.points() {
         Federation::new(&point.experiment)?.check_memory(threads)?;
     }
+    let _lock = Sweep::enter(&folder)?;
     let mut done: Vec<Option<Summary>> = vec![None; sweep.points().len()];
     for (number, point) in sweep.points().iter().enumerate() {
         let values: Vec<String> =

@@ -45,7 +45,7 @@ fn channel(air: &Air) -> String {
         FadingChoice::Law(law) => format!("fading channels ({law})"),
         FadingChoice::Trace(path) => format!("the channels in {}", path.display()),
     };
-    let snr = if air.snr_db.is_finite() { format!("{} dB", air.snr_db) } else { "no noise".to_owned() };
+    let snr = if air.snr_db.is_finite() { format!("SNR {} dB", air.snr_db) } else { "no noise".to_owned() };
     format!("{fading}, {snr}")
 }
 
@@ -59,11 +59,11 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
     match summary.finals {
         None => writeln!(out, "no trial finished, so there is nothing to average")?,
         Some(finals) => {
-            let heading = format!("mean of {}", count(finished, "trial"));
-            writeln!(out, "                {heading:<18}95% interval")?;
-            row(out, "train loss", finals.train_loss)?;
-            row(out, "test loss", finals.test_loss)?;
-            row(out, "test accuracy", finals.test_accuracy)?;
+            let heading = format!("mean of {}  ", count(finished, "trial"));
+            writeln!(out, "                {heading}95% interval")?;
+            row(out, "train loss", finals.train_loss, heading.len())?;
+            row(out, "test loss", finals.test_loss, heading.len())?;
+            row(out, "test accuracy", finals.test_accuracy, heading.len())?;
         }
     }
     if !diverged.is_empty() {
@@ -78,12 +78,12 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
     Ok(())
 }
 
-fn row(out: &mut impl Write, name: &str, estimate: Estimate) -> io::Result<()> {
+fn row(out: &mut impl Write, name: &str, estimate: Estimate, width: usize) -> io::Result<()> {
     let interval = match estimate.ci95 {
-        Some(width) => format!("± {width:.4}"),
+        Some(half) => format!("± {half:.4}"),
         None => "needs two trials".to_owned(),
     };
-    writeln!(out, "{name:<16}{:<18}{interval}", format!("{:.4}", estimate.mean))
+    writeln!(out, "{name:<16}{:<width$}{interval}", format!("{:.4}", estimate.mean))
 }
 
 /// At most ten of them.

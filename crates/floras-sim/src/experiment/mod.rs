@@ -231,6 +231,9 @@ pub fn set_value(table: &mut Table, key: &str, value: Value) -> Result<(), Exper
     } else if key == "local.epochs" {
         place.remove("steps");
     }
+    if key == "privacy.clip" && value.as_str() == Some("none") {
+        place.remove("normalise");
+    }
     place.insert(last.to_owned(), value);
     Ok(())
 }

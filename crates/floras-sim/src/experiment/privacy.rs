@@ -48,13 +48,16 @@ impl PrivacySettings {
     }
 
     pub(super) fn write(&self, out: &mut Write) {
-        if let Some(clip) = self.clip {
-            out.key("clip", clip);
-            let mode = match self.normalise {
-                Normalise::Clip => "clip",
-                Normalise::Paper => "paper",
-            };
-            out.key("normalise", mode);
+        match (self.clip, self.normalise) {
+            (None, _) => out.key("clip", "none"),
+            (Some(clip), mode) => {
+                out.key("clip", clip);
+                let mode = match mode {
+                    Normalise::Clip => "clip",
+                    Normalise::Paper => "paper",
+                };
+                out.key("normalise", mode);
+            }
         }
         out.key("delta", self.delta);
     }

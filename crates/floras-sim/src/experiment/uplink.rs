@@ -197,8 +197,9 @@ impl UplinkSettings {
             Scheme::Gaussian { noise_std } => out.key("noise_std", *noise_std),
         }
         out.key("fidelity", name_of(self.fidelity, &FIDELITIES));
-        if let Some(bound) = self.truncate {
-            out.key("truncate", bound);
+        match self.truncate {
+            Some(bound) => out.key("truncate", bound),
+            None => out.key("truncate", "none"),
         }
     }
 

@@ -104,15 +104,18 @@ impl Federation {
 
     /// Who holds what in a trial.
     pub fn partition_record(&self, trial: u16) -> Result<PartitionRecord, SimError> {
-        const MOST_LISTED: u32 = 1000;
+        /// A record lists a thousand clients with ten labels, or fewer with more.
+        const MOST_CLIENTS: usize = 1000;
+        const MOST_NUMBERS: usize = 10_000;
         let settings = self.experiment.settings();
         let clients = settings.clients.total;
         let holdings = self.population.hold(settings, trial)?;
+        let listed = (MOST_NUMBERS / self.population.classes()).clamp(1, MOST_CLIENTS) as u32;
         Ok(PartitionRecord {
             trial: trial.into(),
             clients,
             unassigned: holdings.unassigned(),
-            label_counts: (0..clients.min(MOST_LISTED)).map(|client| holdings.label_counts(client)).collect(),
+            label_counts: (0..clients.min(listed)).map(|client| holdings.label_counts(client)).collect(),
         })
     }
 

@@ -61,6 +61,10 @@ impl<'f> Trial<'f> {
         parameters: Vec<f32>,
     ) -> Result<Self, SimError> {
         let settings = federation.experiment.settings();
+        let (expected, found) = (federation.model.parameters(), parameters.len());
+        if expected != found {
+            return Err(SimError::WrongParameters { expected, found });
+        }
         let holdings = federation.population.hold(settings, number)?;
         Ok(Self {
             federation,
@@ -95,10 +99,13 @@ impl<'f> Trial<'f> {
         &self.parameters
     }
 
-    /// One round, on the threads of the current `rayon` pool. The trial must be running.
+    /// One round, on the threads of the current `rayon` pool. A trial that has ended is refused.
     ///
     /// If training breaks down the parameters stay as they were before the round.
     pub fn step(&mut self) -> Result<RoundMetrics, SimError> {
+        if self.status != Status::Running {
+            return Err(SimError::TrialEnded { trial: self.number });
+        }
         let settings = self.federation.experiment.settings();
         let number = self.round + 1;
         let rate = settings.local.rate.at(number);

@@ -58,7 +58,7 @@ pub(crate) fn save(
         parameters_crc: 0,
     };
     let bytes = encode(federation.model(), mark, trial.parameters());
-    let bytes = bytes.map_err(|reason| SimError::Damaged { path: path.to_path_buf(), reason })?;
+    let bytes = bytes.map_err(|reason| SimError::encoding(path, reason))?;
     atomic::write(path, &bytes)
 }
 

@@ -120,9 +120,11 @@ impl RunDirectory {
 
     /// Writes the summary, which marks the run as complete, and removes what only a resume would need.
     pub(crate) fn complete(&self, summary: &Summary) -> Result<(), SimError> {
-        let mut text = serde_json::to_string_pretty(summary).unwrap_or_default();
+        let path = self.summary_file();
+        let mut text =
+            serde_json::to_string_pretty(summary).map_err(|error| SimError::encoding(&path, error))?;
         text.push('\n');
-        atomic::write(&self.summary_file(), text.as_bytes())?;
+        atomic::write(&path, text.as_bytes())?;
         self.remove_logs(summary.trials.len())
     }
 
@@ -181,7 +183,8 @@ fn has_other_files(folder: &Path) -> Result<bool, SimError> {
     Ok(names.any(|name| !ours.iter().any(|&known| name == known)))
 }
 
-fn lock(folder: &Path) -> Result<File, SimError> {
+/// Locks a directory for this process, until the file is dropped.
+pub(crate) fn lock(folder: &Path) -> Result<File, SimError> {
     let path = folder.join("lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(SimError::file("create", &path))?;

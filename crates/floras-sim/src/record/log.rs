@@ -70,8 +70,8 @@ impl MetricsLog {
     /// Appends a line.
     pub(crate) fn append(&mut self, metrics: &RoundMetrics) -> Result<(), SimError> {
         let number = metrics.trial as usize;
-        let line = to_line(metrics);
         let log = &mut self.trials[number];
+        let line = to_line(metrics).map_err(|error| SimError::encoding(&log.path, error))?;
         let file = match &mut log.file {
             Some(file) => file,
             // Not before it is needed: there may be more trials than a process may open files.
@@ -85,11 +85,10 @@ impl MetricsLog {
         Ok(())
     }
 
-    /// Brings a trial's lines to the disk, as must be done before a checkpoint says that they are there.
-    pub(crate) fn sync(&self, trial: u16) -> Result<(), SimError> {
+    /// A trial's log, to be brought to the disk before a checkpoint says that its lines are there.
+    pub(crate) fn lines_of(&self, trial: u16) -> Result<Option<File>, SimError> {
         let log = &self.trials[usize::from(trial)];
-        let synced = log.file.as_ref().map_or(Ok(()), File::sync_data);
-        synced.map_err(SimError::file("write", &log.path))
+        log.file.as_ref().map(File::try_clone).transpose().map_err(SimError::file("write", &log.path))
     }
 
     /// A trial has written its last line.
@@ -158,10 +157,10 @@ fn open_to_append(path: &Path) -> Result<File, SimError> {
     OpenOptions::new().append(true).create(true).open(path).map_err(SimError::file("create", path))
 }
 
-fn to_line(metrics: &RoundMetrics) -> Vec<u8> {
-    let mut line = serde_json::to_vec(metrics).unwrap_or_default();
+fn to_line(metrics: &RoundMetrics) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = serde_json::to_vec(metrics)?;
     line.push(b'\n');
-    line
+    Ok(line)
 }
 
 /// A line that ends as lines do and holds finite numbers.
@@ -249,8 +248,9 @@ mod tests {
     fn a_log_that_lacks_lines_or_holds_others_is_emptied() {
         let folder = tempfile::tempdir().unwrap();
         let path = trial_log(folder.path(), 0);
-        let lines =
-            |rounds: &[u32]| rounds.iter().flat_map(|&round| to_line(&line(0, round))).collect::<Vec<u8>>();
+        let lines = |rounds: &[u32]| {
+            rounds.iter().flat_map(|&round| to_line(&line(0, round)).unwrap()).collect::<Vec<u8>>()
+        };
         for (bytes, rounds) in [
             (lines(&[1, 2]), 3),
             (lines(&[1, 3]), 2),
@@ -270,7 +270,7 @@ mod tests {
         fn numbers_survive_the_way_through_the_file(loss in any::<f64>(), rate in 1e-9..1e9) {
             prop_assume!(loss.is_finite());
             let metrics = RoundMetrics { train_loss: Some(loss), rate, ..RoundMetrics::default() };
-            prop_assert_eq!(from_line(&to_line(&metrics)), Some(metrics));
+            prop_assert_eq!(from_line(&to_line(&metrics).unwrap()), Some(metrics));
         }
 
         #[test]

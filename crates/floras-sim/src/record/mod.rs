@@ -6,6 +6,7 @@ mod directory;
 mod log;
 mod tensorboard;
 
+pub(crate) use directory::lock;
 pub use directory::{Entry, RunDirectory};
 
 pub(crate) use atomic::write as write_atomically;
