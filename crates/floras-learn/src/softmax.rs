@@ -63,17 +63,16 @@ pub(crate) fn score(logits: &mut [f32], labels: &[u16], scratch: &mut Vec<f32>) 
 
 /// Samples whose label has the largest logit; of equal ones the first counts, as in every `argmax`.
 fn hits(logits: &[f32], labels: &[u16]) -> usize {
-    let samples = labels.len();
-    let found = |sample: usize| {
-        let (mut class, mut largest) = (0, f32::NEG_INFINITY);
-        for (candidate, &logit) in logits[sample..].iter().step_by(samples).enumerate() {
-            if logit > largest {
-                (class, largest) = (candidate, logit);
-            }
+    let mut largest = vec![f32::NEG_INFINITY; labels.len()];
+    let mut found = vec![0_u32; labels.len()];
+    for (class, row) in logits.chunks_exact(labels.len()).enumerate() {
+        for ((largest, found), &logit) in largest.iter_mut().zip(&mut found).zip(row) {
+            let larger = logit > *largest;
+            *largest = if larger { logit } else { *largest };
+            *found = if larger { class as u32 } else { *found };
         }
-        class
-    };
-    labels.iter().enumerate().filter(|&(sample, &label)| found(sample) == usize::from(label)).count()
+    }
+    found.iter().zip(labels).filter(|&(&found, &label)| found == u32::from(label)).count()
 }
 
 fn columns(scratch: &mut Vec<f32>, samples: usize) -> (&mut [f32], &mut [f32], &mut [f32]) {
