@@ -180,6 +180,14 @@ fn unfinished(folder: &Path) {
 }
 
 #[test]
+fn trials_that_have_ended_are_not_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("run");
+    unfinished(&folder);
+    assert_eq!(run(&small(), &folder, Entry::Resume, 2).unwrap().rounds_done, 12, "those of the third trial");
+}
+
+#[test]
 fn a_checkpoint_of_something_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let damaged = |name: &str, damage: &dyn Fn(&Path)| {
