@@ -126,6 +126,9 @@ impl Sweep {
 
     /// Takes a directory for the sweep, creating it if need be, until the returned file is dropped.
     pub fn enter(folder: &Path) -> Result<File, SimError> {
+        if folder.exists() && !folder.is_dir() {
+            return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+        }
         fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
         record::lock(folder)
     }
@@ -139,12 +142,13 @@ impl Sweep {
 
     fn table(&self, done: &[Option<Summary>]) -> Result<Vec<u8>, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
-        let measured = ["train_loss", "test_loss", "test_accuracy"];
-        let measured = measured.iter().flat_map(|name| [format!("{name}_mean"), format!("{name}_ci95")]);
-        let header = ["point", "trials", "diverged"].map(str::to_owned).into_iter();
-        let keys = self.keys().map(str::to_owned);
-        let (first, rest) = (header.clone().take(1), header.skip(1));
-        out.write_record(first.chain(keys).chain(rest).chain(measured))?;
+        let mut header = vec!["point".to_owned()];
+        header.extend(self.keys().map(str::to_owned));
+        header.extend(["trials", "diverged"].map(str::to_owned));
+        for measured in ["train_loss", "test_loss", "test_accuracy"] {
+            header.extend([format!("{measured}_mean"), format!("{measured}_ci95")]);
+        }
+        out.write_record(header)?;
         for (number, (point, summary)) in self.points.iter().zip(done).enumerate() {
             let Some(summary) = summary else { continue };
             let mut row = vec![(number + 1).to_string()];

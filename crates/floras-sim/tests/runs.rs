@@ -367,6 +367,19 @@ fn a_sweep_that_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn a_sweep_keeps_its_directory_to_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = Sweep::enter(&folder.path().join("grid")).unwrap();
+    assert!(matches!(Sweep::enter(&folder.path().join("grid")), Err(SimError::Locked { .. })));
+    drop(held);
+    assert!(Sweep::enter(&folder.path().join("grid")).is_ok());
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let error = Sweep::enter(&file).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("is a file"), "{error}");
+}
+
+#[test]
 fn events_stand_for_the_same_rounds_as_the_metrics() {
     let folder = tempfile::tempdir().unwrap();
     run(&small(), folder.path(), Entry::New, 2).unwrap();

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 use super::WHOLE;
 use super::error::ExperimentError;
-use super::section::Section;
+use super::section::{Section, number};
 use super::write::Write;
 
 /// The section `[local]`.
@@ -62,7 +62,6 @@ impl LocalSettings {
 
 fn read_rate(section: &Section<'_>) -> Result<Rate, ExperimentError> {
     let Some(value) = section.value("rate") else { return Ok(Rate::Constant(0.005)) };
-    let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
     let rate = match value {
         Value::Table(fields) => {
             let has = |keys: &[&str]| {

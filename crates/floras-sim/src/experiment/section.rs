@@ -167,7 +167,8 @@ fn whole(value: &Value, allowed: &RangeInclusive<u64>) -> Option<u64> {
     allowed.contains(&number).then_some(number)
 }
 
-fn number(value: &Value) -> Option<f64> {
+/// A number, with a fraction or without.
+pub(super) fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
