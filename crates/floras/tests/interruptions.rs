@@ -62,7 +62,11 @@ fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() 
     let checkpoint = killed.join("checkpoint/trial-0000.safetensors");
     let early = || lines(&killed.join("metrics.jsonl")) > 3;
     assert!(kill_when(floras(&LONG, &killed), early));
-    assert!(!checkpoint.exists() && !killed.join("summary.json").exists());
+    assert!(!killed.join("summary.json").exists());
+    // A slow machine may have made some by then; without them the run stands where an earlier kill would have left it.
+    for trial in 0..3 {
+        let _ = fs::remove_file(killed.join(format!("checkpoint/trial-000{trial}.safetensors")));
+    }
 
     // Some rounds after a checkpoint, which are lost and done again.
     let resume = [&LONG[..], &["--resume", "--threads", "1"]].concat();
@@ -95,7 +99,9 @@ fn a_second_process_in_a_directory_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let mut first = floras(&LONG, &out).spawn().unwrap();
+    let patience = Instant::now();
     while lines(&out.join("metrics.jsonl")) == 0 {
+        assert!(patience.elapsed() < Duration::from_secs(120), "the first process never began");
         sleep(Duration::from_millis(2));
     }
     let second = floras(&["run", "--resume"], &out).stderr(Stdio::piped()).output().unwrap();
