@@ -1,0 +1,67 @@
+//! What can be wrong with the input of the accounting, and when there is no guarantee to state.
+
+use thiserror::Error;
+
+/// Why there is no number. Each message names the thing and what is allowed.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PrivacyError {
+    /// A number outside its range.
+    #[error("{name} must be {allowed}, not {value}")]
+    OutOfRange {
+        /// What the number is, in words.
+        name: &'static str,
+        /// The range, in words.
+        allowed: &'static str,
+        /// What was given.
+        value: f64,
+    },
+
+    /// Two numbers that do not fit together.
+    #[error("{name} must be {allowed}, not {value}")]
+    Inconsistent {
+        /// What the number is, in words.
+        name: &'static str,
+        /// What it has to fit, in words.
+        allowed: String,
+        /// What was given.
+        value: u64,
+    },
+
+    /// `γ = 0`.
+    #[error(
+        "there is no guarantee without unused sequences: γ = N − K must be at least 1, because it is their noise that hides \
+         a client"
+    )]
+    NoUnusedSequences,
+}
+
+/// `Ok` if the condition holds, and otherwise the complaint that `name` must be `allowed`.
+pub(crate) fn require(
+    holds: bool,
+    name: &'static str,
+    allowed: &'static str,
+    value: f64,
+) -> Result<(), PrivacyError> {
+    if holds { Ok(()) } else { Err(PrivacyError::OutOfRange { name, allowed, value }) }
+}
+
+/// `ε ≥ 0`.
+pub(crate) fn require_epsilon(epsilon: f64) -> Result<(), PrivacyError> {
+    require(epsilon >= 0.0 && epsilon.is_finite(), "epsilon", "a finite number of at least 0", epsilon)
+}
+
+/// `0 < δ < 1`.
+pub(crate) fn require_delta(delta: f64) -> Result<(), PrivacyError> {
+    require(delta >= 1e-300 && delta < 1.0, "delta", "at least 1e-300 and below 1", delta)
+}
+
+/// A positive number far from the ends of double precision.
+pub(crate) fn require_positive(name: &'static str, value: f64) -> Result<(), PrivacyError> {
+    require((1e-30..=1e30).contains(&value), name, "between 1e-30 and 1e30", value)
+}
+
+/// Rounds: a whole number that a double holds with ease.
+pub(crate) fn require_rounds(rounds: u64) -> Result<(), PrivacyError> {
+    require((1..=1_000_000_000).contains(&rounds), "rounds", "between 1 and 1e9", rounds as f64)
+}

@@ -1,0 +1,90 @@
+//! Where a decreasing function comes down to a target.
+
+/// Brackets are halved or interpolated at most so many times.
+const MOST_STEPS: usize = 200;
+
+/// The smallest `x ≥ 0`, up to `tolerance` relative to itself, at which the decreasing `f` is at most `target`: what is
+/// returned is always on the far side, where `f(x) ≤ target`. `None` if that is nowhere below `most`.
+pub(crate) fn first_at_most(
+    f: impl Fn(f64) -> f64,
+    target: f64,
+    guess: f64,
+    most: f64,
+    tolerance: f64,
+) -> Option<f64> {
+    if f(0.0) <= target {
+        return Some(0.0);
+    }
+    let mut lower = (0.0, f(0.0));
+    let mut upper = guess.min(most);
+    loop {
+        let value = f(upper);
+        if value <= target {
+            return Some(refine(&f, target, lower, (upper, value), tolerance));
+        }
+        if upper >= most {
+            return None;
+        }
+        lower = (upper, value);
+        upper = (2.0 * upper).min(most);
+    }
+}
+
+/// Bisection in `x`, with steps of false position in `ln f` (where curves of privacy are nearly straight) in between.
+fn refine(
+    f: &impl Fn(f64) -> f64,
+    target: f64,
+    mut lower: (f64, f64),
+    mut upper: (f64, f64),
+    tolerance: f64,
+) -> f64 {
+    for step in 0..MOST_STEPS {
+        let width = upper.0 - lower.0;
+        if width <= tolerance * upper.0 {
+            break;
+        }
+        let mut x = 0.5 * (lower.0 + upper.0);
+        if step % 3 != 2 && upper.1 > 0.0 && lower.1.is_finite() {
+            let share = (lower.1 / target).ln() / (lower.1 / upper.1).ln();
+            // A little beyond the estimate, now on this side and now on that, so that both ends move.
+            let nudge = if step % 3 == 0 { 1.0 } else { -1.0 } * 0.4 * tolerance * upper.0;
+            let estimate = lower.0 + share * width + nudge;
+            if estimate > lower.0 && estimate < upper.0 {
+                x = estimate;
+            }
+        }
+        let value = f(x);
+        if value <= target { upper = (x, value) } else { lower = (x, value) }
+    }
+    upper.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_met_from_the_far_side() {
+        let calls = std::cell::Cell::new(0);
+        let f = |x: f64| {
+            calls.set(calls.get() + 1);
+            (-x * x - 0.1 * x).exp()
+        };
+        for exact in [1e-9, 1e-3, 1.0, 25.0] {
+            calls.set(0);
+            let found = first_at_most(f, f(exact), 1e-3, 1e9, 1e-12).unwrap();
+            assert!(f(found) <= f(exact), "{found}");
+            assert!((found / exact - 1.0).abs() < 1e-6, "{found} for {exact}");
+            assert!(calls.get() < 80, "{} calls", calls.get());
+        }
+    }
+
+    #[test]
+    fn a_step_and_a_target_out_of_reach_are_handled() {
+        let step = |x: f64| if x < 3.0 { 1.0 } else { 0.0 };
+        let found = first_at_most(step, 0.5, 1.0, 1e9, 1e-12).unwrap();
+        assert!((found - 3.0).abs() < 1e-11);
+        assert_eq!(first_at_most(|_| 1.0, 0.5, 1.0, 100.0, 1e-9), None);
+        assert_eq!(first_at_most(|_| 0.0, 0.5, 1.0, 100.0, 1e-9), Some(0.0));
+    }
+}
