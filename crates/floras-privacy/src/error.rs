@@ -34,6 +34,24 @@ pub enum PrivacyError {
          a client"
     )]
     NoUnusedSequences,
+
+    /// A `δ` below the chance that everything is given away.
+    #[error(
+        "there is no epsilon for delta = {delta}: with a probability of {least} the noise does not hide anything"
+    )]
+    DeltaOutOfReach {
+        /// What was asked for.
+        delta: f64,
+        /// What is possible.
+        least: f64,
+    },
+
+    /// No `ε` of any use.
+    #[error("there is no epsilon below {most} for this delta: the noise is too weak to hide anyone")]
+    EpsilonOutOfReach {
+        /// The largest that was looked at.
+        most: f64,
+    },
 }
 
 /// `Ok` if the condition holds, and otherwise the complaint that `name` must be `allowed`.

@@ -14,11 +14,11 @@
 
 use crate::error::{PrivacyError, require_delta, require_epsilon};
 use crate::normal::{cdf, density, mills_ratio, mills_slope};
-use crate::quadrature::panel;
+use crate::quadrature::short_panel;
 use crate::solve::first_at_most;
 
 /// Below this `μ` the bracket is integrated instead of subtracted.
-const SMALL: f64 = 0.25;
+const SMALL: f64 = 0.02;
 
 /// `δ_G(ε; μ)` for any real `ε`, with `μ ≥ 0`; 1 for `μ = ∞`.
 ///
@@ -41,7 +41,7 @@ pub fn delta(epsilon: f64, mu: f64) -> f64 {
     let x = epsilon / mu;
     let (near, far) = (x - 0.5 * mu, x + 0.5 * mu);
     if mu < SMALL {
-        let bracket: f64 = panel(near, far).map(|(y, weight)| weight * mills_slope(y)).sum();
+        let bracket: f64 = short_panel(near, far).map(|(y, weight)| weight * mills_slope(y)).sum();
         density(near) * bracket
     } else if near < 0.0 {
         cdf(-near) - density(near) * mills_ratio(far)

@@ -2,10 +2,27 @@
 
 #![warn(missing_docs)]
 
+mod actual;
+mod any_channel;
+mod compose;
 mod error;
+mod fourier;
 pub mod gaussian;
+mod law;
+mod loss;
+mod noise;
 pub mod normal;
+mod pilot;
 mod quadrature;
+mod receiver;
+mod sampling;
 mod solve;
+mod table;
 
+pub use actual::Coefficients;
+pub use any_channel::{AnyChannel, idealised, simple_bound};
+pub use compose::{Bounds, Composition, Grid, MOST_EPSILON};
 pub use error::PrivacyError;
+pub use law::{Cells, Law, Values};
+pub use receiver::{Receiver, clipped_mean};
+pub use sampling::{Curve, Sampling};

@@ -1,4 +1,4 @@
-//! Where a decreasing function comes down to a target.
+//! Where a decreasing function comes down to a target, and where a function is least.
 
 /// Brackets are halved or interpolated at most so many times.
 const MOST_STEPS: usize = 200;
@@ -57,6 +57,27 @@ fn refine(
         if value <= target { upper = (x, value) } else { lower = (x, value) }
     }
     upper.0
+}
+
+/// Where a function that first falls and then rises is least on an interval, by golden section.
+pub(crate) fn least_at(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64) -> f64 {
+    const STEPS: usize = 60;
+    let ratio = 0.5 * (5_f64.sqrt() - 1.0);
+    let inner = |from: f64, to: f64| (to - ratio * (to - from), from + ratio * (to - from));
+    let (mut left, mut right) = inner(from, to);
+    let (mut at_left, mut at_right) = (f(left), f(right));
+    for _ in 0..STEPS {
+        if at_left <= at_right {
+            (to, right, at_right) = (right, left, at_left);
+            left = inner(from, to).0;
+            at_left = f(left);
+        } else {
+            (from, left, at_left) = (left, right, at_right);
+            right = inner(from, to).1;
+            at_right = f(right);
+        }
+    }
+    0.5 * (from + to)
 }
 
 #[cfg(test)]

@@ -1,0 +1,165 @@
+//! The actual channel: what the base station's own decoder gives away, averaged over a law of fading.
+//!
+//! Client `k` has the coefficient `t = h_k/s`, the pilot adds `e`, and with `w = |w(t + e)|`
+//!
+//! ```text
+//! μ_k = Δ·|t|·w/√(w² + ν_γ² + ν_used²),    ν_used² = Σ_{j ≠ k used} w(t_j + e_j)²
+//! ```
+//!
+//! all in units of `s`. Nothing is dropped: when a client fades (`t + e → 0`), the paper's receiver amplifies it together with
+//! the noise of its own sequence, and `μ_k → Δ·|t|` whatever `γ` is.
+//!
+//! A base station that keeps its raw samples despreads every sequence by itself and meets the channel's own noise and
+//! nothing more: `μ_k = Δ·|t|`.
+
+use crate::error::{PrivacyError, require, require_positive};
+use crate::law::{COARSE_CELL, CellsBuilder, Law, Values};
+use crate::noise::{Noise, Term};
+use crate::pilot;
+use crate::quadrature::narrow_panels;
+use crate::receiver::Receiver;
+
+/// Pairs of coefficient and pilot noise that are rarer than this are counted as infinite.
+const RARE: f64 = 1e-26;
+/// Used sequences of the paper's receiver count as if their weights were bounded like this: their noise is then smaller
+/// than in truth.
+const BOUNDED: Receiver = Receiver::Clipped(1.0);
+
+/// The law of a client's channel as the base station sees it: `|h|/s` with its weights, where `h` is real after modulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coefficients {
+    nodes: Vec<(f64, f64)>,
+    /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
+    normal_std: Option<f64>,
+}
+
+impl Coefficients {
+    /// From the density of `|h|` on `(0, largest)`; it need not be normalised.
+    pub fn from_density(
+        noise_std: f64,
+        largest: f64,
+        density: impl Fn(f64) -> f64,
+    ) -> Result<Self, PrivacyError> {
+        require_positive("the despread noise", noise_std)?;
+        require_positive("the largest channel coefficient", largest)?;
+        let most = largest / noise_std;
+        // What happens around the pilot's own noise is on the scale of 1; beyond, on that of the law.
+        let mut points: Vec<f64> = vec![0.0];
+        let mut width: f64 = (0.05 * most).min(1.0);
+        while let Some(&last) = points.last()
+            && last < most
+        {
+            if last > 10.0 {
+                width = width.max(0.25 * last).min(0.08 * most);
+            }
+            points.push((last + width).min(most));
+        }
+        let weighted = |(t, weight): (f64, f64)| (t, weight * density(t * noise_std));
+        Self::from_nodes(narrow_panels(&points, f64::INFINITY).into_iter().map(weighted).collect(), None)
+    }
+
+    /// `h` normal around 0 with this standard deviation: Rayleigh fading under real modulation, `std = √½`.
+    pub fn normal(noise_std: f64, std: f64) -> Result<Self, PrivacyError> {
+        require_positive("the standard deviation of the channel", std)?;
+        let density = |h: f64| crate::normal::density(h / std);
+        let law = Self::from_density(noise_std, 12.0 * std, density)?;
+        Ok(Self { normal_std: Some(std / noise_std), ..law })
+    }
+
+    /// Values of `h`, all equally likely.
+    pub fn from_values(noise_std: f64, values: &[f64]) -> Result<Self, PrivacyError> {
+        require_positive("the despread noise", noise_std)?;
+        let mut sizes: Vec<f64> = values.iter().map(|h| h.abs() / noise_std).collect();
+        if let Some(&wrong) = sizes.iter().find(|size| !size.is_finite()) {
+            require(false, "a channel coefficient", "finite", wrong)?;
+        }
+        require(!sizes.is_empty(), "the number of channel coefficients", "at least 1", 0.0)?;
+        sizes.sort_by(f64::total_cmp);
+        // Very many are put together in groups of neighbours.
+        let group = sizes.len().div_ceil(MOST_VALUES);
+        let nodes =
+            sizes.chunks(group).map(|some| (some.iter().sum::<f64>() / some.len() as f64, some.len() as f64));
+        Self::from_nodes(nodes.collect(), None)
+    }
+
+    fn from_nodes(mut nodes: Vec<(f64, f64)>, normal_std: Option<f64>) -> Result<Self, PrivacyError> {
+        let total: f64 = nodes.iter().map(|&(_, weight)| weight).sum();
+        require(
+            total.is_finite() && total > 0.0,
+            "the density of the channel",
+            "finite and not zero everywhere",
+            total,
+        )?;
+        nodes.iter_mut().for_each(|(_, weight)| *weight /= total);
+        nodes.retain(|&(_, weight)| weight > 0.0);
+        Ok(Self { nodes, normal_std })
+    }
+
+    /// The law of `μ` of the whole decoder for one of `per_round` clients, with `unused` sequences to spare.
+    pub fn actual(
+        &self,
+        receiver: Receiver,
+        per_round: u64,
+        unused: u64,
+        sensitivity: f64,
+    ) -> Result<Law, PrivacyError> {
+        receiver.check()?;
+        require_positive("the sensitivity", sensitivity)?;
+        let others = self.other_noise(receiver, per_round.saturating_sub(1), unused);
+        let largest = self.nodes.iter().map(|&(t, _)| sensitivity * t).fold(0.0, f64::max);
+        let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack);
+        cells.add_infinite(pilot::BEYOND_REACH);
+        for &(t, weight) in &self.nodes {
+            for (estimate, share) in pilot::estimates(receiver, t) {
+                let both = weight * share;
+                if both < RARE {
+                    cells.add_infinite(both);
+                    continue;
+                }
+                let w = receiver.weight(estimate);
+                for &(noise, mass) in others.values() {
+                    cells.add(sensitivity * t * w / (w * w + noise).sqrt(), both * mass);
+                }
+            }
+            cells.add(sensitivity * t, weight * others.none);
+        }
+        Ok(cells.build())
+    }
+
+    /// The law of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
+    pub fn raw_signal(&self, sensitivity: f64) -> Result<Law, PrivacyError> {
+        require_positive("the sensitivity", sensitivity)?;
+        Ok(Law::Values(Values::new(self.nodes.iter().map(|&(t, weight)| (sensitivity * t, weight)))))
+    }
+
+    /// The law of `ν²` less a client's own share: unused sequences, and `others` used ones.
+    fn other_noise(&self, receiver: Receiver, others: u64, unused: u64) -> Noise {
+        match (receiver, self.normal_std) {
+            (Receiver::Paper, Some(std)) => {
+                // Estimates of used sequences are normal too, and 1/ĥ² of all of them together is one Lévy number.
+                let scale = unused as f64 + others as f64 / (1.0 + std * std).sqrt();
+                Noise::cauchy(scale)
+            }
+            (Receiver::Paper, None) => {
+                let used = Noise::of_sum(&[self.used_term(BOUNDED, others)]);
+                if unused == 0 { used } else { receiver.noise_of_unused(unused).plus(&used) }
+            }
+            (Receiver::Mmse | Receiver::Clipped(_), _) => {
+                Noise::of_sum(&[receiver.unused_term(unused), self.used_term(receiver, others)])
+            }
+        }
+        .coarse()
+    }
+
+    /// `w(t + e)²` of other clients.
+    fn used_term(&self, receiver: Receiver, count: u64) -> Term {
+        let squares = self.nodes.iter().flat_map(|&(t, weight)| {
+            let estimates = pilot::estimates(receiver, t).into_iter();
+            estimates.map(move |(estimate, share)| (receiver.weight(estimate).powi(2), weight * share))
+        });
+        Term::discrete(count, Noise::new(squares).values().to_vec())
+    }
+}
+
+/// More channel coefficients than this are put together in groups.
+const MOST_VALUES: usize = 1000;

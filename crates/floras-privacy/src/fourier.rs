@@ -1,0 +1,77 @@
+//! Convolutions of masses on a grid, by FFT.
+
+use std::cell::RefCell;
+
+use realfft::RealFftPlanner;
+pub(crate) use realfft::num_complex::Complex64;
+
+thread_local! {
+    /// Plans are dear to make, and a calibration needs the same ones again and again.
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
+
+/// The transform of some masses.
+pub(crate) fn forward(masses: &mut [f64]) -> Vec<Complex64> {
+    let plan = PLANNER.with_borrow_mut(|planner| planner.plan_fft_forward(masses.len()));
+    let mut spectrum = plan.make_output_vec();
+    plan.process(masses, &mut spectrum).expect("the buffers have the planned lengths");
+    spectrum
+}
+
+/// The masses of a transform of `count` of them.
+pub(crate) fn inverse(mut spectrum: Vec<Complex64>, count: usize) -> Vec<f64> {
+    let plan = PLANNER.with_borrow_mut(|planner| planner.plan_fft_inverse(count));
+    // What is real by symmetry must be so exactly.
+    spectrum[0].im = 0.0;
+    if count.is_multiple_of(2) {
+        spectrum[count / 2].im = 0.0;
+    }
+    let mut masses = plan.make_output_vec();
+    plan.process(&mut spectrum, &mut masses).expect("the buffers have the planned lengths");
+    let scale = 1.0 / count as f64;
+    masses.iter_mut().for_each(|mass| *mass *= scale);
+    masses
+}
+
+/// `z^n` by squaring; what is too small to matter is 0, because subnormal numbers are slow.
+pub(crate) fn power(mut base: Complex64, mut exponent: u64) -> Complex64 {
+    let mut result = Complex64::new(1.0, 0.0);
+    while exponent > 0 {
+        if base.norm_sqr() < 1e-100 {
+            return Complex64::default();
+        }
+        if exponent % 2 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    result
+}
+
+/// The next length of the form `2^a` or `3·2^a`.
+pub(crate) fn fast_length(count: usize) -> usize {
+    let power = count.next_power_of_two().max(16);
+    if count <= power / 4 * 3 { power / 4 * 3 } else { power }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three throws of a die with faces 0, 1, 2: 1, 3, 6, 7, 6, 3, 1 of 27.
+    #[test]
+    fn a_power_of_the_transform_is_a_convolution() {
+        let mut die = vec![1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let spectrum = forward(&mut die).into_iter().map(|value| power(value, 3)).collect();
+        let sum = inverse(spectrum, 8);
+        for (mass, ways) in sum.iter().zip([1.0, 3.0, 6.0, 7.0, 6.0, 3.0, 1.0, 0.0]) {
+            assert!((mass - ways / 27.0).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn lengths_are_fast_and_not_much_longer() {
+        assert_eq!([1, 16, 17, 24, 25, 700].map(fast_length), [12, 16, 24, 24, 32, 768]);
+    }
+}

@@ -1,0 +1,321 @@
+//! A law of `μ`: what every rigorous view comes down to.
+//!
+//! Given the channels and the pilot's noise, which do not depend on anyone's data, a round is a Gaussian mechanism with
+//! some `μ`. The view says what the law of `μ` is; the curve of one round is
+//!
+//! ```text
+//! δ₁(ε) = E_μ[δ_G(ε; μ)]                                                     (math: the end of docs/accounting, "One engine")
+//! ```
+//!
+//! A law that comes from a sum or an integral over many variables is kept in cells of `μ`, each with its mass and its mean.
+//! Because `∂δ_G/∂μ = φ(μ/2 − ε/μ)`, the curve is convex in `μ` below `√(2ε)` and concave above. So a convex cell's mass may
+//! be moved to its two ends and a concave cell's mass to its mean, and the curve only grows: a bound that is off by the
+//! square of the cell's width.
+
+use crate::gaussian;
+use crate::normal;
+use crate::quadrature::{equal_panels, panels};
+use crate::sampling::Curve;
+
+/// Width of a cell in `ln μ`.
+pub(crate) const FINE_CELL: f64 = 0.005;
+/// The same for laws that many integrals go into.
+pub(crate) const COARSE_CELL: f64 = 0.01;
+/// Cells reach so far below the largest `μ`, in `ln μ`.
+const DEPTH: f64 = 25.0;
+/// From here on, `δ_G` is below 1e-300.
+const NOTHING: f64 = 37.5;
+
+/// A law of `μ ≥ 0`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    /// Always the same, as in the central Gaussian mechanism.
+    Constant(f64),
+    /// `a·|G|` with a standard normal `G`: the unused sequences' noise under the paper's receiver.
+    HalfNormal {
+        /// `a = Δ/γ`.
+        scale: f64,
+    },
+    /// Weighted values, exact up to the rule of integration that they come from.
+    Values(Values),
+    /// Cells, rounded so that the curve is never too small.
+    Cells(Cells),
+}
+
+/// Weighted values of `μ`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values(Vec<(f64, f64)>);
+
+/// Cells of `μ`, in ascending order, with what may be infinite.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cells {
+    cells: Vec<Cell>,
+    infinite: f64,
+    /// By how much `μ` may be too large, relatively, because the noise was rounded down.
+    slack: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cell {
+    lower: f64,
+    upper: f64,
+    mass: f64,
+    mean: f64,
+}
+
+/// Which side of the truth a curve is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Upper,
+    Lower,
+}
+
+impl Law {
+    /// `δ₁(ε)` for `ε ≥ 0`, never too small.
+    pub fn delta_upper(&self, epsilon: f64) -> f64 {
+        self.infinite() + self.finite(epsilon, Side::Upper)
+    }
+
+    /// `δ₁(ε)` for `ε ≥ 0`, never too large.
+    pub fn delta_lower(&self, epsilon: f64) -> f64 {
+        self.finite(epsilon, Side::Lower)
+    }
+
+    /// The curve without what is infinite.
+    fn finite(&self, epsilon: f64, side: Side) -> f64 {
+        match self {
+            Self::Constant(mu) => gaussian::delta(epsilon, *mu),
+            Self::HalfNormal { scale } => half_normal_mean(epsilon, *scale),
+            Self::Values(values) => values.delta(epsilon),
+            Self::Cells(cells) => cells.delta(epsilon, side),
+        }
+    }
+
+    /// The law of `√(μ_1² + … + μ_T²)`, where it is a simple one: `T` rounds are a Gaussian mechanism with that `μ`.
+    fn of_rounds(&self, rounds: u64) -> Option<Self> {
+        match self {
+            Self::Constant(mu) => Some(Self::Constant(mu * (rounds as f64).sqrt())),
+            Self::HalfNormal { scale } => {
+                let scaled = chi_nodes(rounds).into_iter().map(|(r, weight)| (scale * r, weight));
+                Some(Self::Values(Values::new(scaled)))
+            }
+            Self::Values(_) | Self::Cells(_) => (rounds == 1).then(|| self.clone()),
+        }
+    }
+}
+
+impl Curve for Law {
+    fn upper(&self, epsilon: f64) -> f64 {
+        self.finite(epsilon, Side::Upper)
+    }
+
+    fn lower(&self, epsilon: f64) -> f64 {
+        self.finite(epsilon, Side::Lower)
+    }
+
+    fn infinite(&self) -> f64 {
+        match self {
+            Self::Cells(cells) => cells.infinite,
+            Self::Constant(_) | Self::HalfNormal { .. } | Self::Values(_) => 0.0,
+        }
+    }
+
+    fn is_rounded(&self) -> bool {
+        matches!(self, Self::Cells(_))
+    }
+
+    fn composed(&self, rounds: u64) -> Option<Law> {
+        self.of_rounds(rounds)
+    }
+
+    fn tolerance(&self) -> f64 {
+        match self {
+            // Where cells begin and end shows a little.
+            Self::Cells(_) => 1e-7,
+            Self::Constant(_) | Self::HalfNormal { .. } | Self::Values(_) => 1e-10,
+        }
+    }
+}
+
+impl Values {
+    /// Values of `μ` with their weights; those without weight are dropped, and the weights are made to sum to 1.
+    pub fn new(values: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let mut values: Vec<(f64, f64)> = values.into_iter().filter(|&(_, weight)| weight > 0.0).collect();
+        let total: f64 = values.iter().map(|&(_, weight)| weight).sum();
+        values.iter_mut().for_each(|(_, weight)| *weight /= total);
+        Self(values)
+    }
+
+    fn delta(&self, epsilon: f64) -> f64 {
+        self.0.iter().map(|&(mu, weight)| weight * delta_or_nothing(epsilon, mu)).sum()
+    }
+}
+
+/// Cells in the making.
+pub(crate) struct CellsBuilder {
+    largest: f64,
+    top: f64,
+    width: f64,
+    /// Mass, and mass times `μ`, from the top downwards.
+    sums: Vec<(f64, f64)>,
+    infinite: f64,
+    slack: f64,
+}
+
+impl CellsBuilder {
+    /// For finite values up to `largest`, in cells of this width in `ln μ`, that may be too large by `slack`, relatively.
+    pub(crate) fn new(largest: f64, width: f64, slack: f64) -> Self {
+        let count = (DEPTH / width) as usize;
+        Self { largest, top: largest.ln(), width, sums: vec![(0.0, 0.0); count + 1], infinite: 0.0, slack }
+    }
+
+    /// Adds a value with its mass. Masses need not sum to 1: what is missing counts as `μ = 0`.
+    pub(crate) fn add(&mut self, mu: f64, mass: f64) {
+        let index = ((self.top - mu.ln()) / self.width).max(0.0) as usize;
+        let lowest = self.sums.len() - 1;
+        let (sum, weighted) = &mut self.sums[index.min(lowest)];
+        *sum += mass;
+        *weighted += mass * mu;
+    }
+
+    /// Adds the mass of `μ = ∞`.
+    pub(crate) fn add_infinite(&mut self, mass: f64) {
+        self.infinite += mass;
+    }
+
+    pub(crate) fn build(self) -> Law {
+        let lowest = self.sums.len() - 1;
+        let edge = |index: usize| self.largest * (-(index as f64) * self.width).exp();
+        let cell = |(index, &(mass, weighted)): (usize, &(f64, f64))| {
+            let lower = if index == lowest { 0.0 } else { edge(index + 1) };
+            let upper = edge(index);
+            (mass > 0.0).then(|| Cell { lower, upper, mass, mean: (weighted / mass).clamp(lower, upper) })
+        };
+        let mut cells: Vec<Cell> = self.sums.iter().enumerate().filter_map(cell).collect();
+        cells.reverse();
+        Law::Cells(Cells { cells, infinite: self.infinite, slack: self.slack })
+    }
+}
+
+impl Cells {
+    fn delta(&self, epsilon: f64, side: Side) -> f64 {
+        match side {
+            Side::Upper => self.upper(epsilon),
+            Side::Lower => self.lower(epsilon),
+        }
+    }
+
+    fn upper(&self, epsilon: f64) -> f64 {
+        let turn = (2.0 * epsilon).sqrt();
+        let mut sum = 0.0;
+        // Neighbouring cells share an end.
+        let mut known = (f64::NAN, 0.0);
+        for cell in self.cells.iter().rev() {
+            if is_nothing(epsilon, cell.upper) {
+                break;
+            }
+            sum += if cell.lower >= turn {
+                cell.mass * gaussian::delta(epsilon, cell.mean)
+            } else {
+                let at_upper =
+                    if known.0 == cell.upper { known.1 } else { gaussian::delta(epsilon, cell.upper) };
+                if cell.upper <= turn {
+                    let at_lower = delta_or_nothing(epsilon, cell.lower);
+                    known = (cell.lower, at_lower);
+                    let share = (cell.mean - cell.lower) / (cell.upper - cell.lower);
+                    cell.mass * (share * at_upper + (1.0 - share) * at_lower)
+                } else {
+                    cell.mass * cell.envelope(epsilon, turn, at_upper)
+                }
+            };
+        }
+        sum
+    }
+
+    /// The other way round: a convex cell's mass at its mean, a concave cell's at its ends, and all of it where `μ` may be.
+    fn lower(&self, epsilon: f64) -> f64 {
+        let turn = (2.0 * epsilon).sqrt();
+        let at = |mu: f64| delta_or_nothing(epsilon, mu);
+        let mut sum = 0.0;
+        for cell in self.cells.iter().rev() {
+            if is_nothing(epsilon, cell.upper) {
+                break;
+            }
+            let [lower, mean, upper] = [cell.lower, cell.mean, cell.upper].map(|mu| mu * (1.0 - self.slack));
+            sum += cell.mass
+                * if upper <= turn {
+                    at(mean)
+                } else if lower >= turn {
+                    let share = (mean - lower) / (upper - lower);
+                    share * at(upper) + (1.0 - share) * at(lower)
+                } else {
+                    at(lower)
+                };
+        }
+        sum
+    }
+}
+
+impl Cell {
+    /// The least concave function above the curve, at the mean of a cell that the turn from convex to concave falls in: a
+    /// line from the lower end that touches the curve, and the curve itself beyond.
+    fn envelope(&self, epsilon: f64, turn: f64, at_upper: f64) -> f64 {
+        let at_lower = delta_or_nothing(epsilon, self.lower);
+        // Positive where the line from the lower end is still steeper than the curve.
+        let gap =
+            |mu: f64, at: f64| at - at_lower - (mu - self.lower) * normal::density(0.5 * mu - epsilon / mu);
+        let line = |slope: f64| at_lower + slope * (self.mean - self.lower);
+        if gap(self.upper, at_upper) < 0.0 {
+            return line((at_upper - at_lower) / (self.upper - self.lower));
+        }
+        let (mut from, mut to) = (turn, self.upper);
+        while to - from > 1e-6 * (self.upper - self.lower) {
+            let middle = 0.5 * (from + to);
+            if gap(middle, gaussian::delta(epsilon, middle)) < 0.0 { from = middle } else { to = middle }
+        }
+        if self.mean >= to {
+            return gaussian::delta(epsilon, self.mean);
+        }
+        // The slope falls from `from` to the point of contact, so that this line is not below the one that touches.
+        line(normal::density(0.5 * from - epsilon / from))
+    }
+}
+
+fn is_nothing(epsilon: f64, mu: f64) -> bool {
+    epsilon > mu * (NOTHING + 0.5 * mu)
+}
+
+fn delta_or_nothing(epsilon: f64, mu: f64) -> f64 {
+    if is_nothing(epsilon, mu) { 0.0 } else { gaussian::delta(epsilon, mu) }
+}
+
+/// `E[δ_G(ε; a|G|)]`, by panels that become finer towards 0, where the curve turns within `ε/a`.
+fn half_normal_mean(epsilon: f64, scale: f64) -> f64 {
+    half_normal_nodes().iter().map(|&(r, weight)| weight * delta_or_nothing(epsilon, scale * r)).sum()
+}
+
+/// `|G|` with its weights.
+pub(crate) fn half_normal_nodes() -> &'static [(f64, f64)] {
+    static NODES: std::sync::LazyLock<Vec<(f64, f64)>> = std::sync::LazyLock::new(|| {
+        let fine = (0..24).rev().map(|power| 0.5_f64.powi(power));
+        // Beyond 14 there is less than 1e-43.
+        let coarse = (2..=14).map(f64::from);
+        let points: Vec<f64> = std::iter::once(0.0).chain(fine).chain(coarse).collect();
+        let weighted = |(r, weight): (f64, f64)| (r, 2.0 * weight * normal::density(r));
+        panels(&points).into_iter().map(weighted).collect()
+    });
+    &NODES
+}
+
+/// `R ~ χ_T` with its weights, up to a common factor.
+fn chi_nodes(rounds: u64) -> Vec<(f64, f64)> {
+    if rounds == 1 {
+        return half_normal_nodes().to_vec();
+    }
+    let degrees = rounds as f64;
+    let mode = (degrees - 1.0).sqrt();
+    // The density falls at least as fast as a normal one on both sides of its mode.
+    let log_density = |r: f64| (degrees - 1.0) * (r / mode).ln() - 0.5 * (r - mode) * (r + mode);
+    let nodes = equal_panels((mode - 14.0).max(0.0), mode + 14.0, 28);
+    nodes.into_iter().map(|(r, weight)| (r, weight * log_density(r).exp())).collect()
+}

@@ -1,0 +1,131 @@
+//! The base station's weights, as far as privacy depends on them, and the noise of the unused sequences.
+//!
+//! In units of the despread noise `s`, with `τ = ĥ/s` the estimate of a sequence's channel, the weight is `w(τ)/s`. A
+//! sequence that nobody uses has `τ = G`, a standard normal number, and adds `Y = w(G)²` to the square of the noise `ν`:
+//!
+//! | receiver | `w(τ)` | law of `ν² = Σ_{j≤γ} w(G_j)²` |
+//! |---|---|---|
+//! | paper | `1/τ` | `(γ/G)²`, one normal number for all: the Lévy law is stable |
+//! | MMSE | `τ/(τ² + 1)` | a sum of bounded terms |
+//! | clipped at `c` | `1/max(|τ|, c)` | a sum of bounded terms |
+
+use std::f64::consts::SQRT_2;
+
+use crate::error::{PrivacyError, require};
+use crate::noise::{Noise, Term};
+use crate::normal;
+
+/// How a channel estimate becomes a weight of the projector.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Receiver {
+    /// `1/ĥ`, as in the paper.
+    #[default]
+    Paper,
+    /// `ĥ/(ĥ² + s²)`.
+    Mmse,
+    /// `sign(ĥ)/max(|ĥ|, c·s)`, the clipped projector.
+    Clipped(f64),
+}
+
+impl Receiver {
+    /// `Ok` if the receiver's parameter is in range.
+    pub fn check(self) -> Result<(), PrivacyError> {
+        match self {
+            Self::Paper | Self::Mmse => Ok(()),
+            Self::Clipped(c) => {
+                let holds = (1e-6..=1e6).contains(&c);
+                require(holds, "the clipped projector's level c", "between 1e-6 and 1e6", c)
+            }
+        }
+    }
+
+    /// `|w(τ)|`.
+    pub fn weight(self, estimate: f64) -> f64 {
+        let size = estimate.abs();
+        match self {
+            Self::Paper => 1.0 / size,
+            Self::Mmse => size / (size * size + 1.0),
+            Self::Clipped(c) => 1.0 / size.max(c),
+        }
+    }
+
+    /// The law of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down.
+    pub(crate) fn noise_of_unused(self, unused: u64) -> Noise {
+        match self {
+            Self::Paper => Noise::cauchy(unused as f64),
+            Self::Mmse | Self::Clipped(_) => Noise::of_sum(&[self.unused_term(unused)]),
+        }
+    }
+
+    /// `Y = w(G)²`, for weights that are bounded.
+    pub(crate) fn unused_term(self, count: u64) -> Term {
+        match self {
+            Self::Paper => unreachable!("the paper's weights are not bounded, and have a closed form"),
+            Self::Mmse => Term::continuous(count, 0.25, mmse_mean(), |square| {
+                // w ≥ x between the roots of x·(τ² + 1) = τ.
+                let x = square.sqrt();
+                let root = (1.0 - 4.0 * square).max(0.0).sqrt();
+                let (near, far) = (2.0 * x / (1.0 + root), (1.0 + root) / (2.0 * x));
+                within(far) - within(near)
+            }),
+            Self::Clipped(c) => {
+                let level = c.max(LEAST_LEVEL);
+                Term::continuous(count, 1.0 / (level * level), clipped_mean(level), |square| {
+                    within(1.0 / square.sqrt())
+                })
+            }
+        }
+    }
+}
+
+/// A level below this is taken as this one where the law of a sum is needed: the noise is then smaller than in truth.
+pub(crate) const LEAST_LEVEL: f64 = 0.01;
+
+/// `P(|G| ≤ x)`.
+fn within(x: f64) -> f64 {
+    if x > 1.0 { 1.0 - libm::erfc(x / SQRT_2) } else { libm::erf(x / SQRT_2) }
+}
+
+/// `m(c) = E[1/max(|G|, c)²] = P(|G| < c)/c² + 2(φ(c)/c − Φ(−c))`.
+pub fn clipped_mean(c: f64) -> f64 {
+    // The bracket cancels far out; φ(c)·(1/c − M(c)) does not.
+    let bracket = normal::density(c) * normal::mills_slope(c) / c;
+    within(c) / (c * c) + 2.0 * bracket
+}
+
+/// `E[G²/(G² + 1)²] = M(1) − ½`, with the Mills ratio `M`.
+fn mmse_mean() -> f64 {
+    normal::mills_ratio(1.0) - 0.5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quadrature::equal_panels;
+
+    #[test]
+    fn means_are_those_of_the_integrals() {
+        assert!((clipped_mean(1.0) - 0.849).abs() < 5e-4, "as in the text");
+        let mean = |receiver: Receiver, from: f64| -> f64 {
+            let nodes = equal_panels(from, from + 30.0, 200);
+            nodes.iter().map(|&(x, w)| 2.0 * w * normal::density(x) * receiver.weight(x).powi(2)).sum()
+        };
+        assert!((mean(Receiver::Mmse, 0.0) - mmse_mean()).abs() < 1e-13);
+        for c in [0.1, 1.0, 2.5, 8.0] {
+            let inside = within(c) / (c * c);
+            assert!((mean(Receiver::Clipped(c), c) + inside - clipped_mean(c)).abs() < 1e-13 * inside, "{c}");
+        }
+    }
+
+    /// Medians of `ν` as printed in the table of the clipped projector: 4.1 and 9.6 for c = 1, 2.2 and 5.2 for c = 2.
+    #[test]
+    fn the_noise_of_a_sum_has_the_printed_median() {
+        for (c, unused, median) in
+            [(1.0, 20, 4.1), (1.0, 108, 9.6), (2.0, 20, 2.2), (2.0, 108, 5.2), (3.0, 236, 5.1)]
+        {
+            let noise = Receiver::Clipped(c).noise_of_unused(unused);
+            let found = noise.quantile(0.5).sqrt();
+            assert!((found - median).abs() < 0.051, "{found} for c = {c}, γ = {unused}");
+        }
+    }
+}

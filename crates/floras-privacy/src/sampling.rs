@@ -1,0 +1,160 @@
+//! Taking part by chance: K of M clients without replacement, and what it does to the curve of a round.
+//!
+//! With `p` the chance that a client's (or an item's) data enter a round, and `D₁` the curve of a round that they enter
+//! for certain, as a function of `x = e^ε`:
+//!
+//! | neighbours | curve |
+//! |---|---|
+//! | replace one | `p·D₁(1 + (x − 1)/p)` for `x ≥ 1`, and the same from the other side below |
+//! | remove one | `p·D₁(1 + (x − 1)/p)` for `x ≥ 1 − p`, and `1 − x` below |
+//! | add one | the same from the other side |
+//!
+//! Poisson sampling is not an option here: `K`, and with it `γ = N − K`, is fixed.
+//!
+//! # Citations
+//! Balle, Barthe, Gaboardi, *Privacy amplification by subsampling: tight analyses via couplings and divergences*, NeurIPS
+//! 2018, theorems 2 and 9.
+
+use crate::error::{PrivacyError, require};
+use crate::law::{Law, Side};
+use crate::table::Table;
+
+/// Who takes part, and what neighbouring populations are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sampling {
+    /// Everyone in every round; replace-one neighbours.
+    Everyone,
+    /// With this chance; replace-one neighbours.
+    ReplaceOne(f64),
+    /// With this chance; neighbours have one client more or one less. The worse of both directions counts.
+    AddOrRemove(f64),
+}
+
+impl Sampling {
+    /// `Ok` if the chance is one.
+    pub fn check(self) -> Result<(), PrivacyError> {
+        let chance = self.chance();
+        let holds = chance > 0.0 && chance <= 1.0;
+        require(holds, "the chance of taking part", "above 0 and at most 1", chance)
+    }
+
+    /// `p`.
+    pub fn chance(self) -> f64 {
+        match self {
+            Self::Everyone => 1.0,
+            Self::ReplaceOne(chance) | Self::AddOrRemove(chance) => chance,
+        }
+    }
+
+    /// The directions that have to be composed.
+    pub(crate) fn directions(self) -> &'static [Direction] {
+        match self {
+            Self::Everyone | Self::ReplaceOne(_) => &[Direction::Replace],
+            Self::AddOrRemove(_) => &[Direction::Remove, Direction::Add],
+        }
+    }
+}
+
+/// Which of two neighbours is the one with the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Replace,
+    Remove,
+    Add,
+}
+
+/// The curve of one round in which someone takes part for certain.
+pub trait Curve: Sync {
+    /// `δ₁(ε)` for `ε ≥ 0`, without what is infinite: an upper bound.
+    fn upper(&self, epsilon: f64) -> f64;
+
+    /// The same, a lower bound.
+    fn lower(&self, epsilon: f64) -> f64;
+
+    /// The probability of an infinite loss, in the upper bound.
+    fn infinite(&self) -> f64;
+
+    /// The law of `μ` of so many rounds together in which someone takes part for certain, if it has a simple form.
+    fn composed(&self, rounds: u64) -> Option<Law> {
+        let _ = rounds;
+        None
+    }
+
+    /// Whether the two bounds differ.
+    fn is_rounded(&self) -> bool;
+
+    /// How far the upper bound may be below the truth by rounding, relative to it.
+    fn tolerance(&self) -> f64;
+}
+
+pub(crate) fn value(curve: &dyn Curve, epsilon: f64, side: Side) -> f64 {
+    match side {
+        Side::Upper => curve.upper(epsilon),
+        Side::Lower => curve.lower(epsilon),
+    }
+}
+
+/// A curve with sampling, seen from one direction.
+pub(crate) struct Pair<'a> {
+    table: &'a Table,
+    direction: Direction,
+    chance: f64,
+    infinite: f64,
+}
+
+impl<'a> Pair<'a> {
+    pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, infinite: f64) -> Self {
+        Self { table, direction, chance, infinite }
+    }
+
+    /// Whether the loss has the same law from both sides.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        self.direction == Direction::Replace
+    }
+
+    /// The mass of an infinite loss; it adds to whatever is cut off the table.
+    pub(crate) fn infinite(&self) -> f64 {
+        // From the added side the loss is at most −ln(1 − p); an infinite one is still counted, which is safe.
+        self.chance * self.infinite
+    }
+
+    /// `E(ε) = D(e^ε) − (1 − e^ε)₊`.
+    pub(crate) fn excess(&self, epsilon: f64) -> f64 {
+        match self.direction {
+            Direction::Replace if epsilon < 0.0 => epsilon.exp() * self.removed(-epsilon),
+            Direction::Replace | Direction::Remove => self.removed(epsilon),
+            Direction::Add => epsilon.exp() * self.removed(-epsilon),
+        }
+    }
+
+    fn removed(&self, epsilon: f64) -> f64 {
+        let p = self.chance;
+        if epsilon >= 0.0 {
+            return p * self.table.value(amplified(epsilon, p));
+        }
+        let y = 1.0 + epsilon.exp_m1() / p;
+        if y <= 0.0 { 0.0 } else { p * y * self.table.value(-y.ln()) }
+    }
+}
+
+/// `ln(1 + (e^ε − 1)/p)` for `ε ≥ 0`: what a loss of `ε` with sampling comes from without.
+pub(crate) fn amplified(epsilon: f64, chance: f64) -> f64 {
+    if chance == 1.0 {
+        epsilon
+    } else if epsilon < 1.0 {
+        (epsilon.exp_m1() / chance).ln_1p()
+    } else {
+        epsilon - chance.ln() + ((chance - 1.0) * (-epsilon).exp()).ln_1p()
+    }
+}
+
+/// `ln(1 + p·(e^ε − 1))`, the inverse of [`amplified`].
+pub(crate) fn diluted(epsilon: f64, chance: f64) -> f64 {
+    if chance == 1.0 {
+        epsilon
+    } else if epsilon < 1.0 {
+        (chance * epsilon.exp_m1()).ln_1p()
+    } else {
+        epsilon + chance.ln() + ((1.0 / chance - 1.0) * (-epsilon).exp()).ln_1p()
+    }
+}

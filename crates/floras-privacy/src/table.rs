@@ -1,0 +1,126 @@
+//! A curve `δ(ε)` that is dear to compute, tabulated: pieces of Chebyshev series of `ln δ`.
+
+/// Coefficients in a piece.
+const ORDER: usize = 14;
+/// Pieces at the start: each half as long as the next one, because curves turn fastest near 0.
+const FIRST_PIECES: i32 = 16;
+/// A piece is halved until it is as good as its tolerance, but not more often.
+const MOST_PIECES: usize = 2000;
+
+/// `ln δ` on `[0, end]`; beyond, `δ` is taken as 0 by [`Table::value`].
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pieces: Vec<Piece>,
+    end: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    to: f64,
+    middle: f64,
+    inverse_half: f64,
+    coefficients: [f64; ORDER],
+}
+
+impl Table {
+    /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`.
+    pub(crate) fn new(f: impl Fn(f64) -> f64, end: f64, tolerance: f64) -> Self {
+        let shortest = (-FIRST_PIECES..0).map(|power| end * 2_f64.powi(power));
+        let mut ends: Vec<f64> = shortest.chain([end]).rev().collect();
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut from = 0.0;
+        while let Some(&to) = ends.last() {
+            let piece = Piece::fit(&f, from, to);
+            let may_halve = pieces.len() + ends.len() < MOST_PIECES && to - from > 1e-10 * end;
+            if may_halve && !piece.is_good(&f, from, tolerance) {
+                ends.push(0.5 * (from + to));
+                continue;
+            }
+            pieces.push(piece);
+            ends.pop();
+            from = to;
+        }
+        Self { pieces, end }
+    }
+
+    /// Tabulates a decreasing positive `f` on `[0, end]` in a fixed number of pieces: for an `f` that is not smooth enough
+    /// for a tolerance, because it is a maximum of others.
+    pub(crate) fn of_pieces(f: impl Fn(f64) -> f64, end: f64) -> Self {
+        let mut from = 0.0;
+        let ends = (-FIRST_PIECES..=0).map(|power| end * 2_f64.powi(power));
+        let pieces = ends.map(|to| {
+            let piece = Piece::fit(&f, from, to);
+            from = to;
+            piece
+        });
+        Self { pieces: pieces.collect(), end }
+    }
+
+    /// The tabulated value; 0 beyond the end.
+    pub(crate) fn value(&self, epsilon: f64) -> f64 {
+        if epsilon > self.end {
+            return 0.0;
+        }
+        let index = self.pieces.partition_point(|piece| piece.to < epsilon);
+        self.pieces.get(index).map_or(0.0, |piece| piece.log_value(epsilon).exp())
+    }
+}
+
+impl Piece {
+    fn fit(f: impl Fn(f64) -> f64, from: f64, to: f64) -> Self {
+        let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
+        let angle = |j: usize| std::f64::consts::PI * (j as f64 + 0.5) / ORDER as f64;
+        let values: [f64; ORDER] = std::array::from_fn(|j| f(middle + half * angle(j).cos()).ln());
+        let coefficients = std::array::from_fn(|k| {
+            let sum: f64 = (0..ORDER).map(|j| values[j] * (k as f64 * angle(j)).cos()).sum();
+            sum * if k == 0 { 1.0 } else { 2.0 } / ORDER as f64
+        });
+        Self { to, middle, inverse_half: 1.0 / half, coefficients }
+    }
+
+    /// Clenshaw's recurrence.
+    fn log_value(&self, epsilon: f64) -> f64 {
+        let x = (epsilon - self.middle) * self.inverse_half;
+        let (mut next, mut after) = (0.0, 0.0);
+        for &coefficient in self.coefficients[1..].iter().rev() {
+            (next, after) = (2.0 * x * next - after + coefficient, next);
+        }
+        x * next - after + self.coefficients[0]
+    }
+
+    fn is_good(&self, f: impl Fn(f64) -> f64, from: f64, tolerance: f64) -> bool {
+        let [.., before_last, last] = self.coefficients;
+        if before_last.abs().max(last.abs()) > tolerance {
+            return false;
+        }
+        // The ends lie between no nodes, and the middle between two of them.
+        let width = self.to - from;
+        [0.003, 0.5, 0.93].iter().all(|share| {
+            let epsilon = from + share * width;
+            (self.log_value(epsilon) - f(epsilon).ln()).abs() <= tolerance
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gaussian;
+
+    #[test]
+    fn a_table_is_as_good_as_its_tolerance() {
+        let calls = std::cell::Cell::new(0);
+        let f = |epsilon: f64| {
+            calls.set(calls.get() + 1);
+            gaussian::delta(epsilon, 0.7)
+        };
+        let table = Table::new(f, 12.0, 1e-11);
+        assert!(calls.get() < 1000, "{} calls", calls.get());
+        for i in 0..=1200 {
+            let epsilon = f64::from(i) * 0.01;
+            let ratio = table.value(epsilon) / gaussian::delta(epsilon, 0.7);
+            assert!((ratio - 1.0).abs() < 1e-10, "at {epsilon}: {ratio}");
+        }
+        assert_eq!(table.value(12.1), 0.0);
+    }
+}
