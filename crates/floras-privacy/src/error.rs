@@ -71,7 +71,7 @@ pub(crate) fn require_epsilon(epsilon: f64) -> Result<(), PrivacyError> {
 
 /// `0 < δ < 1`.
 pub(crate) fn require_delta(delta: f64) -> Result<(), PrivacyError> {
-    require(delta >= 1e-300 && delta < 1.0, "delta", "at least 1e-300 and below 1", delta)
+    require((1e-300..1.0).contains(&delta), "delta", "at least 1e-300 and below 1", delta)
 }
 
 /// A positive number far from the ends of double precision.

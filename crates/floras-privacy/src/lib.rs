@@ -1,9 +1,8 @@
 //! The accounting: how private a federation over the air is, and against whom.
 
-#![warn(missing_docs)]
-
 mod actual;
 mod any_channel;
+pub mod cauchy;
 mod compose;
 mod error;
 mod fourier;
@@ -13,7 +12,10 @@ mod loss;
 mod noise;
 pub mod normal;
 mod pilot;
+pub mod published;
+mod pure;
 mod quadrature;
+pub mod rdp;
 mod receiver;
 mod sampling;
 mod solve;
