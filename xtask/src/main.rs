@@ -1,5 +1,7 @@
-//! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers` and `cargo xtask check-tensorboard`.
+//! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers`, `cargo xtask check-tensorboard` and
+//! `cargo xtask check-accounting`.
 
+mod accounting;
 mod book;
 mod peers;
 mod python;
@@ -26,6 +28,8 @@ enum Chore {
     BenchPeers(peers::Options),
     /// Have TensorBoard read the event files of a short run, and compare.
     CheckTensorboard,
+    /// Remake the reference values of the privacy accounting with mpmath and dp-accounting, and compare.
+    CheckAccounting,
 }
 
 fn main() -> ExitCode {
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
         Chore::Test => test::run(),
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
+        Chore::CheckAccounting => accounting::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
