@@ -39,7 +39,7 @@ const LADDER: (f64, usize) = (1e-6, 49);
 /// What is smaller than this counts as infinite loss.
 const NOTHING: f64 = 1e-40;
 /// How far a tabulated value may be off, relatively.
-const TOLERANCE: f64 = 1e-5;
+const TOLERANCE: f64 = 2e-5;
 
 /// `δ*(ε)`, a curve for every channel.
 pub struct AnyChannel {

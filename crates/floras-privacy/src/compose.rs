@@ -249,7 +249,7 @@ impl<'a> Prepared<'a> {
         let tolerance = 0.1 * composition.curve.tolerance();
         // Never 0, whose logarithm the table could not hold.
         let table = Table::new(|epsilon| curve(epsilon).max(1e-3 * floor), end.max(1e-12), tolerance);
-        let pair = Pair::new(&table, direction, chance, 0.0);
+        let pair = Pair::new(&table, direction, chance, composition.curve).finite();
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);
             first_at_most(at, cut, 1e-6, MOST_EPSILON, 1e-3).unwrap_or(MOST_EPSILON).max(1e-12)
@@ -312,15 +312,14 @@ impl<'a> Prepared<'a> {
         let margin = 0.02 * (below + above);
         let window = Window { theta, top_theta, below: below + margin, above: above + margin };
         let step = self.step(window.below + window.above, points);
-        let pair = Pair::new(
-            &self.table,
-            self.direction,
-            self.composition.sampling.chance(),
-            if self.side == Side::Upper { self.composition.curve.infinite() } else { 0.0 },
-        );
+        let Composition { curve, sampling, rounds, .. } = *self.composition;
+        let mut pair = Pair::new(&self.table, self.direction, sampling.chance(), curve);
+        if self.side == Side::Lower {
+            pair = pair.finite();
+        }
         let round = LossDistribution::on_grid(&pair, step, self.lowest, self.highest);
-        let mut composed = Composed::new(&round, self.composition.rounds, window);
-        composed.inflation = self.rounds() * self.composition.curve.tolerance();
+        let mut composed = Composed::new(&round, rounds, window);
+        composed.inflation = self.rounds() * curve.tolerance();
         composed.cut_off = 2.0 * self.rounds() * self.cut;
         composed
     }

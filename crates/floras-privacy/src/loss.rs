@@ -32,16 +32,23 @@ impl LossDistribution {
     pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
         let last = (highest / step).ceil().max(1.0) as i64;
         let first = (lowest / step).floor().min(-1.0) as i64;
-        let (up, down) = (step.exp_m1(), -(-step).exp_m1());
-        let positive: Vec<f64> = (0..=last).map(|i| pair.excess(i as f64 * step)).collect();
+        let mut positive: Vec<f64> = (0..=last).map(|i| pair.excess(i as f64 * step)).collect();
+        if pair.has_wrinkles() {
+            make_convex(&mut positive, step);
+        }
         let negative: Vec<f64> = if pair.is_symmetric() {
             let mirrored =
                 |i: i64| (-(i as f64) * step).exp() * positive.get(i as usize).copied().unwrap_or(0.0);
             (0..=-first).map(mirrored).collect()
         } else {
-            (0..=-first).map(|i| pair.excess(-(i as f64) * step)).collect()
+            let mut negative: Vec<f64> = (0..=-first).map(|i| pair.excess(-(i as f64) * step)).collect();
+            if pair.has_wrinkles() {
+                make_convex(&mut negative, -step);
+            }
+            negative
         };
         let excess = |i: i64| if i < 0 { negative[-i as usize] } else { positive[i as usize] };
+        let (up, down) = (step.exp_m1(), -(-step).exp_m1());
         let mass = |i: i64| {
             let rise = if i == last { 0.0 } else { (excess(i + 1) - excess(i)) / up };
             // Below the grid, the chord to D(0) = 1.
@@ -52,6 +59,39 @@ impl LossDistribution {
         };
         let masses = (first..=last).map(mass).collect();
         Self { step, first, masses, infinite: excess(last) + pair.infinite() }
+    }
+}
+
+/// Replaces the values of a nearly convex function of `x = e^{step·i}` by its greatest convex minorant.
+///
+/// A curve that was tabulated is convex but for its tolerance, and a wrinkle would count as mass. A convex function that lies
+/// below the values lies below their minorant too, so that a bound stays one.
+fn make_convex(values: &mut [f64], step: f64) {
+    // Corners of the minorant so far. Widths in x are taken relative to the latest corner.
+    let mut corners: Vec<usize> = Vec::with_capacity(values.len());
+    let slope = |values: &[f64], from: usize, to: usize, base: usize| {
+        let x = |i: usize| ((i as f64 - base as f64) * step).exp_m1();
+        (values[to] - values[from]) / (x(to) - x(from))
+    };
+    let bends_down = |values: &[f64], a: usize, b: usize, c: usize| {
+        let (left, right) = (slope(values, a, b, b), slope(values, b, c, b));
+        // In the order of x, which falls for a negative step.
+        if step > 0.0 { left > right } else { left < right }
+    };
+    for i in 0..values.len() {
+        while let [.., a, b] = corners[..]
+            && bends_down(values, a, b, i)
+        {
+            corners.pop();
+        }
+        corners.push(i);
+    }
+    for ends in corners.windows(2) {
+        let (from, to) = (ends[0], ends[1]);
+        let (start, slope) = (values[from], slope(values, from, to, from));
+        for (i, value) in values.iter_mut().enumerate().take(to).skip(from + 1) {
+            *value = start + slope * ((i - from) as f64 * step).exp_m1();
+        }
     }
 }
 

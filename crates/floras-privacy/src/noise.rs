@@ -192,7 +192,8 @@ impl Noise {
             self.values.iter().flat_map(|&(a, p)| other.values.iter().map(move |&(b, q)| (a + b, p * q)));
         let mut sum = Self::new(sums);
         sum.none = self.none + other.none;
-        sum.slack += self.slack.max(other.slack);
+        let [own, others] = [self, other].map(|noise| noise.quantile(0.5));
+        sum.slack += (self.slack * own + other.slack * others) / (own + others);
         sum
     }
 }

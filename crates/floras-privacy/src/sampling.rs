@@ -100,11 +100,23 @@ pub(crate) struct Pair<'a> {
     direction: Direction,
     chance: f64,
     infinite: f64,
+    wrinkles: bool,
 }
 
 impl<'a> Pair<'a> {
-    pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, infinite: f64) -> Self {
-        Self { table, direction, chance, infinite }
+    pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, curve: &dyn Curve) -> Self {
+        let wrinkles = curve.tolerance() > 1e-9;
+        Self { table, direction, chance, infinite: curve.infinite(), wrinkles }
+    }
+
+    /// The same without what is infinite, for a lower bound.
+    pub(crate) fn finite(self) -> Self {
+        Self { infinite: 0.0, ..self }
+    }
+
+    /// Whether the tabulated curve may fail to be convex by more than rounding.
+    pub(crate) fn has_wrinkles(&self) -> bool {
+        self.wrinkles
     }
 
     /// Whether the loss has the same law from both sides.

@@ -47,7 +47,9 @@ impl Table {
     /// for a tolerance, because it is a maximum of others.
     pub(crate) fn of_pieces(f: impl Fn(f64) -> f64, end: f64) -> Self {
         let mut from = 0.0;
-        let ends = (-FIRST_PIECES..=0).map(|power| end * 2_f64.powi(power));
+        // In the far half of all halvings a piece covers many powers of ten, and is halved once more.
+        let ends = (-2 * FIRST_PIECES..=0).filter(|power| *power > -FIRST_PIECES || power % 2 == 0);
+        let ends = ends.map(|power| end * 2_f64.powf(0.5 * f64::from(power)));
         let pieces = ends.map(|to| {
             let piece = Piece::fit(&f, from, to);
             from = to;
