@@ -119,7 +119,7 @@ impl Worst {
         let laws = channels.iter().map(|_| OnceLock::new()).collect();
         let noise = receiver.noise_of_unused(unused).coarse();
         let mut worst = Self { receiver, sensitivity, noise, strong, channels, laws, at_rung: Vec::new() };
-        worst.at_rung = (0..LADDER.1).map(|rung| worst.from_scratch(ladder(rung))).collect();
+        worst.at_rung = (0..LADDER.1).map(|rung| worst.worst_of_coarse(ladder(rung))).collect();
         Ok(worst)
     }
 
@@ -141,7 +141,7 @@ impl Worst {
         self.laws[channel].get_or_init(|| self.law_at(self.channels[channel]))
     }
 
-    fn from_scratch(&self, epsilon: f64) -> usize {
+    fn worst_of_coarse(&self, epsilon: f64) -> usize {
         let coarse = (0..self.channels.len()).step_by(COARSE);
         let values = coarse.map(|channel| (channel, self.law(channel).upper(epsilon)));
         values.fold((0, f64::NEG_INFINITY), |best, this| if this.1 > best.1 { this } else { best }).0

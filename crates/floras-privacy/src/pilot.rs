@@ -30,7 +30,7 @@ pub(crate) fn estimates(receiver: Receiver, t: f64) -> Vec<(f64, f64)> {
     points.dedup();
     let weighted = |(estimate, weight): (f64, f64)| (estimate, weight * normal::density(estimate - t));
     // A strong client's estimate never comes near the turns.
-    let widest = if t > REACH + 2.0 { 3.0 } else { WIDEST };
+    let widest = if t > REACH + 2.0 { 2.0 } else { WIDEST };
     narrow_panels(&points, widest).into_iter().map(weighted).collect()
 }
 
