@@ -42,6 +42,8 @@ const MOST_POINTS: f64 = (1_u32 << 23) as f64;
 const CUT: f64 = 1e-7;
 /// `−ln` of what may lie above the window relative to `δ`, and below it under the tilted measure.
 const BEYOND: f64 = 25.0;
+/// Steps of golden section with which a tilt is chosen.
+const GOLDEN_STEPS: usize = 40;
 /// The share of `δ` that the lower bound spends on unlucky rounding.
 const UNLUCKY: f64 = 1e-3;
 
@@ -266,7 +268,7 @@ impl<'a> Prepared<'a> {
     /// The `θ > 0` where a function that first falls and then rises is least.
     fn best_theta(&self, f: impl Fn(f64) -> f64) -> f64 {
         let scale = 1.0 / self.highest;
-        least_at(|log_theta| f(scale * log_theta.exp()), -16.0, 16.0).exp() * scale
+        least_at(|log_theta| f(scale * log_theta.exp()), -16.0, 16.0, GOLDEN_STEPS).exp() * scale
     }
 
     /// `min_θ [T·K(θ) + ln(1/tail)]/θ`: what the sum exceeds with a chance of at most `tail`, and the `θ` that shows it.
@@ -333,7 +335,7 @@ impl<'a> Prepared<'a> {
             let rise = self.sketch.log_moment(theta + sign * shift) - at_theta - sign * shift * mean;
             (BEYOND + self.rounds() * rise) / shift
         };
-        reach(least_at(reach, -16.0, 16.0))
+        reach(least_at(reach, -16.0, 16.0, GOLDEN_STEPS))
     }
 
     fn step(&self, window: f64, points: f64) -> f64 {

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::view::View;
+
 /// Why there is no number. Each message names the thing and what is allowed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
@@ -46,12 +48,43 @@ pub enum PrivacyError {
         least: f64,
     },
 
+    /// A view of the radio without a radio.
+    #[error("the {view} view needs the channel: give the length of the sequences and the SNR")]
+    NeedsChannel {
+        /// The view.
+        view: View,
+    },
+
+    /// A calibration without a solution.
+    #[error("nothing meets epsilon = {epsilon} in the {view} view: {why}")]
+    NothingMeets {
+        /// In which view.
+        view: View,
+        /// What was asked for.
+        epsilon: f64,
+        /// Why not.
+        why: String,
+    },
+
     /// No `ε` of any use.
     #[error("there is no epsilon below {most} for this delta: the noise is too weak to hide anyone")]
     EpsilonOutOfReach {
         /// The largest that was looked at.
         most: f64,
     },
+}
+
+impl PrivacyError {
+    /// Whether the input is in order, and there is just no guarantee.
+    pub fn is_no_guarantee(&self) -> bool {
+        matches!(
+            self,
+            Self::NoUnusedSequences
+                | Self::DeltaOutOfReach { .. }
+                | Self::EpsilonOutOfReach { .. }
+                | Self::NothingMeets { .. }
+        )
+    }
 }
 
 /// `Ok` if the condition holds, and otherwise the complaint that `name` must be `allowed`.

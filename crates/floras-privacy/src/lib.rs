@@ -1,7 +1,9 @@
 //! The accounting: how private a federation over the air is, and against whom.
 
+mod account;
 mod actual;
 mod any_channel;
+pub mod calibrate;
 pub mod cauchy;
 mod compose;
 mod error;
@@ -20,7 +22,9 @@ mod receiver;
 mod sampling;
 mod solve;
 mod table;
+mod view;
 
+pub use account::{Account, Level, Local, NORMALISED, Neighbours, Scaling, Setting, Source};
 pub use actual::Coefficients;
 pub use any_channel::{AnyChannel, idealised, simple_bound};
 pub use compose::{Bounds, Composition, Grid, MOST_EPSILON};
@@ -28,3 +32,4 @@ pub use error::PrivacyError;
 pub use law::{Cells, Law, Values};
 pub use receiver::{Receiver, clipped_mean};
 pub use sampling::{Curve, Sampling};
+pub use view::{Statement, View, Views};

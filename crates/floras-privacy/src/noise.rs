@@ -287,7 +287,7 @@ impl SumSketch {
             let theta = log_theta.exp() / self.scale();
             (self.log_moment(sign * theta) + rate) / theta
         };
-        sign * bound(least_at(bound, -16.0, 16.0))
+        sign * bound(least_at(bound, -16.0, 16.0, 40))
     }
 
     /// The `θ ≤ 0` under which the mean lies where the sum falls below with a chance of about `e^{−rate}`.
@@ -299,6 +299,6 @@ impl SumSketch {
             let theta = log_theta.exp() / self.scale();
             (self.log_moment(-theta) + rate) / theta
         };
-        -least_at(bound, -16.0, 16.0).exp() / self.scale()
+        -least_at(bound, -16.0, 16.0, 40).exp() / self.scale()
     }
 }

@@ -60,13 +60,12 @@ fn refine(
 }
 
 /// Where a function that first falls and then rises is least on an interval, by golden section.
-pub(crate) fn least_at(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64) -> f64 {
-    const STEPS: usize = 60;
+pub(crate) fn least_at(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64, steps: usize) -> f64 {
     let ratio = 0.5 * (5_f64.sqrt() - 1.0);
     let inner = |from: f64, to: f64| (to - ratio * (to - from), from + ratio * (to - from));
     let (mut left, mut right) = inner(from, to);
     let (mut at_left, mut at_right) = (f(left), f(right));
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         if at_left <= at_right {
             (to, right, at_right) = (right, left, at_left);
             left = inner(from, to).0;

@@ -1,0 +1,266 @@
+//! Calibration: the setting that meets `(ε, δ)` in a view, or the statement that none does and why.
+//!
+//! | what is chosen | how |
+//! |---|---|
+//! | [`fewest_sequences`] | the smallest `N`: more unused sequences make more noise |
+//! | [`least_noise`] | the `(N, c)` of the clipped projector with the least noise `√(γ·m(c))`: with more sequences, each may be clipped harder |
+//! | [`largest_clip`] | the largest `C`: what a client may send |
+//! | [`most_rounds`] | the largest `T` |
+
+use crate::account::{Account, Setting};
+use crate::error::{PrivacyError, require, require_rounds};
+use crate::receiver::{Receiver, clipped_mean};
+use crate::solve::least_at;
+use crate::view::View;
+
+/// Levels of the clipped projector that are considered.
+const LEVELS: (f64, f64) = (0.1, 50.0);
+/// Found levels and clip norms are this close to the best ones, relatively.
+const CLOSE: f64 = 2e-3;
+
+/// What has to be met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// In which view.
+    pub view: View,
+    /// `ε`.
+    pub epsilon: f64,
+    /// `T`.
+    pub rounds: u64,
+}
+
+/// What meets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibrated {
+    /// The setting.
+    pub setting: Setting,
+    /// `T`.
+    pub rounds: u64,
+    /// The `ε` that it has in the view.
+    pub epsilon: f64,
+}
+
+impl Target {
+    fn check(&self, setting: &Setting) -> Result<(), PrivacyError> {
+        let holds = self.epsilon > 0.0 && self.epsilon <= 1e6;
+        require(holds, "epsilon", "above 0 and at most 1e6", self.epsilon)?;
+        require_rounds(self.rounds)?;
+        setting.check()?;
+        if setting.channel.is_none() && matches!(self.view, View::Actual | View::RawSignal) {
+            return Err(PrivacyError::NeedsChannel { view: self.view });
+        }
+        Ok(())
+    }
+
+    /// The `ε` of a setting; infinite if it has none.
+    fn epsilon_of(&self, setting: &Setting) -> Result<f64, PrivacyError> {
+        let mut account = Account::new(setting.sampling(), setting.delta)?;
+        account.look_at(setting, self.view)?;
+        Ok(account.epsilon(self.view, self.rounds)?.unwrap_or(f64::INFINITY))
+    }
+
+    fn is_met(&self, setting: &Setting) -> Result<bool, PrivacyError> {
+        Ok(self.epsilon_of(setting)? <= self.epsilon)
+    }
+
+    fn met_by(&self, setting: Setting) -> Result<Calibrated, PrivacyError> {
+        let epsilon = self.epsilon_of(&setting)?;
+        Ok(Calibrated { setting, rounds: self.rounds, epsilon })
+    }
+
+    fn nothing(&self, why: String) -> PrivacyError {
+        PrivacyError::NothingMeets { view: self.view, epsilon: self.epsilon, why }
+    }
+}
+
+/// The smallest `N`, up to `most`, whose `γ = N − K` unused sequences meet the target.
+pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
+    let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
+    target.check(&with(1))?;
+    if target.view == View::RawSignal {
+        let why = "it does not depend on N: whoever keeps the raw samples despreads a client's own sequence; only a smaller \
+                   clip norm, fewer rounds or a noisier channel help";
+        return Err(target.nothing(why.to_owned()));
+    }
+    let largest = most.saturating_sub(setting.per_round);
+    if largest == 0 {
+        let why = format!("there are no unused sequences with N ≤ {most} and K = {}", setting.per_round);
+        return Err(target.nothing(why));
+    }
+    // The idealised view is quick, and the others are not far from it.
+    let mut guess = 1;
+    if matches!(target.view, View::Actual | View::AnyChannel) {
+        let ideal = Target { view: View::Idealised, ..target };
+        guess = smallest(1, largest, |gamma| ideal.is_met(&with(gamma)))?.unwrap_or(largest);
+    }
+    match smallest(guess, largest, |gamma| target.is_met(&with(gamma)))? {
+        Some(gamma) => target.met_by(with(gamma)),
+        None => Err(target.nothing(format!(
+            "with N = {}, the most that there may be, it is still {:.4}",
+            setting.per_round + largest,
+            target.epsilon_of(&with(largest))?
+        ))),
+    }
+}
+
+/// The smallest number from 1 to `most` for which something holds that holds for all larger ones, looked for from a guess on.
+fn smallest(
+    guess: u64,
+    most: u64,
+    holds: impl Fn(u64) -> Result<bool, PrivacyError>,
+) -> Result<Option<u64>, PrivacyError> {
+    let guess = guess.clamp(1, most);
+    let (mut lower, mut upper) = (0, guess);
+    if holds(guess)? {
+        let mut step = 1;
+        while upper > 1 {
+            let below = upper.saturating_sub(step).max(1);
+            if !holds(below)? {
+                lower = below;
+                break;
+            }
+            upper = below;
+            step *= 2;
+        }
+    } else {
+        lower = guess;
+        loop {
+            if lower >= most {
+                return Ok(None);
+            }
+            upper = (2 * lower).min(most);
+            if holds(upper)? {
+                break;
+            }
+            lower = upper;
+        }
+    }
+    while upper - lower > 1 {
+        let middle = lower + (upper - lower) / 2;
+        if holds(middle)? { upper = middle } else { lower = middle }
+    }
+    Ok(Some(upper))
+}
+
+/// The number of sequences, up to `most`, and the level `c` of the clipped projector that together make the least noise.
+///
+/// A larger `c` bounds every sequence's noise more tightly, so that more of them are needed; the more there are, the closer
+/// the noise comes to a Gaussian one, and the less of it is needed.
+pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
+    if target.view == View::Published {
+        return Err(target.nothing("the paper says nothing about the clipped projector's level".to_owned()));
+    }
+    let largest = most.saturating_sub(setting.per_round);
+    let mut best: Option<(f64, Setting)> = None;
+    let mut gamma = largest;
+    while gamma >= 1 {
+        let with = |c: f64| Setting {
+            sequences: setting.per_round + gamma,
+            receiver: Receiver::Clipped(c),
+            ..setting.clone()
+        };
+        target.check(&with(1.0))?;
+        let Some(c) = largest_level(target, with)? else { break };
+        let noise = (gamma as f64 * clipped_mean(c)).sqrt();
+        if best.as_ref().is_some_and(|(least, _)| noise >= *least) {
+            break;
+        }
+        best = Some((noise, with(c)));
+        gamma /= 2;
+    }
+    match best {
+        Some((_, setting)) => target.met_by(setting),
+        // The same words as without a choice of c.
+        None => {
+            fewest_sequences(&Setting { receiver: Receiver::Clipped(1.0), ..setting.clone() }, target, most)
+        }
+    }
+}
+
+/// The largest level that meets the target: `ε` first falls and then rises with it.
+fn largest_level(target: Target, with: impl Fn(f64) -> Setting) -> Result<Option<f64>, PrivacyError> {
+    let mut met = None;
+    for c in [1.0, 0.5, 2.0] {
+        if target.is_met(&with(c))? {
+            met = Some(c);
+            break;
+        }
+    }
+    if met.is_none() {
+        let epsilon = |log_c: f64| target.epsilon_of(&with(log_c.exp())).unwrap_or(f64::INFINITY);
+        let best = least_at_roughly(epsilon, LEVELS.0.ln(), 5_f64.ln()).exp();
+        met = target.is_met(&with(best))?.then_some(best);
+    }
+    let Some(mut lower) = met else { return Ok(None) };
+    let mut upper = LEVELS.1;
+    if target.is_met(&with(upper))? {
+        return Ok(Some(upper));
+    }
+    while upper / lower > 1.0 + CLOSE {
+        let middle = (lower * upper).sqrt();
+        if target.is_met(&with(middle))? { lower = middle } else { upper = middle }
+    }
+    Ok(Some(lower))
+}
+
+/// Golden section with few steps, for functions that are dear.
+fn least_at_roughly(f: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
+    least_at(f, from, to, 8)
+}
+
+/// The largest clip norm that meets the target.
+pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, PrivacyError> {
+    target.check(setting)?;
+    let with = |clip: f64| Setting { clip, ..setting.clone() };
+    let (mut lower, mut upper) = (setting.clip, setting.clip);
+    let limits = (1e-20, 1e20);
+    while !target.is_met(&with(lower))? {
+        upper = lower;
+        lower /= 4.0;
+        if lower < limits.0 {
+            let reason = target.reason(setting)?;
+            return Err(target.nothing(format!("no clip norm is small enough: {reason}")));
+        }
+    }
+    while lower == upper || target.is_met(&with(upper))? {
+        lower = lower.max(upper);
+        upper *= 4.0;
+        if upper > limits.1 {
+            return Err(target.nothing("every clip norm meets it".to_owned()));
+        }
+    }
+    while upper / lower > 1.0 + CLOSE {
+        let middle = (lower * upper).sqrt();
+        if target.is_met(&with(middle))? { lower = middle } else { upper = middle }
+    }
+    target.met_by(with(lower))
+}
+
+impl Target {
+    /// Why a setting has no `ε` at all.
+    fn reason(&self, setting: &Setting) -> Result<String, PrivacyError> {
+        let mut account = Account::new(setting.sampling(), setting.delta)?;
+        account.look_at(setting, self.view)?;
+        let statement = account.statement(self.view, self.rounds)?;
+        Ok(statement
+            .and_then(|statement| statement.reason)
+            .unwrap_or_else(|| "the noise is too weak".to_owned()))
+    }
+}
+
+/// The most rounds, up to `target.rounds`, that meet the target.
+pub fn most_rounds(setting: &Setting, target: Target) -> Result<Calibrated, PrivacyError> {
+    target.check(setting)?;
+    let mut account = Account::new(setting.sampling(), setting.delta)?;
+    account.look_at(setting, target.view)?;
+    let rounds = account.most_rounds(target.view, target.epsilon, target.rounds)?;
+    if rounds == 0 {
+        let why = match account.epsilon(target.view, 1)? {
+            Some(epsilon) => format!("one round alone has {epsilon:.4}"),
+            None => target.reason(setting)?,
+        };
+        return Err(target.nothing(why));
+    }
+    let epsilon = account.epsilon(target.view, rounds)?.unwrap_or(f64::INFINITY);
+    Ok(Calibrated { setting: setting.clone(), rounds, epsilon })
+}

@@ -1,0 +1,127 @@
+//! The views: who looks, and what they are told.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A way to look at the same federation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum View {
+    /// The paper's theorems, as printed.
+    Published,
+    /// High SNR: the noise of the unused sequences, and nothing else.
+    Idealised,
+    /// The whole decoder, averaged over the channels.
+    Actual,
+    /// The worst over every channel that a client can have.
+    AnyChannel,
+    /// A base station that keeps its raw samples.
+    RawSignal,
+}
+
+impl View {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 5] =
+        [Self::Published, Self::Idealised, Self::Actual, Self::AnyChannel, Self::RawSignal];
+
+    /// The name on the command line and in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Idealised => "idealised",
+            Self::Actual => "actual",
+            Self::AnyChannel => "any-channel",
+            Self::RawSignal => "raw-signal",
+        }
+    }
+
+    /// Who the adversary is.
+    pub fn adversary(self) -> &'static str {
+        match self {
+            Self::Published => "whoever sees the decoded sums, as the paper has it",
+            Self::Idealised => "a base station with the decoded sums and the noise level, at high SNR",
+            Self::Actual => "a base station with the decoded sums and all channel estimates",
+            Self::AnyChannel => "the same, who knows or chooses every channel",
+            Self::RawSignal => "a base station that keeps its raw samples and despreads them itself",
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is said in one view.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Statement {
+    /// `ε` at the account's `δ`, an upper bound; `None` if there is no finite one.
+    pub epsilon: Option<f64>,
+    /// What `ε` is not below, where it is computed numerically: how far off the upper bound can be.
+    pub epsilon_lower: Option<f64>,
+    /// Whether `ε` is a guarantee.
+    pub guarantee: bool,
+    /// Who the adversary is.
+    pub adversary: String,
+    /// Why there is no `ε`, or why it is no guarantee.
+    pub reason: Option<String>,
+    /// Other numbers of the same view.
+    #[serde(flatten)]
+    pub details: BTreeMap<String, f64>,
+}
+
+/// The statements of all views; `None` where the account has no radio to look at.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Views {
+    /// [`View::Published`].
+    pub published: Option<Statement>,
+    /// [`View::Idealised`].
+    pub idealised: Option<Statement>,
+    /// [`View::Actual`].
+    pub actual: Option<Statement>,
+    /// [`View::AnyChannel`].
+    pub any_channel: Option<Statement>,
+    /// [`View::RawSignal`].
+    pub raw_signal: Option<Statement>,
+}
+
+impl Views {
+    /// The statement of a view.
+    pub fn get(&self, view: View) -> Option<&Statement> {
+        match view {
+            View::Published => self.published.as_ref(),
+            View::Idealised => self.idealised.as_ref(),
+            View::Actual => self.actual.as_ref(),
+            View::AnyChannel => self.any_channel.as_ref(),
+            View::RawSignal => self.raw_signal.as_ref(),
+        }
+    }
+
+    /// All views with their statements.
+    pub fn iter(&self) -> impl Iterator<Item = (View, &Statement)> {
+        View::ALL.into_iter().filter_map(|view| Some((view, self.get(view)?)))
+    }
+
+    /// One line about why the published number is smaller than one that holds, where it is.
+    pub fn why_published_is_smaller(&self) -> Option<String> {
+        let published = self.published.as_ref()?.epsilon?;
+        let smaller = |view: View| {
+            let statement = self.get(view)?;
+            let epsilon = statement.epsilon.filter(|&epsilon| statement.guarantee && published < epsilon)?;
+            Some((view, epsilon))
+        };
+        let (view, epsilon) =
+            [View::Idealised, View::Actual, View::AnyChannel].into_iter().find_map(smaller)?;
+        let why = match view {
+            View::Idealised => crate::published::WHY_NOT_A_GUARANTEE,
+            _ => {
+                "it leaves out the noise of the used sequences, which amplifies a client whose channel fades"
+            }
+        };
+        Some(format!(
+            "the published ε of {published:.4} is smaller than the {view} {epsilon:.4} because {why}"
+        ))
+    }
+}
