@@ -12,6 +12,8 @@
 //! A base station that keeps its raw samples despreads every sequence by itself and meets the channel's own noise and
 //! nothing more: `μ_k = Δ·|t|`.
 
+use std::f64::consts::{FRAC_PI_2, PI};
+
 use crate::error::{PrivacyError, require, require_positive};
 use crate::law::{COARSE_CELL, CellsBuilder, Law, Values};
 use crate::noise::{Noise, Term};
@@ -33,26 +35,77 @@ pub struct Coefficients {
     normal_std: Option<f64>,
 }
 
+/// The law of `|h|`, the amplitude of a complex channel coefficient.
+pub enum Amplitude<'a> {
+    /// Always the same: a cable.
+    Constant(f64),
+    /// A density, which need not be normalised.
+    Density {
+        /// Where the amplitude lies.
+        range: (f64, f64),
+        /// The density there.
+        density: &'a dyn Fn(f64) -> f64,
+    },
+}
+
+/// The law of the angle `θ` between a channel and the axis that the base station looks along: it sees `|h|·cos θ`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Angle {
+    /// None: phases are corrected.
+    Zero,
+    /// Uniform over the circle: nobody corrects phases.
+    Uniform,
+    /// Uniform up to this many radians on both sides.
+    Within(f64),
+    /// Normal with this standard deviation in radians.
+    Normal(f64),
+}
+
 impl Coefficients {
-    /// From the density of `|h|` on `(0, largest)`; it need not be normalised.
+    /// The law of `|h|·|cos θ|` in units of the despread noise.
+    pub fn new(noise_std: f64, amplitude: &Amplitude<'_>, angle: Angle) -> Result<Self, PrivacyError> {
+        match amplitude {
+            Amplitude::Constant(size) => {
+                let values: Vec<(f64, f64)> =
+                    angle.cosines().into_iter().map(|(cosine, weight)| (size * cosine, weight)).collect();
+                Self::from_values(noise_std, &values)
+            }
+            Amplitude::Density { range, density } => match angle {
+                Angle::Zero => Self::from_density(noise_std, *range, density),
+                Angle::Uniform => {
+                    let (low, high) = *range;
+                    Self::from_density(noise_std, (0.0, high), |x| real_part_density(density, low, high, x))
+                }
+                Angle::Within(_) | Angle::Normal(_) => {
+                    let cosines = angle.cosines();
+                    let product = |x: f64| -> f64 {
+                        cosines.iter().map(|&(cosine, weight)| weight * density(x / cosine) / cosine).sum()
+                    };
+                    Self::from_density(noise_std, (0.0, range.1), product)
+                }
+            },
+        }
+    }
+
+    /// From the density of `|h|` on a range; it need not be normalised.
     pub fn from_density(
         noise_std: f64,
-        largest: f64,
+        range: (f64, f64),
         density: impl Fn(f64) -> f64,
     ) -> Result<Self, PrivacyError> {
         require_positive("the despread noise", noise_std)?;
-        require_positive("the largest channel coefficient", largest)?;
-        let most = largest / noise_std;
+        require_positive("the largest channel coefficient", range.1)?;
+        let (from, to) = (range.0.max(0.0) / noise_std, range.1 / noise_std);
         // What happens around the pilot's own noise is on the scale of 1; beyond, on that of the law.
-        let mut points: Vec<f64> = vec![0.0];
-        let mut width: f64 = (0.05 * most).min(1.0);
+        let mut points: Vec<f64> = vec![from];
+        let mut width: f64 = (0.05 * (to - from)).min(1.0);
         while let Some(&last) = points.last()
-            && last < most
+            && last < to
         {
             if last > 10.0 {
-                width = width.max(0.25 * last).min(0.08 * most);
+                width = width.max(0.25 * last).min(0.08 * (to - from));
             }
-            points.push((last + width).min(most));
+            points.push((last + width).min(to));
         }
         let weighted = |(t, weight): (f64, f64)| (t, weight * density(t * noise_std));
         Self::from_nodes(narrow_panels(&points, f64::INFINITY).into_iter().map(weighted).collect(), None)
@@ -62,24 +115,17 @@ impl Coefficients {
     pub fn normal(noise_std: f64, std: f64) -> Result<Self, PrivacyError> {
         require_positive("the standard deviation of the channel", std)?;
         let density = |h: f64| crate::normal::density(h / std);
-        let law = Self::from_density(noise_std, 12.0 * std, density)?;
+        let law = Self::from_density(noise_std, (0.0, 12.0 * std), density)?;
         Ok(Self { normal_std: Some(std / noise_std), ..law })
     }
 
-    /// Values of `h`, all equally likely.
-    pub fn from_values(noise_std: f64, values: &[f64]) -> Result<Self, PrivacyError> {
+    /// Values of `h` with their weights.
+    pub fn from_values(noise_std: f64, values: &[(f64, f64)]) -> Result<Self, PrivacyError> {
         require_positive("the despread noise", noise_std)?;
-        let mut sizes: Vec<f64> = values.iter().map(|h| h.abs() / noise_std).collect();
-        if let Some(&wrong) = sizes.iter().find(|size| !size.is_finite()) {
-            require(false, "a channel coefficient", "finite", wrong)?;
+        for &(h, _) in values {
+            require(h.is_finite(), "a channel coefficient", "finite", h)?;
         }
-        require(!sizes.is_empty(), "the number of channel coefficients", "at least 1", 0.0)?;
-        sizes.sort_by(f64::total_cmp);
-        // Very many are put together in groups of neighbours.
-        let group = sizes.len().div_ceil(MOST_VALUES);
-        let nodes =
-            sizes.chunks(group).map(|some| (some.iter().sum::<f64>() / some.len() as f64, some.len() as f64));
-        Self::from_nodes(nodes.collect(), None)
+        Self::from_nodes(values.iter().map(|&(h, weight)| (h.abs() / noise_std, weight)).collect(), None)
     }
 
     fn from_nodes(mut nodes: Vec<(f64, f64)>, normal_std: Option<f64>) -> Result<Self, PrivacyError> {
@@ -161,5 +207,48 @@ impl Coefficients {
     }
 }
 
-/// More channel coefficients than this are put together in groups.
-const MOST_VALUES: usize = 1000;
+impl Angle {
+    /// `|cos θ|` with its weights, finer where it comes near 0.
+    fn cosines(self) -> Vec<(f64, f64)> {
+        let density: Box<dyn Fn(f64) -> f64> = match self {
+            Self::Zero | Self::Within(0.0) | Self::Normal(0.0) => return vec![(1.0, 1.0)],
+            Self::Uniform | Self::Within(_) => Box::new(|_| 1.0),
+            Self::Normal(std) => Box::new(move |angle| crate::normal::density(angle / std)),
+        };
+        let most = match self {
+            Self::Within(half_width) => half_width,
+            // Wider laws are uniform for all that can be told.
+            Self::Normal(std) if std < 1.5 => 8.0 * std,
+            _ => FRAC_PI_2,
+        };
+        let wide = !matches!(self, Self::Within(_)) && most == FRAC_PI_2;
+        let mut points = vec![0.0, most];
+        for quarter in 0..(most / PI).ceil() as usize + 1 {
+            let zero = FRAC_PI_2 + quarter as f64 * PI;
+            let near = (0..12).flat_map(|power| [zero - 0.5_f64.powi(power), zero + 0.5_f64.powi(power)]);
+            points.extend(near.chain([zero]));
+        }
+        points.retain(|&point| (0.0..=most).contains(&point));
+        points.sort_by(f64::total_cmp);
+        points.dedup();
+        let nodes = narrow_panels(&points, 0.5);
+        let weights = nodes.iter().map(|&(angle, weight)| weight * if wide { 1.0 } else { density(angle) });
+        let total: f64 = weights.clone().sum();
+        nodes.iter().zip(weights).map(|(&(angle, _), weight)| (angle.cos().abs(), weight / total)).collect()
+    }
+}
+
+/// The density of `r·|cos θ|` with a uniform angle: `(2/π)∫ f(√(x² + y²))/√(x² + y²) dy`.
+fn real_part_density(density: &dyn Fn(f64) -> f64, low: f64, high: f64, x: f64) -> f64 {
+    let leg = |radius: f64| (radius * radius - x * x).max(0.0).sqrt();
+    let (from, to) = (leg(low), leg(high));
+    if to <= from {
+        return 0.0;
+    }
+    let points: Vec<f64> = (0..=12).map(|i| from + (to - from) * f64::from(i) / 12.0).collect();
+    let at = |y: f64| {
+        let radius = x.hypot(y);
+        density(radius) / radius
+    };
+    narrow_panels(&points, f64::INFINITY).into_iter().map(|(y, weight)| weight * at(y)).sum()
+}

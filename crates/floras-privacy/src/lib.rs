@@ -10,6 +10,7 @@ mod error;
 mod fourier;
 pub mod gaussian;
 mod law;
+pub mod ledger;
 mod loss;
 mod noise;
 pub mod normal;
@@ -25,7 +26,7 @@ mod table;
 mod view;
 
 pub use account::{Account, Level, Local, NORMALISED, Neighbours, Scaling, Setting, Source};
-pub use actual::Coefficients;
+pub use actual::{Amplitude, Angle, Coefficients};
 pub use any_channel::{AnyChannel, idealised, simple_bound};
 pub use compose::{Bounds, Composition, Grid, MOST_EPSILON};
 pub use error::PrivacyError;

@@ -11,6 +11,7 @@
 //! with `θ` uniform over the circle and `E|h|² = 1` in every law but a trace. A client's coefficient depends on the
 //! seed, the trial, the round and the client alone, so that schemes can be compared on the same channels.
 
+mod density;
 mod trace;
 
 use std::f64::consts::{PI, TAU};
