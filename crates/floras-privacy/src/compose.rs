@@ -42,6 +42,8 @@ const MOST_POINTS: f64 = (1_u32 << 23) as f64;
 const CUT: f64 = 1e-7;
 /// `−ln` of what may lie above the window relative to `δ`, and below it under the tilted measure.
 const BEYOND: f64 = 25.0;
+/// A curve that is known less well than this has wrinkles.
+pub(crate) const WRINKLED: f64 = 1e-9;
 /// Steps of golden section with which a tilt is chosen.
 const GOLDEN_STEPS: usize = 40;
 /// The share of `δ` that the lower bound spends on unlucky rounding.
@@ -248,9 +250,15 @@ impl<'a> Prepared<'a> {
         let out_of_reach = PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON };
         let floor = 0.5 * cut / chance;
         let end = first_at_most(curve, floor, 1e-6, MOST_EPSILON, 1e-3).ok_or(out_of_reach)?;
-        let tolerance = 0.1 * composition.curve.tolerance();
+        let tolerance = composition.curve.tolerance();
+        let end = end.max(1e-12);
         // Never 0, whose logarithm the table could not hold.
-        let table = Table::new(|epsilon| curve(epsilon).max(1e-3 * floor), end.max(1e-12), tolerance);
+        let positive = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
+        let table = if tolerance > WRINKLED {
+            Table::of_pieces(positive, end)
+        } else {
+            Table::new(positive, end, 0.1 * tolerance)
+        };
         let pair = Pair::new(&table, direction, chance, composition.curve).finite();
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);

@@ -131,7 +131,7 @@ impl Curve for Law {
     fn tolerance(&self) -> f64 {
         match self {
             // Where cells begin and end shows a little.
-            Self::Cells(_) => 1e-7,
+            Self::Cells(_) => 2e-6,
             Self::Constant(_) | Self::HalfNormal { .. } | Self::Values(_) => 1e-10,
         }
     }

@@ -39,48 +39,49 @@ pub(crate) struct Term {
     /// No value is larger.
     most: f64,
     mean: f64,
-    tail: Box<dyn Fn(f64) -> f64 + Sync>,
+    /// `P(Y < y)`, exact relative to itself where it is small.
+    below: Box<dyn Fn(f64) -> f64 + Sync>,
 }
 
 impl Term {
-    /// `count` terms with `P(Y ≥ y) = tail(y)` for `0 < y ≤ most`.
+    /// `count` terms with `P(Y < y) = below(y)` for `0 < y ≤ most`.
     pub(crate) fn continuous(
         count: u64,
         most: f64,
         mean: f64,
-        tail: impl Fn(f64) -> f64 + Sync + 'static,
+        below: impl Fn(f64) -> f64 + Sync + 'static,
     ) -> Self {
-        Self { count, most, mean, tail: Box::new(tail) }
+        Self { count, most, mean, below: Box::new(below) }
     }
 
     /// `count` terms that take some values with some probabilities.
     pub(crate) fn discrete(count: u64, mut values: Vec<(f64, f64)>) -> Self {
-        values.sort_by(|a, b| b.0.total_cmp(&a.0));
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mean = values.iter().map(|&(value, mass)| value * mass).sum();
-        let most = values.first().map_or(0.0, |&(value, _)| value);
+        let most = values.last().map_or(0.0, |&(value, _)| value);
         let mut sum = 0.0;
-        // Largest first, each with the mass of all values down to it.
-        let tails: Vec<(f64, f64)> = values
+        // Smallest first, each with the mass of all values up to it.
+        let sums: Vec<(f64, f64)> = values
             .iter()
             .map(|&(value, mass)| {
                 sum += mass;
                 (value, sum)
             })
             .collect();
-        let tail = move |y: f64| {
-            let above = tails.partition_point(|&(value, _)| value >= y);
-            above.checked_sub(1).map_or(0.0, |last| tails[last].1)
+        let below = move |y: f64| {
+            let smaller = sums.partition_point(|&(value, _)| value < y);
+            smaller.checked_sub(1).map_or(0.0, |last| sums[last].1)
         };
-        Self { count, most, mean, tail: Box::new(tail) }
+        Self { count, most, mean, below: Box::new(below) }
     }
 
     /// Masses at `0, step, 2·step, …`, every value rounded down.
     fn masses(&self, step: f64) -> Vec<f64> {
         let last = (self.most / step).floor() as usize;
-        let mut tails: Vec<f64> =
-            (0..=last).map(|i| if i == 0 { 1.0 } else { (self.tail)(i as f64 * step) }).collect();
-        tails.push(0.0);
-        tails.windows(2).map(|pair| (pair[0] - pair[1]).max(0.0)).collect()
+        let mut sums: Vec<f64> =
+            (0..=last).map(|i| if i == 0 { 0.0 } else { (self.below)(i as f64 * step) }).collect();
+        sums.push(1.0);
+        sums.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect()
     }
 }
 
@@ -132,15 +133,19 @@ impl Noise {
             return Self { values: vec![(0.0, 1.0)], none: 0.0, slack: 0.0 };
         }
         let sketch = SumSketch::new(terms);
-        let highest: f64 = terms.iter().map(|term| term.count as f64 * term.most).sum();
-        let top = sketch.quantile(1.0, ABOVE).min(highest);
-        let bottom = sketch.quantile(-1.0, BELOW).clamp(0.0, top);
+        let number: f64 = terms.iter().map(|term| term.count as f64).sum();
+        let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
+        let above = (sketch.quantile(1.0, ABOVE) - sketch.mean()).max(0.0);
         let count = fast_length(POINTS);
+        // Rounding spreads the sum by less than half a step a term, at random.
+        let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
         // A term has to fit too, or it would be folded onto itself.
-        let step = (1.02 * (top - bottom)).max(terms.iter().map(|term| term.most).fold(0.0, f64::max))
-            / (count - 2) as f64;
-        let start = (bottom / step).floor() as i64;
+        let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
+        let step = (1.05 * (below + above)).max(largest) / (count as f64 - 2.0 * spread - 2.0);
         let parts: Vec<(u64, Vec<f64>)> = terms.iter().map(|term| (term.count, term.masses(step))).collect();
+        // Rounded down, the sum lies elsewhere than the sketch; its own mean says where.
+        let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
+        let start = (mean - 1.025 * below / step - spread).floor() as i64;
         let shift = regained(terms, &parts, step);
         let lost =
             2.0 * luck(terms, step).min(terms.iter().map(|term| term.count as f64).sum::<f64>() * step);
@@ -198,11 +203,16 @@ impl Noise {
     }
 }
 
+/// The mean of a law on the grid, in steps.
+fn mean_index(masses: &[f64]) -> f64 {
+    masses.iter().enumerate().map(|(i, mass)| i as f64 * mass).sum()
+}
+
 /// What rounding down loses on average, less what bad luck may take: `Σ E[Y − ⌊Y⌋] − h·√(n·ln(1/ξ)/2)`, if positive.
 fn regained(terms: &[Term], parts: &[(u64, Vec<f64>)], step: f64) -> f64 {
     let mut mean = 0.0;
     for (term, (count, masses)) in terms.iter().zip(parts) {
-        let rounded: f64 = masses.iter().enumerate().map(|(i, mass)| i as f64 * step * mass).sum();
+        let rounded = step * mean_index(masses);
         // A little less than the mean, which is a difference of nearly equal numbers.
         mean += *count as f64 * (term.mean * (1.0 - 1e-12) - rounded);
     }
@@ -229,12 +239,13 @@ impl Tilted {
         let mut log_moment = 0.0;
         for (times, masses) in parts.iter().filter(|(times, _)| *times > 0) {
             let mut tilted = vec![0.0; count];
+            let exponent = |i: usize| theta * i as f64 * step;
+            let logs = masses.iter().enumerate().filter(|&(_, &mass)| mass > 0.0);
+            let total = log_sum_exp(logs.map(|(i, mass)| mass.ln() + exponent(i)));
             for (i, mass) in masses.iter().enumerate() {
-                tilted[i % count] += mass * (theta * i as f64 * step).exp();
+                tilted[i % count] += mass * (exponent(i) - total).exp();
             }
-            let total: f64 = tilted.iter().sum();
-            tilted.iter_mut().for_each(|mass| *mass /= total);
-            log_moment += *times as f64 * total.ln();
+            log_moment += *times as f64 * total;
             let powered =
                 fourier::forward(&mut tilted).into_iter().map(|value| fourier::power(value, *times));
             product = Some(match product {
@@ -274,6 +285,11 @@ impl SumSketch {
         let of = |values: &[(f64, f64)]| {
             log_sum_exp(values.iter().map(|&(value, mass)| mass.ln() + theta * value))
         };
+        self.0.iter().map(|(count, values)| count * of(values)).sum()
+    }
+
+    fn mean(&self) -> f64 {
+        let of = |values: &[(f64, f64)]| values.iter().map(|&(value, mass)| value * mass).sum::<f64>();
         self.0.iter().map(|(count, values)| count * of(values)).sum()
     }
 

@@ -62,16 +62,16 @@ impl Receiver {
         match self {
             Self::Paper => unreachable!("the paper's weights are not bounded, and have a closed form"),
             Self::Mmse => Term::continuous(count, 0.25, mmse_mean(), |square| {
-                // w ≥ x between the roots of x·(τ² + 1) = τ.
+                // w < x outside of the roots of x·(τ² + 1) = τ.
                 let x = square.sqrt();
                 let root = (1.0 - 4.0 * square).max(0.0).sqrt();
                 let (near, far) = (2.0 * x / (1.0 + root), (1.0 + root) / (2.0 * x));
-                within(far) - within(near)
+                within(near) + libm::erfc(far / SQRT_2)
             }),
             Self::Clipped(c) => {
                 let level = c.max(LEAST_LEVEL);
                 Term::continuous(count, 1.0 / (level * level), clipped_mean(level), |square| {
-                    within(1.0 / square.sqrt())
+                    libm::erfc(1.0 / (2.0 * square).sqrt())
                 })
             }
         }

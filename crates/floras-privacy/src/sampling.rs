@@ -15,6 +15,7 @@
 //! Balle, Barthe, Gaboardi, *Privacy amplification by subsampling: tight analyses via couplings and divergences*, NeurIPS
 //! 2018, theorems 2 and 9.
 
+use crate::compose::WRINKLED;
 use crate::error::{PrivacyError, require};
 use crate::law::{Law, Side};
 use crate::table::Table;
@@ -64,7 +65,7 @@ pub(crate) enum Direction {
 }
 
 /// The curve of one round in which someone takes part for certain.
-pub trait Curve: Sync {
+pub trait Curve: Send + Sync {
     /// `δ₁(ε)` for `ε ≥ 0`, without what is infinite: an upper bound.
     fn upper(&self, epsilon: f64) -> f64;
 
@@ -105,7 +106,7 @@ pub(crate) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, curve: &dyn Curve) -> Self {
-        let wrinkles = curve.tolerance() > 1e-9;
+        let wrinkles = curve.tolerance() > WRINKLED;
         Self { table, direction, chance, infinite: curve.infinite(), wrinkles }
     }
 

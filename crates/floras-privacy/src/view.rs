@@ -42,7 +42,9 @@ impl View {
             Self::Published => "whoever sees the decoded sums, as the paper has it",
             Self::Idealised => "a base station with the decoded sums and the noise level, at high SNR",
             Self::Actual => "a base station with the decoded sums and all channel estimates",
-            Self::AnyChannel => "the same, who knows or chooses every channel",
+            Self::AnyChannel => {
+                "a base station with the decoded sums that knows, or even chooses, every channel"
+            }
             Self::RawSignal => "a base station that keeps its raw samples and despreads them itself",
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use floras_learn::LearnError;
 use floras_phy::UplinkError;
+use floras_privacy::PrivacyError;
 use thiserror::Error;
 
 use crate::experiment::{Difference, ExperimentError};
@@ -29,6 +30,10 @@ pub enum SimError {
     /// The air interface refused something.
     #[error("uplink: {0}")]
     Uplink(#[from] UplinkError),
+
+    /// The accounting refused something.
+    #[error("privacy: {0}")]
+    Privacy(#[from] PrivacyError),
 
     /// More memory than a simulation may take.
     #[error(

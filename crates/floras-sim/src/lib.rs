@@ -25,6 +25,7 @@
 //!
 //! [`run()`] does all trials side by side and records them in a [`RunDirectory`]; [`Sweep`] makes many experiments of one.
 
+mod accounting;
 mod error;
 mod experiment;
 mod federation;
@@ -35,11 +36,12 @@ mod run;
 mod summary;
 mod sweep;
 
+pub use accounting::{PrivacyReport, SELECTION, coefficients, receiver};
 pub use error::SimError;
 pub use experiment::{
-    Air, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError, FadingChoice,
-    FlorasScheme, LocalSettings, ModelKind, ModelSettings, Normalise, PrivacySettings, RecordSettings,
-    Scheme, Settings, UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
+    Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError,
+    FadingChoice, FlorasScheme, LocalSettings, ModelKind, ModelSettings, Normalise, PrivacySettings,
+    RecordSettings, Scheme, Settings, UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
 };
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
 pub use presets::{PRESETS, Preset};

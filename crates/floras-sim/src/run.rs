@@ -2,24 +2,33 @@
 //!
 //! Trials are driven by a thread each, as many at once as there are threads to work with. The work itself, round by
 //! round, is done by one pool, so that the last trial has all cores to itself.
+//!
+//! What a round gave away is on the disk, in the ledger, before anyone sees what came of it. To wait for the disk in every
+//! round would take longer than the round; so the results of a moment are held back, then their lines in the ledger are
+//! brought to the disk together, and then they are released.
 
+use std::collections::VecDeque;
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use floras_privacy::ledger::{Ledger, Spend, Worst};
 use rayon::ThreadPool;
 
 use crate::error::SimError;
 use crate::federation::{Federation, RoundMetrics, Status, Trial};
-use crate::record::{self, Checkpoint, EventFile, LogState, Mark, MetricsLog, RunDirectory};
+use crate::record::{self, Checkpoint, EventFile, LedgerLog, LogState, Mark, MetricsLog, RunDirectory};
 use crate::summary::Summary;
 
 /// A checkpoint is made about this often, and less often if it takes long.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// At most this share of the time goes into checkpoints.
 const CHECKPOINT_SHARE: f64 = 0.02;
+/// Results are held back for this long, until what they cost is on the disk.
+const HOLD_BACK: Duration = Duration::from_millis(100);
 /// Label counts are recorded for so many trials at most.
 const MOST_PARTITIONS: u32 = 100;
 
@@ -51,7 +60,7 @@ pub struct Outcome {
     pub summary: Summary,
     /// Rounds that this process did, of all trials together.
     pub rounds_done: u64,
-    /// How long it took, the loading of data not included.
+    /// How long the rounds took.
     pub elapsed: Duration,
 }
 
@@ -69,11 +78,11 @@ pub fn run(
     threads: usize,
     watch: &(dyn Fn(Event) + Sync),
 ) -> Result<Outcome, SimError> {
-    let start = Instant::now();
     if let Some(summary) = directory.summary()? {
         directory.remove_logs(summary.trials.len())?;
-        return Ok(Outcome { summary, rounds_done: 0, elapsed: start.elapsed() });
+        return Ok(Outcome { summary, rounds_done: 0, elapsed: Duration::ZERO });
     }
+    federation.accounting()?;
     let settings = federation.experiment().settings();
     let at_once = threads.min(settings.trials as usize).max(1);
     federation.check_memory(threads)?;
@@ -89,20 +98,23 @@ pub fn run(
         .collect::<Result<Vec<Start>, SimError>>()?;
     let logs: Vec<LogState> = starts.iter().map(|start| start.log).collect();
     let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &logs)?;
+    let ledger = LedgerLog::open(&directory.ledger_file(), &directory.checkpoint_folder(), &logs)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let crew = Crew {
         federation,
         directory,
         pool,
         log: Mutex::new(log),
+        ledger: Mutex::new(ledger),
         starts,
         next: AtomicU32::new(0),
         stop: AtomicBool::new(false),
         watch,
     };
+    let start = Instant::now();
     let rounds_done = crew.work(at_once)?;
-    let summary = crew.finish()?;
-    Ok(Outcome { summary, rounds_done, elapsed: start.elapsed() })
+    let elapsed = start.elapsed();
+    Ok(Outcome { summary: crew.finish()?, rounds_done, elapsed })
 }
 
 /// Where a trial begins or goes on.
@@ -114,12 +126,13 @@ struct Start {
 
 impl Start {
     /// Reads how far a trial has come, and cuts its log back to there. A log that does not agree with the checkpoint is lost,
-    /// and the trial begins anew: it comes to the same end.
+    /// and the trial begins anew: it comes to the same end. The ledger is never cut back.
     fn find(federation: &Federation, directory: &RunDirectory, trial: u16) -> Result<Self, SimError> {
         let log = directory.trial_log(trial.into());
+        let in_ledger = record::read_all::<Spend>(&directory.trial_ledger(trial.into()), trial, |_| {})?;
         if let Some(found) = record::load(&directory.checkpoint_file(trial), federation, trial)? {
             let Mark { round, status, log_crc, .. } = found.mark;
-            if record::cut_back(&log, trial, round)? == Some(log_crc) {
+            if in_ledger >= round && record::cut_back(&log, trial, round)? == Some(log_crc) {
                 let log = LogState { crc: log_crc, ended: status != Status::Running };
                 return Ok(Self { round, log, has_checkpoint: true });
             }
@@ -135,6 +148,7 @@ struct Crew<'a> {
     directory: &'a RunDirectory,
     pool: ThreadPool,
     log: Mutex<MetricsLog>,
+    ledger: Mutex<LedgerLog>,
     starts: Vec<Start>,
     next: AtomicU32,
     stop: AtomicBool,
@@ -178,14 +192,19 @@ impl Crew<'_> {
         let mut rounds_done = 0;
         if trial.status() == Status::Running {
             let mut events = EventFile::open(&self.directory.events_file(number)?, trial.round())?;
+            let mut book = Book::open(self.federation, self.directory, number, trial.round())?;
+            let mut held_back = HeldBack::new();
             let mut clock = CheckpointClock::new();
             while trial.status() == Status::Running && !self.stop.load(Ordering::Relaxed) {
                 let metrics = self.pool.install(|| trial.step())?;
                 rounds_done += 1;
-                self.log().append(&metrics)?;
-                events.append_round(&metrics)?;
-                (self.watch)(Event::Round(metrics));
-                if clock.is_due() && trial.status() == Status::Running {
+                let spend = book.enter(&trial)?;
+                held_back.results.push((metrics, spend));
+                let checkpoint = clock.is_due() && trial.status() == Status::Running;
+                if checkpoint || held_back.is_due() || trial.status() != Status::Running {
+                    self.release(number, &mut held_back, &mut events)?;
+                }
+                if checkpoint {
                     clock.time(|| self.checkpoint(&trial))?;
                 }
             }
@@ -195,6 +214,24 @@ impl Crew<'_> {
             (self.watch)(Event::TrialEnds { trial: number.into(), status: trial.status() });
         }
         Ok(rounds_done)
+    }
+
+    /// Brings to the disk what the results cost, and then shows them.
+    fn release(&self, trial: u16, held_back: &mut HeldBack, events: &mut EventFile) -> Result<(), SimError> {
+        let to_sync = {
+            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            for spend in held_back.results.iter().filter_map(|(_, spend)| spend.as_ref()) {
+                ledger.append(spend)?;
+            }
+            ledger.lines_of(trial)?
+        };
+        sync(to_sync, self.directory)?;
+        for (metrics, _) in held_back.take() {
+            self.log().append(&metrics)?;
+            events.append_round(&metrics)?;
+            (self.watch)(Event::Round(metrics));
+        }
+        Ok(())
     }
 
     fn trial_at(&self, number: u16, start: &Start) -> Result<Trial<'_>, SimError> {
@@ -214,9 +251,7 @@ impl Crew<'_> {
     fn checkpoint(&self, trial: &Trial<'_>) -> Result<(), SimError> {
         // Not while the log is locked: bringing lines to the disk takes its time.
         let to_sync = self.log().lines_of(trial.number())?;
-        to_sync
-            .map_or(Ok(()), |file| file.sync_data())
-            .map_err(SimError::file("write", self.directory.path()))?;
+        sync(to_sync, self.directory)?;
         self.save(&self.directory.checkpoint_file(trial.number()), trial)
     }
 
@@ -228,25 +263,103 @@ impl Crew<'_> {
     fn end_trial(&self, trial: &Trial<'_>) -> Result<(), SimError> {
         self.save(&self.directory.parameters_file(trial.number()), trial)?;
         self.checkpoint(trial)?;
-        self.log().end(trial.number())
+        self.log().end(trial.number())?;
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).end(trial.number())
     }
 
     fn finish(&self) -> Result<Summary, SimError> {
         self.log().sync_all()?;
-        let mut last_lines = Vec::new();
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).sync_all()?;
+        let (mut last_lines, mut worst) = (Vec::new(), None::<Worst>);
         for trial in 0..self.starts.len() {
-            let path = self.directory.trial_log(trial);
-            let damaged =
-                || SimError::Damaged { path: path.clone(), reason: "its last line is torn".to_owned() };
-            last_lines.push(record::last_line(&path)?.ok_or_else(damaged)?);
+            last_lines.push(last_line::<RoundMetrics>(&self.directory.trial_log(trial))?);
+            let in_ledger = last_line::<Spend>(&self.directory.trial_ledger(trial))?;
+            worst = worst.into_iter().chain(in_ledger.worst).max_by(|a, b| a.mu.total_cmp(&b.mu));
         }
-        let summary = Summary::new(self.federation.experiment().settings(), &last_lines);
+        let settings = self.federation.experiment().settings();
+        let done = last_lines.iter().map(|last| last.round).max().unwrap_or(0);
+        let privacy = self.federation.accounting()?.report(settings, done, worst)?;
+        let summary = Summary::new(settings, self.federation.rounds(), &last_lines, privacy);
         self.directory.complete(&summary)?;
         Ok(summary)
     }
 
     fn log(&self) -> std::sync::MutexGuard<'_, MetricsLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The last line of a trial's log.
+fn last_line<L: record::Line>(path: &Path) -> Result<L, SimError> {
+    let reason = "its last line is torn".to_owned();
+    record::last_line(path)?.ok_or_else(|| SimError::Damaged { path: path.to_path_buf(), reason })
+}
+
+/// Brings a log to the disk, if it is open.
+fn sync(file: Option<File>, directory: &RunDirectory) -> Result<(), SimError> {
+    let synced = file.map_or(Ok(()), |file| file.sync_data());
+    synced.map_err(SimError::file("write", directory.path()))
+}
+
+/// Results that nobody has seen yet, each with its new line in the ledger.
+struct HeldBack {
+    results: Vec<(RoundMetrics, Option<Spend>)>,
+    since: Instant,
+}
+
+impl HeldBack {
+    fn new() -> Self {
+        Self { results: Vec::new(), since: Instant::now() }
+    }
+
+    fn is_due(&self) -> bool {
+        self.since.elapsed() >= HOLD_BACK
+    }
+
+    fn take(&mut self) -> Vec<(RoundMetrics, Option<Spend>)> {
+        self.since = Instant::now();
+        std::mem::take(&mut self.results)
+    }
+}
+
+/// A trial's ledger, with what is on record already.
+struct Book<'a> {
+    ledger: Ledger,
+    /// Rounds that were entered before an interruption, and are done once more.
+    on_record: VecDeque<Spend>,
+    directory: &'a RunDirectory,
+}
+
+impl<'a> Book<'a> {
+    fn open(
+        federation: &Federation,
+        directory: &'a RunDirectory,
+        trial: u16,
+        round: u32,
+    ) -> Result<Self, SimError> {
+        let mut ledger = federation.accounting()?.ledger(federation.experiment().settings())?;
+        let mut on_record = VecDeque::new();
+        record::read_all(&directory.trial_ledger(trial.into()), trial, |spend: Spend| {
+            if spend.round <= round { ledger.add(&spend) } else { on_record.push_back(spend) }
+        })?;
+        Ok(Self { ledger, on_record, directory })
+    }
+
+    /// Enters the trial's latest round. Returns its line, unless it is on record.
+    fn enter(&mut self, trial: &Trial<'_>) -> Result<Option<Spend>, SimError> {
+        let (clients, channel) = trial.latest();
+        let gains = channel.map_or(&[][..], |channel| channel.gains());
+        let noise_std = channel.map_or(0.0, |channel| channel.noise_std());
+        let spend = self.ledger.record(trial.number().into(), trial.round(), clients, gains, noise_std)?;
+        match self.on_record.pop_front() {
+            None => Ok(Some(spend)),
+            Some(before) if before == spend => Ok(None),
+            Some(_) => {
+                let path = self.directory.trial_ledger(trial.number().into());
+                let reason = format!("round {} went otherwise before", trial.round());
+                Err(SimError::Damaged { path, reason })
+            }
+        }
     }
 }
 

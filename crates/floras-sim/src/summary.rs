@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::accounting::PrivacyReport;
 use crate::experiment::{Settings, VERSION};
 use crate::federation::RoundMetrics;
 
@@ -25,6 +26,8 @@ pub struct Summary {
     /// Means over the trials that finished; `None` if all diverged.
     #[serde(rename = "final")]
     pub finals: Option<Finals>,
+    /// What can be said about privacy.
+    pub privacy: PrivacyReport,
 }
 
 /// How a trial ended.
@@ -88,7 +91,12 @@ impl Estimate {
 
 impl Summary {
     /// A summary of the last line of every trial.
-    pub(crate) fn new(settings: &Settings, last_lines: &[RoundMetrics]) -> Self {
+    pub(crate) fn new(
+        settings: &Settings,
+        rounds: u32,
+        last_lines: &[RoundMetrics],
+        privacy: PrivacyReport,
+    ) -> Self {
         let trials: Vec<TrialSummary> = last_lines.iter().map(TrialSummary::new).collect();
         let finished: Vec<[f64; 3]> = trials.iter().filter_map(TrialSummary::values).collect();
         let estimate = |index: usize| {
@@ -105,9 +113,10 @@ impl Summary {
             name: settings.name.clone(),
             version: VERSION.to_owned(),
             seed: settings.seed,
-            rounds: settings.rounds,
+            rounds,
             trials,
             finals,
+            privacy,
         }
     }
 
@@ -168,7 +177,18 @@ mod tests {
             ..RoundMetrics::default()
         };
         let lines = [finished(0, 0.8), RoundMetrics::diverged(1, 4, 0.1), finished(2, 0.9)];
-        let summary = Summary::new(&Settings::default(), &lines);
+        let summarise = |lines: &[RoundMetrics]| {
+            let privacy = PrivacyReport {
+                delta: 1e-5,
+                rounds: 9,
+                level: "client".to_owned(),
+                views: floras_privacy::Views::default(),
+                worst_client: None,
+                notes: Vec::new(),
+            };
+            Summary::new(&Settings::default(), 9, lines, privacy)
+        };
+        let summary = summarise(&lines);
         assert_eq!(summary.diverged(), [(1, 4)]);
         let finals = summary.finals.unwrap();
         assert!((finals.test_accuracy.mean - 0.85).abs() < 1e-12);
@@ -176,7 +196,7 @@ mod tests {
         let text = serde_json::to_string(&summary).unwrap();
         assert!(text.contains(r#"{"status":"diverged","trial":1,"round":4}"#), "{text}");
         assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
-        let none = Summary::new(&Settings::default(), &lines[1..2]);
+        let none = summarise(&lines[1..2]);
         assert_eq!(none.finals, None);
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use floras_phy::UplinkError;
+use floras_privacy::PrivacyError;
 use floras_sim::{ExperimentError, PRESETS, SimError};
 use thiserror::Error;
 
@@ -14,6 +15,10 @@ pub(crate) enum Failure {
     /// The input was wrong.
     #[error("{0}")]
     Input(#[from] UplinkError),
+
+    /// The accounting refused something.
+    #[error("{0}")]
+    Privacy(#[from] PrivacyError),
 
     /// An experiment was wrong.
     #[error("{0}")]
@@ -92,6 +97,7 @@ impl Failure {
         match self {
             Self::Simulation(error) => error.is_input(),
             Self::Input(_)
+            | Self::Privacy(_)
             | Self::Experiment(_)
             | Self::NoSuchExperiment { .. }
             | Self::NoSuchFile { .. }

@@ -1,10 +1,12 @@
 //! Private federated learning over the air: the facade of the `floras` crates.
 //!
-//! [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes. [`learn`] is the learning
-//! side: data sets, partitions, models, local SGD. [`sim`] joins them: experiment files, rounds, trials, run directories.
+//! [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes. [`privacy`] is the
+//! accounting: who can learn how much. [`learn`] is the learning side: data sets, partitions, models, local SGD. [`sim`] joins
+//! them: experiment files, rounds, trials, run directories.
 
 pub use floras_learn as learn;
 pub use floras_phy as phy;
+pub use floras_privacy as privacy;
 pub use floras_sim as sim;
 
 /// The examples of the README and of the book, run as documentation tests.

@@ -6,6 +6,7 @@ mod bench;
 mod command;
 mod failure;
 mod presets;
+mod privacy;
 mod progress;
 mod run;
 mod sweep;
@@ -21,6 +22,8 @@ fn main() -> ExitCode {
     let outcome = match command::Arguments::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Sweep(options) => sweep::run(&options),
+        Command::Account(options) => privacy::account::run(&options),
+        Command::Calibrate(options) => privacy::calibrate::run(&options),
         Command::Presets => presets::run(),
         Command::Bench { what } => bench::run(&what),
     };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use floras_sim::{Event, Experiment, RoundMetrics};
+use floras_sim::{Event, Federation, RoundMetrics};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// In a pipe, one line for each tenth of the work.
@@ -33,11 +33,11 @@ struct State {
 }
 
 impl Progress {
-    /// For a run of this experiment.
-    pub(crate) fn new(experiment: &Experiment) -> Self {
-        let settings = experiment.settings();
+    /// For a run of this federation.
+    pub(crate) fn new(federation: &Federation) -> Self {
+        let (rounds, trials) = (federation.rounds(), federation.experiment().settings().trials);
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-        let total = bars.add(ProgressBar::new(u64::from(settings.rounds) * u64::from(settings.trials)));
+        let total = bars.add(ProgressBar::new(u64::from(rounds) * u64::from(trials)));
         total.set_style(style("{wide_bar} {pos}/{len} rounds, {msg}{eta} left"));
         total.enable_steady_tick(Duration::from_millis(200));
         let state = State {
@@ -47,7 +47,7 @@ impl Progress {
             done_before: 0,
             lines: 0,
         };
-        Self { rounds: settings.rounds, bars, total, state: Mutex::new(state) }
+        Self { rounds, bars, total, state: Mutex::new(state) }
     }
 
     /// Takes note of what happened.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use floras_phy::Receiver;
 use floras_sim::{
-    Entry, Experiment, Federation, Finals, Outcome, PRESETS, Preset, RunDirectory, Scheme, VERSION,
-    parse_toml, set,
+    Entry, Experiment, Federation, Finals, Outcome, PRESETS, Preset, PrivacyReport, RunDirectory, Scheme,
+    VERSION, parse_toml, set,
 };
 use serde::Serialize;
 use toml::Table;
@@ -81,8 +81,8 @@ struct Report<'a> {
     finals: Option<Finals>,
     /// `null` if a resumed run was already complete.
     rounds_per_second: Option<f64>,
-    /// `null`: this version has no privacy accounting.
-    privacy: Option<()>,
+    /// What can be said about privacy.
+    privacy: &'a PrivacyReport,
     out: String,
 }
 
@@ -103,7 +103,18 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if directory.summary()?.is_none() {
         talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()));
     }
-    let progress = Progress::new(&experiment);
+    if let Some(budget) = experiment.settings().privacy.budget
+        && federation.rounds() < experiment.settings().rounds
+    {
+        talk(&format!(
+            "note: the budget of {} in the {} view allows {} of {} rounds; the run stops there",
+            budget.epsilon,
+            budget.view,
+            federation.rounds(),
+            experiment.settings().rounds
+        ));
+    }
+    let progress = Progress::new(&federation);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
     progress.clear();
     options.report(&folder, &outcome?)
@@ -165,12 +176,13 @@ impl Options {
                 diverged: summary.diverged(),
                 finals: summary.finals,
                 rounds_per_second: outcome.rounds_per_second(),
-                privacy: None,
+                privacy: &summary.privacy,
                 out: folder.display().to_string(),
             };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
         } else {
             table::results(&mut out, outcome)?;
+            table::privacy(&mut out, &outcome.summary.privacy)?;
             writeln!(out, "run directory   {}", folder.display())?;
         }
         Ok(())

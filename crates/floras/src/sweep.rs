@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn run_point(point: &Point, folder: &Path, threads: usize) -> Result<Summary, Failure> {
     let federation = Federation::new(&point.experiment)?;
     let directory = RunDirectory::enter(folder, &point.experiment, Entry::ResumeOrNew)?;
-    let progress = Progress::new(&point.experiment);
+    let progress = Progress::new(&federation);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
     progress.clear();
     Ok(outcome?.summary)

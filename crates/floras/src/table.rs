@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use floras_phy::Fading;
-use floras_sim::{Air, Estimate, FadingChoice, Federation, Outcome, Scheme};
+use floras_sim::{Air, Estimate, FadingChoice, Federation, Outcome, PrivacyReport, Scheme};
+
+use crate::privacy::{epsilon_text, print_views};
 
 /// An experiment in a few words.
 pub(crate) fn description(federation: &Federation) -> String {
@@ -16,7 +18,7 @@ pub(crate) fn description(federation: &Federation) -> String {
         clients.total,
         federation.model().parameters(),
         uplink(&settings.uplink.scheme, clients.per_round as usize),
-        count(settings.rounds as usize, "round"),
+        count(federation.rounds() as usize, "round"),
         count(settings.trials as usize, "trial"),
         settings.seed,
     )
@@ -76,6 +78,25 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
         None => writeln!(out, "the run was already complete")?,
     }
     Ok(())
+}
+
+/// What can be said about privacy.
+pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Result<()> {
+    let rounds = count(report.rounds as usize, "round");
+    writeln!(out, "\nprivacy of a client after {rounds}, delta = {:e}", report.delta)?;
+    print_views(out, &report.views)?;
+    if let Some(worst) = report.worst_client {
+        let epsilon = epsilon_text(worst.epsilon);
+        writeln!(
+            out,
+            "under the channels that were drawn, client {} gave away most: epsilon {epsilon}",
+            worst.client
+        )?;
+    }
+    for note in &report.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    writeln!(out)
 }
 
 fn row(out: &mut impl Write, name: &str, estimate: Estimate, width: usize) -> io::Result<()> {

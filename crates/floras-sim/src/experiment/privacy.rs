@@ -1,5 +1,6 @@
-//! The section `[privacy]`: what limits a client's influence.
+//! The section `[privacy]`: what limits a client's influence, and how much may be given away.
 
+use floras_privacy::View;
 use toml::Table;
 
 use super::error::ExperimentError;
@@ -13,8 +14,19 @@ pub struct PrivacySettings {
     pub clip: Option<f64>,
     /// How updates are brought to norm `C`.
     pub normalise: Normalise,
-    /// `δ` of the privacy statement. Recorded; the accounting that reads it is not part of this version.
+    /// `δ` of the privacy statements.
     pub delta: f64,
+    /// Where to stop; absent means after all rounds.
+    pub budget: Option<Budget>,
+}
+
+/// How much may be given away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// The run stops before the round that would exceed this `ε`,
+    pub epsilon: f64,
+    /// in this view.
+    pub view: View,
 }
 
 /// How updates are brought to norm `C`.
@@ -29,12 +41,11 @@ pub enum Normalise {
 
 impl PrivacySettings {
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "privacy", &["clip", "normalise", "delta", "budget"])?;
-        if section.value("budget").is_some() {
-            let reason =
-                "this version has no privacy accounting yet, and cannot keep a budget; leave the key out";
-            return Err(ExperimentError::refused("privacy.budget", reason));
-        }
+        let section = Section::open(table, "privacy", &["clip", "normalise", "delta", "budget", "view"])?;
+        let views = View::ALL.map(|view| (view.name(), view));
+        let view = section.one_of("view", &views)?.unwrap_or(View::Actual);
+        let words = "an epsilon above 0 and at most 1e6, or \"none\"";
+        let budget = section.number_or_none("budget", 1e-9..=1e6, words)?;
         let modes = [("clip", Normalise::Clip), ("paper", Normalise::Paper)];
         Ok(Self {
             clip: section.number_or_none(
@@ -44,6 +55,7 @@ impl PrivacySettings {
             )?,
             normalise: section.one_of("normalise", &modes)?.unwrap_or_default(),
             delta: section.number("delta", 1e-300..=0.5, "a number above 0 and at most 0.5")?.unwrap_or(1e-5),
+            budget: budget.map(|epsilon| Budget { epsilon, view }),
         })
     }
 
@@ -60,5 +72,12 @@ impl PrivacySettings {
             }
         }
         out.key("delta", self.delta);
+        match self.budget {
+            None => out.key("budget", "none"),
+            Some(budget) => {
+                out.key("budget", budget.epsilon);
+                out.key("view", budget.view.name());
+            }
+        }
     }
 }

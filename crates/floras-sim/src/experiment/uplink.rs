@@ -413,12 +413,16 @@ impl Air {
         out.key("snr_convention", name_of(self.snr_convention, &CONVENTIONS));
     }
 
+    /// The law of the channels, read from its file if it is a trace.
+    pub(crate) fn law(&self) -> Result<Fading, UplinkError> {
+        match &self.fading {
+            FadingChoice::Law(law) => Ok(law.clone()),
+            FadingChoice::Trace(path) => Ok(Trace::from_path(path)?.into()),
+        }
+    }
+
     fn channel(&self) -> Result<(Fading, Snr), UplinkError> {
-        let fading = match &self.fading {
-            FadingChoice::Law(law) => law.clone(),
-            FadingChoice::Trace(path) => Trace::from_path(path)?.into(),
-        };
-        Ok((fading, Snr::new(self.snr_db, self.snr_convention)?))
+        Ok((self.law()?, Snr::new(self.snr_db, self.snr_convention)?))
     }
 }
 

@@ -12,6 +12,7 @@ mod metrics;
 mod trial;
 
 use std::fs;
+use std::sync::OnceLock;
 
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::random::{Purpose, StreamName};
@@ -22,8 +23,9 @@ use sha2::{Digest, Sha256};
 pub use metrics::RoundMetrics;
 pub use trial::{Status, Trial};
 
+use crate::accounting::Accounting;
 use crate::error::SimError;
-use crate::experiment::{Air, Experiment, FadingChoice, ModelKind, Settings};
+use crate::experiment::{Air, Budget, Experiment, ExperimentError, FadingChoice, ModelKind, Settings};
 use crate::purpose;
 use clients::Population;
 
@@ -36,6 +38,9 @@ pub struct Federation {
     model: Box<dyn Model>,
     uplink: BoxedUplink,
     identity: String,
+    /// Rounds in a trial: those of the experiment, or what the budget allows.
+    rounds: u32,
+    accounting: OnceLock<Accounting>,
 }
 
 struct BoxedUplink(Box<dyn Uplink>);
@@ -67,15 +72,53 @@ impl Federation {
         let model = build_model(settings, &population).map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
         let identity = identity(experiment, &population, &test)?;
-        let federation = Self { experiment: experiment.clone(), population, test, model, uplink, identity };
+        let (experiment, rounds) = (experiment.clone(), settings.rounds);
+        let accounting = OnceLock::new();
+        let mut federation =
+            Self { experiment, population, test, model, uplink, identity, rounds, accounting };
         federation.check_memory(1)?;
         federation.rehearse()?;
+        federation.keep_budget()?;
         Ok(federation)
     }
 
     /// The experiment.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
+    }
+
+    /// Rounds in a trial: those of the experiment, or as many as its budget allows.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// The federation's account, made when it is first asked for.
+    pub(crate) fn accounting(&self) -> Result<&Accounting, SimError> {
+        if let Some(accounting) = self.accounting.get() {
+            return Ok(accounting);
+        }
+        let made = Accounting::new(self.experiment.settings(), self.uplink.0.as_ref())?;
+        Ok(self.accounting.get_or_init(|| made))
+    }
+
+    /// Stops before the round that would exceed the budget. A budget that not even one round meets is refused.
+    fn keep_budget(&mut self) -> Result<(), SimError> {
+        let settings = self.experiment.settings();
+        let Some(Budget { epsilon, view }) = settings.privacy.budget else { return Ok(()) };
+        let accounting = self.accounting()?;
+        let rounds = accounting.affordable(view, epsilon, settings.rounds)?;
+        if rounds == 0 {
+            let reason = match accounting.one_round(view) {
+                Some(spent) => format!(
+                    "one round alone spends an epsilon of {spent:.4} in the {view} view; allow at least that, or send less \
+                     (privacy.clip), or take more sequences (uplink.sequences)"
+                ),
+                None => format!("no epsilon can be stated in the {view} view, so that no budget is ever met"),
+            };
+            return Err(ExperimentError::refused("privacy.budget", reason).into());
+        }
+        self.rounds = rounds;
+        Ok(())
     }
 
     /// The model that is trained.

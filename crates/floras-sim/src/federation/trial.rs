@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::{Round, UplinkError, precode, transmit_into};
+use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub struct Trial<'f> {
     parameters: Vec<f32>,
     updates: Vec<Vec<f32>>,
     decoded: Vec<f32>,
+    /// Who took part in the latest round, and over which effective channel.
+    clients: Vec<u32>,
+    channel: Option<EffectiveChannel>,
     workspaces: Workspaces,
 }
 
@@ -75,6 +78,8 @@ impl<'f> Trial<'f> {
             updates: vec![vec![0.0; parameters.len()]; settings.clients.per_round as usize],
             decoded: vec![0.0; parameters.len()],
             parameters,
+            clients: Vec::new(),
+            channel: None,
             workspaces: Workspaces::default(),
         })
     }
@@ -92,6 +97,11 @@ impl<'f> Trial<'f> {
     /// Where the trial stands.
     pub fn status(&self) -> Status {
         self.status
+    }
+
+    /// The clients of the latest round, and the channel that their updates went over; none if training broke down before.
+    pub fn latest(&self) -> (&[u32], Option<&EffectiveChannel>) {
+        (&self.clients, self.channel.as_ref())
     }
 
     /// The model as it is now.
@@ -119,7 +129,7 @@ impl<'f> Trial<'f> {
             self.status = Status::Diverged;
             return Ok(RoundMetrics::diverged(self.number.into(), number, rate));
         }
-        if number == settings.rounds {
+        if number == self.federation.rounds {
             self.status = Status::Finished;
         }
         Ok(metrics)
@@ -130,6 +140,8 @@ impl<'f> Trial<'f> {
         // The air interface counts rounds from 0.
         let at = metrics.round - 1;
         let clients = self.federation.select(self.number, at);
+        self.clients.clone_from(&clients);
+        self.channel = None;
         let round = Round::new(settings.seed, self.number, at, &clients)?;
         let local_loss = self.train_locally(&round, metrics.rate)?;
         if !local_loss.is_finite() {
@@ -190,6 +202,7 @@ impl<'f> Trial<'f> {
         let channel = transmit_into(uplink, round, &self.updates, fidelity, &mut self.decoded)?;
         metrics.mean_gain = Some(channel.gains().iter().sum::<f64>() / channel.gains().len() as f64);
         metrics.noise_std = Some(channel.noise_std());
+        self.channel = Some(channel);
         if let Some(bound) = settings.uplink.truncate {
             precode::truncate(&mut self.decoded, bound)?;
         }
@@ -201,7 +214,7 @@ impl<'f> Trial<'f> {
 
     fn evaluate(&self, metrics: &mut RoundMetrics) {
         let settings = self.federation.experiment.settings();
-        let last = metrics.round == settings.rounds;
+        let last = metrics.round == self.federation.rounds;
         let is_due = |every: u32| last || metrics.round.is_multiple_of(every);
         let (test_due, train_due) = (is_due(settings.record.test_every), is_due(settings.record.train_every));
         if !(test_due || train_due) {

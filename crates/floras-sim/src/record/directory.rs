@@ -5,6 +5,7 @@
 //! | `experiment.toml` | the experiment with every setting spelled out, the version and the seed |
 //! | `partition.json` | who holds how many samples of each label |
 //! | `metrics.jsonl` | one line a trial and round |
+//! | `ledger.jsonl` | what each round gave away, in every view, on the disk before its result |
 //! | `parameters/` | the final model of each trial, as safetensors |
 //! | `summary.json` | how each trial ended, and means with 95% intervals over the trials |
 //! | `tb/` | event files for TensorBoard |
@@ -14,9 +15,12 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
+use floras_privacy::ledger::Spend;
+
 use super::{atomic, log};
 use crate::error::SimError;
 use crate::experiment::Experiment;
+use crate::federation::RoundMetrics;
 use crate::summary::Summary;
 
 /// How to enter a run directory.
@@ -128,9 +132,10 @@ impl RunDirectory {
         self.remove_logs(summary.trials.len())
     }
 
-    /// Removes the trials' logs, which `metrics.jsonl` has taken in.
+    /// Removes the trials' logs, which `metrics.jsonl` and `ledger.jsonl` have taken in.
     pub(crate) fn remove_logs(&self, trials: usize) -> Result<(), SimError> {
-        for path in (0..trials).map(|trial| self.trial_log(trial)).filter(|path| path.exists()) {
+        let logs = (0..trials).flat_map(|trial| [self.trial_log(trial), self.trial_ledger(trial)]);
+        for path in logs.filter(|path| path.exists()) {
             fs::remove_file(&path).map_err(SimError::file("remove", &path))?;
         }
         Ok(())
@@ -153,7 +158,15 @@ impl RunDirectory {
     }
 
     pub(crate) fn trial_log(&self, trial: usize) -> PathBuf {
-        log::trial_log(&self.checkpoint_folder(), trial)
+        log::trial_log::<RoundMetrics>(&self.checkpoint_folder(), trial)
+    }
+
+    pub(crate) fn ledger_file(&self) -> PathBuf {
+        self.folder.join("ledger.jsonl")
+    }
+
+    pub(crate) fn trial_ledger(&self, trial: usize) -> PathBuf {
+        log::trial_log::<Spend>(&self.checkpoint_folder(), trial)
     }
 
     pub(crate) fn checkpoint_file(&self, trial: u16) -> PathBuf {

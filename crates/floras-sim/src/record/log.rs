@@ -1,25 +1,63 @@
-//! `metrics.jsonl`: one line a trial and round, in the order of trials and then rounds, whatever order they come in.
+//! `metrics.jsonl` and `ledger.jsonl`: one line a trial and round, in the order of trials and then rounds, whatever order
+//! they come in.
 //!
-//! Trials run side by side, but the file must not depend on how they happen to be scheduled. So each trial writes a log of
-//! its own; the first unfinished trial's lines go into `metrics.jsonl` as they come, and when it ends, the log of the
+//! Trials run side by side, but a file must not depend on how they happen to be scheduled. So each trial writes a log of
+//! its own; the first unfinished trial's lines go into the common file as they come, and when it ends, the log of the
 //! next one follows. All files only ever grow by whole lines. A line that a kill has torn is cut off on resume.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use std::marker::PhantomData;
+
+use floras_privacy::ledger::Spend;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::atomic;
 use crate::error::SimError;
 use crate::federation::RoundMetrics;
 
-/// The logs of all trials, and `metrics.jsonl`.
+/// A line of a log.
+pub(crate) trait Line: Serialize + DeserializeOwned {
+    /// What the logs of single trials are called.
+    const NAME: &'static str;
+
+    /// Which trial it is of, and which round.
+    fn place(&self) -> (u32, u32);
+}
+
+impl Line for RoundMetrics {
+    const NAME: &'static str = "trial";
+
+    fn place(&self) -> (u32, u32) {
+        (self.trial, self.round)
+    }
+}
+
+impl Line for Spend {
+    const NAME: &'static str = "ledger";
+
+    fn place(&self) -> (u32, u32) {
+        (self.trial, self.round)
+    }
+}
+
+/// `metrics.jsonl`.
+pub(crate) type MetricsLog = Log<RoundMetrics>;
+/// `ledger.jsonl`.
+pub(crate) type LedgerLog = Log<Spend>;
+
+/// The logs of all trials, and the file that they go into.
 #[derive(Debug)]
-pub(crate) struct MetricsLog {
+pub(crate) struct Log<L> {
     path: PathBuf,
     file: File,
     trials: Vec<TrialLog>,
     /// The trial whose lines go straight into the file.
     head: usize,
+    line: PhantomData<L>,
 }
 
 #[derive(Debug)]
@@ -41,11 +79,11 @@ pub(crate) struct LogState {
     pub(crate) ended: bool,
 }
 
-impl MetricsLog {
-    /// Makes `metrics.jsonl` agree with the logs in `folder`, one for each trial.
+impl<L: Line> Log<L> {
+    /// Makes the common file agree with the logs in `folder`, one for each trial.
     pub(crate) fn open(path: &Path, folder: &Path, trials: &[LogState]) -> Result<Self, SimError> {
         let log = |(number, &LogState { crc, ended }): (usize, &LogState)| TrialLog {
-            path: trial_log(folder, number),
+            path: trial_log::<L>(folder, number),
             file: None,
             crc,
             ended,
@@ -59,7 +97,7 @@ impl MetricsLog {
             Ok(())
         })?;
         let file = open_to_append(path)?;
-        Ok(Self { path: path.to_path_buf(), file, trials, head })
+        Ok(Self { path: path.to_path_buf(), file, trials, head, line: PhantomData })
     }
 
     /// The checksum of a trial's lines.
@@ -68,10 +106,10 @@ impl MetricsLog {
     }
 
     /// Appends a line.
-    pub(crate) fn append(&mut self, metrics: &RoundMetrics) -> Result<(), SimError> {
-        let number = metrics.trial as usize;
+    pub(crate) fn append(&mut self, line: &L) -> Result<(), SimError> {
+        let number = line.place().0 as usize;
         let log = &mut self.trials[number];
-        let line = to_line(metrics).map_err(|error| SimError::encoding(&log.path, error))?;
+        let line = to_line(line).map_err(|error| SimError::encoding(&log.path, error))?;
         let file = match &mut log.file {
             Some(file) => file,
             // Not before it is needed: there may be more trials than a process may open files.
@@ -106,42 +144,80 @@ impl MetricsLog {
         Ok(())
     }
 
-    /// Brings `metrics.jsonl` to the disk.
+    /// Brings the common file to the disk.
     pub(crate) fn sync_all(&self) -> Result<(), SimError> {
         self.file.sync_all().map_err(SimError::file("write", &self.path))
     }
 }
 
 /// Where a trial keeps its log.
-pub(crate) fn trial_log(folder: &Path, trial: usize) -> PathBuf {
-    folder.join(format!("trial-{trial:04}.jsonl"))
+pub(crate) fn trial_log<L: Line>(folder: &Path, trial: usize) -> PathBuf {
+    folder.join(format!("{}-{trial:04}.jsonl", L::NAME))
 }
 
 /// Cuts a trial's log back to its first `rounds` lines and returns their checksum. `None` if it has not as many sound ones:
 /// then it is emptied.
 pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<Option<u32>, SimError> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(SimError::file("create", path))?;
-    let mut reader = BufReader::new(&file);
-    let (mut length, mut crc, mut line) = (0, 0, Vec::new());
-    for expected in 1..=rounds {
-        line.clear();
-        reader.read_until(b'\n', &mut line).map_err(SimError::file("read", path))?;
-        let sound = from_line(&line)
-            .is_some_and(|metrics| metrics.round == expected && metrics.trial == u32::from(trial));
-        if !sound {
-            file.set_len(0).map_err(SimError::file("write", path))?;
-            return Ok(None);
-        }
-        length += line.len() as u64;
-        crc = crc32c::crc32c_append(crc, &line);
+    let file = open_to_cut(path)?;
+    let sound = SoundLines::<RoundMetrics>::read(&file, path, trial, Some(rounds), |_| {})?;
+    if sound.count < rounds {
+        file.set_len(0).map_err(SimError::file("write", path))?;
+        return Ok(None);
     }
-    file.set_len(length).map_err(SimError::file("write", path))?;
-    Ok(Some(crc))
+    file.set_len(sound.bytes).map_err(SimError::file("write", path))?;
+    Ok(Some(sound.crc))
+}
+
+/// Cuts off what is torn at the end of a trial's log, hands every line to `see`, and returns how many there are.
+pub(crate) fn read_all<L: Line>(path: &Path, trial: u16, see: impl FnMut(L)) -> Result<u32, SimError> {
+    let file = open_to_cut(path)?;
+    let sound = SoundLines::read(&file, path, trial, None, see)?;
+    file.set_len(sound.bytes).map_err(SimError::file("write", path))?;
+    Ok(sound.count)
+}
+
+fn open_to_cut(path: &Path) -> Result<File, SimError> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    file.map_err(SimError::file("create", path))
+}
+
+/// The lines at the beginning of a log that are those of rounds 1, 2, 3 and so on.
+struct SoundLines<L> {
+    count: u32,
+    bytes: u64,
+    crc: u32,
+    line: PhantomData<L>,
+}
+
+impl<L: Line> SoundLines<L> {
+    fn read(
+        file: &File,
+        path: &Path,
+        trial: u16,
+        most: Option<u32>,
+        mut see: impl FnMut(L),
+    ) -> Result<Self, SimError> {
+        let mut reader = BufReader::new(file);
+        let mut sound = Self { count: 0, bytes: 0, crc: 0, line: PhantomData };
+        let mut bytes = Vec::new();
+        while most.is_none_or(|most| sound.count < most) {
+            bytes.clear();
+            reader.read_until(b'\n', &mut bytes).map_err(SimError::file("read", path))?;
+            let Some(line) = from_line::<L>(&bytes) else { break };
+            if line.place() != (trial.into(), sound.count + 1) {
+                break;
+            }
+            sound.count += 1;
+            sound.bytes += bytes.len() as u64;
+            sound.crc = crc32c::crc32c_append(sound.crc, &bytes);
+            see(line);
+        }
+        Ok(sound)
+    }
 }
 
 /// The last line of a trial's log; `None` if it is empty or its end is torn.
-pub(crate) fn last_line(path: &Path) -> Result<Option<RoundMetrics>, SimError> {
+pub(crate) fn last_line<L: Line>(path: &Path) -> Result<Option<L>, SimError> {
     let file = File::open(path).map_err(SimError::file("read", path))?;
     let mut last = None;
     for line in BufReader::new(file).split(b'\n') {
@@ -157,14 +233,14 @@ fn open_to_append(path: &Path) -> Result<File, SimError> {
     OpenOptions::new().append(true).create(true).open(path).map_err(SimError::file("create", path))
 }
 
-fn to_line(metrics: &RoundMetrics) -> Result<Vec<u8>, serde_json::Error> {
-    let mut line = serde_json::to_vec(metrics)?;
+fn to_line(line: &impl Line) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = serde_json::to_vec(line)?;
     line.push(b'\n');
     Ok(line)
 }
 
 /// A line that ends as lines do and holds finite numbers.
-fn from_line(line: &[u8]) -> Option<RoundMetrics> {
+fn from_line<L: Line>(line: &[u8]) -> Option<L> {
     let text = line.strip_suffix(b"\n")?;
     serde_json::from_slice(text).ok()
 }
@@ -190,7 +266,7 @@ mod tests {
     fn order(path: &Path) -> Vec<(u32, u32)> {
         let text = fs::read_to_string(path).unwrap();
         text.lines()
-            .map(|line| from_line(format!("{line}\n").as_bytes()).unwrap())
+            .map(|line| from_line::<RoundMetrics>(format!("{line}\n").as_bytes()).unwrap())
             .map(|m| (m.trial, m.round))
             .collect()
     }
@@ -202,7 +278,10 @@ mod tests {
 
     fn opened_anew(folder: &Path, trials: u16) -> (MetricsLog, PathBuf) {
         for trial in 0..trials {
-            assert_eq!(cut_back(&trial_log(folder, trial.into()), trial, 0).unwrap(), Some(0));
+            assert_eq!(
+                cut_back(&trial_log::<RoundMetrics>(folder, trial.into()), trial, 0).unwrap(),
+                Some(0)
+            );
         }
         opened(folder, &vec![LogState::default(); trials.into()])
     }
@@ -234,9 +313,9 @@ mod tests {
         }
         drop(log);
         fs::write(&path, "torn").unwrap();
-        let crc = cut_back(&trial_log(folder.path(), 0), 0, 2).unwrap().unwrap();
-        assert_eq!(crc, crc32c::crc32c(&fs::read(trial_log(folder.path(), 0)).unwrap()));
-        assert!(cut_back(&trial_log(folder.path(), 1), 1, 3).unwrap().is_some());
+        let crc = cut_back(&trial_log::<RoundMetrics>(folder.path(), 0), 0, 2).unwrap().unwrap();
+        assert_eq!(crc, crc32c::crc32c(&fs::read(trial_log::<RoundMetrics>(folder.path(), 0)).unwrap()));
+        assert!(cut_back(&trial_log::<RoundMetrics>(folder.path(), 1), 1, 3).unwrap().is_some());
         let state = |ended| LogState { crc: 0, ended };
         let (_, path) = opened(folder.path(), &[state(false), state(false)]);
         assert_eq!(order(&path), [(0, 1), (0, 2)]);
@@ -247,7 +326,7 @@ mod tests {
     #[test]
     fn a_log_that_lacks_lines_or_holds_others_is_emptied() {
         let folder = tempfile::tempdir().unwrap();
-        let path = trial_log(folder.path(), 0);
+        let path = trial_log::<RoundMetrics>(folder.path(), 0);
         let lines = |rounds: &[u32]| {
             rounds.iter().flat_map(|&round| to_line(&line(0, round)).unwrap()).collect::<Vec<u8>>()
         };
@@ -275,7 +354,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = from_line(&bytes);
+            let _ = from_line::<RoundMetrics>(&bytes);
+            let _ = from_line::<Spend>(&bytes);
         }
     }
 }

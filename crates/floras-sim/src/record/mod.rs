@@ -11,5 +11,5 @@ pub use directory::{Entry, RunDirectory};
 
 pub(crate) use atomic::write as write_atomically;
 pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
-pub(crate) use log::{LogState, MetricsLog, cut_back, last_line};
+pub(crate) use log::{LedgerLog, Line, LogState, MetricsLog, cut_back, last_line, read_all};
 pub(crate) use tensorboard::EventFile;

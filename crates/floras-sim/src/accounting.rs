@@ -1,0 +1,317 @@
+//! The account of a federation: what the privacy side has to know of the radio, put into its words.
+//!
+//! | scheme | actual view | any channel | raw signal |
+//! |---|---|---|---|
+//! | `floras`, orthonormal sequences | the law of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
+//! | `floras`, Gaussian sequences | estimated from drawn rounds | none | `Δ·|h|/s` |
+//! | `channel-inversion`, `phase-corrected` | estimated from drawn rounds | none | the same: nothing is spread |
+//! | `gaussian` | `Δ/ν`, always | the same | none: the server is trusted |
+//! | `ideal` | none: there is no noise | none | none |
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use floras_phy::{Fading, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
+use floras_privacy::ledger::{self, Ledger, Worst};
+use floras_privacy::{
+    Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
+    Scaling, Setting, Source, Values, View, Views,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::SimError;
+use crate::experiment::{FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
+
+/// So many draws of a client's channel make an estimate.
+const DRAWS: u32 = 20_000;
+/// Estimates draw from a trial of their own.
+const ESTIMATE_TRIAL: u16 = u16::MAX;
+
+/// What a run says about privacy: the content of `privacy` in `summary.json`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PrivacyReport {
+    /// `δ` of all statements.
+    pub delta: f64,
+    /// The rounds that they are about: the most that a trial did.
+    pub rounds: u32,
+    /// Clients, and not items.
+    pub level: String,
+    /// The statements.
+    pub views: Views,
+    /// The client that gave away most under the channels that were drawn, of all trials.
+    pub worst_client: Option<Worst>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The account of one federation.
+pub(crate) struct Accounting {
+    account: Account,
+    sensitivity: Option<f64>,
+    one_round: BTreeMap<String, f64>,
+}
+
+impl fmt::Debug for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accounting").field("one_round", &self.one_round).finish_non_exhaustive()
+    }
+}
+
+impl Accounting {
+    pub(crate) fn new(settings: &Settings, uplink: &dyn Uplink) -> Result<Self, SimError> {
+        let sensitivity = sensitivity(settings);
+        let account = account(settings, sensitivity, uplink)?;
+        let one_round = ledger::of_one_round(&account)?;
+        Ok(Self { account, sensitivity, one_round })
+    }
+
+    /// The rounds, up to `most`, that a budget allows.
+    pub(crate) fn affordable(&self, view: View, epsilon: f64, most: u32) -> Result<u32, PrivacyError> {
+        Ok(self.account.most_rounds(view, epsilon, most.into())? as u32)
+    }
+
+    /// `ε` of one round in a view.
+    pub(crate) fn one_round(&self, view: View) -> Option<f64> {
+        self.one_round.get(&view.name().replace('-', "_")).copied()
+    }
+
+    /// An empty ledger.
+    pub(crate) fn ledger(&self, settings: &Settings) -> Result<Ledger, PrivacyError> {
+        let clients = settings.clients.total;
+        Ledger::new(clients, settings.privacy.delta, self.sensitivity, self.one_round.clone())
+    }
+
+    /// What is said about so many rounds.
+    pub(crate) fn report(
+        &self,
+        settings: &Settings,
+        rounds: u32,
+        worst_client: Option<Worst>,
+    ) -> Result<PrivacyReport, PrivacyError> {
+        let views = self.account.views(rounds.max(1).into())?;
+        let notes = notes(settings, &views, self.account.sampling());
+        let level = "client".to_owned();
+        Ok(PrivacyReport { delta: settings.privacy.delta, rounds, level, views, worst_client, notes })
+    }
+}
+
+/// `Δ`, if anything bounds an update.
+fn sensitivity(settings: &Settings) -> Option<f64> {
+    let clip = settings.privacy.clip?;
+    Some(match settings.privacy.normalise {
+        Normalise::Clip => 2.0 * clip,
+        Normalise::Paper => (f64::from(settings.clients.per_round) + 1.0) * clip,
+    })
+}
+
+fn account(settings: &Settings, sensitivity: Option<f64>, uplink: &dyn Uplink) -> Result<Account, SimError> {
+    let Some(sensitivity) = sensitivity else {
+        return nothing(settings, "nothing bounds what a client sends: privacy.clip is \"none\"");
+    };
+    match &settings.uplink.scheme {
+        Scheme::Floras(floras) => of_floras(settings, floras, sensitivity, uplink),
+        Scheme::Ideal => nothing(settings, "an ideal uplink has no noise, and hides nothing"),
+        Scheme::Gaussian { noise_std } => {
+            let law = || caveat(settings, Source::of(Law::Constant(sensitivity / noise_std)));
+            let mut account = empty(settings)?;
+            account.set(View::Actual, law());
+            account.set(View::AnyChannel, law());
+            Ok(account)
+        }
+        Scheme::ChannelInversion { .. } | Scheme::PhaseCorrected { .. } => {
+            let mut account = empty(settings)?;
+            let law = estimate(settings, sensitivity, uplink)?;
+            account.set(View::Actual, estimated(settings, law.clone()));
+            account.set(View::RawSignal, estimated(settings, law));
+            let reason = "this scheme has no bound for every channel".to_owned();
+            account.set(View::AnyChannel, Source::Nothing(reason));
+            Ok(account)
+        }
+    }
+}
+
+fn sampling(settings: &Settings) -> Sampling {
+    let clients = settings.clients;
+    if clients.per_round == clients.total {
+        return Sampling::Everyone;
+    }
+    Sampling::ReplaceOne(f64::from(clients.per_round) / f64::from(clients.total))
+}
+
+fn empty(settings: &Settings) -> Result<Account, PrivacyError> {
+    Account::new(sampling(settings), settings.privacy.delta)
+}
+
+fn nothing(settings: &Settings, reason: &str) -> Result<Account, SimError> {
+    let mut account = empty(settings)?;
+    for view in [View::Idealised, View::Actual, View::AnyChannel, View::RawSignal] {
+        account.set(view, Source::Nothing(reason.to_owned()));
+    }
+    Ok(account)
+}
+
+fn of_floras(
+    settings: &Settings,
+    floras: &FlorasScheme,
+    sensitivity: f64,
+    uplink: &dyn Uplink,
+) -> Result<Account, SimError> {
+    let snr = Snr::new(floras.air.snr_db, floras.air.snr_convention)?;
+    let noise_std = snr.despread_noise_std(floras.air.length);
+    let law = match &floras.air.fading {
+        FadingChoice::Law(fading) if noise_std > 0.0 => coefficients(fading, floras.modulation, noise_std)?,
+        _ => None,
+    };
+    let orthonormal = floras.family != floras_phy::Family::Gaussian;
+    let setting = Setting {
+        clip: settings.privacy.clip.unwrap_or_default(),
+        sequences: floras.sequences as u64,
+        per_round: settings.clients.per_round.into(),
+        clients: settings.clients.total.into(),
+        delta: settings.privacy.delta,
+        level: Level::Client,
+        neighbours: Neighbours::ReplaceOne,
+        scaling: match settings.privacy.normalise {
+            Normalise::Clip => Scaling::Fixed,
+            Normalise::Paper => Scaling::PaperNormalisation,
+        },
+        receiver: receiver(floras.receiver),
+        channel: law.filter(|_| orthonormal),
+    };
+    let mut account = Account::of(&setting)?;
+    if noise_std == 0.0 {
+        for view in [View::Actual, View::RawSignal] {
+            account.set(view, Source::Nothing("the channel has no noise, and hides nothing".to_owned()));
+        }
+        return Ok(account);
+    }
+    if !orthonormal {
+        let reason = "sequences that overlap have no bound for every channel".to_owned();
+        account.set(View::AnyChannel, Source::Nothing(reason));
+    }
+    if setting.channel.is_none() {
+        account.set(View::Actual, estimated(settings, estimate(settings, sensitivity, uplink)?));
+        let raw = raw_of_draws(settings, floras, noise_std, sensitivity)?;
+        account.set(View::RawSignal, estimated(settings, raw));
+    }
+    Ok(account)
+}
+
+/// The privacy side's name for a receiver.
+pub fn receiver(receiver: floras_phy::Receiver) -> Receiver {
+    match receiver {
+        floras_phy::Receiver::Paper => Receiver::Paper,
+        floras_phy::Receiver::Mmse => Receiver::Mmse,
+        floras_phy::Receiver::Clipped(c) => Receiver::Clipped(c),
+    }
+}
+
+/// The law of a client's channel as the base station sees it, in units of the despread noise; `None` for a trace, which has
+/// none.
+pub fn coefficients(
+    fading: &Fading,
+    modulation: Modulation,
+    noise_std: f64,
+) -> Result<Option<Coefficients>, PrivacyError> {
+    if let (Fading::Rayleigh, Modulation::Real) = (fading, modulation) {
+        return Coefficients::normal(noise_std, 0.5_f64.sqrt()).map(Some);
+    }
+    let angle = match modulation {
+        // A cable turns no phase.
+        Modulation::Real if *fading == Fading::None => Angle::Zero,
+        Modulation::Real => Angle::Uniform,
+        Modulation::PhaseCorrected(PhaseError::None) => Angle::Zero,
+        Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad }) => Angle::Within(half_width_rad),
+        Modulation::PhaseCorrected(PhaseError::Gaussian { std_rad }) => Angle::Normal(std_rad),
+    };
+    let Some(range) = fading.amplitude_range() else { return Ok(None) };
+    let density = |x: f64| fading.amplitude_density(x).unwrap_or(0.0);
+    let amplitude = if range.0 == range.1 {
+        Amplitude::Constant(range.0)
+    } else {
+        Amplitude::Density { range, density: &density }
+    };
+    Coefficients::new(noise_std, &amplitude, angle).map(Some)
+}
+
+fn caveat(settings: &Settings, source: Source) -> Source {
+    match settings.privacy.normalise {
+        Normalise::Clip => source,
+        Normalise::Paper => source.with_caveat(floras_privacy::NORMALISED),
+    }
+}
+
+fn estimated(settings: &Settings, law: Option<Law>) -> Source {
+    match law {
+        None => Source::Nothing("there are rounds without noise".to_owned()),
+        Some(law) => {
+            let words = format!("it is an estimate from {DRAWS} drawn channels, and not a bound");
+            caveat(settings, Source::of(law)).with_caveat(&words)
+        }
+    }
+}
+
+/// Rounds to draw for an estimate: those of the experiment under a trace, and fresh ones otherwise.
+fn drawn_rounds(settings: &Settings) -> (u16, u32) {
+    let clients = settings.clients.per_round;
+    let rounds = (DRAWS / clients).clamp(20, DRAWS);
+    match settings.uplink.scheme.air() {
+        Some(air) if matches!(air.fading, FadingChoice::Trace(_)) => (0, rounds.min(settings.rounds)),
+        _ => (ESTIMATE_TRIAL, rounds),
+    }
+}
+
+/// The law of `μ = Δ·|g|/ν` over drawn rounds; `None` if some of them have no noise.
+fn estimate(settings: &Settings, sensitivity: f64, uplink: &dyn Uplink) -> Result<Option<Law>, SimError> {
+    let (trial, rounds) = drawn_rounds(settings);
+    let clients: Vec<u32> = (0..settings.clients.per_round).collect();
+    let mut values = Vec::new();
+    for number in 0..rounds {
+        let channel = uplink.realise(&Round::new(settings.seed, trial, number, &clients)?)?;
+        let noise_std = channel.noise_std();
+        if noise_std == 0.0 {
+            return Ok(None);
+        }
+        values.extend(channel.gains().iter().map(|gain| (sensitivity * gain.abs() / noise_std, 1.0)));
+    }
+    Ok(Some(Law::Values(Values::new(values))))
+}
+
+/// The law of `Δ·|h|/s` over drawn rounds.
+fn raw_of_draws(
+    settings: &Settings,
+    floras: &FlorasScheme,
+    noise_std: f64,
+    sensitivity: f64,
+) -> Result<Option<Law>, SimError> {
+    let fading = floras.air.law()?;
+    let (trial, rounds) = drawn_rounds(settings);
+    let clients: Vec<u32> = (0..settings.clients.per_round).collect();
+    let mut values = Vec::new();
+    for number in 0..rounds {
+        let draws: Result<_, UplinkError> = fading.draw(&Round::new(settings.seed, trial, number, &clients)?);
+        let seen = |h: &floras_phy::Complex64| match floras.modulation {
+            Modulation::Real => h.re.abs(),
+            // Without the error of the correction: what a base station could see at most.
+            Modulation::PhaseCorrected(_) => h.norm(),
+        };
+        values.extend(draws?.iter().map(|h| (sensitivity * seen(h) / noise_std, 1.0)));
+    }
+    Ok(Some(Law::Values(Values::new(values))))
+}
+
+/// What a reader should know about some statements.
+fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> {
+    let mut notes: Vec<String> = views.why_published_is_smaller().into_iter().collect();
+    if sampling != Sampling::Everyone {
+        notes.push(SELECTION.to_owned());
+    }
+    if settings.privacy.clip.is_some() && settings.privacy.normalise == Normalise::Paper {
+        notes.push(floras_privacy::NORMALISED.to_owned());
+    }
+    notes
+}
+
+/// What sampling needs.
+pub const SELECTION: &str = "K of M helps only against those who do not know who took part; a base station that chooses the \
+     clients knows, and for someone in every round `in_every_round` holds";

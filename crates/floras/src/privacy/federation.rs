@@ -1,0 +1,244 @@
+//! The options that describe a federation and its radio.
+
+use clap::{Args, ValueEnum};
+use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
+use floras_privacy::{Coefficients, Level, Local, Neighbours, Receiver, Scaling, Setting};
+use floras_sim::coefficients;
+
+use crate::command::whole_number;
+use crate::failure::Failure;
+
+/// Who takes part, what they send, and over which radio.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FederationOptions {
+    /// Norm that every update is clipped to (C).
+    #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
+    pub(crate) clip: f64,
+
+    /// Clients a round (K).
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    pub(crate) per_round: u64,
+
+    /// Clients in all (M); as many as take part in a round if absent.
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    clients: Option<u64>,
+
+    /// Learning rounds (T).
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value_t = 1)]
+    pub(crate) rounds: u64,
+
+    /// The chance that the guarantee may fail with (δ).
+    #[arg(long, value_name = "δ", allow_negative_numbers = true, value_parser = number, default_value = "1e-5")]
+    delta: f64,
+
+    /// What has to stay hidden: all data of a client, or one item of it.
+    #[arg(long, value_enum, default_value_t = LevelName::Client)]
+    level: LevelName,
+
+    /// Samples in a mini-batch (b), for --level item.
+    #[arg(long, value_name = "b", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    batch: Option<u64>,
+
+    /// Samples of a client (D), the same for all, for --level item.
+    #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    samples: Option<u64>,
+
+    /// What a client does in a round, for --level item: one mini-batch, or epochs that touch every sample.
+    #[arg(long, value_enum, default_value_t = LocalName::OneStep)]
+    local: LocalName,
+
+    /// Which populations are neighbours.
+    #[arg(long, value_enum, default_value_t = NeighboursName::ReplaceOne)]
+    neighbours: NeighboursName,
+
+    /// How updates are brought to norm C: each on its own, or as the paper does.
+    #[arg(long, value_enum, default_value_t = NormaliseName::Clip)]
+    normalise: NormaliseName,
+
+    /// The base station's weights: paper, mmse, or clipped=c.
+    #[arg(long, value_name = "paper|mmse|clipped=c", value_parser = receiver, default_value = "paper")]
+    pub(crate) receiver: ReceiverChoice,
+
+    /// Chips in a sequence (L); with --snr-db, adds the views of the actual channel and of the raw signal.
+    #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    pub(crate) length: Option<u64>,
+
+    /// SNR in decibels.
+    #[arg(long, value_name = "dB", allow_negative_numbers = true, value_parser = number)]
+    snr_db: Option<f64>,
+
+    /// What the SNR refers to.
+    #[arg(long, value_enum, default_value_t = ConventionName::Symbol)]
+    snr_convention: ConventionName,
+
+    /// The law of the channels: rayleigh, none, rician=k or nakagami=m.
+    #[arg(long, value_name = "rayleigh|none|rician=k|nakagami=m", value_parser = fading, default_value = "rayleigh")]
+    fading: Fading,
+
+    /// Whether clients correct their channel's phase.
+    #[arg(long, value_enum, default_value_t = ModulationName::Real)]
+    modulation: ModulationName,
+}
+
+/// A receiver, or the clipped projector with a level to be found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ReceiverChoice {
+    Given(Receiver),
+    ClippedSomehow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LevelName {
+    Client,
+    Item,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LocalName {
+    OneStep,
+    Epochs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum NeighboursName {
+    ReplaceOne,
+    AddRemove,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum NormaliseName {
+    Clip,
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ConventionName {
+    Symbol,
+    ComplexSymbol,
+    Despread,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModulationName {
+    Real,
+    PhaseCorrected,
+}
+
+impl FederationOptions {
+    /// The federation with so many sequences.
+    pub(crate) fn setting(&self, sequences: u64, receiver: Receiver) -> Result<Setting, Failure> {
+        let setting = Setting {
+            clip: self.clip,
+            sequences,
+            per_round: self.per_round,
+            clients: self.clients.unwrap_or(self.per_round),
+            delta: self.delta,
+            level: self.level()?,
+            neighbours: match self.neighbours {
+                NeighboursName::ReplaceOne => Neighbours::ReplaceOne,
+                NeighboursName::AddRemove => Neighbours::AddOrRemove,
+            },
+            scaling: match self.normalise {
+                NormaliseName::Clip => Scaling::Fixed,
+                NormaliseName::Paper => Scaling::PaperNormalisation,
+            },
+            receiver,
+            channel: self.channel()?,
+        };
+        setting.check()?;
+        if let Some(length) = self.length
+            && sequences > length
+        {
+            let allowed = "at most --length: no more orthogonal sequences fit into so many chips";
+            return Err(Failure::Option { option: "--sequences", allowed, value: sequences.to_string() });
+        }
+        Ok(setting)
+    }
+
+    /// `client` or `item`.
+    pub(crate) fn level_name(&self) -> &'static str {
+        match self.level {
+            LevelName::Client => "client",
+            LevelName::Item => "item",
+        }
+    }
+
+    fn level(&self) -> Result<Level, Failure> {
+        if self.level == LevelName::Client {
+            return Ok(Level::Client);
+        }
+        let (Some(batch), Some(samples)) = (self.batch, self.samples) else {
+            let (option, value) = ("--level item", "without them".to_owned());
+            return Err(Failure::Option {
+                option,
+                allowed: "given together with --batch and --samples",
+                value,
+            });
+        };
+        let local = match self.local {
+            LocalName::OneStep => Local::OneStep,
+            LocalName::Epochs => Local::Epochs,
+        };
+        Ok(Level::Item { batch, samples, local })
+    }
+
+    /// The law of the channels, if the radio was given.
+    fn channel(&self) -> Result<Option<Coefficients>, Failure> {
+        let (Some(length), Some(snr_db)) = (self.length, self.snr_db) else {
+            if self.snr_db.is_some() {
+                let (option, value) = ("--snr-db", "alone".to_owned());
+                return Err(Failure::Option { option, allowed: "given together with --length", value });
+            }
+            return Ok(None);
+        };
+        if length == 0 || length > 1 << 24 {
+            let allowed = "between 1 and 2^24";
+            return Err(Failure::Option { option: "--length", allowed, value: length.to_string() });
+        }
+        let convention = match self.snr_convention {
+            ConventionName::Symbol => SnrConvention::Symbol,
+            ConventionName::ComplexSymbol => SnrConvention::ComplexSymbol,
+            ConventionName::Despread => SnrConvention::Despread,
+        };
+        let noise_std = Snr::new(snr_db, convention)?.despread_noise_std(length as usize);
+        if noise_std == 0.0 {
+            let allowed = "finite: a channel without noise hides nothing";
+            return Err(Failure::Option { option: "--snr-db", allowed, value: snr_db.to_string() });
+        }
+        self.fading.check()?;
+        let modulation = match self.modulation {
+            ModulationName::Real => Modulation::Real,
+            ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
+        };
+        Ok(coefficients(&self.fading, modulation, noise_std)?)
+    }
+}
+
+/// Reads a number, and says in words what one is if the text is none.
+pub(crate) fn number(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|value: &f64| !value.is_nan()).ok_or("it must be a number, such as 1.5 or 1e-5")
+}
+
+fn receiver(text: &str) -> Result<ReceiverChoice, &'static str> {
+    let wrong = "it must be paper, mmse or clipped=c with a number c, such as clipped=1.0";
+    match text.split_once('=') {
+        None if text == "paper" => Ok(ReceiverChoice::Given(Receiver::Paper)),
+        None if text == "mmse" => Ok(ReceiverChoice::Given(Receiver::Mmse)),
+        None if text == "clipped" => Ok(ReceiverChoice::ClippedSomehow),
+        Some(("clipped", level)) => {
+            number(level).map(|c| ReceiverChoice::Given(Receiver::Clipped(c))).map_err(|_| wrong)
+        }
+        _ => Err(wrong),
+    }
+}
+
+fn fading(text: &str) -> Result<Fading, &'static str> {
+    let wrong = "it must be rayleigh, none, rician=k or nakagami=m, such as rician=3";
+    match text.split_once('=') {
+        None if text == "rayleigh" => Ok(Fading::Rayleigh),
+        None if text == "none" => Ok(Fading::None),
+        Some(("rician", factor)) => number(factor).map(Fading::Rician).map_err(|_| wrong),
+        Some(("nakagami", shape)) => number(shape).map(Fading::Nakagami).map_err(|_| wrong),
+        _ => Err(wrong),
+    }
+}
