@@ -240,9 +240,9 @@ impl Tilted {
         for (times, masses) in parts.iter().filter(|(times, _)| *times > 0) {
             let mut tilted = vec![0.0; count];
             let exponent = |i: usize| theta * i as f64 * step;
-            let logs = masses.iter().enumerate().filter(|&(_, &mass)| mass > 0.0);
-            let total = log_sum_exp(logs.map(|(i, mass)| mass.ln() + exponent(i)));
-            for (i, mass) in masses.iter().enumerate() {
+            let positive = || masses.iter().enumerate().filter(|&(_, &mass)| mass > 0.0);
+            let total = log_sum_exp(positive().map(|(i, mass)| mass.ln() + exponent(i)));
+            for (i, mass) in positive() {
                 tilted[i % count] += mass * (exponent(i) - total).exp();
             }
             log_moment += *times as f64 * total;
@@ -316,5 +316,34 @@ impl SumSketch {
             (self.log_moment(-theta) + rate) / theta
         };
         -least_at(bound, -16.0, 16.0, 40).exp() / self.scale()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receiver::{Receiver, clipped_mean};
+
+    /// From one term to a billion, from levels that nearly every estimate exceeds to levels that none does.
+    #[test]
+    fn a_sum_has_unit_mass_and_nearly_its_mean_and_never_more() {
+        for (c, count) in [
+            (50.0, 54),
+            (8.0, 10),
+            (1.0, 1),
+            (1.0, 3),
+            (1.0, 1000),
+            (1.0, 1_000_000),
+            (0.02, 10),
+            (3.0, 1_000_000_000),
+        ] {
+            let noise = Receiver::Clipped(c).noise_of_unused(count);
+            let total: f64 = noise.values().iter().map(|&(_, mass)| mass).sum();
+            let mean: f64 = noise.values().iter().map(|&(value, mass)| value * mass).sum();
+            let expected = count as f64 * clipped_mean(c);
+            assert!((total - 1.0).abs() < 2e-5, "c = {c}, {count} terms: {total}");
+            let ratio = mean / total / expected;
+            assert!(ratio <= 1.0 + 1e-9 && ratio > 0.995, "c = {c}, {count} terms: {ratio}");
+        }
     }
 }
