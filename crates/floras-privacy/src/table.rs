@@ -50,21 +50,6 @@ impl Table {
         Self { pieces, end }
     }
 
-    /// Tabulates a decreasing positive `f` on `[0, end]` in a fixed number of pieces: for an `f` that is not smooth enough
-    /// for a tolerance, because it is a maximum of others.
-    pub(crate) fn of_pieces(f: impl Fn(f64) -> f64, end: f64) -> Self {
-        let mut from = 0.0;
-        // In the far half of all halvings a piece covers many powers of ten, and is halved once more.
-        let ends = (-2 * FIRST_PIECES..=0).filter(|power| *power > -FIRST_PIECES || power % 2 == 0);
-        let ends = ends.map(|power| end * 2_f64.powf(0.5 * f64::from(power)));
-        let pieces = ends.map(|to| {
-            let piece = Piece::fit(&f, from, to);
-            from = to;
-            piece
-        });
-        Self { pieces: pieces.collect(), end }
-    }
-
     /// The tabulated value; 0 beyond the end.
     pub(crate) fn value(&self, epsilon: f64) -> f64 {
         if epsilon > self.end {
