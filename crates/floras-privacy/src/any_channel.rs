@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 use crate::compose::MOST_EPSILON;
 use crate::error::{PrivacyError, require_positive};
-use crate::law::{COARSE_CELL, CellsBuilder, FINE_CELL, Law};
+use crate::law::{COARSE_CELL, CellsBuilder, FINE_CELL, Law, Side};
 use crate::noise::Noise;
 use crate::pilot;
 use crate::receiver::Receiver;
@@ -40,6 +40,10 @@ const LADDER: (f64, usize) = (1e-6, 49);
 const NOTHING: f64 = 1e-40;
 /// How far a tabulated value may be off, relatively.
 const TOLERANCE: f64 = 2e-5;
+/// The same for the lower bound, which matters less.
+const TOLERANCE_BELOW: f64 = 1e-4;
+/// Pieces of the tables are not shorter than this, relative to their end: a supremum has kinks.
+const SHORTEST: f64 = 0.15;
 
 /// `δ*(ε)`, a curve for every channel.
 pub struct AnyChannel {
@@ -58,8 +62,14 @@ impl AnyChannel {
         let end = first_at_most(upper, NOTHING, 1.0, MOST_EPSILON, 0.01);
         let end = end.ok_or(PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON })?;
         Ok(Self {
-            upper: Table::of_pieces(upper, end),
-            lower: Table::of_pieces(|epsilon| lower(epsilon).max(1e-3 * NOTHING), end),
+            upper: Table::new(upper, end, 0.5 * TOLERANCE, SHORTEST, Side::Upper),
+            lower: Table::new(
+                |epsilon| lower(epsilon).max(1e-3 * NOTHING),
+                end,
+                TOLERANCE_BELOW,
+                SHORTEST,
+                Side::Lower,
+            ),
             infinite: NOTHING + pilot::BEYOND_REACH + worst.strong.infinite(),
             worst,
         })

@@ -46,6 +46,10 @@ const BEYOND: f64 = 25.0;
 pub(crate) const WRINKLED: f64 = 1e-9;
 /// Steps of golden section with which a tilt is chosen.
 const GOLDEN_STEPS: usize = 40;
+/// Pieces in the table of a curve that is not smooth are not shorter than this, relative to their end.
+const SHORTEST: f64 = 0.15;
+/// So many tilts are tried at most.
+const MOST_TILTS: usize = 30;
 /// The share of `δ` that the lower bound spends on unlucky rounding.
 const UNLUCKY: f64 = 1e-3;
 
@@ -64,7 +68,7 @@ pub enum Grid {
     /// As finely as a quarter of a million points allow.
     #[default]
     Auto,
-    /// In steps of this `ε`.
+    /// In steps of this `ε`, or finer ones where a round's loss would not show in them.
     Step(f64),
 }
 
@@ -253,12 +257,9 @@ impl<'a> Prepared<'a> {
         let tolerance = composition.curve.tolerance();
         let end = end.max(1e-12);
         // Never 0, whose logarithm the table could not hold.
-        let positive = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
-        let table = if tolerance > WRINKLED {
-            Table::of_pieces(positive, end)
-        } else {
-            Table::new(positive, end, 0.1 * tolerance)
-        };
+        let above_zero = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
+        let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
+        let table = Table::new(above_zero, end, 0.1 * tolerance, shortest, side);
         let pair = Pair::new(&table, direction, chance, composition.curve).finite();
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);
@@ -287,13 +288,29 @@ impl<'a> Prepared<'a> {
     }
 
     /// The composed loss around the `ε` that belongs to a `δ`, found from afar: with a tilt for too large an `ε`, the
-    /// rounding of the transform hides the true one, but shows a smaller one than before.
+    /// rounding of the transform hides the true one, but shows a smaller one than before. Where a loss has a heavy tail, a
+    /// tilt may show nothing at all below, and the true one is looked for by halving.
     fn around_delta(&self, delta: f64) -> Result<Composed, PrivacyError> {
         let (mut epsilon, _) = self.quantile(delta.ln());
-        for _ in 0..8 {
-            let rough = self.around_epsilon(epsilon, ROUGH).epsilon_upper(delta)?;
-            let moved = (rough - epsilon).abs();
-            epsilon = rough;
+        let (mut below, mut above) = (0.0, f64::INFINITY);
+        for _ in 0..MOST_TILTS {
+            let rough = self.around_epsilon(epsilon, ROUGH);
+            let found = rough.epsilon_upper(delta)?;
+            let is_hidden = found > 0.0 && rough.delta_upper(found) < 0.1 * delta;
+            if is_hidden || found >= above {
+                if is_hidden {
+                    above = above.min(found)
+                } else {
+                    below = epsilon
+                }
+                epsilon = 0.5 * (below + above);
+                if above - below <= 0.01 * above {
+                    break;
+                }
+                continue;
+            }
+            let moved = (found - epsilon).abs();
+            epsilon = found;
             if moved <= 0.05 * self.tilted_reach(self.theta_at(epsilon), 1.0) {
                 break;
             }
@@ -349,15 +366,16 @@ impl<'a> Prepared<'a> {
     fn step(&self, window: f64, points: f64) -> f64 {
         let reach = self.highest - self.lowest;
         let least = window.max(reach) / MOST_POINTS;
+        // A round's own spread has to show, and T·h²/12, by which connecting the dots moves the sum, must not take it out of
+        // the window.
+        let showing = |points: f64| {
+            let points = points.max((points * self.rounds()).sqrt());
+            let shift = 0.5 * (window / self.rounds()).sqrt() * (ROUGH / points).sqrt();
+            (window / points).min(shift).max(reach / (4.0 * points)).max(least)
+        };
         match self.composition.grid {
-            Grid::Step(step) if points == WINDOW => step.max(least),
-            _ => {
-                // A round's own spread has to show, and T·h²/12, by which connecting the dots moves the sum, must not take
-                // it out of the window.
-                let points = points.max((points * self.rounds()).sqrt());
-                let shift = 0.5 * (window / self.rounds()).sqrt() * (ROUGH / points).sqrt();
-                (window / points).min(shift).max(reach / (4.0 * points)).max(least)
-            }
+            Grid::Step(step) if points == WINDOW => step.min(showing(ROUGH)).max(least),
+            _ => showing(points),
         }
     }
 }
@@ -384,7 +402,7 @@ struct Composed {
     reference: f64,
     /// `Σ_{i≥j} f_i e^{−θ(S_i − reference)}`.
     above: Vec<f64>,
-    /// `Σ_{i≥j} f_i e^{−(θ+1)(S_i − reference)}`.
+    /// `Σ_{i≥j} f_i e^{−θ(S_i − reference) − (S_i − S_j)}`.
     above_other: Vec<f64>,
     /// The first point whose sums could be formed.
     sound_from: usize,
@@ -451,23 +469,21 @@ impl Composed {
         self.above_other = vec![0.0; tilted.len() + 1];
         // Factors from one point to the next, set right every so often: an exponential for each point takes longer.
         const BLOCK: usize = 64;
-        let (ratio, other_ratio) = ((self.theta * self.step).exp(), ((self.theta + 1.0) * self.step).exp());
-        let (mut untilt, mut other) = (0.0, 0.0);
+        let (ratio, other_ratio) = ((self.theta * self.step).exp(), (-self.step).exp());
+        let mut untilt = 0.0;
         for (done, point) in (0..tilted.len()).rev().enumerate() {
             if done.is_multiple_of(BLOCK) {
                 let distance = self.loss(point) - self.reference;
                 untilt = (-self.theta * distance).exp();
-                other = untilt * (-distance).exp();
-                if !(untilt < 1e200 && other < 1e200) {
+                if untilt.is_nan() || untilt > 1e200 {
                     self.sound_from = point + 1;
                     break;
                 }
             }
-            let mass = tilted[point].max(0.0);
-            self.above[point] = self.above[point + 1] + mass * untilt;
-            self.above_other[point] = self.above_other[point + 1] + mass * other;
+            let mass = tilted[point].max(0.0) * untilt;
+            self.above[point] = self.above[point + 1] + mass;
+            self.above_other[point] = self.above_other[point + 1] * other_ratio + mass;
             untilt *= ratio;
-            other *= other_ratio;
         }
     }
 
@@ -479,7 +495,8 @@ impl Composed {
         }
         let point = point.min(self.above.len() - 1);
         let distance = epsilon - self.reference;
-        let kept = self.above[point] - distance.exp() * self.above_other[point];
+        // The exponent is between −step and 0: a larger one could overflow where the sum is too small for a double.
+        let kept = self.above[point] - (epsilon - self.loss(point)).min(0.0).exp() * self.above_other[point];
         let scale = self.log_scale.exp();
         let points = (1.0 / -(-self.theta * self.step).exp_m1()).min(self.above.len() as f64);
         let error = self.rounding * points * (-self.theta * distance).exp();

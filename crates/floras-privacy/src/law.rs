@@ -14,7 +14,7 @@
 
 use crate::gaussian;
 use crate::normal;
-use crate::quadrature::{equal_panels, panels};
+use crate::quadrature::panels;
 use crate::sampling::Curve;
 
 /// Width of a cell in `ln μ`.
@@ -35,6 +35,13 @@ pub enum Law {
     HalfNormal {
         /// `a = Δ/γ`.
         scale: f64,
+    },
+    /// `a·R` with `R ~ χ_T`: so many rounds of the one above.
+    Chi {
+        /// `a = Δ/γ`.
+        scale: f64,
+        /// `T`.
+        rounds: u64,
     },
     /// Weighted values, exact up to the rule of integration that they come from.
     Values(Values),
@@ -85,7 +92,8 @@ impl Law {
     fn finite(&self, epsilon: f64, side: Side) -> f64 {
         match self {
             Self::Constant(mu) => gaussian::delta(epsilon, *mu),
-            Self::HalfNormal { scale } => half_normal_mean(epsilon, *scale),
+            Self::HalfNormal { scale } => chi_mean(epsilon, *scale, 1),
+            Self::Chi { scale, rounds } => chi_mean(epsilon, *scale, *rounds),
             Self::Values(values) => values.delta(epsilon),
             Self::Cells(cells) => cells.delta(epsilon, side),
         }
@@ -95,9 +103,9 @@ impl Law {
     fn of_rounds(&self, rounds: u64) -> Option<Self> {
         match self {
             Self::Constant(mu) => Some(Self::Constant(mu * (rounds as f64).sqrt())),
-            Self::HalfNormal { scale } => {
-                let scaled = chi_nodes(rounds).into_iter().map(|(r, weight)| (scale * r, weight));
-                Some(Self::Values(Values::new(scaled)))
+            Self::HalfNormal { scale } => Some(Self::Chi { scale: *scale, rounds }),
+            Self::Chi { scale, rounds: each } => {
+                each.checked_mul(rounds).map(|rounds| Self::Chi { scale: *scale, rounds })
             }
             Self::Values(_) | Self::Cells(_) => (rounds == 1).then(|| self.clone()),
         }
@@ -116,7 +124,7 @@ impl Curve for Law {
     fn infinite(&self) -> f64 {
         match self {
             Self::Cells(cells) => cells.infinite,
-            Self::Constant(_) | Self::HalfNormal { .. } | Self::Values(_) => 0.0,
+            Self::Constant(_) | Self::HalfNormal { .. } | Self::Chi { .. } | Self::Values(_) => 0.0,
         }
     }
 
@@ -132,7 +140,7 @@ impl Curve for Law {
         match self {
             // Where cells begin and end shows a little.
             Self::Cells(_) => 2e-6,
-            Self::Constant(_) | Self::HalfNormal { .. } | Self::Values(_) => 1e-10,
+            Self::Constant(_) | Self::HalfNormal { .. } | Self::Chi { .. } | Self::Values(_) => 1e-10,
         }
     }
 }
@@ -289,33 +297,61 @@ fn delta_or_nothing(epsilon: f64, mu: f64) -> f64 {
     if is_nothing(epsilon, mu) { 0.0 } else { gaussian::delta(epsilon, mu) }
 }
 
-/// `E[δ_G(ε; a|G|)]`, by panels that become finer towards 0, where the curve turns within `ε/a`.
-fn half_normal_mean(epsilon: f64, scale: f64) -> f64 {
-    half_normal_nodes().iter().map(|&(r, weight)| weight * delta_or_nothing(epsilon, scale * r)).sum()
+/// `E_{R~χ_T}[δ_G(ε; a·R)]`, by panels that suit the law of `R`, and the curve's turn where that is the sharper of the two.
+fn chi_mean(epsilon: f64, scale: f64, rounds: u64) -> f64 {
+    let mean = |nodes: &[(f64, f64)]| -> f64 {
+        nodes.iter().map(|&(r, weight)| weight * delta_or_nothing(epsilon, scale * r)).sum()
+    };
+    if scale <= SHARP && rounds == 1 {
+        return mean(half_normal_nodes());
+    }
+    let mut points = chi_points(rounds);
+    let total: f64 = chi_nodes(&points, rounds).iter().map(|&(_, weight)| weight).sum();
+    if scale > SHARP {
+        // The curve rises with μ as Φ does, no slower than with a deviation of 1 below its turn and of 2 above.
+        let turn = (2.0 * epsilon).sqrt();
+        let (from, to) = (points[0], points[points.len() - 1]);
+        let around = (-8..=16).map(|i| (turn + 1.25 * f64::from(i)) / scale);
+        points.extend(around.filter(|r| (from..to).contains(r)));
+        points.sort_by(f64::total_cmp);
+    }
+    mean(&chi_nodes(&points, rounds)) / total
 }
 
+/// With a larger `a` than this, `δ_G(ε; a·r)` turns within less of `r` than the law of `R` does.
+const SHARP: f64 = 5.0;
+
 /// `|G|` with its weights.
-pub(crate) fn half_normal_nodes() -> &'static [(f64, f64)] {
+fn half_normal_nodes() -> &'static [(f64, f64)] {
     static NODES: std::sync::LazyLock<Vec<(f64, f64)>> = std::sync::LazyLock::new(|| {
-        let fine = (0..24).rev().map(|power| 0.5_f64.powi(power));
-        // Beyond 14 there is less than 1e-43.
-        let coarse = (2..=14).map(f64::from);
-        let points: Vec<f64> = std::iter::once(0.0).chain(fine).chain(coarse).collect();
-        let weighted = |(r, weight): (f64, f64)| (r, 2.0 * weight * normal::density(r));
-        panels(&points).into_iter().map(weighted).collect()
+        let mut nodes = chi_nodes(&chi_points(1), 1);
+        let total: f64 = nodes.iter().map(|&(_, weight)| weight).sum();
+        nodes.iter_mut().for_each(|(_, weight)| *weight /= total);
+        nodes
     });
     &NODES
 }
 
-/// `R ~ χ_T` with its weights, up to a common factor.
-fn chi_nodes(rounds: u64) -> Vec<(f64, f64)> {
-    if rounds == 1 {
-        return half_normal_nodes().to_vec();
+/// Ends of panels for `R ~ χ_T`: all but 1e-43 of it, and finer towards 0, where the curve turns within `ε/a`.
+fn chi_points(rounds: u64) -> Vec<f64> {
+    let mode = (rounds as f64 - 1.0).sqrt();
+    let from = mode - 14.0;
+    let equal = (0..=28).map(|i| from + f64::from(i));
+    if from > 0.0 {
+        return equal.collect();
     }
+    let fine = (0..24).rev().map(|power| 0.5_f64.powi(power));
+    [0.0].into_iter().chain(fine).chain(equal.filter(|&r| r > 1.0)).collect()
+}
+
+/// `R ~ χ_T` with its weights, up to a common factor.
+fn chi_nodes(points: &[f64], rounds: u64) -> Vec<(f64, f64)> {
     let degrees = rounds as f64;
     let mode = (degrees - 1.0).sqrt();
     // The density falls at least as fast as a normal one on both sides of its mode.
-    let log_density = |r: f64| (degrees - 1.0) * (r / mode).ln() - 0.5 * (r - mode) * (r + mode);
-    let nodes = equal_panels((mode - 14.0).max(0.0), mode + 14.0, 28);
-    nodes.into_iter().map(|(r, weight)| (r, weight * log_density(r).exp())).collect()
+    let log_density = |r: f64| {
+        let power = if rounds == 1 { 0.0 } else { (degrees - 1.0) * (r / mode).ln() };
+        power - 0.5 * (r - mode) * (r + mode)
+    };
+    panels(points).into_iter().map(|(r, weight)| (r, weight * log_density(r).exp())).collect()
 }

@@ -57,6 +57,7 @@ pub(crate) fn panels(points: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// Nodes and weights of `count` equal panels.
+#[cfg(test)]
 pub(crate) fn equal_panels(from: f64, to: f64, count: usize) -> Vec<(f64, f64)> {
     let step = (to - from) / count as f64;
     (0..count).flat_map(|i| panel(from + step * i as f64, from + step * (i + 1) as f64)).collect()

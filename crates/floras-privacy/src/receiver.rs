@@ -62,16 +62,16 @@ impl Receiver {
         match self {
             Self::Paper => unreachable!("the paper's weights are not bounded, and have a closed form"),
             Self::Mmse => Term::continuous(count, 0.25, mmse_mean(), |square| {
-                // w < x outside of the roots of x·(τ² + 1) = τ.
+                // w < x beyond the roots of x·(τ² + 1) = τ.
                 let x = square.sqrt();
                 let root = (1.0 - 4.0 * square).max(0.0).sqrt();
                 let (near, far) = (2.0 * x / (1.0 + root), (1.0 + root) / (2.0 * x));
-                within(near) + libm::erfc(far / SQRT_2)
+                within(near) + beyond(far)
             }),
             Self::Clipped(c) => {
                 let level = c.max(LEAST_LEVEL);
                 Term::continuous(count, 1.0 / (level * level), clipped_mean(level), |square| {
-                    libm::erfc(1.0 / (2.0 * square).sqrt())
+                    beyond(1.0 / square.sqrt())
                 })
             }
         }
@@ -84,6 +84,11 @@ pub(crate) const LEAST_LEVEL: f64 = 0.01;
 /// `P(|G| ≤ x)`.
 fn within(x: f64) -> f64 {
     if x > 1.0 { 1.0 - libm::erfc(x / SQRT_2) } else { libm::erf(x / SQRT_2) }
+}
+
+/// `P(|G| > x)`.
+fn beyond(x: f64) -> f64 {
+    libm::erfc(x / SQRT_2)
 }
 
 /// `m(c) = E[1/max(|G|, c)²] = P(|G| < c)/c² + 2(φ(c)/c − Φ(−c))`.

@@ -1,5 +1,7 @@
 //! A curve `δ(ε)` that is dear to compute, tabulated: pieces of Chebyshev series of `ln δ`.
 
+use crate::law::Side;
+
 /// Coefficients in a piece.
 const ORDER: usize = 14;
 /// Pieces at the start: each half as long as the next one, because curves turn fastest near 0.
@@ -23,39 +25,29 @@ struct Piece {
 }
 
 impl Table {
-    /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`.
-    pub(crate) fn new(f: impl Fn(f64) -> f64, end: f64, tolerance: f64) -> Self {
-        let shortest = (-FIRST_PIECES..0).map(|power| end * 2_f64.powi(power));
-        let mut ends: Vec<f64> = shortest.chain([end]).rev().collect();
+    /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`. A piece that is not as good
+    /// when it is as short as `shortest`, relative to its end, is moved by what it is seen to be off: up or down.
+    pub(crate) fn new(f: impl Fn(f64) -> f64, end: f64, tolerance: f64, shortest: f64, side: Side) -> Self {
+        let halvings = (-FIRST_PIECES..0).map(|power| end * 2_f64.powi(power));
+        let mut ends: Vec<f64> = halvings.chain([end]).rev().collect();
         let mut pieces: Vec<Piece> = Vec::new();
         let mut from = 0.0;
         while let Some(&to) = ends.last() {
-            let piece = Piece::fit(&f, from, to);
-            let may_halve = pieces.len() + ends.len() < MOST_PIECES && to - from > 1e-10 * end;
-            if may_halve && !piece.is_good(&f, from, tolerance) {
-                ends.push(0.5 * (from + to));
-                continue;
+            let mut piece = Piece::fit(&f, from, to);
+            if !piece.is_good(&f, from, tolerance) {
+                let width = to - from;
+                if pieces.len() + ends.len() < MOST_PIECES && width > 1e-10 * end && width > shortest * to {
+                    ends.push(0.5 * (from + to));
+                    continue;
+                }
+                let error = piece.error(&f, from);
+                piece.coefficients[0] += if side == Side::Upper { error } else { -error };
             }
             pieces.push(piece);
             ends.pop();
             from = to;
         }
         Self { pieces, end }
-    }
-
-    /// Tabulates a decreasing positive `f` on `[0, end]` in a fixed number of pieces: for an `f` that is not smooth enough
-    /// for a tolerance, because it is a maximum of others.
-    pub(crate) fn of_pieces(f: impl Fn(f64) -> f64, end: f64) -> Self {
-        let mut from = 0.0;
-        // In the far half of all halvings a piece covers many powers of ten, and is halved once more.
-        let ends = (-2 * FIRST_PIECES..=0).filter(|power| *power > -FIRST_PIECES || power % 2 == 0);
-        let ends = ends.map(|power| end * 2_f64.powf(0.5 * f64::from(power)));
-        let pieces = ends.map(|to| {
-            let piece = Piece::fit(&f, from, to);
-            from = to;
-            piece
-        });
-        Self { pieces: pieces.collect(), end }
     }
 
     /// The tabulated value; 0 beyond the end.
@@ -90,6 +82,17 @@ impl Piece {
         x * next - after + self.coefficients[0]
     }
 
+    /// The largest difference in `ln f` that is seen between the nodes.
+    fn error(&self, f: impl Fn(f64) -> f64, from: f64) -> f64 {
+        let width = self.to - from;
+        let checks = (0..=ORDER).map(|j| {
+            let share = 0.5 - 0.5 * (std::f64::consts::PI * j as f64 / ORDER as f64).cos();
+            let epsilon = from + share * width;
+            (self.log_value(epsilon) - f(epsilon).ln()).abs()
+        });
+        checks.fold(0.0, f64::max)
+    }
+
     fn is_good(&self, f: impl Fn(f64) -> f64, from: f64, tolerance: f64) -> bool {
         let [.., before_last, last] = self.coefficients;
         if before_last.abs().max(last.abs()) > tolerance {
@@ -116,7 +119,7 @@ mod tests {
             calls.set(calls.get() + 1);
             gaussian::delta(epsilon, 0.7)
         };
-        let table = Table::new(f, 12.0, 1e-11);
+        let table = Table::new(f, 12.0, 1e-11, 0.0, Side::Upper);
         assert!(calls.get() < 1000, "{} calls", calls.get());
         for i in 0..=1200 {
             let epsilon = f64::from(i) * 0.01;
@@ -124,5 +127,25 @@ mod tests {
             assert!((ratio - 1.0).abs() < 1e-10, "at {epsilon}: {ratio}");
         }
         assert_eq!(table.value(12.1), 0.0);
+    }
+
+    /// A curve with a kink every so often: neither pieces nor nodes run out before the end, and no value is on the wrong side.
+    #[test]
+    fn a_table_of_a_curve_that_is_not_smooth_is_on_its_side_of_it() {
+        let f = |epsilon: f64| (-epsilon - 0.05 * (3.0 * epsilon).sin().abs()).exp();
+        for (side, sign) in [(Side::Upper, 1.0), (Side::Lower, -1.0)] {
+            let calls = std::cell::Cell::new(0);
+            let counted = |epsilon: f64| {
+                calls.set(calls.get() + 1);
+                f(epsilon)
+            };
+            let table = Table::new(counted, 100.0, 1e-8, 1.0 / 32.0, side);
+            assert!(calls.get() < 30_000, "{} calls", calls.get());
+            for i in 0..=20_000 {
+                let epsilon = f64::from(i) * 0.005;
+                let off = (table.value(epsilon) / f(epsilon)).ln();
+                assert!(sign * off > -0.005 && off.abs() < 0.06, "{side:?} at {epsilon}: {off}");
+            }
+        }
     }
 }

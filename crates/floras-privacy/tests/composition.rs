@@ -1,0 +1,293 @@
+//! Composition against closed forms, the prototype's numbers, and an independent library of privacy loss distributions.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use floras_privacy::published::{self, PublishedRound, Weight};
+use floras_privacy::{Bounds, Composition, Curve, Grid, Law, Receiver, Sampling, gaussian, idealised};
+use serde_json::Value;
+
+/// A relative difference to the recorded numbers, which are upper bounds on grids of their own.
+const TOLERANCE: f64 = 2e-4;
+
+/// What upper and lower bounds may be on the wrong side of a recorded number, relatively: its own grid's error.
+const GRACE: f64 = 1e-5;
+
+fn rows(file: &str, list: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(file).unwrap();
+    all[list].as_array().unwrap().clone()
+}
+
+fn accounting(list: &str) -> Vec<Value> {
+    rows(include_str!("reference/accounting.json"), list)
+}
+
+fn privacy(list: &str) -> Vec<Value> {
+    rows(include_str!("reference/privacy.json"), list)
+}
+
+fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap()
+}
+
+fn half_normal(gamma: f64) -> Law {
+    Law::HalfNormal { scale: 2.0 / gamma }
+}
+
+fn epsilon(curve: &dyn Curve, sampling: Sampling, rounds: u64, delta: f64) -> Bounds {
+    Composition::new(curve, sampling, rounds).unwrap().epsilon(delta).unwrap()
+}
+
+/// A law that hides its closed form, so that it is composed like any other.
+struct Opaque(Law);
+
+impl Curve for Opaque {
+    fn upper(&self, epsilon: f64) -> f64 {
+        self.0.upper(epsilon)
+    }
+
+    fn lower(&self, epsilon: f64) -> f64 {
+        self.0.lower(epsilon)
+    }
+
+    fn infinite(&self) -> f64 {
+        self.0.infinite()
+    }
+
+    fn is_rounded(&self) -> bool {
+        self.0.is_rounded()
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.0.tolerance()
+    }
+}
+
+/// Around a number that is exact, and close to it.
+#[track_caller]
+fn encloses(bounds: Bounds, exact: f64, tolerance: f64, row: &dyn std::fmt::Display) {
+    let Bounds { lower, upper } = bounds;
+    assert!(
+        upper >= exact * (1.0 - 1e-9) && lower <= exact * (1.0 + 1e-9),
+        "{bounds:?} is not around {exact}: {row}"
+    );
+    assert!((upper / exact - 1.0).abs() < tolerance, "{upper} is not {exact}: {row}");
+}
+
+/// Against a recorded upper bound.
+#[track_caller]
+fn agrees(bounds: Bounds, recorded: f64, row: &Value) {
+    let Bounds { lower, upper } = bounds;
+    assert!((upper / recorded - 1.0).abs() < TOLERANCE, "{upper} is not {recorded}: {row}");
+    assert!(upper >= recorded * (1.0 - GRACE), "{upper} is below {recorded}: {row}");
+    assert!(lower <= recorded * (1.0 + GRACE), "{lower} is above {recorded}: {row}");
+    assert!(lower > 0.95 * recorded, "{lower} is far below {recorded}: {row}");
+}
+
+/// The closed form `E_{R~χ_T}[δ_G(ε; a·R)]`: a relative 1e-6, and 1e-3 where it is composed on a grid.
+#[test]
+fn rounds_of_everyone_agree_with_the_prototype() {
+    for row in privacy("unsubsampled") {
+        let (law, rounds, exact) =
+            (half_normal(number(&row, "gamma")), row["T"].as_u64().unwrap(), number(&row, "exact"));
+        let delta = number(&row, "delta");
+        let closed = epsilon(&law, Sampling::Everyone, rounds, delta);
+        assert!(
+            (closed.upper / exact - 1.0).abs() < 1e-6 && closed.lower == closed.upper,
+            "{closed:?}: {row}"
+        );
+        let composed = epsilon(&Opaque(law), Sampling::Everyone, rounds, delta);
+        encloses(composed, closed.upper, 1e-4, &row);
+    }
+}
+
+#[test]
+fn sampled_rounds_agree_with_the_prototype() {
+    for row in privacy("subsampled") {
+        let (law, p) = (half_normal(number(&row, "gamma")), number(&row, "p"));
+        let bounds =
+            epsilon(&law, Sampling::ReplaceOne(p), row["T"].as_u64().unwrap(), number(&row, "delta"));
+        let recorded = number(&row, "pld");
+        assert!((bounds.upper / recorded - 1.0).abs() < 1e-3, "{bounds:?}: {row}");
+        assert!(bounds.lower <= recorded, "{bounds:?}: {row}");
+    }
+}
+
+#[test]
+fn the_tail_of_one_round_agrees_with_the_prototype() {
+    let all: Value = serde_json::from_str(include_str!("reference/privacy.json")).unwrap();
+    for (gamma, tail) in all["delta_tail_one_round"].as_object().unwrap() {
+        let law = half_normal(gamma.parse().unwrap());
+        for (epsilon, delta) in tail.as_object().unwrap() {
+            let (epsilon, delta): (f64, f64) = (epsilon.parse().unwrap(), delta.as_f64().unwrap());
+            let found = Composition::new(&law, Sampling::Everyone, 1).unwrap().delta(epsilon).unwrap();
+            assert!((found.upper / delta - 1.0).abs() < 1e-6, "{found:?} is not {delta} at {epsilon}");
+        }
+    }
+}
+
+#[test]
+fn the_gaussian_mechanism_agrees_with_its_closed_form() {
+    for row in accounting("gaussian") {
+        let (law, rounds, delta) =
+            (Law::Constant(number(&row, "mu")), row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        let exact = number(&row, "exact");
+        let closed = epsilon(&law, Sampling::Everyone, rounds, delta);
+        assert!(
+            (closed.upper / exact - 1.0).abs() < 1e-9 && closed.lower == closed.upper,
+            "{closed:?}: {row}"
+        );
+        encloses(epsilon(&Opaque(law), Sampling::Everyone, rounds, delta), exact, 1e-4, &row);
+    }
+}
+
+#[test]
+fn gaussian_rounds_with_added_or_removed_clients_agree_with_the_library() {
+    for row in accounting("subsampled_gaussian_add_remove") {
+        let (law, sampling) = (Law::Constant(number(&row, "mu")), Sampling::AddOrRemove(number(&row, "p")));
+        let bounds = epsilon(&law, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        agrees(bounds, number(&row, "epsilon"), &row);
+        for direction in ["add", "remove"] {
+            if let Some(exact) = row[direction]["exact"].as_f64() {
+                assert!(bounds.upper >= exact * (1.0 - 1e-9), "{bounds:?}: {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn gaussian_rounds_with_a_replaced_client_agree_with_the_library() {
+    for row in accounting("subsampled_gaussian_replace_one") {
+        let (law, sampling) = (Law::Constant(number(&row, "mu")), Sampling::ReplaceOne(number(&row, "p")));
+        let bounds = epsilon(&law, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        agrees(bounds, number(&row, "epsilon"), &row);
+        if let Some(exact) = row["exact"].as_f64() {
+            encloses(bounds, exact, 1e-4, &row);
+        }
+    }
+}
+
+#[test]
+fn rounds_with_the_noise_of_unused_sequences_agree_with_the_library() {
+    for row in accounting("scale_mixture") {
+        let (law, p) = (Law::HalfNormal { scale: number(&row, "a") }, number(&row, "p"));
+        let (rounds, delta) = (row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        let bounds = epsilon(&law, Sampling::ReplaceOne(p), rounds, delta);
+        if let Some(exact) = row["exact"].as_f64() {
+            encloses(bounds, exact, 1e-4, &row);
+        }
+        agrees(bounds, number(&row, "epsilon"), &row);
+    }
+}
+
+/// Section 6 of the mathematics; digits as printed there.
+#[test]
+fn the_published_numbers_break_where_the_text_says_so() {
+    let cases = [
+        (5.0, 1.0, 1, 1.986, 4.1026, 5e-5),
+        (10.0, 1.0, 1, 0.978, 1.7227, 5e-5),
+        (5.0, 1.0, 10, 6.820, 8.1736, 5e-5),
+        (5.0, 1.0, 1000, 139.255, 136.7052, 5e-5),
+        (5.0, 0.1, 1, 0.230, 1.095, 5e-4),
+        (5.0, 0.1, 100, 2.399, 3.425, 5e-4),
+    ];
+    for (gamma, p, rounds, printed, holds, digits) in cases {
+        let round = PublishedRound::new(Weight::client(p).unwrap(), 1.0, gamma).unwrap();
+        let ours = round.epsilon(published::Composition::Renyi, rounds, 1e-5).unwrap().as_printed();
+        assert!((ours - printed).abs() < 5e-4, "published: {ours}, not {printed}");
+        let law = idealised(Receiver::Paper, gamma as u64, 2.0).unwrap();
+        let bounds = epsilon(&law, Sampling::ReplaceOne(p), rounds, 1e-5);
+        assert!((bounds.upper - holds).abs() < 1.01 * digits, "{bounds:?}, not {holds}");
+        let breaks = bounds.lower > ours;
+        assert_eq!(breaks, rounds < 1000, "γ = {gamma}, p = {p}, T = {rounds}");
+    }
+}
+
+/// There and back, for chances down to 1e-15. What comes back is off by the two windows' rounding: 1e-4 in `δ` and `ε`.
+#[test]
+fn delta_and_epsilon_are_each_other_s_inverse() {
+    let half = half_normal(5.0);
+    let constant = Law::Constant(0.7);
+    let clipped = idealised(Receiver::Clipped(1.0), 20, 2.0).unwrap();
+    let cases = [
+        (&half, Sampling::Everyone, 50),
+        (&half, Sampling::ReplaceOne(0.1), 1),
+        (&half, Sampling::ReplaceOne(0.1), 200),
+        (&constant, Sampling::Everyone, 1),
+        (&constant, Sampling::AddOrRemove(0.3), 1),
+        (&constant, Sampling::AddOrRemove(0.3), 40),
+        (&clipped, Sampling::Everyone, 1),
+        (&clipped, Sampling::ReplaceOne(0.1), 20),
+    ];
+    for (curve, sampling, rounds) in cases {
+        let composition = Composition::new(curve, sampling, rounds).unwrap();
+        for delta in [0.1, 1e-5, 1e-15] {
+            let there = composition.epsilon(delta).unwrap();
+            let back = composition.delta(there.upper).unwrap();
+            let case = format!("{sampling:?}, T = {rounds}, δ = {delta}: {there:?}, {back:?}");
+            assert!(back.upper <= delta * (1.0 + 1e-4), "{case}");
+            if there.upper > 0.0 {
+                assert!(back.upper >= delta * (1.0 - 1e-4), "{case}");
+                let again = composition.epsilon(back.upper).unwrap();
+                assert!((again.upper / there.upper - 1.0).abs() < 1e-4, "{case}: {again:?}");
+            }
+        }
+    }
+}
+
+/// Without sampling, `T` Gaussian rounds are one with `μ√T`, whatever route the numbers take.
+#[test]
+fn composed_deltas_of_the_gaussian_mechanism_are_those_of_one() {
+    for (mu, rounds, epsilon) in
+        [(0.05, 10, 0.3), (0.5, 4, 2.0), (0.01, 10_000, 6.0), (1.0, 30, 60.0), (0.1, 3, 1.7)]
+    {
+        let exact = gaussian::delta(epsilon, mu * f64::sqrt(rounds as f64));
+        let opaque = Opaque(Law::Constant(mu));
+        let found = Composition::new(&opaque, Sampling::Everyone, rounds).unwrap().delta(epsilon).unwrap();
+        assert!(
+            found.lower <= exact && exact <= found.upper * (1.0 + 1e-9),
+            "{found:?} is not around {exact}"
+        );
+        assert!((found.upper / exact - 1.0).abs() < 1e-3, "{found:?} is not {exact}");
+    }
+}
+
+/// From hardly any loss to a huge one: on a grid as in closed form, to a relative 1e-3 in `ε`, and on the right side.
+#[test]
+fn rounds_of_any_size_agree_with_their_closed_form() {
+    for scale in [1e-4, 0.03, 1.0, 9.0, 60.0] {
+        for rounds in [2, 10, 3000] {
+            for delta in [0.3, 1e-5, 1e-15] {
+                let law = Law::HalfNormal { scale };
+                let exact = epsilon(&law, Sampling::Everyone, rounds, delta).upper;
+                let composed = epsilon(&Opaque(law), Sampling::Everyone, rounds, delta);
+                let case = format!("a = {scale}, T = {rounds}, δ = {delta}");
+                if exact > 0.0 {
+                    encloses(composed, exact, 1e-3, &case);
+                } else {
+                    assert_eq!(composed.lower, 0.0, "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// A step that hides a round's loss is made finer instead of claiming that there is no bound.
+#[test]
+fn any_step_of_the_grid_gives_an_upper_bound() {
+    for (law, p, rounds) in
+        [(half_normal(100.0), 1e-3, 100_000), (half_normal(5.0), 0.1, 1000), (Law::Constant(3.0), 0.5, 3)]
+    {
+        let sampling = Sampling::AddOrRemove(p);
+        let auto = epsilon(&law, sampling, rounds, 1e-6);
+        for step in [1.0, 0.01, 1e-4] {
+            let composition =
+                Composition::new(&law, sampling, rounds).unwrap().on_grid(Grid::Step(step)).unwrap();
+            let found = composition.epsilon(1e-6).unwrap();
+            assert!(
+                found.upper >= auto.lower && found.lower <= auto.upper,
+                "step {step}: {found:?} and {auto:?}"
+            );
+            assert!(found.upper < 2.0 * auto.upper, "step {step}: {found:?} and {auto:?}");
+        }
+    }
+}
