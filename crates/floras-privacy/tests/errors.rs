@@ -1,7 +1,5 @@
 //! Each reason why there is no number, and what it says.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use floras_privacy::published::Participation;
 use floras_privacy::{
     AnyChannel, Composition, Curve, Grid, Law, PrivacyError, Receiver, Sampling, idealised,
