@@ -252,3 +252,107 @@ fn real_part_density(density: &dyn Fn(f64) -> f64, low: f64, high: f64, x: f64) 
     };
     narrow_panels(&points, f64::INFINITY).into_iter().map(|(y, weight)| weight * at(y)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gaussian;
+    use crate::sampling::Curve;
+
+    /// Without its own share of the noise counted, a client of the paper's decoder meets Cauchy noise of scale
+    /// `γ + (K − 1)·s/√(½ + s²)`; with it, `γ_eff = γ + K·s/√(½ + s²)`. A quantile of `(scale/G)²` tells the scale.
+    #[test]
+    fn the_noise_of_the_whole_decoder_is_cauchy() {
+        let s = 0.3_f64;
+        let channel = Coefficients::normal(s, 0.5_f64.sqrt()).unwrap();
+        let scale = 7.0 + 19.0 * s / (0.5 + s * s).sqrt();
+        let noise = channel.other_noise(Receiver::Paper, 19, 7);
+        // P(ν² ≤ v) = P(|G| ≥ scale/√v).
+        for share in [0.9, 0.5, 0.1] {
+            let value = noise.quantile(share);
+            let exact = libm::erfc(scale / value.sqrt() * std::f64::consts::FRAC_1_SQRT_2);
+            assert!((exact / share - 1.0).abs() < 0.15, "{share}: {value}, {exact}");
+        }
+    }
+
+    /// Those used sequences whose law is not normal are counted with less noise than they make.
+    #[test]
+    fn other_clients_never_make_a_curve_larger() {
+        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0)] {
+            let channel = Coefficients::from_values(0.05, &[(0.3, 1.0), (0.8, 1.0), (1.1, 1.0)]).unwrap();
+            let at = |clients: u64| channel.actual(receiver, clients, 10, 2.0).unwrap().upper(1.0);
+            let (alone, many) = (at(1), at(200));
+            assert!(many < alone, "{receiver:?}: {many} and {alone}");
+        }
+    }
+
+    #[test]
+    fn a_raw_signal_shows_the_channel_s_own_noise_and_nothing_more() {
+        let channel = Coefficients::from_values(0.5, &[(1.0, 1.0), (-2.0, 1.0)]).unwrap();
+        let law = channel.raw_signal(2.0).unwrap();
+        for epsilon in [0.1, 1.0, 10.0] {
+            let exact = 0.5 * (gaussian::delta(epsilon, 4.0) + gaussian::delta(epsilon, 8.0));
+            assert!((law.upper(epsilon) / exact - 1.0).abs() < 1e-12);
+            // Whatever the receiver does with them, it cannot show more than the samples do.
+            let actual = channel.actual(Receiver::Clipped(1.0), 3, 5, 2.0).unwrap();
+            assert!(actual.lower(epsilon) <= law.upper(epsilon));
+        }
+        // Without any other sequence there is no other noise.
+        let alone = channel.actual(Receiver::Paper, 1, 0, 2.0).unwrap();
+        assert!((alone.upper(1.0) / law.upper(1.0) - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_normal_channel_is_the_same_by_its_density() {
+        let std = 0.5_f64.sqrt();
+        let named = Coefficients::normal(0.1, std).unwrap();
+        let density = Coefficients::from_density(0.1, (0.0, 12.0 * std), |h| (-h * h).exp()).unwrap();
+        let at = |channel: &Coefficients| channel.raw_signal(0.1).unwrap().upper(0.3);
+        assert!((at(&named) / at(&density) - 1.0).abs() < 1e-12);
+        // Half-normal: Δ|h|/s has the law of a·|G|.
+        let half_normal = Law::HalfNormal { scale: 0.1 * std / 0.1 };
+        assert!((at(&named) / half_normal.upper(0.3) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn coefficients_out_of_range_are_refused() {
+        assert!(Coefficients::normal(0.0, 1.0).is_err() && Coefficients::normal(1.0, f64::NAN).is_err());
+        assert!(Coefficients::from_values(1.0, &[]).is_err());
+        assert!(Coefficients::from_values(1.0, &[(1.0, 1.0), (f64::INFINITY, 1.0)]).is_err());
+        assert!(Coefficients::from_density(1.0, (0.0, 1.0), |_| 0.0).is_err());
+        assert!(Coefficients::from_density(1.0, (0.0, 1.0), |_| f64::NAN).is_err());
+        assert!(Coefficients::from_density(1.0, (0.0, 0.0), |_| 1.0).is_err());
+        let channel = Coefficients::normal(1.0, 1.0).unwrap();
+        assert!(channel.raw_signal(-1.0).is_err());
+        assert!(channel.actual(Receiver::Clipped(0.0), 2, 2, 1.0).is_err());
+        assert!(channel.actual(Receiver::Paper, 2, 2, 0.0).is_err());
+    }
+
+    /// Rayleigh amplitudes seen along one axis are normal with variance ½.
+    #[test]
+    fn the_real_part_of_rayleigh_fading_is_normal() {
+        let density = |x: f64| x * (-x * x).exp();
+        let amplitude = Amplitude::Density { range: (0.0, 9.0), density: &density };
+        let seen = Coefficients::new(0.1, &amplitude, Angle::Uniform).unwrap();
+        let named = Coefficients::normal(0.1, 0.5_f64.sqrt()).unwrap();
+        let wide = Coefficients::new(0.1, &amplitude, Angle::Normal(50.0)).unwrap();
+        let half_circle = Coefficients::new(0.1, &amplitude, Angle::Within(FRAC_PI_2)).unwrap();
+        for epsilon in [0.01, 0.3, 2.0] {
+            let at = |channel: &Coefficients| channel.raw_signal(0.1).unwrap().upper(epsilon);
+            assert!((at(&seen) / at(&named) - 1.0).abs() < 1e-6, "{epsilon}");
+            assert!((at(&wide) / at(&named) - 1.0).abs() < 1e-3, "{epsilon}");
+            assert!((at(&half_circle) / at(&named) - 1.0).abs() < 1e-3, "{epsilon}");
+        }
+    }
+
+    /// A cable with phases that are off by up to 0.5 radians: `E|cos θ| = sin(½)/½`.
+    #[test]
+    fn a_phase_error_weakens_a_client() {
+        let cable = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Within(0.5)).unwrap();
+        let mean: f64 = cable.nodes.iter().map(|&(t, weight)| t * weight).sum();
+        assert!((mean - 0.5_f64.sin() / 0.5).abs() < 1e-9);
+        let normal = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Normal(0.2)).unwrap();
+        let mean: f64 = normal.nodes.iter().map(|&(t, weight)| t * weight).sum();
+        assert!((mean - (-0.02_f64).exp()).abs() < 1e-9, "E cos θ = e^(−σ²/2), and cos θ is positive here");
+    }
+}

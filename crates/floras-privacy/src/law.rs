@@ -355,3 +355,99 @@ fn chi_nodes(points: &[f64], rounds: u64) -> Vec<(f64, f64)> {
     };
     panels(points).into_iter().map(|(r, weight)| (r, weight * log_density(r).exp())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    /// Masses at values, in cells of some width.
+    fn cells(values: &[(f64, f64)], width: f64) -> Law {
+        let largest = values.iter().map(|&(mu, _)| mu).fold(0.0, f64::max);
+        let mut cells = CellsBuilder::new(largest, width, 0.0);
+        values.iter().for_each(|&(mu, mass)| cells.add(mu, mass));
+        cells.build()
+    }
+
+    fn exact(values: &[(f64, f64)], epsilon: f64) -> f64 {
+        values.iter().map(|&(mu, mass)| mass * gaussian::delta(epsilon, mu)).sum()
+    }
+
+    /// Cells wide enough that both values fall into one, at random places around the turn.
+    #[test]
+    fn cells_of_two_values_enclose_their_curve() {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(51);
+        for _ in 0..20_000 {
+            let epsilon = 10_f64.powf(generator.random_range(-3.0..2.5));
+            let mu = (2.0 * epsilon).sqrt() * generator.random_range(0.3..2.0);
+            let width = 10_f64.powf(generator.random_range(-3.0..0.0));
+            let share = generator.random::<f64>();
+            let values = [(mu, share), (mu * (-width * generator.random::<f64>()).exp(), 1.0 - share)];
+            let law = cells(&values, width);
+            let (lower, truth, upper) = (law.lower(epsilon), exact(&values, epsilon), law.upper(epsilon));
+            let rounding = 1e-12 * truth + 1e-300;
+            assert!(
+                lower <= truth + rounding && truth <= upper + rounding,
+                "ε = {epsilon}, width {width}, {values:?}: {lower:e} ≤ {truth:e} ≤ {upper:e}"
+            );
+        }
+    }
+
+    /// `|G|` by its nodes: halving the cells brings a quarter of the difference.
+    #[test]
+    fn bounds_close_in_with_the_square_of_the_width() {
+        let law = Law::HalfNormal { scale: 1.0 };
+        for epsilon in [0.1, 1.0, 5.0] {
+            let gap = |width: f64| {
+                let law = cells(half_normal_nodes(), width);
+                law.upper(epsilon) - law.lower(epsilon)
+            };
+            let (wide, narrow) = (gap(0.04), gap(0.01));
+            assert!(wide < 2e-2 * law.upper(epsilon), "{wide}");
+            // Nodes are few, so that the order shows roughly.
+            assert!(narrow < wide / 8.0, "{wide} and {narrow}");
+            let fine = cells(half_normal_nodes(), 0.001);
+            assert!((fine.upper(epsilon) / law.upper(epsilon) - 1.0).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn what_is_infinite_counts_in_the_upper_bound_only() {
+        let mut builder = CellsBuilder::new(1.0, FINE_CELL, 0.01);
+        builder.add(1.0, 0.9);
+        builder.add_infinite(0.1);
+        let law = builder.build();
+        assert!((law.delta_upper(100.0) - 0.1).abs() < 1e-15 && law.delta_lower(100.0) < 1e-15);
+        // The noise may be larger by the slack than it was taken for.
+        assert!((law.delta_lower(0.5) / (0.9 * gaussian::delta(0.5, 0.99)) - 1.0).abs() < 1e-2);
+    }
+
+    /// Sharp turns too, by a plain rule of a million points: a relative 1e-8.
+    #[test]
+    fn rounds_of_any_scale_have_the_mean_over_chi() {
+        for (scale, rounds, r) in
+            [(0.4, 1, 1.0), (50.0, 1, 2.8), (50.0, 10, 4.0), (2.0, 3, 0.5), (300.0, 1000, 32.0)]
+        {
+            let epsilon = 0.5 * f64::powi(scale * r, 2);
+            let mode = (rounds as f64 - 1.0).sqrt();
+            let (from, width) = ((mode - 14.0).max(0.0), 28.0_f64.min(mode + 14.0));
+            let (mut sum, mut total) = (0.0, 0.0);
+            const POINTS: u32 = 400_000;
+            for i in 0..POINTS {
+                let r = from + width * (f64::from(i) + 0.5) / f64::from(POINTS);
+                let power = if rounds == 1 { 0.0 } else { (rounds as f64 - 1.0) * (r / mode).ln() };
+                let density = (power - 0.5 * (r * r - mode * mode)).exp();
+                total += density;
+                sum += density * gaussian::delta(epsilon, scale * r);
+            }
+            let law = Law::HalfNormal { scale }.of_rounds(rounds).unwrap();
+            let error = law.upper(epsilon) * total / sum - 1.0;
+            assert!(error.abs() < 1e-8, "a = {scale}, T = {rounds}: off by {error:e}");
+        }
+        let twice = Law::Chi { scale: 1.0, rounds: 3 }.of_rounds(4);
+        assert_eq!(twice, Some(Law::Chi { scale: 1.0, rounds: 12 }));
+        assert_eq!(Law::Constant(3.0).of_rounds(4), Some(Law::Constant(6.0)));
+    }
+}

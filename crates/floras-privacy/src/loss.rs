@@ -149,3 +149,94 @@ pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     }
     largest + terms.map(|term| (term - largest).exp()).sum::<f64>().ln()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gaussian;
+    use crate::law::{Law, Side};
+    use crate::sampling::Direction;
+    use crate::table::Table;
+
+    fn convex(i: usize, step: f64) -> f64 {
+        gaussian::delta(i as f64 * step, 1.0)
+    }
+
+    /// `D(x) = Σ m·(1 − x·e^{−l})₊`, what is infinite included.
+    fn curve(loss: &LossDistribution, epsilon: f64) -> f64 {
+        let at = |(i, mass): (i64, &f64)| -mass * (epsilon - loss.step * i as f64).min(0.0).exp_m1();
+        (loss.first..).zip(&loss.masses).map(at).sum::<f64>() + loss.infinite
+    }
+
+    #[test]
+    fn dots_are_on_the_curve_and_chords_above_it() {
+        let law = Law::Constant(1.0);
+        let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 12.0, 1e-12, 0.0, Side::Upper);
+        for direction in [Direction::Replace, Direction::Remove, Direction::Add] {
+            for (p, step) in [(1.0, 0.25), (0.3, 0.1), (0.3, 0.01)] {
+                let pair = Pair::new(&table, direction, p, &law);
+                let loss = LossDistribution::on_grid(&pair, step, -10.0, 10.0);
+                let total: f64 = loss.masses.iter().sum::<f64>() + loss.infinite;
+                assert!((total - 1.0).abs() < 1e-12, "{direction:?}, p = {p}: {total}");
+                assert!(loss.masses.iter().all(|&mass| mass >= 0.0));
+                for i in -30..60 {
+                    let truth = |epsilon: f64| pair.excess(epsilon) + (-epsilon.exp_m1()).max(0.0);
+                    let (dot, between) = (step * f64::from(i), step * (f64::from(i) + 0.4));
+                    assert!(
+                        (curve(&loss, dot) - truth(dot)).abs() < 1e-12,
+                        "{direction:?}, p = {p}, at {dot}"
+                    );
+                    assert!(
+                        curve(&loss, between) >= truth(between) - 1e-13,
+                        "{direction:?}, p = {p}, at {between}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn convex_values_stay_as_they_are() {
+        for step in [0.05, -0.05] {
+            let before: Vec<f64> = (0..200)
+                .map(
+                    |i| if step > 0.0 { convex(i, step) } else { (step * i as f64).exp() * convex(i, -step) },
+                )
+                .collect();
+            let mut after = before.clone();
+            make_convex(&mut after, step);
+            for (i, (before, after)) in before.iter().zip(&after).enumerate() {
+                assert!((after / before - 1.0).abs() < 1e-9, "{step}, {i}: {before:e} became {after:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn wrinkles_are_smoothed_from_below() {
+        let step = 0.05;
+        let wrinkled: Vec<f64> = (0..200).map(|i| convex(i, step) * (1.0 + 1e-3 * (i % 7) as f64)).collect();
+        let mut values = wrinkled.clone();
+        make_convex(&mut values, step);
+        for i in 0..200 {
+            let truth = convex(i, step);
+            assert!(values[i] <= wrinkled[i] * (1.0 + 1e-12) && values[i] >= truth * (1.0 - 1e-12), "{i}");
+        }
+        for i in 1..199 {
+            let x = |i: usize| (step * i as f64).exp();
+            let slope = |i: usize| (values[i + 1] - values[i]) / (x(i + 1) - x(i));
+            assert!(slope(i) >= slope(i - 1) - 1e-12 * slope(i - 1).abs() - 1e-18, "a bend down at {i}");
+        }
+    }
+
+    #[test]
+    fn a_sketch_has_the_moments_of_a_normal_loss() {
+        // The loss is N(μ²/2, μ²): ln E e^{θL} = μ²(θ + θ²)/2, and the mean under the tilt μ²(½ + θ).
+        let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
+        let sketch = Sketch::new(&Pair::new(&table, Direction::Replace, 1.0, &Law::Constant(0.5)), -8.0, 8.0);
+        for theta in [0.5, 1.0, 3.0] {
+            let (moment, mean) = (0.125 * (theta + theta * theta), 0.25 * (0.5 + theta));
+            assert!((sketch.log_moment(theta) / moment - 1.0).abs() < 0.05, "{}", sketch.log_moment(theta));
+            assert!((sketch.tilted_mean(theta) / mean - 1.0).abs() < 0.05, "{}", sketch.tilted_mean(theta));
+        }
+    }
+}

@@ -25,6 +25,8 @@ const ABOVE: f64 = 45.0;
 const BELOW: f64 = 69.0;
 /// `−ln` of what a tilt has to bring to the middle.
 const TILTS: [f64; 3] = [0.0, 20.0, 48.0];
+/// Above these the second tilt and the third are not asked: what lies below the grid is folded to there.
+const LIMITS: [f64; 2] = [14.0, 40.0];
 /// The strongest tilt, relative to the mean.
 const MOST_TILT: f64 = 1e5;
 /// Neighbouring values are put together until they span this much, relatively.
@@ -147,17 +149,19 @@ impl Noise {
         let parts: Vec<(u64, Vec<f64>)> = terms.iter().map(|term| (term.count, term.masses(step))).collect();
         // Rounded down, the sum lies elsewhere than the sketch; its own mean says where.
         let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
-        let start = (mean - 1.025 * below / step - spread).floor() as i64;
+        let start = ((mean - 1.025 * below / step - spread).floor() as i64).max(0);
         let shift = regained(terms, &parts, step);
         let lost =
             2.0 * luck(terms, step).min(terms.iter().map(|term| term.count as f64).sum::<f64>() * step);
         let tilts = TILTS.map(|rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
         let value_of = |index: i64| index as f64 * step + shift;
+        let limits = LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
         let mass_of = |index: i64| {
             let slot = index.rem_euclid(count as i64) as usize;
-            let at = |tilt: &Tilted| tilt.log_moment - tilt.theta * index as f64 * step;
-            let best = tilts.iter().min_by(|a, b| at(a).total_cmp(&at(b)));
-            best.map_or(0.0, |tilt| (tilt.masses[slot].max(0.0) + tilt.rounding) * at(tilt).exp())
+            let back = |tilt: &Tilted| tilt.log_moment - tilt.theta * index as f64 * step;
+            let allowed = 1 + limits.iter().filter(|&&limit| (index as f64) < limit).count();
+            let best = tilts[..allowed].iter().min_by(|a, b| back(a).total_cmp(&back(b)));
+            best.map_or(0.0, |tilt| (tilt.masses[slot].max(0.0) + tilt.rounding) * back(tilt).exp())
         };
         let indices = start..start + count as i64;
         let mut noise = Self::new(indices.map(|index| (value_of(index), mass_of(index))));

@@ -133,4 +133,21 @@ mod tests {
             assert!((found - median).abs() < 0.051, "{found} for c = {c}, γ = {unused}");
         }
     }
+
+    #[test]
+    fn a_level_out_of_range_is_refused() {
+        for c in [0.0, -1.0, 1e-7, 1e7, f64::NAN, f64::INFINITY] {
+            assert!(Receiver::Clipped(c).check().is_err(), "{c}");
+        }
+        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1e-6), Receiver::Clipped(1e6)] {
+            assert!(receiver.check().is_ok());
+        }
+    }
+
+    #[test]
+    fn weights_are_as_in_the_table() {
+        assert_eq!(Receiver::Paper.weight(-0.5), 2.0);
+        assert_eq!(Receiver::Mmse.weight(-1.0), 0.5);
+        assert_eq!([0.1, -2.0, 4.0].map(|tau| Receiver::Clipped(2.0).weight(tau)), [0.5, 0.5, 0.25]);
+    }
 }

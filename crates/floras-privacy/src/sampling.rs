@@ -171,3 +171,110 @@ pub(crate) fn diluted(epsilon: f64, chance: f64) -> f64 {
         epsilon + chance.ln() + ((1.0 / chance - 1.0) * (-epsilon).exp()).ln_1p()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amplified_and_diluted_are_each_other_s_inverse() {
+        for p in [1e-6, 0.01, 0.5, 0.999, 1.0] {
+            for epsilon in [1e-9, 1e-3, 0.5, 1.0, 3.0, 100.0, 1e4] {
+                for there_and_back in [diluted(amplified(epsilon, p), p), amplified(diluted(epsilon, p), p)] {
+                    // What is diluted to p·ε keeps fewer digits of a large ε.
+                    assert!(
+                        (there_and_back / epsilon - 1.0).abs() < 1e-9,
+                        "p = {p}, ε = {epsilon}: {there_and_back}"
+                    );
+                }
+                assert!(amplified(epsilon, p) >= epsilon && diluted(epsilon, p) <= epsilon);
+            }
+            assert_eq!((amplified(0.0, p), diluted(0.0, p)), (0.0, 0.0));
+        }
+        assert_eq!((amplified(2.5, 1.0), diluted(2.5, 1.0)), (2.5, 2.5));
+    }
+
+    /// Randomised response: the truth with probability `a = e^{ε₀}/(1 + e^{ε₀})`, and its opposite otherwise.
+    struct RandomisedResponse(f64);
+
+    impl Curve for RandomisedResponse {
+        fn upper(&self, epsilon: f64) -> f64 {
+            ((self.0.exp() - epsilon.exp()) / (1.0 + self.0.exp())).max(0.0)
+        }
+
+        fn lower(&self, epsilon: f64) -> f64 {
+            self.upper(epsilon)
+        }
+
+        fn infinite(&self) -> f64 {
+            0.0
+        }
+
+        fn is_rounded(&self) -> bool {
+            false
+        }
+
+        fn tolerance(&self) -> f64 {
+            1e-10
+        }
+    }
+
+    /// `Σ (P − e^ε·Q)₊` over two outcomes, each mixed with the share `1 − p` of what happens without the data: `Q` for remove
+    /// one, the mixture for add one. For replace one, the other's data count with the share `p` as well.
+    #[test]
+    fn curves_are_those_of_mixtures_of_two_outcomes() {
+        let curve = RandomisedResponse(1.2);
+        let end = 1.2;
+        let table = Table::new(|epsilon| curve.upper(epsilon).max(1e-12), end, 1e-6, 1e-4, Side::Upper);
+        let (a, b) = (1.2_f64.exp() / (1.0 + 1.2_f64.exp()), 1.0 / (1.0 + 1.2_f64.exp()));
+        for p in [0.1, 0.6, 1.0] {
+            let without = [b, a];
+            let mixed = [p * a + (1.0 - p) * b, p * b + (1.0 - p) * a];
+            for epsilon in [-1.0_f64, -0.3, -0.05, 0.0, 0.02, 0.1, 0.4, 1.0, 1.5] {
+                let hockey_stick = |one: [f64; 2], other: [f64; 2]| -> f64 {
+                    one.iter().zip(other).map(|(one, other)| (one - epsilon.exp() * other).max(0.0)).sum()
+                };
+                let ours = |direction| {
+                    let pair = Pair::new(&table, direction, p, &curve);
+                    pair.excess(epsilon) + (-epsilon.exp_m1()).max(0.0)
+                };
+                let removed = hockey_stick(mixed, without);
+                let added = hockey_stick(without, mixed);
+                let case = format!("p = {p}, ε = {epsilon}");
+                assert!(
+                    (ours(Direction::Remove) - removed).abs() < 1e-6,
+                    "{case}: {}, {removed}",
+                    ours(Direction::Remove)
+                );
+                assert!(
+                    (ours(Direction::Add) - added).abs() < 1e-6,
+                    "{case}: {}, {added}",
+                    ours(Direction::Add)
+                );
+                // Replace one: the same from above as remove one, and symmetric.
+                let replaced = if epsilon >= 0.0 {
+                    removed
+                } else {
+                    let mirrored: f64 = mixed
+                        .iter()
+                        .zip(without)
+                        .map(|(one, other)| (one - (-epsilon).exp() * other).max(0.0))
+                        .sum();
+                    1.0 - epsilon.exp() + epsilon.exp() * mirrored
+                };
+                assert!((ours(Direction::Replace) - replaced).abs() < 1e-6, "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_chance_out_of_range_is_refused() {
+        for chance in [0.0, -0.1, 1.1, f64::NAN] {
+            assert!(
+                Sampling::ReplaceOne(chance).check().is_err()
+                    && Sampling::AddOrRemove(chance).check().is_err()
+            );
+        }
+        assert!(Sampling::Everyone.check().is_ok() && Sampling::ReplaceOne(1.0).check().is_ok());
+    }
+}

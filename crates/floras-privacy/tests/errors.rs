@@ -1,0 +1,97 @@
+//! Each reason why there is no number, and what it says.
+
+use floras_privacy::published::Participation;
+use floras_privacy::{
+    AnyChannel, Composition, Curve, Grid, Law, PrivacyError, Receiver, Sampling, idealised,
+};
+
+fn says(error: PrivacyError, message: &str) {
+    assert!(error.to_string().contains(message), "{error}");
+}
+
+#[test]
+fn numbers_out_of_range_are_named() {
+    let law = Law::Constant(1.0);
+    let compose = |sampling, rounds| Composition::new(&law, sampling, rounds).err().unwrap();
+    says(
+        compose(Sampling::ReplaceOne(1.5), 1),
+        "the chance of taking part must be above 0 and at most 1, not 1.5",
+    );
+    says(compose(Sampling::Everyone, 0), "rounds must be between 1 and 1e9, not 0");
+    let composition = || Composition::new(&law, Sampling::Everyone, 1).unwrap();
+    says(composition().epsilon(0.0).unwrap_err(), "delta must be at least 1e-300 and below 1, not 0");
+    says(composition().epsilon(f64::NAN).unwrap_err(), "not NaN");
+    says(composition().delta(-1.0).unwrap_err(), "epsilon must be a finite number of at least 0, not -1");
+    says(
+        composition().on_grid(Grid::Step(2.0)).err().unwrap(),
+        "the grid's step must be between 1e-12 and 1, not 2",
+    );
+    says(
+        idealised(Receiver::Clipped(0.0), 1, 1.0).unwrap_err(),
+        "level c must be between 1e-6 and 1e6, not 0",
+    );
+    says(
+        idealised(Receiver::Paper, 1, 0.0).unwrap_err(),
+        "the sensitivity must be between 1e-30 and 1e30, not 0",
+    );
+}
+
+#[test]
+fn numbers_that_do_not_fit_together_are_named() {
+    let error = Participation::PerClients.rate(20, 10).unwrap_err();
+    assert!(matches!(error, PrivacyError::Inconsistent { value: 20, .. }), "{error:?}");
+    says(error, "at most the 10");
+}
+
+#[test]
+fn no_unused_sequence_is_no_guarantee() {
+    let error = AnyChannel::new(Receiver::Paper, 0, 1.0).err().unwrap();
+    assert_eq!(error, PrivacyError::NoUnusedSequences);
+    says(error, "no guarantee without unused sequences");
+}
+
+/// Everything is given away with some chance.
+struct Leaky;
+
+impl Curve for Leaky {
+    fn upper(&self, _: f64) -> f64 {
+        0.0
+    }
+
+    fn lower(&self, _: f64) -> f64 {
+        0.0
+    }
+
+    fn infinite(&self) -> f64 {
+        1e-6
+    }
+
+    fn is_rounded(&self) -> bool {
+        true
+    }
+
+    fn tolerance(&self) -> f64 {
+        1e-10
+    }
+}
+
+#[test]
+fn a_delta_below_what_is_given_away_is_out_of_reach() {
+    let composition = Composition::new(&Leaky, Sampling::ReplaceOne(0.5), 100).unwrap();
+    let error = composition.epsilon(1e-5).unwrap_err();
+    let PrivacyError::DeltaOutOfReach { delta, least } = error else { panic!("{error:?}") };
+    assert!(delta == 1e-5 && (least / 5e-5 - 1.0).abs() < 1e-4, "{error:?}");
+    says(error, "there is no epsilon for delta = 0.00001");
+    // Above, there is one, and an ε of 0 is enough.
+    let one = Composition::new(&Leaky, Sampling::Everyone, 1).unwrap();
+    assert_eq!(one.epsilon(1e-5).unwrap().upper, 0.0);
+    assert_eq!(one.delta(3.0).unwrap().upper, 1e-6);
+}
+
+#[test]
+fn noise_that_hides_no_one_has_no_epsilon() {
+    let error =
+        Composition::new(&Law::Constant(1e6), Sampling::Everyone, 1).unwrap().epsilon(1e-5).unwrap_err();
+    assert!(matches!(error, PrivacyError::EpsilonOutOfReach { .. }), "{error:?}");
+    says(error, "no epsilon below 1000000000");
+}
