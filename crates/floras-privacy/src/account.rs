@@ -34,6 +34,7 @@ use crate::published::{self, Participation, PublishedRound, Weight, batch_ratio}
 use crate::rdp::{Conversion, RenyiRound};
 use crate::receiver::Receiver;
 use crate::sampling::{Curve, Sampling};
+use crate::tabulated::Tabulated;
 use crate::view::{Statement, View, Views};
 
 /// The largest `K`, `M` and `N`.
@@ -176,12 +177,19 @@ impl Setting {
     pub fn source(&self, view: View) -> Result<Source, PrivacyError> {
         let (unused, sensitivity) = (self.gamma(), self.sensitivity());
         let of_channel = |law: &dyn Fn(&Coefficients) -> Result<Law, PrivacyError>| {
-            self.channel.as_ref().map_or(Ok(Source::Absent), |channel| Ok(Source::of(law(channel)?)))
+            self.channel
+                .as_ref()
+                .map_or(Ok(Source::Absent), |channel| Source::or_reason(tabulated(law(channel)?)))
         };
         match view {
             View::Published => Ok(Source::Absent),
-            View::Idealised => Source::or_reason(idealised(self.receiver, unused, sensitivity)),
-            View::AnyChannel => Source::or_reason(AnyChannel::new(self.receiver, unused, sensitivity)),
+            View::Idealised => {
+                Source::or_reason(idealised(self.receiver, unused, sensitivity).and_then(tabulated))
+            }
+            View::AnyChannel => {
+                let curve = AnyChannel::new(self.receiver, unused, sensitivity);
+                Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))
+            }
             View::Actual => {
                 of_channel(&|channel| channel.actual(self.receiver, self.per_round, unused, sensitivity))
             }
@@ -197,6 +205,14 @@ impl Setting {
             Level::Item { batch, samples, .. } => Weight::item(batch_ratio(batch, samples)?, p)?,
         };
         PublishedRound::new(weight, self.clip, self.gamma() as f64)
+    }
+}
+
+/// The same curve, quicker to ask often.
+fn tabulated(law: Law) -> Result<Box<dyn Curve>, PrivacyError> {
+    match law {
+        Law::Cells(_) => Ok(Box::new(Tabulated::new(&law)?)),
+        Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => Ok(Box::new(law)),
     }
 }
 
@@ -235,9 +251,9 @@ impl Source {
     }
 
     /// A curve, or the reason why there is none, if the reason is not in the input.
-    fn or_reason(curve: Result<impl Curve + 'static, PrivacyError>) -> Result<Self, PrivacyError> {
+    fn or_reason(curve: Result<Box<dyn Curve>, PrivacyError>) -> Result<Self, PrivacyError> {
         match curve {
-            Ok(curve) => Ok(Self::of(curve)),
+            Ok(curve) => Ok(Self::Curve { curve, caveat: None }),
             Err(error) if error.is_no_guarantee() => Ok(Self::Nothing(error.to_string())),
             Err(error) => Err(error),
         }

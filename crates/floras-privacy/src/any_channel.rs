@@ -17,15 +17,13 @@
 
 use std::sync::OnceLock;
 
-use crate::compose::MOST_EPSILON;
 use crate::error::{PrivacyError, require_positive};
-use crate::law::{COARSE_CELL, CellsBuilder, FINE_CELL, Law, Side};
+use crate::law::{COARSE_CELL, CellsBuilder, FINE_CELL, Law};
 use crate::noise::Noise;
 use crate::pilot;
 use crate::receiver::Receiver;
 use crate::sampling::Curve;
-use crate::solve::first_at_most;
-use crate::table::Table;
+use crate::tabulated::Tabulated;
 
 /// From one channel to the next, `ln t` grows by this much.
 const FINE: f64 = 0.04;
@@ -36,20 +34,12 @@ const CHANNELS: (f64, f64) = (0.05, 100.0);
 /// Where the worst channel is looked for from scratch: `ε` from 1e-6 to 1e6, four in a decade.
 const LADDER: (f64, usize) = (1e-6, 49);
 
-/// What is smaller than this counts as infinite loss.
-const NOTHING: f64 = 1e-40;
-/// How far a tabulated value may be off, relatively.
+/// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
 const TOLERANCE: f64 = 2e-5;
-/// The same for the lower bound, which matters less.
-const TOLERANCE_BELOW: f64 = 1e-4;
-/// Pieces of the tables are not shorter than this, relative to their end: a supremum has kinks.
-const SHORTEST: f64 = 0.15;
 
 /// `δ*(ε)`, a curve for every channel.
 pub struct AnyChannel {
-    upper: Table,
-    lower: Table,
-    infinite: f64,
+    curve: Tabulated,
     worst: Worst,
 }
 
@@ -57,22 +47,7 @@ impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
         let worst = Worst::new(receiver, unused, sensitivity)?;
-        let upper = |epsilon: f64| worst.supremum(epsilon, |law| law.upper(epsilon));
-        let lower = |epsilon: f64| worst.supremum(epsilon, |law| law.lower(epsilon));
-        let end = first_at_most(upper, NOTHING, 1.0, MOST_EPSILON, 0.01);
-        let end = end.ok_or(PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON })?;
-        Ok(Self {
-            upper: Table::new(upper, end, 0.5 * TOLERANCE, SHORTEST, Side::Upper),
-            lower: Table::new(
-                |epsilon| lower(epsilon).max(1e-3 * NOTHING),
-                end,
-                TOLERANCE_BELOW,
-                SHORTEST,
-                Side::Lower,
-            ),
-            infinite: NOTHING + pilot::BEYOND_REACH + worst.strong.infinite(),
-            worst,
-        })
+        Ok(Self { curve: Tabulated::new(&worst)?, worst })
     }
 
     /// The law of `μ` for a client with the channel `t = h/s`.
@@ -88,15 +63,37 @@ impl AnyChannel {
 
 impl Curve for AnyChannel {
     fn upper(&self, epsilon: f64) -> f64 {
-        self.upper.value(epsilon)
+        self.curve.upper(epsilon)
     }
 
     fn lower(&self, epsilon: f64) -> f64 {
-        self.lower.value(epsilon)
+        self.curve.lower(epsilon)
     }
 
     fn infinite(&self) -> f64 {
-        self.infinite
+        self.curve.infinite()
+    }
+
+    fn is_rounded(&self) -> bool {
+        true
+    }
+
+    fn tolerance(&self) -> f64 {
+        TOLERANCE
+    }
+}
+
+impl Curve for Worst {
+    fn upper(&self, epsilon: f64) -> f64 {
+        self.supremum(epsilon, |law| law.upper(epsilon))
+    }
+
+    fn lower(&self, epsilon: f64) -> f64 {
+        self.supremum(epsilon, |law| law.lower(epsilon))
+    }
+
+    fn infinite(&self) -> f64 {
+        pilot::BEYOND_REACH + self.strong.infinite()
     }
 
     fn is_rounded(&self) -> bool {

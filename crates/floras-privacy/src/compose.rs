@@ -435,7 +435,8 @@ impl Composed {
         let peak = power_of_transform(&mut tilted, rounds);
         tilted.rotate_left(start.rem_euclid(count as i64) as usize);
         let size: f64 = tilted.iter().map(|f| f * f).sum();
-        let digits = f64::EPSILON * (count as f64).log2();
+        // Rounding errors of a transform are as good as independent: no point gets more than a few times its share.
+        let digits = 8.0 * f64::EPSILON * (count as f64).log2() / (count as f64).sqrt();
         let rounding = digits * (rounds as f64 * peak * spread.sqrt().min(1.0) + size.sqrt());
         let top = step * (start + count as i64) as f64;
         let top_moment = self::log_moment(round, window.top_theta);

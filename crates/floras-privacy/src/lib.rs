@@ -23,6 +23,7 @@ mod receiver;
 mod sampling;
 mod solve;
 mod table;
+mod tabulated;
 mod view;
 
 pub use account::{Account, Level, Local, NORMALISED, Neighbours, Scaling, Setting, Source};
