@@ -146,6 +146,8 @@ fn the_any_channel_curve_is_above_every_channel() {
         (Receiver::Clipped(0.3), 5),
         (Receiver::Mmse, 20),
         (Receiver::Paper, 10),
+        // At a small ε the curve turns within a millionth of where it ends.
+        (Receiver::Paper, 2000),
         (Receiver::Clipped(1.0), 1),
     ] {
         let curve = AnyChannel::new(receiver, unused, SENSITIVITY).unwrap();
@@ -160,6 +162,19 @@ fn the_any_channel_curve_is_above_every_channel() {
                     "{receiver:?}, γ = {unused}, t = {t}, ε = {epsilon}: {any:e} and {one:e}"
                 );
             }
+        }
+    }
+}
+
+/// A curve that reaches to a large `ε` turns within a millionth of it, near 0.
+#[test]
+fn the_any_channel_curve_is_a_bound_at_small_epsilons_too() {
+    let curve = AnyChannel::new(Receiver::Paper, 1697, 20.4).unwrap();
+    for t in [0.3, 0.86, 2.0] {
+        let law = curve.law_at(t);
+        for epsilon in [1e-6, 3.8e-6, 1e-4, 0.01] {
+            let (any, one) = (curve.upper(epsilon), law.delta_lower(epsilon));
+            assert!(any >= one, "t = {t}, ε = {epsilon}: {any:e} and {one:e}");
         }
     }
 }

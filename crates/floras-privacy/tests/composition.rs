@@ -291,3 +291,31 @@ fn any_step_of_the_grid_gives_an_upper_bound() {
         }
     }
 }
+
+/// The tilted middle may lie a thousand below the `ε` in question, where `e^ε` and what it multiplies leave the range of a double.
+#[test]
+fn a_tail_far_above_the_middle_of_the_window_is_not_lost() {
+    let law = idealised(Receiver::Clipped(1.0), 1, 9.0).unwrap();
+    let composition = Composition::new(&law, Sampling::ReplaceOne(0.34), 10).unwrap();
+    let there = composition.epsilon(5e-15).unwrap();
+    let back = composition.delta(there.upper).unwrap();
+    assert!((back.upper / 5e-15 - 1.0).abs() < 1e-3, "{there:?}, {back:?}");
+    assert!(back.lower > 0.5 * back.upper, "{there:?}, {back:?}");
+}
+
+/// Hardly any loss on a grid that cannot show it.
+#[test]
+fn a_step_above_all_losses_is_made_finer() {
+    for (law, sampling, rounds, delta, step) in [
+        (Law::Constant(2.8e-4), Sampling::ReplaceOne(0.42), 69, 1e-3, 3e-3),
+        (half_normal(1e6), Sampling::AddOrRemove(1e-5), 11_208, 1e-7, 5e-4),
+    ] {
+        let auto = epsilon(&law, sampling, rounds, delta);
+        let composition = Composition::new(&law, sampling, rounds).unwrap();
+        let coarse = composition.on_grid(Grid::Step(step)).unwrap().epsilon(delta).unwrap();
+        assert!(
+            coarse.upper >= auto.lower && coarse.upper <= 2.0 * auto.upper + step,
+            "{coarse:?} and {auto:?}"
+        );
+    }
+}
