@@ -77,8 +77,12 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "privacy.clip must be a number between 1e-30 and 1e30, or \"none\", not 0.0",
         ),
         (
-            "[privacy]\nbudget = 8.0",
-            "privacy.budget: this version has no privacy accounting yet, and cannot keep a budget; leave the key out",
+            "[privacy]\nbudget = 0.0",
+            "privacy.budget must be an epsilon above 0 and at most 1e6, or \"none\", not 0.0",
+        ),
+        (
+            "[privacy]\nbudget = 8.0\nview = \"any\"",
+            "privacy.view must be \"published\", \"idealised\", \"actual\", \"any-channel\" or \"raw-signal\", not \"any\"",
         ),
         (
             "[clients]\nweights = \"samples\"",
@@ -263,6 +267,7 @@ fn known_keys() -> Vec<String> {
         "local.steps",
         "model.hidden",
         "data.dir",
+        "privacy.view",
     ];
     keys.extend(more.map(str::to_owned));
     keys.sort();

@@ -41,7 +41,7 @@ fn the_number_of_threads_does_not_change_a_byte() {
             lasting_files(&folder)
         });
         assert!(files[0] == files[1] && files[0] == files[2]);
-        assert_eq!(files[0].len(), 4 + experiment.settings().trials as usize);
+        assert_eq!(files[0].len(), 5 + experiment.settings().trials as usize);
     }
 }
 

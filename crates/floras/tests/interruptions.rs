@@ -23,11 +23,11 @@ fn succeed(mut command: Command) {
     assert!(command.status().unwrap().success());
 }
 
-/// Everything that must come out the same: metrics, summary, parameters.
+/// Everything that must come out the same: metrics, ledger, summary, parameters.
 fn lasting_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let parameters = fs::read_dir(folder.join("parameters")).unwrap().map(|entry| entry.unwrap().path());
-    let others =
-        ["metrics.jsonl", "summary.json", "experiment.toml", "partition.json"].map(|name| folder.join(name));
+    let others = ["metrics.jsonl", "ledger.jsonl", "summary.json", "experiment.toml", "partition.json"]
+        .map(|name| folder.join(name));
     let read = |path: PathBuf| (path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap());
     parameters.chain(others).map(read).collect()
 }
@@ -52,6 +52,15 @@ fn lines(path: &Path) -> usize {
     fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
 }
 
+/// Whatever result was shown before a kill, what it cost is on record.
+fn all_results_are_in_the_ledger(folder: &Path) {
+    for trial in 0..3 {
+        let [results, ledger] = ["trial", "ledger"]
+            .map(|kind| lines(&folder.join(format!("checkpoint/{kind}-000{trial}.jsonl"))));
+        assert!(ledger >= results, "trial {trial}: {ledger} rounds in the ledger, {results} shown");
+    }
+}
+
 #[test]
 fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,6 +72,7 @@ fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() 
     let early = || lines(&killed.join("metrics.jsonl")) > 3;
     assert!(kill_when(floras(&LONG, &killed), early));
     assert!(!killed.join("summary.json").exists());
+    all_results_are_in_the_ledger(&killed);
     // A slow machine may have made some by then; without them the run stands where an earlier kill would have left it.
     for trial in 0..3 {
         let _ = fs::remove_file(killed.join(format!("checkpoint/trial-000{trial}.safetensors")));
@@ -72,6 +82,7 @@ fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() 
     let resume = [&LONG[..], &["--resume", "--threads", "1"]].concat();
     let after_checkpoint = || checkpoint.exists() && lines(&killed.join("metrics.jsonl")) > 20;
     assert!(kill_when(floras(&resume, &killed), after_checkpoint));
+    all_results_are_in_the_ledger(&killed);
 
     // When one trial has ended and another is on its way.
     let resume = [&LONG[..], &["--resume", "--threads", "2"]].concat();

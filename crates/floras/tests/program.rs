@@ -120,7 +120,15 @@ fn run_prints_one_json_object() {
         assert!(report["final"][key]["mean"].is_f64() && report["final"][key]["ci95"].is_f64(), "{report}");
     }
     assert!(report["rounds_per_second"].as_f64().is_some_and(|speed| speed > 0.0));
-    assert_eq!((&report["privacy"], &report["out"]), (&Value::Null, &"here".into()));
+    assert_eq!(report["out"], "here");
+    let views = &report["privacy"]["views"];
+    for view in ["published", "idealised", "actual", "any_channel", "raw_signal"] {
+        assert!(views[view]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0), "{view}: {views}");
+    }
+    assert_eq!(
+        (&views["published"]["guarantee"], &views["actual"]["guarantee"]),
+        (&false.into(), &true.into())
+    );
 }
 
 #[test]

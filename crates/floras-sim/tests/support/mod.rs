@@ -24,12 +24,10 @@ pub(crate) fn run(
     floras_sim::run(&federation, &directory, threads, &|_| {})
 }
 
-/// The files that must not depend on how a run was done: metrics, summary, experiment, partition, parameters.
+/// The files that must not depend on how a run was done: metrics, ledger, summary, experiment, partition, parameters.
 pub(crate) fn lasting_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut paths: Vec<PathBuf> = ["metrics.jsonl", "summary.json", "experiment.toml", "partition.json"]
-        .iter()
-        .map(|name| folder.join(name))
-        .collect();
+    let names = ["metrics.jsonl", "ledger.jsonl", "summary.json", "experiment.toml", "partition.json"];
+    let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     let parameters = std::fs::read_dir(folder.join("parameters")).unwrap();
     paths.extend(parameters.map(|entry| entry.unwrap().path()));
     let read = |path: PathBuf| {
