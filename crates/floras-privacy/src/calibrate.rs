@@ -200,7 +200,9 @@ fn largest_level(target: Target, with: impl Fn(f64) -> Setting) -> Result<Option
         let middle = (lower * upper).sqrt();
         if target.is_met(&with(middle))? { lower = middle } else { upper = middle }
     }
-    Ok(Some(lower))
+    // A short number that is not above it.
+    let short = (lower * 1e3).floor() / 1e3;
+    Ok(Some(if short > 0.0 && target.is_met(&with(short))? { short } else { lower }))
 }
 
 /// Golden section with few steps, for functions that are dear.

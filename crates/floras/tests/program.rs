@@ -70,7 +70,13 @@ fn a_run_ends_in_a_table_and_a_directory() {
         assert!(line.starts_with(name) && line.contains(" ± 0."), "{line}");
     }
     assert!(lines[5].starts_with("speed ") && lines[5].ends_with(" rounds/s"));
-    assert_eq!(lines[6], "run directory   runs/quick");
+    assert_eq!(lines[7], "privacy of a client after 4 rounds, delta = 1e-5");
+    for (line, view) in
+        lines[9..14].iter().zip(["published", "idealised", "actual", "any-channel", "raw-signal"])
+    {
+        assert!(line.starts_with(view), "{line}");
+    }
+    assert_eq!(lines.last(), Some(&"run directory   runs/quick"));
     assert!(err.starts_with(
         "quick: 200 of 200 clients a round, 4010 parameters, floras with 220 sequences (γ = 20 unused)"
     ));
@@ -78,6 +84,7 @@ fn a_run_ends_in_a_table_and_a_directory() {
     for name in [
         "experiment.toml",
         "metrics.jsonl",
+        "ledger.jsonl",
         "summary.json",
         "partition.json",
         "parameters/trial-0001.safetensors",

@@ -18,11 +18,11 @@ use crate::failure::Failure;
 Examples:
 
   floras account --clip 1 --sequences 25 --per-round 20 --clients 20 --rounds 1
-  floras account --clip 1 --sequences 30 --per-round 20 --clients 200 --rounds 100 --length 32 --snr-db 20
+  floras account --clip 1 --sequences 30 --per-round 20 --clients 200 --length 32 --snr-db 20
   floras account --clip 1 --sequences 40 --per-round 20 --receiver clipped=1.0
 
-An epsilon is a guarantee that holds but for a chance of delta; the smaller, the more private. The published numbers are
-those of the paper's theorems; the book says why they do not hold as printed (docs/accounting.md).")]
+The smaller an epsilon, the less is given away; it holds but for a chance of delta. The published
+numbers are those of the paper's theorems; docs/accounting.md says why they do not hold as printed.")]
 pub(crate) struct Options {
     #[command(flatten)]
     federation: FederationOptions,

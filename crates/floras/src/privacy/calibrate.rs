@@ -24,10 +24,10 @@ const MOST_SEQUENCES_FOR_LEVEL: u64 = 1024;
 Examples:
 
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100
-  floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --length 128 --view any-channel
+  floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --view any-channel
   floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30 --rounds 1000
 
-The last one finds the most rounds, up to --rounds.")]
+The second finds the level of the clipped projector too, the last one the most rounds up to --rounds.")]
 pub(crate) struct Options {
     /// The epsilon to meet.
     #[arg(long, value_name = "ε", allow_negative_numbers = true, value_parser = number)]
