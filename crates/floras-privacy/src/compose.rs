@@ -32,6 +32,8 @@ use crate::table::Table;
 pub const MOST_EPSILON: f64 = 1e9;
 /// Points in a window, unless a step is given.
 const WINDOW: f64 = (1_u32 << 18) as f64;
+/// Points in a round's loss, if a window has fewer.
+const ROUND: f64 = (1_u32 << 16) as f64;
 /// Points in a window that only serves to find out where to look.
 const ROUGH: f64 = (1_u32 << 12) as f64;
 /// No `δ` below this is told from 0.
@@ -371,7 +373,7 @@ impl<'a> Prepared<'a> {
         let showing = |points: f64| {
             let points = points.max((points * self.rounds()).sqrt());
             let shift = 0.5 * (window / self.rounds()).sqrt() * (ROUGH / points).sqrt();
-            (window / points).min(shift).max(reach / (4.0 * points)).max(least)
+            (window / points).min(shift).max(reach / points.max(ROUND)).max(least)
         };
         match self.composition.grid {
             Grid::Step(step) if points == WINDOW => step.min(showing(ROUGH)).max(least),

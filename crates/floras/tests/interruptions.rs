@@ -163,7 +163,8 @@ fn peak_bytes(mut command: Command) -> u64 {
 }
 
 /// A client's samples take 4 KiB here, its update 2 KiB. If all 100,000 clients had either in memory, that would be 200 MiB
-/// and more; if every round left something behind, 60 rounds would show against 6.
+/// and more; if every round left its updates behind, 2 MiB of them, 60 rounds would show against 6. The accounting at the
+/// end takes some tens of MiB, and not the same for any number of rounds.
 #[cfg(target_os = "linux")]
 #[test]
 fn many_clients_run_in_memory_that_grows_neither_with_their_number_nor_with_rounds() {
@@ -176,6 +177,6 @@ fn many_clients_run_in_memory_that_grows_neither_with_their_number_nor_with_roun
     let many = peak("many", &["--rounds", "6"]);
     let long = peak("long", &["--rounds", "60"]);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    assert!(mib(many) < mib(few) + 12.0, "{} MiB for 2,000 clients, {} for 100,000", mib(few), mib(many));
-    assert!(mib(long) < mib(many) + 6.0, "{} MiB for 6 rounds, {} for 60", mib(many), mib(long));
+    assert!(mib(many) < mib(few) + 24.0, "{} MiB for 2,000 clients, {} for 100,000", mib(few), mib(many));
+    assert!(mib(long) < mib(many) + 32.0, "{} MiB for 6 rounds, {} for 60", mib(many), mib(long));
 }
