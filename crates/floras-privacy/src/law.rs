@@ -103,6 +103,11 @@ impl Law {
     fn of_rounds(&self, rounds: u64) -> Option<Self> {
         match self {
             Self::Constant(mu) => Some(Self::Constant(mu * (rounds as f64).sqrt())),
+            // The same nodes serve for every ε, unless the curve turns more sharply than the law.
+            Self::HalfNormal { scale } if *scale <= SHARP => {
+                let nodes = chi_nodes(&chi_points(rounds), rounds).into_iter();
+                Some(Self::Values(Values::new(nodes.map(|(r, weight)| (scale * r, weight)))))
+            }
             Self::HalfNormal { scale } => Some(Self::Chi { scale: *scale, rounds }),
             Self::Chi { scale, rounds: each } => {
                 each.checked_mul(rounds).map(|rounds| Self::Chi { scale: *scale, rounds })
