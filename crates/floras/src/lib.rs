@@ -16,6 +16,8 @@ mod book {
     struct Readme;
     #[doc = include_str!("../../../docs/air-interface.md")]
     struct AirInterface;
+    #[doc = include_str!("../../../docs/accounting.md")]
+    struct Accounting;
     #[doc = include_str!("../../../docs/randomness.md")]
     struct Randomness;
 }
