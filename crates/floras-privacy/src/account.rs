@@ -88,7 +88,9 @@ pub enum Scaling {
 }
 
 /// Why there is no guarantee under the paper's normalisation.
-pub const NORMALISED: &str = "the paper's normalisation sends the updates' means and their common scale in the clear, and both depend      on the data; one client rescales all, so that the sensitivity counted here is (K+1)·C. Fixed clipping has no such gap";
+pub const NORMALISED: &str = "the paper's normalisation sends the updates' means and their common scale in the clear, and both \
+     depend on the data; one client rescales all, so that the sensitivity counted here is (K+1)·C. Fixed clipping has no \
+     such gap";
 
 /// A federation, as far as its privacy is concerned.
 #[derive(Clone, Debug, PartialEq)]

@@ -228,7 +228,7 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
         lower = lower.max(upper);
         upper *= 4.0;
         if upper > limits.1 {
-            return Err(target.nothing("every clip norm meets it".to_owned()));
+            return target.met_by(with(lower));
         }
     }
     while upper / lower > 1.0 + CLOSE {

@@ -39,7 +39,7 @@ const ROUGH: f64 = (1_u32 << 12) as f64;
 /// No `δ` below this is told from 0.
 const LEAST_DELTA: f64 = 1e-200;
 /// A grid or a window never has more points.
-const MOST_POINTS: f64 = (1_u32 << 23) as f64;
+const MOST_POINTS: f64 = (1_u32 << 21) as f64;
 /// What is cut off a round's loss, relative to `δ/T`.
 const CUT: f64 = 1e-7;
 /// `−ln` of what may lie above the window relative to `δ`, and below it under the tilted measure.

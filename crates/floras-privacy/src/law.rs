@@ -4,7 +4,7 @@
 //! some `μ`. The view says what the law of `μ` is; the curve of one round is
 //!
 //! ```text
-//! δ₁(ε) = E_μ[δ_G(ε; μ)]                                                     (math: the end of docs/accounting, "One engine")
+//! δ₁(ε) = E_μ[δ_G(ε; μ)]
 //! ```
 //!
 //! A law that comes from a sum or an integral over many variables is kept in cells of `μ`, each with its mass and its mean.

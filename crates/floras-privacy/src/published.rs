@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Table in `math.md`, section 6: Fig. 2 is said to show the Rényi result as the smallest.
+    /// Fig. 2 is said to show the Rényi result as the smallest.
     #[test]
     fn up_to_23_rounds_plain_sums_are_below_the_published_result() {
         let weight = Weight::item(0.05, 1.0).unwrap();

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::receiver::Receiver;
+
 /// A way to look at the same federation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum View {
@@ -107,7 +109,7 @@ impl Views {
     }
 
     /// One line about why the published number is smaller than one that holds, where it is.
-    pub fn why_published_is_smaller(&self) -> Option<String> {
+    pub fn why_published_is_smaller(&self, receiver: Receiver) -> Option<String> {
         let published = self.published.as_ref()?.epsilon?;
         let smaller = |view: View| {
             let statement = self.get(view)?;
@@ -116,10 +118,12 @@ impl Views {
         };
         let (view, epsilon) =
             [View::Idealised, View::Actual, View::AnyChannel].into_iter().find_map(smaller)?;
-        let why = match view {
-            View::Idealised => crate::published::WHY_NOT_A_GUARANTEE,
+        let why = match (view, receiver) {
+            (View::Idealised, Receiver::Paper) => crate::published::WHY_NOT_A_GUARANTEE,
+            (View::Idealised, _) => "it counts on the noise of the paper's receiver, which this one bounds",
             _ => {
-                "it leaves out the noise of the used sequences, which amplifies a client whose channel fades"
+                "it leaves out clients whose channel fades: the receiver amplifies them, and the noise of the unused \
+                 sequences does not hide them"
             }
         };
         Some(format!(

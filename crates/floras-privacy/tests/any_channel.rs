@@ -21,7 +21,7 @@ fn is_near(found: f64, printed: f64, tolerance: f64, what: &str) {
     assert!((found / printed - 1.0).abs() < tolerance, "{what}: {found}, printed {printed}");
 }
 
-/// Section 8, second table: from a law of the noise with 1,500 draws, said to be good to 1%. Two digits after the point are
+/// Values from a law of the noise with 1,500 draws, said to be good to 1%. Two digits after the point are
 /// worth another half per cent. Ours bounds the truth from above.
 #[test]
 fn the_any_channel_table_is_reproduced() {
@@ -57,7 +57,7 @@ fn despread(snr_db: f64, sequences: u64) -> f64 {
     10_f64.powf(-snr_db / 20.0) / (sequences as f64).sqrt()
 }
 
-/// Section 8, first table, and the numbers of section 4.5: Monte Carlo, `L = N`, one round, `δ` = 1e-5. A sampled tail of 1e-5
+/// Values by Monte Carlo, `L = N`, one round, `δ` = 1e-5. A sampled tail of 1e-5
 /// is good to a few per cent.
 #[test]
 fn the_table_of_actual_channels_is_reproduced() {

@@ -179,7 +179,7 @@ fn rounds_with_the_noise_of_unused_sequences_agree_with_the_library() {
     }
 }
 
-/// Section 6 of the mathematics; digits as printed there.
+/// What was published beside what holds, as in docs/accounting.md.
 #[test]
 fn the_published_numbers_break_where_the_text_says_so() {
     let cases = [

@@ -90,7 +90,7 @@ fn one_round_in_d_dimensions_agrees() {
     }
 }
 
-/// Section 6 of the mathematics: one round shows twice what was published at γ = 5, and a third more at 50.
+/// One round shows twice what was published at γ = 5, and a third more at 50.
 #[test]
 fn one_round_shows_more_than_was_published() {
     for (gamma, factor) in [(5.0, 2.0), (50.0, 1.3)] {

@@ -20,7 +20,7 @@ use floras_privacy::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
-use crate::experiment::{FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
+use crate::experiment::{Air, FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
 
 /// So many draws of a client's channel make an estimate.
 const DRAWS: u32 = 20_000;
@@ -58,9 +58,14 @@ impl fmt::Debug for Accounting {
 }
 
 impl Accounting {
-    pub(crate) fn new(settings: &Settings, uplink: &dyn Uplink) -> Result<Self, SimError> {
+    /// `select` tells the clients of a trial's round, counted from 0.
+    pub(crate) fn new(
+        settings: &Settings,
+        uplink: &dyn Uplink,
+        select: &dyn Fn(u16, u32) -> Vec<u32>,
+    ) -> Result<Self, SimError> {
         let sensitivity = sensitivity(settings);
-        let account = account(settings, sensitivity, uplink)?;
+        let account = account(settings, sensitivity, &Draws { settings, uplink, select })?;
         let one_round = ledger::of_one_round(&account)?;
         Ok(Self { account, sensitivity, one_round })
     }
@@ -88,7 +93,13 @@ impl Accounting {
         rounds: u32,
         worst_client: Option<Worst>,
     ) -> Result<PrivacyReport, PrivacyError> {
-        let views = self.account.views(rounds.max(1).into())?;
+        let mut views = self.account.views(rounds.max(1).into())?;
+        if let Scheme::Gaussian { .. } = settings.uplink.scheme {
+            for statement in [&mut views.actual, &mut views.any_channel].into_iter().flatten() {
+                statement.adversary =
+                    "whoever sees the noisy sum; the server that adds the noise is trusted".to_owned();
+            }
+        }
         let notes = notes(settings, &views, self.account.sampling());
         let level = "client".to_owned();
         Ok(PrivacyReport { delta: settings.privacy.delta, rounds, level, views, worst_client, notes })
@@ -104,12 +115,12 @@ fn sensitivity(settings: &Settings) -> Option<f64> {
     })
 }
 
-fn account(settings: &Settings, sensitivity: Option<f64>, uplink: &dyn Uplink) -> Result<Account, SimError> {
+fn account(settings: &Settings, sensitivity: Option<f64>, draws: &Draws<'_>) -> Result<Account, SimError> {
     let Some(sensitivity) = sensitivity else {
         return nothing(settings, "nothing bounds what a client sends: privacy.clip is \"none\"");
     };
     match &settings.uplink.scheme {
-        Scheme::Floras(floras) => of_floras(settings, floras, sensitivity, uplink),
+        Scheme::Floras(floras) => of_floras(settings, floras, sensitivity, draws),
         Scheme::Ideal => nothing(settings, "an ideal uplink has no noise, and hides nothing"),
         Scheme::Gaussian { noise_std } => {
             let law = || caveat(settings, Source::of(Law::Constant(sensitivity / noise_std)));
@@ -120,7 +131,7 @@ fn account(settings: &Settings, sensitivity: Option<f64>, uplink: &dyn Uplink) -
         }
         Scheme::ChannelInversion { .. } | Scheme::PhaseCorrected { .. } => {
             let mut account = empty(settings)?;
-            let law = estimate(settings, sensitivity, uplink)?;
+            let law = draws.law(sensitivity)?;
             account.set(View::Actual, estimated(settings, law.clone()));
             account.set(View::RawSignal, estimated(settings, law));
             let reason = "this scheme has no bound for every channel".to_owned();
@@ -154,7 +165,7 @@ fn of_floras(
     settings: &Settings,
     floras: &FlorasScheme,
     sensitivity: f64,
-    uplink: &dyn Uplink,
+    draws: &Draws<'_>,
 ) -> Result<Account, SimError> {
     let snr = Snr::new(floras.air.snr_db, floras.air.snr_convention)?;
     let noise_std = snr.despread_noise_std(floras.air.length);
@@ -186,12 +197,17 @@ fn of_floras(
         return Ok(account);
     }
     if !orthonormal {
+        let source = setting.source(View::Idealised)?;
+        account.set(
+            View::Idealised,
+            source.with_caveat("sequences that overlap let clients disturb one another"),
+        );
         let reason = "sequences that overlap have no bound for every channel".to_owned();
         account.set(View::AnyChannel, Source::Nothing(reason));
     }
     if setting.channel.is_none() {
-        account.set(View::Actual, estimated(settings, estimate(settings, sensitivity, uplink)?));
-        let raw = raw_of_draws(settings, floras, noise_std, sensitivity)?;
+        account.set(View::Actual, estimated(settings, draws.law(sensitivity)?));
+        let raw = draws.raw_law(floras, noise_std, sensitivity)?;
         account.set(View::RawSignal, estimated(settings, raw));
     }
     Ok(account)
@@ -251,58 +267,68 @@ fn estimated(settings: &Settings, law: Option<Law>) -> Source {
     }
 }
 
-/// Rounds to draw for an estimate: those of the experiment under a trace, and fresh ones otherwise.
-fn drawn_rounds(settings: &Settings) -> (u16, u32) {
-    let clients = settings.clients.per_round;
-    let rounds = (DRAWS / clients).clamp(20, DRAWS);
-    match settings.uplink.scheme.air() {
-        Some(air) if matches!(air.fading, FadingChoice::Trace(_)) => (0, rounds.min(settings.rounds)),
-        _ => (ESTIMATE_TRIAL, rounds),
-    }
+/// Rounds that are drawn for an estimate.
+struct Draws<'a> {
+    settings: &'a Settings,
+    uplink: &'a dyn Uplink,
+    select: &'a dyn Fn(u16, u32) -> Vec<u32>,
 }
 
-/// The law of `μ = Δ·|g|/ν` over drawn rounds; `None` if some of them have no noise.
-fn estimate(settings: &Settings, sensitivity: f64, uplink: &dyn Uplink) -> Result<Option<Law>, SimError> {
-    let (trial, rounds) = drawn_rounds(settings);
-    let clients: Vec<u32> = (0..settings.clients.per_round).collect();
-    let mut values = Vec::new();
-    for number in 0..rounds {
-        let channel = uplink.realise(&Round::new(settings.seed, trial, number, &clients)?)?;
-        let noise_std = channel.noise_std();
-        if noise_std == 0.0 {
-            return Ok(None);
+impl Draws<'_> {
+    /// Hands over rounds: those of the experiment under a trace, which holds no others, and fresh ones otherwise.
+    fn each(&self, mut see: impl FnMut(&Round<'_>) -> Result<(), UplinkError>) -> Result<(), SimError> {
+        let rounds = (DRAWS / self.settings.clients.per_round).clamp(20, DRAWS);
+        let is_trace = |air: &Air| matches!(air.fading, FadingChoice::Trace(_));
+        let (trial, rounds) = match self.settings.uplink.scheme.air() {
+            Some(air) if is_trace(air) => (0, rounds.min(self.settings.rounds)),
+            _ => (ESTIMATE_TRIAL, rounds),
+        };
+        for number in 0..rounds {
+            let clients = (self.select)(trial, number);
+            see(&Round::new(self.settings.seed, trial, number, &clients)?)?;
         }
-        values.extend(channel.gains().iter().map(|gain| (sensitivity * gain.abs() / noise_std, 1.0)));
+        Ok(())
     }
-    Ok(Some(Law::Values(Values::new(values))))
-}
 
-/// The law of `Δ·|h|/s` over drawn rounds.
-fn raw_of_draws(
-    settings: &Settings,
-    floras: &FlorasScheme,
-    noise_std: f64,
-    sensitivity: f64,
-) -> Result<Option<Law>, SimError> {
-    let fading = floras.air.law()?;
-    let (trial, rounds) = drawn_rounds(settings);
-    let clients: Vec<u32> = (0..settings.clients.per_round).collect();
-    let mut values = Vec::new();
-    for number in 0..rounds {
-        let draws: Result<_, UplinkError> = fading.draw(&Round::new(settings.seed, trial, number, &clients)?);
+    /// The law of `μ = Δ·|g|/ν`; `None` if some rounds have no noise.
+    fn law(&self, sensitivity: f64) -> Result<Option<Law>, SimError> {
+        let mut values = Vec::new();
+        self.each(|round| {
+            let channel = self.uplink.realise(round)?;
+            let mu = |gain: &f64| (sensitivity * gain.abs() / channel.noise_std(), 1.0);
+            values.extend(channel.gains().iter().map(mu));
+            Ok(())
+        })?;
+        let all_finite = values.iter().all(|(mu, _)| mu.is_finite());
+        Ok(all_finite.then(|| Law::Values(Values::new(values))))
+    }
+
+    /// The law of `Δ·|h|/s`.
+    fn raw_law(
+        &self,
+        floras: &FlorasScheme,
+        noise_std: f64,
+        sensitivity: f64,
+    ) -> Result<Option<Law>, SimError> {
+        let fading = floras.air.law()?;
         let seen = |h: &floras_phy::Complex64| match floras.modulation {
             Modulation::Real => h.re.abs(),
             // Without the error of the correction: what a base station could see at most.
             Modulation::PhaseCorrected(_) => h.norm(),
         };
-        values.extend(draws?.iter().map(|h| (sensitivity * seen(h) / noise_std, 1.0)));
+        let mut values = Vec::new();
+        self.each(|round| {
+            values.extend(fading.draw(round)?.iter().map(|h| (sensitivity * seen(h) / noise_std, 1.0)));
+            Ok(())
+        })?;
+        Ok(Some(Law::Values(Values::new(values))))
     }
-    Ok(Some(Law::Values(Values::new(values))))
 }
 
 /// What a reader should know about some statements.
 fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> {
-    let mut notes: Vec<String> = views.why_published_is_smaller().into_iter().collect();
+    let mut notes: Vec<String> =
+        views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
@@ -312,6 +338,13 @@ fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> 
     notes
 }
 
+fn shown_receiver(settings: &Settings) -> Receiver {
+    match &settings.uplink.scheme {
+        Scheme::Floras(floras) => receiver(floras.receiver),
+        _ => Receiver::Paper,
+    }
+}
+
 /// What sampling needs.
 pub const SELECTION: &str = "K of M helps only against those who do not know who took part; a base station that chooses the \
-     clients knows, and for someone in every round `in_every_round` holds";
+     clients knows. `if known` (in JSON `in_every_round`) is for someone who is known to be in every round";

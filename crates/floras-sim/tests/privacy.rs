@@ -250,3 +250,23 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
         }
     }
 }
+
+/// The trace holds the coefficients of those who take part, and no others.
+#[test]
+fn a_trace_is_only_asked_for_those_who_take_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = {
+        let record = folder.path().join("record");
+        run(&small(&["trials=1"]), &record, Entry::New, 1).unwrap();
+        ledger(&record)
+    };
+    let path = folder.path().join("trace.csv");
+    let rows = lines.iter().flat_map(|line| {
+        line.clients.iter().map(|client| format!("{},{client},0.8,0.1\n", line.round - 1)).collect::<Vec<_>>()
+    });
+    fs::write(&path, format!("round,client,real,imaginary\n{}", rows.collect::<String>())).unwrap();
+    let trace = format!("uplink.fading={{ trace = {:?} }}", path.display().to_string());
+    let report = report_of(&small(&["trials=1", &trace]));
+    let actual = report.views.actual.unwrap();
+    assert!(actual.epsilon.is_some() && !actual.guarantee);
+}

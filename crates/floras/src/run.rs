@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floras_phy::Receiver;
+use floras_privacy::View;
 use floras_sim::{
-    Entry, Experiment, Federation, Finals, Outcome, PRESETS, Preset, PrivacyReport, RunDirectory, Scheme,
-    VERSION, parse_toml, set,
+    Entry, Experiment, Federation, Finals, Normalise, Outcome, PRESETS, Preset, PrivacyReport, RunDirectory,
+    Scheme, VERSION, parse_toml, set,
 };
 use serde::Serialize;
 use toml::Table;
@@ -103,7 +104,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if directory.summary()?.is_none() {
         talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()));
     }
-    if let Some(budget) = experiment.settings().privacy.budget
+    let privacy = experiment.settings().privacy;
+    if let Some(budget) = privacy.budget
+        && (budget.view == View::Published || privacy.normalise == Normalise::Paper)
+    {
+        talk("note: the budget is kept in a view whose epsilon is no guarantee here");
+    }
+    if let Some(budget) = privacy.budget
         && federation.rounds() < experiment.settings().rounds
     {
         talk(&format!(

@@ -84,12 +84,12 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
 pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Result<()> {
     let rounds = count(report.rounds as usize, "round");
     writeln!(out, "\nprivacy of a client after {rounds}, delta = {:e}", report.delta)?;
-    print_views(out, &report.views)?;
+    print_views(out, &report.views, "this scheme has nothing to see there")?;
     if let Some(worst) = report.worst_client {
         let epsilon = epsilon_text(worst.epsilon);
         writeln!(
             out,
-            "under the channels that were drawn, client {} gave away most: epsilon {epsilon}",
+            "given the gains and the noise of this run, client {} gave away most: epsilon {epsilon}",
             worst.client
         )?;
     }

@@ -97,7 +97,8 @@ impl Federation {
         if let Some(accounting) = self.accounting.get() {
             return Ok(accounting);
         }
-        let made = Accounting::new(self.experiment.settings(), self.uplink.0.as_ref())?;
+        let select = |trial: u16, round: u32| self.select(trial, round);
+        let made = Accounting::new(self.experiment.settings(), self.uplink.0.as_ref(), &select)?;
         Ok(self.accounting.get_or_init(|| made))
     }
 
@@ -111,7 +112,7 @@ impl Federation {
             let reason = match accounting.one_round(view) {
                 Some(spent) => format!(
                     "one round alone spends an epsilon of {spent:.4} in the {view} view; allow at least that, or send less \
-                     (privacy.clip), or take more sequences (uplink.sequences)"
+                     (privacy.clip)"
                 ),
                 None => format!("no epsilon can be stated in the {view} view, so that no budget is ever met"),
             };

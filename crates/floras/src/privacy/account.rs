@@ -73,6 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let allowed = "paper, mmse or clipped=c with a number c";
         return Err(Failure::Option { option: "--receiver", allowed, value: "clipped".to_owned() });
     };
+    options.federation.check_radio()?;
     let setting = options.federation.setting(options.sequences, receiver)?;
     let rounds = options.federation.rounds;
     let views = Account::of(&setting)?.views(rounds)?;
@@ -98,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return Ok(());
     }
     writeln!(out, "{}\n", report::description(&setting, rounds))?;
-    report::views(&mut out, &views)?;
+    report::views(&mut out, &views, report::NEEDS_RADIO)?;
     if let Some(OneRound { dim, epsilon, pure_epsilon }) = one_round {
         writeln!(
             out,

@@ -223,7 +223,7 @@ impl Options {
             )?;
         }
         writeln!(out, "\n{}\n", report::description(setting, *rounds))?;
-        report::views(&mut out, &views)?;
+        report::views(&mut out, &views, report::NEEDS_RADIO)?;
         for (number, note) in notes.iter().enumerate() {
             let line = if number == 0 { "\n" } else { "" };
             writeln!(out, "{line}note: {note}")?;

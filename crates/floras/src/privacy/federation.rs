@@ -155,6 +155,17 @@ impl FederationOptions {
         Ok(setting)
     }
 
+    /// A length without an SNR says nothing yet.
+    pub(crate) fn check_radio(&self) -> Result<(), Failure> {
+        match (self.length, self.snr_db) {
+            (Some(length), None) => {
+                let allowed = "given together with --snr-db";
+                Err(Failure::Option { option: "--length", allowed, value: format!("{length} alone") })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// `client` or `item`.
     pub(crate) fn level_name(&self) -> &'static str {
         match self.level {

@@ -2,20 +2,30 @@
 
 use std::io::{self, Write};
 
-use floras_privacy::{Level, Local, Neighbours, Receiver, Sampling, Setting, View, Views};
+use floras_privacy::{Level, Local, Neighbours, Receiver, Sampling, Setting, Statement, View, Views};
 
 use crate::table::count;
 
-/// The table of all views.
-pub(crate) fn views(out: &mut impl Write, views: &Views) -> io::Result<()> {
-    writeln!(out, "{:<13}{:<12}{:<11}against", "view", "epsilon", "guarantee")?;
+/// The table of all views. A view without a statement says what it lacks.
+pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Result<()> {
+    // With sampling there is one more number: for those who are known to be in every round.
+    let known = |statement: &Statement| statement.details.get("in_every_round").copied();
+    let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
+    let column = |text: &str| if is_sampled { format!("{text:<12}") } else { String::new() };
+    writeln!(out, "{:<13}{:<12}{}{:<11}against", "view", "epsilon", column("if known"), "guarantee")?;
     for view in View::ALL {
         match views.get(view) {
-            None => writeln!(out, "{:<13}{:<12}{:<11}{}", view.name(), "–", "–", missing(view))?,
+            None => writeln!(out, "{:<13}{:<12}{}{:<11}({lacks})", view.name(), "–", column("–"), "–")?,
             Some(statement) => {
                 let epsilon = statement.epsilon.map_or("none".to_owned(), epsilon_text);
                 let guarantee = if statement.guarantee { "yes" } else { "no" };
-                writeln!(out, "{:<13}{epsilon:<12}{guarantee:<11}{}", view.name(), statement.adversary)?;
+                let known = column(&known(statement).map_or("–".to_owned(), epsilon_text));
+                writeln!(
+                    out,
+                    "{:<13}{epsilon:<12}{known}{guarantee:<11}{}",
+                    view.name(),
+                    statement.adversary
+                )?;
                 if statement.epsilon.is_none()
                     && let Some(reason) = &statement.reason
                 {
@@ -27,12 +37,8 @@ pub(crate) fn views(out: &mut impl Write, views: &Views) -> io::Result<()> {
     Ok(())
 }
 
-fn missing(view: View) -> &'static str {
-    match view {
-        View::Actual | View::RawSignal => "(needs the radio: --length and --snr-db)",
-        _ => "(nothing to look at)",
-    }
-}
+/// What the views of the radio lack without one.
+pub(crate) const NEEDS_RADIO: &str = "needs the radio: --length and --snr-db";
 
 /// An `ε` with as many digits as anyone needs.
 pub(crate) fn epsilon_text(epsilon: f64) -> String {
@@ -78,7 +84,7 @@ pub(crate) fn receiver(receiver: Receiver) -> String {
 
 /// What a reader should know.
 pub(crate) fn notes(setting: &Setting, views: &Views) -> Vec<String> {
-    let mut notes: Vec<String> = views.why_published_is_smaller().into_iter().collect();
+    let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
     let epsilon = |view: View| views.get(view).and_then(|statement| statement.epsilon);
     if let (Some(idealised), Some(actual)) = (epsilon(View::Idealised), epsilon(View::Actual))
         && actual > 1.05 * idealised
@@ -92,12 +98,7 @@ pub(crate) fn notes(setting: &Setting, views: &Views) -> Vec<String> {
     }
     let sampled = setting.sampling() != Sampling::Everyone && setting.per_round < setting.clients;
     if sampled {
-        let known = views.get(View::Idealised).and_then(|statement| statement.details.get("in_every_round"));
-        let known = known.map_or(String::new(), |&known| format!(" (idealised: {})", epsilon_text(known)));
-        notes.push(format!(
-            "K of M helps only against those who do not know who took part; a base station that chooses the clients knows, \
-             and whoever is known to be in every round has more to lose{known}"
-        ));
+        notes.push(floras_sim::SELECTION.to_owned());
     }
     if let Level::Item { local, .. } = setting.level {
         if let Local::Epochs = local {
