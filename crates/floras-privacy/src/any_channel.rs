@@ -31,8 +31,8 @@ const FINE: f64 = 0.04;
 const COARSE: usize = 4;
 /// The weakest and the strongest channel, in units of the larger of `s` and `c·s`; beyond, the limit of a strong one.
 const CHANNELS: (f64, f64) = (0.05, 100.0);
-/// Where the worst channel is looked for from scratch: `ε` from 1e-6 to 1e6, four in a decade.
-const LADDER: (f64, usize) = (1e-6, 49);
+/// Where the worst channel is looked for from scratch: `ε` from 1e-6 to 1e9, four in a decade.
+const LADDER: (f64, usize) = (1e-6, 61);
 
 /// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
 const TOLERANCE: f64 = 2e-5;
