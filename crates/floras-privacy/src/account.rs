@@ -32,7 +32,7 @@ use crate::error::{PrivacyError, require, require_delta, require_positive, requi
 use crate::law::Law;
 use crate::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use crate::rdp::{Conversion, RenyiRound};
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, clipped_mean};
 use crate::sampling::{Curve, Sampling};
 use crate::tabulated::Tabulated;
 use crate::view::{Statement, View, Views};
@@ -155,6 +155,14 @@ impl Setting {
         }
     }
 
+    /// The standard deviation around which the noise in every parameter of the sum concentrates, for weights that are bounded:
+    /// of the unused sequences, and of the used ones if the channel is known.
+    pub fn noise_std(&self) -> Option<f64> {
+        let Receiver::Clipped(c) = self.receiver else { return None };
+        let used = self.channel.as_ref().map_or(0.0, |channel| channel.mean_square_weight(self.receiver));
+        Some((self.gamma() as f64 * clipped_mean(c) + self.per_round as f64 * used).sqrt())
+    }
+
     /// The chance that a client's, or an item's, data enter a round.
     pub fn sampling(&self) -> Sampling {
         let one_more = f64::from(u8::from(self.neighbours == Neighbours::AddOrRemove));
@@ -181,12 +189,12 @@ impl Setting {
         let of_channel = |law: &dyn Fn(&Coefficients) -> Result<Law, PrivacyError>| {
             self.channel
                 .as_ref()
-                .map_or(Ok(Source::Absent), |channel| Source::or_reason(tabulated(law(channel)?)))
+                .map_or(Ok(Source::Absent), |channel| Source::or_reason(law(channel).map(tabulated)))
         };
         match view {
             View::Published => Ok(Source::Absent),
             View::Idealised => {
-                Source::or_reason(idealised(self.receiver, unused, sensitivity).and_then(tabulated))
+                Source::or_reason(idealised(self.receiver, unused, sensitivity).map(tabulated))
             }
             View::AnyChannel => {
                 let curve = AnyChannel::new(self.receiver, unused, sensitivity);
@@ -211,10 +219,10 @@ impl Setting {
 }
 
 /// The same curve, quicker to ask often.
-fn tabulated(law: Law) -> Result<Box<dyn Curve>, PrivacyError> {
+fn tabulated(law: Law) -> Box<dyn Curve> {
     match law {
-        Law::Cells(_) => Ok(Box::new(Tabulated::new(&law)?)),
-        Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => Ok(Box::new(law)),
+        Law::Cells(_) => Box::new(Tabulated::new(&law)),
+        Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => Box::new(law),
     }
 }
 

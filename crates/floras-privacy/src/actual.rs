@@ -10,7 +10,8 @@
 //! the noise of its own sequence, and `μ_k → Δ·|t|` whatever `γ` is.
 //!
 //! A base station that keeps its raw samples despreads every sequence by itself and meets the channel's own noise and
-//! nothing more: `μ_k = Δ·|t|`.
+//! nothing more: `μ_k = Δ·|t|`. With phase correction it can undo what the correction left, so that `t = |h|/s`; with real
+//! modulation `t` is the one real branch that the receiver looks at.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -25,7 +26,7 @@ use crate::receiver::Receiver;
 const RARE: f64 = 1e-26;
 /// Used sequences of the paper's receiver count as if their weights were bounded like this: their noise is then smaller
 /// than in truth.
-const BOUNDED: Receiver = Receiver::Clipped(1.0);
+const BOUNDED: Receiver = Receiver::Clipped(0.25);
 
 /// The law of a client's channel as the base station sees it: `|h|/s` with its weights, where `h` is real after modulation.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub struct Coefficients {
     nodes: Vec<(f64, f64)>,
     /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
     normal_std: Option<f64>,
+    /// The same with phases that are corrected exactly: raw samples can be turned afterwards.
+    turned: Option<Vec<(f64, f64)>>,
 }
 
 /// The law of `|h|`, the amplitude of a complex channel coefficient.
@@ -68,7 +71,8 @@ impl Coefficients {
             Amplitude::Constant(size) => {
                 let values: Vec<(f64, f64)> =
                     angle.cosines().into_iter().map(|(cosine, weight)| (size * cosine, weight)).collect();
-                Self::from_values(noise_std, &values)
+                let law = Self::from_values(noise_std, &values)?;
+                Ok(Self { turned: Some(vec![(size.abs() / noise_std, 1.0)]), ..law })
             }
             Amplitude::Density { range, density } => match angle {
                 Angle::Zero => Self::from_density(noise_std, *range, density),
@@ -81,7 +85,9 @@ impl Coefficients {
                     let product = |x: f64| -> f64 {
                         cosines.iter().map(|&(cosine, weight)| weight * density(x / cosine) / cosine).sum()
                     };
-                    Self::from_density(noise_std, (0.0, range.1), product)
+                    let turned = Self::from_density(noise_std, *range, density)?.nodes;
+                    let law = Self::from_density(noise_std, (0.0, range.1), product)?;
+                    Ok(Self { turned: Some(turned), ..law })
                 }
             },
         }
@@ -138,7 +144,7 @@ impl Coefficients {
         )?;
         nodes.iter_mut().for_each(|(_, weight)| *weight /= total);
         nodes.retain(|&(_, weight)| weight > 0.0);
-        Ok(Self { nodes, normal_std })
+        Ok(Self { nodes, normal_std, turned: None })
     }
 
     /// The law of `μ` of the whole decoder for one of `per_round` clients, with `unused` sequences to spare.
@@ -167,15 +173,25 @@ impl Coefficients {
                     cells.add(sensitivity * t * w / (w * w + noise).sqrt(), both * mass);
                 }
             }
-            cells.add(sensitivity * t, weight * others.none);
+            cells.add_infinite(weight * others.none);
         }
         Ok(cells.build())
+    }
+
+    /// `E[w(t + e)²]`: what a used sequence adds to `ν²` on average, for weights that are bounded.
+    pub fn mean_square_weight(&self, receiver: Receiver) -> f64 {
+        let of_client = |&(t, weight): &(f64, f64)| {
+            let squares = pilot::estimates(receiver, t).into_iter();
+            weight * squares.map(|(estimate, share)| share * receiver.weight(estimate).powi(2)).sum::<f64>()
+        };
+        self.nodes.iter().map(of_client).sum()
     }
 
     /// The law of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
     pub fn raw_signal(&self, sensitivity: f64) -> Result<Law, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
-        Ok(Law::Values(Values::new(self.nodes.iter().map(|&(t, weight)| (sensitivity * t, weight)))))
+        let nodes = self.turned.as_ref().unwrap_or(&self.nodes);
+        Ok(Law::Values(Values::new(nodes.iter().map(|&(t, weight)| (sensitivity * t, weight)))))
     }
 
     /// The law of `ν²` less a client's own share: unused sequences, and `others` used ones.
@@ -188,7 +204,10 @@ impl Coefficients {
             }
             (Receiver::Paper, None) => {
                 let used = Noise::of_sum(&[self.used_term(BOUNDED, others)]);
-                if unused == 0 { used } else { receiver.noise_of_unused(unused).plus(&used) }
+                let mut all = if unused == 0 { used } else { receiver.noise_of_unused(unused).plus(&used) };
+                // How much more noise there is in truth is not known.
+                all.slack = 1.0;
+                all
             }
             (Receiver::Mmse | Receiver::Clipped(_), _) => {
                 Noise::of_sum(&[receiver.unused_term(unused), self.used_term(receiver, others)])
@@ -338,7 +357,10 @@ mod tests {
         let wide = Coefficients::new(0.1, &amplitude, Angle::Normal(50.0)).unwrap();
         let half_circle = Coefficients::new(0.1, &amplitude, Angle::Within(FRAC_PI_2)).unwrap();
         for epsilon in [0.01, 0.3, 2.0] {
-            let at = |channel: &Coefficients| channel.raw_signal(0.1).unwrap().upper(epsilon);
+            let at = |channel: &Coefficients| {
+                let values = channel.nodes.iter().map(|&(t, weight)| (0.1 * t, weight));
+                Law::Values(Values::new(values)).upper(epsilon)
+            };
             assert!((at(&seen) / at(&named) - 1.0).abs() < 1e-6, "{epsilon}");
             assert!((at(&wide) / at(&named) - 1.0).abs() < 1e-3, "{epsilon}");
             assert!((at(&half_circle) / at(&named) - 1.0).abs() < 1e-3, "{epsilon}");
@@ -354,5 +376,8 @@ mod tests {
         let normal = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Normal(0.2)).unwrap();
         let mean: f64 = normal.nodes.iter().map(|&(t, weight)| t * weight).sum();
         assert!((mean - (-0.02_f64).exp()).abs() < 1e-9, "E cos θ = e^(−σ²/2), and cos θ is positive here");
+        // Whoever keeps the raw samples turns them back.
+        let raw = normal.raw_signal(2.0).unwrap();
+        assert!((raw.upper(0.5) / gaussian::delta(0.5, 2.0) - 1.0).abs() < 1e-12);
     }
 }

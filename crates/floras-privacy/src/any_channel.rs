@@ -12,6 +12,10 @@
 //! whatever the law of fading is, the SNR, and what the adversary knows of the channels. As a supremum of such curves it is one
 //! itself, and is sampled and composed like the others.
 //!
+//! The supremum is taken over channels that lie 4% apart, with a parabola through the worst one and its neighbours; beyond
+//! the strongest of them, the limit `t → ∞` stands for all. That is exact to far less than the rounding of the noise, which
+//! is on the safe side, but it is not a proof for every `t` in between.
+//!
 //! For the clipped projector, `w = 1/max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
 //! `|t + e| ≥ c` then `|t|·w ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|·w = |t|/c ≤ 1 + |e|/c`.
 
@@ -34,6 +38,8 @@ const CHANNELS: (f64, f64) = (0.05, 100.0);
 /// Where the worst channel is looked for from scratch: `ε` from 1e-6 to 1e9, four in a decade.
 const LADDER: (f64, usize) = (1e-6, 61);
 
+/// A larger `μ` hides nothing that any `ε` could tell of.
+const MOST_MU: f64 = 1e8;
 /// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
 const TOLERANCE: f64 = 2e-5;
 
@@ -47,7 +53,7 @@ impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
         let worst = Worst::new(receiver, unused, sensitivity)?;
-        Ok(Self { curve: Tabulated::new(&worst)?, worst })
+        Ok(Self { curve: Tabulated::new(&worst), worst })
     }
 
     /// The law of `μ` for a client with the channel `t = h/s`.
@@ -236,10 +242,10 @@ where
         values_of(square).into_iter().map(move |(mu, weight)| (mu, weight * mass))
     };
     let values = || noise.values().iter().flat_map(of);
-    let largest = values().map(|(mu, _)| mu).filter(|mu| mu.is_finite()).fold(0.0, f64::max);
+    let largest = values().map(|(mu, _)| mu).filter(|&mu| mu < MOST_MU).fold(0.0, f64::max);
     let mut cells = CellsBuilder::new(largest, FINE_CELL, noise.slack);
     for (mu, mass) in values() {
-        if mu.is_finite() { cells.add(mu, mass) } else { cells.add_infinite(mass) }
+        if mu < MOST_MU { cells.add(mu, mass) } else { cells.add_infinite(mass) }
     }
     cells.add_infinite(noise.none + pilot::BEYOND_REACH);
     cells.build()

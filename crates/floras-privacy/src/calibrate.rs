@@ -3,13 +3,13 @@
 //! | what is chosen | how |
 //! |---|---|
 //! | [`fewest_sequences`] | the smallest `N`: more unused sequences make more noise |
-//! | [`least_noise`] | the `(N, c)` of the clipped projector with the least noise `√(γ·m(c))`: with more sequences, each may be clipped harder |
+//! | [`least_noise`] | the `(N, c)` of the clipped projector with the least noise: with more sequences, each may be clipped harder |
 //! | [`largest_clip`] | the largest `C`: what a client may send |
 //! | [`most_rounds`] | the largest `T` |
 
 use crate::account::{Account, Setting};
 use crate::error::{PrivacyError, require, require_rounds};
-use crate::receiver::{Receiver, clipped_mean};
+use crate::receiver::Receiver;
 use crate::solve::least_at;
 use crate::view::View;
 
@@ -161,7 +161,7 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
         };
         target.check(&with(1.0))?;
         let Some(c) = largest_level(target, with)? else { break };
-        let noise = (gamma as f64 * clipped_mean(c)).sqrt();
+        let noise = with(c).noise_std().unwrap_or(f64::INFINITY);
         if best.as_ref().is_some_and(|(least, _)| noise >= *least) {
             break;
         }

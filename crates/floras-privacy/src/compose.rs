@@ -143,6 +143,12 @@ impl<'a> Composition<'a> {
         if self.rounds == 1 {
             return one_round(self.curve, self.sampling.chance());
         }
+        // Total variation at most adds up.
+        let chance = self.sampling.chance();
+        let apart = chance * (self.curve.upper(0.0) * (1.0 + self.curve.tolerance()) + self.curve.infinite());
+        if self.rounds as f64 * apart <= delta {
+            return Ok(Bounds { lower: 0.0, upper: 0.0 });
+        }
         let composed = Prepared::new(self, direction, Side::Upper, delta)?.around_delta(delta)?;
         let upper = composed.epsilon_upper(delta)?;
         let lower = if self.curve.is_rounded() {
@@ -344,11 +350,10 @@ impl<'a> Prepared<'a> {
         let Composition { curve, sampling, rounds, .. } = *self.composition;
         let mut pair = Pair::new(&self.table, self.direction, sampling.chance(), curve);
         if self.side == Side::Lower {
-            pair = pair.finite();
+            pair = pair.lower();
         }
         let round = LossDistribution::on_grid(&pair, step, self.lowest, self.highest);
         let mut composed = Composed::new(&round, rounds, window);
-        composed.inflation = self.rounds() * curve.tolerance();
         composed.cut_off = 2.0 * self.rounds() * self.cut;
         composed
     }
@@ -410,8 +415,6 @@ struct Composed {
     sound_from: usize,
     /// How far a tilted mass may be off.
     rounding: f64,
-    /// `ln` of a relative error of the curve, over all rounds.
-    inflation: f64,
     /// What is infinite or above the window.
     beyond: f64,
     /// What was cut off all rounds' losses.
@@ -455,7 +458,6 @@ impl Composed {
             above_other: Vec::new(),
             sound_from: 0,
             rounding,
-            inflation: 0.0,
             beyond: at_least_once(round.infinite, rounds) + above_window,
             cut_off: 0.0,
         };
@@ -509,14 +511,14 @@ impl Composed {
     /// Never too small.
     fn delta_upper(&self, epsilon: f64) -> f64 {
         let Some((kept, error)) = self.in_window(epsilon) else { return 1.0 };
-        ((kept + error) * self.inflation.exp() + self.beyond).min(1.0)
+        (kept + error + self.beyond).min(1.0)
     }
 
     /// Never too large, but for the rounding of losses to the grid.
     fn delta_before_rounding(&self, epsilon: f64) -> f64 {
         let Some((kept, error)) = self.in_window(epsilon) else { return 0.0 };
         let folded = (self.log_scale - self.theta * (epsilon - self.reference) - BEYOND).exp();
-        ((kept - error) * (-self.inflation).exp() - self.beyond - self.cut_off - folded).max(0.0)
+        (kept - error - self.beyond - self.cut_off - folded).max(0.0)
     }
 
     /// What rounding to the grid can add to the sum of all losses, but with a chance of `η`.

@@ -22,7 +22,7 @@ pub(crate) const FINE_CELL: f64 = 0.005;
 /// The same for laws that many integrals go into.
 pub(crate) const COARSE_CELL: f64 = 0.01;
 /// Cells reach so far below the largest `μ`, in `ln μ`.
-const DEPTH: f64 = 25.0;
+const DEPTH: f64 = 60.0;
 /// From here on, `δ_G` is below 1e-300.
 const NOTHING: f64 = 37.5;
 
@@ -160,7 +160,8 @@ impl Values {
     }
 
     fn delta(&self, epsilon: f64) -> f64 {
-        self.0.iter().map(|&(mu, weight)| weight * delta_or_nothing(epsilon, mu)).sum()
+        let sum: f64 = self.0.iter().map(|&(mu, weight)| weight * delta_or_nothing(epsilon, mu)).sum();
+        sum.min(1.0)
     }
 }
 

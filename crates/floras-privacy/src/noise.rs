@@ -136,6 +136,11 @@ impl Noise {
         if terms.iter().all(|term| term.count == 0) {
             return Self { values: vec![(0.0, 1.0)], none: 0.0, slack: 0.0 };
         }
+        if let [term] = terms
+            && term.count == 1
+        {
+            return Self::of_one(term);
+        }
         let sketch = SumSketch::new(terms);
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
@@ -172,6 +177,26 @@ impl Noise {
         noise
     }
 
+    /// The law of a single term, on a grid that grows by a constant factor: where little noise is likely, an even grid would
+    /// take it for none.
+    fn of_one(term: &Term) -> Self {
+        const LEAST: f64 = 1e-56;
+        const SELDOM: f64 = 1e-6;
+        let (mut upper, mut up_to) = (term.most, 1.0);
+        let mut values = Vec::new();
+        while upper > LEAST * term.most {
+            // Very little noise is seldom, and need not be known as well.
+            let lower = upper / (1.0 + if upper < SELDOM * term.most { WIDE } else { 0.5 * WIDTH });
+            let below = (term.below)(lower);
+            values.push((lower, up_to - below));
+            (upper, up_to) = (lower, below);
+        }
+        let mut noise = Self::new(values);
+        noise.none = up_to;
+        noise.slack += 0.5 * WIDTH;
+        noise
+    }
+
     /// The same with fewer values, for use in sums over many other things.
     pub(crate) fn coarse(self) -> Self {
         let mut values: Vec<(f64, f64)> = Vec::new();
@@ -181,7 +206,7 @@ impl Noise {
                 _ => values.push((value, mass)),
             }
         }
-        Self { values, none: self.none, slack: self.slack + 0.5 * COARSE_WIDTH }
+        Self { values, none: self.none, slack: (self.slack + 0.5 * COARSE_WIDTH).min(1.0) }
     }
 
     /// Values with their masses.

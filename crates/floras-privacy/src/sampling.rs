@@ -102,17 +102,25 @@ pub(crate) struct Pair<'a> {
     chance: f64,
     infinite: f64,
     wrinkles: bool,
+    /// The curve is taken as this much larger: by its tolerance, and for a lower bound smaller.
+    scale: f64,
 }
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, curve: &dyn Curve) -> Self {
         let wrinkles = curve.tolerance() > WRINKLED;
-        Self { table, direction, chance, infinite: curve.infinite(), wrinkles }
+        let scale = 1.0 + curve.tolerance();
+        Self { table, direction, chance, infinite: curve.infinite(), wrinkles, scale }
     }
 
-    /// The same without what is infinite, for a lower bound.
+    /// The same without what is infinite.
     pub(crate) fn finite(self) -> Self {
         Self { infinite: 0.0, ..self }
+    }
+
+    /// The same for a lower bound.
+    pub(crate) fn lower(self) -> Self {
+        Self { scale: 2.0 - self.scale, ..self.finite() }
     }
 
     /// Whether the tabulated curve may fail to be convex by more than rounding.
@@ -143,10 +151,10 @@ impl<'a> Pair<'a> {
     fn removed(&self, epsilon: f64) -> f64 {
         let p = self.chance;
         if epsilon >= 0.0 {
-            return p * self.table.value(amplified(epsilon, p));
+            return p * self.scale * self.table.value(amplified(epsilon, p));
         }
         let y = 1.0 + epsilon.exp_m1() / p;
-        if y <= 0.0 { 0.0 } else { p * y * self.table.value(-y.ln()) }
+        if y <= 0.0 { 0.0 } else { p * y * self.scale * self.table.value(-y.ln()) }
     }
 }
 

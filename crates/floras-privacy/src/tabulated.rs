@@ -1,7 +1,6 @@
 //! A curve that was tabulated once, for many compositions.
 
 use crate::compose::MOST_EPSILON;
-use crate::error::PrivacyError;
 use crate::law::Side;
 use crate::sampling::Curve;
 use crate::solve::first_at_most;
@@ -24,17 +23,23 @@ pub(crate) struct Tabulated {
 
 impl Tabulated {
     /// Tabulates a curve, the upper bound to half its own tolerance.
-    pub(crate) fn new(curve: &dyn Curve) -> Result<Self, PrivacyError> {
-        let end = first_at_most(|epsilon| curve.upper(epsilon), NOTHING, 1.0, MOST_EPSILON, 0.01);
-        let end = end.ok_or(PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON })?.max(1e-12);
-        let upper = |epsilon: f64| curve.upper(epsilon).max(1e-3 * NOTHING);
-        let lower = |epsilon: f64| curve.lower(epsilon).max(1e-3 * NOTHING);
-        Ok(Self {
+    pub(crate) fn new(curve: &dyn Curve) -> Self {
+        // What is given up at the far end is nothing beside what is infinite.
+        let nothing = NOTHING.max(1e-6 * curve.infinite());
+        let end = first_at_most(|epsilon| curve.upper(epsilon), nothing, 1.0, MOST_EPSILON, 0.01);
+        // A tail that reaches further than any ε of use is infinite for all purposes.
+        let (end, beyond) = match end {
+            Some(end) => (end.max(1e-12), nothing),
+            None => (MOST_EPSILON, curve.upper(MOST_EPSILON)),
+        };
+        let upper = |epsilon: f64| curve.upper(epsilon).max(1e-3 * nothing);
+        let lower = |epsilon: f64| curve.lower(epsilon).max(1e-3 * nothing);
+        Self {
             upper: Table::new(upper, end, 0.5 * curve.tolerance(), SHORTEST, Side::Upper),
             lower: Table::new(lower, end, TOLERANCE_BELOW, SHORTEST, Side::Lower),
-            infinite: curve.infinite() + NOTHING,
+            infinite: curve.infinite() + beyond,
             tolerance: curve.tolerance(),
-        })
+        }
     }
 }
 

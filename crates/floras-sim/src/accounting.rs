@@ -257,13 +257,40 @@ fn caveat(settings: &Settings, source: Source) -> Source {
     }
 }
 
-fn estimated(settings: &Settings, law: Option<Law>) -> Source {
-    match law {
+fn estimated(settings: &Settings, estimate: Option<Estimated>) -> Source {
+    match estimate {
         None => Source::Nothing("there are rounds without noise".to_owned()),
-        Some(law) => {
-            let words = format!("it is an estimate from {DRAWS} drawn channels, and not a bound");
+        Some(Estimated { law, draws }) => {
+            let words = format!(
+                "it is an estimate from {draws} drawn channels, an average over clients and rounds, and not a bound"
+            );
             caveat(settings, Source::of(law)).with_caveat(&words)
         }
+    }
+}
+
+/// A law that was estimated.
+#[derive(Clone)]
+struct Estimated {
+    law: Law,
+    draws: usize,
+}
+
+impl Estimated {
+    /// Values that lie close together become the largest of them; `None` if some are infinite.
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        const CLOSE: f64 = 0.005;
+        let draws = values.len();
+        values.sort_by(|a, b| b.total_cmp(a));
+        let mut groups: Vec<(f64, f64)> = Vec::new();
+        for value in values {
+            match groups.last_mut() {
+                Some((largest, count)) if value >= *largest * (1.0 - CLOSE) => *count += 1.0,
+                _ => groups.push((value, 1.0)),
+            }
+        }
+        let all_finite = groups.iter().all(|(mu, _)| mu.is_finite());
+        all_finite.then(|| Self { law: Law::Values(Values::new(groups)), draws })
     }
 }
 
@@ -279,11 +306,14 @@ impl Draws<'_> {
     fn each(&self, mut see: impl FnMut(&Round<'_>) -> Result<(), UplinkError>) -> Result<(), SimError> {
         let rounds = (DRAWS / self.settings.clients.per_round).clamp(20, DRAWS);
         let is_trace = |air: &Air| matches!(air.fading, FadingChoice::Trace(_));
-        let (trial, rounds) = match self.settings.uplink.scheme.air() {
-            Some(air) if is_trace(air) => (0, rounds.min(self.settings.rounds)),
-            _ => (ESTIMATE_TRIAL, rounds),
-        };
+        let of_trace = self.settings.uplink.scheme.air().is_some_and(is_trace);
+        let in_trial = if of_trace { self.settings.rounds } else { rounds };
         for number in 0..rounds {
+            let trial = if of_trace { number / in_trial } else { ESTIMATE_TRIAL.into() };
+            if of_trace && trial >= self.settings.trials {
+                break;
+            }
+            let (trial, number) = (trial as u16, number % in_trial);
             let clients = (self.select)(trial, number);
             see(&Round::new(self.settings.seed, trial, number, &clients)?)?;
         }
@@ -291,16 +321,15 @@ impl Draws<'_> {
     }
 
     /// The law of `μ = Δ·|g|/ν`; `None` if some rounds have no noise.
-    fn law(&self, sensitivity: f64) -> Result<Option<Law>, SimError> {
+    fn law(&self, sensitivity: f64) -> Result<Option<Estimated>, SimError> {
         let mut values = Vec::new();
         self.each(|round| {
             let channel = self.uplink.realise(round)?;
-            let mu = |gain: &f64| (sensitivity * gain.abs() / channel.noise_std(), 1.0);
+            let mu = |gain: &f64| sensitivity * gain.abs() / channel.noise_std();
             values.extend(channel.gains().iter().map(mu));
             Ok(())
         })?;
-        let all_finite = values.iter().all(|(mu, _)| mu.is_finite());
-        Ok(all_finite.then(|| Law::Values(Values::new(values))))
+        Ok(Estimated::of(values))
     }
 
     /// The law of `Δ·|h|/s`.
@@ -309,7 +338,7 @@ impl Draws<'_> {
         floras: &FlorasScheme,
         noise_std: f64,
         sensitivity: f64,
-    ) -> Result<Option<Law>, SimError> {
+    ) -> Result<Option<Estimated>, SimError> {
         let fading = floras.air.law()?;
         let seen = |h: &floras_phy::Complex64| match floras.modulation {
             Modulation::Real => h.re.abs(),
@@ -318,10 +347,10 @@ impl Draws<'_> {
         };
         let mut values = Vec::new();
         self.each(|round| {
-            values.extend(fading.draw(round)?.iter().map(|h| (sensitivity * seen(h) / noise_std, 1.0)));
+            values.extend(fading.draw(round)?.iter().map(|h| sensitivity * seen(h) / noise_std));
             Ok(())
         })?;
-        Ok(Some(Law::Values(Values::new(values))))
+        Ok(Estimated::of(values))
     }
 }
 

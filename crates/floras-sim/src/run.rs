@@ -96,6 +96,8 @@ pub fn run(
     let starts = (0..settings.trials)
         .map(|trial| Start::find(federation, directory, trial as u16))
         .collect::<Result<Vec<Start>, SimError>>()?;
+    // The ledgers' files are there now, and stay there.
+    record::sync_folder(&directory.trial_ledger(0))?;
     let logs: Vec<LogState> = starts.iter().map(|start| start.log).collect();
     let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &logs)?;
     let ledger = LedgerLog::open(&directory.ledger_file(), &directory.checkpoint_folder(), &logs)?;

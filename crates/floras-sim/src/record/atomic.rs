@@ -32,8 +32,8 @@ pub(crate) fn write_with(
     sync_folder(path)
 }
 
-/// A rename is on the disk only once its folder is.
-fn sync_folder(path: &Path) -> Result<(), SimError> {
+/// A new name is on the disk only once its folder is: brings the folder of a file to the disk.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), SimError> {
     let Some(folder) = path.parent() else { return Ok(()) };
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());

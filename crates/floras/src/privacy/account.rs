@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     options.federation.check_radio()?;
     let setting = options.federation.setting(options.sequences, receiver)?;
-    let rounds = options.federation.rounds;
+    let rounds = options.federation.rounds.unwrap_or(1);
     let views = Account::of(&setting)?.views(rounds)?;
     let notes = report::notes(&setting, &views);
     let one_round = options.one_round(&setting)?;

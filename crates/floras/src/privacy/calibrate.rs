@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use floras_privacy::calibrate::{self, Calibrated, Target};
-use floras_privacy::{Account, PrivacyError, Receiver, View, Views, clipped_mean};
+use floras_privacy::{Account, PrivacyError, Receiver, View, Views};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ use crate::failure::Failure;
 const MOST_SEQUENCES: u64 = 1_000_000;
 const MOST_SEQUENCES_FOR_LEVEL: u64 = 1024;
 
+/// Without a number of rounds, no more are looked at.
+const MOST_ROUNDS: u64 = 1_000_000;
+
 /// What to meet, and what to find.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -25,9 +28,9 @@ Examples:
 
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --view any-channel
-  floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30 --rounds 1000
+  floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
 
-The second finds the level of the clipped projector too, the last one the most rounds up to --rounds.")]
+The second finds the level of the clipped projector too, the last one the most rounds.")]
 pub(crate) struct Options {
     /// The epsilon to meet.
     #[arg(long, value_name = "ε", allow_negative_numbers = true, value_parser = number)]
@@ -87,7 +90,7 @@ struct Report {
     clip: Option<f64>,
     rounds: Option<u64>,
     receiver: Option<String>,
-    /// Standard deviation of the unused sequences' noise around which it concentrates, for the clipped projector.
+    /// Standard deviation of the noise in every parameter of the sum, around which it concentrates, for the clipped projector.
     noise_std: Option<f64>,
     delta: f64,
     level: &'static str,
@@ -131,7 +134,9 @@ impl Options {
 
     fn search(&self) -> Result<Calibrated, Failure> {
         let federation = &self.federation;
-        let target = Target { view: self.view(), epsilon: self.epsilon, rounds: federation.rounds };
+        let most_rounds = if self.find == Find::Rounds { MOST_ROUNDS } else { 1 };
+        let rounds = federation.rounds.unwrap_or(most_rounds);
+        let target = Target { view: self.view(), epsilon: self.epsilon, rounds };
         if self.find == Find::Sequences {
             if let Some(sequences) = self.sequences {
                 let allowed = "left out, or --find clip or rounds";
@@ -170,10 +175,7 @@ impl Options {
         let Calibrated { setting, rounds, epsilon } = found;
         let views = Account::of(setting)?.views(*rounds)?;
         let notes = report::notes(setting, &views);
-        let noise_std = match setting.receiver {
-            Receiver::Clipped(c) => Some((setting.gamma() as f64 * clipped_mean(c)).sqrt()),
-            Receiver::Paper | Receiver::Mmse => None,
-        };
+        let noise_std = setting.noise_std();
         let mut out = io::stdout().lock();
         if self.json {
             let report = Report {

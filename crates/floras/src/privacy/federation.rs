@@ -23,9 +23,9 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
     clients: Option<u64>,
 
-    /// Learning rounds (T).
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value_t = 1)]
-    pub(crate) rounds: u64,
+    /// Learning rounds (T); 1 if absent.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    pub(crate) rounds: Option<u64>,
 
     /// The chance that the guarantee may fail with (δ).
     #[arg(long, value_name = "δ", allow_negative_numbers = true, value_parser = number, default_value = "1e-5")]
