@@ -1,4 +1,21 @@
 //! The accounting: how private a federation over the air is, and against whom.
+//!
+//! Given the channels and the pilot's noise, a round of any linear uplink is a Gaussian mechanism with some `μ`. Every rigorous
+//! [`View`] is a law of `μ`, fed to one composition engine: `δ₁(ε) = E_μ[δ_G(ε; μ)]`, sampling, `T` rounds.
+//!
+//! | item | what it holds |
+//! |---|---|
+//! | [`Account`], [`Setting`], [`View`] | all views of a federation, for any number of rounds |
+//! | [`calibrate`] | the sequences, the clip norm, the level or the rounds that meet an `ε` |
+//! | [`ledger`] | what each round of a run has spent |
+//! | [`Law`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
+//! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the laws of the views |
+//! | [`published`] | the paper's theorems as printed, which are no guarantees |
+//! | [`cauchy`], [`rdp`], [`gaussian`], [`normal`] | closed forms |
+//!
+//! # Citations
+//! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal
+//! sequences*, IEEE Trans. Inf. Theory 72(5), 2026, arXiv:2306.08280: the paper that this crate calls "the paper".
 
 mod account;
 mod actual;

@@ -139,6 +139,38 @@ fn run_prints_one_json_object() {
 }
 
 #[test]
+fn account_and_calibrate_print_one_json_object() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = |arguments: &str| -> Value {
+        let (code, out, err) = said(folder.path(), arguments);
+        assert_eq!((code, out.lines().count()), (Some(0), 1), "{err}");
+        serde_json::from_str(&out).expect("JSON")
+    };
+    let radio = "--length 30 --snr-db 20";
+    let account =
+        object(&format!("account --clip 1 --sequences 30 --per-round 20 --clients 20 {radio} --json"));
+    assert_eq!(
+        (&account["gamma"], &account["rounds"], &account["level"]),
+        (&10.into(), &1.into(), &"client".into())
+    );
+    let epsilon = |view: &str| account["views"][view]["epsilon"].as_f64().expect("a number");
+    assert!((epsilon("published") - 0.978).abs() < 5e-4 && (epsilon("idealised") - 1.7227).abs() < 5e-5);
+    assert!((epsilon("actual") - 14.0).abs() < 0.05 && epsilon("any_channel") > 25.1);
+    assert!(epsilon("raw_signal") > epsilon("any_channel") && account["notes"].is_array());
+    let bare = object("account --clip 1 --sequences 30 --per-round 20 --json");
+    assert_eq!((&bare["views"]["actual"], &bare["views"]["raw_signal"]), (&Value::Null, &Value::Null));
+
+    let found = object("calibrate --epsilon 2 --clip 1 --per-round 20 --json");
+    assert_eq!(
+        (&found["sequences"], &found["gamma"], &found["view"]),
+        (&29.into(), &9.into(), &"idealised".into())
+    );
+    assert!(found["epsilon"].as_f64().is_some_and(|epsilon| epsilon <= 2.0) && found["views"].is_object());
+    let none = object("calibrate --epsilon 2 --clip 1 --per-round 20 --most-sequences 21 --json");
+    assert!(none["sequences"].is_null() && none["reason"].is_string(), "{none}");
+}
+
+#[test]
 fn divergence_is_told_and_never_printed_as_a_number() {
     let folder = tempfile::tempdir().expect("a folder");
     let blow_up = "--set uplink.scheme=ideal --set local.rate=1e6 --set model.l2=1e6 --set privacy.clip=1e30";

@@ -176,6 +176,12 @@ impl FederationOptions {
 
     fn level(&self) -> Result<Level, Failure> {
         if self.level == LevelName::Client {
+            for (option, given) in [("--batch", self.batch), ("--samples", self.samples)] {
+                if let Some(value) = given {
+                    let allowed = "given with --level item only";
+                    return Err(Failure::Option { option, allowed, value: value.to_string() });
+                }
+            }
             return Ok(Level::Client);
         }
         let (Some(batch), Some(samples)) = (self.batch, self.samples) else {

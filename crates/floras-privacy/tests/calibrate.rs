@@ -1,0 +1,73 @@
+//! Calibration finds the edge: what it returns meets the target, and the next step does not.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use floras_privacy::calibrate::{Target, fewest_sequences, largest_clip, least_noise, most_rounds};
+use floras_privacy::{Account, Level, Neighbours, PrivacyError, Receiver, Scaling, Setting, View};
+
+fn setting() -> Setting {
+    Setting {
+        clip: 1.0,
+        sequences: 30,
+        per_round: 20,
+        clients: 20,
+        delta: 1e-5,
+        level: Level::Client,
+        neighbours: Neighbours::ReplaceOne,
+        scaling: Scaling::Fixed,
+        receiver: Receiver::Paper,
+        channel: None,
+    }
+}
+
+fn epsilon(setting: &Setting, view: View, rounds: u64) -> f64 {
+    Account::of(setting).unwrap().epsilon(view, rounds).unwrap().unwrap()
+}
+
+#[test]
+fn one_sequence_less_or_one_round_more_would_be_too_much() {
+    for view in [View::Idealised, View::Published] {
+        let target = Target { view, epsilon: 3.0, rounds: 5 };
+        let found = fewest_sequences(&setting(), target, 1000).unwrap();
+        let less = Setting { sequences: found.setting.sequences - 1, ..found.setting.clone() };
+        assert!(found.epsilon <= 3.0 && epsilon(&less, view, 5) > 3.0, "{view}");
+        let found = most_rounds(&setting(), Target { rounds: 1000, ..target }).unwrap();
+        assert!(epsilon(&setting(), view, found.rounds) <= 3.0, "{view}");
+        assert!(epsilon(&setting(), view, found.rounds + 1) > 3.0, "{view}");
+    }
+}
+
+#[test]
+fn a_clip_norm_one_percent_larger_would_be_too_much() {
+    let target = Target { view: View::Idealised, epsilon: 3.0, rounds: 5 };
+    let found = largest_clip(&setting(), target).unwrap();
+    let larger = Setting { clip: 1.01 * found.setting.clip, ..found.setting.clone() };
+    assert!(found.epsilon <= 3.0 && epsilon(&larger, View::Idealised, 5) > 3.0);
+}
+
+/// The noise that a level and the sequences make, held against the same `ε` at the level 1.
+#[test]
+fn the_level_that_is_found_makes_less_noise_than_level_one() {
+    let target = Target { view: View::Idealised, epsilon: 4.0, rounds: 1 };
+    let found = least_noise(&setting(), target, 84).unwrap();
+    let one = Setting { receiver: Receiver::Clipped(1.0), ..setting() };
+    let fixed = fewest_sequences(&one, target, 84).unwrap();
+    assert!(found.epsilon <= 4.0 && found.setting.sequences <= 84);
+    assert!(found.setting.noise_std().unwrap() < fixed.setting.noise_std().unwrap());
+}
+
+#[test]
+fn where_nothing_meets_an_epsilon_the_reason_is_told() {
+    let target = Target { view: View::Idealised, epsilon: 0.5, rounds: 1 };
+    let why = |found: Result<_, PrivacyError>| {
+        found.map(|_: floras_privacy::calibrate::Calibrated| ()).unwrap_err().to_string()
+    };
+    assert!(why(fewest_sequences(&setting(), target, 24)).contains("it is still"));
+    assert!(why(fewest_sequences(&setting(), target, 20)).contains("no unused sequences"));
+    assert!(why(most_rounds(&setting(), target)).contains("one round alone has 1.7227"));
+    let actual = Target { view: View::Actual, ..target };
+    assert_eq!(
+        why(most_rounds(&setting(), actual)),
+        PrivacyError::NeedsChannel { view: View::Actual }.to_string()
+    );
+}
