@@ -29,6 +29,7 @@ mod accounting;
 mod error;
 mod experiment;
 mod federation;
+pub mod figure;
 mod presets;
 mod purpose;
 mod record;
