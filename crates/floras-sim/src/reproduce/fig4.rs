@@ -11,7 +11,9 @@ use super::learning::{Case, Measure, PARTITIONS, Runs};
 use crate::error::SimError;
 use crate::figure::{Figure, Style};
 
-pub(super) const FILE: &str = include_str!("../../../../experiments/fig4.toml");
+/// The experiment of the FLORAS curve at 0 dB, IID.
+pub(super) const FLORAS_FILE: &str = include_str!("../../../../experiments/fig4-floras.toml");
+const INVERSION_FILE: &str = include_str!("../../../../experiments/fig4-inversion.toml");
 
 /// The curves of the paper, and then those that it leaves out.
 const PAPER: [&str; 4] = ["floras 15 dB", "channel inversion 15 dB", "floras 0 dB", "channel inversion 0 dB"];
@@ -21,7 +23,7 @@ const SAME_BANDWIDTH: &str = "channel inversion 0 dB, same bandwidth";
 
 /// The figure.
 pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
-    let runs = Runs::make(bench, "fig4", FILE, cases())?;
+    let runs = Runs::make(bench, "fig4", cases())?;
     let mut panels = runs.panels("fig4", &PAPER);
     for partition in PARTITIONS {
         let shown = [FLORAS, PAPER[3], WORST_ADMITTED, SAME_BANDWIDTH];
@@ -33,7 +35,7 @@ pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         name: "fig4".to_owned(),
         title: "Figure 4: FLORAS against channel inversion at 0 and 15 dB".to_owned(),
         text: text(&runs),
-        conventions: super::conventions(FILE)?,
+        conventions: super::conventions(&[FLORAS_FILE, INVERSION_FILE])?,
         panels,
         claims: runs.judge(&FIG4),
         privacy: runs.privacy(),
@@ -64,23 +66,22 @@ fn text(runs: &Runs) -> Vec<String> {
 }
 
 fn cases() -> Vec<Case> {
-    let case = |curve, colour, style, settings: &[(&'static str, Value)]| Case {
+    let case = |curve, file, colour, style, settings: &[(&'static str, Value)]| Case {
         curve,
+        file,
         settings: settings.to_vec(),
         colour,
         style,
     };
-    let floras = || ("uplink.scheme", Value::from("floras"));
-    let inversion = || ("uplink.scheme", Value::from("channel-inversion"));
     let snr_db = |snr_db: f64| ("uplink.snr_db", Value::from(snr_db));
     let worst_admitted = ("uplink.power_rule", Value::from("worst-admitted"));
     let same_bandwidth = ("uplink.noise", Value::from("same-bandwidth"));
     vec![
-        case(PAPER[0], 0, Style::Solid, &[floras(), snr_db(15.0)]),
-        case(PAPER[1], 0, Style::Dashed, &[inversion(), snr_db(15.0)]),
-        case(PAPER[2], 1, Style::Solid, &[floras(), snr_db(0.0)]),
-        case(PAPER[3], 1, Style::Dashed, &[inversion(), snr_db(0.0)]),
-        case(WORST_ADMITTED, 2, Style::Dashed, &[inversion(), snr_db(0.0), worst_admitted]),
-        case(SAME_BANDWIDTH, 3, Style::Dotted, &[inversion(), snr_db(0.0), same_bandwidth]),
+        case(PAPER[0], FLORAS_FILE, 0, Style::Solid, &[snr_db(15.0)]),
+        case(PAPER[1], INVERSION_FILE, 0, Style::Dashed, &[snr_db(15.0)]),
+        case(PAPER[2], FLORAS_FILE, 1, Style::Solid, &[snr_db(0.0)]),
+        case(PAPER[3], INVERSION_FILE, 1, Style::Dashed, &[snr_db(0.0)]),
+        case(WORST_ADMITTED, INVERSION_FILE, 2, Style::Dashed, &[snr_db(0.0), worst_admitted]),
+        case(SAME_BANDWIDTH, INVERSION_FILE, 3, Style::Dotted, &[snr_db(0.0), same_bandwidth]),
     ]
 }

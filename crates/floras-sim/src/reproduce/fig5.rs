@@ -20,11 +20,12 @@ const CURVES: [(&str, i64, Style); 4] = [
 pub(crate) fn fig5(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let case = |(number, (curve, sequences, style)): (usize, (&'static str, i64, Style))| Case {
         curve,
+        file: FILE,
         settings: vec![("uplink.sequences", Value::from(sequences))],
         colour: number,
         style,
     };
-    let runs = Runs::make(bench, "fig5", FILE, CURVES.into_iter().enumerate().map(case).collect())?;
+    let runs = Runs::make(bench, "fig5", CURVES.into_iter().enumerate().map(case).collect())?;
     let cost = |curve: &str| {
         let of = |partition| runs.difference_words(partition, curve, CURVES[0].0);
         format!("{curve}: {} (IID), {} (non-IID)", of("iid"), of("one-label"))
@@ -40,7 +41,7 @@ pub(crate) fn fig5(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         name: "fig5".to_owned(),
         title: "Figure 5: what unused sequences cost at 20 dB".to_owned(),
         text: vec![text],
-        conventions: super::conventions(FILE)?,
+        conventions: super::conventions(&[FILE])?,
         panels: runs.panels("fig5", &CURVES.map(|(curve, ..)| curve)),
         claims: runs.judge(&FIG5),
         privacy: runs.privacy(),

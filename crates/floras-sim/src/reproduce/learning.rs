@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toml::{Table, Value};
+use toml::Value;
 
 use super::Workbench;
 use super::claims::AccuracyClaim;
@@ -38,7 +38,9 @@ pub(super) struct Partition {
 pub(super) struct Case {
     /// As in the legend.
     pub(super) curve: &'static str,
-    /// What differs from the figure's experiment file.
+    /// The experiment file that it begins with,
+    pub(super) file: &'static str,
+    /// and what differs from it.
     pub(super) settings: Vec<(&'static str, Value)>,
     /// Curves of one colour belong together,
     pub(super) colour: usize,
@@ -54,18 +56,12 @@ pub(super) struct Runs {
 
 impl Runs {
     /// Runs every case for both partitions.
-    pub(super) fn make(
-        bench: &Workbench<'_>,
-        figure: &str,
-        file: &str,
-        cases: Vec<Case>,
-    ) -> Result<Self, SimError> {
-        let base = parse_toml(figure, file)?;
+    pub(super) fn make(bench: &Workbench<'_>, figure: &str, cases: Vec<Case>) -> Result<Self, SimError> {
         let mut records = BTreeMap::new();
         for partition in PARTITIONS {
             for case in &cases {
                 let name = folder_name(figure, partition, case.curve);
-                let experiment = experiment(&base, partition, case, bench.quick)?;
+                let experiment = experiment(figure, partition, case, bench.quick)?;
                 records.insert((partition.key, case.curve), bench.run(&name, &experiment)?);
             }
         }
@@ -187,8 +183,8 @@ impl Measure {
     }
 }
 
-fn experiment(base: &Table, partition: Partition, case: &Case, quick: bool) -> Result<Experiment, SimError> {
-    let mut table = base.clone();
+fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> Result<Experiment, SimError> {
+    let mut table = parse_toml(figure, case.file)?;
     set_value(&mut table, "data.partition", partition.key.into())?;
     set_value(&mut table, "local.rate", partition.rate.into())?;
     for (key, value) in &case.settings {

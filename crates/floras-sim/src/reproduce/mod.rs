@@ -2,8 +2,8 @@
 //!
 //! [`reproduce`] runs the experiments of some figures, each in a run directory of its own, and returns what they show:
 //! curves, verdicts on the paper's claims, and what each setting guarantees. The paper leaves open `C`, `B`, `L`, the number
-//! of rounds, what SNR refers to and how channel inversion sets its power; `experiments/fig4.toml` and
-//! `experiments/fig5.toml` say what was chosen, and why.
+//! of rounds, what SNR refers to and how channel inversion sets its power; `experiments/fig4-floras.toml`,
+//! `fig4-inversion.toml` and `fig5.toml` say what was chosen, and why.
 
 pub mod claims;
 mod fig2;
@@ -14,6 +14,8 @@ mod workbench;
 
 use std::fmt;
 use std::fs;
+
+use toml::Table;
 
 use crate::error::SimError;
 use crate::experiment::{Experiment, VERSION, parse_toml};
@@ -73,7 +75,7 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
         version: VERSION.to_owned(),
         command: format!("floras reproduce {what}{}", if bench.quick { " --quick" } else { "" }),
         quick: bench.quick,
-        seed: Experiment::parse("fig4", fig4::FILE)?.settings().seed,
+        seed: Experiment::parse("fig4", fig4::FLORAS_FILE)?.settings().seed,
         figures,
     };
     let path = bench.folder.join("reproduction.json");
@@ -102,8 +104,8 @@ const CHOICE: &str = "The paper states neither C, B, L and T nor how channel inv
      scan over 3,072 combinations that comes nearest to all of the paper's numbers together; see the chapter on \
      reproduction.";
 
-/// What an experiment file chooses where the paper is silent, as key and value.
-fn conventions(file: &str) -> Result<Vec<(String, String)>, SimError> {
+/// What some experiment files choose where the paper is silent, as key and value.
+fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
     const OPEN: [(&str, &str); 9] = [
         ("privacy.clip", "C, norm of the longest update"),
         ("uplink.truncate", "B, bound of decoded values"),
@@ -115,12 +117,19 @@ fn conventions(file: &str) -> Result<Vec<(String, String)>, SimError> {
         ("uplink.admission", "admission threshold of channel inversion"),
         ("uplink.noise", "noise of channel inversion"),
     ];
-    let table = parse_toml("the figure's experiment", file)?;
-    let value = |key: &str| {
+    let tables = files
+        .iter()
+        .map(|file| parse_toml("the figure's experiment", file))
+        .collect::<Result<Vec<_>, _>>()?;
+    let value = |table: &Table, key: &str| {
         let (section, last) = key.split_once('.').unwrap_or(("", key));
-        let place = if section.is_empty() { Some(&table) } else { table.get(section)?.as_table() };
+        let place = if section.is_empty() { Some(table) } else { table.get(section)?.as_table() };
         let value = place?.get(last)?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
-    Ok(OPEN.iter().filter_map(|(key, words)| Some(((*words).to_owned(), value(key)?))).collect())
+    let stated = |(key, words): &(&str, &str)| {
+        let value = tables.iter().find_map(|table| value(table, key))?;
+        Some(((*words).to_owned(), value))
+    };
+    Ok(OPEN.iter().filter_map(stated).collect())
 }
