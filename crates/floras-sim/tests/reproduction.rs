@@ -49,3 +49,26 @@ fn what_is_written_is_what_is_returned_and_the_same_again() {
     assert_eq!(make(folder.path(), Target::Fig2, 2), made);
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
+
+/// The verdicts that are printed in the book, by claim.
+fn recorded() -> Reproduction {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction/reproduction.json");
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_quick_run_still_comes_to_the_verdicts_of_the_book() {
+    let folder = tempfile::tempdir().unwrap();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let bench = Workbench { quick: true, folder: folder.path(), threads, watch: &|_: Stage<'_>| {} };
+    let made = reproduce(&Target::ALL, &bench).unwrap();
+    let verdicts = |made: &Reproduction| -> Vec<(String, Verdict)> {
+        let claims = made.figures.iter().flat_map(|figure| &figure.claims);
+        claims.map(|claim| (claim.claim.clone(), claim.verdict)).collect()
+    };
+    assert_eq!(verdicts(&made), verdicts(&recorded()));
+    let names = |made: &Reproduction| -> Vec<String> {
+        made.figures.iter().map(|figure| figure.name.clone()).collect()
+    };
+    assert_eq!(names(&made), names(&recorded()));
+}
