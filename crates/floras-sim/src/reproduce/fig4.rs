@@ -50,15 +50,15 @@ fn text(runs: &Runs) -> Vec<String> {
     };
     vec![
         format!(
-            "At 0 dB FLORAS ends ahead of channel inversion by {}, under the convention that comes nearest to the paper: \
-             every client sends at the power that one at the admission threshold would need, and each parameter takes one \
+            "At 0 dB the final test accuracy of FLORAS minus that of channel inversion is {}, under the convention that comes \
+             nearest to the paper: every client sends at the power that one at the admission threshold would need, and each parameter takes one \
              channel use, while FLORAS spends L chips on it.",
             against(PAPER[3])
         ),
         format!(
-            "That advantage is a matter of convention. If the weakest admitted client sends at full power, which channel \
-             inversion allows, FLORAS is ahead by {}; if channel inversion may repeat each parameter L times and so spends \
-             the same bandwidth as FLORAS, by {}.",
+            "That difference is a matter of convention. If the weakest admitted client sends at full power, which channel \
+             inversion allows, it is {}; if channel inversion may repeat each parameter L times and so spends the same \
+             bandwidth as FLORAS, it is {}.",
             against(WORST_ADMITTED),
             against(SAME_BANDWIDTH)
         ),
