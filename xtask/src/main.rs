@@ -5,6 +5,7 @@ mod book;
 mod conventions;
 mod peers;
 mod python;
+mod report;
 mod reproduction;
 mod shell;
 mod tensorboard;
@@ -35,6 +36,8 @@ enum Chore {
     Conventions(conventions::Options),
     /// Reproduce the paper's figures and write the book's chapter on them.
     Reproduction(reproduction::Options),
+    /// Open the reports of a short run and a short sweep in a browser, and take pictures of them.
+    CheckReport,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Chore::CheckAccounting => accounting::run(),
         Chore::Conventions(options) => conventions::run(&options),
         Chore::Reproduction(options) => reproduction::run(&options),
+        Chore::CheckReport => report::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

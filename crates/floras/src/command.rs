@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
 
-use crate::{bench, privacy, reproduce, run, sweep};
+use crate::{bench, privacy, report, reproduce, run, sweep};
 
 /// Private federated learning over the air.
 ///
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Sweep(sweep::Options),
     /// Make the paper's figures again, next to what the paper claims about them.
     Reproduce(reproduce::Options),
+    /// Make the report of a run, a sweep or a reproduction again, from its files alone.
+    Report(report::Options),
     /// Say how private a federation is, and against whom.
     Account(privacy::account::Options),
     /// Find the sequences, the clip norm or the rounds that meet an epsilon.
