@@ -1,9 +1,10 @@
 //! The report of a sweep: a table of all points, and their curves compared.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use floras_sim::RoundMetrics;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::{RoundMetrics, Sweep};
 
 use crate::error::ReportError;
 use crate::files::Output;
@@ -19,6 +20,8 @@ const MOST_CURVES: usize = 12;
 /// A row of `sweep.csv`.
 struct Point {
     number: usize,
+    /// The directory of its run, which points of the same experiment share.
+    run: String,
     values: Vec<String>,
     trials: String,
     diverged: String,
@@ -38,8 +41,12 @@ impl Table {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| ReportError::damaged(path, error))?.clone();
         let names: Vec<&str> = header.iter().collect();
-        let after = names.iter().position(|name| *name == "trials").unwrap_or(0);
-        if names.first() != Some(&"point") || after < 2 || names.len() != after + 8 {
+        let after = names.iter().rposition(|name| *name == "trials").unwrap_or(0);
+        if names.first() != Some(&"point")
+            || after < 3
+            || names[after - 1] != "run"
+            || names.len() != after + 8
+        {
             return Err(damaged("its first line is not that of a sweep"));
         }
         let mut points = Vec::new();
@@ -48,15 +55,21 @@ impl Table {
             let cell = |index: usize| row.get(index).unwrap_or_default().to_owned();
             let number = cell(0).parse::<usize>().ok().filter(|number| (1..=1_000_000).contains(number));
             let number = number.ok_or_else(|| damaged("a point has no number"))?;
+            let run = cell(after - 1);
+            let is_ours = run.strip_prefix("point-").is_some_and(|number| number.parse::<u32>().is_ok());
+            if !is_ours {
+                return Err(damaged("a point has no run"));
+            }
             points.push(Point {
                 number,
-                values: (1..after).map(cell).collect(),
+                run,
+                values: (1..after - 1).map(cell).collect(),
                 trials: cell(after),
                 diverged: cell(after + 1),
                 finals: [2, 4, 6].map(|index| (cell(after + index), cell(after + index + 1))),
             });
         }
-        let keys = names[1..after].iter().map(|&name| name.to_owned()).collect();
+        let keys = names[1..after - 1].iter().map(|&name| name.to_owned()).collect();
         Ok(Self { keys, points })
     }
 
@@ -76,10 +89,12 @@ impl Table {
 /// Writes the report of a sweep, and of every point.
 pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
     let table = Table::read(&folder.join("sweep.csv"))?;
-    let mut runs = Vec::new();
+    let (mut runs, mut written) = (Vec::new(), HashSet::new());
     for point in &table.points {
-        let of_point = Sweep::point_folder(folder, point.number - 1);
-        run::write(&of_point)?;
+        let of_point = folder.join(&point.run);
+        if written.insert(&point.run) {
+            run::write(&of_point)?;
+        }
         if runs.len() < MOST_CURVES {
             runs.push((table.name(point), Run::read(&of_point)?));
         }
@@ -175,7 +190,7 @@ fn all_points(body: &mut Html, table: &Table) {
             .points
             .iter()
             .map(|point| {
-                let file = format!("point-{:03}/report.html", point.number);
+                let file = format!("{}/report.html", point.run);
                 let mut row = vec![Cell::Link { text: format!("point {}", point.number), file }];
                 row.extend(point.values.iter().map(|value| Cell::text(value.as_str())));
                 row.extend([2, 1, 0].map(|index| Cell::number(estimate(&point.finals[index]))));

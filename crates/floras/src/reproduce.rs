@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::report;
 use crate::run::talk;
 use crate::table::columns;
 
@@ -99,7 +100,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     let made = reproduce(options.what.targets(), &bench);
     watcher.clear();
-    options.report(&folder, &made?)
+    let made = made?;
+    talk("drawing the report");
+    let page = report::at_the_end(&folder, true);
+    options.report(&folder, &made, page.as_deref())
 }
 
 impl Options {
@@ -109,7 +113,7 @@ impl Options {
         self.out.clone().unwrap_or_else(default)
     }
 
-    fn report(&self, folder: &Path, made: &Reproduction) -> Result<(), Failure> {
+    fn report(&self, folder: &Path, made: &Reproduction, page: Option<&Path>) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             let report = Report {
@@ -123,6 +127,9 @@ impl Options {
         }
         for figure in &made.figures {
             print_figure(&mut out, figure)?;
+        }
+        if let Some(page) = page {
+            writeln!(out, "report          {}", page.display())?;
         }
         writeln!(out, "directory       {}", folder.display())?;
         Ok(())
