@@ -11,6 +11,7 @@ mod progress;
 mod run;
 mod sweep;
 mod table;
+mod theory;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => sweep::run(&options),
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
+        Command::Theory(options) => theory::run(&options),
         Command::Presets => presets::run(),
         Command::Bench { what } => bench::run(&what),
     };
