@@ -118,7 +118,7 @@ fn second_moment_and_bias_of_clamping_meet_a_million_draws() {
 #[test]
 fn the_printed_d_rises_falls_and_turns_negative() {
     let printed = |gamma: f64| truncation(gamma, 100.0).printed(1.0);
-    assert!((printed(100.0) - 2652.250_112_708_568).abs() < 1e-8);
+    assert!((printed(100.0) - 2_652.250_112_708_568).abs() < 1e-8);
     assert!((printed(600.0) + 222.758_507_437_588_95).abs() < 1e-8);
     assert_eq!(printed(0.0), 0.0);
     let peak = truncation(1.0, 100.0).printed_peak(1.0);

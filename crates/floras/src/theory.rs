@@ -19,12 +19,12 @@ use crate::run::{read_source, talk};
 Examples:
 
   floras theory                                         the paper's IID task
-  floras theory digits-noniid --set uplink.truncate=200
+  floras theory digits-noniid --set uplink.truncate=200 a clamp that does not cut the sum
   floras theory my.toml --json                          for a program to read
 
-The theorem asks for a strongly convex loss: logistic regression with a penalty. Its constants are computed
-from the experiment's own data, and each is printed with how it was found. docs/theory.md derives the
-formulas and says where the printed proof fails.")]
+The theorem asks for a strongly convex loss: logistic regression with a penalty. Its constants are
+computed from the experiment's own data, and each is printed with how it was found. docs/theory.md
+derives the formulas and says where the printed proof fails.")]
 pub(crate) struct Options {
     /// An experiment file, or the name of a preset; the default preset if absent.
     #[arg(value_name = "FILE|PRESET")]
@@ -238,7 +238,7 @@ fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
         "0".to_owned()
-    } else if (1e-3..1e5).contains(&size) {
+    } else if (1e-3..1e3).contains(&size) {
         let digits = (2 - size.log10().floor() as i32).max(0) as usize;
         format!("{value:.digits$}")
     } else {

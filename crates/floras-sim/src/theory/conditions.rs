@@ -154,6 +154,9 @@ pub(super) fn collect_notes(
     if is_cauchy(settings) {
         all.push(notes::HIGH_SNR.to_owned());
     }
-    all.extend(notes::PROOF.map(str::to_owned));
+    if settings.uplink.scheme != Scheme::Ideal {
+        all.extend(notes::PROOF.map(str::to_owned));
+    }
+    all.extend(notes::STATEMENT.map(str::to_owned));
     all
 }

@@ -252,8 +252,9 @@ mod tests {
                     for row in a.iter_mut() {
                         (row[p], row[q]) = (cos * row[p] - sin * row[q], sin * row[p] + cos * row[q]);
                     }
-                    for k in 0..n {
-                        (a[p][k], a[q][k]) = (cos * a[p][k] - sin * a[q][k], sin * a[p][k] + cos * a[q][k]);
+                    let (upper, lower) = a.split_at_mut(q);
+                    for (x, y) in upper[p].iter_mut().zip(&mut lower[0]) {
+                        (*x, *y) = (cos * *x - sin * *y, sin * *x + cos * *y);
                     }
                 }
             }
