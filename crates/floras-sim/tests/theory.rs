@@ -93,8 +93,8 @@ fn the_conditioned_law_meets_quadrature_and_is_not_what_clamping_does() {
 }
 
 /// A million draws: an error lies in ±(B + |s|), so that means are good to (B + |s|)/1000, one standard deviation,
-/// and squares to (B + |s|)²/1000. Five of them are allowed. The printed D misses the second moment here by hundreds
-/// of those.
+/// and squares to (B + |s|)²/1000. Five of them are allowed. The printed D misses the second moment by more
+/// than that.
 #[test]
 fn second_moment_and_bias_of_clamping_meet_a_million_draws() {
     let mut stream = stream(80);
@@ -418,7 +418,7 @@ fn a_training_that_meets_the_printed_condition_breaks_the_printed_bound() {
     assert!((mean - 0.00152).abs() < 5.0 * error + 5e-5, "{mean} ± {error}");
 }
 
-/// The same samples with a clamp ten times as wide as any update: what training does on average at the optimum is
+/// The same samples, also with a clamp twice as wide as any update: what training does on average at the optimum is
 /// still not nothing.
 #[test]
 fn even_a_wide_clamp_moves_the_point_where_training_settles() {
