@@ -168,7 +168,9 @@ fn write_choices(out: &mut String, choices: &[Choice]) {
          its threshold of 0.01 is of, and which noise it meets. `experiments/conventions.toml` is a sweep over all of them, \
          one trial each, and `cargo xtask conventions` measures how far each of the {} choices is from the paper's six \
          numbers together: the root of the summed squared differences, in points. `C = ρ·√d` with `d = 4010`. The nearest \
-         is {:.1} points away; none meets all six.\n\n",
+         is {:.1} points away; none meets all six. One trial cannot tell choices apart whose distances differ by less than \
+         a point. Of those within a point of the nearest, figures 4 and 5 take the one with real modulation, the paper's \
+         main case, and the most rounds.\n\n",
         choices.len(),
         best.distance
     );
