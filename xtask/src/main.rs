@@ -1,10 +1,11 @@
-//! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers`, `cargo xtask check-tensorboard` and
-//! `cargo xtask check-accounting`.
+//! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers`, `cargo xtask check-tensorboard`,
+//! `cargo xtask check-accounting` and `cargo xtask check-report`.
 
 mod accounting;
 mod book;
 mod peers;
 mod python;
+mod report;
 mod shell;
 mod tensorboard;
 mod test;
@@ -30,6 +31,8 @@ enum Chore {
     CheckTensorboard,
     /// Remake the reference values of the privacy accounting with mpmath and dp-accounting, and compare.
     CheckAccounting,
+    /// Open the reports of a short run and a short sweep in a browser, and take pictures of them.
+    CheckReport,
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting => accounting::run(),
+        Chore::CheckReport => report::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -42,6 +42,18 @@ pub struct PrivacyReport {
     pub worst_client: Option<Worst>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// How `ε` grew: after some numbers of rounds, from the first to the last. Empty in files of older versions.
+    #[serde(default)]
+    pub growth: Vec<Spent>,
+}
+
+/// `ε` after some rounds.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Spent {
+    /// So many rounds.
+    pub rounds: u32,
+    /// `ε` in every view that has one, by name.
+    pub epsilon: BTreeMap<String, f64>,
 }
 
 /// The account of one federation.
@@ -77,7 +89,7 @@ impl Accounting {
 
     /// `ε` of one round in a view.
     pub(crate) fn one_round(&self, view: View) -> Option<f64> {
-        self.one_round.get(&view.name().replace('-', "_")).copied()
+        self.one_round.get(&key(view)).copied()
     }
 
     /// An empty ledger.
@@ -102,8 +114,45 @@ impl Accounting {
         }
         let notes = notes(settings, &views, self.account.sampling());
         let level = "client".to_owned();
-        Ok(PrivacyReport { delta: settings.privacy.delta, rounds, level, views, worst_client, notes })
+        let growth = self.growth(rounds.max(1), &views)?;
+        Ok(PrivacyReport { delta: settings.privacy.delta, rounds, level, views, worst_client, notes, growth })
     }
+
+    /// `ε` in every view at rounds that lie evenly on a logarithmic axis. Both ends are known already.
+    fn growth(&self, rounds: u32, last: &Views) -> Result<Vec<Spent>, PrivacyError> {
+        // Whoever takes part by chance makes the composition slow, and its curve is no less smooth.
+        let points = if self.account.sampling() == Sampling::Everyone { 10 } else { 5 };
+        let mut growth = vec![Spent { rounds: 1, epsilon: self.one_round.clone() }];
+        for rounds in
+            log_spaced(rounds, points).into_iter().filter(|&between| between > 1 && between < rounds)
+        {
+            let mut epsilon = BTreeMap::new();
+            for (view, _) in last.iter() {
+                if let Some(spent) = self.account.epsilon(view, rounds.into())? {
+                    epsilon.insert(key(view), spent);
+                }
+            }
+            growth.push(Spent { rounds, epsilon });
+        }
+        if rounds > 1 {
+            let epsilon = last.iter().filter_map(|(view, statement)| Some((key(view), statement.epsilon?)));
+            growth.push(Spent { rounds, epsilon: epsilon.collect() });
+        }
+        Ok(growth)
+    }
+}
+
+/// A view's name in JSON.
+fn key(view: View) -> String {
+    view.name().replace('-', "_")
+}
+
+/// Whole numbers from 1 to `last` whose logarithms lie evenly, each once.
+fn log_spaced(last: u32, points: u32) -> Vec<u32> {
+    let at = |point: u32| f64::from(last).powf(f64::from(point) / f64::from(points - 1)).round() as u32;
+    let mut rounds: Vec<u32> = (0..points).map(at).collect();
+    rounds.dedup();
+    rounds
 }
 
 /// `Δ`, if anything bounds an update.
@@ -377,3 +426,18 @@ fn shown_receiver(settings: &Settings) -> Receiver {
 /// What sampling needs.
 pub const SELECTION: &str = "K of M helps only against those who do not know who took part; a base station that chooses the \
      clients knows. `if known` (in JSON `in_every_round`) is for someone who is known to be in every round";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_growth_begins_with_one_round_and_ends_with_all() {
+        assert_eq!(log_spaced(1, 10), [1]);
+        assert_eq!(log_spaced(3, 5), [1, 2, 3]);
+        assert_eq!(log_spaced(10_000, 5), [1, 10, 100, 1000, 10_000]);
+        let many = log_spaced(300, 10);
+        assert_eq!((many[0], many[many.len() - 1]), (1, 300));
+        assert!(many.is_sorted_by(|a, b| a < b), "{many:?}");
+    }
+}

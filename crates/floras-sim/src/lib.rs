@@ -37,7 +37,7 @@ mod run;
 mod summary;
 mod sweep;
 
-pub use accounting::{PrivacyReport, SELECTION, coefficients, receiver};
+pub use accounting::{PrivacyReport, SELECTION, Spent, coefficients, receiver};
 pub use error::SimError;
 pub use experiment::{
     Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError,
@@ -46,7 +46,7 @@ pub use experiment::{
 };
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
 pub use presets::{PRESETS, Preset};
-pub use record::{Entry, RunDirectory};
+pub use record::{Entry, RunDirectory, write_atomically};
 pub use run::{Event, Outcome, run};
 pub use summary::{Estimate, Finals, Summary, TrialSummary};
 pub use sweep::{Point, Sweep};

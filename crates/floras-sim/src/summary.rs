@@ -185,6 +185,7 @@ mod tests {
                 views: floras_privacy::Views::default(),
                 worst_client: None,
                 notes: Vec::new(),
+                growth: Vec::new(),
             };
             Summary::new(&Settings::default(), 9, lines, privacy)
         };

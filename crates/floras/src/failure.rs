@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use floras_phy::UplinkError;
 use floras_privacy::PrivacyError;
+use floras_report::ReportError;
 use floras_sim::{ExperimentError, PRESETS, SimError};
 use thiserror::Error;
 
@@ -27,6 +28,10 @@ pub(crate) enum Failure {
     /// A simulation stopped, or did not begin.
     #[error("{0}")]
     Simulation(#[from] SimError),
+
+    /// There is no report.
+    #[error("{0}")]
+    Report(#[from] ReportError),
 
     /// Neither a preset nor a file.
     #[error("there is no file {source_name}, and no preset of that name; presets are {presets}", presets = preset_names())]
@@ -96,6 +101,7 @@ impl Failure {
     fn is_input(&self) -> bool {
         match self {
             Self::Simulation(error) => error.is_input(),
+            Self::Report(error) => error.is_input(),
             Self::Input(_)
             | Self::Privacy(_)
             | Self::Experiment(_)

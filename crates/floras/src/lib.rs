@@ -2,11 +2,12 @@
 //!
 //! [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes. [`privacy`] is the
 //! accounting: who can learn how much. [`learn`] is the learning side: data sets, partitions, models, local SGD. [`sim`] joins
-//! them: experiment files, rounds, trials, run directories.
+//! them: experiment files, rounds, trials, run directories. [`report`] draws: plots, and the HTML report of a run directory.
 
 pub use floras_learn as learn;
 pub use floras_phy as phy;
 pub use floras_privacy as privacy;
+pub use floras_report as report;
 pub use floras_sim as sim;
 
 /// The examples of the README and of the book, run as documentation tests.

@@ -8,6 +8,7 @@ mod failure;
 mod presets;
 mod privacy;
 mod progress;
+mod report;
 mod run;
 mod sweep;
 mod table;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => sweep::run(&options),
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Presets => presets::run(),
         Command::Bench { what } => bench::run(&what),
     };

@@ -17,7 +17,7 @@ use toml::Table;
 use crate::command::{thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::table;
+use crate::{report, table};
 
 /// What to run, and where to keep it.
 #[derive(Debug, Args)]
@@ -124,7 +124,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let progress = Progress::new(&federation);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
     progress.clear();
-    options.report(&folder, &outcome?)
+    let outcome = outcome?;
+    let page = report::at_the_end(&folder, outcome.rounds_done > 0);
+    options.report(&folder, &outcome, page.as_deref())
 }
 
 impl Options {
@@ -170,7 +172,7 @@ impl Options {
         }
     }
 
-    fn report(&self, folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
+    fn report(&self, folder: &Path, outcome: &Outcome, page: Option<&Path>) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             let summary = &outcome.summary;
@@ -190,6 +192,9 @@ impl Options {
         } else {
             table::results(&mut out, outcome)?;
             table::privacy(&mut out, &outcome.summary.privacy)?;
+            if let Some(page) = page {
+                writeln!(out, "report          {}", page.display())?;
+            }
             writeln!(out, "run directory   {}", folder.display())?;
         }
         Ok(())

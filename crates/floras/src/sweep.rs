@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floras_sim::{Entry, Federation, Point, RunDirectory, Summary, Sweep};
+use floras_sim::{Entry, Federation, Outcome, Point, RunDirectory, Summary, Sweep};
 use serde::Serialize;
 
 use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::report;
 use crate::run::{read_text, talk};
 use crate::table::count;
 
@@ -76,6 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let _lock = Sweep::enter(&folder)?;
     let mut done: Vec<Option<Summary>> = vec![None; sweep.points().len()];
+    let mut rounds_done = 0;
     for (number, point) in sweep.points().iter().enumerate() {
         let values: Vec<String> =
             sweep.keys().zip(&point.values).map(|(key, value)| format!("{key} = {value}")).collect();
@@ -86,24 +88,33 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 point.without_effect.join(", ")
             ));
         }
-        done[number] = Some(run_point(point, &Sweep::point_folder(&folder, number), threads)?);
+        let outcome = run_point(point, &Sweep::point_folder(&folder, number), threads)?;
+        rounds_done += outcome.rounds_done;
+        done[number] = Some(outcome.summary);
         sweep.write_table(&folder, &done)?;
     }
     let summaries: Vec<Summary> = done.into_iter().flatten().collect();
-    options.report(&sweep, &folder, &summaries)
+    let page = report::at_the_end(&folder, rounds_done > 0);
+    options.report(&sweep, &folder, &summaries, page.as_deref())
 }
 
-fn run_point(point: &Point, folder: &Path, threads: usize) -> Result<Summary, Failure> {
+fn run_point(point: &Point, folder: &Path, threads: usize) -> Result<Outcome, Failure> {
     let federation = Federation::new(&point.experiment)?;
     let directory = RunDirectory::enter(folder, &point.experiment, Entry::ResumeOrNew)?;
     let progress = Progress::new(&federation);
     let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
     progress.clear();
-    Ok(outcome?.summary)
+    Ok(outcome?)
 }
 
 impl Options {
-    fn report(&self, sweep: &Sweep, folder: &Path, summaries: &[Summary]) -> Result<(), Failure> {
+    fn report(
+        &self,
+        sweep: &Sweep,
+        folder: &Path,
+        summaries: &[Summary],
+        page: Option<&Path>,
+    ) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             let points = sweep.points().iter().zip(summaries);
@@ -119,6 +130,9 @@ impl Options {
             return Ok(());
         }
         print_table(&mut out, sweep, summaries)?;
+        if let Some(page) = page {
+            writeln!(out, "report          {}", page.display())?;
+        }
         writeln!(out, "table           {}", folder.join("sweep.csv").display())?;
         Ok(())
     }

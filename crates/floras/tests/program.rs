@@ -114,6 +114,65 @@ fn a_run_ends_in_a_table_and_a_directory() {
 }
 
 #[test]
+fn the_command_in_a_report_repeats_the_run_to_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, out, err) = said(folder.path(), "run quick --rounds 3 --trials 2 --seed 7 --out runs/first");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("report          runs/first/report.html\n"), "{out}");
+    let first = folder.path().join("runs/first");
+    let page = std::fs::read_to_string(first.join("report.html")).expect("a page");
+    let command = page.split("<code>floras ").nth(1).and_then(|rest| rest.split("</code>").next());
+    let (code, _, err) = said(&first, command.expect("a command"));
+    assert_eq!(code, Some(0), "{err}");
+    let again = folder.path().join("runs/quick-again");
+    for name in ["metrics.jsonl", "summary.json", "experiment.toml", "report.html", "plots/loss.png"] {
+        let read = |folder: &Path| std::fs::read(folder.join(name)).expect("a file");
+        assert!(read(&first) == read(&again), "{name} differs");
+    }
+}
+
+#[test]
+fn a_report_is_made_again_from_the_files_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(said(folder.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
+    let page = folder.path().join("run/report.html");
+    let first = std::fs::read(&page).expect("a page");
+    std::fs::remove_file(&page).expect("a page");
+    let (code, out, err) = said(folder.path(), "report run");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(out, "report          run/report.html\nplots           run/plots\n");
+    assert!(std::fs::read(&page).expect("a page") == first);
+    // A complete run that is asked for again gets one if it has none.
+    std::fs::remove_file(&page).expect("a page");
+    assert_eq!(said(folder.path(), "run --resume --out run").0, Some(0));
+    assert!(std::fs::read(&page).expect("a page") == first);
+
+    let (code, out, err) = said(folder.path(), "report .");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(err.starts_with("error: . holds nothing to report"), "{err}");
+    std::fs::write(folder.path().join("run/summary.json"), "{").expect("a file");
+    let (code, _, err) = said(folder.path(), "report run");
+    assert!(code == Some(2) && err.starts_with("error: run/summary.json is damaged"), "{err}");
+}
+
+#[test]
+fn a_report_that_fails_does_not_take_the_results_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run");
+    std::fs::create_dir(&out).expect("a folder");
+    assert_eq!(said(folder.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
+    // Where the pictures should go, there is a file.
+    std::fs::remove_dir_all(out.join("plots")).expect("a folder");
+    std::fs::write(out.join("plots"), "").expect("a file");
+    std::fs::remove_file(out.join("report.html")).expect("a page");
+    let (code, said_out, err) = said(folder.path(), "run --resume --out run");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(said_out.contains("test accuracy"), "{said_out}");
+    assert!(err.contains("note: there is no report, because cannot create run/plots"), "{err}");
+    assert_eq!(said(folder.path(), "report run").0, Some(1));
+}
+
+#[test]
 fn run_prints_one_json_object() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, out, _) = said(folder.path(), "run quick --rounds 2 --trials 2 --json --out here");

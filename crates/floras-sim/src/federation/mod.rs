@@ -52,7 +52,7 @@ impl std::fmt::Debug for BoxedUplink {
 }
 
 /// Who holds how many samples of each label in one trial.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct PartitionRecord {
     /// From 0.
     pub trial: u32,

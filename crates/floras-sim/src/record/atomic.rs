@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::error::SimError;
 
-/// Writes a file as a whole.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), SimError> {
+/// Writes a file so that it is there as a whole or not at all, even after a power cut.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SimError> {
     write_with(path, |file| file.write_all(bytes))
 }
 

@@ -9,7 +9,8 @@ mod tensorboard;
 pub(crate) use directory::lock;
 pub use directory::{Entry, RunDirectory};
 
-pub(crate) use atomic::{sync_folder, write as write_atomically};
+pub(crate) use atomic::sync_folder;
+pub use atomic::write as write_atomically;
 pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
 pub(crate) use log::{LedgerLog, Line, LogState, MetricsLog, cut_back, last_line, read_all};
 pub(crate) use tensorboard::EventFile;

@@ -1,0 +1,225 @@
+//! A page: one file with its style sheet and its script in it, which loads nothing.
+//!
+//! Markup comes only from literals in the program. Whatever comes from a file goes through [`escape`], and the types see to
+//! it: [`Html::raw`] takes nothing that was read.
+
+mod figure;
+pub(crate) mod number;
+
+use crate::plot::Svg;
+
+pub(crate) use figure::figure;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Text that means nothing to a browser but itself.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(letter),
+            // Control characters are no part of a page.
+            letter if letter.is_control() => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Markup that is put together piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct Html {
+    text: String,
+}
+
+impl Html {
+    /// Adds markup as it is; only literals.
+    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
+        self.text.push_str(markup);
+        self
+    }
+
+    /// Adds text.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(&escape(text));
+        self
+    }
+
+    /// Adds `<tag class="class">text</tag>`.
+    pub(crate) fn element(&mut self, tag: &'static str, class: &'static str, text: &str) -> &mut Self {
+        self.around(tag, class, |inner| {
+            inner.text(text);
+        })
+    }
+
+    /// Adds an element with more in it.
+    pub(crate) fn around(
+        &mut self,
+        tag: &'static str,
+        class: &'static str,
+        fill: impl FnOnce(&mut Self),
+    ) -> &mut Self {
+        self.raw("<").raw(tag);
+        if !class.is_empty() {
+            self.raw(" class=\"").raw(class).raw("\"");
+        }
+        self.raw(">");
+        fill(self);
+        self.raw("</").raw(tag).raw(">\n")
+    }
+
+    /// Adds a paragraph.
+    pub(crate) fn paragraph(&mut self, text: &str) -> &mut Self {
+        self.element("p", "", text)
+    }
+
+    /// Adds a section with its heading.
+    pub(crate) fn section(&mut self, heading: &str, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        self.around("section", "", |section| {
+            section.element("h2", "", heading);
+            fill(section);
+        })
+    }
+
+    /// Adds a list of notes, if there are any.
+    pub(crate) fn notes(&mut self, notes: &[String]) -> &mut Self {
+        if notes.is_empty() {
+            return self;
+        }
+        self.around("ul", "notes", |list| {
+            for note in notes {
+                list.element("li", "", note);
+            }
+        })
+    }
+
+    /// Adds a command to be typed.
+    pub(crate) fn command(&mut self, command: &str) -> &mut Self {
+        self.around("pre", "command", |block| {
+            block.element("code", "", command);
+        })
+    }
+
+    /// Adds a table. It scrolls by itself where there is little room.
+    pub(crate) fn table(&mut self, heading: &[&str], rows: &[Vec<Cell>]) -> &mut Self {
+        self.around("div", "scroll", |scroll| {
+            scroll.around("table", "", |table| {
+                table.around("thead", "", |head| {
+                    head.around("tr", "", |row| {
+                        for name in heading {
+                            row.element("th", "", name);
+                        }
+                    });
+                });
+                table.around("tbody", "", |body| {
+                    for row in rows {
+                        body.around("tr", "", |out| row.iter().for_each(|cell| cell.write(out)));
+                    }
+                });
+            });
+        })
+    }
+
+    /// Adds a picture.
+    pub(crate) fn drawn(&mut self, svg: &Svg) -> &mut Self {
+        self.text.push_str(svg.markup());
+        self
+    }
+
+    /// Adds data for the script. No text in them can end the element that holds them.
+    pub(crate) fn data(&mut self, json: &str) -> &mut Self {
+        self.raw("<script type=\"application/json\">");
+        let safe = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
+        self.text.push_str(&safe);
+        self.raw("</script>\n")
+    }
+
+    #[cfg(test)]
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What stands in a cell of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    Text(String),
+    /// A number, set so that digits stand below digits.
+    Number(String),
+    /// A word that a reader should find, such as a verdict: good, bad or neither.
+    Mark(String, Option<bool>),
+    /// A text that leads to a file beside the page.
+    Link {
+        text: String,
+        file: String,
+    },
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(crate) fn number(text: impl Into<String>) -> Self {
+        Self::Number(text.into())
+    }
+
+    fn write(&self, row: &mut Html) {
+        match self {
+            Self::Text(text) => row.element("td", "", text),
+            Self::Number(text) => row.element("td", "number", text),
+            Self::Mark(text, verdict) => {
+                let class = match verdict {
+                    Some(true) => "mark good",
+                    Some(false) => "mark bad",
+                    None => "mark",
+                };
+                row.around("td", "", |cell| {
+                    cell.element("span", class, text);
+                })
+            }
+            Self::Link { text, file } => row.around("td", "", |cell| {
+                cell.raw("<a href=\"").text(file).raw("\">").text(text).raw("</a>");
+            }),
+        };
+    }
+}
+
+/// A whole page.
+pub(crate) fn page(title: &str, body: &Html) -> String {
+    let mut out = Html::default();
+    out.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n");
+    out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
+    out.raw("<meta name=\"color-scheme\" content=\"light dark\"/>\n");
+    // Without an icon of its own, a browser asks the server for one.
+    out.raw("<link rel=\"icon\" href=\"data:,\"/>\n");
+    out.element("title", "", title);
+    out.raw("<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n<main>\n");
+    out.text.push_str(&body.text);
+    out.raw("</main>\n<script>\n").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
+    out.text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_become_markup() {
+        let mut html = Html::default();
+        html.paragraph("<script>alert(\"1\" & '2')</script>\u{0}");
+        assert_eq!(
+            html.as_str(),
+            "<p>&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;\u{fffd}</p>\n"
+        );
+        let mut html = Html::default();
+        html.data(r#"{"name":"</script><b>"}"#);
+        assert!(!html.as_str().contains("</script><b>"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Pictures as files, drawn by the crate `kuva`. Nothing else knows it.
+//!
+//! Its shapes are used, and not its axes: those lose the dashes of curves with many points in a PNG, leave out bands on
+//! logarithmic axes, and cannot be shared with the page.
+
+use kuva::RasterBackend;
+use kuva::backend::svg::SvgBackend;
+use kuva::render::color::Color;
+use kuva::render::render::{PathData, Primitive, Scene, TextAnchor, build_path};
+
+use super::picture::{Anchor, Ink, Picture, Shape, dashes, strokes};
+
+/// As the text of an SVG file.
+pub(super) fn svg(picture: &Picture) -> String {
+    let text = SvgBackend::new().render_scene(&scene(picture, false));
+    // Without a box of its own, a picture is cut off and not scaled where there is less room.
+    let open = format!("<svg viewBox=\"0 0 {} {}\" ", picture.width, picture.height);
+    text.replacen("<svg ", &open, 1)
+}
+
+/// As the bytes of a PNG file, with so many pixels for a unit.
+pub(super) fn png(picture: &Picture, pixels: f32) -> Result<Vec<u8>, String> {
+    RasterBackend::new().with_scale(pixels).render_scene(&scene(picture, true))
+}
+
+fn scene(picture: &Picture, is_raster: bool) -> Scene {
+    let mut scene = Scene::new(picture.width, picture.height).with_background(Some("white"));
+    for shape in &picture.shapes {
+        add(&mut scene, shape, is_raster);
+    }
+    scene
+}
+
+fn colour(ink: Ink) -> Color {
+    let (red, green, blue) = ink.on_white();
+    Color::Rgb(red, green, blue)
+}
+
+fn add(scene: &mut Scene, shape: &Shape, is_raster: bool) {
+    match shape {
+        Shape::Line { points, ink, width, style } => {
+            let (stroke, stroke_width) = (colour(*ink), *width);
+            let line = |points: Vec<(f64, f64)>, stroke_dasharray| Primitive::PolyLine {
+                points,
+                stroke: stroke.clone(),
+                stroke_width,
+                stroke_dasharray,
+            };
+            match dashes(*style, *width) {
+                Some((on, off)) if is_raster => {
+                    strokes(points, on, off).into_iter().for_each(|piece| scene.add(line(piece, None)));
+                }
+                gaps => scene.add(line(rounded(points), gaps.map(|(on, off)| format!("{on} {off}")))),
+            }
+        }
+        Shape::Area { points, ink, opacity } => scene.add(Primitive::Path(Box::new(PathData {
+            d: format!("{} Z", build_path(&rounded(points))),
+            fill: Some(colour(*ink)),
+            stroke: Color::None,
+            stroke_width: 0.0,
+            opacity: Some(*opacity),
+            stroke_dasharray: None,
+        }))),
+        Shape::Dot { at, radius, ink } => scene.add(Primitive::Circle {
+            cx: at.0,
+            cy: at.1,
+            r: *radius,
+            fill: colour(*ink),
+            fill_opacity: None,
+            stroke: None,
+            stroke_width: None,
+        }),
+        Shape::Box { frame, ink, opacity } => scene.add(Primitive::Rect {
+            x: frame.x,
+            y: frame.y,
+            width: frame.width,
+            height: frame.height,
+            fill: colour(*ink),
+            stroke: None,
+            stroke_width: None,
+            opacity: Some(*opacity),
+        }),
+        Shape::Text { at, text, size, anchor, ink, bold } => scene.add(Primitive::Text {
+            x: at.0,
+            y: at.1,
+            content: without_formulas(text),
+            size: *size,
+            anchor: match anchor {
+                Anchor::Start => TextAnchor::Start,
+                Anchor::Middle => TextAnchor::Middle,
+                Anchor::End => TextAnchor::End,
+            },
+            rotate: None,
+            bold: *bold,
+            color: Some(colour(*ink)),
+        }),
+    }
+}
+
+/// `kuva` takes what stands between dollars for a formula.
+fn without_formulas(text: &str) -> String {
+    text.replace('$', "\\$")
+}
+
+fn rounded(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let hundredth = |value: f64| (value * 100.0).round() / 100.0;
+    points.iter().map(|&(x, y)| (hundredth(x), hundredth(y))).collect()
+}

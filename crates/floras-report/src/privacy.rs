@@ -1,0 +1,226 @@
+//! The privacy statement in words, for someone who has never heard of `ε`.
+//!
+//! Someone who holds two possibilities for equally likely, and sees what an `(ε, δ)`-private mechanism gives out, is
+//! afterwards at most `e^ε/(1 + e^ε)` sure of one of them, except with a probability of about `δ`.
+
+use floras_privacy::{Statement, View, Views};
+use floras_sim::PrivacyReport;
+use floras_sim::figure::{Axis, Curve, Panel, Style};
+
+use crate::html::number::{certainty, count, epsilon, grouped};
+use crate::html::{Cell, Html};
+
+/// How much an `ε` promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strength {
+    Strong,
+    Moderate,
+    Weak,
+    None,
+}
+
+impl Strength {
+    /// The usual coarse steps: up to 1, up to 5, up to 10, and more.
+    pub(crate) fn of(epsilon: f64) -> Self {
+        match epsilon {
+            strong if strong <= 1.0 => Self::Strong,
+            moderate if moderate <= 5.0 => Self::Moderate,
+            weak if weak <= 10.0 => Self::Weak,
+            _ => Self::None,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Strong => "strong",
+            Self::Moderate => "moderate",
+            Self::Weak => "weak",
+            Self::None => "none in practice",
+        }
+    }
+}
+
+/// The statement that counts most: of the real decoder, or else of the strongest adversary that something is proven against.
+fn headline(views: &Views) -> Option<(View, &Statement, f64)> {
+    let order = [View::Actual, View::AnyChannel, View::Idealised];
+    let found = |view: View, needs_guarantee: bool| {
+        let statement = views.get(view)?;
+        let epsilon = statement.epsilon?;
+        (statement.guarantee || !needs_guarantee).then_some((view, statement, epsilon))
+    };
+    let guarantees = order.into_iter().find_map(|view| found(view, true));
+    guarantees.or_else(|| order.into_iter().find_map(|view| found(view, false)))
+}
+
+/// The one number for the top of a report, and what is said below it.
+pub(crate) fn card(report: &PrivacyReport) -> (String, String) {
+    match headline(&report.views) {
+        None => ("no privacy".to_owned(), "nothing is hidden from the base station".to_owned()),
+        Some((view, statement, value)) => {
+            let strength = if statement.guarantee { Strength::of(value).word() } else { "no guarantee" };
+            (format!("ε = {}", epsilon(value)), format!("privacy in the {} view: {strength}", view.name()))
+        }
+    }
+}
+
+/// The statement in words.
+pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport) {
+    html.paragraph(
+        "How much does training give away about one client? Imagine someone who must tell whether a client trained on its \
+         own data or on quite different data, and who at first holds both for equally likely, 50 to 50. The number ε limits \
+         how sure they can become from what they see: at most e^ε/(1 + e^ε), except with a probability of about δ. ε = 0 \
+         would be perfect, ε = 1 means at most 74 % sure, ε = 5 at most 99.4 %, and from about 10 on nothing is promised \
+         that anyone would notice.",
+    );
+    let rounds = count(report.rounds.into(), "round");
+    match headline(&report.views) {
+        None => {
+            html.element(
+                "p",
+                "warning",
+                &format!(
+                    "After {rounds} no ε can be stated against a base station: {}.",
+                    why_nothing(&report.views)
+                ),
+            );
+        }
+        Some((_, statement, value)) => {
+            let strength = Strength::of(value);
+            let delta = delta_text(report.delta);
+            let meaning = match strength {
+                Strength::None => {
+                    "At such an ε the guarantee is none in practice: it does not exclude that the base station finds out \
+                     whatever it wants to know about a client."
+                        .to_owned()
+                }
+                other => format!(
+                    "That is a {} guarantee: whoever was undecided before is at most {} afterwards.",
+                    other.word(),
+                    certainty(value)
+                ),
+            };
+            let about = format!(
+                "Against {}, ε = {} at δ = {delta} after {rounds}.",
+                statement.adversary,
+                epsilon(value)
+            );
+            if statement.guarantee {
+                html.element("p", "lead", &format!("{about} {meaning}"));
+            } else {
+                let why = statement.reason.as_deref().unwrap_or("of what was assumed");
+                html.element(
+                    "p",
+                    "lead",
+                    &format!("{about} But this number is not a guarantee, because {why}."),
+                );
+                if strength == Strength::None {
+                    html.paragraph("Even if it were one, it would promise nothing that anyone would notice.");
+                }
+            }
+        }
+    }
+    if report.views.raw_signal.as_ref().is_some_and(|statement| statement.epsilon.is_some()) {
+        html.paragraph(
+            "All views but the last trust the base station to keep nothing but the decoded sums. One that keeps its raw radio \
+             samples sees the raw-signal row below.",
+        );
+    }
+}
+
+fn why_nothing(views: &Views) -> String {
+    let order = [View::Actual, View::AnyChannel, View::Idealised, View::RawSignal];
+    let reason = order.into_iter().find_map(|view| views.get(view)?.reason.clone());
+    reason.unwrap_or_else(|| "this scheme adds no noise that would hide anything".to_owned())
+}
+
+/// `10⁻⁵` reads as `1e-5` in plain text.
+fn delta_text(delta: f64) -> String {
+    format!("{delta:e}")
+}
+
+/// A table of all views.
+pub(crate) fn table(html: &mut Html, views: &Views) {
+    let known = |statement: &Statement| statement.details.get("in_every_round").copied();
+    let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
+    let mut heading = vec!["view", "ε"];
+    if is_sampled {
+        heading.push("ε if known to be in every round");
+    }
+    heading.extend(["guarantee", "against", "what it means"]);
+    let mut rows = Vec::new();
+    for view in View::ALL {
+        let Some(statement) = views.get(view) else { continue };
+        let mut row = vec![Cell::text(view.name())];
+        row.push(Cell::number(statement.epsilon.map_or("none".to_owned(), epsilon)));
+        if is_sampled {
+            row.push(Cell::number(known(statement).map_or("–".to_owned(), epsilon)));
+        }
+        let holds = statement.guarantee;
+        row.push(Cell::Mark(if holds { "yes" } else { "no" }.to_owned(), Some(holds)));
+        row.push(Cell::text(&*statement.adversary));
+        row.push(Cell::text(meaning(statement)));
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        html.paragraph("There is no view with anything to say.");
+    } else {
+        html.table(&heading, &rows);
+    }
+}
+
+fn meaning(statement: &Statement) -> String {
+    match (statement.epsilon, statement.guarantee, &statement.reason) {
+        (None, _, Some(reason)) => format!("no ε: {reason}"),
+        (None, _, None) => "no ε".to_owned(),
+        (Some(_), false, Some(reason)) => format!("not a guarantee: {reason}"),
+        (Some(_), false, None) => "not a guarantee".to_owned(),
+        (Some(value), true, _) => match Strength::of(value) {
+            Strength::None => "none in practice".to_owned(),
+            strength => format!("{}: at most {}", strength.word(), certainty(value)),
+        },
+    }
+}
+
+/// `ε` after so many rounds, in every view.
+pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
+    let x: Vec<f64> = report.growth.iter().map(|spent| f64::from(spent.rounds)).collect();
+    let curves: Vec<Curve> = View::ALL
+        .into_iter()
+        .enumerate()
+        .filter_map(|(colour, view)| {
+            let key = view.name().replace('-', "_");
+            let y: Vec<Option<f64>> =
+                report.growth.iter().map(|spent| spent.epsilon.get(&key).copied()).collect();
+            y.iter().any(Option::is_some).then_some(())?;
+            let holds = report.views.get(view).is_some_and(|statement| statement.guarantee);
+            let name = if holds { view.name().to_owned() } else { format!("{} (no guarantee)", view.name()) };
+            let style = if holds { Style::Solid } else { Style::Dashed };
+            Some(Curve { name, colour, style, x: x.clone(), y, band: None })
+        })
+        .collect();
+    if curves.is_empty() {
+        return None;
+    }
+    Some(Panel {
+        name: "epsilon".to_owned(),
+        title: "Privacy spent, round by round".to_owned(),
+        x: Axis { label: "rounds".to_owned(), logarithmic: true, range: None },
+        y: Axis {
+            label: format!("ε of a client at δ = {} (no unit)", delta_text(report.delta)),
+            logarithmic: true,
+            range: None,
+        },
+        curves,
+    })
+}
+
+/// A sentence about the client that gave away most.
+pub(crate) fn worst_client(report: &PrivacyReport) -> Option<String> {
+    let worst = report.worst_client?;
+    Some(format!(
+        "Looking back at the channels that were really drawn, client {} gave away most: given all gains and the noise of \
+         its trial, its ε is {}.",
+        grouped(worst.client.into()),
+        epsilon(worst.epsilon)
+    ))
+}

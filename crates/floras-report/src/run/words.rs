@@ -1,0 +1,197 @@
+//! What was run, in sentences for someone who has not read the paper.
+
+use floras_learn::Partition;
+use floras_phy::{Fading, Receiver};
+use floras_sim::{Air, DataChoice, FadingChoice, FlorasScheme, ModelKind, Scheme, Settings};
+
+use crate::html::number::{count, grouped};
+
+/// What was trained, by whom, and how often.
+pub(crate) fn task(settings: &Settings) -> String {
+    let clients = settings.clients;
+    let model = match settings.model.kind {
+        ModelKind::Logistic => "a linear classifier (logistic regression)".to_owned(),
+        ModelKind::Mlp { hidden } => {
+            format!("a small neural network with {} hidden units", grouped(hidden as u64))
+        }
+    };
+    let who = if clients.per_round == clients.total {
+        format!("{}, all of them in every round,", count(clients.total.into(), "client"))
+    } else {
+        format!(
+            "{}, of which {} took part in every round,",
+            count(clients.total.into(), "client"),
+            grouped(clients.per_round.into())
+        )
+    };
+    let trials = match settings.trials {
+        1 => "The whole training was done once.".to_owned(),
+        many => format!(
+            "The whole training was done {} times, with other random numbers each time.",
+            grouped(many.into())
+        ),
+    };
+    format!(
+        "{who} trained {model} on {} without handing over their data: each client improves the model on the samples it \
+         holds, and sends only the change. {} {trials}",
+        data(&settings.data.set),
+        partition(settings.data.partition),
+    )
+}
+
+fn data(set: &DataChoice) -> String {
+    match set {
+        DataChoice::Digits20 => "images of handwritten digits (20×20 pixels)".to_owned(),
+        DataChoice::Digits28 => "images of handwritten digits (28×28 pixels)".to_owned(),
+        DataChoice::Mnist(_) => "the handwritten digits of MNIST".to_owned(),
+        DataChoice::FashionMnist(_) => "the images of clothes of Fashion-MNIST".to_owned(),
+        DataChoice::Cifar10(_) => "the small photographs of CIFAR-10".to_owned(),
+        DataChoice::Synthetic { features, classes, .. } => {
+            format!(
+                "generated data with {} features and {} classes",
+                grouped(*features as u64),
+                grouped(*classes as u64)
+            )
+        }
+    }
+}
+
+fn partition(partition: Partition) -> String {
+    match partition {
+        Partition::Iid => "The samples were shuffled and dealt, so that everyone's are alike.".to_owned(),
+        Partition::OneLabel => "Every client holds samples of one class only.".to_owned(),
+        Partition::Shards(pieces) => {
+            format!("Every client holds {} of the data sorted by class.", count(pieces as u64, "piece"))
+        }
+        Partition::Dirichlet(alpha) => {
+            format!(
+                "Every client has its own mixture of classes (Dirichlet, α = {alpha}; the smaller α, the more one-sided)."
+            )
+        }
+        Partition::Unequal(spread) => {
+            format!("Clients hold alike samples, but some many and some few (log-normal, spread {spread}).")
+        }
+    }
+}
+
+/// How the updates reached the base station.
+pub(crate) fn uplink(settings: &Settings, rounds: u32) -> String {
+    let per_round = settings.clients.per_round;
+    let how = match &settings.uplink.scheme {
+        Scheme::Floras(floras) => of_floras(floras, per_round),
+        Scheme::ChannelInversion { .. } => {
+            "Over the radio by channel inversion: every client knows its channel and undoes it before sending, so that all \
+             arrive equally strong and the air adds them up."
+                .to_owned()
+        }
+        Scheme::PhaseCorrected { .. } => {
+            "Over the radio with corrected phase: every client turns its signal so that all arrive in step, and the air adds \
+             them up."
+                .to_owned()
+        }
+        Scheme::Ideal => "Without radio: the server gets the exact sum of all changes.".to_owned(),
+        Scheme::Gaussian { noise_std } => format!(
+            "Without radio: a trusted server adds up all changes and Gaussian noise with standard deviation {noise_std}."
+        ),
+    };
+    let channel = settings.uplink.scheme.air().map_or_else(String::new, |air| format!(" {}", channel(air)));
+    format!("{how}{channel} Each training has {}.", count(rounds.into(), "round"))
+}
+
+fn of_floras(floras: &FlorasScheme, per_round: u32) -> String {
+    let unused = (floras.sequences as u64).saturating_sub(per_round.into());
+    let receiver = match floras.receiver {
+        Receiver::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
+        Receiver::Mmse => "the receiver with the least mean square error".to_owned(),
+        Receiver::Clipped(c) => {
+            format!("a receiver that bounds its amplification (clipped projector, c = {c})")
+        }
+    };
+    format!(
+        "Over the radio by FLORAS: all send at the same moment, each spread with a secret sequence, and the base station \
+         decodes only the sum, with {receiver}. Of {} with {} chips each, γ = {} unused; their noise is what hides \
+         the single client.",
+        count(floras.sequences as u64, "sequence"),
+        grouped(floras.air.length as u64),
+        if unused == 1 { "1 stayed".to_owned() } else { format!("{} stayed", grouped(unused)) },
+    )
+}
+
+fn channel(air: &Air) -> String {
+    let fading = match &air.fading {
+        FadingChoice::Law(Fading::None) => "does not fade".to_owned(),
+        FadingChoice::Law(law) => format!("fades anew in every round ({law})"),
+        FadingChoice::Trace(path) => format!("follows the measured values in {}", path.display()),
+    };
+    if air.snr_db.is_finite() {
+        format!("The channel {fading}, with a signal-to-noise ratio of {} dB.", air.snr_db)
+    } else {
+        format!("The channel {fading}, without noise.")
+    }
+}
+
+/// Words that a newcomer would have to ask for.
+pub(crate) const GLOSSARY: [(&str, &str); 9] = [
+    ("client", "A phone or another device that holds data of its own and takes part in the training."),
+    (
+        "base station",
+        "The receiver that hears all clients at once, decodes the sum of their updates and keeps the model.",
+    ),
+    ("round", "Clients get the model, improve it on their data, send the change; the model takes a step."),
+    (
+        "trial",
+        "One whole training. Several trials show how much is chance: the ± and the bands are 95% intervals of the mean.",
+    ),
+    (
+        "loss",
+        "How badly the model predicts: mean cross-entropy, with the natural logarithm. Smaller is better.",
+    ),
+    (
+        "signal-to-noise ratio",
+        "How much stronger the signal is than the receiver's noise, in decibels: 20 dB is 100 times.",
+    ),
+    (
+        "γ (gamma)",
+        "Spreading sequences that nobody used in a round. They add noise, and the noise adds privacy.",
+    ),
+    ("gain", "How strongly a client's update arrives in the decoded sum; 1 is exact."),
+    ("ε, δ (epsilon, delta)", "How much training may give away about one client; smaller is more private."),
+];
+
+/// The command that repeats a run, and a sentence on where to give it.
+pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
+    let relative = [data_folder(&settings.data.set), trace(settings)]
+        .into_iter()
+        .flatten()
+        .find(|path| path.is_relative());
+    match relative {
+        None => (
+            format!("floras run experiment.toml --out ../{}-again", settings.name),
+            format!("In this directory, with floras {version}:"),
+        ),
+        Some(path) => (
+            format!("floras run DIRECTORY/experiment.toml --out {}-again", settings.name),
+            format!(
+                "With floras {version}, from where the run was begun, because the experiment names the file {} relative to \
+                 it. DIRECTORY stands for this directory:",
+                path.display()
+            ),
+        ),
+    }
+}
+
+fn data_folder(set: &DataChoice) -> Option<&std::path::Path> {
+    match set {
+        DataChoice::Mnist(folder) | DataChoice::FashionMnist(folder) | DataChoice::Cifar10(folder) => {
+            Some(folder)
+        }
+        DataChoice::Digits20 | DataChoice::Digits28 | DataChoice::Synthetic { .. } => None,
+    }
+}
+
+fn trace(settings: &Settings) -> Option<&std::path::Path> {
+    match &settings.uplink.scheme.air()?.fading {
+        FadingChoice::Trace(path) => Some(path),
+        FadingChoice::Law(_) => None,
+    }
+}

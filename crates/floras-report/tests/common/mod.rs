@@ -1,0 +1,65 @@
+//! Run directories for the tests, and looking into pages.
+
+use std::fs;
+use std::path::Path;
+
+use floras_sim::{Entry, Experiment, Federation, RunDirectory, Summary};
+use tempfile::TempDir;
+
+/// A small experiment that is done in a moment; `more` is put before it, so that it may have sections.
+pub const SMALL: &str = "name = \"small\"\ntrials = 3\nrounds = 6\n[data]\ntrain = 400\ntest = 100\n";
+
+/// Runs an experiment into a folder.
+pub fn run_into(folder: &Path, text: &str) -> Summary {
+    let experiment = Experiment::parse("a test", text).unwrap();
+    let federation = Federation::new(&experiment).unwrap();
+    let directory = RunDirectory::enter(folder, &experiment, Entry::New).unwrap();
+    floras_sim::run(&federation, &directory, 2, &|_| {}).unwrap().summary
+}
+
+/// Runs an experiment and writes its report.
+pub fn reported(text: &str) -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    run_into(folder.path(), text);
+    let page = report(folder.path());
+    (folder, page)
+}
+
+/// Writes the report of a folder and returns the page, which must be sound.
+pub fn report(folder: &Path) -> String {
+    let report = floras_report::write(folder).unwrap();
+    assert_eq!(report.page, folder.join("report.html"));
+    let page = fs::read_to_string(&report.page).unwrap();
+    check(&page);
+    page
+}
+
+/// The page is well-formed, loads nothing, and is not large.
+pub fn check(page: &str) {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(page, options).unwrap();
+    for node in document.descendants().filter(roxmltree::Node::is_element) {
+        for attribute in ["src", "href", "srcset", "data", "action", "poster"] {
+            if let Some(address) = node.attribute(attribute) {
+                let stays = address == "data:," || address.ends_with("/report.html");
+                assert!(stays, "<{} {attribute}={address}>", node.tag_name().name());
+            }
+        }
+        assert!(!node.attributes().any(|attribute| attribute.name().starts_with("on")));
+    }
+    for word in ["http://", "https://", "url(", "@import", "fetch(", "XMLHttpRequest"] {
+        assert!(!page.contains(word), "the page has {word}");
+    }
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+}
+
+/// The text of the page, without style sheet and script.
+pub fn words(page: &str) -> String {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(page, options).unwrap();
+    let shown = document.descendants().filter(|node| {
+        node.is_text()
+            && node.parent().is_none_or(|parent| !["style", "script"].contains(&parent.tag_name().name()))
+    });
+    shown.filter_map(|node| node.text()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,147 @@
+//! Reports of sweeps and reproductions.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{SMALL, report, run_into, words};
+use floras_privacy::{Statement, Views};
+use floras_sim::Sweep;
+use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, PrivacyRow, Reproduction, Style, Verdict};
+
+fn swept(folder: &Path, sequences: &str) {
+    let text = format!("{SMALL}[sweep]\nuplink.sequences = [{sequences}]\n");
+    let sweep = Sweep::parse("a test", &text).unwrap();
+    let mut done = Vec::new();
+    for (number, point) in sweep.points().iter().enumerate() {
+        let folder = Sweep::point_folder(folder, number);
+        done.push(Some(run_into(&folder, &point.experiment.to_toml())));
+    }
+    sweep.write_table(folder, &done).unwrap();
+}
+
+#[test]
+fn a_sweep_compares_its_points_and_leads_to_their_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    swept(folder.path(), "20, 25");
+    let page = report(folder.path());
+    let text = words(&page);
+    for word in ["uplink.sequences", "sequences 20", "sequences 25", "point 2", "How private"] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    assert!(page.contains("href=\"point-002/report.html\""));
+    assert!(folder.path().join("point-002/report.html").exists());
+    assert!(folder.path().join("plots/accuracy.png").exists());
+}
+
+#[test]
+fn of_many_points_twelve_are_drawn_and_all_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let sequences: Vec<String> = (20..33).map(|number| number.to_string()).collect();
+    swept(folder.path(), &sequences.join(", "));
+    let text = words(&report(folder.path()));
+    assert!(text.contains("The first 12 of 13 settings are drawn"), "{text}");
+    assert!(text.contains("point 13"));
+}
+
+#[test]
+fn a_sweep_with_a_damaged_table_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("sweep.csv"), "a,b\n1,2\n").unwrap();
+    let error = floras_report::write(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("sweep.csv is damaged"), "{error}");
+}
+
+fn reproduction(panel_name: &str) -> Reproduction {
+    let curve = Curve {
+        name: "FLORAS, γ = 5".to_owned(),
+        colour: 1,
+        style: Style::Dashed,
+        x: vec![1.0, 10.0, 100.0],
+        y: vec![Some(0.5), None, Some(5.0)],
+        band: Some(vec![Some((0.4, 0.6)), None, Some((4.0, 6.0))]),
+    };
+    let axis = |label: &str| Axis { label: label.to_owned(), logarithmic: true, range: None };
+    let panel = Panel {
+        name: panel_name.to_owned(),
+        title: "IID, 0 dB".to_owned(),
+        x: axis("rounds"),
+        y: axis("ε"),
+        curves: vec![curve],
+    };
+    let claim = Claim {
+        claim: "FLORAS gains <7.5> points".to_owned(),
+        published: 7.5,
+        ours: Some(3.25),
+        ci95: Some(0.5),
+        unit: "points".to_owned(),
+        verdict: Verdict::NotReproduced,
+        reason: "outside the interval".to_owned(),
+    };
+    let statement = |guarantee: bool| Statement {
+        epsilon: Some(12.5),
+        epsilon_lower: None,
+        guarantee,
+        adversary: "someone".to_owned(),
+        reason: None,
+        details: Default::default(),
+    };
+    let views =
+        Views { published: Some(statement(false)), actual: Some(statement(true)), ..Views::default() };
+    let figure = Figure {
+        name: "fig4".to_owned(),
+        title: "Figure 4".to_owned(),
+        text: vec!["What is to be seen.".to_owned()],
+        conventions: vec![("L".to_owned(), "32".to_owned())],
+        panels: vec![panel],
+        claims: vec![claim],
+        privacy: vec![PrivacyRow { curve: "FLORAS".to_owned(), rounds: 300, delta: 1e-5, views }],
+        notes: vec!["A note.".to_owned()],
+    };
+    Reproduction {
+        version: "0.1.0".to_owned(),
+        command: "floras reproduce fig4 --quick".to_owned(),
+        quick: true,
+        seed: 1,
+        figures: vec![figure],
+    }
+}
+
+#[test]
+fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reproduction.json");
+    fs::write(&file, serde_json::to_vec(&reproduction("fig4-iid")).unwrap()).unwrap();
+    let text = words(&report(folder.path()));
+    for word in [
+        "Figure 4",
+        "What is to be seen.",
+        "FLORAS gains <7.5> points",
+        "+7.5 points",
+        "+3.25 ± 0.5 points",
+        "not reproduced",
+        "outside the interval",
+        "(12.5)",
+        "Of 1 claim of the paper",
+        "A note.",
+        "floras reproduce fig4 --quick",
+        "quick version",
+    ] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    assert!(folder.path().join("plots/fig4-iid.svg").exists());
+}
+
+#[test]
+fn a_picture_cannot_be_written_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reproduction.json");
+    for name in ["../away", "a/b", ".hidden", ""] {
+        fs::write(&file, serde_json::to_vec(&reproduction(name)).unwrap()).unwrap();
+        let error = floras_report::write(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("is no name for a picture"), "{error}");
+    }
+}

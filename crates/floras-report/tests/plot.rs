@@ -1,0 +1,140 @@
+//! Plots: labels, units, and values where they belong.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use floras_report::plot::{Holdings, holdings_png, holdings_svg, png, svg};
+use floras_sim::figure::{Axis, Curve, Panel, Style};
+
+fn axis(label: &str, logarithmic: bool, range: Option<(f64, f64)>) -> Axis {
+    Axis { label: label.to_owned(), logarithmic, range }
+}
+
+fn curve(name: &str, style: Style, points: &[(f64, Option<f64>)]) -> Curve {
+    let (x, y) = points.iter().copied().unzip();
+    Curve { name: name.to_owned(), colour: 0, style, x, y, band: None }
+}
+
+fn panel(x: Axis, y: Axis, curves: Vec<Curve>) -> Panel {
+    Panel { name: "a-panel".to_owned(), title: "A title".to_owned(), x, y, curves }
+}
+
+/// The points of the lines that are drawn in the first colour and are not the legend's sample, in pixels.
+fn lines(svg: &str) -> Vec<Vec<(f64, f64)>> {
+    let document = roxmltree::Document::parse(svg).unwrap();
+    let of_first = |node: &roxmltree::Node<'_, '_>| node.attribute("stroke") == Some("#0072b2");
+    let paths = document.descendants().filter(of_first).map(|node| {
+        let path = node.attribute("d").unwrap();
+        let numbers = path.split(['M', 'L', ' ', ',']).filter_map(|number| number.parse::<f64>().ok());
+        numbers.collect::<Vec<f64>>().chunks(2).map(|pair| (pair[0], pair[1])).collect::<Vec<(f64, f64)>>()
+    });
+    let mut lines: Vec<Vec<(f64, f64)>> = paths.collect();
+    lines.pop();
+    lines
+}
+
+/// Where a tick's label stands: its middle from the left, or its line from above.
+fn label(svg: &str, text: &str, coordinate: &str) -> f64 {
+    let document = roxmltree::Document::parse(svg).unwrap();
+    let node = document.descendants().find(|node| node.is_element() && node.text() == Some(text));
+    node.unwrap_or_else(|| panic!("no {text}")).attribute(coordinate).unwrap().parse().unwrap()
+}
+
+/// The ends of both axes are asked for, so that the curve's corners lie at the labels of the ticks: a swapped, turned or
+/// wrongly scaled axis would put them elsewhere. Labels stand a fixed distance below their line.
+#[test]
+fn values_lie_at_their_ticks() {
+    let points = [(0.0, Some(0.0)), (100.0, Some(0.5)), (300.0, Some(1.0))];
+    let x = axis("round", false, Some((0.0, 400.0)));
+    let drawn =
+        svg(&panel(x, axis("share", false, Some((0.0, 1.0))), vec![curve("a", Style::Solid, &points)]));
+    let lines = lines(&drawn);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    let shift = label(&drawn, "0.2", "y") - line[0].1 + (line[0].1 - line[2].1) * 0.2;
+    for (point, (across, up)) in line.iter().zip([("0", None), ("100", None), ("300", Some("1"))]) {
+        if across != "0" {
+            assert!((point.0 - label(&drawn, across, "x")).abs() < 0.02, "{across}: {point:?}");
+        }
+        if let Some(up) = up {
+            assert!((point.1 + shift - label(&drawn, up, "y")).abs() < 0.02, "{up}: {point:?}");
+        }
+    }
+    assert!(line[0].1 > line[1].1 && line[1].1 > line[2].1, "upwards is more");
+    assert!(((line[0].1 - line[1].1) - (line[1].1 - line[2].1)).abs() < 0.02, "0.5 lies in the middle");
+    assert!(((line[1].0 - line[0].0) * 2.0 - (line[2].0 - line[1].0)).abs() < 0.02, "200 is twice 100");
+}
+
+#[test]
+fn a_logarithmic_axis_has_equal_steps_for_equal_factors() {
+    let points = [(1.0, Some(0.01)), (10.0, Some(1.0)), (100.0, Some(100.0))];
+    let drawn = svg(&panel(
+        axis("rounds", true, None),
+        axis("ε", true, Some((0.001, 1000.0))),
+        vec![curve("a", Style::Solid, &points)],
+    ));
+    let lines = lines(&drawn);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert!((line[1].0 * 2.0 - line[0].0 - line[2].0).abs() < 0.03, "{line:?}");
+    assert!((line[1].1 * 2.0 - line[0].1 - line[2].1).abs() < 0.03, "{line:?}");
+    assert!((line[1].0 - label(&drawn, "10", "x")).abs() < 0.02);
+}
+
+#[test]
+fn what_is_absent_is_a_gap_and_what_is_outside_is_cut_off() {
+    let points = [(0.0, Some(0.5)), (1.0, Some(0.5)), (2.0, None), (3.0, Some(0.5)), (4.0, Some(0.5))];
+    let x = || axis("x", false, None);
+    let gap = svg(&panel(x(), axis("y", false, Some((0.0, 1.0))), vec![curve("a", Style::Solid, &points)]));
+    assert_eq!(lines(&gap).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+    let tall = [(0.0, Some(0.0)), (1.0, Some(2.0))];
+    let cut = svg(&panel(x(), axis("y", false, Some((0.0, 1.0))), vec![curve("a", Style::Solid, &tall)]));
+    let lines = lines(&cut);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert!((line[1].0 - (label(&cut, "0", "x") + label(&cut, "1", "x")) / 2.0).abs() < 0.5, "{line:?}");
+    // Zero has no place on a logarithmic axis.
+    let nothing =
+        svg(&panel(x(), axis("y", true, None), vec![curve("a", Style::Solid, &[(0.0, Some(0.0))])]));
+    assert!(self::lines(&nothing).is_empty());
+}
+
+#[test]
+fn a_picture_has_its_title_labels_units_and_legend() {
+    let mut banded = curve("with <b> & \"$\" in it", Style::Dashed, &[(0.0, Some(0.1)), (1.0, Some(0.2))]);
+    banded.band = Some(vec![Some((0.05, 0.15)), Some((0.1, 0.3))]);
+    let drawn =
+        svg(&panel(axis("round", false, None), axis("loss (nats)", false, None), vec![banded.clone()]));
+    let document = roxmltree::Document::parse(&drawn).unwrap();
+    let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
+    for wanted in ["A title", "round", "loss (nats)", "with <b> & \"$\" in it"] {
+        assert!(texts.contains(&wanted), "no {wanted} in {texts:?}");
+    }
+    assert!(drawn.contains("stroke-dasharray"), "a style is never told by colour alone");
+    assert!(document.descendants().any(|node| node.attribute("fill") == Some("#0072b2")), "the band");
+    let picture = png(&panel(axis("round", false, None), axis("loss", false, None), vec![banded])).unwrap();
+    assert!(picture.starts_with(b"\x89PNG"));
+    let side = |at: usize| u32::from_be_bytes(picture[at..at + 4].try_into().unwrap());
+    assert!(side(16) >= 1200 && side(20) >= 800, "{} by {}", side(16), side(20));
+}
+
+#[test]
+fn nothing_to_draw_is_still_a_picture() {
+    let empty = panel(axis("x", true, None), axis("y", false, None), Vec::new());
+    roxmltree::Document::parse(&svg(&empty)).unwrap();
+    png(&empty).unwrap();
+    let odd =
+        curve("odd", Style::Dotted, &[(f64::NAN, Some(1.0)), (1.0, Some(f64::INFINITY)), (2.0, Some(1e308))]);
+    let odd = panel(axis("x", false, None), axis("y", false, None), vec![odd]);
+    roxmltree::Document::parse(&svg(&odd)).unwrap();
+    png(&odd).unwrap();
+}
+
+#[test]
+fn the_picture_of_who_holds_what_has_a_box_for_each_client_and_label() {
+    let counts = vec![vec![3, 0, 5], vec![0, 9, 1]];
+    let holdings = Holdings { title: "Labels".to_owned(), clients: 2, counts };
+    let drawn = holdings_svg(&holdings);
+    let document = roxmltree::Document::parse(&drawn).unwrap();
+    let boxes = document.descendants().filter(|node| node.attribute("fill") == Some("#0072b2"));
+    assert_eq!(boxes.count(), 6);
+    let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
+    assert!(["client 0", "client 1", "9"].iter().all(|text| texts.contains(text)), "{texts:?}");
+    assert!(holdings_png(&holdings).unwrap().starts_with(b"\x89PNG"));
+}

@@ -1,0 +1,52 @@
+//! `cargo xtask check-report`: a real browser opens the reports of a short run and of a short sweep.
+//!
+//! Any message on the console, anything that is loaded, a page wider than the screen and a plot that shows no values
+//! under the pointer are errors. Screenshots at the width of a desk and of a phone, light and dark, are left in
+//! `target/reports` to be looked at. Needs Chromium and Node.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+const SWEEP: &str = "name = \"short\"\ntrials = 2\nrounds = 20\n[sweep]\nuplink.sequences = [20, 21, 25]\n";
+
+/// Makes the reports and has them opened.
+pub(crate) fn run() -> Result<()> {
+    let browser = browser()?;
+    let floras = shell::release_program()?;
+    let folder = shell::root().join("target").join("reports");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let (run, sweep, grid) = (folder.join("run"), folder.join("sweep"), folder.join("short.toml"));
+    let short = ["run", "--trials", "3", "--rounds", "60", "--json", "--out"];
+    shell::output(shell::program(&floras).args(short).arg(&run))?;
+    fs::write(&grid, SWEEP).with_context(|| format!("cannot write {}", grid.display()))?;
+    shell::output(shell::program(&floras).arg("sweep").arg(&grid).args(["--json", "--out"]).arg(&sweep))?;
+    for of in [run, sweep] {
+        look(&browser, &of)?;
+    }
+    println!("no complaints; the screenshots are in {}", folder.display());
+    Ok(())
+}
+
+fn look(browser: &Path, of: &Path) -> Result<()> {
+    let page = of.join("report.html");
+    shell::run(shell::program("node").arg("xtask/report/open.mjs").arg(browser).arg(&page).arg(of))
+        .with_context(|| format!("{} does not open as it should, or Node is not there", page.display()))
+}
+
+fn browser() -> Result<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&paths).flat_map(|folder| BROWSERS.map(|name| folder.join(name)));
+    match places.into_iter().find(|place| place.is_file()) {
+        Some(place) => Ok(place),
+        None => bail!("this chore needs Chromium in the PATH, as one of {}", BROWSERS.join(", ")),
+    }
+}
