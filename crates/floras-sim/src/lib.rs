@@ -23,7 +23,8 @@
 //! # Ok::<(), floras_sim::SimError>(())
 //! ```
 //!
-//! [`run()`] does all trials side by side and records them in a [`RunDirectory`]; [`Sweep`] makes many experiments of one.
+//! [`run()`] does all trials side by side and records them in a [`RunDirectory`]; [`Sweep`] makes many experiments of one;
+//! [`theory`] says what the paper's convergence theorem makes of an experiment.
 
 mod accounting;
 mod error;
@@ -36,6 +37,7 @@ mod record;
 mod run;
 mod summary;
 mod sweep;
+pub mod theory;
 
 pub use accounting::{PrivacyReport, SELECTION, Spent, coefficients, receiver};
 pub use error::SimError;

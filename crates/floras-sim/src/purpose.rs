@@ -16,6 +16,8 @@ pub(crate) const TASK: Purpose = Purpose(68);
 pub(crate) const CLIENT_SAMPLES: Purpose = Purpose(69);
 /// The test samples of a generated task.
 pub(crate) const TEST_SAMPLES: Purpose = Purpose(70);
+/// Where the power method begins that bounds a client's smoothness.
+pub(crate) const POWER_METHOD: Purpose = Purpose(71);
 
 #[cfg(test)]
 mod tests {
@@ -23,7 +25,8 @@ mod tests {
 
     #[test]
     fn no_two_purposes_share_a_stream_and_none_is_the_air_interfaces() {
-        let all = [SELECTION, BATCHES, PARTITION, INITIAL_MODEL, TASK, CLIENT_SAMPLES, TEST_SAMPLES];
+        let all =
+            [SELECTION, BATCHES, PARTITION, INITIAL_MODEL, TASK, CLIENT_SAMPLES, TEST_SAMPLES, POWER_METHOD];
         for (index, purpose) in all.iter().enumerate() {
             assert!(purpose.0 >= 64 && !all[index + 1..].contains(purpose));
         }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
 
-use crate::{bench, privacy, report, run, sweep};
+use crate::{bench, privacy, report, run, sweep, theory};
 
 /// Private federated learning over the air.
 ///
@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Account(privacy::account::Options),
     /// Find the sequences, the clip norm or the rounds that meet an epsilon.
     Calibrate(privacy::calibrate::Options),
+    /// Say what the paper's convergence theorem makes of an experiment, and what holds.
+    Theory(theory::Options),
     /// List the experiments that `run` knows by name.
     Presets,
     /// Measure how fast this machine is.

@@ -12,6 +12,7 @@ mod report;
 mod run;
 mod sweep;
 mod table;
+mod theory;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Theory(options) => theory::run(&options),
         Command::Presets => presets::run(),
         Command::Bench { what } => bench::run(&what),
     };

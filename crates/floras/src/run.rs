@@ -134,8 +134,7 @@ impl Options {
     fn table(&self) -> Result<Table, Failure> {
         let mut table = match (&self.experiment, self.resume) {
             (None, true) => self.resumed_table()?,
-            (None, false) => parse_toml(PRESETS[0].name, PRESETS[0].text)?,
-            (Some(source), _) => read_source(source)?,
+            (source, _) => read_source(source.as_deref())?,
         };
         for assignment in &self.settings {
             set(&mut table, assignment)?;
@@ -201,8 +200,9 @@ impl Options {
     }
 }
 
-/// A preset, or else a file.
-fn read_source(source: &str) -> Result<Table, Failure> {
+/// A preset, or else a file; the default preset if nothing is given.
+pub(crate) fn read_source(source: Option<&str>) -> Result<Table, Failure> {
+    let source = source.unwrap_or(PRESETS[0].name);
     if let Some(preset) = Preset::find(source) {
         return Ok(parse_toml(preset.name, preset.text)?);
     }

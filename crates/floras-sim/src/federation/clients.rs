@@ -32,7 +32,7 @@ pub(super) enum Population {
 
 /// The clients' samples in one trial.
 #[derive(Debug)]
-pub(super) enum Holdings<'p> {
+pub(crate) enum Holdings<'p> {
     /// Rows of the samples in memory.
     Shared {
         /// All of them.
@@ -198,7 +198,7 @@ impl<'p> Holdings<'p> {
     }
 
     /// Hands a client's samples to `work`.
-    pub(super) fn with_client<T>(
+    pub(crate) fn with_client<T>(
         &self,
         client: u32,
         work: impl FnOnce(ClientData<'_>) -> T,

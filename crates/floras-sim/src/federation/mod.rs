@@ -27,6 +27,7 @@ use crate::accounting::Accounting;
 use crate::error::SimError;
 use crate::experiment::{Air, Budget, Experiment, ExperimentError, FadingChoice, ModelKind, Settings};
 use crate::purpose;
+pub(crate) use clients::Holdings;
 use clients::Population;
 
 /// An experiment with its data, model and uplink.
@@ -163,8 +164,18 @@ impl Federation {
         })
     }
 
+    /// The clients' samples in a trial.
+    pub(crate) fn holdings(&self, trial: u16) -> Result<Holdings<'_>, SimError> {
+        self.population.hold(self.experiment.settings(), trial)
+    }
+
+    /// Where a trial's training begins.
+    pub(crate) fn initial_model(&self, trial: u16) -> Vec<f32> {
+        self.model.initialise(&mut self.stream_name(purpose::INITIAL_MODEL, trial).stream())
+    }
+
     /// The clients of a round, in ascending order.
-    fn select(&self, trial: u16, round: u32) -> Vec<u32> {
+    pub(crate) fn select(&self, trial: u16, round: u32) -> Vec<u32> {
         let clients = self.experiment.settings().clients;
         if clients.per_round == clients.total {
             return (0..clients.total).collect();

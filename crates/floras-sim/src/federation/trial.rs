@@ -50,9 +50,7 @@ struct Diverged;
 impl<'f> Trial<'f> {
     /// A trial at its beginning.
     pub fn begin(federation: &'f Federation, number: u16) -> Result<Self, SimError> {
-        let mut stream = federation.stream_name(purpose::INITIAL_MODEL, number).stream();
-        let parameters = federation.model.initialise(&mut stream);
-        Self::at(federation, number, 0, Status::Running, parameters)
+        Self::at(federation, number, 0, Status::Running, federation.initial_model(number))
     }
 
     /// A trial after `round` rounds, with the parameters that it had then.

@@ -1,0 +1,189 @@
+//! Theorem 4 as printed, with any second moment `D` put into it.
+//!
+//! ```text
+//! μ' = μ − 2√(dD)·EH/K > 0,     η_t = 2/(μ'(t + r))
+//! G  = (1 + 2√(dD)·EHη_1/K)·(ΣH_k²/M² + 6LΓ + 8(E−1)²H² + (M−K)/(M−1)·4E²H²/K) + 4dD·E²H²/K²
+//! E f(w_t) − f* ≤ L/(t + r)·[4G/μ'² + (1 + r)‖w_0 − w*‖²]
+//! ```
+//!
+//! `t` counts SGD steps, `E` of them in a round. The theorem says "for some `r ≥ 0`"; its lemmas need `η_t ≤ 1/(4L)`
+//! and `η_t ≤ 2η_{t+E}` for all `t ≥ 0`, hence `r ≥ max(8L/μ', E)`, and the least such `r` is taken.
+//!
+//! The number is what the formula gives. It is not a guarantee, whichever `D` is put in: [`notes`](super::notes) says
+//! why.
+
+use serde::Serialize;
+
+use super::truncation::Truncation;
+
+/// The constants that the theorem asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// `μ`, strong convexity.
+    pub mu: f64,
+    /// `L`, smoothness.
+    pub smoothness: f64,
+    /// `H`, a bound of mini-batch gradients.
+    pub gradient_bound: f64,
+    /// `Σ_k H_k²/M²`.
+    pub gradient_mean_square: f64,
+    /// `Γ = f* − Σ p_k f_k*`.
+    pub heterogeneity: f64,
+    /// `‖w_0 − w*‖²`.
+    pub distance_squared: f64,
+    /// `E`, SGD steps in a round.
+    pub local_steps: f64,
+    /// `M`.
+    pub clients: f64,
+    /// `K`.
+    pub per_round: f64,
+    /// `d`.
+    pub parameters: f64,
+}
+
+/// The pieces of Theorem 4 where its condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// `μ'`.
+    pub mu_prime: f64,
+    /// `r`, the least that the lemmas allow.
+    pub offset: f64,
+    /// `η_1`.
+    pub first_rate: f64,
+    /// `G`.
+    pub g: f64,
+    /// `t`, SGD steps.
+    pub step: f64,
+    /// What `E f(w_t) − f*` is at most.
+    pub excess_loss: f64,
+}
+
+impl Problem {
+    /// `(M−K)/(M−1)`, 0 if everyone takes part.
+    pub fn sampling_share(&self) -> f64 {
+        if self.clients > 1.0 { (self.clients - self.per_round) / (self.clients - 1.0) } else { 0.0 }
+    }
+
+    /// `2√(dD)·EH/K`, which `μ` must exceed; `None` if `D` is negative, where the root has no value.
+    pub fn needed_convexity(&self, second_moment: f64) -> Option<f64> {
+        let root = (self.parameters * second_moment).sqrt();
+        let needed = 2.0 * root * self.local_steps * self.gradient_bound / self.per_round;
+        (second_moment >= 0.0).then_some(needed)
+    }
+
+    /// `true` if `μ > 2√(dD)·EH/K`.
+    pub fn meets(&self, second_moment: f64) -> bool {
+        self.needed_convexity(second_moment).is_some_and(|needed| self.mu > needed)
+    }
+
+    /// The bound after `t = step` SGD steps; `None` if the condition fails.
+    pub fn bound(&self, second_moment: f64, step: f64) -> Option<Bound> {
+        let needed = self.needed_convexity(second_moment).filter(|needed| self.mu > *needed)?;
+        let mu_prime = self.mu - needed;
+        let offset = (8.0 * self.smoothness / mu_prime).max(self.local_steps);
+        let first_rate = 2.0 / (mu_prime * (1.0 + offset));
+        let (steps, h) = (self.local_steps, self.gradient_bound);
+        let clean = self.gradient_mean_square
+            + 6.0 * self.smoothness * self.heterogeneity
+            + 8.0 * ((steps - 1.0) * h).powi(2)
+            + self.sampling_share() * 4.0 / self.per_round * (steps * h).powi(2);
+        let noise = 4.0 * self.parameters * second_moment * (steps * h / self.per_round).powi(2);
+        let g = (1.0 + needed * first_rate) * clean + noise;
+        let bracket = 4.0 * g / (mu_prime * mu_prime) + (1.0 + offset) * self.distance_squared;
+        let excess_loss = self.smoothness / (step + offset) * bracket;
+        Some(Bound { mu_prime, offset, first_rate, g, step, excess_loss })
+    }
+}
+
+/// What bounds the noise of a round: the clip norm `C` and the clamp `B`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// `C`.
+    pub clip: f64,
+    /// `B`.
+    pub bound: f64,
+}
+
+impl Limits {
+    fn truncation(self, gamma: f64) -> Option<Truncation> {
+        Truncation::new(gamma, self.bound).ok()
+    }
+
+    /// `D(γ)` as printed.
+    pub fn printed(self, gamma: f64) -> f64 {
+        self.truncation(gamma).map_or(f64::NAN, |truncation| truncation.printed(self.clip))
+    }
+
+    /// `D'(γ) = [(d−1)m(0) + m(KC)]/(dC²)`: what the printed `D` stands for, as clamping has it, averaged over
+    /// coordinates.
+    pub fn corrected(self, gamma: f64, problem: &Problem) -> f64 {
+        let (d, sum_norm) = (problem.parameters, problem.per_round * self.clip);
+        let error = self.truncation(gamma).map_or(f64::NAN, |noise| noise.largest_error(sum_norm, d));
+        error / (d * self.clip * self.clip)
+    }
+
+    /// The largest whole `γ` up to which the condition holds with the printed `D`. `None` if not even `γ = 0` meets
+    /// it, infinity if every `γ` for which the printed `D` has a root does.
+    pub fn largest_gamma_printed(self, problem: &Problem) -> Option<f64> {
+        let peak = self.truncation(1.0)?.printed_peak(self.clip);
+        largest(peak, |gamma| problem.meets(self.printed(gamma)))
+    }
+
+    /// The largest whole `γ` for which the condition holds with the corrected `D'`, which grows with `γ`. `None` if
+    /// not even `γ = 0` does.
+    pub fn largest_gamma_corrected(self, problem: &Problem) -> Option<f64> {
+        largest(1e15, |gamma| problem.meets(self.corrected(gamma, problem)))
+    }
+
+    /// The least `K` for which the condition holds with the printed `D`, which does not depend on `K`.
+    pub fn least_clients_printed(self, gamma: f64, problem: &Problem) -> Option<f64> {
+        let with = |per_round: f64| Problem { per_round, ..*problem };
+        let needed = with(1.0).needed_convexity(self.printed(gamma))?;
+        Some(least(0.0, (needed / problem.mu).floor() + 2.0, |k| with(k).meets(self.printed(gamma))))
+    }
+
+    /// The least `K` for which the condition holds with the corrected `D'`; `None` if no `K` does.
+    ///
+    /// `√(dD')/K` falls with `K` as long as the noise dominates, and rises to 1 when the sum `K·C` outgrows `B`: `m`
+    /// is convex in `s²`, so that `[(d−1)m(0) + m(KC)]/K²` has one valley. The least `K` lies on the way down.
+    pub fn least_clients_corrected(self, gamma: f64, problem: &Problem) -> Option<f64> {
+        let with = |per_round: f64| Problem { per_round, ..*problem };
+        let needed =
+            |k: f64| with(k).needed_convexity(self.corrected(gamma, &with(k))).unwrap_or(f64::INFINITY);
+        let (mut low, mut high) = (1.0_f64, 1e15_f64);
+        while high - low > 2.0 {
+            let (left, right) = ((low + (high - low) / 3.0).floor(), (high - (high - low) / 3.0).ceil());
+            if needed(left) <= needed(right) { high = right } else { low = left }
+        }
+        let valley = [low, (low + 1.0).min(high), high]
+            .into_iter()
+            .min_by(|a, b| needed(*a).total_cmp(&needed(*b)))?;
+        let meets = |k: f64| problem.mu > needed(k);
+        meets(valley).then(|| least(0.0, valley, meets))
+    }
+}
+
+/// The largest whole number up to `most` that meets, where those that meet come first. Infinity if `most` meets.
+fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
+    if !meets(0.0) {
+        return None;
+    }
+    if meets(most) {
+        return Some(f64::INFINITY);
+    }
+    let (mut low, mut high) = (0.0_f64, most);
+    while low.floor() + 1.0 < high {
+        let middle = if high - low > 2.0 { (0.5 * (low + high)).floor() } else { low.floor() + 1.0 };
+        if meets(middle) { low = middle } else { high = middle }
+    }
+    Some(low.floor())
+}
+
+/// The least whole number above `low` that meets, where those that meet come last and `high` is one of them.
+fn least(mut low: f64, mut high: f64, meets: impl Fn(f64) -> bool) -> f64 {
+    while high - low > 1.0 {
+        let middle = (0.5 * (low + high)).floor();
+        if meets(middle) { high = middle } else { low = middle }
+    }
+    high
+}

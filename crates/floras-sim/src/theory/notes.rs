@@ -1,0 +1,31 @@
+//! Where the printed theorem and its proof fail, in words. Each has a test in `tests/theory.rs` or beside the
+//! formula.
+
+/// What is wrong with the proof for every experiment.
+pub const PROOF: [&str; 8] = [
+    "the bound is no guarantee, whichever D is put into it: the proof's cross term holds E‖u − w*‖, and the proof goes on with its \
+     square; where the distance is below 1 the square is smaller. What can be proved is a floor, and O(1/t) is not",
+    "clamping is not the truncated law of the proof: what lies beyond ±B is set to ±B and not drawn again, and every sum is \
+     pulled towards 0. At the optimum the pulls of single rounds need not cancel, so that training can settle elsewhere",
+    "D(γ) as printed is below the second moment for every sum: it takes atan((B+C)/γ) where at most atan(B/γ) is allowed, and a \
+     sum of K updates reaches K·C, not C. It falls again for large γ and turns negative near γ² = (B+C)³/(3C); it is not increasing",
+    "when E > 1 the cross term is twice what is printed: the lemma on the noise bounds its root mean square by 2√(dD)·EHη/K, and the \
+     factor 2 of the scalar product comes on top; 2√(dD)·EHη/K in all is right only for a rate that is constant within a round",
+    "the theorem says \"for some r ≥ 0\"; its lemmas need r ≥ max(8L/μ', E), which is what is used here",
+    "Assumptions 1 and 2 print f_k where its gradient is meant, and H_k is never defined; it is read as H for client k alone",
+    "Assumption 4 contradicts Assumption 2 on the whole space; and C_max is the longest of K updates, so that H must bound every \
+     mini-batch gradient and not only its mean square. H is measured here, not proved",
+    "the paper's server adds the decoded sum of w_t − w_{t+1}^k to the model; it must be subtracted, and is here",
+];
+
+/// The theorem leaves out all of the decoder but the unused sequences.
+pub const HIGH_SNR: &str = "the theorem takes every client's gain for 1 and leaves out the noise of the used sequences; a decoder over a fading \
+                            channel has more of both";
+
+/// The sum is clamped away.
+pub const SUM_BEYOND_BOUND: &str = "K·C lies beyond B: if the updates agree, it is the sum itself that is clamped away, with or without noise, and more \
+                                    clients do not help; B must grow with K·C";
+
+/// Mini-batches of an epoch are not independent draws.
+pub const SHUFFLED: &str = "an epoch repeats no sample, so that Assumption 3 fails after its first step; theorem and recursion are for fresh \
+                            mini-batches (local.steps=1, or batches as large as a client)";

@@ -1,0 +1,247 @@
+//! `floras theory`: what the paper's convergence theorem says about an experiment, and what holds.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use floras_sim::theory::{Answer, Constants, Evaluation, NoiseMoments, Reached, Theory};
+use floras_sim::{Experiment, Federation, set};
+
+use crate::command::{thread_count, threads_or_all_cores, whole_number};
+use crate::failure::Failure;
+use crate::run::{read_source, talk};
+
+/// Whose convergence.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+
+  floras theory                                         the paper's IID task
+  floras theory digits-noniid --set uplink.truncate=200
+  floras theory my.toml --json                          for a program to read
+
+The theorem asks for a strongly convex loss: logistic regression with a penalty. Its constants are computed
+from the experiment's own data, and each is printed with how it was found. docs/theory.md derives the
+formulas and says where the printed proof fails.")]
+pub(crate) struct Options {
+    /// An experiment file, or the name of a preset; the default preset if absent.
+    #[arg(value_name = "FILE|PRESET")]
+    experiment: Option<String>,
+
+    /// Change a setting, as in uplink.truncate=200; may be given several times.
+    #[arg(long = "set", value_name = "key=value")]
+    settings: Vec<String>,
+
+    /// Where all randomness comes from.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    seed: Option<u64>,
+
+    /// Threads; all cores if absent. Results do not depend on it.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = thread_count)]
+    threads: Option<usize>,
+
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Computes and prints.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let mut table = read_source(options.experiment.as_deref())?;
+    for assignment in &options.settings {
+        set(&mut table, assignment)?;
+    }
+    if let Some(seed) = options.seed {
+        set(&mut table, &format!("seed={seed}"))?;
+    }
+    let federation = Federation::new(&Experiment::from_table(&table)?)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;
+    let theory = compute(&federation, &pool)?;
+    let mut out = io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", serde_json::to_string(&theory)?)?;
+        return Ok(());
+    }
+    print(&mut out, &theory)?;
+    Ok(())
+}
+
+/// Computes on the pool, and says what is being done wherever that takes more than a second.
+fn compute(federation: &Federation, pool: &rayon::ThreadPool) -> Result<Theory, Failure> {
+    let (sender, stages) = channel::<String>();
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            // Nobody listens only if this program is at its end.
+            let tell = |stage: &str| sender.send(stage.to_owned()).unwrap_or_default();
+            pool.install(|| Theory::of(federation, &tell))
+        });
+        let mut current = None;
+        loop {
+            match stages.recv_timeout(Duration::from_secs(1)) {
+                Ok(stage) => current = Some(stage),
+                Err(RecvTimeoutError::Timeout) => {
+                    current.take().into_iter().for_each(|stage| talk(&format!("computing: {stage}")));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        match worker.join() {
+            Ok(theory) => Ok(theory?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn print(out: &mut impl Write, theory: &Theory) -> io::Result<()> {
+    let sizes = theory.sizes;
+    writeln!(out, "{}: Theorem 4 of the paper, and what holds\n", theory.name)?;
+    row(
+        out,
+        "M, K",
+        &format!("{}, {}", sizes.clients, sizes.per_round),
+        "clients in all, clients in a round",
+    )?;
+    row(out, "d", &sizes.parameters.to_string(), "parameters of the model")?;
+    let optional = |value: Option<f64>| value.map_or("–".to_owned(), |value| value.to_string());
+    let gamma = sizes.gamma.map_or("–".to_owned(), |gamma| gamma.to_string());
+    row(out, "γ", &gamma, "unused sequences, the scale of the Cauchy noise")?;
+    row(out, "C", &optional(sizes.clip), "norm of an update at most")?;
+    row(out, "B", &optional(sizes.bound), "decoded values are clamped to ±B")?;
+    if let Some(constants) = &theory.constants {
+        print_constants(out, constants)?;
+    }
+    if let Some(noise) = theory.noise {
+        print_noise(out, noise)?;
+    }
+    writeln!(out, "\nwhat the theorem assumes and asks for")?;
+    for condition in &theory.conditions {
+        let holds = match condition.holds {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "–",
+        };
+        writeln!(out, "  {holds:<4}{}: {}", condition.name, condition.detail)?;
+    }
+    for (name, evaluation) in [("D as printed", &theory.printed), ("D corrected", &theory.corrected)] {
+        match evaluation {
+            Some(evaluation) => print_evaluation(out, name, evaluation, sizes.gamma)?,
+            None => writeln!(out, "\nTheorem 4 with {name}: no number, because of what is missing above")?,
+        }
+    }
+    let start = theory.constants.as_ref().map(|constants| constants.distance_squared);
+    print_reached(out, theory.reached, start)?;
+    for (number, note) in theory.notes.iter().enumerate() {
+        let line = if number == 0 { "\n" } else { "" };
+        writeln!(out, "{line}note: {note}")?;
+    }
+    Ok(())
+}
+
+fn print_constants(out: &mut impl Write, constants: &Constants) -> io::Result<()> {
+    let number = |value: f64| short(value);
+    row(out, "E", &constants.local_steps.to_string(), "SGD steps of a client in a round")?;
+    row(out, "μ", &number(constants.mu), "strong convexity, exact: 2λ")?;
+    row(out, "L", &number(constants.smoothness), "smoothness, an upper bound from the data's spectrum")?;
+    let from = number(constants.least_client_gradient);
+    let measured =
+        format!("longest mini-batch gradient, measured in a training and not proved; H_k from {from}");
+    row(out, "H", &number(constants.gradient_bound), &measured)?;
+    // Rounded up to a power of ten, so that it reads the same on every machine.
+    let error = 10_f64.powf(constants.minimum_error.max(1e-10).log10().ceil());
+    row(out, "f*", &number(constants.minimum), &format!("least loss, found to {error:.0e}"))?;
+    row(out, "Γ", &number(constants.heterogeneity), "how far the clients' own minima lie below f*")?;
+    row(
+        out,
+        "‖w₀ − w*‖²",
+        &number(constants.distance_squared),
+        "squared distance from the start to the minimum",
+    )
+}
+
+fn print_noise(out: &mut impl Write, noise: NoiseMoments) -> io::Result<()> {
+    writeln!(out, "\nsecond moment of the noise of one parameter, in units of C²")?;
+    let mut line = |value: f64, what: &str| writeln!(out, "  {:<12}{what}", short(value));
+    line(noise.printed, "D(γ) as printed")?;
+    line(noise.conditioned_at_zero, "truncated law, as in the proof, at a sum of 0")?;
+    line(noise.clamped_at_zero, "clamping, at a sum of 0")?;
+    line(noise.clamped_at_worst, "clamping, at the worst sum of one parameter, K·C")?;
+    line(noise.corrected, "clamping, mean over all parameters for their worst sum: the corrected D")?;
+    writeln!(out, "the bias of clamping is at most {} of K·C", short(noise.bias))
+}
+
+fn print_evaluation(
+    out: &mut impl Write,
+    name: &str,
+    evaluation: &Evaluation,
+    gamma: Option<usize>,
+) -> io::Result<()> {
+    writeln!(out, "\nTheorem 4 with {name}")?;
+    match evaluation.bound {
+        Some(bound) => {
+            let (mu_prime, offset) = (short(bound.mu_prime), short(bound.offset));
+            writeln!(
+                out,
+                "  μ' = {mu_prime}, r = {offset}, η_1 = {}, G = {}",
+                short(bound.first_rate),
+                short(bound.g)
+            )?;
+            let (step, loss) = (short(bound.step), short(bound.excess_loss));
+            writeln!(out, "  after t = {step} steps it claims E f(w_t) − f* ≤ {loss}")?;
+        }
+        None => writeln!(out, "  no bound: its condition on μ fails")?,
+    }
+    let Some(gamma) = gamma else { return Ok(()) };
+    let largest = match evaluation.largest_gamma {
+        Answer::None => "none, not even γ = 0".to_owned(),
+        Answer::Any => "any".to_owned(),
+        Answer::Number(0) => "γ = 0 only".to_owned(),
+        Answer::Number(number) => format!("γ ≤ {number}"),
+    };
+    writeln!(out, "  γ that meets the condition, all else the same: {largest}")?;
+    let least = |answer: Answer| match answer {
+        Answer::None => "none".to_owned(),
+        Answer::Any => "any".to_owned(),
+        Answer::Number(number) => format!("K ≥ {number}"),
+    };
+    let (now, one) = (least(evaluation.least_clients), least(evaluation.least_clients_at_one));
+    writeln!(out, "  K that meets it at γ = {gamma}: {now}; at γ = 1: {one}")
+}
+
+fn print_reached(out: &mut impl Write, reached: Option<Reached>, start: Option<f64>) -> io::Result<()> {
+    writeln!(
+        out,
+        "\nwhat can be proved instead for the experiment's own rates, given H and fresh mini-batches"
+    )?;
+    let Some(reached) = reached else {
+        return writeln!(
+            out,
+            "  nothing here: it needs the theorem's noise, normalisation and clamp, and η ≤ 1/(4L)"
+        );
+    };
+    let (distance, loss) = (short(reached.distance_squared), short(reached.excess_loss));
+    writeln!(out, "  after all rounds E‖w − w*‖² ≤ {distance}, and the loss exceeds f* by at most {loss}")?;
+    if start.is_some_and(|start| reached.distance_squared >= start) {
+        writeln!(out, "  that is no less than at the start, so that it says nothing")?;
+    }
+    let (floor, limit) = (short(reached.floor), short(reached.limit_floor));
+    writeln!(out, "  floor of E‖w − w*‖² at the last rate: {floor}; for rates that fall to 0: {limit}")
+}
+
+fn row(out: &mut impl Write, name: &str, value: &str, meaning: &str) -> io::Result<()> {
+    writeln!(out, "{name:<12}{value:<12}{meaning}")
+}
+
+/// Three digits are the same on every machine, and as many as these numbers deserve.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".to_owned()
+    } else if (1e-3..1e5).contains(&size) {
+        let digits = (2 - size.log10().floor() as i32).max(0) as usize;
+        format!("{value:.digits$}")
+    } else {
+        format!("{value:.2e}")
+    }
+}
