@@ -1,8 +1,9 @@
 //! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers`, `cargo xtask check-tensorboard`,
-//! `cargo xtask check-accounting` and `cargo xtask check-report`.
+//! `cargo xtask check-accounting`, `cargo xtask check-report` and `cargo xtask book-figures`.
 
 mod accounting;
 mod book;
+mod figures;
 mod peers;
 mod python;
 mod report;
@@ -33,6 +34,8 @@ enum Chore {
     CheckAccounting,
     /// Open the reports of a short run and a short sweep in a browser, and take pictures of them.
     CheckReport,
+    /// Compute the book's pictures of the clipped projector, and write them to `docs/figures`.
+    BookFigures,
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting => accounting::run(),
         Chore::CheckReport => report::run(),
+        Chore::BookFigures => figures::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -42,22 +42,3 @@ fn the_condition_of_theorem_4_fails_in_the_papers_own_experiments() {
         }
     }
 }
-
-/// The proof goes on with `E‖u − w*‖²` where Cauchy and Schwarz leave `E‖u − w*‖`. Close to the optimum the square is the smaller one,
-/// so that `(1 + b)·Δ` is no bound for `Δ + b·√Δ`: what is left does not vanish with `Δ`.
-#[test]
-fn close_to_the_optimum_a_distance_is_larger_than_its_square() {
-    let rate = 0.01;
-    for distance in [0.5, 0.1, 0.001] {
-        let square = distance * distance;
-        assert!(square + rate * distance > (1.0 + rate) * square, "{distance}");
-    }
-    // A step that contracts by 1 − μη and errs by bη·distance: the printed recursion goes to 0, the one that holds to (b/μ)².
-    let (mu, b) = (1.0, 0.5);
-    let (mut printed, mut holds) = (1.0_f64, 1.0_f64);
-    for _ in 0..10_000 {
-        printed *= 1.0 - rate * (mu - b);
-        holds = (1.0 - rate * mu) * holds + rate * b * holds.sqrt();
-    }
-    assert!(printed < 1e-20 && (holds - (b / mu).powi(2)).abs() < 1e-6, "{printed} and {holds}");
-}
