@@ -1,7 +1,5 @@
 //! What the paper prints and what holds, where no other test shows it. The book's page `docs/errata.md` links here.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{Composition, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{
