@@ -1,4 +1,5 @@
-//! The book's links: every relative link of `docs/` and of the pages around it leads to a file, and every chapter is listed.
+//! The book's links: every relative link of `docs/` and of the pages around it leads to a file, every chapter is listed, every test
+//! that is named exists in the file that is linked, and every erratum names one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,17 @@ pub(crate) fn check_links() -> Result<()> {
         let here = page.parent().unwrap_or(&root);
         let broken = relative_links(&text).filter(|link| !here.join(link).exists());
         wrong.extend(broken.map(|link| format!("{}: {link} does not exist", page.display())));
+        for (test, file) in linked_tests(&text) {
+            let code = fs::read_to_string(here.join(file)).unwrap_or_default();
+            if !code.contains(&format!("fn {test}(")) {
+                wrong.push(format!("{}: there is no test {test} in {file}", page.display()));
+            }
+        }
     }
+    let errata = fs::read_to_string(docs.join("errata.md")).context("cannot read docs/errata.md")?;
+    wrong.extend(
+        errata_without_tests(&errata).map(|title| format!("docs/errata.md: {title:?} names no test")),
+    );
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).context("cannot read docs/SUMMARY.md")?;
     let listed: Vec<&str> = relative_links(&summary).collect();
     for chapter in &chapters {
@@ -54,9 +65,48 @@ fn relative_links(text: &str) -> impl Iterator<Item = &str> {
     files.filter(|target| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
 }
 
+/// The tests that a page names, as in ``[`it_holds`](../crates/some/tests/file.rs)``, with the file that is linked.
+fn linked_tests(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("[`").skip(1).filter_map(|rest| {
+        let (name, rest) = rest.split_once("`](")?;
+        let (file, _) = rest.split_once(')')?;
+        let is_name = name
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+        (is_name && file.ends_with(".rs")).then_some((name, file))
+    })
+}
+
+/// Titles of entries that no test shows. Misprints have no consequences, and nothing to test.
+fn errata_without_tests(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n### ").skip(1).filter_map(|entry| {
+        let entry = entry.split("\n## ").next().unwrap_or(entry);
+        let title = entry.lines().next().unwrap_or(entry);
+        (title != "Misprints" && linked_tests(entry).next().is_none()).then_some(title)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Here and not only in `cargo xtask test`, so that renaming a test fails wherever tests run.
+    #[test]
+    fn every_link_and_every_test_that_the_book_names_exists() {
+        check_links().unwrap();
+    }
+
+    #[test]
+    fn tests_are_named_by_links_to_code() {
+        let text = "[`it_holds`](../a/b.rs) [`Type`](c.rs) [`key`](d.md) [plain](e.rs)";
+        assert_eq!(linked_tests(text).collect::<Vec<_>>(), [("it_holds", "../a/b.rs")]);
+    }
+
+    #[test]
+    fn an_erratum_without_a_test_is_found() {
+        let text = "# Errata\n## A\n### One\n[`it_holds`](a.rs)\n### Two\nwords\n## B\n[`other`](b.rs)\n### Misprints\n";
+        assert_eq!(errata_without_tests(text).collect::<Vec<_>>(), ["Two"]);
+    }
 
     #[test]
     fn only_links_to_files_are_looked_up() {

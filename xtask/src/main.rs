@@ -3,6 +3,7 @@
 mod accounting;
 mod book;
 mod conventions;
+mod figures;
 mod peers;
 mod python;
 mod report;
@@ -38,6 +39,8 @@ enum Chore {
     Reproduction(reproduction::Options),
     /// Open the reports of a short run and a short sweep in a browser, and take pictures of them.
     CheckReport,
+    /// Compute the book's pictures of the clipped projector, and write them to `docs/figures`.
+    BookFigures,
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Chore::Conventions(options) => conventions::run(&options),
         Chore::Reproduction(options) => reproduction::run(&options),
         Chore::CheckReport => report::run(),
+        Chore::BookFigures => figures::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

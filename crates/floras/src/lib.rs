@@ -15,6 +15,8 @@ pub use floras_sim as sim;
 mod book {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/how-floras-works.md")]
+    struct HowFlorasWorks;
     #[doc = include_str!("../../../docs/air-interface.md")]
     struct AirInterface;
     #[doc = include_str!("../../../docs/accounting.md")]

@@ -1,0 +1,44 @@
+//! What the paper's convergence theory asks for, against its own experiments. The book's page `docs/errata.md` links here.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use floras_learn::data::digits20;
+use floras_learn::{Batch, Logistic, Model, Scratch};
+
+/// `λ` of the paper's task: its penalty `λ‖w‖²` alone makes the loss strongly convex, with `μ = 2λ`.
+const PENALTY: f64 = 0.01;
+/// `K` of the paper's experiments.
+const CLIENTS: f64 = 20.0;
+
+/// `D(γ)` as printed in Theorem 4.
+fn printed_d(gamma: f64, bound: f64, clip: f64) -> f64 {
+    let angle = ((bound + clip) / gamma).atan();
+    gamma * gamma / (clip * clip * angle) * (bound / gamma - angle)
+}
+
+/// The gradient over all training samples where training begins. `H` bounds every mini-batch's gradient everywhere, so it is no
+/// smaller than this.
+fn first_gradient(model: &Logistic) -> f64 {
+    let samples = digits20(4000, 1000).unwrap().train;
+    let rows: Vec<u32> = (0..4000).collect();
+    let (zero, mut gradient) = (vec![0.0; model.parameters()], vec![0.0; model.parameters()]);
+    model.gradient(&zero, Batch { samples: &samples, rows: &rows }, &mut Scratch::default(), &mut gradient);
+    gradient.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
+}
+
+/// `μ > 2√(dD)·EH/K` for one step a round (`E = 1`), the weakest form. The paper wants `B ≫ C`; ten times as much is taken, and
+/// symbols of a mean power from 1% to 1.
+#[test]
+fn the_condition_of_theorem_4_fails_in_the_papers_own_experiments() {
+    let model = Logistic::new(400, 10, PENALTY).unwrap();
+    let (parameters, mu) = (model.parameters() as f64, 2.0 * PENALTY);
+    let h = first_gradient(&model);
+    assert!(h > 0.3, "{h}");
+    for gamma in [1.0, 5.0, 10.0] {
+        for amplitude in [0.1, 0.3, 1.0] {
+            let clip = amplitude * parameters.sqrt();
+            let needed = 2.0 * (parameters * printed_d(gamma, 10.0 * clip, clip)).sqrt() * h / CLIENTS;
+            assert!(needed > 20.0 * mu, "γ = {gamma}, C = {clip}: μ = {mu} would have to exceed {needed}");
+        }
+    }
+}
