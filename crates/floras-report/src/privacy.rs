@@ -139,7 +139,7 @@ fn delta_text(delta: f64) -> String {
 }
 
 /// A table of all views.
-pub(crate) fn table(html: &mut Html, views: &Views) {
+pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String]) {
     let known = |statement: &Statement| statement.details.get("in_every_round").copied();
     let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
     let mut heading = vec!["view", "ε"];
@@ -158,7 +158,7 @@ pub(crate) fn table(html: &mut Html, views: &Views) {
         let holds = statement.guarantee;
         row.push(Cell::Mark(if holds { "yes" } else { "no" }.to_owned(), Some(holds)));
         row.push(Cell::text(&*statement.adversary));
-        row.push(Cell::text(meaning(statement)));
+        row.push(Cell::text(meaning(statement, notes)));
         rows.push(row);
     }
     if rows.is_empty() {
@@ -168,10 +168,13 @@ pub(crate) fn table(html: &mut Html, views: &Views) {
     }
 }
 
-fn meaning(statement: &Statement) -> String {
+fn meaning(statement: &Statement, notes: &[String]) -> String {
     match (statement.epsilon, statement.guarantee, &statement.reason) {
         (None, _, Some(reason)) => format!("no ε: {reason}"),
         (None, _, None) => "no ε".to_owned(),
+        (Some(_), false, Some(reason)) if notes.contains(reason) => {
+            "not a guarantee: see the note below".to_owned()
+        }
         (Some(_), false, Some(reason)) => format!("not a guarantee: {reason}"),
         (Some(_), false, None) => "not a guarantee".to_owned(),
         (Some(value), true, _) => match Strength::of(value) {

@@ -8,8 +8,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{SMALL, report, reported, run_into, words};
+use common::{SMALL, report, run_into, words};
 use floras_report::{Kind, ReportError};
+
+/// Runs an experiment and writes its report.
+fn reported(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    run_into(folder.path(), text);
+    let page = report(folder.path());
+    (folder, page)
+}
 
 /// All files of the report.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -138,6 +138,7 @@ impl Accounting {
             let epsilon = last.iter().filter_map(|(view, statement)| Some((key(view), statement.epsilon?)));
             growth.push(Spent { rounds, epsilon: epsilon.collect() });
         }
+        lower_by_later(&mut growth);
         Ok(growth)
     }
 }
@@ -145,6 +146,19 @@ impl Accounting {
 /// A view's name in JSON.
 fn key(view: View) -> String {
     view.name().replace('-', "_")
+}
+
+/// Fewer rounds give away no more than many, so that a bound for many holds for fewer, too. Far out, where an `ε` promises
+/// nothing any more, single numbers of rounds can come out looser than that, or not at all.
+fn lower_by_later(growth: &mut [Spent]) {
+    let mut least: BTreeMap<String, f64> = BTreeMap::new();
+    for spent in growth.iter_mut().rev() {
+        for (view, epsilon) in &spent.epsilon {
+            let least = least.entry(view.clone()).or_insert(*epsilon);
+            *least = least.min(*epsilon);
+        }
+        spent.epsilon.clone_from(&least);
+    }
 }
 
 /// Whole numbers from 1 to `last` whose logarithms lie evenly, each once.
@@ -430,6 +444,24 @@ pub const SELECTION: &str = "K of M helps only against those who do not know who
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bound_for_many_rounds_holds_for_fewer() {
+        let spent = |rounds, values: &[(&str, f64)]| Spent {
+            rounds,
+            epsilon: values.iter().map(|&(view, epsilon)| (view.to_owned(), epsilon)).collect(),
+        };
+        let mut growth = [
+            spent(1, &[("a", 1.0), ("b", 5.0)]),
+            spent(2, &[("a", 9.0)]),
+            spent(4, &[("a", 3.0)]),
+            spent(8, &[]),
+        ];
+        lower_by_later(&mut growth);
+        let a: Vec<Option<&f64>> = growth.iter().map(|spent| spent.epsilon.get("a")).collect();
+        assert_eq!(a, [Some(&1.0), Some(&3.0), Some(&3.0), None]);
+        assert_eq!(growth[0].epsilon.get("b"), Some(&5.0));
+    }
 
     #[test]
     fn the_growth_begins_with_one_round_and_ends_with_all() {

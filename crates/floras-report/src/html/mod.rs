@@ -172,7 +172,8 @@ impl Cell {
 
     fn write(&self, row: &mut Html) {
         match self {
-            Self::Text(text) => row.element("td", "", text),
+            // Sentences need room even on a phone, where the table scrolls.
+            Self::Text(text) => row.element("td", if text.chars().count() > 30 { "long" } else { "" }, text),
             Self::Number(text) => row.element("td", "number", text),
             Self::Mark(text, verdict) => {
                 let class = match verdict {

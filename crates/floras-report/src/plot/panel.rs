@@ -42,7 +42,7 @@ pub(crate) fn draw(panel: &Panel, size: Size) -> Drawn {
     let y = Scale::of(&panel.y, panel.curves.iter().flat_map(shown_values), 0.05);
     let text = f64::from(size.text);
     let across = if size.alone { 7 } else { 5 };
-    let (x_ticks, y_ticks) = (x.ticks(across), y.ticks(5));
+    let (x_ticks, y_ticks) = (x.ticks(across), y.ticks(6));
     let widest = y_ticks.iter().map(|tick| text_width(&tick_text(*tick), text)).fold(20.0, f64::max);
     let top = if size.alone { 4.6 * text } else { 2.0 * text };
     let (left, right) = (widest + 14.0, 1.2 * text);

@@ -265,7 +265,7 @@ fn private(body: &mut Html, run: &Run, spent: Option<&Panel>) {
     let report = &summary.privacy;
     body.section("How private it was, and against whom", |section| {
         privacy::in_words(section, report);
-        privacy::table(section, &report.views);
+        privacy::table(section, &report.views, &report.notes);
         section.paragraph(&format!(
             "All statements are about all data of one {}, at δ = {:e}, after {} of one trial.",
             report.level,

@@ -4,29 +4,20 @@ use std::fs;
 use std::path::Path;
 
 use floras_sim::{Entry, Experiment, Federation, RunDirectory, Summary};
-use tempfile::TempDir;
 
-/// A small experiment that is done in a moment; `more` is put before it, so that it may have sections.
-pub const SMALL: &str = "name = \"small\"\ntrials = 3\nrounds = 6\n[data]\ntrain = 400\ntest = 100\n";
+/// A small experiment that is done in a moment; sections may follow it.
+pub(crate) const SMALL: &str = "name = \"small\"\ntrials = 3\nrounds = 6\n[data]\ntrain = 400\ntest = 100\n";
 
 /// Runs an experiment into a folder.
-pub fn run_into(folder: &Path, text: &str) -> Summary {
+pub(crate) fn run_into(folder: &Path, text: &str) -> Summary {
     let experiment = Experiment::parse("a test", text).unwrap();
     let federation = Federation::new(&experiment).unwrap();
     let directory = RunDirectory::enter(folder, &experiment, Entry::New).unwrap();
     floras_sim::run(&federation, &directory, 2, &|_| {}).unwrap().summary
 }
 
-/// Runs an experiment and writes its report.
-pub fn reported(text: &str) -> (TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    run_into(folder.path(), text);
-    let page = report(folder.path());
-    (folder, page)
-}
-
 /// Writes the report of a folder and returns the page, which must be sound.
-pub fn report(folder: &Path) -> String {
+pub(crate) fn report(folder: &Path) -> String {
     let report = floras_report::write(folder).unwrap();
     assert_eq!(report.page, folder.join("report.html"));
     let page = fs::read_to_string(&report.page).unwrap();
@@ -35,7 +26,7 @@ pub fn report(folder: &Path) -> String {
 }
 
 /// The page is well-formed, loads nothing, and is not large.
-pub fn check(page: &str) {
+pub(crate) fn check(page: &str) {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(page, options).unwrap();
     for node in document.descendants().filter(roxmltree::Node::is_element) {
@@ -54,7 +45,7 @@ pub fn check(page: &str) {
 }
 
 /// The text of the page, without style sheet and script.
-pub fn words(page: &str) -> String {
+pub(crate) fn words(page: &str) -> String {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(page, options).unwrap();
     let shown = document.descendants().filter(|node| {
