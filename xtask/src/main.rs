@@ -1,10 +1,11 @@
-//! Chores of the workspace: `cargo xtask test`, `cargo xtask bench-peers`, `cargo xtask check-tensorboard` and
-//! `cargo xtask check-accounting`.
+//! Chores of the workspace, as in `cargo xtask test`.
 
 mod accounting;
 mod book;
+mod conventions;
 mod peers;
 mod python;
+mod reproduction;
 mod shell;
 mod tensorboard;
 mod test;
@@ -30,6 +31,10 @@ enum Chore {
     CheckTensorboard,
     /// Remake the reference values of the privacy accounting with mpmath and dp-accounting, and compare.
     CheckAccounting,
+    /// Rank what the paper leaves open by how near it comes to the paper's numbers.
+    Conventions(conventions::Options),
+    /// Reproduce the paper's figures and write the book's chapter on them.
+    Reproduction(reproduction::Options),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +43,8 @@ fn main() -> ExitCode {
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting => accounting::run(),
+        Chore::Conventions(options) => conventions::run(&options),
+        Chore::Reproduction(options) => reproduction::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

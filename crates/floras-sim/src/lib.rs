@@ -33,6 +33,7 @@ pub mod figure;
 mod presets;
 mod purpose;
 mod record;
+pub mod reproduce;
 mod run;
 mod summary;
 mod sweep;

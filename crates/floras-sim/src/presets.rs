@@ -12,7 +12,7 @@ pub struct Preset {
 }
 
 /// All presets; the first is the default.
-pub const PRESETS: [Preset; 4] = [
+pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "digits-iid",
         summary: "the paper's IID task on the embedded digits: 20 clients, γ = 5 unused sequences, 20 dB",
@@ -22,6 +22,21 @@ pub const PRESETS: [Preset; 4] = [
         name: "digits-noniid",
         summary: "the paper's non-IID task: the same, but every client holds one digit only",
         text: include_str!("../../../experiments/digits-noniid.toml"),
+    },
+    Preset {
+        name: "fig4-floras",
+        summary: "figure 4 of the paper, FLORAS at 0 dB, IID",
+        text: include_str!("../../../experiments/fig4-floras.toml"),
+    },
+    Preset {
+        name: "fig4-inversion",
+        summary: "figure 4 of the paper, channel inversion at 0 dB, IID",
+        text: include_str!("../../../experiments/fig4-inversion.toml"),
+    },
+    Preset {
+        name: "fig5",
+        summary: "figure 5 of the paper, γ = 5 at 20 dB, IID",
+        text: include_str!("../../../experiments/fig5.toml"),
     },
     Preset {
         name: "quick",

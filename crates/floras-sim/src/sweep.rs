@@ -11,8 +11,20 @@
 //! data.partition = ["iid", "one-label"]
 //! ```
 //!
-//! The last key varies fastest. Every point has a run directory of its own, and `sweep.csv` has one row a point.
+//! Settings that belong together vary together, as cases with a name each; what they are called as a whole (`task` here)
+//! is free:
+//!
+//! ```toml
+//! [[sweep.task]]
+//! name = "one label each"
+//! data.partition = "one-label"
+//! local.rate = 0.001
+//! ```
+//!
+//! The last key varies fastest. Points that come to the same experiment, because a key has no effect there, are run once.
+//! Every other point has a run directory of its own, and `sweep.csv` has one row a point.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -34,11 +46,18 @@ pub struct Sweep {
     points: Vec<Point>,
 }
 
-/// A key that varies, and its values.
+/// What varies, and its values.
 #[derive(Clone, Debug, PartialEq)]
 struct Axis {
     key: String,
-    values: Vec<Value>,
+    choices: Vec<Choice>,
+}
+
+/// One value of an axis: what it is called, and the settings that it stands for.
+#[derive(Clone, Debug, PartialEq)]
+struct Choice {
+    label: String,
+    settings: Vec<(String, Value)>,
 }
 
 /// One point of the grid.
@@ -50,6 +69,8 @@ pub struct Point {
     pub experiment: Experiment,
     /// Keys that were given and have no effect here.
     pub without_effect: Vec<String>,
+    /// The first point of the same experiment, counted from 0: the one that is run.
+    pub run_of: usize,
 }
 
 impl Sweep {
@@ -62,11 +83,12 @@ impl Sweep {
             return Err(ExperimentError::refused("sweep", reason));
         };
         let axes = read_axes("", &grid)?;
-        if ["local.epochs", "local.steps"].iter().all(|key| axes.iter().any(|axis| axis.key == *key)) {
+        if ["local.epochs", "local.steps"].iter().all(|key| axes.iter().any(|axis| axis.sets(key))) {
             let reason = "a point has either local.epochs or local.steps, so that only one of them can vary";
             return Err(ExperimentError::refused("sweep", reason));
         }
-        let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.values.len()));
+        refuse_rivals(&axes)?;
+        let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.choices.len()));
         match points {
             Some(1..=MOST_POINTS) if !axes.is_empty() => {}
             _ => {
@@ -76,7 +98,11 @@ impl Sweep {
         }
         let mut sweep = Self { name: String::new(), axes, points: Vec::new() };
         sweep.points =
-            sweep.combinations().map(|values| sweep.point(&table, &values)).collect::<Result<_, _>>()?;
+            sweep.combinations().map(|choices| point(&table, &choices)).collect::<Result<_, _>>()?;
+        let mut first_with: HashMap<String, usize> = HashMap::new();
+        for (number, point) in sweep.points.iter_mut().enumerate() {
+            point.run_of = *first_with.entry(point.experiment.to_toml()).or_insert(number);
+        }
         sweep.name = sweep.points[0].experiment.settings().name.clone();
         Ok(sweep)
     }
@@ -98,30 +124,20 @@ impl Sweep {
 
     /// Where the run of a point is kept, counted from 0.
     pub fn point_folder(folder: &Path, point: usize) -> PathBuf {
-        folder.join(format!("point-{:03}", point + 1))
+        folder.join(folder_name(point))
     }
 
-    fn combinations(&self) -> impl Iterator<Item = Vec<&Value>> {
-        let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
+    fn combinations(&self) -> impl Iterator<Item = Vec<&Choice>> {
+        let count: usize = self.axes.iter().map(|axis| axis.choices.len()).product();
         (0..count).map(|mut index| {
             let mut chosen = Vec::new();
             for axis in self.axes.iter().rev() {
-                chosen.push(&axis.values[index % axis.values.len()]);
-                index /= axis.values.len();
+                chosen.push(&axis.choices[index % axis.choices.len()]);
+                index /= axis.choices.len();
             }
             chosen.reverse();
             chosen
         })
-    }
-
-    fn point(&self, table: &Table, values: &[&Value]) -> Result<Point, ExperimentError> {
-        let mut table = table.clone();
-        for (axis, value) in self.axes.iter().zip(values) {
-            set_value(&mut table, &axis.key, (*value).clone())?;
-        }
-        let experiment = Experiment::from_table(&table)?;
-        let without_effect = experiment.without_effect(&table);
-        Ok(Point { values: values.iter().map(|value| plain(value)).collect(), experiment, without_effect })
     }
 
     /// Takes a directory for the sweep, creating it if need be, until the returned file is dropped.
@@ -144,7 +160,7 @@ impl Sweep {
         let mut out = csv::Writer::from_writer(Vec::new());
         let mut header = vec!["point".to_owned()];
         header.extend(self.keys().map(str::to_owned));
-        header.extend(["trials", "diverged"].map(str::to_owned));
+        header.extend(["run", "trials", "diverged"].map(str::to_owned));
         for measured in ["train_loss", "test_loss", "test_accuracy"] {
             header.extend([format!("{measured}_mean"), format!("{measured}_ci95")]);
         }
@@ -153,6 +169,7 @@ impl Sweep {
             let Some(summary) = summary else { continue };
             let mut row = vec![(number + 1).to_string()];
             row.extend(point.values.iter().cloned());
+            row.push(folder_name(point.run_of));
             row.push(summary.trials.len().to_string());
             row.push(summary.diverged().len().to_string());
             let finals =
@@ -167,6 +184,41 @@ impl Sweep {
         }
         out.into_inner().map_err(|error| error.into_error().into())
     }
+}
+
+impl Axis {
+    fn sets(&self, key: &str) -> bool {
+        self.choices.iter().any(|choice| choice.settings.iter().any(|(set, _)| set == key))
+    }
+}
+
+fn point(table: &Table, choices: &[&Choice]) -> Result<Point, ExperimentError> {
+    let mut table = table.clone();
+    for (key, value) in choices.iter().flat_map(|choice| &choice.settings) {
+        set_value(&mut table, key, value.clone())?;
+    }
+    let experiment = Experiment::from_table(&table)?;
+    let without_effect = experiment.without_effect(&table);
+    let values = choices.iter().map(|choice| choice.label.clone()).collect();
+    Ok(Point { values, experiment, without_effect, run_of: 0 })
+}
+
+/// No key may be set by two axes.
+fn refuse_rivals(axes: &[Axis]) -> Result<(), ExperimentError> {
+    for (number, axis) in axes.iter().enumerate() {
+        let keys = axis.choices.iter().flat_map(|choice| choice.settings.iter().map(|(key, _)| key));
+        for key in keys {
+            if let Some(rival) = axes[..number].iter().find(|rival| rival.sets(key)) {
+                let reason = format!("both sweep.{} and sweep.{} set it", rival.key, axis.key);
+                return Err(ExperimentError::refused(key, reason));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn folder_name(point: usize) -> String {
+    format!("point-{:03}", point + 1)
 }
 
 fn columns(estimate: &Estimate) -> [String; 2] {
@@ -184,9 +236,16 @@ fn read_axes(prefix: &str, grid: &Table) -> Result<Vec<Axis>, ExperimentError> {
     for (name, value) in grid {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         match value {
+            Value::Array(cases) if prefix.is_empty() && cases.iter().any(Value::is_table) => {
+                axes.push(read_cases(key, cases)?);
+            }
             Value::Table(inner) => axes.extend(read_axes(&key, inner)?),
             Value::Array(values) if !values.is_empty() => {
-                axes.push(Axis { key, values: values.clone() });
+                let choice = |value: &Value| Choice {
+                    label: plain(value),
+                    settings: vec![(key.clone(), value.clone())],
+                };
+                axes.push(Axis { choices: values.iter().map(choice).collect(), key });
             }
             other => {
                 return Err(ExperimentError::Value {
@@ -198,4 +257,30 @@ fn read_axes(prefix: &str, grid: &Table) -> Result<Vec<Axis>, ExperimentError> {
         }
     }
     Ok(axes)
+}
+
+fn read_cases(key: String, cases: &[Value]) -> Result<Axis, ExperimentError> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for case in cases {
+        let wrong = |reason: &str| ExperimentError::refused(&format!("sweep.{key}"), reason);
+        let table =
+            case.as_table().ok_or_else(|| wrong("every case must be a table of settings with a name"))?;
+        let label = table.get("name").and_then(Value::as_str);
+        let label = label.ok_or_else(|| wrong("every case needs a name"))?.to_owned();
+        if choices.iter().any(|choice| choice.label == label) {
+            return Err(wrong(&format!("two cases are called \"{label}\"")));
+        }
+        let mut settings = Vec::new();
+        for (name, value) in table.iter().filter(|(name, _)| *name != "name") {
+            match value {
+                Value::Table(section) => {
+                    let inner = section.iter().map(|(key, value)| (format!("{name}.{key}"), value.clone()));
+                    settings.extend(inner);
+                }
+                plain => settings.push((name.clone(), plain.clone())),
+            }
+        }
+        choices.push(Choice { label, settings });
+    }
+    Ok(Axis { key, choices })
 }

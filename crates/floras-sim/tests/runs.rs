@@ -335,17 +335,18 @@ fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "point,uplink.sequences,uplink.receiver,trials,diverged,train_loss_mean,train_loss_ci95,test_loss_mean,\
-         test_loss_ci95,test_accuracy_mean,test_accuracy_ci95"
+        "point,uplink.sequences,uplink.receiver,run,trials,diverged,train_loss_mean,train_loss_ci95,\
+         test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95"
     );
     assert_eq!(lines.len(), 3);
     assert!(
-        lines[1].starts_with("1,20,paper,2,0,") && lines[2].starts_with("5,25,{ clipped = 1.0 },2,0,"),
+        lines[1].starts_with("1,20,paper,point-001,2,0,")
+            && lines[2].starts_with("5,25,{ clipped = 1.0 },point-005,2,0,"),
         "{text}"
     );
     let finals = done[4].as_ref().unwrap().finals.unwrap();
     let cells: Vec<&str> = lines[2].split(',').collect();
-    for (place, estimate) in [(5, finals.train_loss), (7, finals.test_loss), (9, finals.test_accuracy)] {
+    for (place, estimate) in [(6, finals.train_loss), (8, finals.test_loss), (10, finals.test_accuracy)] {
         assert_eq!(cells[place].parse(), Ok(estimate.mean));
         assert_eq!(cells[place + 1].parse(), Ok(estimate.ci95.unwrap()));
     }

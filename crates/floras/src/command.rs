@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
 
-use crate::{bench, privacy, run, sweep};
+use crate::{bench, privacy, reproduce, run, sweep};
 
 /// Private federated learning over the air.
 ///
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Run(run::Options),
     /// Run an experiment for every point of a grid of settings.
     Sweep(sweep::Options),
+    /// Make the paper's figures again, next to what the paper claims about them.
+    Reproduce(reproduce::Options),
     /// Say how private a federation is, and against whom.
     Account(privacy::account::Options),
     /// Find the sequences, the clip norm or the rounds that meet an epsilon.

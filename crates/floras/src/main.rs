@@ -8,6 +8,7 @@ mod failure;
 mod presets;
 mod privacy;
 mod progress;
+mod reproduce;
 mod run;
 mod sweep;
 mod table;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let outcome = match command::Arguments::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Sweep(options) => sweep::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
         Command::Presets => presets::run(),

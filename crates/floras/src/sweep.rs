@@ -11,7 +11,7 @@ use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::run::{read_text, talk};
-use crate::table::count;
+use crate::table::{columns, count};
 
 /// Which grid, and where to keep its runs.
 #[derive(Debug, Args)]
@@ -69,14 +69,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         None => Path::new("runs").join(format!("{}-sweep", sweep.name())),
     };
     let threads = threads_or_all_cores(options.threads);
-    talk(&format!("{} in {}", count(sweep.points().len(), "point"), folder.display()));
+    let to_run: Vec<usize> =
+        (0..sweep.points().len()).filter(|&number| sweep.points()[number].run_of == number).collect();
+    let experiments = match to_run.len() {
+        runs if runs < sweep.points().len() => format!(" ({} that differ)", count(runs, "experiment")),
+        _ => String::new(),
+    };
+    talk(&format!("{}{experiments} in {}", count(sweep.points().len(), "point"), folder.display()));
     // What cannot work is told before the first point has taken its time.
-    for point in sweep.points() {
-        Federation::new(&point.experiment)?.check_memory(threads)?;
+    for &number in &to_run {
+        Federation::new(&sweep.points()[number].experiment)?.check_memory(threads)?;
     }
     let _lock = Sweep::enter(&folder)?;
     let mut done: Vec<Option<Summary>> = vec![None; sweep.points().len()];
-    for (number, point) in sweep.points().iter().enumerate() {
+    for &number in &to_run {
+        let point = &sweep.points()[number];
         let values: Vec<String> =
             sweep.keys().zip(&point.values).map(|(key, value)| format!("{key} = {value}")).collect();
         talk(&format!("point {} of {}: {}", number + 1, done.len(), values.join(", ")));
@@ -86,7 +93,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 point.without_effect.join(", ")
             ));
         }
-        done[number] = Some(run_point(point, &Sweep::point_folder(&folder, number), threads)?);
+        let summary = run_point(point, &Sweep::point_folder(&folder, number), threads)?;
+        for (other, done) in sweep.points().iter().zip(&mut done) {
+            if other.run_of == number {
+                *done = Some(summary.clone());
+            }
+        }
         sweep.write_table(&folder, &done)?;
     }
     let summaries: Vec<Summary> = done.into_iter().flatten().collect();
@@ -144,12 +156,5 @@ fn print_table(out: &mut impl Write, sweep: &Sweep, summaries: &[Summary]) -> io
         ];
         rows.push(point.values.iter().cloned().chain(measured).collect());
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
-        writeln!(out, "{}", cells.join("  ").trim_end())?;
-    }
-    Ok(())
+    columns(out, &rows)
 }

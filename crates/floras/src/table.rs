@@ -112,6 +112,18 @@ fn row(out: &mut impl Write, name: &str, estimate: Estimate, width: usize) -> io
     writeln!(out, "{name:<16}{:<width$}{interval}", format!("{:.4}", estimate.mean))
 }
 
+/// Rows of cells, in columns as wide as their widest cell.
+pub(crate) fn columns(out: &mut impl Write, rows: &[Vec<String>]) -> io::Result<()> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
 /// At most ten of them.
 fn shortened(items: &[String]) -> String {
     let shown = items.iter().take(10).cloned().collect::<Vec<_>>().join(", ");

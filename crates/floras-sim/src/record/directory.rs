@@ -99,6 +99,21 @@ impl RunDirectory {
         }
     }
 
+    /// Every round of every trial of a run directory, as far as it has come, without entering it.
+    pub fn read_metrics(folder: &Path) -> Result<Vec<RoundMetrics>, SimError> {
+        let path = folder.join("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(SimError::file("read", &path))?;
+        let line = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| SimError::Damaged {
+                path: path.clone(),
+                reason: format!("line {}: {error}", number + 1),
+            })
+        };
+        // A run that is at work may have written half a line.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().enumerate().map(line).collect()
+    }
+
     fn refuse_changes(&self, experiment: &Experiment) -> Result<(), SimError> {
         match experiment.difference(&Self::read_experiment(&self.folder)?) {
             None => Ok(()),

@@ -1,0 +1,51 @@
+//! The paper's figures: how they are kept, resumed and judged.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+
+use floras_sim::figure::{Reproduction, Verdict};
+use floras_sim::reproduce::{Stage, Target, Workbench, reproduce};
+
+fn make(folder: &std::path::Path, target: Target, threads: usize) -> Reproduction {
+    let bench = Workbench { quick: true, folder, threads, watch: &|_: Stage<'_>| {} };
+    reproduce(&[target], &bench).unwrap()
+}
+
+#[test]
+fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = make(folder.path(), Target::Fig2, 1);
+    let [figure] = &made.figures[..] else { panic!("one figure was asked for") };
+    assert_eq!(figure.panels.len(), 3);
+    let tightest: Vec<_> = figure.claims.iter().filter(|claim| claim.claim.contains("tightest")).collect();
+    assert_eq!(tightest.len(), 3);
+    assert!(tightest.iter().all(|claim| claim.verdict == Verdict::False && claim.ours == Some(24.0)));
+    // Values of the idealised view, with sampling, from the accounting's own reference: above the published 0.110.
+    let first = figure.claims.iter().find(|claim| claim.claim == "q = 0.05, γ = 5: ε after T = 1").unwrap();
+    assert_eq!(first.verdict, Verdict::False);
+    assert!(first.ours.unwrap() > 4.0 * first.published);
+    for panel in &figure.panels {
+        let names: Vec<&str> = panel.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert!(
+            names.contains(&"holds (idealised view)") && names.iter().any(|name| name.contains("optimal"))
+        );
+        // The optimal composition of a round is below every other one.
+        let [sequential, advanced, renyi, optimal] = [0, 1, 2, 3].map(|number| &panel.curves[number].y);
+        for (place, optimal) in optimal.iter().enumerate() {
+            let others = [sequential[place], advanced[place], renyi[place]];
+            assert!(others.iter().all(|other| optimal.unwrap() <= other.unwrap() * (1.0 + 1e-9)));
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_what_is_returned_and_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = make(folder.path(), Target::Fig2, 1);
+    let path = folder.path().join("reproduction.json");
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(serde_json::from_slice::<Reproduction>(&bytes).unwrap(), made);
+    assert_eq!(make(folder.path(), Target::Fig2, 2), made);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}

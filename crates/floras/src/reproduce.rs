@@ -1,0 +1,187 @@
+//! `floras reproduce`: the paper's figures, next to what the paper claims about them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use clap::{Args, ValueEnum};
+use floras_sim::figure::{Claim, Figure, Reproduction, Verdict};
+use floras_sim::reproduce::{Stage, Target, Workbench, reproduce};
+use serde::Serialize;
+
+use crate::command::{thread_count, threads_or_all_cores};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::run::talk;
+use crate::table::columns;
+
+/// Which figures, and where to keep them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+
+  floras reproduce fig4             FLORAS against channel inversion, five trials
+  floras reproduce all --quick      every figure in its small version
+
+The directory has report.html with every figure, plots/ for publications, reproduction.json with all numbers, and a run
+directory for every curve under runs/. An interrupted reproduction goes on when the same command is given again.")]
+pub(crate) struct Options {
+    /// The figure.
+    #[arg(value_enum, default_value_t = What::All)]
+    what: What,
+
+    /// A smaller version, with fewer trials, in under a minute.
+    #[arg(long)]
+    quick: bool,
+
+    /// The directory; runs/reproduce-FIGURE, with -quick behind it for the small version, if absent.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Threads; all cores if absent. Results do not depend on it.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = thread_count)]
+    threads: Option<usize>,
+
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// How privacy adds up over rounds.
+    Fig2,
+    /// FLORAS against channel inversion at 0 and 15 dB.
+    Fig4,
+    /// What unused sequences cost.
+    Fig5,
+    /// Everything.
+    All,
+}
+
+impl What {
+    fn targets(self) -> &'static [Target] {
+        match self {
+            Self::Fig2 => &[Target::Fig2],
+            Self::Fig4 => &[Target::Fig4],
+            Self::Fig5 => &[Target::Fig5],
+            Self::All => &Target::ALL,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self.targets() {
+            [one] => one.name(),
+            _ => "all",
+        }
+    }
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    version: &'a str,
+    quick: bool,
+    claims: Vec<&'a Claim>,
+    out: String,
+}
+
+/// Makes the figures and reports.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let folder = options.folder();
+    talk(&format!("recording in {}; if interrupted, the same command goes on from there", folder.display()));
+    let watcher = Watcher::default();
+    let bench = Workbench {
+        quick: options.quick,
+        folder: &folder,
+        threads: threads_or_all_cores(options.threads),
+        watch: &|stage| watcher.see(stage),
+    };
+    let made = reproduce(options.what.targets(), &bench);
+    watcher.clear();
+    options.report(&folder, &made?)
+}
+
+impl Options {
+    fn folder(&self) -> PathBuf {
+        let quick = if self.quick { "-quick" } else { "" };
+        let default = || Path::new("runs").join(format!("reproduce-{}{quick}", self.what.name()));
+        self.out.clone().unwrap_or_else(default)
+    }
+
+    fn report(&self, folder: &Path, made: &Reproduction) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            let report = Report {
+                version: &made.version,
+                quick: made.quick,
+                claims: made.figures.iter().flat_map(|figure| &figure.claims).collect(),
+                out: folder.display().to_string(),
+            };
+            writeln!(out, "{}", serde_json::to_string(&report)?)?;
+            return Ok(());
+        }
+        for figure in &made.figures {
+            print_figure(&mut out, figure)?;
+        }
+        writeln!(out, "directory       {}", folder.display())?;
+        Ok(())
+    }
+}
+
+fn print_figure(out: &mut impl Write, figure: &Figure) -> io::Result<()> {
+    writeln!(out, "{}\n", figure.title)?;
+    for paragraph in &figure.text {
+        writeln!(out, "{paragraph}\n")?;
+    }
+    if !figure.claims.is_empty() {
+        let header = ["the paper's claim", "published", "ours", "verdict"].map(str::to_owned).to_vec();
+        let rows: Vec<Vec<String>> = std::iter::once(header).chain(figure.claims.iter().map(row)).collect();
+        columns(out, &rows)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn row(claim: &Claim) -> Vec<String> {
+    let digits = if claim.unit == "ε" { 3 } else { 1 };
+    let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
+    let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
+    let verdict = match claim.verdict {
+        Verdict::Reproduced => "reproduced",
+        Verdict::NotReproduced => "not reproduced",
+        Verdict::False => "false",
+    };
+    vec![claim.claim.clone(), format!("{:.digits$}", claim.published), ours, verdict.to_owned()]
+}
+
+/// Shows how far the experiment at hand has come.
+#[derive(Default)]
+struct Watcher(Mutex<Option<Progress>>);
+
+impl Watcher {
+    fn see(&self, stage: Stage<'_>) {
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match stage {
+            Stage::Working(what) => talk(what),
+            Stage::Begins { name, federation } => {
+                talk(name);
+                *progress = Some(Progress::new(federation));
+            }
+            Stage::Event(event) => {
+                if let Some(progress) = &*progress {
+                    progress.watch(event);
+                }
+            }
+            Stage::Ends => {
+                if let Some(progress) = progress.take() {
+                    progress.clear();
+                }
+            }
+        }
+    }
+
+    fn clear(&self) {
+        self.see(Stage::Ends);
+    }
+}
