@@ -24,7 +24,7 @@ fn useful_from(grid: &Grid, contest: &Contest, contender: Contender) -> Option<u
 /// A name within a sentence.
 fn name(contender: Contender) -> &'static str {
     match contender {
-        Contender::Central => "central Gaussian noise, the optimum of a trusted server",
+        Contender::Central => "central Gaussian noise (the optimum of a trusted server)",
         Contender::Inversion => "channel inversion with artificial noise",
         Contender::Clipped => "FLORAS with the clipped projector",
         Contender::Mmse => "FLORAS with the MMSE receiver",
@@ -69,7 +69,7 @@ fn answer(grid: &Grid, contest: &Contest) -> String {
         };
         let at = contest.accuracy(contender, View::Actual, (grid.example, EPSILON));
         let at = at.map_or("no setting".to_owned(), percent);
-        format!("{} {from} ({at} with {} clients)", name(contender), grid.example)
+        format!("{}, {from} ({at} with {} clients)", name(contender), grid.example)
     };
     let lines: Vec<String> = grid.contenders.iter().map(line).collect();
     let best = grid
@@ -110,21 +110,28 @@ fn price(grid: &Grid, contest: &Contest) -> String {
         ))
     };
     let spent: Vec<String> = grid.contenders.iter().filter_map(spent).collect();
-    let raw = |contender| {
+    let told = |contender, view| {
         let measured = contest.get(contender, View::Actual, point)?;
-        let epsilon = measured.record.summary.privacy.views.raw_signal.as_ref()?.epsilon?;
+        let epsilon = measured.record.summary.privacy.views.get(view)?.epsilon?;
         Some(if epsilon < 1e4 { format!("{epsilon:.1}") } else { format!("{epsilon:.0e}") })
     };
-    let raw = |contender| raw(contender).unwrap_or_else(|| "no bound".to_owned());
+    let worst_channel = |&contender: &Contender| {
+        contender.receiver()?;
+        Some(format!("{} under {}", told(contender, View::AnyChannel)?, name(contender)))
+    };
+    let worst_channel: Vec<String> = grid.contenders.iter().filter_map(worst_channel).collect();
+    let raw = |contender| told(contender, View::RawSignal).unwrap_or_else(|| "no bound".to_owned());
     format!(
         "The noise says why. With {} clients, the clipped projector has in the median round and in the worst of 100 rounds {} \
          the noise of the central optimum, the paper's receiver {}, because it divides by pilot estimates that may be close \
-         to zero. The price is bandwidth: {}. The trust differs: a base station that keeps its raw samples has an ε of {} \
-         under FLORAS, and of {} under channel inversion, whose clients must add their noise honestly.",
+         to zero. The price is bandwidth: {}. If the channels are the worst that there are, the same settings have an ε of \
+         {}. The trust differs: a base station that keeps its raw samples has an ε of {} under FLORAS, and of {} under \
+         channel inversion, whose clients must add their noise honestly.",
         grid.example,
         noise(Contender::Clipped),
         noise(Contender::Paper),
         spent.join(", "),
+        worst_channel.join(", "),
         raw(Contender::Clipped),
         raw(Contender::Inversion),
     )
