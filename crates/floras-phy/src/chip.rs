@@ -7,6 +7,8 @@
 //! y_i = Σ_k a_k h_k x_k[i] + n_i,      x̃_i = vᵀ y_i          (paper, section IV-A, steps 3 and 4)
 //! ```
 //!
+//! Clients may add noise of their own to what they send: `x_k[i] + b_k·N(0, 1)`.
+//!
 //! The simulation works on 128 parameters at a time, so that its memory does not grow with `L·d`. It is the ground
 //! truth that the symbol level ([`crate::EffectiveChannel`]) is checked against.
 
@@ -15,7 +17,7 @@ use std::ops::Range;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
-use crate::random::{NormalField, StreamName, TILE, Tile, tile_of_normals};
+use crate::random::{NormalField, Purpose, StreamName, TILE, Tile, tile_of_normals};
 use crate::sequences::{Family, SequenceSet};
 use crate::{updates, walsh};
 
@@ -34,6 +36,8 @@ pub struct ChipLink {
     projector: Vec<f64>,
     /// `σ/√L`.
     chip_noise_std: f64,
+    /// `b_k`: standard deviation of the noise that client `k` adds to each of its symbols; empty if nobody does.
+    client_noise_stds: Vec<f64>,
 }
 
 impl ChipLink {
@@ -54,7 +58,18 @@ impl ChipLink {
         for &number in amplitudes.iter().chain(&projector) {
             require(number.is_finite(), "an amplitude or a chip of the projector", "finite", number)?;
         }
-        Ok(Self { set, assigned, amplitudes, projector, chip_noise_std })
+        Ok(Self { set, assigned, amplitudes, projector, chip_noise_std, client_noise_stds: Vec::new() })
+    }
+
+    /// The same link with clients that add noise of these standard deviations to each of their symbols.
+    pub fn with_client_noise(mut self, stds: Vec<f64>) -> Result<Self, UplinkError> {
+        require_count("standard deviations, one for each client", self.assigned.len(), stds.len())?;
+        for &std in &stds {
+            let holds = std.is_finite() && std >= 0.0;
+            require(holds, "the noise that a client adds", "finite and not negative", std)?;
+        }
+        self.client_noise_stds = if stds.iter().any(|&std| std > 0.0) { stds } else { Vec::new() };
+        Ok(self)
     }
 
     /// `L`, the number of chips a parameter.
@@ -62,16 +77,19 @@ impl ChipLink {
         self.set.length()
     }
 
-    /// The effective channel that this link amounts to: `g_k = vᵀa_k·h_k`, `ν = (σ/√L)·‖v‖`.
+    /// The effective channel that this link amounts to: `g_k = vᵀa_k·h_k`, `ν² = (σ²/L)·‖v‖² + Σ_k g_k²·b_k²`.
     pub fn effective(&self) -> Result<EffectiveChannel, UplinkError> {
         let seen = self.set.despread(&self.projector)?;
         let clients = self.assigned.iter().zip(&self.amplitudes);
-        let gains = clients.map(|(&sequence, h)| seen[sequence] * h).collect();
+        let gains: Vec<f64> = clients.map(|(&sequence, h)| seen[sequence] * h).collect();
         let norm = self.projector.iter().map(|v| v * v).sum::<f64>().sqrt();
-        EffectiveChannel::new(gains, self.chip_noise_std * norm)
+        let of_clients = gains.iter().zip(&self.client_noise_stds).map(|(gain, std)| (gain * std).powi(2));
+        let of_clients = of_clients.sum::<f64>().sqrt();
+        EffectiveChannel::new(gains, (self.chip_noise_std * norm).hypot(of_clients))
     }
 
-    /// Sends the updates chip by chip and decodes their sum; the receiver's noise is read from the stream `noise`.
+    /// Sends the updates chip by chip and decodes their sum; the receiver's noise is read from the stream `noise`, and the
+    /// clients' own from the streams of [`Purpose::CLIENT_NOISE`] beside it.
     pub fn transmit<U: AsRef<[f32]> + Sync>(
         &self,
         updates: &[U],
@@ -92,7 +110,7 @@ impl ChipLink {
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
         self.check_size(decoded.len())?;
-        let kernel = ChipLevel::new(self, noise.normals());
+        let kernel = ChipLevel::new(self, noise);
         let loudest = kernel::run(&kernel, updates, self.assigned.len(), decoded)?;
         self.check_precision(loudest)
     }
@@ -125,6 +143,8 @@ struct ChipLevel {
     projector: Vec<f32>,
     chip_noise_std: f32,
     noise: NormalField,
+    /// What each client adds to its symbols; empty if nobody adds anything.
+    client_noise: Vec<(f32, NormalField)>,
 }
 
 /// How symbols become chips.
@@ -136,12 +156,16 @@ enum Spreading {
 }
 
 impl ChipLevel {
-    fn new(link: &ChipLink, noise: NormalField) -> Self {
+    fn new(link: &ChipLink, noise: StreamName) -> Self {
+        let of_client = |(place, &std): (usize, &f64)| {
+            (std as f32, noise.purpose(Purpose::CLIENT_NOISE).client(place as u32).normals())
+        };
         Self {
             spreading: Spreading::new(link),
             projector: link.projector.iter().map(|&v| v as f32).collect(),
             chip_noise_std: link.chip_noise_std as f32,
-            noise,
+            noise: noise.normals(),
+            client_noise: link.client_noise_stds.iter().enumerate().map(of_client).collect(),
         }
     }
 }
@@ -170,16 +194,23 @@ impl Kernel for ChipLevel {
         let mut loudest = [0.0; TILE];
         let mut air = vec![[0.0; TILE]; self.projector.len()];
         let mut packed = match self.spreading {
-            Spreading::Walsh(_) => Vec::new(),
-            Spreading::Dense(_) => vec![[0.0; TILE]; rows.len()],
+            Spreading::Walsh(_) if self.client_noise.is_empty() => Vec::new(),
+            _ => vec![[0.0; TILE]; rows.len()],
         };
         for (offset, decoded) in decoded.chunks_mut(TILE).enumerate() {
             let columns = offset * TILE..offset * TILE + decoded.len();
+            let tile = (first_tile + offset) as u64;
+            self.pack(rows, columns.clone(), tile, &mut packed);
             match &self.spreading {
-                Spreading::Walsh(clients) => spread_walsh(clients, rows, columns, &mut air),
-                Spreading::Dense(mixing) => spread_dense(mixing, rows, columns, &mut packed, &mut air),
+                Spreading::Walsh(clients) if packed.is_empty() => {
+                    spread_walsh(clients, rows, columns, &mut air);
+                }
+                Spreading::Walsh(clients) => {
+                    spread_walsh(clients, &slices(&packed), 0..decoded.len(), &mut air);
+                }
+                Spreading::Dense(mixing) => spread_dense(mixing, &slices(&packed), &mut air),
             }
-            let sum = self.receive(&air, (first_tile + offset) as u64, &mut loudest);
+            let sum = self.receive(&air, tile, &mut loudest);
             decoded.copy_from_slice(&sum[..decoded.len()]);
         }
         loudest.into_iter().fold(0.0, f32::max)
@@ -198,27 +229,38 @@ fn spread_walsh(clients: &[(usize, f32)], rows: &[&[f32]], columns: Range<usize>
     walsh::transform_rows(air.as_flattened_mut(), TILE);
 }
 
-/// Step 3 by matrix. The symbols are first put side by side: updates often lie at equal offsets within their pages, and
-/// would evict one another from the cache.
+/// Step 3 by matrix, with one whole tile of symbols for each client.
 #[inline(always)]
-fn spread_dense(
-    mixing: &[f32],
-    rows: &[&[f32]],
-    columns: Range<usize>,
-    packed: &mut [Tile],
-    air: &mut [Tile],
-) {
-    for (packed, row) in packed.iter_mut().zip(rows) {
-        packed[..columns.len()].copy_from_slice(&row[columns.clone()]);
-    }
-    let packed: Vec<&[f32]> = packed.iter().map(|symbols| &symbols[..]).collect();
-    for (on_air, mixing) in air.iter_mut().zip(mixing.chunks_exact(rows.len())) {
+fn spread_dense(mixing: &[f32], symbols: &[&[f32]], air: &mut [Tile]) {
+    for (on_air, mixing) in air.iter_mut().zip(mixing.chunks_exact(symbols.len())) {
         on_air.fill(0.0);
-        kernel::add_weighted(mixing, &packed, 0, on_air);
+        kernel::add_weighted(mixing, symbols, 0, on_air);
     }
 }
 
+fn slices(tiles: &[Tile]) -> Vec<&[f32]> {
+    tiles.iter().map(|tile| &tile[..]).collect()
+}
+
 impl ChipLevel {
+    /// Puts the symbols side by side, with what the clients add to them: updates often lie at equal offsets within their
+    /// pages, and would evict one another from the cache.
+    #[inline(always)]
+    fn pack(&self, rows: &[&[f32]], columns: Range<usize>, tile: u64, packed: &mut [Tile]) {
+        for (packed, row) in packed.iter_mut().zip(rows) {
+            packed[..columns.len()].copy_from_slice(&row[columns.clone()]);
+        }
+        for (packed, (std, field)) in packed.iter_mut().zip(&self.client_noise) {
+            if *std == 0.0 {
+                continue;
+            }
+            let noise = tile_of_normals(field, tile);
+            for (symbol, &normal) in packed.iter_mut().zip(&noise) {
+                *symbol = std.mul_add(normal, *symbol);
+            }
+        }
+    }
+
     /// Step 4: adds the receiver's noise to every chip and projects on `v`. `loudest` keeps each column's largest chip.
     #[inline(always)]
     fn receive(&self, air: &[Tile], tile: u64, loudest: &mut Tile) -> Tile {
@@ -291,6 +333,34 @@ mod tests {
         }
     }
 
+    /// Every parameter has the sum of what was there without, and of each client's own noise under its gain.
+    #[test]
+    fn clients_that_add_noise_are_heard_with_it() {
+        let parameters = 2 * kernel::TASK + 99;
+        let updates = updates::made_up(4, parameters);
+        let stds = [0.5, 0.0, 3.0, 1.0];
+        for set in every_family() {
+            let silent = link(&set);
+            let noisy = silent.clone().with_client_noise(stds.to_vec()).unwrap();
+            let [without, with] = [&silent, &noisy].map(|link| link.transmit(&updates, NOISE).unwrap());
+            let channel = noisy.effective().unwrap();
+            let normals_of = |place: u32| {
+                let mut normals = vec![0.0; parameters];
+                NOISE.purpose(Purpose::CLIENT_NOISE).client(place).normals().fill(0, &mut normals);
+                normals
+            };
+            let normals: Vec<Vec<f32>> = (0..4).map(normals_of).collect();
+            for i in 0..parameters {
+                let added: f64 =
+                    (0..4).map(|k| channel.gains()[k] * stds[k] * f64::from(normals[k][i])).sum();
+                assert!((f64::from(with[i] - without[i]) - added).abs() < 1e-4, "{set}, parameter {i}");
+            }
+            let squares: f64 = channel.gains().iter().zip(stds).map(|(g, std)| (g * std).powi(2)).sum();
+            let alone = silent.effective().unwrap().noise_std();
+            assert!((channel.noise_std().powi(2) / (alone * alone + squares) - 1.0).abs() < 1e-12);
+        }
+    }
+
     #[test]
     fn tasks_read_the_noise_where_they_stand() {
         let parameters = 2 * kernel::TASK + 99;
@@ -355,6 +425,9 @@ mod tests {
         assert!(matches!(new(&[0], f64::NAN, 4, 0.0), Err(UplinkError::OutOfRange { .. })));
         assert!(matches!(new(&[0], 1.0, 4, -1.0), Err(UplinkError::OutOfRange { .. })));
         let link = new(&[0], 1.0, 4, 0.0).unwrap();
+        for stds in [vec![], vec![1.0, 1.0], vec![-1.0], vec![f64::NAN]] {
+            assert!(link.clone().with_client_noise(stds).is_err());
+        }
         assert!(matches!(
             link.transmit(&[[1.0, f32::NAN]], NOISE),
             Err(UplinkError::NotFinite { index: 0, parameter: 1, .. })

@@ -75,6 +75,7 @@ fn without_noise_and_unused_sequences_the_sum_is_exact() {
                 length: 32,
                 fading: Fading::Rayleigh,
                 snr: Snr::NOISELESS,
+                artificial_noise_std: 0.0,
             };
             schemes.push(Box::new(ChannelInversion::new(settings).unwrap()));
         }
@@ -204,14 +205,18 @@ fn moments_agree_between_the_fidelities() {
 
 #[test]
 fn schemes_without_spreading_agree_at_both_fidelities_too() {
-    let inversion = ChannelInversion::new(ChannelInversionSettings {
-        admission: Admission::Amplitude(0.3),
-        power: PowerRule::WorstAdmitted,
-        noise: NoiseReference::SameBandwidth,
-        length: 5,
-        fading: Fading::Nakagami(2.0),
-        snr: snr(5.0),
-    });
+    let inversion = |artificial_noise_std| {
+        ChannelInversion::new(ChannelInversionSettings {
+            admission: Admission::Amplitude(0.3),
+            power: PowerRule::WorstAdmitted,
+            noise: NoiseReference::SameBandwidth,
+            length: 5,
+            fading: Fading::Nakagami(2.0),
+            snr: snr(5.0),
+            artificial_noise_std,
+        })
+        .unwrap()
+    };
     let corrected = PhaseCorrected::new(PhaseCorrectedSettings {
         phase_error: PhaseError::Gaussian { std_rad: 0.4 },
         noise: NoiseReference::PerSymbol,
@@ -219,8 +224,8 @@ fn schemes_without_spreading_agree_at_both_fidelities_too() {
         fading: Fading::Rician(2.0),
         snr: snr(5.0),
     });
-    let schemes: [&dyn Uplink; 3] =
-        [&inversion.unwrap(), &corrected.unwrap(), &CentralGaussian::new(1.5).unwrap()];
+    let schemes: [&dyn Uplink; 4] =
+        [&inversion(0.0), &inversion(1.0), &corrected.unwrap(), &CentralGaussian::new(1.5).unwrap()];
     for scheme in schemes {
         let symbol = decode_rounds(scheme, &probes(), Fidelity::Symbol, 1, ROUNDS);
         let chip = decode_rounds(scheme, &probes(), Fidelity::Chip, 2, ROUNDS);

@@ -397,7 +397,11 @@ impl Account {
                 Ok(self.published_statement(rounds)?.and_then(|statement| statement.epsilon))
             }
             (_, Some(Source::Curve { curve, .. })) => {
-                Ok(self.composed(curve.as_ref(), self.sampling, rounds)?.ok().map(|bounds| bounds.upper))
+                match Composition::new(curve.as_ref(), self.sampling, rounds)?.epsilon_upper(self.delta) {
+                    Ok(epsilon) => Ok(Some(epsilon)),
+                    Err(error) if error.is_no_guarantee() => Ok(None),
+                    Err(error) => Err(error),
+                }
             }
             _ => Ok(None),
         }

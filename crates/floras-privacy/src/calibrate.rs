@@ -75,6 +75,25 @@ impl Target {
 
 /// The smallest `N`, up to `most`, whose `γ = N − K` unused sequences meet the target.
 pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
+    // The idealised view is quick, and the others are not far from it.
+    let mut guess = 1;
+    if matches!(target.view, View::Actual | View::AnyChannel) {
+        let ideal = Target { view: View::Idealised, ..target };
+        let largest = most.saturating_sub(setting.per_round);
+        let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
+        target.check(&with(1))?;
+        guess = smallest(1, largest.max(1), |gamma| ideal.is_met(&with(gamma)))?.unwrap_or(largest);
+    }
+    fewest_sequences_near(setting, target, most, guess)
+}
+
+/// [`fewest_sequences`] for someone who has a guess of `γ`; the same result in less time.
+pub fn fewest_sequences_near(
+    setting: &Setting,
+    target: Target,
+    most: u64,
+    guess: u64,
+) -> Result<Calibrated, PrivacyError> {
     let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
     target.check(&with(1))?;
     if target.view == View::RawSignal {
@@ -86,12 +105,6 @@ pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<
     if largest == 0 {
         let why = format!("there are no unused sequences with N ≤ {most} and K = {}", setting.per_round);
         return Err(target.nothing(why));
-    }
-    // The idealised view is quick, and the others are not far from it.
-    let mut guess = 1;
-    if matches!(target.view, View::Actual | View::AnyChannel) {
-        let ideal = Target { view: View::Idealised, ..target };
-        guess = smallest(1, largest, |gamma| ideal.is_met(&with(gamma)))?.unwrap_or(largest);
     }
     match smallest(guess, largest, |gamma| target.is_met(&with(gamma)))? {
         Some(gamma) => target.met_by(with(gamma)),
@@ -124,15 +137,18 @@ fn smallest(
         }
     } else {
         lower = guess;
+        // From 1 on, steps that double are numbers that double; from a good guess on, they stay near it.
+        let mut step = 1;
         loop {
             if lower >= most {
                 return Ok(None);
             }
-            upper = (2 * lower).min(most);
+            upper = lower.saturating_add(step).min(most);
             if holds(upper)? {
                 break;
             }
             lower = upper;
+            step = step.saturating_mul(2);
         }
     }
     while upper - lower > 1 {

@@ -103,6 +103,17 @@ impl Views {
         }
     }
 
+    /// The statement of a view, to be changed.
+    pub fn get_mut(&mut self, view: View) -> Option<&mut Statement> {
+        match view {
+            View::Published => self.published.as_mut(),
+            View::Idealised => self.idealised.as_mut(),
+            View::Actual => self.actual.as_mut(),
+            View::AnyChannel => self.any_channel.as_mut(),
+            View::RawSignal => self.raw_signal.as_mut(),
+        }
+    }
+
     /// All views with their statements.
     pub fn iter(&self) -> impl Iterator<Item = (View, &Statement)> {
         View::ALL.into_iter().filter_map(|view| Some((view, self.get(view)?)))

@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_privacy::calibrate::{Target, fewest_sequences, largest_clip, least_noise, most_rounds};
-use floras_privacy::{Account, Level, Neighbours, PrivacyError, Receiver, Scaling, Setting, View};
+use floras_privacy::calibrate::{
+    Target, fewest_sequences, fewest_sequences_near, largest_clip, least_noise, most_rounds,
+};
+use floras_privacy::{
+    Account, Coefficients, Level, Neighbours, PrivacyError, Receiver, Scaling, Setting, View,
+};
 
 fn setting() -> Setting {
     Setting {
@@ -34,6 +38,30 @@ fn one_sequence_less_or_one_round_more_would_be_too_much() {
         let found = most_rounds(&setting(), Target { rounds: 1000, ..target }).unwrap();
         assert!(epsilon(&setting(), view, found.rounds) <= 3.0, "{view}");
         assert!(epsilon(&setting(), view, found.rounds + 1) > 3.0, "{view}");
+    }
+}
+
+#[test]
+fn every_guess_leads_to_the_same_number_of_sequences() {
+    let target = Target { view: View::Idealised, epsilon: 3.0, rounds: 5 };
+    let found = fewest_sequences(&setting(), target, 1000).unwrap();
+    for guess in [0, 1, 2, 11, 12, 13, 500, 10_000] {
+        assert_eq!(fewest_sequences_near(&setting(), target, 1000, guess).unwrap(), found, "from {guess}");
+    }
+}
+
+/// The number that a search asks for is the upper bound of the statement.
+#[test]
+fn an_epsilon_asked_for_alone_is_the_one_that_is_stated() {
+    let channel = Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap());
+    for receiver in [Receiver::Paper, Receiver::Clipped(1.0)] {
+        let account = Account::of(&Setting { receiver, channel: channel.clone(), ..setting() }).unwrap();
+        for view in View::ALL {
+            for rounds in [1, 7] {
+                let stated = account.statement(view, rounds).unwrap().unwrap().epsilon;
+                assert_eq!(account.epsilon(view, rounds).unwrap(), stated, "{receiver:?}, {view}");
+            }
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 //! |---|---|---|---|
 //! | `floras`, orthonormal sequences | the law of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
 //! | `floras`, Gaussian sequences | estimated from drawn rounds | none | `Δ·|h|/s` |
-//! | `channel-inversion`, `phase-corrected` | estimated from drawn rounds | none | the same: nothing is spread |
+//! | `channel-inversion`, `phase-corrected` | estimated from drawn rounds | none | as the actual one: nothing is spread |
+//! | `channel-inversion` with artificial noise `a` | estimated from drawn rounds | `Δ/a`, as the idealised one | as the actual one |
 //! | `gaussian` | `Δ/ν`, always | the same | none: the server is trusted |
 //! | `ideal` | none: there is no noise | none | none |
 
@@ -21,6 +22,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
 use crate::experiment::{Air, FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
+
+/// Who looks at central Gaussian noise.
+const TRUSTED_SERVER: &str = "whoever sees the noisy sum; the server that adds the noise is trusted";
+/// Who looks at the noise that clients add.
+const HONEST_CLIENTS: &str = "a base station that may know every channel and keep its raw samples; all clients must add their \
+     share of the noise honestly";
 
 /// So many draws of a client's channel make an estimate.
 const DRAWS: u32 = 20_000;
@@ -106,10 +113,18 @@ impl Accounting {
         worst_client: Option<Worst>,
     ) -> Result<PrivacyReport, PrivacyError> {
         let mut views = self.account.views(rounds.max(1).into())?;
-        if let Scheme::Gaussian { .. } = settings.uplink.scheme {
-            for statement in [&mut views.actual, &mut views.any_channel].into_iter().flatten() {
-                statement.adversary =
-                    "whoever sees the noisy sum; the server that adds the noise is trusted".to_owned();
+        let changed = match &settings.uplink.scheme {
+            Scheme::Gaussian { .. } => Some(([View::Actual, View::AnyChannel], TRUSTED_SERVER)),
+            scheme if scheme.artificial_noise_std().is_some() => {
+                Some(([View::Idealised, View::AnyChannel], HONEST_CLIENTS))
+            }
+            _ => None,
+        };
+        if let Some((of, adversary)) = changed {
+            for view in of {
+                if let Some(statement) = views.get_mut(view) {
+                    statement.adversary = adversary.to_owned();
+                }
             }
         }
         let notes = notes(settings, &views, self.account.sampling());
@@ -197,8 +212,15 @@ fn account(settings: &Settings, sensitivity: Option<f64>, draws: &Draws<'_>) -> 
             let law = draws.law(sensitivity)?;
             account.set(View::Actual, estimated(settings, law.clone()));
             account.set(View::RawSignal, estimated(settings, law));
-            let reason = "this scheme has no bound for every channel".to_owned();
-            account.set(View::AnyChannel, Source::Nothing(reason));
+            if let Some(noise_std) = settings.uplink.scheme.artificial_noise_std() {
+                // The channel's noise comes on top, and those who are not admitted give nothing away.
+                for view in [View::Idealised, View::AnyChannel] {
+                    account.set(view, caveat(settings, Source::of(Law::Constant(sensitivity / noise_std))));
+                }
+            } else {
+                let reason = "this scheme has no bound for every channel".to_owned();
+                account.set(View::AnyChannel, Source::Nothing(reason));
+            }
             Ok(account)
         }
     }
@@ -388,7 +410,10 @@ impl Draws<'_> {
         let mut values = Vec::new();
         self.each(|round| {
             let channel = self.uplink.realise(round)?;
-            let mu = |gain: &f64| sensitivity * gain.abs() / channel.noise_std();
+            // Who is not heard gives nothing away, also in a round without any noise because nobody is heard.
+            let mu = |&gain: &f64| {
+                if gain == 0.0 { 0.0 } else { sensitivity * gain.abs() / channel.noise_std() }
+            };
             values.extend(channel.gains().iter().map(mu));
             Ok(())
         })?;

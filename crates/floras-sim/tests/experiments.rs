@@ -110,7 +110,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
     assert_eq!(
         message("[uplink]\nsnr = 3"),
-        "there is no key uplink.snr; known in [uplink] are scheme, sequences, length, family, modulation, phase_error, receiver, fading, snr_db, snr_convention, fidelity, truncate, admission, power_rule, noise, noise_std"
+        "there is no key uplink.snr; known in [uplink] are scheme, sequences, length, family, modulation, phase_error, receiver, fading, snr_db, snr_convention, fidelity, truncate, admission, power_rule, noise, artificial_noise_std, noise_std"
     );
     assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
     assert_eq!(
@@ -263,6 +263,7 @@ fn known_keys() -> Vec<String> {
     let more = [
         "uplink.admission",
         "uplink.noise_std",
+        "uplink.artificial_noise_std",
         "uplink.phase_error",
         "local.steps",
         "model.hidden",

@@ -155,6 +155,48 @@ fn the_central_mechanism_has_its_closed_form() {
     assert!((report.worst_client.unwrap().epsilon / exact - 1.0).abs() < 1e-9);
 }
 
+/// Channel inversion with artificial noise `a`: `μ = 2C/a` bounds every channel, and the channel's own noise helps beyond.
+#[test]
+fn artificial_noise_is_a_guarantee_for_every_channel() {
+    let everyone = [
+        "clients.total=10",
+        "uplink.scheme=channel-inversion",
+        "uplink.artificial_noise_std=4.0",
+        "uplink.power_rule=worst-admitted",
+        "uplink.snr_db=0",
+    ];
+    let report = report_of(&small(&everyone));
+    let exact = gaussian::epsilon(1e-5, 0.5 * 6_f64.sqrt()).unwrap();
+    for statement in [report.views.idealised.unwrap(), report.views.any_channel.unwrap()] {
+        assert!((statement.epsilon.unwrap() / exact - 1.0).abs() < 1e-9 && statement.guarantee);
+        assert!(statement.adversary.contains("honestly"), "{}", statement.adversary);
+    }
+    let (actual, raw) = (report.views.actual.unwrap(), report.views.raw_signal.unwrap());
+    assert_eq!(actual.epsilon, raw.epsilon);
+    // The weakest of 10 admitted clients has |h|² of about 1/10, so that the noise is about √(16 + 10) instead of 4.
+    let share = actual.epsilon.unwrap() / exact;
+    assert!(!actual.guarantee && 0.5 < share && share < 0.95, "{share}");
+    // Each round's own μ is in the ledger's worst client, and not above.
+    assert!(report.worst_client.unwrap().mu <= 0.5 * 6_f64.sqrt());
+}
+
+/// With the threshold at 2, a round of ten Rayleigh channels admits nobody with a chance of 83%.
+#[test]
+fn rounds_that_admit_nobody_give_nothing_away() {
+    let seldom = [
+        "clients.total=10",
+        "uplink.scheme=channel-inversion",
+        "uplink.artificial_noise_std=4.0",
+        "uplink.admission={ amplitude = 2 }",
+        "uplink.snr_db=inf",
+    ];
+    let report = report_of(&small(&seldom));
+    let actual = report.views.actual.unwrap().epsilon.unwrap();
+    let always = report.views.idealised.unwrap().epsilon.unwrap();
+    // A client is heard in 2% of the rounds.
+    assert!(0.1 < actual && actual < 0.7 * always, "{actual} and {always}");
+}
+
 #[test]
 fn where_nothing_is_hidden_the_reason_is_told() {
     for (settings, reason) in [

@@ -56,6 +56,8 @@ enum What {
     Fig4,
     /// What unused sequences cost.
     Fig5,
+    /// Accuracy at equal privacy, for every scheme and receiver.
+    Frontier,
     /// Everything.
     All,
 }
@@ -66,6 +68,7 @@ impl What {
             Self::Fig2 => &[Target::Fig2],
             Self::Fig4 => &[Target::Fig4],
             Self::Fig5 => &[Target::Fig5],
+            Self::Frontier => &[Target::Frontier],
             Self::All => &Target::ALL,
         }
     }

@@ -33,7 +33,12 @@ fn uplink(scheme: &Scheme, per_round: usize) -> String {
         }
         Scheme::Gaussian { noise_std } => format!("{name} noise of {noise_std}"),
         Scheme::Ideal => "an ideal uplink".to_owned(),
-        Scheme::ChannelInversion { .. } | Scheme::PhaseCorrected { .. } => name.to_owned(),
+        Scheme::ChannelInversion { .. } | Scheme::PhaseCorrected { .. } => {
+            match scheme.artificial_noise_std() {
+                None => name.to_owned(),
+                Some(noise_std) => format!("{name} with artificial noise of {noise_std}"),
+            }
+        }
     };
     match scheme.air() {
         None => settings,

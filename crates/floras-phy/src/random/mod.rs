@@ -47,6 +47,8 @@ impl Purpose {
     pub const SEQUENCES: Self = Self(6);
     /// Made-up updates for benchmarks.
     pub const BENCHMARK: Self = Self(7);
+    /// The noise that clients add to their own updates, one stream for each place in the round.
+    pub const CLIENT_NOISE: Self = Self(8);
 }
 
 /// The name of one stream of random numbers.
@@ -90,6 +92,12 @@ impl StreamName {
     /// The same stream for another client.
     pub const fn client(mut self, client: u32) -> Self {
         self.client = client;
+        self
+    }
+
+    /// The stream of another purpose under the same name.
+    pub(crate) const fn purpose(mut self, purpose: Purpose) -> Self {
+        self.purpose = purpose;
         self
     }
 

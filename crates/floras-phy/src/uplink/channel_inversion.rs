@@ -7,6 +7,9 @@
 //! x̃ = Σ_{k admitted} x_k + n/√η
 //! ```
 //!
+//! For privacy the admitted clients may add noise of their own before they divide: each of `m` adds `N(0, a²/m)`, so that
+//! the sum holds `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. They need to be told `m` beside `√η`.
+//!
 //! # Citations
 //! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
 
@@ -74,6 +77,9 @@ pub struct ChannelInversionSettings {
     pub fading: Fading,
     /// The noise.
     pub snr: Snr,
+    /// `a`: standard deviation of the artificial noise in each parameter of the sum, shared equally by the admitted
+    /// clients; 0 for none.
+    pub artificial_noise_std: f64,
 }
 
 /// The channel inversion uplink.
@@ -95,6 +101,9 @@ impl ChannelInversion {
     pub fn new(settings: ChannelInversionSettings) -> Result<Self, UplinkError> {
         settings.admission.check()?;
         settings.fading.check()?;
+        let artificial = settings.artificial_noise_std;
+        let holds = artificial.is_finite() && artificial >= 0.0;
+        require(holds, "the artificial noise's standard deviation", "finite and not negative", artificial)?;
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
         Ok(Self { settings, noise })
     }
@@ -127,15 +136,19 @@ impl Uplink for ChannelInversion {
         let Alignment { admitted, common_amplitude } = self.align(round)?;
         let gains = admitted.into_iter().map(f64::from).collect();
         // A round without any admitted client is not decoded: no signal and no noise.
-        EffectiveChannel::new(gains, common_amplitude.map_or(0.0, |amplitude| self.noise.std / amplitude))
+        let of_round = |amplitude: f64| self.settings.artificial_noise_std.hypot(self.noise.std / amplitude);
+        EffectiveChannel::new(gains, common_amplitude.map_or(0.0, of_round))
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         let Alignment { admitted, common_amplitude } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);
-        let amplitudes = admitted.into_iter().map(|admitted| arriving * f64::from(admitted)).collect();
+        let amplitudes = admitted.iter().map(|&admitted| arriving * f64::from(admitted)).collect();
         let scale = common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude);
-        self.noise.link(amplitudes, scale)
+        let count = admitted.iter().filter(|&&admitted| admitted).count().max(1);
+        let share = self.settings.artificial_noise_std / (count as f64).sqrt();
+        let shares = admitted.into_iter().map(|admitted| share * f64::from(admitted)).collect();
+        self.noise.link(amplitudes, scale)?.with_client_noise(shares)
     }
 }
 
@@ -156,8 +169,14 @@ mod tests {
             length: 25,
             fading: Trace::from_reader(ROWS.as_bytes()).unwrap().into(),
             snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+            artificial_noise_std: 0.0,
         })
         .unwrap()
+    }
+
+    fn with_artificial_noise(uplink: ChannelInversion, artificial_noise_std: f64) -> ChannelInversion {
+        let settings = ChannelInversionSettings { artificial_noise_std, ..uplink.settings };
+        ChannelInversion::new(settings).unwrap()
     }
 
     /// Channels |h| = 0.5, 2 and 0.05, σ = 0.1.
@@ -189,6 +208,7 @@ mod tests {
     fn a_round_in_which_nobody_is_admitted_decodes_to_nothing() {
         let uplink =
             inversion(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, Admission::Amplitude(0.1));
+        let uplink = with_artificial_noise(uplink, 3.0);
         let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
         for channel in [uplink.realise(&round).unwrap(), uplink.link(&round).unwrap().effective().unwrap()] {
             assert_eq!(channel.gains(), [0.0, 0.0]);
@@ -196,14 +216,36 @@ mod tests {
         }
     }
 
+    /// |h| = 0.5 and 2 are admitted, 0.05 is not: σ/√η = 0.2 per symbol.
     #[test]
-    fn a_threshold_out_of_range_is_refused() {
+    fn artificial_noise_adds_up_to_what_was_asked_for_at_both_fidelities() {
+        for (reference, of_channel) in
+            [(NoiseReference::PerSymbol, 0.2), (NoiseReference::SameBandwidth, 0.04_f64)]
+        {
+            let uplink = inversion(PowerRule::WorstAdmitted, reference, Admission::Amplitude(0.1));
+            let uplink = with_artificial_noise(uplink, 3.0);
+            let round = Round::new(1, 0, 0, &[0, 1, 2]).unwrap();
+            let channels =
+                [uplink.realise(&round).unwrap(), uplink.link(&round).unwrap().effective().unwrap()];
+            for channel in channels {
+                assert!(channel.gains().iter().zip([1.0, 1.0, 0.0]).all(|(g, of)| (g - of).abs() < 1e-12));
+                assert!((channel.noise_std() / 3_f64.hypot(of_channel) - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
         let settings =
             inversion(PowerRule::default(), NoiseReference::default(), Admission::Amplitude(1.0)).settings;
         for admission in [Admission::Amplitude(0.0), Admission::Power(-1.0), Admission::Amplitude(f64::NAN)] {
             assert!(
                 ChannelInversion::new(ChannelInversionSettings { admission, ..settings.clone() }).is_err()
             );
+        }
+        for artificial_noise_std in [-1.0, f64::NAN, f64::INFINITY] {
+            let settings = ChannelInversionSettings { artificial_noise_std, ..settings.clone() };
+            assert!(ChannelInversion::new(settings).is_err());
         }
     }
 }

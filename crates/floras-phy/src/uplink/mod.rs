@@ -6,7 +6,7 @@
 //! | scheme | gain `g_k` | noise `ν` | what the clients must know |
 //! |---|---|---|---|
 //! | [`Floras`] | `h_k·w(ĥ_k)` | `s·√(Σ_{k≤N} w(ĥ_k)²)` | their sequence (and their phase, if they correct it) |
-//! | [`ChannelInversion`] | 1 if admitted, else 0 | `σ/√η` | their channel |
+//! | [`ChannelInversion`] | 1 if admitted, else 0 | `√(a² + σ²/η)` | their channel |
 //! | [`PhaseCorrected`] | `|h_k|·cos(error)/E|h|` | `σ/E|h|` | their phase |
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |

@@ -37,6 +37,8 @@ pub enum Scheme {
         power_rule: PowerRule,
         /// Which noise applies.
         noise: NoiseReference,
+        /// Standard deviation of the noise that the clients add, in each parameter of the sum.
+        artificial_noise_std: f64,
         /// The channel.
         air: Air,
     },
@@ -95,7 +97,7 @@ pub enum FadingChoice {
     Trace(PathBuf),
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "scheme",
     "sequences",
     "length",
@@ -111,6 +113,7 @@ const KEYS: [&str; 16] = [
     "admission",
     "power_rule",
     "noise",
+    "artificial_noise_std",
     "noise_std",
 ];
 const SCHEMES: [(&str, SchemeName); 5] = [
@@ -158,6 +161,7 @@ impl UplinkSettings {
                 admission: keys.admission,
                 power_rule: keys.power_rule,
                 noise: keys.noise,
+                artificial_noise_std: keys.artificial_noise_std,
                 air: keys.floras.air,
             },
             SchemeName::PhaseCorrected => Scheme::PhaseCorrected {
@@ -178,7 +182,7 @@ impl UplinkSettings {
         out.key("scheme", self.scheme.name());
         match &self.scheme {
             Scheme::Floras(floras) => floras.write(out),
-            Scheme::ChannelInversion { admission, power_rule, noise, air } => {
+            Scheme::ChannelInversion { admission, power_rule, noise, artificial_noise_std, air } => {
                 let (name, threshold) = match *admission {
                     Admission::Amplitude(amplitude) => ("amplitude", amplitude),
                     Admission::Power(power) => ("power", power),
@@ -186,6 +190,7 @@ impl UplinkSettings {
                 out.key("admission", named(name, threshold));
                 out.key("power_rule", name_of(*power_rule, &POWER_RULES));
                 out.key("noise", name_of(*noise, &NOISES));
+                out.key("artificial_noise_std", *artificial_noise_std);
                 air.write(out);
             }
             Scheme::PhaseCorrected { phase_error, noise, air } => {
@@ -207,7 +212,7 @@ impl UplinkSettings {
     pub(crate) fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
         let uplink: Result<Box<dyn Uplink>, UplinkError> = match &self.scheme {
             Scheme::Floras(floras) => floras.build(seed),
-            Scheme::ChannelInversion { admission, power_rule, noise, air } => {
+            Scheme::ChannelInversion { admission, power_rule, noise, artificial_noise_std, air } => {
                 air.channel().and_then(|(fading, snr)| {
                     let settings = ChannelInversionSettings {
                         admission: *admission,
@@ -216,6 +221,7 @@ impl UplinkSettings {
                         length: air.length,
                         fading,
                         snr,
+                        artificial_noise_std: *artificial_noise_std,
                     };
                     Ok(Box::new(ChannelInversion::new(settings)?) as Box<dyn Uplink>)
                 })
@@ -251,6 +257,16 @@ impl Scheme {
         }
     }
 
+    /// The noise that clients add, if they add any.
+    pub fn artificial_noise_std(&self) -> Option<f64> {
+        match *self {
+            Self::ChannelInversion { artificial_noise_std, .. } => {
+                Some(artificial_noise_std).filter(|&std| std > 0.0)
+            }
+            _ => None,
+        }
+    }
+
     /// The channel, for schemes that use one.
     pub fn air(&self) -> Option<&Air> {
         match self {
@@ -268,6 +284,7 @@ struct Keys {
     admission: Admission,
     power_rule: PowerRule,
     noise: NoiseReference,
+    artificial_noise_std: f64,
     noise_std: f64,
 }
 
@@ -300,6 +317,9 @@ impl Keys {
             admission: read_admission(section)?,
             power_rule: section.one_of("power_rule", &POWER_RULES)?.unwrap_or(PowerRule::FixedAtThreshold),
             noise: section.one_of("noise", &NOISES)?.unwrap_or(NoiseReference::PerSymbol),
+            artificial_noise_std: section
+                .number("artificial_noise_std", 0.0..=1e30, "a number from 0 to 1e30")?
+                .unwrap_or(0.0),
             noise_std: section.number("noise_std", 1e-30..=1e30, positive)?.unwrap_or(1.0),
         })
     }
