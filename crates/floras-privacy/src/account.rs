@@ -397,7 +397,12 @@ impl Account {
                 Ok(self.published_statement(rounds)?.and_then(|statement| statement.epsilon))
             }
             (_, Some(Source::Curve { curve, .. })) => {
-                Ok(self.composed(curve.as_ref(), self.sampling, rounds)?.ok().map(|bounds| bounds.upper))
+                let composition = Composition::new(curve.as_ref(), self.sampling, rounds)?;
+                match composition.epsilon_upper(self.delta) {
+                    Ok(upper) => Ok(Some(upper)),
+                    Err(error) if error.is_no_guarantee() => Ok(None),
+                    Err(error) => Err(error),
+                }
             }
             _ => Ok(None),
         }
