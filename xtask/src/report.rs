@@ -13,7 +13,20 @@ use crate::shell;
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-const SWEEP: &str = "name = \"short\"\ntrials = 2\nrounds = 20\n[sweep]\nuplink.sequences = [20, 21, 25]\n";
+const SWEEP: &str = r#"
+name = "short"
+trials = 3
+rounds = 30
+[local]
+rate = 0.005
+[uplink]
+truncate = 6.0
+[privacy]
+clip = 6.33
+normalise = "paper"
+[sweep]
+uplink.sequences = [20, 21, 25, 30]
+"#;
 
 /// Makes the reports and has them opened.
 pub(crate) fn run() -> Result<()> {

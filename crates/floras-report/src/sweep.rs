@@ -12,6 +12,7 @@ use crate::html::number::count;
 use crate::html::{Cell, Html, figure, page};
 use crate::plot::picture::SERIES;
 use crate::privacy;
+use crate::run::curves::Trials;
 use crate::run::{self, Run, curves, words};
 
 /// More curves than this cannot be told apart.
@@ -148,19 +149,19 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
 }
 
 fn panels(runs: &[(String, Run)]) -> Vec<Panel> {
-    type Pick = fn(&RoundMetrics) -> Option<f64>;
-    let wanted: [(&str, &str, &str, Pick); 2] = [
-        ("accuracy", "Test accuracy", "share of test samples classified correctly", |line| {
-            line.test_accuracy
+    type Draw = fn(&str, &[RoundMetrics], &Trials) -> Option<Curve>;
+    let wanted: [(&str, &str, &str, Draw); 2] = [
+        ("accuracy", "Test accuracy", "share of test samples classified correctly", curves::accuracy_curve),
+        ("loss", "Test loss", "mean cross-entropy (nats)", |name, lines, trials| {
+            curves::mean_curve(name, lines, trials, |line| line.test_loss)
         }),
-        ("loss", "Test loss", "mean cross-entropy (nats)", |line| line.test_loss),
     ];
-    let panel = |(name, title, label, pick): (&str, &str, &str, Pick)| {
+    let panel = |(name, title, label, draw): (&str, &str, &str, Draw)| {
         let curves: Vec<Curve> = runs
             .iter()
             .enumerate()
             .filter_map(|(number, (name, run))| {
-                let curve = curves::mean_curve(name, &run.lines, &run.trials(), pick)?;
+                let curve = draw(name, &run.lines, &run.trials())?;
                 Some(Curve { colour: number, style: style(number), ..curve })
             })
             .collect();

@@ -18,6 +18,7 @@ use floras_privacy::{
     Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
     Scaling, Setting, Source, Values, View, Views,
 };
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
@@ -33,6 +34,10 @@ const HONEST_CLIENTS: &str = "a base station that may know every channel and kee
 const DRAWS: u32 = 20_000;
 /// Estimates draw from a trial of their own.
 const ESTIMATE_TRIAL: u16 = u16::MAX;
+
+/// A view that spends more than this in one round promises nothing, and takes long to compose: it is not followed from round
+/// to round, and only its first and its last number are told.
+const MOST_FOLLOWED: f64 = 1e5;
 
 /// What a run says about privacy: the content of `privacy` in `summary.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -136,18 +141,23 @@ impl Accounting {
     /// `ε` in every view at rounds that lie evenly on a logarithmic axis. Both ends are known already.
     fn growth(&self, rounds: u32, last: &Views) -> Result<Vec<Spent>, PrivacyError> {
         // Whoever takes part by chance makes the composition slow, and its curve is no less smooth.
-        let points = if self.account.sampling() == Sampling::Everyone { 10 } else { 5 };
+        let points = if self.account.sampling() == Sampling::Everyone { 8 } else { 5 };
         let mut growth = vec![Spent { rounds: 1, epsilon: self.one_round.clone() }];
-        for rounds in
-            log_spaced(rounds, points).into_iter().filter(|&between| between > 1 && between < rounds)
-        {
-            let mut epsilon = BTreeMap::new();
-            for (view, _) in last.iter() {
-                if let Some(spent) = self.account.epsilon(view, rounds.into())? {
-                    epsilon.insert(key(view), spent);
-                }
+        let between =
+            log_spaced(rounds, points).into_iter().filter(|&between| between > 1 && between < rounds);
+        let is_followed = |view: &View| self.one_round(*view).is_some_and(|first| first <= MOST_FOLLOWED);
+        let followed: Vec<View> = last.iter().map(|(view, _)| view).filter(is_followed).collect();
+        let wanted: Vec<(u32, View)> =
+            between.flat_map(|rounds| followed.iter().map(move |&view| (rounds, view))).collect();
+        let spent = |&(rounds, view): &(u32, View)| self.account.epsilon(view, rounds.into());
+        let epsilons: Vec<Option<f64>> = wanted.par_iter().map(spent).collect::<Result<_, _>>()?;
+        for (&(rounds, view), epsilon) in wanted.iter().zip(epsilons) {
+            if growth.last().is_none_or(|last| last.rounds != rounds) {
+                growth.push(Spent { rounds, epsilon: BTreeMap::new() });
             }
-            growth.push(Spent { rounds, epsilon });
+            if let (Some(spent), Some(epsilon)) = (growth.last_mut(), epsilon) {
+                spent.epsilon.insert(key(view), epsilon);
+            }
         }
         if rounds > 1 {
             let epsilon = last.iter().filter_map(|(view, statement)| Some((key(view), statement.epsilon?)));
@@ -164,15 +174,15 @@ fn key(view: View) -> String {
 }
 
 /// Fewer rounds give away no more than many, so that a bound for many holds for fewer, too. Far out, where an `ε` promises
-/// nothing any more, single numbers of rounds can come out looser than that, or not at all.
+/// nothing any more, single numbers of rounds can come out looser than that.
 fn lower_by_later(growth: &mut [Spent]) {
     let mut least: BTreeMap<String, f64> = BTreeMap::new();
     for spent in growth.iter_mut().rev() {
-        for (view, epsilon) in &spent.epsilon {
+        for (view, epsilon) in &mut spent.epsilon {
             let least = least.entry(view.clone()).or_insert(*epsilon);
             *least = least.min(*epsilon);
+            *epsilon = *least;
         }
-        spent.epsilon.clone_from(&least);
     }
 }
 

@@ -280,7 +280,8 @@ impl Crew<'_> {
         }
         let settings = self.federation.experiment().settings();
         let done = last_lines.iter().map(|last| last.round).max().unwrap_or(0);
-        let privacy = self.federation.accounting()?.report(settings, done, worst)?;
+        let accounting = self.federation.accounting()?;
+        let privacy = self.pool.install(|| accounting.report(settings, done, worst))?;
         let summary = Summary::new(settings, self.federation.rounds(), &last_lines, privacy);
         self.directory.complete(&summary)?;
         Ok(summary)

@@ -107,9 +107,18 @@ pub(crate) fn spans_decades(curves: &[Curve]) -> bool {
     high > 100.0 * low
 }
 
+/// Test accuracy over the trials. A share lies between 0 and 1, and so does its band.
+pub(crate) fn accuracy_curve(name: &str, lines: &[RoundMetrics], trials: &Trials) -> Option<Curve> {
+    let mut curve = mean_curve(name, lines, trials, |line| line.test_accuracy)?;
+    for (low, high) in curve.band.iter_mut().flatten().flatten() {
+        (*low, *high) = (low.max(0.0), high.min(1.0));
+    }
+    Some(curve)
+}
+
 /// The share of test samples whose class was found.
 pub(crate) fn accuracy(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
-    let curve = mean_curve("test accuracy", lines, trials, |line| line.test_accuracy)?;
+    let curve = accuracy_curve("test accuracy", lines, trials)?;
     let y = Axis {
         label: "share of test samples classified correctly".to_owned(),
         logarithmic: false,

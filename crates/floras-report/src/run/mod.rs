@@ -279,7 +279,8 @@ fn private(body: &mut Html, run: &Run, spent: Option<&Panel>) {
             figures(
                 section,
                 std::slice::from_ref(panel),
-                "Both axes have steps of powers of ten. Dashed curves are no guarantees.",
+                "Both axes have steps of powers of ten. Dashed curves are no guarantees. Of views beyond 100,000 in the first \
+                 round, only both ends are computed.",
             );
         }
         section.notes(&report.notes);

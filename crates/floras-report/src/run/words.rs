@@ -109,11 +109,15 @@ fn of_floras(floras: &FlorasScheme, per_round: u32) -> String {
     };
     format!(
         "Over the radio by FLORAS: all send at the same moment, each spread with a secret sequence, and the base station \
-         decodes only the sum, with {receiver}. Of {} with {} chips each, γ = {} unused; their noise is what hides \
-         the single client.",
+         decodes only the sum, with {receiver}. Of {} with {} chips each, γ = {} unused, {}.",
         count(floras.sequences as u64, "sequence"),
         grouped(floras.air.length as u64),
         if unused == 1 { "1 stayed".to_owned() } else { format!("{} stayed", grouped(unused)) },
+        if unused == 0 {
+            "so that nothing but the receiver's own noise hides the single client"
+        } else {
+            "and their noise is what hides the single client"
+        },
     )
 }
 
