@@ -1,6 +1,6 @@
 //! Pictures: SVG and PNG plots, and the report of a directory as one HTML file that loads nothing.
 //!
-//! [`write`] reads a directory that `floras` has left behind and writes `report.html` and `plots/` into it. It finds out
+//! [`write()`] reads a directory that `floras` has left behind and writes `report.html` and `plots/` into it. It finds out
 //! by itself which kind it is: a run, a sweep or a reproduction. Everything comes from the files, so that the same files
 //! give the same bytes.
 //!
