@@ -9,13 +9,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use floras_sim::figure::{Claim, Figure, PrivacyRow, Reproduction, Verdict};
+use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Reproduction, Verdict};
 
 use crate::conventions::{self, Choice};
 use crate::shell;
 
 const FOLDER: &str = "docs/reproduction";
 const CHAPTER: &str = "docs/reproduction.md";
+/// Curves with more places than this are drawn, and not listed.
+const MOST_COLUMNS: usize = 8;
 
 /// Where the numbers come from.
 #[derive(Debug, Args)]
@@ -89,6 +91,9 @@ fn write_figure(out: &mut String, figure: &Figure) {
     for panel in &figure.panels {
         let title = panel.title.replace(['[', ']'], "");
         let _ = write!(out, "![{title}](reproduction/{}.svg)\n\n", panel.name);
+        if panel.curves.iter().all(|curve| curve.x.len() <= MOST_COLUMNS) {
+            write_values(out, panel);
+        }
     }
     if !figure.claims.is_empty() {
         out.push_str("| the paper's claim | published | ours | verdict | why |\n|---|---:|---:|---|---|\n");
@@ -108,6 +113,27 @@ fn write_figure(out: &mut String, figure: &Figure) {
     for note in &figure.notes {
         let _ = write!(out, "{note}\n\n");
     }
+}
+
+/// The values of a panel with few places, a row for each curve.
+fn write_values(out: &mut String, panel: &Panel) {
+    let Some(first) = panel.curves.first() else { return };
+    let places: Vec<String> = first.x.iter().map(f64::to_string).collect();
+    let _ = writeln!(out, "| {}, by {} | {} |", panel.y.label, panel.x.label, places.join(" | "));
+    let _ = writeln!(out, "|---|{}", "---:|".repeat(places.len()));
+    for curve in &panel.curves {
+        let cell = |place: usize| {
+            let Some(value) = curve.y[place] else { return "–".to_owned() };
+            let band = curve.band.as_ref().and_then(|band| band[place]);
+            band.map_or_else(
+                || number(value),
+                |(low, high)| format!("{value:.1} ± {:.1}", (high - value).max(value - low)),
+            )
+        };
+        let cells: Vec<String> = (0..curve.y.len()).map(cell).collect();
+        let _ = writeln!(out, "| {} | {} |", curve.name, cells.join(" | "));
+    }
+    out.push('\n');
 }
 
 fn claim_row(claim: &Claim) -> String {

@@ -11,7 +11,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     for (number, preset) in PRESETS.iter().enumerate() {
         let default = if number == 0 { " (the default)" } else { "" };
-        writeln!(out, "{:14} {}{default}", preset.name, preset.summary)?;
+        writeln!(out, "{:15} {}{default}", preset.name, preset.summary)?;
     }
     writeln!(out, "\nRun one with `floras run NAME`; its settings are in experiments/NAME.toml.")?;
     Ok(())

@@ -58,16 +58,21 @@ pub(crate) fn fig2(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let (mut crossovers, mut exceeded) = (Vec::new(), Vec::new());
     for setting in SETTINGS {
         let (panel, claims, crossover) = setting.draw(bench.quick)?;
-        crossovers.push(crossover.to_string());
+        crossovers.push(crossover);
         exceeded.push(format!("({}) {}", setting.letter, exceeded_words(&panel)));
         figure.panels.push(panel);
         figure.claims.extend(claims);
     }
+    let from = match crossovers.iter().all(|crossover| *crossover == crossovers[0]) {
+        true => format!("{} rounds on, in every panel", crossovers[0]),
+        false => {
+            let each: Vec<String> = crossovers.iter().map(u64::to_string).collect();
+            format!("{} rounds on (panels a, b and c)", each.join(", "))
+        }
+    };
     figure.text.push(format!(
-        "The paper says that the Rényi form is the tightest of the three throughout. It is so from {} rounds on (panels a, b \
-         and c); before that, plainly adding up the rounds is tighter, and the optimal composition of the same round is \
-         below all three everywhere.",
-        crossovers.join(", ")
+        "The paper says that the Rényi form is the tightest of the three throughout. It is so from {from}; before that, plainly \
+         adding up the rounds is tighter, and the optimal composition of the same round is below all three everywhere."
     ));
     figure.text.push(format!(
         "Which form is tightest matters little, because the round that is composed has no such bound. The curve that holds \

@@ -16,8 +16,8 @@ pub(super) const FLORAS_FILE: &str = include_str!("../../../../experiments/fig4-
 const INVERSION_FILE: &str = include_str!("../../../../experiments/fig4-inversion.toml");
 
 /// The curves of the paper, and then those that it leaves out.
-const PAPER: [&str; 4] = ["floras 15 dB", "channel inversion 15 dB", "floras 0 dB", "channel inversion 0 dB"];
-const FLORAS: &str = "floras 0 dB";
+const PAPER: [&str; 4] = ["FLORAS 15 dB", "channel inversion 15 dB", "FLORAS 0 dB", "channel inversion 0 dB"];
+const FLORAS: &str = "FLORAS 0 dB";
 const WORST_ADMITTED: &str = "channel inversion 0 dB, worst admitted client at full power";
 const SAME_BANDWIDTH: &str = "channel inversion 0 dB, same bandwidth";
 

@@ -84,8 +84,7 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
         figures,
     };
     let path = bench.folder.join("reproduction.json");
-    let mut text =
-        serde_json::to_string_pretty(&reproduction).map_err(|error| SimError::encoding(&path, error))?;
+    let mut text = serde_json::to_string(&reproduction).map_err(|error| SimError::encoding(&path, error))?;
     text.push('\n');
     record::write_atomically(&path, text.as_bytes())?;
     Ok(reproduction)

@@ -139,7 +139,11 @@ fn accuracy_axis() -> Axis {
 fn clients_panel(grid: &Grid, contest: &Contest) -> Panel {
     Panel {
         name: "frontier-clients".to_owned(),
-        title: format!("ε = {EPSILON} after {} rounds", contest.rounds()),
+        title: format!(
+            "Accuracy at equal privacy: ε = {EPSILON} after {} rounds, δ = {:e}",
+            contest.rounds(),
+            contest.delta()
+        ),
         x: Axis { label: "clients a round, K".to_owned(), logarithmic: true, range: None },
         y: accuracy_axis(),
         curves: accuracy_curves(grid, contest, grid.clients, |clients| (clients, EPSILON)),
