@@ -103,9 +103,11 @@ fn write_figure(out: &mut String, figure: &Figure) {
         out.push('\n');
     }
     if !figure.conventions.is_empty() {
-        out.push_str("Chosen where the paper is silent:\n\n| what | here |\n|---|---|\n");
+        let heading =
+            if figure.claims.is_empty() { "The settings" } else { "Chosen where the paper is silent" };
+        let _ = write!(out, "{heading}:\n\n| what | here |\n|---|---|\n");
         for (key, value) in &figure.conventions {
-            let _ = writeln!(out, "| {key} | `{value}` |");
+            let _ = writeln!(out, "| {key} | {value} |");
         }
         out.push('\n');
     }
@@ -153,7 +155,7 @@ fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
     let _ = write!(
         out,
         "What each curve's setting guarantees a client: ε at δ = {:e}, in [every view](privacy-views.md). A number in \
-         brackets is no guarantee.\n\n\
+         brackets is no guarantee; *none* means that no ε can be stated, and – that the scheme has nothing to see there.\n\n\
          | curve | rounds | published | idealised | actual | any channel | raw signal |\n|---|---:|---:|---:|---:|---:|---:|\n",
         first.delta
     );

@@ -48,10 +48,10 @@ const FULL: Grid = Grid {
 };
 /// The same rounds, so that verdicts stay; fewer points, contenders and trials.
 const QUICK: Grid = Grid {
-    clients: &[50, 200, 1000],
+    clients: &[50, 500],
     epsilons: &[],
     sweeps: &[],
-    example: 200,
+    example: 500,
     contenders: &[Contender::Central, Contender::Inversion, Contender::Clipped, Contender::Paper],
     trials: 2,
 };

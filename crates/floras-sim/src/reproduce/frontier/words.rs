@@ -58,20 +58,41 @@ fn opening(grid: &Grid, contest: &Contest) -> String {
     }
 }
 
+/// Contenders that are useful from the same number of clients on, in the order of their list.
+fn groups(grid: &Grid, contest: &Contest) -> Vec<(Option<u32>, Vec<Contender>)> {
+    let mut groups: Vec<(Option<u32>, Vec<Contender>)> = Vec::new();
+    for &contender in grid.contenders {
+        let from = useful_from(grid, contest, contender);
+        match groups.iter_mut().find(|(other, _)| *other == from) {
+            Some((_, members)) => members.push(contender),
+            None => groups.push((from, vec![contender])),
+        }
+    }
+    groups
+}
+
 fn answer(grid: &Grid, contest: &Contest) -> String {
     let most = grid.clients.last().copied().unwrap_or_default();
     let fewest = grid.clients.first().copied().unwrap_or_default();
     let percent = |accuracy: crate::summary::Estimate| format!("{:.1}%", 100.0 * accuracy.mean);
-    let line = |&contender: &Contender| {
-        let from = match useful_from(grid, contest, contender) {
-            Some(clients) => format!("from K = {clients} on"),
+    let at_example = |members: &[Contender]| {
+        let accuracy = |&contender: &Contender| {
+            contest.accuracy(contender, View::Actual, (grid.example, EPSILON)).map(percent)
+        };
+        let mut each: Vec<String> =
+            members.iter().map(|contender| accuracy(contender).unwrap_or("no setting".to_owned())).collect();
+        each.dedup();
+        each.join(", ")
+    };
+    let line = |(from, members): &(Option<u32>, Vec<Contender>)| {
+        let from = match from {
+            Some(clients) => format!("from K = {clients} clients a round on"),
             None => format!("not up to K = {most}"),
         };
-        let at = contest.accuracy(contender, View::Actual, (grid.example, EPSILON));
-        let at = at.map_or("no setting".to_owned(), percent);
-        format!("{}, {from} ({at} with {} clients)", name(contender), grid.example)
+        let names: Vec<&str> = members.iter().map(|&contender| name(contender)).collect();
+        format!("{from}, {} ({})", names.join(", "), at_example(members))
     };
-    let lines: Vec<String> = grid.contenders.iter().map(line).collect();
+    let lines: Vec<String> = groups(grid, contest).iter().map(line).collect();
     let best = grid
         .contenders
         .iter()
@@ -79,15 +100,15 @@ fn answer(grid: &Grid, contest: &Contest) -> String {
         .max_by(|a, b| a.mean.total_cmp(&b.mean));
     let none = "nothing".to_owned();
     format!(
-        "{} At ε = {EPSILON} for every client after all {} rounds (δ = {:e}, actual view), training comes within {USEFUL} points \
-         of the same training without noise ({} with {} clients): {}. With {fewest} clients the best is {}, against {} \
-         without noise.",
+        "{} At ε = {EPSILON} for every client after all {} rounds (δ = {:e}, actual view), these come within {USEFUL} points of \
+         the same training without noise: {}. In brackets is the accuracy with {} clients, where training without noise has \
+         {}. With {fewest} clients the best is {}, against {} without noise.",
         opening(grid, contest),
         contest.rounds(),
         contest.delta(),
-        contest.ideal(grid.example).map_or(none.clone(), percent),
-        grid.example,
         lines.join("; "),
+        grid.example,
+        contest.ideal(grid.example).map_or(none.clone(), percent),
         best.map_or(none.clone(), percent),
         contest.ideal(fewest).map_or(none, percent),
     )
