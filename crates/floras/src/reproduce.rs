@@ -31,7 +31,7 @@ pub(crate) struct Options {
     #[arg(value_enum, default_value_t = What::All)]
     what: What,
 
-    /// A smaller version, with fewer trials, in under a minute.
+    /// A smaller version, with fewer trials and rounds, in about a minute.
     #[arg(long)]
     quick: bool,
 

@@ -13,8 +13,8 @@ use crate::federation::RoundMetrics;
 use crate::figure::{Axis, Claim, Curve, Panel, PrivacyRow, Style};
 use crate::summary::Estimate;
 
-/// Trials of the small version.
-const QUICK_TRIALS: u32 = 3;
+/// Trials and rounds of the small version.
+const QUICK: [(&str, i64); 2] = [("trials", 3), ("rounds", 200)];
 
 /// The paper's two ways to deal out the data, with the learning rate of each.
 pub(super) const PARTITIONS: [Partition; 2] = [
@@ -190,8 +190,8 @@ fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> R
     for (key, value) in &case.settings {
         set_value(&mut table, key, value.clone())?;
     }
-    if quick {
-        set_value(&mut table, "trials", i64::from(QUICK_TRIALS).into())?;
+    for (key, value) in QUICK.into_iter().filter(|_| quick) {
+        set_value(&mut table, key, value.into())?;
     }
     Ok(Experiment::from_table(&table)?)
 }
