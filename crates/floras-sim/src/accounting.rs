@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use floras_phy::{Fading, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
@@ -73,6 +74,8 @@ pub(crate) struct Accounting {
     account: Account,
     sensitivity: Option<f64>,
     one_round: BTreeMap<String, f64>,
+    /// The last report, which another run of the same account may ask for.
+    told: Mutex<Option<PrivacyReport>>,
 }
 
 impl fmt::Debug for Accounting {
@@ -91,7 +94,7 @@ impl Accounting {
         let sensitivity = sensitivity(settings);
         let account = account(settings, sensitivity, &Draws { settings, uplink, select })?;
         let one_round = ledger::of_one_round(&account)?;
-        Ok(Self { account, sensitivity, one_round })
+        Ok(Self { account, sensitivity, one_round, told: Mutex::default() })
     }
 
     /// The rounds, up to `most`, that a budget allows.
@@ -117,6 +120,14 @@ impl Accounting {
         rounds: u32,
         worst_client: Option<Worst>,
     ) -> Result<PrivacyReport, PrivacyError> {
+        let told = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = told().clone().filter(|report| report.rounds == rounds);
+        let report = before.map_or_else(|| self.tell(settings, rounds), Ok)?;
+        *told() = Some(report.clone());
+        Ok(PrivacyReport { worst_client, ..report })
+    }
+
+    fn tell(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
         let mut views = self.account.views(rounds.max(1).into())?;
         let changed = match &settings.uplink.scheme {
             Scheme::Gaussian { .. } => Some(([View::Actual, View::AnyChannel], TRUSTED_SERVER)),
@@ -135,7 +146,15 @@ impl Accounting {
         let notes = notes(settings, &views, self.account.sampling());
         let level = "client".to_owned();
         let growth = self.growth(rounds.max(1), &views)?;
-        Ok(PrivacyReport { delta: settings.privacy.delta, rounds, level, views, worst_client, notes, growth })
+        Ok(PrivacyReport {
+            delta: settings.privacy.delta,
+            rounds,
+            level,
+            views,
+            worst_client: None,
+            notes,
+            growth,
+        })
     }
 
     /// `ε` in every view at rounds that lie evenly on a logarithmic axis. Both ends are known already.

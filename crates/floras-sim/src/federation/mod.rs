@@ -12,7 +12,7 @@ mod metrics;
 mod trial;
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::random::{Purpose, StreamName};
@@ -41,7 +41,7 @@ pub struct Federation {
     identity: String,
     /// Rounds in a trial: those of the experiment, or what the budget allows.
     rounds: u32,
-    accounting: OnceLock<Accounting>,
+    accounting: OnceLock<Arc<Accounting>>,
 }
 
 struct BoxedUplink(Box<dyn Uplink>);
@@ -93,6 +93,21 @@ impl Federation {
         self.rounds
     }
 
+    /// Takes over the account of a federation that tells the same: all but data, model and training is equal.
+    pub(crate) fn share_accounting(&self, other: &Self) {
+        let told = |federation: &Self| {
+            let settings = federation.experiment.settings();
+            let Settings { seed, trials, rounds, clients, ref uplink, privacy, .. } = *settings;
+            (seed, trials, rounds, clients, uplink.clone(), privacy)
+        };
+        if let Some(accounting) = other.accounting.get()
+            && told(self) == told(other)
+        {
+            // One that is there already says the same.
+            let _ = self.accounting.set(Arc::clone(accounting));
+        }
+    }
+
     /// The federation's account, made when it is first asked for.
     pub(crate) fn accounting(&self) -> Result<&Accounting, SimError> {
         if let Some(accounting) = self.accounting.get() {
@@ -100,7 +115,7 @@ impl Federation {
         }
         let select = |trial: u16, round: u32| self.select(trial, round);
         let made = Accounting::new(self.experiment.settings(), self.uplink.0.as_ref(), &select)?;
-        Ok(self.accounting.get_or_init(|| made))
+        Ok(self.accounting.get_or_init(|| Arc::new(made)))
     }
 
     /// Stops before the round that would exceed the budget. A budget that not even one round meets is refused.

@@ -58,11 +58,13 @@ impl Runs {
     /// Runs every case for both partitions.
     pub(super) fn make(bench: &Workbench<'_>, figure: &str, cases: Vec<Case>) -> Result<Self, SimError> {
         let mut records = BTreeMap::new();
-        for partition in PARTITIONS {
-            for case in &cases {
+        for case in &cases {
+            let mut before = None;
+            for partition in PARTITIONS {
                 let name = folder_name(figure, partition, case.curve);
                 let experiment = experiment(figure, partition, case, bench.quick)?;
-                records.insert((partition.key, case.curve), bench.run(&name, &experiment)?);
+                let record = bench.run_after(&mut before, &name, &experiment)?;
+                records.insert((partition.key, case.curve), record);
             }
         }
         Ok(Self { cases, records })

@@ -52,13 +52,27 @@ pub struct RunRecord {
 impl Workbench<'_> {
     /// Runs an experiment, or what is left of it.
     pub fn run(&self, name: &str, experiment: &Experiment) -> Result<RunRecord, SimError> {
+        self.run_after(&mut None, name, experiment)
+    }
+
+    /// The same, and leaves its federation for the next one, which may be as private and need not account for it again.
+    pub(super) fn run_after(
+        &self,
+        before: &mut Option<Federation>,
+        name: &str,
+        experiment: &Experiment,
+    ) -> Result<RunRecord, SimError> {
         let folder = self.folder.join("runs").join(name);
         let federation = Federation::new(experiment)?;
+        if let Some(before) = before {
+            federation.share_accounting(before);
+        }
         federation.check_memory(self.threads)?;
         let directory = RunDirectory::enter(&folder, experiment, Entry::ResumeOrNew)?;
         (self.watch)(Stage::Begins { name, federation: &federation });
         let outcome = run(&federation, &directory, self.threads, &|event| (self.watch)(Stage::Event(event)));
         (self.watch)(Stage::Ends);
+        *before = Some(federation);
         Ok(RunRecord { summary: outcome?.summary, metrics: RunDirectory::read_metrics(&folder)? })
     }
 }
