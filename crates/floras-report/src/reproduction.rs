@@ -107,15 +107,20 @@ fn one_figure(body: &mut Html, shown: &Figure) {
 
 fn claim(claim: &Claim) -> Vec<Cell> {
     let number = |value: f64| {
+        if claim.unit == "points" {
+            let sign = if value > 0.0 { "+" } else { "" };
+            return format!("{sign}{value:.1}").replace('-', "−");
+        }
         let text = format!("{value:.4}");
-        let text = text.trim_end_matches('0').trim_end_matches('.').replace('-', "−");
-        if value > 0.0 && claim.unit == "points" { format!("+{text}") } else { text }
+        text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
     };
+    // The claim itself says that it is about ε.
+    let unit = if claim.unit == "ε" { String::new() } else { format!(" {}", claim.unit) };
     let ours = match (claim.ours, claim.ci95) {
         (None, _) => "–".to_owned(),
-        (Some(ours), None) => format!("{} {}", number(ours), claim.unit),
+        (Some(ours), None) => format!("{}{unit}", number(ours)),
         (Some(ours), Some(half)) => {
-            format!("{} ± {} {}", number(ours), number(half).trim_start_matches('+'), claim.unit)
+            format!("{} ± {}{unit}", number(ours), number(half).trim_start_matches('+'))
         }
     };
     let (word, good) = match claim.verdict {
@@ -125,7 +130,7 @@ fn claim(claim: &Claim) -> Vec<Cell> {
     };
     vec![
         Cell::text(claim.claim.as_str()),
-        Cell::number(format!("{} {}", number(claim.published), claim.unit)),
+        Cell::number(format!("{}{unit}", number(claim.published))),
         Cell::number(ours),
         Cell::Mark(word.to_owned(), Some(good)),
         Cell::text(claim.reason.as_str()),

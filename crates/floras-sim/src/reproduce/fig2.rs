@@ -138,11 +138,11 @@ impl Setting {
 
     fn claim_of_crossover(self, crossover: u64) -> Claim {
         Claim {
-            claim: format!("{}: the Rényi form is the tightest, from the first round on", self.words()),
+            claim: format!("{}: the Rényi form is the tightest, from one round on", self.words()),
             published: 1.0,
             ours: Some(crossover as f64),
             ci95: None,
-            unit: "rounds from which on it is".to_owned(),
+            unit: "rounds".to_owned(),
             verdict: if crossover > 1 { Verdict::False } else { Verdict::Reproduced },
             reason: format!("before round {crossover} the sum T·u is smaller; both are closed forms"),
         }
