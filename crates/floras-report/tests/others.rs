@@ -121,7 +121,7 @@ fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
         "What is to be seen.",
         "FLORAS gains <7.5> points",
         "+7.5 points",
-        "+3.25 ± 0.5 points",
+        "+3.2 ± 0.5 points",
         "not reproduced",
         "outside the interval",
         "(12.5)",

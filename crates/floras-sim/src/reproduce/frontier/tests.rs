@@ -94,5 +94,5 @@ fn every_setting_meets_its_epsilon_with_nothing_to_spare_and_clipping_keeps_what
 #[test]
 fn points_are_counted_once() {
     assert_eq!(super::FULL.points().len(), 17);
-    assert_eq!(super::QUICK.points(), [(50, EPSILON), (200, EPSILON), (1000, EPSILON)]);
+    assert_eq!(super::QUICK.points(), [(50, EPSILON), (500, EPSILON)]);
 }
