@@ -73,7 +73,8 @@ fn chapter(made: &Reproduction, choices: &[Choice]) -> String {
          sees that a `--quick` run still comes to the same verdicts.\n\n\
          A claim is **reproduced** if the paper's number lies within our 95% interval widened by one point, which is what \
          \"about\" is taken to mean. It is **not reproduced** if it does not, under the conventions that were chosen. It is \
-         **false** if it contradicts mathematics, whatever the conventions. The rule was fixed before the first run.\n\n",
+         **false** if it contradicts mathematics: a sentence whatever the conventions, a formula at the setting that its row \
+         and the table of choices name. The rule was fixed before the first run.\n\n",
         made.command, made.version, made.seed
     );
     for figure in &made.figures {

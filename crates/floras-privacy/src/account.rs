@@ -37,6 +37,10 @@ use crate::sampling::{Curve, Sampling};
 use crate::tabulated::Tabulated;
 use crate::view::{Statement, View, Views};
 
+/// Beyond this `ε` the any-channel curve, which is joined from a table, may fall short; a strong client, whose curve is exact,
+/// is one of its channels.
+const FAR_OUT: f64 = 1e5;
+
 /// The largest `K`, `M` and `N`.
 const MOST: u64 = 1_000_000_000;
 
@@ -377,6 +381,13 @@ impl Account {
             Some(Source::Curve { curve, caveat }) => {
                 (self.composed(curve.as_ref(), self.sampling, rounds)?, caveat.clone())
             }
+        };
+        let epsilon = match epsilon {
+            Ok(bounds) if view == View::AnyChannel && bounds.upper > FAR_OUT => {
+                let strong_client = self.epsilon(View::Idealised, rounds)?;
+                Ok(Bounds { upper: bounds.upper.max(strong_client.unwrap_or(0.0)), ..bounds })
+            }
+            other => other,
         };
         let mut statement = Statement {
             epsilon: epsilon.as_ref().ok().map(|bounds| bounds.upper),

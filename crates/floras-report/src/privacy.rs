@@ -119,7 +119,9 @@ pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport) {
             }
         }
     }
-    if report.views.raw_signal.as_ref().is_some_and(|statement| statement.epsilon.is_some()) {
+    // Noise that the clients add themselves is in the raw samples, too.
+    let epsilon_of = |view: View| report.views.get(view).and_then(|statement| statement.epsilon);
+    if epsilon_of(View::RawSignal).is_some() && epsilon_of(View::RawSignal) != epsilon_of(View::AnyChannel) {
         html.paragraph(
             "All views but the last trust the base station to keep nothing but the decoded sums. One that keeps its raw radio \
              samples sees the raw-signal row below.",

@@ -89,13 +89,18 @@ fn one_figure(body: &mut Html, shown: &Figure) {
         if !shown.claims.is_empty() {
             section.element("h3", "", "What the paper says, and what came out");
             let rows: Vec<Vec<Cell>> = shown.claims.iter().map(claim).collect();
-            section.table(&["claim", "published", "ours", "verdict", "why"], &rows);
+            section.table(&["claim", "verdict", "published", "ours", "why"], &rows);
         }
         if !shown.privacy.is_empty() {
             privacy(section, &shown.privacy);
         }
         if !shown.conventions.is_empty() {
-            section.element("h3", "", "Conventions: choices that the paper leaves open");
+            let heading = if shown.claims.is_empty() {
+                "The settings"
+            } else {
+                "Conventions: choices that the paper leaves open"
+            };
+            section.element("h3", "", heading);
             let row =
                 |(key, value): &(String, String)| vec![Cell::text(key.as_str()), Cell::text(value.as_str())];
             let rows: Vec<Vec<Cell>> = shown.conventions.iter().map(row).collect();
@@ -130,22 +135,19 @@ fn claim(claim: &Claim) -> Vec<Cell> {
     };
     vec![
         Cell::text(claim.claim.as_str()),
+        Cell::Mark(word.to_owned(), Some(good)),
         Cell::number(format!("{}{unit}", number(claim.published))),
         Cell::number(ours),
-        Cell::Mark(word.to_owned(), Some(good)),
         Cell::text(claim.reason.as_str()),
     ]
 }
 
 fn privacy(section: &mut Html, rows: &[PrivacyRow]) {
     section.element("h3", "", "What each curve's setting guarantees: ε of a client in every view");
-    let heading: Vec<&str> = ["curve", "rounds", "δ"].into_iter().chain(View::ALL.map(View::name)).collect();
+    let heading: Vec<&str> = ["curve", "rounds"].into_iter().chain(View::ALL.map(View::name)).collect();
+    let delta = rows.first().map_or(0.0, |row| row.delta);
     let cells = |row: &PrivacyRow| {
-        let mut cells = vec![
-            Cell::text(row.curve.as_str()),
-            Cell::number(grouped(row.rounds.into())),
-            Cell::number(format!("{:e}", row.delta)),
-        ];
+        let mut cells = vec![Cell::text(row.curve.as_str()), Cell::number(grouped(row.rounds.into()))];
         cells.extend(View::ALL.map(|view| match row.views.get(view) {
             None => Cell::number("–"),
             Some(statement) => {
@@ -161,8 +163,10 @@ fn privacy(section: &mut Html, rows: &[PrivacyRow]) {
     };
     let rows: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
     section.table(&heading, &rows);
-    section.paragraph(
-        "Numbers in parentheses are no guarantees. ε up to about 1 is a strong promise; from about 10 on nothing is promised \
-         that anyone would notice.",
-    );
+    section.paragraph(&format!(
+        "δ = {delta:e}. Numbers in parentheses are no guarantees; none means that no ε can be stated. ε up to about 1 is a strong \
+         promise; from about 10 on nothing is promised that anyone would notice. Who looks, in each view:"
+    ));
+    let legend: Vec<String> = View::ALL.iter().map(|view| format!("{view}: {}", view.adversary())).collect();
+    section.notes(&legend);
 }

@@ -198,6 +198,8 @@ fn damaged_and_missing_files_are_named() {
     assert!(refusal("partition.json", Some("[1]")).contains("damaged"));
     assert!(refusal("partition.json", None).contains("missing"));
     assert!(refusal("experiment.toml", Some("rounds = \"many\"")).contains("damaged"));
+    assert!(refusal("experiment.toml", Some("")).contains("not of the run that summary.json is about"));
+    assert!(refusal("metrics.jsonl", Some("")).contains("it lacks round"));
 }
 
 #[test]

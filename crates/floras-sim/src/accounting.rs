@@ -5,7 +5,7 @@
 //! | `floras`, orthonormal sequences | the law of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
 //! | `floras`, Gaussian sequences | estimated from drawn rounds | none | `Δ·|h|/s` |
 //! | `channel-inversion`, `phase-corrected` | estimated from drawn rounds | none | as the actual one: nothing is spread |
-//! | `channel-inversion` with artificial noise `a` | estimated from drawn rounds | `Δ/a`, as the idealised one | as the actual one |
+//! | `channel-inversion` with artificial noise `a` | estimated from drawn rounds | `Δ/a`, as the idealised one | the same |
 //! | `gaussian` | `Δ/ν`, always | the same | none: the server is trusted |
 //! | `ideal` | none: there is no noise | none | none |
 
@@ -28,8 +28,7 @@ use crate::experiment::{Air, FadingChoice, FlorasScheme, Normalise, Scheme, Sett
 /// Who looks at central Gaussian noise.
 const TRUSTED_SERVER: &str = "whoever sees the noisy sum; the server that adds the noise is trusted";
 /// Who looks at the noise that clients add.
-const HONEST_CLIENTS: &str = "a base station that may know every channel and keep its raw samples; all clients must add their \
-     share of the noise honestly";
+const HONEST_CLIENTS: &str = "a base station that may know every channel and keep its raw samples, if all clients add their share of the noise";
 
 /// So many draws of a client's channel make an estimate.
 const DRAWS: u32 = 20_000;
@@ -130,9 +129,9 @@ impl Accounting {
     fn tell(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
         let mut views = self.account.views(rounds.max(1).into())?;
         let changed = match &settings.uplink.scheme {
-            Scheme::Gaussian { .. } => Some(([View::Actual, View::AnyChannel], TRUSTED_SERVER)),
+            Scheme::Gaussian { .. } => Some((vec![View::Actual, View::AnyChannel], TRUSTED_SERVER)),
             scheme if scheme.artificial_noise_std().is_some() => {
-                Some(([View::Idealised, View::AnyChannel], HONEST_CLIENTS))
+                Some((vec![View::Idealised, View::AnyChannel, View::RawSignal], HONEST_CLIENTS))
             }
             _ => None,
         };
@@ -240,13 +239,14 @@ fn account(settings: &Settings, sensitivity: Option<f64>, draws: &Draws<'_>) -> 
             let mut account = empty(settings)?;
             let law = draws.law(sensitivity)?;
             account.set(View::Actual, estimated(settings, law.clone()));
-            account.set(View::RawSignal, estimated(settings, law));
             if let Some(noise_std) = settings.uplink.scheme.artificial_noise_std() {
-                // The channel's noise comes on top, and those who are not admitted give nothing away.
-                for view in [View::Idealised, View::AnyChannel] {
+                // The channel's noise comes on top, and those who are not admitted give nothing away. Nothing is spread, so
+                // that raw samples show no more than the sum.
+                for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
                     account.set(view, caveat(settings, Source::of(Law::Constant(sensitivity / noise_std))));
                 }
             } else {
+                account.set(View::RawSignal, estimated(settings, law));
                 let reason = "this scheme has no bound for every channel".to_owned();
                 account.set(View::AnyChannel, Source::Nothing(reason));
             }

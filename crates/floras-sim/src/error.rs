@@ -93,6 +93,15 @@ pub enum SimError {
         folder: PathBuf,
     },
 
+    /// A directory that holds a run, or the figures of another command.
+    #[error("{folder} holds {what}; take another --out", folder = folder.display())]
+    Occupied {
+        /// The directory.
+        folder: PathBuf,
+        /// What is there.
+        what: String,
+    },
+
     /// A file where a directory should be.
     #[error("{path} is a file and not a directory; take another --out", path = path.display())]
     NotADirectory {

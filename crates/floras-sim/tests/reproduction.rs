@@ -22,7 +22,11 @@ fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away()
     assert_eq!(tightest.len(), 3);
     assert!(tightest.iter().all(|claim| claim.verdict == Verdict::False && claim.ours == Some(24.0)));
     // Values of the idealised view, with sampling, from the accounting's own reference: above the published 0.110.
-    let first = figure.claims.iter().find(|claim| claim.claim == "q = 0.05, γ = 5: ε after T = 1").unwrap();
+    let first = figure
+        .claims
+        .iter()
+        .find(|claim| claim.claim == "q = 0.05, γ = 5: the formula's ε after T = 1 is a guarantee")
+        .unwrap();
     assert_eq!(first.verdict, Verdict::False);
     assert!(first.ours.unwrap() > 4.0 * first.published);
     for panel in &figure.panels {
@@ -48,6 +52,21 @@ fn what_is_written_is_what_is_returned_and_the_same_again() {
     assert_eq!(serde_json::from_slice::<Reproduction>(&bytes).unwrap(), made);
     assert_eq!(make(folder.path(), Target::Fig2, 2), made);
     assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_directory_with_something_else_in_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), Target::Fig2, 1);
+    let bench = Workbench { quick: false, folder: folder.path(), threads: 1, watch: &|_: Stage<'_>| {} };
+    let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
+    assert!(error.contains("holds the figures of `floras reproduce fig2 --quick`"), "{error}");
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("experiment.toml"), "").unwrap();
+    let bench = Workbench { folder: other.path(), ..bench };
+    let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
+    assert!(error.contains("holds a run"), "{error}");
+    assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1, "nothing was written");
 }
 
 /// The verdicts that are printed in the book, by claim.

@@ -17,7 +17,7 @@ Examples:
   floras report runs/unused-sequences-sweep  a sweep, and every run in it
 
 It writes DIR/report.html, which loads nothing from anywhere, and DIR/plots/ with SVG and PNG files.
-`floras run` and `floras sweep` do so at their end. A run that is not complete gets a report of what is there.")]
+`floras run`, `floras sweep` and `floras reproduce` do so at their end. A run that is not complete gets a report of what is there.")]
 pub(crate) struct Options {
     /// The directory of a run, a sweep or a reproduction.
     #[arg(value_name = "DIR")]

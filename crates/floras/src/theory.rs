@@ -230,7 +230,7 @@ fn print_reached(out: &mut impl Write, reached: Option<Reached>, start: Option<f
 }
 
 fn row(out: &mut impl Write, name: &str, value: &str, meaning: &str) -> io::Result<()> {
-    writeln!(out, "{name:<12}{value:<12}{meaning}")
+    writeln!(out, "{name:<12}{value:<11} {meaning}")
 }
 
 /// Three digits are the same on every machine, and as many as these numbers deserve.

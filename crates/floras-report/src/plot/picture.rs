@@ -106,7 +106,7 @@ pub(crate) fn strokes(points: &[(f64, f64)], stroke: f64, gap: f64) -> Vec<Vec<(
         }
         loop {
             let length = (to_x - x).hypot(to_y - y);
-            if length < left || length == 0.0 {
+            if length < left || length == 0.0 || !length.is_finite() {
                 left -= length;
                 break;
             }

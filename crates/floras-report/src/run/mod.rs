@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use floras_sim::figure::Panel;
-use floras_sim::{Experiment, PartitionRecord, RoundMetrics, RunDirectory, Settings, Summary};
+use floras_sim::{Experiment, PartitionRecord, RoundMetrics, RunDirectory, Settings, Summary, TrialSummary};
 
 use crate::error::ReportError;
 use crate::files::{self, Output};
@@ -25,6 +25,32 @@ pub(crate) struct Run {
     pub(crate) lines: Vec<RoundMetrics>,
     partitions: Vec<PartitionRecord>,
     pub(crate) summary: Option<Summary>,
+}
+
+/// The files of a directory must be of one run, and whole.
+fn refuse_strangers(
+    folder: &Path,
+    settings: &Settings,
+    summary: &Summary,
+    lines: &[RoundMetrics],
+) -> Result<(), ReportError> {
+    let of_experiment = (settings.name.as_str(), settings.seed, settings.trials as usize);
+    if of_experiment != (summary.name.as_str(), summary.seed, summary.trials.len()) {
+        let reason = "it is not of the run that summary.json is about";
+        return Err(ReportError::damaged(&RunDirectory::experiment_file(folder), reason));
+    }
+    let there: BTreeSet<(u32, u32)> = lines.iter().map(|line| (line.trial, line.round)).collect();
+    for trial in &summary.trials {
+        let (trial, last) = match *trial {
+            TrialSummary::Finished { trial, .. } => (trial, summary.rounds),
+            TrialSummary::Diverged { trial, round } => (trial, round),
+        };
+        if !there.contains(&(trial, last)) {
+            let reason = format!("it lacks round {last} of trial {trial}, which summary.json tells of");
+            return Err(ReportError::damaged(&folder.join("metrics.jsonl"), reason));
+        }
+    }
+    Ok(())
 }
 
 impl Run {
@@ -48,6 +74,9 @@ impl Run {
             Ok(partitions) => partitions,
             Err(error) => or_empty(error).map(|()| Vec::new())?,
         };
+        if let Some(summary) = &summary {
+            refuse_strangers(folder, experiment.settings(), summary, &lines)?;
+        }
         let version = version(&toml).unwrap_or("an unknown version").to_owned();
         Ok(Self { settings: experiment.settings().clone(), version, toml, lines, partitions, summary })
     }

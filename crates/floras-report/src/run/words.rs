@@ -80,9 +80,16 @@ pub(crate) fn uplink(settings: &Settings, rounds: u32) -> String {
     let how = match &settings.uplink.scheme {
         Scheme::Floras(floras) => of_floras(floras, per_round),
         Scheme::ChannelInversion { .. } => {
-            "Over the radio by channel inversion: every client knows its channel and undoes it before sending, so that all \
-             arrive equally strong and the air adds them up."
-                .to_owned()
+            let noise = settings.uplink.scheme.artificial_noise_std().map_or_else(String::new, |noise_std| {
+                format!(
+                    " Every client adds its share of artificial noise, {noise_std:.3} as a standard deviation in each parameter \
+                     of the sum, which is what hides the single client."
+                )
+            });
+            format!(
+                "Over the radio by channel inversion: every client knows its channel and undoes it before sending, so that \
+                 all arrive equally strong and the air adds them up.{noise}"
+            )
         }
         Scheme::PhaseCorrected { .. } => {
             "Over the radio with corrected phase: every client turns its signal so that all arrive in step, and the air adds \

@@ -125,10 +125,11 @@ impl AccuracyClaim {
         let allowed = ours.ci95.unwrap_or(0.0) + READING_POINTS;
         let apart = (ours.mean - self.published_points).abs();
         let verdict = if apart <= allowed { Verdict::Reproduced } else { Verdict::NotReproduced };
-        (
-            verdict,
-            format!("{apart:.1} points apart; {allowed:.1} are within our interval and a reading error"),
-        )
+        let shows_nothing = self.published_points != 0.0 && ours.mean.abs() <= ours.ci95.unwrap_or(0.0);
+        let but = if shows_nothing { "; no difference at all is within our interval as well" } else { "" };
+        let reason =
+            format!("{apart:.1} points apart; {allowed:.1} are within our interval and a reading error{but}");
+        (verdict, reason)
     }
 }
 
@@ -157,5 +158,11 @@ mod tests {
         let claim = FIG4[1].judge(&[12.0, 12.0, 12.0]);
         assert_eq!((claim.published, claim.ours, claim.ci95), (10.2, Some(12.0), Some(0.0)));
         assert_eq!(claim.reason, "1.8 points apart; 1.0 are within our interval and a reading error");
+        let unsure = FIG5[1].judge(&[-2.0, 0.0]);
+        assert!(
+            unsure.reason.ends_with("no difference at all is within our interval as well"),
+            "{}",
+            unsure.reason
+        );
     }
 }

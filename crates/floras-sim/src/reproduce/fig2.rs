@@ -157,14 +157,14 @@ impl Setting {
         let published = round.epsilon(Composition::Renyi, rounds, DELTA)?.as_printed();
         let holds = self.holds(law, rounds)?;
         let (verdict, reason) = if holds.lower > published {
-            (Verdict::False, "the mechanism of the theorem gives away more, by exact accounting")
+            (Verdict::False, "a base station that knows the noise level learns more, by exact accounting")
         } else if holds.upper <= published {
             (Verdict::Reproduced, "the published bound is above what holds")
         } else {
             (Verdict::NotReproduced, "the two are closer than the numerical error")
         };
         Ok(Claim {
-            claim: format!("{}: ε after T = {rounds}", self.words()),
+            claim: format!("{}: the formula's ε after T = {rounds} is a guarantee", self.words()),
             published,
             ours: Some(holds.upper),
             ci95: None,

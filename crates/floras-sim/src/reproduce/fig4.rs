@@ -51,8 +51,8 @@ fn text(runs: &Runs) -> Vec<String> {
     vec![
         format!(
             "At 0 dB the final test accuracy of FLORAS minus that of channel inversion is {}, under the convention that comes \
-             nearest to the paper: every client sends at the power that one at the admission threshold would need, and each parameter takes one \
-             channel use, while FLORAS spends L chips on it.",
+             nearest to the paper: every client arrives as weak as one at the admission threshold does at full power, and each \
+             parameter takes one channel use, while FLORAS spends L chips on it.",
             against(PAPER[3])
         ),
         format!(

@@ -21,7 +21,7 @@ use toml::Table;
 use crate::error::SimError;
 use crate::experiment::{Experiment, VERSION, parse_toml};
 use crate::figure::{Figure, Reproduction};
-use crate::record;
+use crate::record::{self, RunDirectory};
 
 pub use workbench::{RunRecord, Stage, Workbench};
 
@@ -70,15 +70,16 @@ impl fmt::Display for Target {
 
 /// Makes some figures and writes `reproduction.json`. What was interrupted goes on when called again.
 pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproduction, SimError> {
-    let _lock = enter(bench)?;
-    let figures = targets.iter().map(|target| target.make(bench)).collect::<Result<_, _>>()?;
     let what = match targets {
         [one] => one.name(),
         _ => "all",
     };
+    let command = format!("floras reproduce {what}{}", if bench.quick { " --quick" } else { "" });
+    let _lock = enter(bench, &command)?;
+    let figures = targets.iter().map(|target| target.make(bench)).collect::<Result<_, _>>()?;
     let reproduction = Reproduction {
         version: VERSION.to_owned(),
-        command: format!("floras reproduce {what}{}", if bench.quick { " --quick" } else { "" }),
+        command,
         quick: bench.quick,
         seed: Experiment::parse("fig4", fig4::FLORAS_FILE)?.settings().seed,
         figures,
@@ -90,14 +91,29 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
     Ok(reproduction)
 }
 
-/// Takes the folder, creating it if need be, until the returned file is dropped.
-fn enter(bench: &Workbench<'_>) -> Result<fs::File, SimError> {
+/// Takes the folder for a command, creating it if need be, until the returned file is dropped.
+fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     let folder = bench.folder;
     if folder.exists() && !folder.is_dir() {
         return Err(SimError::NotADirectory { path: folder.to_path_buf() });
     }
+    let occupied = |what: String| SimError::Occupied { folder: folder.to_path_buf(), what };
+    if RunDirectory::experiment_file(folder).exists() {
+        return Err(occupied("a run".to_owned()));
+    }
+    if folder.join("sweep.csv").exists() {
+        return Err(occupied("a sweep".to_owned()));
+    }
     fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
-    record::lock(folder)
+    let lock = record::lock(folder)?;
+    let made_by = folder.join("command");
+    match fs::read_to_string(&made_by) {
+        Ok(other) if other.trim_end() != command => {
+            Err(occupied(format!("the figures of `{}`", other.trim_end())))
+        }
+        Ok(_) => Ok(lock),
+        Err(_) => record::write_atomically(&made_by, format!("{command}\n").as_bytes()).map(|()| lock),
+    }
 }
 
 /// What a 95% interval is about.

@@ -239,7 +239,8 @@ fn notes() -> Vec<String> {
             .to_owned(),
         "Channel inversion has a guarantee in the idealised view, which holds for every channel; its actual view is an estimate. \
          Its clients must be honest, FLORAS's base station must be, and central noise needs a server that is trusted with \
-         every update."
+         every update. The power that its clients spend on artificial noise is not charged to them: with few clients or a \
+         small ε it is above that of the signal, which favours channel inversion."
             .to_owned(),
         format!("A gap in a curve means that no N up to {MOST_LENGTH} meets the ε in that view."),
         "The same 4,000 samples are dealt out to more and more clients, and every client's step is clipped to the same norm, so \

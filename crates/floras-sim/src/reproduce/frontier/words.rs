@@ -38,16 +38,17 @@ fn opening(grid: &Grid, contest: &Contest) -> String {
         .map(|contender| useful_from(grid, contest, contender));
     match (clipped, central) {
         (None, _) => {
-            "Private training with utility is out of reach of all numbers of clients that were tried."
+            "Private training with utility is out of FLORAS's reach for all numbers of clients that were tried."
                 .to_owned()
         }
         (Some(clients), central) => {
             let beside = match central {
+                Some(central) if central < clients => "but from more clients on than with a trusted server",
                 Some(central) if central == clients => "from as many clients on as with a trusted server",
-                _ => "but from more clients on than with a trusted server",
+                _ => "from no more clients on than with a trusted server",
             };
             let receiver = if paper == clipped {
-                "with any receiver"
+                "with the paper's receiver, too"
             } else {
                 "with a receiver that bounds its weights"
             };
