@@ -40,7 +40,7 @@ pub const PRESETS: [Preset; 7] = [
     },
     Preset {
         name: "quick",
-        summary: "a first look in about a second: 200 clients, clipped updates, a receiver that bounds its noise, γ = 20",
+        summary: "a first look in a few seconds: 200 clients, clipped updates, a receiver that bounds its noise, γ = 20",
         text: include_str!("../../../experiments/quick.toml"),
     },
     Preset {
