@@ -44,7 +44,7 @@ pub(crate) struct Choice {
 }
 
 /// The differences that the paper gives numbers for: the better task, the other one, and the paper's number.
-fn differences() -> [(&'static str, &'static str, f64); 6] {
+pub(crate) fn differences() -> [(&'static str, &'static str, f64); 6] {
     let fig4 = |number: usize| claims::FIG4[number].published_points;
     let fig5 = |number: usize| claims::FIG5[number].published_points;
     [

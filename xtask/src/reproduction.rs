@@ -144,9 +144,8 @@ fn claim_row(claim: &Claim) -> String {
     let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
     let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
     let verdict = match claim.verdict {
-        Verdict::Reproduced => "reproduced",
-        Verdict::NotReproduced => "**not reproduced**",
-        Verdict::False => "**false**",
+        Verdict::Reproduced => claim.verdict.words().to_owned(),
+        Verdict::NotReproduced | Verdict::False => format!("**{}**", claim.verdict.words()),
     };
     format!("| {} | {:.digits$} | {ours} | {verdict} | {} |\n", claim.claim, claim.published, claim.reason)
 }
@@ -204,11 +203,8 @@ fn write_choices(out: &mut String, choices: &[Choice]) {
         best.distance
     );
     out.push_str(CHOICE_HEADER);
-    let _ = writeln!(
-        out,
-        "| – | the paper | | | | | | {} |",
-        ["+7.5", "+10.2", "0", "0", "−3.5", "−2.5"].join(" | ")
-    );
+    let published = conventions::differences().map(|(_, _, published)| format!("{published:+.1}"));
+    let _ = writeln!(out, "| – | the paper | | | | | | {} |", published.join(" | "));
     for choice in choices.iter().take(8) {
         out.push_str(&choice_row(choice));
     }

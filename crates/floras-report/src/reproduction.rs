@@ -128,14 +128,9 @@ fn claim(claim: &Claim) -> Vec<Cell> {
             format!("{} ± {}{unit}", number(ours), number(half).trim_start_matches('+'))
         }
     };
-    let (word, good) = match claim.verdict {
-        Verdict::Reproduced => ("reproduced", true),
-        Verdict::NotReproduced => ("not reproduced", false),
-        Verdict::False => ("false", false),
-    };
     vec![
         Cell::text(claim.claim.as_str()),
-        Cell::Mark(word.to_owned(), Some(good)),
+        Cell::Mark(claim.verdict.words().to_owned(), Some(claim.verdict == Verdict::Reproduced)),
         Cell::number(format!("{}{unit}", number(claim.published))),
         Cell::number(ours),
         Cell::text(claim.reason.as_str()),

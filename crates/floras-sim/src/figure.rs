@@ -130,6 +130,17 @@ pub enum Verdict {
     False,
 }
 
+impl Verdict {
+    /// The verdict in words, as in `reproduction.json`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::NotReproduced => "not reproduced",
+            Self::False => "false",
+        }
+    }
+}
+
 /// What the setting of one curve guarantees.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrivacyRow {

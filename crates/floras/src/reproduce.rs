@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
-use floras_sim::figure::{Claim, Figure, Reproduction, Verdict};
+use floras_sim::figure::{Claim, Figure, Reproduction};
 use floras_sim::reproduce::{Stage, Target, Workbench, reproduce};
 use serde::Serialize;
 
@@ -157,12 +157,7 @@ fn row(claim: &Claim) -> Vec<String> {
     let digits = if claim.unit == "ε" { 3 } else { 1 };
     let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
     let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
-    let verdict = match claim.verdict {
-        Verdict::Reproduced => "reproduced",
-        Verdict::NotReproduced => "not reproduced",
-        Verdict::False => "false",
-    };
-    vec![claim.claim.clone(), format!("{:.digits$}", claim.published), ours, verdict.to_owned()]
+    vec![claim.claim.clone(), format!("{:.digits$}", claim.published), ours, claim.verdict.words().to_owned()]
 }
 
 /// Shows how far the experiment at hand has come.
