@@ -294,6 +294,41 @@ mod tests {
         }
     }
 
+    /// The README's answer has its numbers from the frontier's first panel.
+    #[test]
+    fn the_readme_says_what_the_frontier_shows() {
+        let made = read().unwrap();
+        let mut panels = made.figures.iter().flat_map(|figure| &figure.panels);
+        let panel = panels.find(|panel| panel.name == "frontier-clients").unwrap();
+        let values = |name: &str| {
+            let curve = panel.curves.iter().find(|curve| curve.name == name).unwrap();
+            curve.y.iter().map(|value| value.unwrap()).collect::<Vec<f64>>()
+        };
+        let (ideal, clients) = (values("no noise at all"), &panel.curves[0].x);
+        let useful_from = |name: &str| {
+            let near: Vec<bool> =
+                values(name).iter().zip(&ideal).map(|(it, ideal)| ideal - it <= 2.0).collect();
+            let first = near.iter().rposition(|&near| !near).map_or(0, |last| last + 1);
+            (clients[first - 1], clients[first])
+        };
+        assert_eq!(useful_from("FLORAS, clipped, actual"), (200.0, 500.0));
+        assert_eq!(useful_from("FLORAS, MMSE, actual"), (200.0, 500.0));
+        assert_eq!(useful_from("FLORAS, paper, actual").1, 2000.0);
+        let best =
+            ["central Gaussian", "channel inversion", "FLORAS, clipped, actual", "FLORAS, MMSE, actual"]
+                .map(|name| values(name)[0])
+                .into_iter()
+                .fold(0.0, f64::max);
+        let readme = fs::read_to_string(shell::root().join("README.md")).unwrap().replace('\n', " ");
+        let few = format!(
+            "With {} clients, as in the paper, the best is {best:.0}% instead of {:.0}%",
+            clients[0], ideal[0]
+        );
+        for words in ["With 500 clients (200 do not suffice)", "it takes 2,000 clients", few.as_str()] {
+            assert!(readme.contains(words), "the README does not say \"{words}\"");
+        }
+    }
+
     #[test]
     fn long_lines_are_wrapped_between_words() {
         let text = wrap(&format!("{}\n| {} |\n", "word ".repeat(40).trim_end(), "cell ".repeat(40)));
