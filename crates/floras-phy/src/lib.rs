@@ -67,7 +67,7 @@ pub use round::Round;
 pub use sequences::{Family, SequenceSet};
 pub use snr::{Decibel, Snr, SnrConvention};
 pub use uplink::{
-    Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Fidelity, Floras,
-    FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings, PhaseError,
-    PowerRule, Uplink, transmit, transmit_into,
+    Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Fidelity,
+    Floras, FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings,
+    PhaseError, PowerRule, Uplink, transmit, transmit_into,
 };

@@ -18,7 +18,7 @@ impl Fading {
     pub fn amplitude_density(&self, amplitude: f64) -> Option<f64> {
         let x = amplitude;
         match *self {
-            Self::None | Self::Trace(_) => None,
+            Self::None | Self::Trace(_) | Self::Fixed(_) => None,
             _ if x < 0.0 => Some(0.0),
             Self::Rayleigh => Some(2.0 * x * (-x * x).exp()),
             Self::Rician(factor) => {
@@ -34,11 +34,11 @@ impl Fading {
         }
     }
 
-    /// Where `|h|` lies, but for a chance that no double holds beside 1; `None` for a trace.
+    /// Where `|h|` lies, but for a chance that no double holds beside 1; `None` for a trace and for fixed coefficients.
     pub fn amplitude_range(&self) -> Option<(f64, f64)> {
         match *self {
             Self::None => Some((1.0, 1.0)),
-            Self::Trace(_) => None,
+            Self::Trace(_) | Self::Fixed(_) => None,
             Self::Rayleigh => Some((0.0, 9.0)),
             Self::Rician(factor) => {
                 let (sight, spread) = ((factor / (factor + 1.0)).sqrt(), (0.5 / (factor + 1.0)).sqrt());

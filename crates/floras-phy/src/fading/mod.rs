@@ -7,8 +7,9 @@
 //! | [`Fading::Rician`] | `√(κ/(κ+1))·e^{jθ} + √(1/(κ+1))·CN(0, 1)` | a line of sight with `κ` times the scattered power |
 //! | [`Fading::Nakagami`] | `√Gamma(m, 1/m)·e^{jθ}` | empirical; `m = 1` is Rayleigh |
 //! | [`Fading::Trace`] | read from a file | measurement |
+//! | [`Fading::Fixed`] | the same in every round, one for each client | whoever asks what the worst channel is |
 //!
-//! with `θ` uniform over the circle and `E|h|² = 1` in every law but a trace. A client's coefficient depends on the
+//! with `θ` uniform over the circle and `E|h|² = 1` in every law but the last two. A client's coefficient depends on the
 //! seed, the trial, the round and the client alone, so that schemes can be compared on the same channels.
 
 mod density;
@@ -42,6 +43,8 @@ pub enum Fading {
     Nakagami(f64),
     /// Coefficients from a file.
     Trace(Arc<Trace>),
+    /// Client `k` has coefficient `k` in every round, and clients beyond the list have its last one.
+    Fixed(Arc<[Complex64]>),
 }
 
 impl Fading {
@@ -49,6 +52,7 @@ impl Fading {
     pub fn check(&self) -> Result<(), UplinkError> {
         match *self {
             Self::None | Self::Rayleigh | Self::Trace(_) => Ok(()),
+            Self::Fixed(ref coefficients) => check_fixed(coefficients),
             Self::Rician(factor) => require(
                 (0.0..=1e6).contains(&factor),
                 "the Rician factor",
@@ -82,6 +86,7 @@ impl Fading {
                 Complex64::from_polar(power.sqrt(), uniform_phase(&mut stream))
             }
             Self::Trace(ref trace) => trace.coefficient(round.number(), client)?,
+            Self::Fixed(ref coefficients) => coefficients[(client as usize).min(coefficients.len() - 1)],
         })
     }
 
@@ -93,6 +98,9 @@ impl Fading {
             Self::Rician(factor) => rician_mean_amplitude(factor),
             Self::Nakagami(m) => (libm::lgamma(m + 0.5) - libm::lgamma(m)).exp() / m.sqrt(),
             Self::Trace(ref trace) => trace.mean_amplitude(),
+            Self::Fixed(ref coefficients) => {
+                coefficients.iter().map(|h| h.norm()).sum::<f64>() / coefficients.len() as f64
+            }
         }
     }
 }
@@ -105,8 +113,17 @@ impl fmt::Display for Fading {
             Self::Rician(factor) => write!(f, "Rician, factor {factor}"),
             Self::Nakagami(shape) => write!(f, "Nakagami, m = {shape}"),
             Self::Trace(trace) => write!(f, "trace of {} rounds", trace.rounds()),
+            Self::Fixed(coefficients) => write!(f, "fixed, {} coefficients", coefficients.len()),
         }
     }
+}
+
+fn check_fixed(coefficients: &[Complex64]) -> Result<(), UplinkError> {
+    let count = coefficients.len() as f64;
+    require(count > 0.0, "the number of fixed coefficients", "at least 1", count)?;
+    let sound = |h: &Complex64| h.is_finite() && h.norm() <= trace::MOST_AMPLITUDE;
+    let wrong = coefficients.iter().find(|h| !sound(h)).map(|h| h.norm());
+    wrong.map_or(Ok(()), |size| require(false, "the size of a fixed coefficient", "at most 1e6", size))
 }
 
 /// `CN(0, 1)`: real and imaginary part with variance ½ each.
@@ -189,8 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn fixed_coefficients_stay_and_the_last_one_serves_the_rest() {
+        let law = Fading::Fixed([Complex64::new(0.5, 1.0), Complex64::new(-2.0, 0.0)].into());
+        for number in 0..3 {
+            let drawn = law.draw(&Round::new(1, 0, number, &[4, 0, 1]).unwrap()).unwrap();
+            assert_eq!(drawn, [(-2.0, 0.0), (0.5, 1.0), (-2.0, 0.0)].map(|(re, im)| Complex64::new(re, im)));
+        }
+        assert_eq!(law.mean_amplitude(), (1.25_f64.sqrt() + 2.0) / 2.0);
+    }
+
+    #[test]
     fn parameters_out_of_range_are_refused() {
         let wrong = [
+            Fading::Fixed([].into()),
+            Fading::Fixed([Complex64::new(f64::NAN, 0.0)].into()),
+            Fading::Fixed([Complex64::new(1e7, 0.0)].into()),
             Fading::Rician(-0.1),
             Fading::Rician(f64::NAN),
             Fading::Nakagami(0.49),

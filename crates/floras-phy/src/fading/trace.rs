@@ -15,7 +15,7 @@ use crate::error::UplinkError;
 
 const HEADER: [&str; 4] = ["round", "client", "real", "imaginary"];
 /// Largest real or imaginary part; a mean power of 1 is what the SNR is stated for.
-const MOST_AMPLITUDE: f64 = 1e6;
+pub(super) const MOST_AMPLITUDE: f64 = 1e6;
 
 /// The channel coefficients of some rounds and clients.
 ///

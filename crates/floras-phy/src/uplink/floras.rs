@@ -14,7 +14,7 @@
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{PhaseError, Uplink};
+use super::{Despread, PhaseError, Uplink};
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
@@ -155,6 +155,41 @@ impl Floras {
         set.despread(&received)
     }
 
+    /// The same round for a base station that keeps its samples and despreads every sequence by itself.
+    ///
+    /// The channels and the pilot are those of [`realise`](Uplink::realise).
+    pub fn despread(&self, round: &Round<'_>) -> Result<Despread, UplinkError> {
+        self.unused(round)?;
+        let assigned = self.assign(round);
+        let amplitudes = self.settings.modulation.amplitudes(&self.settings.fading, round)?;
+        let estimates = if self.settings.sequences.is_orthonormal() {
+            self.place_estimates(round, &assigned, &amplitudes)
+        } else {
+            self.estimates(round, &assigned, &amplitudes)?
+        };
+        Ok(Despread { estimates, assigned, amplitudes, noise_std: self.despread_noise_std })
+    }
+
+    /// Which client uses which sequence in a simulated round.
+    fn assign(&self, round: &Round<'_>) -> Vec<usize> {
+        let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
+        index::sample(&mut round.stream(Purpose::ASSIGNMENT), sequences, clients).into_vec()
+    }
+
+    /// The estimates of [`realise_orthonormal`](Self::realise_orthonormal), each on its sequence.
+    fn place_estimates(&self, round: &Round<'_>, assigned: &[usize], amplitudes: &[f64]) -> Vec<f64> {
+        let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
+        let mut estimate_of = |amplitude: f64| -> f64 {
+            let normal: f64 = StandardNormal.sample(&mut pilot_noise);
+            amplitude + self.despread_noise_std * normal
+        };
+        let mut estimates = vec![None; self.settings.sequences.count()];
+        for (&sequence, &amplitude) in assigned.iter().zip(amplitudes) {
+            estimates[sequence] = Some(estimate_of(amplitude));
+        }
+        estimates.into_iter().map(|estimate| estimate.unwrap_or_else(|| estimate_of(0.0))).collect()
+    }
+
     fn weight(&self, estimate: f64) -> f64 {
         self.settings.receiver.weight(estimate, self.despread_noise_std)
     }
@@ -193,9 +228,7 @@ impl Uplink for Floras {
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         self.unused(round)?;
-        let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
-        let assigned = index::sample(&mut round.stream(Purpose::ASSIGNMENT), sequences, clients);
-        self.link_assigned(round, assigned.into_vec())
+        self.link_assigned(round, self.assign(round))
     }
 }
 
@@ -306,6 +339,32 @@ mod tests {
                 assert!((noise_std / channel.noise_std() - 1.0).abs() < 1e-9, "{set}");
             }
         }
+    }
+
+    /// The weights of the estimates that a base station has give the effective channel of the same round.
+    #[test]
+    fn despreading_and_decoding_see_the_same_pilot() {
+        let clients: Vec<u32> = (0..20).collect();
+        let round = Round::new(5, 1, 2, &clients).unwrap();
+        let uplink = Floras::new(settings(30, 32)).unwrap();
+        let (seen, channel) = (uplink.despread(&round).unwrap(), uplink.realise(&round).unwrap());
+        for (place, gain) in channel.gains().iter().enumerate() {
+            let expected = seen.amplitudes[place] / seen.estimates[seen.assigned[place]];
+            assert!((gain - expected).abs() < 1e-12 * (1.0 + gain.abs()));
+        }
+        let square: f64 = seen.estimates.iter().map(|estimate| estimate.powi(-2)).sum();
+        assert!((seen.noise_std * square.sqrt() / channel.noise_std() - 1.0).abs() < 1e-12);
+        let unused = (0..30).filter(|sequence| !seen.assigned.contains(sequence)).count();
+        assert_eq!((unused, seen.estimates.len()), (10, 30));
+    }
+
+    #[test]
+    fn overlapping_sequences_leave_something_of_everyone_in_every_estimate() {
+        let sequences = SequenceSet::gaussian(5, 4, 1).unwrap();
+        let uplink = Floras::new(FlorasSettings { sequences, ..settings(5, 8) }).unwrap();
+        let round = Round::new(2, 7, 9, &[3, 1, 4]).unwrap();
+        let seen = uplink.despread(&round).unwrap();
+        assert_eq!(seen.estimates, uplink.estimates(&round, &seen.assigned, &seen.amplitudes).unwrap());
     }
 
     /// Both on sequence 1, which then carries h = 2: each of them counts half.

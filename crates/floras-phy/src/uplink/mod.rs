@@ -13,6 +13,7 @@
 
 mod central_gaussian;
 mod channel_inversion;
+mod despread;
 mod floras;
 mod ideal;
 mod phase_corrected;
@@ -28,6 +29,7 @@ use crate::updates;
 
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{Admission, ChannelInversion, ChannelInversionSettings, PowerRule};
+pub use despread::Despread;
 pub use floras::{Floras, FlorasSettings, Modulation};
 pub use ideal::Ideal;
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};

@@ -412,9 +412,14 @@ impl FlorasScheme {
 
     fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, UplinkError> {
         let (fading, snr) = self.air.channel()?;
+        Ok(Box::new(self.over(fading, snr, seed)?))
+    }
+
+    /// The same scheme over a channel of the caller's choice.
+    pub(crate) fn over(&self, fading: Fading, snr: Snr, seed: u64) -> Result<Floras, UplinkError> {
         let sequences = SequenceSet::new(self.family, self.sequences, self.air.length, seed)?;
         let (modulation, receiver) = (self.modulation, self.receiver);
-        Ok(Box::new(Floras::new(FlorasSettings { sequences, modulation, receiver, fading, snr })?))
+        Floras::new(FlorasSettings { sequences, modulation, receiver, fading, snr })
     }
 }
 
@@ -425,7 +430,7 @@ impl Air {
             FadingChoice::Law(Fading::None) => "none".into(),
             FadingChoice::Law(Fading::Rician(factor)) => named("rician", *factor),
             FadingChoice::Law(Fading::Nakagami(shape)) => named("nakagami", *shape),
-            FadingChoice::Law(Fading::Rayleigh | Fading::Trace(_)) => "rayleigh".into(),
+            FadingChoice::Law(Fading::Rayleigh | Fading::Trace(_) | Fading::Fixed(_)) => "rayleigh".into(),
             FadingChoice::Trace(path) => named("trace", path.to_string_lossy().into_owned()),
         };
         out.key("fading", fading);
@@ -441,7 +446,8 @@ impl Air {
         }
     }
 
-    fn channel(&self) -> Result<(Fading, Snr), UplinkError> {
+    /// The law of the channels, and the noise.
+    pub(crate) fn channel(&self) -> Result<(Fading, Snr), UplinkError> {
         Ok((self.law()?, Snr::new(self.snr_db, self.snr_convention)?))
     }
 }
