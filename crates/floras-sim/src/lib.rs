@@ -27,6 +27,7 @@
 //! [`theory`] says what the paper's convergence theorem makes of an experiment.
 
 mod accounting;
+pub mod audit;
 mod error;
 mod experiment;
 mod federation;

@@ -12,7 +12,7 @@ pub struct Preset {
 }
 
 /// All presets; the first is the default.
-pub const PRESETS: [Preset; 7] = [
+pub const PRESETS: [Preset; 8] = [
     Preset {
         name: "digits-iid",
         summary: "the paper's IID task on the embedded digits: 20 clients, γ = 5 unused sequences, 20 dB",
@@ -47,6 +47,11 @@ pub const PRESETS: [Preset; 7] = [
         name: "many-clients",
         summary: "scale: 1,000 of 100,000 clients a round on a generated task",
         text: include_str!("../../../experiments/many-clients.toml"),
+    },
+    Preset {
+        name: "audit",
+        summary: "what `floras audit` attacks by default: one round, clip norm 1, γ = 5 unused sequences, 20 dB",
+        text: include_str!("../../../experiments/audit.toml"),
     },
 ];
 

@@ -18,6 +18,16 @@ pub(crate) const CLIENT_SAMPLES: Purpose = Purpose(69);
 pub(crate) const TEST_SAMPLES: Purpose = Purpose(70);
 /// Where the power method begins that bounds a client's smoothness.
 pub(crate) const POWER_METHOD: Purpose = Purpose(71);
+/// Which way an audit's canary points.
+pub(crate) const CANARY: Purpose = Purpose(72);
+/// What happens in an audit's games beside what the air interface draws.
+pub(crate) const GAME: Purpose = Purpose(73);
+/// Noise on despread sequences in an audit.
+pub(crate) const DESPREAD_NOISE: Purpose = Purpose(74);
+/// The energies that an audit's detectors meet.
+pub(crate) const ENERGIES: Purpose = Purpose(75);
+/// Which samples an audit tries to reconstruct.
+pub(crate) const PORTRAITS: Purpose = Purpose(76);
 
 #[cfg(test)]
 mod tests {
@@ -25,8 +35,21 @@ mod tests {
 
     #[test]
     fn no_two_purposes_share_a_stream_and_none_is_the_air_interfaces() {
-        let all =
-            [SELECTION, BATCHES, PARTITION, INITIAL_MODEL, TASK, CLIENT_SAMPLES, TEST_SAMPLES, POWER_METHOD];
+        let all = [
+            SELECTION,
+            BATCHES,
+            PARTITION,
+            INITIAL_MODEL,
+            TASK,
+            CLIENT_SAMPLES,
+            TEST_SAMPLES,
+            POWER_METHOD,
+            CANARY,
+            GAME,
+            DESPREAD_NOISE,
+            ENERGIES,
+            PORTRAITS,
+        ];
         for (index, purpose) in all.iter().enumerate() {
             assert!(purpose.0 >= 64 && !all[index + 1..].contains(purpose));
         }

@@ -143,6 +143,16 @@ impl Federation {
         self.model.as_ref()
     }
 
+    /// What the updates go over.
+    pub(crate) fn uplink(&self) -> &dyn Uplink {
+        self.uplink.0.as_ref()
+    }
+
+    /// The samples that nobody trains on.
+    pub(crate) fn test(&self) -> &Samples {
+        &self.test
+    }
+
     /// A digest of the experiment, of all samples and of the channel trace: what two runs must share to be one.
     pub fn identity(&self) -> &str {
         &self.identity

@@ -102,6 +102,11 @@ impl<'f> Trial<'f> {
         (&self.clients, self.channel.as_ref())
     }
 
+    /// What the clients of the latest round sent, after clipping, in their order.
+    pub(crate) fn sent(&self) -> &[Vec<f32>] {
+        &self.updates
+    }
+
     /// The model as it is now.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
