@@ -106,6 +106,11 @@ impl Accounting {
         self.one_round.get(&key(view)).copied()
     }
 
+    /// All statements about so many rounds.
+    pub(crate) fn views(&self, rounds: u32) -> Result<Views, PrivacyError> {
+        self.account.views(rounds.max(1).into())
+    }
+
     /// An empty ledger.
     pub(crate) fn ledger(&self, settings: &Settings) -> Result<Ledger, PrivacyError> {
         let clients = settings.clients.total;

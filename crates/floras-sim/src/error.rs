@@ -53,6 +53,15 @@ pub enum SimError {
         most: usize,
     },
 
+    /// An audit that asks for too much or too little.
+    #[error("{name} must be {allowed}")]
+    Effort {
+        /// What.
+        name: &'static str,
+        /// What is allowed, in words.
+        allowed: &'static str,
+    },
+
     /// Resuming something else.
     #[error(
         "{folder} holds another experiment: {key} is {theirs} there and {ours} here, and a run can only be resumed \

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
 
-use crate::{bench, privacy, report, reproduce, run, sweep, theory};
+use crate::{audit, bench, privacy, report, reproduce, run, sweep, theory};
 
 /// Private federated learning over the air.
 ///
@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Account(privacy::account::Options),
     /// Find the sequences, the clip norm or the rounds that meet an epsilon.
     Calibrate(privacy::calibrate::Options),
+    /// Attack an experiment, and say what leaks.
+    Audit(audit::Options),
     /// Say what the paper's convergence theorem makes of an experiment, and what holds.
     Theory(theory::Options),
     /// List the experiments that `run` knows by name.

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 2 the input was wrong, 1 anything else.
 
+mod audit;
 mod bench;
 mod command;
 mod failure;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
+        Command::Audit(options) => audit::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Theory(options) => theory::run(&options),
         Command::Presets => presets::run(),

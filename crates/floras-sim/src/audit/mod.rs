@@ -1,9 +1,176 @@
 //! The audit: our own air interface attacked, and what leaks.
+//!
+//! | attack | what it asks |
+//! |---|---|
+//! | [`WorstCaseGame`] | is a claimed `ε` true? A client's worst update, told apart from its opposite |
+//! | membership | the same with real data, of a client or of one sample, over one round and over whole runs |
+//! | sequences | which sequences are in use? From the pilot, the payload's energy, and both |
+//! | despreading | what is each client's update, whose is it, and are two by the same client? |
+//! | reconstruction | what do the clients' samples look like? |
+//! | collusion | what changes if one client hands over its group key? |
+//!
+//! An adversary's success gives a lower bound on `ε` ([`Scores::lower_bound`]), next to the accounting's upper bound. A lower
+//! bound that exceeds a claim refutes it; one that does not proves nothing.
 
+mod bound;
+mod collusion;
+mod directory;
+mod game;
+mod membership;
 mod report;
+mod views;
+mod words;
 
+use floras_phy::Fading;
+
+use crate::error::SimError;
+use crate::experiment::{ExperimentError, FadingChoice, Settings, VERSION};
+use crate::federation::Federation;
+
+pub use bound::{LowerBound, Scores};
+pub use game::{DecodedScores, WorstCaseGame};
 pub use report::{
     Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
     DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
     SequenceAttack, Verdicts,
 };
+
+/// How much an audit does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Rounds that are played for each row of the table, in both worlds together.
+    pub games: u32,
+    /// Whole trainings for each natural canary, in both worlds together.
+    pub trainings: u32,
+    /// The probability with which all rows of the table hold.
+    pub confidence: f64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { games: 2_000_000, trainings: 200, confidence: 0.95 }
+    }
+}
+
+/// How far an audit has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage<'a> {
+    /// Something begins that will take so many units.
+    Begins {
+        /// What it is, in words.
+        what: &'a str,
+        /// Rounds to play, or other units.
+        units: u64,
+    },
+    /// So many more units are done.
+    Done(u64),
+}
+
+/// Attacks an experiment, on the threads of the current `rayon` pool.
+pub fn audit(
+    federation: &Federation,
+    effort: Effort,
+    watch: &(dyn Fn(Stage<'_>) + Sync),
+) -> Result<AuditReport, SimError> {
+    effort.check()?;
+    let settings = federation.experiment().settings();
+    let game = game(federation)?;
+    let bench = Bench { federation, settings, effort, game, watch };
+    bench.begin("the account", 0);
+    federation.accounting()?;
+    let views = views::audit(&bench)?;
+    let attacks = Attacks {
+        membership: membership::attack(&bench)?,
+        collusion: collusion::attack(&bench)?,
+        ..Attacks::default()
+    };
+    Ok(AuditReport {
+        version: VERSION.to_owned(),
+        name: settings.name.clone(),
+        seed: settings.seed,
+        parameters: federation.model().parameters(),
+        rounds: federation.rounds(),
+        delta: settings.privacy.delta,
+        confidence: effort.confidence,
+        settings: words::settings(settings),
+        notes: words::notes(settings, &views),
+        views,
+        attacks,
+    })
+}
+
+impl Effort {
+    /// The most trainings for each canary.
+    pub const MOST_TRAININGS: u32 = 2000;
+
+    fn check(self) -> Result<(), SimError> {
+        let refused = |name, allowed| Err(SimError::Effort { name, allowed });
+        if !(1000..=1_000_000_000).contains(&self.games) {
+            return refused("the number of games", "between 1000 and 1000000000");
+        }
+        if self.trainings > Self::MOST_TRAININGS {
+            return refused("the number of trainings", "at most 2000");
+        }
+        if !(0.5..=0.999_999).contains(&self.confidence) {
+            return refused("the confidence", "between 0.5 and 0.999999");
+        }
+        Ok(())
+    }
+}
+
+fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
+    let settings = federation.experiment().settings();
+    let Some(clip) = settings.privacy.clip else {
+        let reason = "an audit needs a clip norm: without one, nothing bounds what a client gives away";
+        return Err(ExperimentError::refused("privacy.clip", reason).into());
+    };
+    let clients = settings.clients;
+    let rounds_of_trace = match settings.uplink.scheme.air() {
+        Some(air) if matches!(air.fading, FadingChoice::Trace(_)) => match air.law()? {
+            Fading::Trace(trace) => Some(trace.rounds()),
+            _ => None,
+        },
+        _ => None,
+    };
+    Ok(WorstCaseGame {
+        per_round: clients.per_round,
+        chance: f64::from(clients.per_round) / f64::from(clients.total),
+        rounds: federation.rounds(),
+        clip,
+        parameters: federation.model().parameters(),
+        truncate: settings.uplink.truncate,
+        rounds_of_trace,
+        seed: settings.seed,
+    })
+}
+
+/// What the attacks share.
+pub(crate) struct Bench<'a> {
+    federation: &'a Federation,
+    settings: &'a Settings,
+    effort: Effort,
+    game: WorstCaseGame,
+    watch: &'a (dyn Fn(Stage<'_>) + Sync),
+}
+
+impl Bench<'_> {
+    /// Tells that something begins.
+    fn begin(&self, what: &str, units: u64) {
+        (self.watch)(Stage::Begins { what, units });
+    }
+
+    /// Tells that games begin, so many in each world.
+    fn begin_games(&self, what: &str, games: u32) {
+        self.begin(what, 2 * u64::from(games) * u64::from(self.game.rounds));
+    }
+
+    fn tick(&self) -> impl Fn(u64) + Sync {
+        |done| (self.watch)(Stage::Done(done * u64::from(self.game.rounds)))
+    }
+
+    /// Games in each world: a share of what is allowed, in which a game of many rounds counts as many.
+    fn games(&self, share: f64) -> u32 {
+        let rounds = f64::from(self.effort.games) * share / 2.0;
+        (rounds / f64::from(self.game.rounds)).max(200.0) as u32
+    }
+}

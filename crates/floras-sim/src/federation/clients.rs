@@ -190,7 +190,7 @@ impl<'p> Holdings<'p> {
     }
 
     /// Samples of a client, on average over all clients.
-    pub(super) fn mean_size(&self) -> f64 {
+    pub(crate) fn mean_size(&self) -> f64 {
         match self {
             Self::Shared { shares, .. } => shares.assigned() as f64 / shares.clients() as f64,
             Self::Generated { per_client, .. } => *per_client as f64,

@@ -21,6 +21,7 @@ use rand::seq::index;
 use sha2::{Digest, Sha256};
 
 pub use metrics::RoundMetrics;
+pub(crate) use trial::{Local, with_all};
 pub use trial::{Status, Trial};
 
 use crate::accounting::Accounting;

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
+use floras_phy::random::Stream;
 use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,11 @@ pub struct Trial<'f> {
     /// Who took part in the latest round, and over which effective channel.
     clients: Vec<u32>,
     channel: Option<EffectiveChannel>,
+    /// What the paper's normalisation divided the latest updates by.
+    largest_norm: Option<f64>,
+    /// Someone who holds other samples than the partition gives it.
+    replaced: Option<(u32, &'f Samples)>,
+    is_scored: bool,
     workspaces: Workspaces,
 }
 
@@ -67,7 +73,32 @@ impl<'f> Trial<'f> {
             return Err(SimError::WrongParameters { expected, found });
         }
         let holdings = federation.population.hold(settings, number)?;
-        Ok(Self {
+        Ok(Self::over(federation, number, round, status, parameters, holdings))
+    }
+
+    /// Trial 0 once more from its beginning, under the randomness of another number, with one client that holds other samples
+    /// instead of its own. Its model is never scored.
+    pub(crate) fn replay(
+        federation: &'f Federation,
+        number: u16,
+        replaced: (u32, &'f Samples),
+    ) -> Result<Self, SimError> {
+        let holdings = federation.holdings(0)?;
+        let start = federation.initial_model(0);
+        let trial = Self::over(federation, number, 0, Status::Running, start, holdings);
+        Ok(Self { replaced: Some(replaced), is_scored: false, ..trial })
+    }
+
+    fn over(
+        federation: &'f Federation,
+        number: u16,
+        round: u32,
+        status: Status,
+        parameters: Vec<f32>,
+        holdings: Holdings<'f>,
+    ) -> Self {
+        let settings = federation.experiment.settings();
+        Self {
             federation,
             number,
             holdings,
@@ -78,8 +109,11 @@ impl<'f> Trial<'f> {
             parameters,
             clients: Vec::new(),
             channel: None,
+            largest_norm: None,
+            replaced: None,
+            is_scored: true,
             workspaces: Workspaces::default(),
-        })
+        }
     }
 
     /// From 0.
@@ -105,6 +139,11 @@ impl<'f> Trial<'f> {
     /// What the clients of the latest round sent, after clipping, in their order.
     pub(crate) fn sent(&self) -> &[Vec<f32>] {
         &self.updates
+    }
+
+    /// What the paper's normalisation divided the latest updates by.
+    pub(crate) fn largest_norm(&self) -> Option<f64> {
+        self.largest_norm
     }
 
     /// The model as it is now.
@@ -163,23 +202,22 @@ impl<'f> Trial<'f> {
 
     /// Every client of the round trains; its way back to the common model is left in `updates`. Returns the mean loss.
     fn train_locally(&mut self, round: &Round<'_>, rate: f64) -> Result<f64, SimError> {
-        let Self { federation, holdings, parameters, updates, workspaces, .. } = self;
-        let settings = federation.experiment.settings();
+        let Self { federation, holdings, parameters, updates, workspaces, replaced, .. } = self;
+        let replaced = *replaced;
         let mean_size = holdings.mean_size();
         let train = |(update, &client): (&mut Vec<f32>, &u32)| {
-            holdings.with_client(client, |data| {
+            let work = |data: ClientData<'_>| {
                 let mut workspace = workspaces.take();
-                update.copy_from_slice(parameters);
+                let local = Local { federation, parameters, rate, mean_size };
                 let mut stream = round.stream_of(purpose::BATCHES, client);
-                let sgd = settings.local.sgd;
-                let loss = sgd.train(federation.model(), data, rate, &mut stream, update, &mut workspace);
+                let loss = local.train(data, &mut stream, update, &mut workspace);
                 workspaces.give_back(workspace);
-                let weight = weight(settings.clients.weights, data, mean_size);
-                for (update, &common) in update.iter_mut().zip(&*parameters) {
-                    *update = (common - *update) * weight;
-                }
                 loss
-            })
+            };
+            match replaced {
+                Some((other, samples)) if other == client => Ok(with_all(samples, work)),
+                _ => holdings.with_client(client, work),
+            }
         };
         let losses: Result<Vec<f64>, LearnError> =
             updates.par_iter_mut().zip(round.clients()).map(train).collect();
@@ -196,6 +234,7 @@ impl<'f> Trial<'f> {
             (Some(clip), Normalise::Clip) => precode::clip(&mut self.updates, clip)?,
             (Some(clip), Normalise::Paper) => {
                 let normalised = precode::normalise(&mut self.updates, clip)?;
+                self.largest_norm = Some(normalised.largest_norm());
                 normalisation.insert(normalised).norms().to_vec()
             }
         };
@@ -220,7 +259,7 @@ impl<'f> Trial<'f> {
         let last = metrics.round == self.federation.rounds;
         let is_due = |every: u32| last || metrics.round.is_multiple_of(every);
         let (test_due, train_due) = (is_due(settings.record.test_every), is_due(settings.record.train_every));
-        if !(test_due || train_due) {
+        if !self.is_scored || !(test_due || train_due) {
             return;
         }
         let penalty = penalty(self.federation.model(), &self.parameters);
@@ -241,6 +280,43 @@ impl<'f> Trial<'f> {
         self.workspaces.give_back(workspace);
         score
     }
+}
+
+/// One client's part of a round.
+pub(crate) struct Local<'a> {
+    pub(crate) federation: &'a Federation,
+    /// The common model.
+    pub(crate) parameters: &'a [f32],
+    pub(crate) rate: f64,
+    /// Samples of a client, on average.
+    pub(crate) mean_size: f64,
+}
+
+impl Local<'_> {
+    /// Trains from the common model, and leaves the way back to it in `update`. Returns the mean loss.
+    pub(crate) fn train(
+        &self,
+        data: ClientData<'_>,
+        batches: &mut Stream,
+        update: &mut [f32],
+        workspace: &mut Workspace,
+    ) -> f64 {
+        let settings = self.federation.experiment.settings();
+        update.copy_from_slice(self.parameters);
+        let model = self.federation.model();
+        let loss = settings.local.sgd.train(model, data, self.rate, batches, update, workspace);
+        let weight = weight(settings.clients.weights, data, self.mean_size);
+        for (update, &common) in update.iter_mut().zip(self.parameters) {
+            *update = (common - *update) * weight;
+        }
+        loss
+    }
+}
+
+/// Hands over all samples of a set as one client's.
+pub(crate) fn with_all<T>(samples: &Samples, work: impl FnOnce(ClientData<'_>) -> T) -> T {
+    let rows: Vec<u32> = (0..samples.count() as u32).collect();
+    work(ClientData { samples, rows: &rows })
 }
 
 /// How much a client's update counts, on average 1.

@@ -1,0 +1,283 @@
+//! The worst-case game: one client sends `+C·u` or `−C·u` in every round, everyone else sends nothing, and an adversary tells
+//! which.
+//!
+//! Nobody's update can differ by more than `2C` between neighbours, and updates of others that the adversary knows could be
+//! subtracted; so nothing distinguishes better, and the rounds need no training. Given the round's gain `g` and noise `ν`, what
+//! is left of a round is one number along `u`,
+//!
+//! ```text
+//! y = ±g·C + ν·N(0, 1),     ln p₊(y)/p₋(y) = 2·g·C·y/ν²
+//! ```
+//!
+//! and rounds add up. A client that takes part by chance makes each round a mixture. The adversaries differ in what they know:
+//!
+//! | adversary | sees | takes for `g` and `ν` |
+//! |---|---|---|
+//! | released model | the sum after truncation, all `d` numbers | 1, and the spread of the other `d − 1` directions |
+//! | decoder | the sum, and the round's `(g, ν)` | what they are |
+//! | raw signal | every despread sequence and the pilot | `ĥ_j` and `s` of each sequence, any of which may be the client's |
+
+use std::ops::Range;
+
+use floras_phy::random::{Purpose, StreamName};
+use floras_phy::{Despread, EffectiveChannel, Floras, Round, Uplink, UplinkError, precode};
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+use super::bound::Scores;
+use crate::purpose;
+
+/// A game's rounds come from trials that no training uses, two for each table of scores.
+const FIRST_TRIAL: u16 = 0xA000;
+
+/// The game, apart from the air that it is played over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorstCaseGame {
+    /// `K`, of whom the first is watched.
+    pub per_round: u32,
+    /// The chance with which the watched client takes part in a round.
+    pub chance: f64,
+    /// `T`.
+    pub rounds: u32,
+    /// `C`.
+    pub clip: f64,
+    /// `d`.
+    pub parameters: usize,
+    /// `B`, if the sum is truncated before a model is released.
+    pub truncate: Option<f64>,
+    /// A channel trace reaches only so many rounds; games beyond it meet its channels again, under other noise.
+    pub rounds_of_trace: Option<u32>,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+/// The scores of the two adversaries that see the decoded sum.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DecodedScores {
+    /// Whoever sees the released models alone.
+    pub released_model: Scores,
+    /// Whoever knows the round's gain and noise, too.
+    pub decoder: Scores,
+}
+
+/// What a round says, in each world against one in which the client is absent: two logarithms of likelihood ratios.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Evidence {
+    plus: f64,
+    minus: f64,
+}
+
+impl Evidence {
+    /// `y` along the canary's direction, of which `amplitude` is expected under noise of this standard deviation.
+    fn of(y: f64, amplitude: f64, noise_std: f64) -> Self {
+        let exponent = |amplitude: f64| {
+            if amplitude == 0.0 {
+                0.0
+            } else if noise_std == 0.0 {
+                // Without noise everything is certain.
+                if y * amplitude > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY }
+            } else {
+                amplitude * (y - 0.5 * amplitude) / (noise_std * noise_std)
+            }
+        };
+        Self { plus: exponent(amplitude), minus: exponent(-amplitude) }
+    }
+
+    /// `ln p₊/p₋` for a client that takes part with this chance.
+    fn score(self, chance: f64) -> f64 {
+        let mixed = |exponent: f64| {
+            if chance >= 1.0 { exponent } else { log_sum((1.0 - chance).ln(), chance.ln() + exponent) }
+        };
+        mixed(self.plus) - mixed(self.minus)
+    }
+}
+
+/// `ln(e^a + e^b)`.
+fn log_sum(a: f64, b: f64) -> f64 {
+    let (small, large) = if a < b { (a, b) } else { (b, a) };
+    if small == f64::NEG_INFINITY || large == f64::INFINITY {
+        return large;
+    }
+    large + (small - large).exp().ln_1p()
+}
+
+impl WorstCaseGame {
+    /// Plays `games` in each world over an uplink, with the sum in all `d` dimensions. Tables of other numbers are independent.
+    pub fn decoded(&self, uplink: &dyn Uplink, games: u32, table: u16) -> Result<DecodedScores, UplinkError> {
+        self.decoded_with(uplink, games, table, &|_| {})
+    }
+
+    /// The same, and `tick` is told how many games have been played since.
+    pub(crate) fn decoded_with(
+        &self,
+        uplink: &dyn Uplink,
+        games: u32,
+        table: u16,
+        tick: &(dyn Fn(u64) + Sync),
+    ) -> Result<DecodedScores, UplinkError> {
+        let canary = Canary::new(self);
+        let clients: Vec<u32> = (0..self.per_round).collect();
+        let play = |sign: f64, world: u16| -> Result<Vec<(f64, f64)>, UplinkError> {
+            let one = |received: &mut Vec<f32>, game: u32| {
+                let mut scores = (0.0, 0.0);
+                for round in 0..self.rounds {
+                    let (name, number) = self.name(table, world, game, round);
+                    let round = Round::new(name.0, name.1, number, &clients)?;
+                    let heard = self.hear(uplink, &round, &canary, sign, received)?;
+                    scores = (scores.0 + heard.0, scores.1 + heard.1);
+                }
+                Ok(scores)
+            };
+            in_chunks(games, tick, |games| {
+                games.into_par_iter().map_init(|| vec![0.0; self.parameters], one).collect()
+            })
+        };
+        let (with, without) = (play(1.0, 0)?, play(-1.0, 1)?);
+        let scores = |of: fn(&(f64, f64)) -> f64| Scores {
+            with: with.iter().map(of).collect(),
+            without: without.iter().map(of).collect(),
+        };
+        Ok(DecodedScores { released_model: scores(|pair| pair.0), decoder: scores(|pair| pair.1) })
+    }
+
+    /// One round over the air: the scores of both adversaries.
+    fn hear(
+        &self,
+        uplink: &dyn Uplink,
+        round: &Round<'_>,
+        canary: &Canary,
+        sign: f64,
+        received: &mut [f32],
+    ) -> Result<(f64, f64), UplinkError> {
+        let channel = uplink.realise(round)?;
+        let (gain, noise_std) = (channel.gains()[0], channel.noise_std());
+        let update = if self.takes_part(round) { canary.update(sign) } else { &canary.nothing };
+        // What the others send is nothing, so that the kernel may leave them out.
+        let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
+        EffectiveChannel::new(vec![gain], noise_std)?.apply_into(&[update], noise, received)?;
+        let (along, _) = canary.measure(received);
+        let decoder = Evidence::of(along, gain * self.clip, noise_std).score(self.chance);
+        if let Some(bound) = self.truncate {
+            precode::truncate(received, bound)?;
+        }
+        let (along, square) = canary.measure(received);
+        let others = (self.parameters.max(2) - 1) as f64;
+        let spread = ((square - along * along).max(0.0) / others).sqrt();
+        Ok((Evidence::of(along, self.clip, spread).score(self.chance), decoder))
+    }
+
+    /// Plays against a base station that despreads every sequence. With the group key it knows which one is the client's.
+    pub fn raw(&self, floras: &Floras, games: u32, table: u16, has_key: bool) -> Result<Scores, UplinkError> {
+        let clients: Vec<u32> = (0..self.per_round).collect();
+        let play = |sign: f64, world: u16| -> Result<Vec<f64>, UplinkError> {
+            let one = |game: u32| {
+                let mut score = 0.0;
+                for round in 0..self.rounds {
+                    let (name, number) = self.name(table, world, game, round);
+                    let round = Round::new(name.0, name.1, number, &clients)?;
+                    let evidence = self.overhear(&floras.despread(&round)?, &round, sign, has_key);
+                    score += evidence.score(self.chance);
+                }
+                Ok(score)
+            };
+            (0..games).into_par_iter().map(one).collect()
+        };
+        Ok(Scores { with: play(1.0, 0)?, without: play(-1.0, 1)? })
+    }
+
+    /// One round of raw samples: `N` numbers along the canary's direction, of which one holds the canary.
+    fn overhear(&self, seen: &Despread, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
+        let own = seen.assigned[0];
+        let present = if self.takes_part(round) { sign * seen.amplitudes[0] * self.clip } else { 0.0 };
+        let mut noise = round.stream(purpose::DESPREAD_NOISE);
+        let mut evidence = Evidence { plus: f64::NEG_INFINITY, minus: f64::NEG_INFINITY };
+        let mut suspects = 0.0_f64;
+        for (sequence, &estimate) in seen.estimates.iter().enumerate() {
+            let normal: f64 = StandardNormal.sample(&mut noise);
+            if has_key && sequence != own {
+                continue;
+            }
+            let y = seen.noise_std * normal + if sequence == own { present } else { 0.0 };
+            let of_sequence = Evidence::of(y, estimate * self.clip, seen.noise_std);
+            evidence.plus = log_sum(evidence.plus, of_sequence.plus);
+            evidence.minus = log_sum(evidence.minus, of_sequence.minus);
+            suspects += 1.0;
+        }
+        Evidence { plus: evidence.plus - suspects.ln(), minus: evidence.minus - suspects.ln() }
+    }
+
+    fn takes_part(&self, round: &Round<'_>) -> bool {
+        self.chance >= 1.0 || round.stream(purpose::GAME).random::<f64>() < self.chance
+    }
+
+    /// Seed, trial and number of a round.
+    fn name(&self, table: u16, world: u16, game: u32, round: u32) -> ((u64, u16), u32) {
+        let number = u64::from(game) * u64::from(self.rounds) + u64::from(round);
+        let reach = self.rounds_of_trace.map_or(1 << 32, u64::from);
+        // A part of the seed that no other trial of this seed shares.
+        let block = (number / reach).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((self.seed.wrapping_add(block), FIRST_TRIAL + 2 * table + world), (number % reach) as u32)
+    }
+}
+
+/// Plays games in a few chunks, and tells of each.
+fn in_chunks<S>(
+    games: u32,
+    tick: &(dyn Fn(u64) + Sync),
+    play: impl Fn(Range<u32>) -> Result<Vec<S>, UplinkError>,
+) -> Result<Vec<S>, UplinkError> {
+    let size = games.div_ceil(16).max(1);
+    let mut scores = Vec::with_capacity(games as usize);
+    for from in (0..games).step_by(size as usize) {
+        let chunk = from..games.min(from.saturating_add(size));
+        let played = u64::from(chunk.end - chunk.start);
+        scores.extend(play(chunk)?);
+        tick(played);
+    }
+    Ok(scores)
+}
+
+/// The two updates, and the direction that they point in.
+struct Canary {
+    direction: Vec<f32>,
+    plus: Vec<f32>,
+    minus: Vec<f32>,
+    nothing: Vec<f32>,
+}
+
+impl Canary {
+    /// Every coordinate has the same size and a random sign: no coordinate stands out, so that truncation spares none.
+    fn new(game: &WorstCaseGame) -> Self {
+        let mut signs = StreamName::new(game.seed, purpose::CANARY).stream();
+        let size = 1.0 / (game.parameters as f64).sqrt();
+        let direction: Vec<f32> = (0..game.parameters)
+            .map(|_| if signs.random::<bool>() { size as f32 } else { -size as f32 })
+            .collect();
+        let scaled = |by: f64| direction.iter().map(|&value| value * by as f32).collect();
+        let (plus, minus) = (scaled(game.clip), scaled(-game.clip));
+        Self { plus, minus, nothing: vec![0.0; game.parameters], direction }
+    }
+
+    fn update(&self, sign: f64) -> &[f32] {
+        if sign > 0.0 { &self.plus } else { &self.minus }
+    }
+
+    /// How far a vector reaches along the direction, and its squared norm.
+    fn measure(&self, vector: &[f32]) -> (f64, f64) {
+        const LANES: usize = 16;
+        let (mut along, mut square) = (0.0, 0.0);
+        for (values, signs) in vector.chunks(1024).zip(self.direction.chunks(1024)) {
+            let (mut products, mut squares) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+            for (values, signs) in values.chunks(LANES).zip(signs.chunks(LANES)) {
+                for (lane, (&value, &sign)) in values.iter().zip(signs).enumerate() {
+                    products[lane] += value * sign;
+                    squares[lane] += value * value;
+                }
+            }
+            along += products.iter().map(|&value| f64::from(value)).sum::<f64>();
+            square += squares.iter().map(|&value| f64::from(value)).sum::<f64>();
+        }
+        (along, square)
+    }
+}

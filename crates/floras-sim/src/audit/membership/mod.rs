@@ -1,0 +1,385 @@
+//! Membership: did this client, or this sample, take part?
+//!
+//! The worst case of a client needs no training ([`WorstCaseGame`](super::WorstCaseGame)). Everything else does: the watched
+//! client really trains on its samples, with and without the canary, and sends what comes of it. Over one round all games start
+//! from the same model, and only the watched client trains anew; over whole runs every game is a training of its own.
+
+mod canary;
+mod witness;
+
+use floras_learn::{ClientData, Samples, Workspace};
+use floras_phy::random::StreamName;
+use floras_phy::{Floras, Round, UplinkError, precode};
+use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
+use floras_privacy::{View, Views};
+use rayon::prelude::*;
+
+use super::bound::{LowerBound, Scores};
+use super::report::MembershipGame;
+use super::views::{claims, verdicts};
+use super::{Bench, WorstCaseGame};
+use crate::error::SimError;
+use crate::experiment::{Normalise, Scheme};
+use crate::federation::{Local, Status, Trial, with_all};
+use crate::purpose;
+use canary::{Canary, WATCHED};
+use witness::{Hypotheses, Sent, Verdict, Witness};
+
+/// Games over one round, in each world, for canaries that take training.
+const MOST_ONE_ROUND_GAMES: u32 = 20_000;
+/// Trainings of the watched client that its expected update is an average over.
+const SHADOWS: u32 = 16;
+/// The adversary's own trainings have randomness of their own.
+const SHADOW_TRIAL: u16 = 0x8FFF;
+/// The trials of one-round games, two for each canary.
+const ONE_ROUND_TRIAL: u16 = 0x9000;
+/// The trials of whole runs.
+const WHOLE_RUN_TRIAL: u16 = 0xB000;
+/// A table of scores of its own, beside those of the main table.
+const WORST_CASE_TABLE: u16 = 200;
+
+/// Plays every game.
+pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<MembershipGame>, SimError> {
+    let floras = match &bench.settings.uplink.scheme {
+        Scheme::Floras(scheme) => {
+            let (fading, snr) = scheme.air.channel()?;
+            Some(scheme.over(fading, snr, bench.settings.seed)?)
+        }
+        _ => None,
+    };
+    let mean_size = bench.federation.holdings(0)?.mean_size();
+    let players = Players { bench, floras, mean_size };
+    let one_round = claims(bench, 1)?;
+    let mut games = players.worst_case_client(&one_round)?;
+    let whole_run = if bench.game.rounds > 1 { Some(claims(bench, bench.game.rounds)?) } else { None };
+    for canary in Canary::ALL {
+        let scores = players.one_round(canary)?;
+        games.extend(players.rows(canary, 1, &one_round, scores)?);
+        if let Some(claims) = &whole_run
+            && bench.effort.trainings > 0
+        {
+            let scores = players.whole_runs(canary)?;
+            games.extend(players.rows(canary, bench.game.rounds, claims, scores)?);
+        }
+    }
+    Ok(games)
+}
+
+struct Players<'a> {
+    bench: &'a Bench<'a>,
+    floras: Option<Floras>,
+    /// Samples of a client, on average.
+    mean_size: f64,
+}
+
+/// The scores of all three adversaries.
+type AllScores = [(View, &'static str, Scores); 3];
+
+impl Players<'_> {
+    /// One round of the game that the main table plays over all rounds.
+    fn worst_case_client(&self, claims: &Views) -> Result<Vec<MembershipGame>, SimError> {
+        let game = WorstCaseGame { rounds: 1, ..self.bench.game.clone() };
+        let games = (self.bench.effort.games / 8).max(200);
+        self.bench.begin("worst-case client, one round", 2 * u64::from(games));
+        let tick = |done: u64| (self.bench.watch)(super::Stage::Done(done));
+        let uplink = self.bench.federation.uplink();
+        let decoded = game.decoded_with(uplink, games, WORST_CASE_TABLE, &tick)?;
+        let raw = match &self.floras {
+            Some(floras) => game.raw(floras, games, WORST_CASE_TABLE + 1, true)?,
+            None => Scores::default(),
+        };
+        let scores = [
+            (View::Actual, "released model", decoded.released_model),
+            (View::Actual, "decoder", decoded.decoder),
+            (View::RawSignal, "raw signal", raw),
+        ];
+        let published = claims.published.as_ref().and_then(|statement| statement.epsilon);
+        let row = |(view, name, scores): &(View, &str, Scores)| {
+            let rigorous = claims.get(*view).and_then(|statement| statement.epsilon);
+            self.row(("client", "worst-case"), 1, name, (published, rigorous), scores)
+        };
+        Ok(scores.iter().filter(|(.., scores)| !scores.with.is_empty()).map(row).collect())
+    }
+
+    /// One round from the first model: only the watched client trains in each game.
+    fn one_round(&self, canary: Canary) -> Result<AllScores, SimError> {
+        let bench = self.bench;
+        let games = MOST_ONE_ROUND_GAMES.min(bench.effort.games / 2).max(200);
+        bench.begin(&format!("{} {}, one round", canary.kind(), canary.level()), 2 * u64::from(games));
+        let worlds = canary.worlds(bench.federation)?;
+        let start = FirstRound::new(self, &worlds)?;
+        let mut scores = [Vec::new(), Vec::new()];
+        for (world, scores) in scores.iter_mut().enumerate() {
+            let trial = ONE_ROUND_TRIAL + 2 * canary as u16 + world as u16;
+            let play = |(updates, workspace): &mut (Vec<Vec<f32>>, Workspace), game: u32| {
+                let round = Round::new(bench.settings.seed, trial, game, &start.clients)?;
+                start.local(updates, &worlds[world], &round, workspace);
+                self.precode(updates)?;
+                let sent = Sent { updates, watched: 0 };
+                self.witness().hear(&round, &sent, &start.hypotheses)
+            };
+            let fresh = || (start.updates.clone(), Workspace::default());
+            let played: Result<Vec<Verdict>, UplinkError> =
+                (0..games).into_par_iter().map_init(fresh, play).collect();
+            *scores = played?;
+            (bench.watch)(super::Stage::Done(games.into()));
+        }
+        Ok(sorted_by_view(&scores))
+    }
+
+    /// Whole trainings, as many in each world.
+    fn whole_runs(&self, canary: Canary) -> Result<AllScores, SimError> {
+        let bench = self.bench;
+        let each = (bench.effort.trainings / 2).max(4);
+        bench.begin(&format!("{} {}, whole runs", canary.kind(), canary.level()), 2 * u64::from(each));
+        let worlds = canary.worlds(bench.federation)?;
+        let mut scores = [Vec::new(), Vec::new()];
+        for (world, scores) in scores.iter_mut().enumerate() {
+            let first = WHOLE_RUN_TRIAL + ((2 * canary as u32 + world as u32) * each) as u16;
+            let play = |game: u32| {
+                let verdict = self.whole_run(&worlds, world, first + game as u16);
+                (bench.watch)(super::Stage::Done(1));
+                verdict
+            };
+            *scores = (0..each).into_par_iter().map(play).collect::<Result<Vec<Verdict>, SimError>>()?;
+        }
+        Ok(sorted_by_view(&scores))
+    }
+
+    /// One training in one of both worlds.
+    fn whole_run(&self, worlds: &[Samples; 2], world: usize, number: u16) -> Result<Verdict, SimError> {
+        let federation = self.bench.federation;
+        let mut trial = Trial::replay(federation, number, (WATCHED, &worlds[world]))?;
+        let mut verdict = Verdict::default();
+        let mut workspace = Workspace::default();
+        while trial.status() == Status::Running {
+            let before = trial.parameters().to_vec();
+            let metrics = trial.step()?;
+            let (clients, channel) = trial.latest();
+            let watched = clients.iter().position(|&client| client == WATCHED);
+            let (Some(watched), Some(_)) = (watched, channel) else { continue };
+            let at = metrics.round - 1;
+            let shadow = Shadow { players: self, parameters: &before, rate: metrics.rate, round: at, number };
+            let expected = worlds.each_ref().map(|world| shadow.update(world, 0, &mut workspace));
+            let [with, without] = expected.map(|update| self.as_sent(update, trial.largest_norm()));
+            let hypotheses = Hypotheses::new(&with?, &without?);
+            let round = Round::new(self.bench.settings.seed, number, at, clients)?;
+            let sent = Sent { updates: trial.sent(), watched };
+            verdict = verdict.add(self.witness().hear(&round, &sent, &hypotheses)?);
+        }
+        Ok(verdict)
+    }
+
+    fn witness(&self) -> Witness<'_> {
+        Witness {
+            settings: self.bench.settings,
+            uplink: self.bench.federation.uplink(),
+            floras: self.floras.as_ref(),
+        }
+    }
+
+    /// Brings a round's updates to the form in which they are sent.
+    fn precode(&self, updates: &mut [Vec<f32>]) -> Result<Option<f64>, UplinkError> {
+        let privacy = self.bench.settings.privacy;
+        match (privacy.clip, privacy.normalise) {
+            (None, _) => Ok(None),
+            (Some(clip), Normalise::Clip) => precode::clip(updates, clip).map(|_| None),
+            (Some(clip), Normalise::Paper) => Ok(Some(precode::normalise(updates, clip)?.largest_norm())),
+        }
+    }
+
+    /// The same for one update in a round whose longest update is known.
+    fn as_sent(&self, update: Vec<f32>, largest_norm: Option<f64>) -> Result<Vec<f32>, UplinkError> {
+        let mut one = [update];
+        match (self.bench.settings.privacy.clip, largest_norm) {
+            (Some(_), Some(largest)) if largest > 0.0 => {
+                let of_its_own = self.precode(&mut one)?.unwrap_or(0.0);
+                let [mut update] = one;
+                // Alone it is as long as the clip norm, and among others no longer.
+                let factor = (of_its_own / largest).min(1.0) as f32;
+                update.iter_mut().for_each(|value| *value *= factor);
+                Ok(update)
+            }
+            _ => {
+                self.precode(&mut one)?;
+                let [update] = one;
+                Ok(update)
+            }
+        }
+    }
+
+    fn rows(
+        &self,
+        canary: Canary,
+        rounds: u32,
+        claims: &Views,
+        scores: AllScores,
+    ) -> Result<Vec<MembershipGame>, SimError> {
+        // In these games the watched client is known to take part.
+        let certain = |view: View| {
+            let statement = claims.get(view)?;
+            statement.details.get("in_every_round").copied().or(statement.epsilon)
+        };
+        let everyone = self.bench.game.chance >= 1.0;
+        let published = match canary.level() {
+            _ if !everyone => None,
+            "item" => self.published_for_items(rounds)?,
+            _ => claims.published.as_ref().and_then(|statement| statement.epsilon),
+        };
+        let row = |(view, name, scores): &(View, &'static str, Scores)| {
+            self.row((canary.level(), canary.kind()), rounds, name, (published, certain(*view)), scores)
+        };
+        let has_raw = self.floras.is_some();
+        Ok(scores.iter().filter(|(view, ..)| has_raw || *view != View::RawSignal).map(row).collect())
+    }
+
+    fn row(
+        &self,
+        (level, canary): (&str, &str),
+        rounds: u32,
+        view: &str,
+        (published, rigorous): (Option<f64>, Option<f64>),
+        scores: &Scores,
+    ) -> MembershipGame {
+        let confidence = self.bench.effort.confidence;
+        let LowerBound { epsilon, accuracy, measured } =
+            scores.lower_bound(self.bench.settings.privacy.delta, 1.0 - confidence);
+        MembershipGame {
+            level: level.to_owned(),
+            canary: canary.to_owned(),
+            rounds,
+            view: view.to_owned(),
+            published,
+            rigorous,
+            lower_bound: epsilon,
+            confidence,
+            verdict: verdicts(published, rigorous, epsilon),
+            accuracy,
+            measured,
+        }
+    }
+
+    /// Theorem 2 of the paper, for one sample of a client.
+    fn published_for_items(&self, rounds: u32) -> Result<Option<f64>, SimError> {
+        let settings = self.bench.settings;
+        let (Scheme::Floras(floras), Some(clip)) = (&settings.uplink.scheme, settings.privacy.clip) else {
+            return Ok(None);
+        };
+        let (per_round, clients) = (settings.clients.per_round, settings.clients.total);
+        let samples = self.bench.federation.holdings(0)?.with_client(WATCHED, |data| data.rows.len());
+        let samples = samples.map_err(SimError::learn("data"))?;
+        let batch = settings.local.sgd.batch.min(samples);
+        let epsilon = || {
+            let p = Participation::PerClients.rate(per_round.into(), clients.into())?;
+            let weight = Weight::item(batch_ratio(batch as u64, samples as u64)?, p)?;
+            let gamma = floras.sequences.saturating_sub(per_round as usize) as f64;
+            let round = PublishedRound::new(weight, clip, gamma)?;
+            round.epsilon(published::Composition::Renyi, rounds.into(), settings.privacy.delta)
+        };
+        match epsilon() {
+            Ok(bound) => Ok(Some(bound.as_printed())),
+            Err(error) if error.is_no_guarantee() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Puts the scores of both worlds into one list for each adversary.
+fn sorted_by_view([with, without]: &[Vec<Verdict>; 2]) -> AllScores {
+    let of = |score: fn(&Verdict) -> f64| Scores {
+        with: with.iter().map(score).collect(),
+        without: without.iter().map(score).collect(),
+    };
+    [
+        (View::Actual, "released model", of(|verdict| verdict.released_model)),
+        (View::Actual, "decoder", of(|verdict| verdict.decoder)),
+        (View::RawSignal, "raw signal", of(|verdict| verdict.raw_signal)),
+    ]
+}
+
+/// What an adversary trains by itself.
+struct Shadow<'a> {
+    players: &'a Players<'a>,
+    parameters: &'a [f32],
+    rate: f64,
+    round: u32,
+    number: u16,
+}
+
+impl Shadow<'_> {
+    /// The watched client's update, were these its samples; the same number means the same order of mini-batches.
+    fn update(&self, samples: &Samples, number: u32, workspace: &mut Workspace) -> Vec<f32> {
+        let federation = self.players.bench.federation;
+        let seed = self.players.bench.settings.seed;
+        let name = StreamName::new(seed, purpose::GAME).trial(self.number).round(self.round).client(number);
+        let mean_size = self.players.mean_size;
+        let local = Local { federation, parameters: self.parameters, rate: self.rate, mean_size };
+        let mut update = vec![0.0; self.parameters.len()];
+        with_all(samples, |data| local.train(data, &mut name.stream(), &mut update, workspace));
+        update
+    }
+}
+
+/// The first round: everyone's update but the watched client's, which is trained anew in every game.
+struct FirstRound<'a> {
+    players: &'a Players<'a>,
+    clients: Vec<u32>,
+    parameters: Vec<f32>,
+    rate: f64,
+    /// Before clipping; the first is the watched client's.
+    updates: Vec<Vec<f32>>,
+    hypotheses: Hypotheses,
+}
+
+impl<'a> FirstRound<'a> {
+    fn new(players: &'a Players<'a>, worlds: &[Samples; 2]) -> Result<Self, SimError> {
+        let bench = players.bench;
+        let (settings, federation) = (bench.settings, bench.federation);
+        let (parameters, rate) = (federation.initial_model(0), settings.local.rate.at(1));
+        let clients: Vec<u32> = (WATCHED..settings.clients.per_round).collect();
+        let holdings = federation.holdings(0)?;
+        let mean_size = players.mean_size;
+        let local = Local { federation, parameters: &parameters, rate, mean_size };
+        let round = Round::new(settings.seed, SHADOW_TRIAL, 0, &clients)?;
+        let train = |&client: &u32| {
+            let mut update = vec![0.0; parameters.len()];
+            let mut batches = round.stream_of(purpose::BATCHES, client);
+            let work = |data: ClientData<'_>| {
+                local.train(data, &mut batches, &mut update, &mut Workspace::default())
+            };
+            holdings.with_client(client, work).map(|_| update)
+        };
+        let updates: Result<Vec<Vec<f32>>, _> = clients.par_iter().map(train).collect();
+        let updates = updates.map_err(SimError::learn("data"))?;
+        let mut sent = updates.clone();
+        let largest_norm = players.precode(&mut sent)?;
+        let shadow = Shadow { players, parameters: &parameters, rate, round: 0, number: SHADOW_TRIAL };
+        let expected = |samples: &Samples| -> Result<Vec<f32>, UplinkError> {
+            let mut mean = vec![0.0; parameters.len()];
+            for number in 0..SHADOWS {
+                let update = shadow.update(samples, number, &mut Workspace::default());
+                let update = players.as_sent(update, largest_norm)?;
+                mean.iter_mut().zip(update).for_each(|(mean, value)| *mean += value / SHADOWS as f32);
+            }
+            Ok(mean)
+        };
+        let hypotheses = Hypotheses::new(&expected(&worlds[0])?, &expected(&worlds[1])?);
+        Ok(Self { players, clients, parameters, rate, updates, hypotheses })
+    }
+
+    /// Everyone's update in a game, before clipping: the watched client trains on its samples of this world.
+    fn local(
+        &self,
+        updates: &mut [Vec<f32>],
+        samples: &Samples,
+        round: &Round<'_>,
+        workspace: &mut Workspace,
+    ) {
+        updates.iter_mut().zip(&self.updates).for_each(|(update, known)| update.copy_from_slice(known));
+        let federation = self.players.bench.federation;
+        let mean_size = self.players.mean_size;
+        let local = Local { federation, parameters: &self.parameters, rate: self.rate, mean_size };
+        let mut batches = round.stream_of(purpose::BATCHES, WATCHED);
+        with_all(samples, |data| local.train(data, &mut batches, &mut updates[0], workspace));
+    }
+}

@@ -1,0 +1,153 @@
+//! Three adversaries look at one round of real updates, and weigh two hypotheses about what one client sent.
+//!
+//! They know the data of everyone else, and hence their updates, and have trained the watched client's model themselves in both
+//! worlds, with an order of mini-batches of their own: `m₁` and `m₀`. With `y` what they hold of the client's update, under a
+//! gain `g` and noise `ν`,
+//!
+//! ```text
+//! ln p₁(y)/p₀(y) = (⟨y, g(m₁ − m₀)⟩ − g²(‖m₁‖² − ‖m₀‖²)/2)/ν²
+//! ```
+
+use floras_phy::{EffectiveChannel, Floras, Round, Uplink, UplinkError, precode, transmit};
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::experiment::Settings;
+use crate::purpose;
+
+/// What each adversary makes of a round, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) released_model: f64,
+    pub(super) decoder: f64,
+    /// 0 for schemes that spread nothing.
+    pub(super) raw_signal: f64,
+}
+
+impl Verdict {
+    pub(super) fn add(self, other: Self) -> Self {
+        Self {
+            released_model: self.released_model + other.released_model,
+            decoder: self.decoder + other.decoder,
+            raw_signal: self.raw_signal + other.raw_signal,
+        }
+    }
+}
+
+/// What the adversaries expect of the watched client, as it would be sent.
+pub(super) struct Hypotheses {
+    /// `m₁ − m₀`.
+    difference: Vec<f32>,
+    /// `(‖m₁‖² − ‖m₀‖²)/2`.
+    offset: f64,
+}
+
+impl Hypotheses {
+    pub(super) fn new(with: &[f32], without: &[f32]) -> Self {
+        let difference = with.iter().zip(without).map(|(one, other)| one - other).collect();
+        Self { difference, offset: 0.5 * (dot(with, with) - dot(without, without)) }
+    }
+
+    /// The log-likelihood ratio, given `⟨y, m₁ − m₀⟩`.
+    fn weigh(&self, along: f64, gain: f64, noise_std: f64) -> f64 {
+        let exponent = gain * along - gain * gain * self.offset;
+        if gain == 0.0 || self.difference.iter().all(|&value| value == 0.0) {
+            0.0
+        } else if noise_std == 0.0 {
+            exponent.signum() * f64::INFINITY
+        } else {
+            exponent / (noise_std * noise_std)
+        }
+    }
+}
+
+/// The updates of a round as they are sent, and whose is watched.
+pub(super) struct Sent<'a> {
+    pub(super) updates: &'a [Vec<f32>],
+    pub(super) watched: usize,
+}
+
+/// The air that the adversaries listen to.
+pub(super) struct Witness<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) uplink: &'a dyn Uplink,
+    /// The same, if it spreads.
+    pub(super) floras: Option<&'a Floras>,
+}
+
+impl Witness<'_> {
+    /// Sends the updates of a round over the air, and lets all three judge.
+    pub(super) fn hear(
+        &self,
+        round: &Round<'_>,
+        sent: &Sent<'_>,
+        hypotheses: &Hypotheses,
+    ) -> Result<Verdict, UplinkError> {
+        let decoded = transmit(self.uplink, round, sent.updates, self.settings.uplink.fidelity)?;
+        let decoder = decoder(&decoded.sum, &decoded.channel, sent, hypotheses);
+        let mut released = decoded.sum;
+        if let Some(bound) = self.settings.uplink.truncate {
+            precode::truncate(&mut released, bound)?;
+        }
+        Ok(Verdict {
+            released_model: released_model(&released, sent, hypotheses),
+            decoder,
+            raw_signal: self.raw_signal(round, sent, hypotheses)?,
+        })
+    }
+
+    /// It has found the client's sequence, and despreads it: `z = h·x + s·n`.
+    fn raw_signal(
+        &self,
+        round: &Round<'_>,
+        sent: &Sent<'_>,
+        hypotheses: &Hypotheses,
+    ) -> Result<f64, UplinkError> {
+        let Some(floras) = self.floras else { return Ok(0.0) };
+        let seen = floras.despread(round)?;
+        let normal: f64 = StandardNormal.sample(&mut round.stream(purpose::DESPREAD_NOISE));
+        let size = dot(&hypotheses.difference, &hypotheses.difference).sqrt();
+        let arrived =
+            seen.amplitudes[sent.watched] * dot(&sent.updates[sent.watched], &hypotheses.difference);
+        let along = arrived + seen.noise_std * size * normal;
+        Ok(hypotheses.weigh(along, seen.estimates[seen.assigned[sent.watched]], seen.noise_std))
+    }
+}
+
+/// It knows every gain, and subtracts everyone else.
+fn decoder(sum: &[f32], channel: &EffectiveChannel, sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 {
+    let others: f64 = each_other(sent)
+        .map(|place| channel.gains()[place] * dot(&sent.updates[place], &hypotheses.difference))
+        .sum();
+    let along = dot(sum, &hypotheses.difference) - others;
+    hypotheses.weigh(along, channel.gains()[sent.watched], channel.noise_std())
+}
+
+/// It takes every gain for 1, and what is left over for the noise.
+fn released_model(sum: &[f32], sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 {
+    let mut rest = sum.to_vec();
+    for place in each_other(sent) {
+        rest.iter_mut().zip(&sent.updates[place]).for_each(|(rest, known)| *rest -= known);
+    }
+    let spread = (dot(&rest, &rest) / rest.len() as f64).sqrt();
+    hypotheses.weigh(dot(&rest, &hypotheses.difference), 1.0, spread)
+}
+
+fn each_other(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
+    let watched = sent.watched;
+    (0..sent.updates.len()).filter(move |&place| place != watched)
+}
+
+/// Summed in single precision over short stretches, and in double precision over those.
+pub(super) fn dot(left: &[f32], right: &[f32]) -> f64 {
+    const LANES: usize = 16;
+    let stretch = |(left, right): (&[f32], &[f32])| -> f64 {
+        let mut lanes = [0.0_f32; LANES];
+        for (left, right) in left.chunks(LANES).zip(right.chunks(LANES)) {
+            for (lane, (a, b)) in lanes.iter_mut().zip(left.iter().zip(right)) {
+                *lane += a * b;
+            }
+        }
+        lanes.iter().map(|&lane| f64::from(lane)).sum()
+    };
+    left.chunks(1024).zip(right.chunks(1024)).map(stretch).sum()
+}

@@ -1,0 +1,168 @@
+//! The audit's table: for every adversary what is claimed, and what it reached.
+
+use floras_phy::{Complex64, Fading, Family, Floras, Snr, SnrConvention};
+use floras_privacy::{View, Views};
+
+use super::Bench;
+use super::bound::{LowerBound, Scores};
+use super::report::{AuditVerdict, AuditedView, AuditedViews, Verdicts};
+use crate::error::SimError;
+use crate::experiment::{FlorasScheme, Scheme};
+
+/// High SNR: what the idealised view is about.
+const STRONG_DB: f64 = 100.0;
+/// Strengths `h/s` of the watched client among which the worst channel is looked for.
+const STRENGTHS: [f64; 12] = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 1000.0];
+/// Everyone else is this strong, in units of `s`: their sequences add no noise.
+const STRENGTH_OF_OTHERS: f64 = 1e4;
+/// Rows of the table; all of them hold together.
+const ROWS: f64 = 5.0;
+
+/// Numbers of the tables of scores, each with randomness of its own.
+mod table {
+    pub(super) const ACTUAL: u16 = 0;
+    pub(super) const IDEALISED: u16 = 1;
+    pub(super) const RAW_SIGNAL: u16 = 2;
+    pub(super) const ANY_CHANNEL: u16 = 3;
+    /// One for each strength.
+    pub(super) const SEARCH: u16 = 100;
+}
+
+/// What is claimed about an experiment.
+pub(super) fn claims(bench: &Bench<'_>, rounds: u32) -> Result<Views, SimError> {
+    Ok(bench.federation.accounting()?.views(rounds)?)
+}
+
+/// Both verdicts on a lower bound.
+pub(super) fn verdicts(published: Option<f64>, rigorous: Option<f64>, lower_bound: f64) -> Verdicts {
+    let on = |claim: Option<f64>| claim.map(|claim| AuditVerdict::on(claim, lower_bound));
+    Verdicts { published: on(published), rigorous: on(rigorous) }
+}
+
+/// Plays against every adversary.
+pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
+    let claims = claims(bench, bench.game.rounds)?;
+    let row = |view: View, scores: &Scores, adversary: String| row(bench, &claims, view, scores, adversary);
+    let games = bench.games(1.0);
+    bench.begin_games("decoded sums over the experiment's own channel", games);
+    let decoded = bench.game.decoded_with(bench.federation.uplink(), games, table::ACTUAL, &bench.tick())?;
+    let others = "every other client sends nothing, which it knows";
+    let mut views = AuditedViews {
+        released_model: Some(row(
+            View::Actual,
+            &decoded.released_model,
+            format!("whoever is sent the models and knows no channel and no noise level; {others}"),
+        )),
+        actual: Some(row(
+            View::Actual,
+            &decoded.decoder,
+            format!(
+                "a base station that knows every decoded sum, and its gain and noise in each round; {others}"
+            ),
+        )),
+        ..AuditedViews::default()
+    };
+    match &bench.settings.uplink.scheme {
+        Scheme::Floras(floras) => of_floras(bench, floras, &row, &mut views)?,
+        _ => {
+            // Nothing is spread: raw samples are decoded sums, and noise that clients add does not depend on the channel.
+            let same = |view: View| {
+                claims.get(view)?;
+                let adversary = format!("{}; it has what the one above has", view.adversary());
+                Some(row(view, &decoded.decoder, adversary))
+            };
+            views.idealised = same(View::Idealised);
+            views.any_channel = same(View::AnyChannel);
+            views.raw_signal = same(View::RawSignal);
+        }
+    }
+    Ok(views)
+}
+
+fn of_floras(
+    bench: &Bench<'_>,
+    floras: &FlorasScheme,
+    row: &dyn Fn(View, &Scores, String) -> AuditedView,
+    views: &mut AuditedViews,
+) -> Result<(), SimError> {
+    let (seed, games) = (bench.settings.seed, bench.games(1.0));
+    let (fading, snr) = floras.air.channel()?;
+    let noise_std = snr.despread_noise_std(floras.air.length);
+    let has_unused = floras.sequences > bench.settings.clients.per_round as usize && noise_std > 0.0;
+    if has_unused && floras.family != Family::Gaussian {
+        bench.begin_games("decoded sums over a strong channel", games);
+        let strong = floras.over(Fading::None, Snr::new(STRONG_DB, SnrConvention::Symbol)?, seed)?;
+        let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
+        let adversary = format!(
+            "the same base station over a strong channel: no fading, {STRONG_DB} dB, so that the unused sequences' noise is all \
+             there is"
+        );
+        views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
+        let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
+        let adversary = format!(
+            "the same base station, and the client's channel is as bad as was found: h = {strength}·s, with s the pilot's noise"
+        );
+        views.any_channel = Some(row(View::AnyChannel, &scores, adversary));
+    }
+    bench.begin_games("raw samples", games);
+    let has_key = floras.family == Family::Gaussian;
+    let uplink = floras.over(fading, snr, seed)?;
+    let scores = bench.game.raw(&uplink, games, table::RAW_SIGNAL, has_key)?;
+    let sequence = if has_key { "and knows the client's" } else { "and does not know which is the client's" };
+    let adversary = format!("a base station that keeps its raw samples, despreads every sequence {sequence}");
+    let found = row(View::RawSignal, &scores, adversary);
+    // Remark 5 of the paper: its guarantee is for its own receiver.
+    views.raw_signal = Some(AuditedView { published_claims_it: false, ..found });
+    Ok(())
+}
+
+fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary: String) -> AuditedView {
+    let epsilon = |view: View| claims.get(view).and_then(|statement| statement.epsilon);
+    let (published, rigorous) = (epsilon(View::Published), epsilon(view));
+    let error = (1.0 - bench.effort.confidence) / ROWS;
+    let LowerBound { epsilon: lower_bound, measured, .. } = scores.lower_bound(claims_delta(bench), error);
+    AuditedView {
+        published,
+        rigorous,
+        lower_bound,
+        confidence: bench.effort.confidence,
+        verdict: verdicts(published, rigorous, lower_bound),
+        adversary,
+        published_claims_it: published.is_some(),
+        measured,
+    }
+}
+
+fn claims_delta(bench: &Bench<'_>) -> f64 {
+    bench.settings.privacy.delta
+}
+
+/// Looks for the channel that gives most away with a part of the games, and plays the rest over it.
+fn worst_channel(
+    bench: &Bench<'_>,
+    floras: &FlorasScheme,
+    snr: Snr,
+    noise_std: f64,
+) -> Result<(f64, Scores), SimError> {
+    let error = (1.0 - bench.effort.confidence) / ROWS;
+    let over = |strength: f64| -> Result<Floras, SimError> {
+        let coefficient = |strength: f64| Complex64::new((strength * noise_std).min(1e6), 0.0);
+        let fading = Fading::Fixed([strength, STRENGTH_OF_OTHERS].map(coefficient).into());
+        Ok(floras.over(fading, snr, bench.settings.seed)?)
+    };
+    let (games, few) = (bench.games(1.0), bench.games(0.05));
+    bench.begin_games("looking for the worst channel", few * STRENGTHS.len() as u32);
+    let mut best = (STRENGTHS[0], f64::NEG_INFINITY);
+    for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
+        let uplink = over(strength)?;
+        let scores = bench.game.decoded_with(&uplink, few, place, &bench.tick())?;
+        let found = scores.decoder.lower_bound(claims_delta(bench), error).epsilon;
+        if found > best.1 {
+            best = (strength, found);
+        }
+    }
+    let uplink = over(best.0)?;
+    bench.begin_games("decoded sums over the worst channel", games);
+    let scores = bench.game.decoded_with(&uplink, games, table::ANY_CHANNEL, &bench.tick())?;
+    Ok((best.0, scores.decoder))
+}

@@ -1,0 +1,87 @@
+//! An audit's settings and notes, in words.
+
+use floras_phy::{Modulation, Receiver};
+
+use super::report::{AuditVerdict, AuditedViews};
+use crate::experiment::{FadingChoice, Normalise, Scheme, Settings};
+
+/// The settings that decide what leaks.
+pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
+    let mut words = vec![("scheme".to_owned(), settings.uplink.scheme.name().to_owned())];
+    let mut add = |key: &str, value: String| words.push((key.to_owned(), value));
+    let clients = settings.clients;
+    add("clients a round, K of M", format!("{} of {}", clients.per_round, clients.total));
+    if let Scheme::Floras(floras) = &settings.uplink.scheme {
+        let unused = floras.sequences - clients.per_round as usize;
+        add("sequences, N", format!("{} ({unused} unused)", floras.sequences));
+        add("modulation", modulation(floras.modulation).to_owned());
+        add("receiver", receiver(floras.receiver));
+    }
+    if let Some(air) = settings.uplink.scheme.air() {
+        add("sequence length, L", air.length.to_string());
+        add(
+            "fading",
+            match &air.fading {
+                FadingChoice::Law(law) => law.to_string(),
+                FadingChoice::Trace(path) => format!("trace {}", path.display()),
+            },
+        );
+        add("SNR", format!("{} dB", air.snr_db));
+    }
+    let norm = settings.privacy.clip.map_or("none".to_owned(), |clip| clip.to_string());
+    let mode = match settings.privacy.normalise {
+        Normalise::Clip => "each update clipped on its own",
+        Normalise::Paper => "the paper's normalisation",
+    };
+    add("norm of an update, C", format!("{norm} ({mode})"));
+    if let Some(bound) = settings.uplink.truncate {
+        add("truncation, B", bound.to_string());
+    }
+    words
+}
+
+fn modulation(modulation: Modulation) -> &'static str {
+    match modulation {
+        Modulation::Real => "real",
+        Modulation::PhaseCorrected(_) => "phase-corrected",
+    }
+}
+
+fn receiver(receiver: Receiver) -> String {
+    match receiver {
+        Receiver::Paper => "the paper's, 1/ĥ".to_owned(),
+        Receiver::Mmse => "MMSE".to_owned(),
+        Receiver::Clipped(c) => format!("clipped projector, c = {c}"),
+    }
+}
+
+/// What a reader should know.
+pub(super) fn notes(settings: &Settings, views: &AuditedViews) -> Vec<String> {
+    let mut notes = vec![
+        "a lower bound below a claim does not prove the claim: a better adversary, or more games, may come closer".to_owned(),
+    ];
+    if settings.privacy.normalise == Normalise::Paper {
+        notes.push(
+            "under the paper's normalisation the sensitivity is (K+1)·C; the games move one client by 2·C, and do not use that \
+             it rescales all others"
+                .to_owned(),
+        );
+    }
+    if let (Some(actual), Some(idealised)) = (&views.actual, &views.idealised)
+        && let Some(claim) = idealised.rigorous
+        && AuditVerdict::on(claim, actual.lower_bound) == AuditVerdict::Violated
+    {
+        notes.push(format!(
+            "over the experiment's own channel the decoder gives away more than {claim:.3}, which holds over a strong channel \
+             only: fading matters"
+        ));
+    }
+    if views.raw_signal.as_ref().is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
+        notes.push(
+            "the paper claims its epsilon for its own receiver; about one that keeps its samples it says that some privacy \
+             remains (Remark 5)"
+                .to_owned(),
+        );
+    }
+    notes
+}
