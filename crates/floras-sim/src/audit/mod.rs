@@ -1,5 +1,6 @@
 //! The audit: our own air interface attacked, and what leaks.
 
+mod reconstruction;
 mod report;
 
 pub use report::{
