@@ -173,7 +173,7 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
         "7.250",
         "54\u{202f}321",
         "43\u{202f}210",
-        "17 times",
+        "17 wrongly",
         "ceiling 9.375", // views
         "✗ violated",
         "✓ consistent",

@@ -35,15 +35,18 @@ pub(super) fn sequences(html: &mut Html, attack: &SequenceAttack) {
     html.table(
         &[
             "detector",
-            "knows the law of the fading",
-            "area under the curve",
+            "knows the fading",
+            "area",
             "found at 1 % false alarms",
-            "the same in theory",
-            "whole set right",
+            "in theory",
+            "whole set found",
         ],
         &rows,
     );
-    html.paragraph("An area of 0.5 is a guess, and 1 is certainty.");
+    html.paragraph(
+        "The area is that under the curve of detections over false alarms: 0.5 is a guess, and 1 is certainty. To know the fading \
+         is to know its law. The whole set is found if the sequences with the highest scores are exactly those in use.",
+    );
     html.around("div", "plots", |plots| {
         attack.panels.iter().for_each(|panel| figure(plots, panel, "Point at it for values."));
     });
@@ -90,10 +93,7 @@ pub(super) fn despreading(html: &mut Html, attack: &DespreadingAttack) {
         ]
     };
     let rows: Vec<Vec<Cell>> = clients.iter().take(MOST_CLIENTS).map(row).collect();
-    html.table(
-        &["client", "amplitude |h|", "correlation of what was sent and what was recovered", "relative error"],
-        &rows,
-    );
+    html.table(&["client", "amplitude |h|", "correlation with what was sent", "relative error"], &rows);
 }
 
 fn listed(clients: usize) -> String {
@@ -108,7 +108,8 @@ fn listed(clients: usize) -> String {
 pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
     html.paragraph(
         "In each game one client or one of its samples is replaced by a canary, or not, and the adversary says which. A \
-         worst-case canary is chosen to be found, a natural one is like all other data. Each row's confidence is its own.",
+         worst-case canary is chosen to be found, a natural one is like all other data. The measured ε holds with \
+         the confidence beside it, for that game alone; “right” is how often the adversary is right at its best threshold.",
     );
     let row = |game: &MembershipGame| {
         vec![
@@ -125,13 +126,13 @@ pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
     let rows: Vec<Vec<Cell>> = games.iter().map(row).collect();
     html.table(
         &[
-            "what is replaced, canary",
+            "replaced, canary",
             "rounds",
             "view",
             "published ε",
             "rigorous ε",
-            "measured: ε is at least",
-            "right at best",
+            "ε is at least",
+            "right",
             "counted",
         ],
         &rows,

@@ -5,7 +5,7 @@ mod views;
 
 use std::path::{Path, PathBuf};
 
-use floras_sim::audit::{AuditReport, ReconstructionAttack};
+use floras_sim::audit::{AuditReport, ReconstructionAttack, ReconstructionRow};
 
 use crate::error::ReportError;
 use crate::files::{self, Output};
@@ -149,14 +149,10 @@ fn settings(html: &mut Html, report: &AuditReport) {
 }
 
 fn reconstruction(html: &mut Html, attack: &ReconstructionAttack) {
-    html.paragraph(
-        "The gradient of one sample shows the sample. Each client took one step on one of its pictures and sent the change. \
-         Above are the pictures; below is what was made of the update on a client's own sequence, which a base station has \
-         that keeps its radio samples, and of the decoded sum, which is all that the scheme means to give out.",
-    );
+    html.paragraph(&what_was_looked_at(attack));
     if attack.originals.is_empty() {
-        let row = |row: &floras_sim::audit::ReconstructionRow| {
-            let mean = format!("{:.3}", row.mean_correlation());
+        let row = |row: &ReconstructionRow| {
+            let mean = portraits::signed(row.mean_correlation(), 3);
             vec![Cell::text(portraits::row_name(row)), Cell::number(mean)]
         };
         let rows: Vec<Vec<Cell>> = attack.rows.iter().map(row).collect();
@@ -171,18 +167,33 @@ fn reconstruction(html: &mut Html, attack: &ReconstructionAttack) {
             "figcaption",
             "",
             &format!(
-                "Below each picture is its correlation with the original: 1 is the original, 0 has nothing to do with it. A \
-                 client in a deep fade stays hidden. {}.",
+                "Below each picture is its correlation with the original: 1 is the original, 0 has nothing to do with it. {}.",
                 portraits::settings_line(attack)
             ),
         );
     });
 }
 
+fn what_was_looked_at(attack: &ReconstructionAttack) -> String {
+    let is_despread = attack.rows.iter().any(|row| row.source == "despread update");
+    let despread = if is_despread {
+        " of the update on each client's own sequence, which a base station has that keeps its radio samples (clients in a deep \
+         fade stay hidden), and"
+    } else {
+        ""
+    };
+    format!(
+        "The gradient of one sample shows the sample. Each client took one step on one of its pictures and sent the change. The \
+         first row has the pictures; below it is what was made{despread} of the decoded sum, which is all that the scheme means \
+         to give out. A sum gives one picture of each class."
+    )
+}
+
 /// For those who cannot see it.
 fn in_words(attack: &ReconstructionAttack) -> String {
-    let row = |row: &floras_sim::audit::ReconstructionRow| {
-        format!("{}: mean correlation {:.3}", portraits::row_name(row), row.mean_correlation())
+    let row = |row: &ReconstructionRow| {
+        let mean = portraits::signed(row.mean_correlation(), 3);
+        format!("{}: mean correlation {mean}", portraits::row_name(row))
     };
     let rows: Vec<String> = attack.rows.iter().map(row).collect();
     format!(

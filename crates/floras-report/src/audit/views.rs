@@ -32,7 +32,7 @@ fn are(number: usize) -> String {
 pub(super) fn table(html: &mut Html, report: &AuditReport) {
     html.element("p", "lead", &found(&report.views));
     html.paragraph(&format!(
-        "Each row is an adversary who sees more than the one before it. The published ε is the paper's, the rigorous one is \
+        "Each row is one adversary. The published ε is the paper's, the rigorous one is \
          what this library's accounting proves, and the measured one comes from games in which the adversary guessed: no true ε \
          is smaller, with a confidence of {} for all rows together, at δ = {:e} after {}. A claim below the measured number is \
          violated. One above it is consistent, which is no proof of it.",
@@ -45,14 +45,15 @@ pub(super) fn table(html: &mut Html, report: &AuditReport) {
         html.paragraph("There is nothing to attack.");
         return;
     }
-    html.table(
-        &["view", "published ε", "rigorous ε", "measured: ε is at least", "counted", "who looks, and how"],
-        &rows,
-    );
+    html.table(&["view", "published ε", "rigorous ε", "measured: ε is at least", "counted"], &rows);
     html.paragraph(
-        "“none” means that there is no finite ε, and so nothing to violate. So many games cannot show more than the ceiling, \
-         however much leaks: a lower bound never exceeds it.",
+        "“none” means that there is no finite ε, and so nothing to violate. Counted are games in each of two worlds, one with \
+         a canary and one without, and how often the adversary said “the canary” rightly and wrongly. So many games cannot show \
+         more than the ceiling, however much leaks: a lower bound never exceeds it. Who looks, and how:",
     );
+    let adversaries: Vec<String> =
+        report.views.iter().map(|(name, view)| format!("{name}: {}", view.adversary)).collect();
+    html.notes(&adversaries);
 }
 
 fn row(name: &str, view: &AuditedView) -> Vec<Cell> {
@@ -67,7 +68,6 @@ fn row(name: &str, view: &AuditedView) -> Vec<Cell> {
         claim(view.rigorous, view.verdict.rigorous, ""),
         Cell::number(format!("{} ({})", epsilon(view.lower_bound), share(view.confidence))),
         Cell::text(counted(&view.measured)),
-        Cell::text(view.adversary.as_str()),
     ]
 }
 
@@ -84,7 +84,7 @@ pub(super) fn claim(claimed: Option<f64>, verdict: Option<AuditVerdict>, remark:
 /// The counts behind a lower bound.
 pub(super) fn counted(measured: &Measured) -> String {
     format!(
-        "{} in each world; said “the canary” {} times when it was, {} times when not; ceiling {}",
+        "{}: {} rightly, {} wrongly; ceiling {}",
         count(measured.games, "game"),
         grouped(measured.right),
         grouped(measured.wrong),

@@ -32,7 +32,7 @@ pub(crate) fn draw(attack: &ReconstructionAttack, alone: bool) -> Picture {
     let names = attack.rows.iter().map(row_name).chain(["original".to_owned()]);
     let left = names.map(|name| text_width(&name, SIZE)).fold(0.0, f64::max).ceil() + 12.0;
     let right = left + attack.originals.len() as f64 * (wide + GAP);
-    let width = right + text_width("correlation 0.000", SIZE).ceil();
+    let width = right + text_width("correlation", SIZE).ceil() + 8.0;
     let mut sheet = Sheet { shapes: Vec::new(), left, right, wide, high, across: attack.width };
     let mut top = if alone { sheet.title() } else { 4.0 };
     top = sheet.row(top, "original", &attack.originals, None);
@@ -75,28 +75,18 @@ impl Sheet {
             self.shapes.push(Shape::Grey { frame, pixels });
             if let Some(correlation) = numbers.and_then(|row| row.correlations.get(place)) {
                 let at = (x + 0.5 * self.wide, top + self.high + SIZE);
-                self.text(at, &signed(*correlation), TEXT - 2, Anchor::Middle, Ink::Muted, false);
+                self.text(at, &signed(*correlation, 2), TEXT - 2, Anchor::Middle, Ink::Muted, false);
             }
         }
-        let Some(row) = numbers else { return top + self.high + 10.0 };
-        let mean = format!("{:.3}", row.mean_correlation()).replace('-', "−");
-        self.text((self.right + 4.0, middle - 0.6 * SIZE), "mean", TEXT, Anchor::Start, Ink::Muted, false);
-        self.text(
-            (self.right + 4.0, middle + 0.2 * SIZE + 2.0),
-            "correlation",
-            TEXT,
-            Anchor::Start,
-            Ink::Muted,
-            false,
-        );
-        self.text(
-            (self.right + 4.0, middle + 1.4 * SIZE + 2.0),
-            &mean,
-            TEXT + 1,
-            Anchor::Start,
-            Ink::Text,
-            true,
-        );
+        // The column on the right: its heading beside the originals, then a number for each row.
+        let beside = self.right + 4.0;
+        let Some(row) = numbers else {
+            self.text((beside, middle - 0.7 * SIZE), "mean", TEXT, Anchor::Start, Ink::Muted, false);
+            self.text((beside, middle + 0.7 * SIZE), "correlation", TEXT, Anchor::Start, Ink::Muted, false);
+            return top + self.high + 10.0;
+        };
+        let mean = signed(row.mean_correlation(), 3);
+        self.text((beside, middle), &mean, TEXT + 1, Anchor::Start, Ink::Text, true);
         (top + self.high + 1.9 * SIZE).ceil()
     }
 
@@ -122,6 +112,9 @@ impl Sheet {
     }
 }
 
-fn signed(value: f64) -> String {
-    format!("{value:.2}").replace('-', "−")
+/// With a minus of its own width, and none before a zero.
+pub(crate) fn signed(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let is_zero = text.chars().all(|letter| "-0.".contains(letter));
+    if is_zero { text.replace('-', "") } else { text.replace('-', "−") }
 }
