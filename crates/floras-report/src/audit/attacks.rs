@@ -114,8 +114,7 @@ pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
     let row = |game: &MembershipGame| {
         vec![
             Cell::text(format!("{}, {}", game.level, game.canary)),
-            Cell::number(grouped(game.rounds.into())),
-            Cell::text(game.view.as_str()),
+            Cell::text(format!("{}, {}", game.view, count(game.rounds.into(), "round"))),
             claim(game.published, game.verdict.published, ""),
             claim(game.rigorous, game.verdict.rigorous, ""),
             Cell::number(format!("{} ({})", epsilon(game.lower_bound), share(game.confidence))),
@@ -125,16 +124,7 @@ pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
     };
     let rows: Vec<Vec<Cell>> = games.iter().map(row).collect();
     html.table(
-        &[
-            "replaced, canary",
-            "rounds",
-            "view",
-            "published ε",
-            "rigorous ε",
-            "ε is at least",
-            "right",
-            "counted",
-        ],
+        &["replaced, canary", "view", "published ε", "rigorous ε", "ε is at least", "right", "counted"],
         &rows,
     );
 }
