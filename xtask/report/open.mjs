@@ -52,7 +52,7 @@ listeners.push(({ method, params }) => {
   if (method === "Runtime.exceptionThrown") problems.push(`exception: ${params.exceptionDetails.exception?.description ?? params.exceptionDetails.text}`);
   if (method === "Runtime.consoleAPICalled") problems.push(`console.${params.type}: ${params.args.map((arg) => arg.value).join(" ")}`);
   if (method === "Log.entryAdded") problems.push(`${params.entry.level}: ${params.entry.text}`);
-  if (method === "Network.requestWillBeSent" && params.request.url !== address && params.request.url !== "data:,")
+  if (method === "Network.requestWillBeSent" && params.request.url !== address && params.request.url !== "data:," && !params.request.url.startsWith("data:image/png;"))
     problems.push(`the page loads ${params.request.url}`);
 });
 

@@ -19,10 +19,10 @@ pub enum ReportError {
         folder: PathBuf,
     },
 
-    /// A directory of none of the three kinds.
+    /// A directory of none of the four kinds.
     #[error(
-        "{folder} holds nothing to report: it has neither experiment.toml (a run), sweep.csv (a sweep) nor \
-         reproduction.json (a reproduction)",
+        "{folder} holds nothing to report: it has neither experiment.toml (a run), sweep.csv (a sweep), reproduction.json (a \
+         reproduction) nor audit.json (an audit)",
         folder = folder.display()
     )]
     NothingThere {

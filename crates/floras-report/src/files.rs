@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use floras_sim::audit::ReconstructionAttack;
 use floras_sim::figure::Panel;
 use floras_sim::{RoundMetrics, write_atomically};
 use serde::de::DeserializeOwned;
@@ -47,6 +48,24 @@ pub(crate) fn metrics(path: &Path, may_be_torn: bool) -> Result<Vec<RoundMetrics
     Ok(lines)
 }
 
+/// Refuses panels that would be written elsewhere than into the folder of the plots.
+pub(crate) fn check_names<'p>(
+    path: &Path,
+    panels: impl IntoIterator<Item = &'p Panel>,
+) -> Result<(), ReportError> {
+    match panels.into_iter().find(|panel| !is_file_name(&panel.name)) {
+        None => Ok(()),
+        Some(panel) => {
+            Err(ReportError::damaged(path, format!("\"{}\" is no name for a picture", panel.name)))
+        }
+    }
+}
+
+fn is_file_name(name: &str) -> bool {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    (1..=100).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
+}
+
 /// Writes pages and pictures into a directory.
 pub(crate) struct Output {
     folder: PathBuf,
@@ -68,6 +87,12 @@ impl Output {
     pub(crate) fn holdings(&mut self, holdings: &Holdings) -> Result<(), ReportError> {
         let svg = plot::holdings_svg(holdings);
         self.picture("labels", &svg, &plot::holdings_png(holdings)?)
+    }
+
+    /// Writes `plots/reconstruction.svg` and `.png`.
+    pub(crate) fn reconstruction(&mut self, attack: &ReconstructionAttack) -> Result<(), ReportError> {
+        let svg = plot::reconstruction_svg(attack);
+        self.picture("reconstruction", &svg, &plot::reconstruction_png(attack)?)
     }
 
     fn picture(&mut self, name: &str, svg: &str, png: &[u8]) -> Result<(), ReportError> {

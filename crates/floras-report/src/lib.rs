@@ -1,11 +1,12 @@
 //! Pictures: SVG and PNG plots, and the report of a directory as one HTML file that loads nothing.
 //!
 //! [`write()`] reads a directory that `floras` has left behind and writes `report.html` and `plots/` into it. It finds out
-//! by itself which kind it is: a run, a sweep or a reproduction. Everything comes from the files, so that the same files
-//! give the same bytes.
+//! by itself which kind it is: a run, a sweep, a reproduction or an audit. Everything comes from the files, so that the same
+//! files give the same bytes.
 //!
 //! [`plot`] draws single pictures.
 
+mod audit;
 mod error;
 mod files;
 mod html;
@@ -28,6 +29,8 @@ pub enum Kind {
     Sweep,
     /// What `floras reproduce` leaves.
     Reproduction,
+    /// What `floras audit` leaves, unless it was put beside a run.
+    Audit,
 }
 
 /// What was written.
@@ -51,6 +54,7 @@ impl Kind {
             ("reproduction.json", Self::Reproduction),
             ("sweep.csv", Self::Sweep),
             ("experiment.toml", Self::Run),
+            ("audit.json", Self::Audit),
         ];
         let found = kinds.into_iter().find(|(file, _)| folder.join(file).exists());
         found.map(|(_, kind)| kind).ok_or_else(|| ReportError::NothingThere { folder: folder.to_path_buf() })
@@ -64,6 +68,7 @@ pub fn write(folder: &Path) -> Result<Report, ReportError> {
         Kind::Run => run::write(folder)?,
         Kind::Sweep => sweep::write(folder)?,
         Kind::Reproduction => reproduction::write(folder)?,
+        Kind::Audit => audit::write(folder)?,
     };
     Ok(Report { kind, page, plots })
 }

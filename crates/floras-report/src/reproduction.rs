@@ -15,10 +15,9 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
     let path = folder.join("reproduction.json");
     let reproduction: Reproduction = files::json(&path)?;
     let mut output = Output::new(folder);
-    for panel in reproduction.figures.iter().flat_map(|figure| &figure.panels) {
-        if !is_file_name(&panel.name) {
-            return Err(ReportError::damaged(&path, format!("\"{}\" is no name for a picture", panel.name)));
-        }
+    let panels = || reproduction.figures.iter().flat_map(|figure| &figure.panels);
+    files::check_names(&path, panels())?;
+    for panel in panels() {
         output.panel(panel)?;
     }
     let mut body = Html::default();
@@ -41,11 +40,6 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
         section.paragraph("All numbers are in reproduction.json, the pictures in plots/ as SVG and PNG.");
     });
     output.page(&page(&format!("{} – floras", title(&reproduction)), &body))
-}
-
-fn is_file_name(name: &str) -> bool {
-    let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    (1..=100).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
 }
 
 fn title(reproduction: &Reproduction) -> String {

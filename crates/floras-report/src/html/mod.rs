@@ -154,6 +154,12 @@ pub(crate) enum Cell {
     Number(String),
     /// A word that a reader should find, such as a verdict: good, bad or neither.
     Mark(String, Option<bool>),
+    /// A number, what is to be said of it (good or bad), and a remark.
+    Judged {
+        number: String,
+        verdict: Option<(String, bool)>,
+        remark: &'static str,
+    },
     /// A text that leads to a file beside the page.
     Link {
         text: String,
@@ -175,20 +181,31 @@ impl Cell {
             // Sentences need room even on a phone, where the table scrolls.
             Self::Text(text) => row.element("td", if text.chars().count() > 30 { "long" } else { "" }, text),
             Self::Number(text) => row.element("td", "number", text),
-            Self::Mark(text, verdict) => {
-                let class = match verdict {
-                    Some(true) => "mark good",
-                    Some(false) => "mark bad",
-                    None => "mark",
-                };
-                row.around("td", "", |cell| {
-                    cell.element("span", class, text);
-                })
-            }
+            Self::Mark(text, verdict) => row.around("td", "", |cell| {
+                cell.element("span", mark(*verdict), text);
+            }),
+            Self::Judged { number, verdict, remark } => row.around("td", "number", |cell| {
+                cell.text(number);
+                if let Some((words, good)) = verdict {
+                    cell.raw(" ").element("span", mark(Some(*good)), words);
+                }
+                if !remark.is_empty() {
+                    cell.element("span", "remark", remark);
+                }
+            }),
             Self::Link { text, file } => row.around("td", "", |cell| {
                 cell.raw("<a href=\"").text(file).raw("\">").text(text).raw("</a>");
             }),
         };
+    }
+}
+
+/// The class of a mark.
+fn mark(verdict: Option<bool>) -> &'static str {
+    match verdict {
+        Some(true) => "mark good",
+        Some(false) => "mark bad",
+        None => "mark",
     }
 }
 

@@ -49,6 +49,17 @@ pub(crate) fn plain(estimate: Estimate) -> String {
     }
 }
 
+/// `95 %`, `99.9 %`, `0.4 %`: a share with no more digits than it needs, and never rounded to all or nothing.
+pub(crate) fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = [1, 2, 3, 4].into_iter().find(|digits| {
+        let rounded = format!("{percent:.digits$}");
+        (rounded.parse() != Ok(100.0) || percent >= 100.0) && (rounded.parse() != Ok(0.0) || percent == 0.0)
+    });
+    let text = format!("{percent:.digits$}", digits = digits.unwrap_or(4));
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.')).replace('-', "−")
+}
+
 /// Four decimals, or powers of ten where those say nothing.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
@@ -81,6 +92,12 @@ mod tests {
         assert_eq!(certainty(10.0), "99.9955 % sure");
         assert_eq!(certainty(700.0), "as good as certain");
         assert_eq!(certainty(f64::INFINITY), "as good as certain");
+    }
+
+    #[test]
+    fn shares_are_never_rounded_to_certainty() {
+        assert_eq!([0.95, 0.999, 0.004, 1.0, 0.0].map(share), ["95 %", "99.9 %", "0.4 %", "100 %", "0 %"]);
+        assert_eq!([0.99999, 0.00002, 0.12345].map(share), ["99.999 %", "0.002 %", "12.3 %"]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::picture::{Anchor, Picture, Shape, dashes};
+use super::picture::{Anchor, Frame, Picture, Pixels, Shape, dashes};
+use super::pixels::address;
 use crate::html::escape;
 
 /// An SVG element whose texts are escaped.
@@ -64,6 +65,7 @@ fn add(out: &mut String, shape: &Shape) {
             number(frame.width),
             number(frame.height)
         ),
+        Shape::Grey { frame, pixels } => write!(out, "{}", image(*frame, pixels)),
         Shape::Text { at, text, size, anchor, ink, bold } => {
             let anchor = match anchor {
                 Anchor::Start => "start",
@@ -79,6 +81,18 @@ fn add(out: &mut String, shape: &Shape) {
             )
         }
     };
+}
+
+/// Pixels as an element of an SVG.
+pub(super) fn image(frame: Frame, pixels: &Pixels) -> String {
+    format!(
+        "<image style=\"image-rendering:pixelated\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" href=\"{}\"/>",
+        number(frame.x),
+        number(frame.y),
+        number(frame.width),
+        number(frame.height),
+        address(pixels)
+    )
 }
 
 fn joined(points: &[(f64, f64)]) -> String {

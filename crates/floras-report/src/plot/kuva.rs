@@ -8,19 +8,34 @@ use kuva::backend::svg::SvgBackend;
 use kuva::render::color::Color;
 use kuva::render::render::{PathData, Primitive, Scene, TextAnchor, build_path};
 
-use super::picture::{Anchor, Ink, Picture, Shape, dashes, strokes};
+use super::inline::image;
+use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape, dashes, strokes};
 
 /// As the text of an SVG file.
 pub(super) fn svg(picture: &Picture) -> String {
     let text = SvgBackend::new().render_scene(&scene(picture, false));
     // Without a box of its own, a picture is cut off and not scaled where there is less room.
     let open = format!("<svg viewBox=\"0 0 {} {}\" ", picture.width, picture.height);
-    text.replacen("<svg ", &open, 1)
+    let text = text.replacen("<svg ", &open, 1);
+    // It has no shape for pixels.
+    let images: String =
+        picture.shapes.iter().filter_map(grey).map(|(frame, pixels)| image(frame, pixels)).collect();
+    match text.rsplit_once("</svg>") {
+        Some((before, after)) if !images.is_empty() => format!("{before}{images}</svg>{after}"),
+        _ => text,
+    }
 }
 
 /// As the bytes of a PNG file, with so many pixels for a unit.
 pub(super) fn png(picture: &Picture, pixels: f32) -> Result<Vec<u8>, String> {
     RasterBackend::new().with_scale(pixels).render_scene(&scene(picture, true))
+}
+
+fn grey(shape: &Shape) -> Option<(Frame, &Pixels)> {
+    match shape {
+        Shape::Grey { frame, pixels } => Some((*frame, pixels)),
+        _ => None,
+    }
 }
 
 fn scene(picture: &Picture, is_raster: bool) -> Scene {
@@ -80,6 +95,8 @@ fn add(scene: &mut Scene, shape: &Shape, is_raster: bool) {
             stroke_width: None,
             opacity: Some(*opacity),
         }),
+        Shape::Grey { frame, pixels } if is_raster => add_pixels(scene, *frame, pixels),
+        Shape::Grey { .. } => {}
         Shape::Text { at, text, size, anchor, ink, bold } => scene.add(Primitive::Text {
             x: at.0,
             y: at.1,
@@ -94,6 +111,23 @@ fn add(scene: &mut Scene, shape: &Shape, is_raster: bool) {
             bold: *bold,
             color: Some(colour(*ink)),
         }),
+    }
+}
+
+fn add_pixels(scene: &mut Scene, frame: Frame, pixels: &Pixels) {
+    let (wide, high) =
+        (frame.width / pixels.across.max(1) as f64, frame.height / pixels.down().max(1) as f64);
+    for (place, &grey) in pixels.grey.iter().enumerate() {
+        scene.add(Primitive::Rect {
+            x: frame.x + (place % pixels.across) as f64 * wide,
+            y: frame.y + (place / pixels.across) as f64 * high,
+            width: wide,
+            height: high,
+            fill: Color::Rgb(grey, grey, grey),
+            stroke: None,
+            stroke_width: None,
+            opacity: None,
+        });
     }
 }
 

@@ -27,8 +27,11 @@ pub(crate) mod inline;
 mod kuva;
 pub(crate) mod panel;
 pub(crate) mod picture;
+mod pixels;
+pub(crate) mod portraits;
 pub(crate) mod scale;
 
+use floras_sim::audit::ReconstructionAttack;
 use floras_sim::figure::Panel;
 use thiserror::Error;
 
@@ -70,4 +73,15 @@ pub fn holdings_svg(holdings: &Holdings) -> String {
 pub fn holdings_png(holdings: &Holdings) -> Result<Vec<u8>, PlotError> {
     let picture = grid::draw(holdings, GRID_WIDTH, true);
     kuva::png(&picture, PIXELS).map_err(|reason| PlotError { name: "labels".to_owned(), reason })
+}
+
+/// What an audit's updates show, as the text of an SVG file.
+pub fn reconstruction_svg(attack: &ReconstructionAttack) -> String {
+    kuva::svg(&portraits::draw(attack, true))
+}
+
+/// What an audit's updates show, as the bytes of a PNG file.
+pub fn reconstruction_png(attack: &ReconstructionAttack) -> Result<Vec<u8>, PlotError> {
+    let picture = portraits::draw(attack, true);
+    kuva::png(&picture, PIXELS).map_err(|reason| PlotError { name: "reconstruction".to_owned(), reason })
 }

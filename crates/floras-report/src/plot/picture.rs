@@ -26,7 +26,22 @@ pub(crate) enum Shape {
     Area { points: Vec<(f64, f64)>, ink: Ink, opacity: f64 },
     Dot { at: (f64, f64), radius: f64, ink: Ink },
     Box { frame: Frame, ink: Ink, opacity: f64 },
+    Grey { frame: Frame, pixels: Pixels },
     Text { at: (f64, f64), text: String, size: u32, anchor: Anchor, ink: Ink, bold: bool },
+}
+
+/// Grey pixels, row after row, from black (0) to white (255). They are the same on light and on dark paper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pixels {
+    pub(crate) across: usize,
+    pub(crate) grey: Vec<u8>,
+}
+
+impl Pixels {
+    /// How many rows there are.
+    pub(crate) fn down(&self) -> usize {
+        self.grey.len() / self.across.max(1)
+    }
 }
 
 /// Where a text lies at its point.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use floras_sim::figure::Panel;
 use floras_sim::{Experiment, PartitionRecord, RoundMetrics, RunDirectory, Settings, Summary, TrialSummary};
 
+use crate::audit;
 use crate::error::ReportError;
 use crate::files::{self, Output};
 use crate::html::number::{count, grouped, percent, plain};
@@ -137,6 +138,7 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
         .collect();
     let spent = run.summary.as_ref().and_then(|summary| privacy::growth(&summary.privacy));
     let holdings = run.holdings();
+    let audit = audit::read(folder)?;
     let mut output = Output::new(folder);
     for panel in learning.iter().chain(&radio).chain(&spent) {
         output.panel(panel)?;
@@ -144,10 +146,16 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
     if let Some(holdings) = &holdings {
         output.holdings(holdings)?;
     }
+    if let Some(audit) = &audit {
+        audit::pictures(audit, &mut output)?;
+    }
     let mut body = Html::default();
     head(&mut body, &run);
     results(&mut body, &run, &learning, &trials);
     private(&mut body, &run, spent.as_ref());
+    if let Some(audit) = &audit {
+        body.section("Audit", |section| audit::content(section, audit, audit::Place::Section));
+    }
     on_the_air(&mut body, &radio, &trials);
     if let Some(holdings) = &holdings {
         labels(&mut body, &run, holdings);

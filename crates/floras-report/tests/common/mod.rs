@@ -32,7 +32,8 @@ pub(crate) fn check(page: &str) {
     for node in document.descendants().filter(roxmltree::Node::is_element) {
         for attribute in ["src", "href", "srcset", "data", "action", "poster"] {
             if let Some(address) = node.attribute(attribute) {
-                let stays = address == "data:," || address.ends_with("/report.html");
+                let holds_itself = address == "data:," || address.starts_with("data:image/png;base64,iVBOR");
+                let stays = holds_itself || address.ends_with("/report.html");
                 assert!(stays, "<{} {attribute}={address}>", node.tag_name().name());
             }
         }

@@ -156,12 +156,12 @@ impl WorstCaseGame {
         // What the others send is nothing, so that the kernel may leave them out.
         let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
         EffectiveChannel::new(vec![gain], noise_std)?.apply_into(&[update], noise, received)?;
-        let (along, _) = canary.measure(received);
+        let (mut along, mut square) = canary.measure(received);
         let decoder = Evidence::of(along, gain * self.clip, noise_std).score(self.chance);
         if let Some(bound) = self.truncate {
             precode::truncate(received, bound)?;
+            (along, square) = canary.measure(received);
         }
-        let (along, square) = canary.measure(received);
         let others = (self.parameters.max(2) - 1) as f64;
         let spread = ((square - along * along).max(0.0) / others).sqrt();
         Ok((Evidence::of(along, self.clip, spread).score(self.chance), decoder))

@@ -17,6 +17,7 @@ mod collusion;
 mod directory;
 mod game;
 mod membership;
+mod reconstruction;
 mod report;
 mod views;
 mod words;
@@ -34,6 +35,9 @@ pub use report::{
     DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
     SequenceAttack, Verdicts,
 };
+
+/// Samples that are drawn from updates.
+const PORTRAITS: usize = 10;
 
 /// How much an audit does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +83,10 @@ pub fn audit(
     bench.begin("the account", 0);
     federation.accounting()?;
     let views = views::audit(&bench)?;
+    bench.begin("pictures from updates", 0);
+    let reconstruction = reconstruction::attack(federation, PORTRAITS)?;
     let attacks = Attacks {
+        reconstruction,
         membership: membership::attack(&bench)?,
         collusion: collusion::attack(&bench)?,
         ..Attacks::default()

@@ -233,8 +233,8 @@ pub struct ReconstructionAttack {
 pub struct ReconstructionRow {
     /// `despread update` or `decoded sum`.
     pub source: String,
-    /// The signal-to-noise ratio.
-    pub snr_db: f64,
+    /// The signal-to-noise ratio; `None` where there is no channel.
+    pub snr_db: Option<f64>,
     /// One for each original.
     pub images: Vec<Vec<u8>>,
     /// Between each original and what was made of it.

@@ -1,0 +1,338 @@
+//! Reports of audits.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{SMALL, report, run_into, words};
+use floras_report::Kind;
+use floras_sim::audit::{
+    Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
+    DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
+    SequenceAttack, Verdicts,
+};
+use floras_sim::figure::{Axis, Curve, Panel, Style};
+
+fn view(published: Option<f64>, rigorous: Option<f64>, lower_bound: f64, claims_it: bool) -> AuditedView {
+    let on = |claim: Option<f64>| claim.map(|claim| AuditVerdict::on(claim, lower_bound));
+    AuditedView {
+        published,
+        rigorous,
+        lower_bound,
+        confidence: 0.97,
+        verdict: Verdicts { published: on(published), rigorous: on(rigorous) },
+        adversary: "someone <curious>".to_owned(),
+        published_claims_it: claims_it,
+        measured: Measured { games: 54_321, right: 43_210, wrong: 17, ceiling: 9.375 },
+    }
+}
+
+fn panel(name: &str) -> Panel {
+    let axis = |label: &str| Axis { label: label.to_owned(), logarithmic: false, range: None };
+    let curve = Curve {
+        name: "pilot and energy".to_owned(),
+        colour: 0,
+        style: Style::Solid,
+        x: vec![0.0, 0.5, 1.0],
+        y: vec![Some(0.0), Some(0.9), Some(1.0)],
+        band: None,
+    };
+    Panel {
+        name: name.to_owned(),
+        title: "Detections over false alarms".to_owned(),
+        x: axis("false alarms"),
+        y: axis("detections"),
+        curves: vec![curve],
+    }
+}
+
+fn portraits() -> ReconstructionAttack {
+    let image = |shift: usize| (0..36).map(|pixel| ((pixel * 37 + shift) % 256) as u8).collect::<Vec<u8>>();
+    let row = |source: &str, snr_db: Option<f64>, correlations: [f64; 2]| ReconstructionRow {
+        source: source.to_owned(),
+        snr_db,
+        images: vec![image(5), image(9)],
+        correlations: correlations.to_vec(),
+    };
+    ReconstructionAttack {
+        width: 6,
+        height: 6,
+        originals: vec![image(0), image(1)],
+        rows: vec![row("despread update", Some(40.0), [0.98, 0.43]), row("decoded sum", None, [-0.12, 0.06])],
+        settings: vec![
+            ("clip norm C".to_owned(), "63.32".to_owned()),
+            ("unused γ".to_owned(), "5".to_owned()),
+        ],
+    }
+}
+
+fn audit() -> AuditReport {
+    let client = |client: u32, amplitude: f64| DespreadClient {
+        client,
+        amplitude,
+        correlation: 0.8125,
+        relative_error: 0.0625,
+    };
+    let game = MembershipGame {
+        level: "item".to_owned(),
+        canary: "natural".to_owned(),
+        rounds: 300,
+        view: "raw signal".to_owned(),
+        published: Some(21.5),
+        rigorous: None,
+        lower_bound: 0.625,
+        confidence: 0.95,
+        verdict: Verdicts { published: Some(AuditVerdict::Consistent), rigorous: None },
+        accuracy: 0.715,
+        measured: Measured { games: 1234, right: 1000, wrong: 55, ceiling: 5.125 },
+    };
+    AuditReport {
+        version: "0.1.0".to_owned(),
+        name: "made-up".to_owned(),
+        seed: 77,
+        parameters: 4010,
+        rounds: 3,
+        delta: 1e-5,
+        confidence: 0.97,
+        settings: vec![("fading".to_owned(), "Rayleigh".to_owned())],
+        views: AuditedViews {
+            idealised: Some(view(Some(1.986), Some(4.103), 2.875, true)),
+            raw_signal: Some(view(Some(1.986), None, 7.25, false)),
+            ..AuditedViews::default()
+        },
+        attacks: Attacks {
+            sequences: Some(SequenceAttack {
+                rounds: 2000,
+                sequences: 25,
+                in_use: 20,
+                detectors: vec![DetectorResult {
+                    detector: "energy".to_owned(),
+                    knows_fading: true,
+                    area: 0.8765,
+                    detections: 0.654,
+                    detections_in_theory: Some(0.651),
+                    exact_set: 0.0004,
+                }],
+                panels: vec![panel("roc")],
+            }),
+            despreading: Some(DespreadingAttack {
+                clients: vec![client(3, 0.25), client(8, 1.75)],
+                linked_in_round: 0.99,
+                linked_by_strength: 0.41,
+                linked_across_rounds: 0.17,
+                named: 0.88,
+                by_chance: 0.05,
+                rounds: 64,
+            }),
+            reconstruction: Some(portraits()),
+            membership: vec![game],
+            collusion: Some(CollusionAttack {
+                rigorous_without: Some(4.103),
+                rigorous_with: None,
+                lower_bound_without: 2.5,
+                lower_bound_with: 6.5,
+                confidence: 0.93,
+                noise_std_without: 12.5,
+                noise_std_with: 0.875,
+                named: 0.96,
+            }),
+        },
+        notes: vec!["A note & more.".to_owned()],
+    }
+}
+
+fn put(folder: &Path, audit: &AuditReport) {
+    fs::write(folder.join("audit.json"), serde_json::to_vec(audit).unwrap()).unwrap();
+}
+
+fn reported(audit: &AuditReport) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), audit);
+    let page = report(folder.path());
+    (folder, page)
+}
+
+#[test]
+fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
+    let (folder, page) = reported(&audit());
+    assert_eq!(Kind::of(folder.path()).unwrap(), Kind::Audit);
+    let text = words(&page);
+    for word in [
+        "made-up",
+        "4010",
+        "3 rounds",
+        "1e-5",
+        "97 %",
+        "someone <curious>", // what
+        "1.986",
+        "4.103",
+        "2.875",
+        "7.250",
+        "54\u{202f}321",
+        "43\u{202f}210",
+        "17 wrongly",
+        "ceiling 9.375", // views
+        "✗ violated",
+        "✓ consistent",
+        "the paper does not claim it",
+        "none", // verdicts
+        "Of 2 published ε, 2 are violated. Of 1 rigorous ε, none is violated.",
+        "despread update, 40 dB",
+        "decoded sum",
+        "0.705",
+        "−0.030",
+        "0.98",
+        "0.43",
+        "−0.12",
+        "0.06", // pictures
+        "clip norm C: 63.32; unused γ: 5",
+        "energy",
+        "yes",
+        "0.8765",
+        "65.4 %",
+        "65.1 %",
+        "0.04 %",
+        "2000 rounds",
+        "25 sequences", // sequences
+        "client 8",
+        "1.7500",
+        "0.2500",
+        "0.8125",
+        "0.0625",
+        "99 %",
+        "41 %",
+        "17 %",
+        "88 %",
+        "5 %",
+        "64 rounds",
+        "item, natural",
+        "300",
+        "raw signal",
+        "21.5",
+        "0.625 (95 %)",
+        "71.5 %",
+        "1234 games",
+        "ceiling 5.125",
+        "2.500",
+        "6.500",
+        "93 %",
+        "12.5000",
+        "0.8750",
+        "96 %", // collusion
+        "A note & more.",
+        "seed 77",
+        "floras 0.1.0",
+        "Rayleigh",
+    ] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    let place = |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading}"));
+    let parts = [
+        "Clients train a model",
+        "What is claimed",
+        "What the updates show",
+        "Which sequences",
+        "The updates of single",
+    ];
+    let rest = ["Who, or what, took part?", "One client hands over", "What to know"];
+    let order: Vec<usize> = parts.iter().chain(&rest).map(|heading| place(heading)).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(place("client 8") < place("client 3"), "the strongest first");
+}
+
+#[test]
+fn the_pictures_are_files_and_part_of_the_page() {
+    let (folder, page) = reported(&audit());
+    let svg = fs::read_to_string(folder.path().join("plots/reconstruction.svg")).unwrap();
+    for (text, what) in [(&svg, "the file"), (&page, "the page")] {
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+        let document = roxmltree::Document::parse_with_options(text, options).unwrap();
+        let images = document.descendants().filter(|node| node.tag_name().name() == "image");
+        assert_eq!(images.count(), 6, "{what}");
+    }
+    assert!(svg.contains("unused γ: 5") && svg.contains("despread update, 40 dB"));
+    assert!(page.contains("aria-label=\"2 original pictures"));
+    for name in ["reconstruction", "roc"] {
+        assert!(fs::read(folder.path().join(format!("plots/{name}.png"))).unwrap().starts_with(b"\x89PNG"));
+    }
+    // Ten portraits of 32×32 pixels in seven rows, without two equal neighbours.
+    let mut large = audit();
+    let image: Vec<u8> = (0..1024_u32).map(|pixel| (pixel.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let row = ReconstructionRow {
+        source: "despread update".to_owned(),
+        snr_db: Some(0.0),
+        images: vec![image.clone(); 10],
+        correlations: vec![0.5; 10],
+    };
+    large.attacks.reconstruction = Some(ReconstructionAttack {
+        width: 32,
+        height: 32,
+        originals: vec![image; 10],
+        rows: vec![row; 6],
+        settings: Vec::new(),
+    });
+    let (folder, _) = reported(&large);
+    assert!(fs::metadata(folder.path().join("plots/reconstruction.svg")).unwrap().len() < 500_000);
+}
+
+#[test]
+fn parts_that_are_absent_are_left_out() {
+    let mut bare = audit();
+    bare.attacks = Attacks::default();
+    bare.notes.clear();
+    let (folder, page) = reported(&bare);
+    assert!(!words(&page).contains("What the updates show"));
+    assert!(!folder.path().join("plots").exists());
+    bare.views = AuditedViews::default();
+    let (_folder, page) = reported(&bare);
+    assert!(words(&page).contains("There is nothing to attack."));
+    // The brief form has no curves and no pictures, but their numbers.
+    let (_folder, page) = reported(&audit().brief());
+    let text = words(&page);
+    assert!(text.contains("despread update, 40 dB") && text.contains("0.705"), "{text}");
+}
+
+#[test]
+fn an_audit_beside_a_run_is_a_section_of_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    run_into(folder.path(), SMALL);
+    put(folder.path(), &audit());
+    assert_eq!(Kind::of(folder.path()).unwrap(), Kind::Run);
+    let text = words(&report(folder.path()));
+    for word in
+        ["handwritten digits", "Audit", "✗ violated", "despread update, 40 dB", "Who holds which labels"]
+    {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    assert!(folder.path().join("plots/reconstruction.png").exists());
+    assert!(folder.path().join("plots/accuracy.png").exists());
+}
+
+#[test]
+fn a_damaged_audit_is_refused() {
+    let refusal = |text: &[u8]| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("audit.json"), text).unwrap();
+        let error = floras_report::write(folder.path()).unwrap_err();
+        assert!(error.is_input());
+        assert!(error.to_string().contains("audit.json is damaged"), "{error}");
+        error.to_string()
+    };
+    refusal(b"{");
+    refusal(b"{\"name\":\"x\"}");
+    let mut wrong = audit();
+    wrong.attacks.sequences.as_mut().unwrap().panels = vec![panel("../away")];
+    assert!(refusal(&serde_json::to_vec(&wrong).unwrap()).contains("is no name for a picture"));
+    let mut wrong = audit();
+    wrong.attacks.reconstruction.as_mut().unwrap().rows[1].images[0].pop();
+    assert!(refusal(&serde_json::to_vec(&wrong).unwrap()).contains("pictures"));
+    let mut wrong = audit();
+    wrong.attacks.reconstruction.as_mut().unwrap().rows[0].images.pop();
+    refusal(&serde_json::to_vec(&wrong).unwrap());
+    let mut wrong = audit();
+    wrong.attacks.reconstruction.as_mut().unwrap().width = usize::MAX;
+    refusal(&serde_json::to_vec(&wrong).unwrap());
+}
