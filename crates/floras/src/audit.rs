@@ -252,13 +252,8 @@ fn percent(share: f64) -> String {
 fn print_reconstruction(out: &mut impl Write, attack: &ReconstructionAttack) -> io::Result<()> {
     writeln!(out, "pictures from updates of one sample: correlation with the original, on average")?;
     for picture in &attack.rows {
-        writeln!(
-            out,
-            "  {:<16} {:>3} dB  {:.3}",
-            picture.source,
-            picture.snr_db,
-            picture.mean_correlation()
-        )?;
+        let snr = picture.snr_db.map_or("no channel".to_owned(), |snr_db| format!("{snr_db} dB"));
+        writeln!(out, "  {:<16}{snr:<12}{:.3}", picture.source, picture.mean_correlation())?;
     }
     writeln!(out)
 }

@@ -26,6 +26,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::bound::Scores;
+use super::inner::dot;
 use crate::purpose;
 
 /// A game's rounds come from trials that no training uses, two for each table of scores.
@@ -265,19 +266,6 @@ impl Canary {
 
     /// How far a vector reaches along the direction, and its squared norm.
     fn measure(&self, vector: &[f32]) -> (f64, f64) {
-        const LANES: usize = 16;
-        let (mut along, mut square) = (0.0, 0.0);
-        for (values, signs) in vector.chunks(1024).zip(self.direction.chunks(1024)) {
-            let (mut products, mut squares) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-            for (values, signs) in values.chunks(LANES).zip(signs.chunks(LANES)) {
-                for (lane, (&value, &sign)) in values.iter().zip(signs).enumerate() {
-                    products[lane] += value * sign;
-                    squares[lane] += value * value;
-                }
-            }
-            along += products.iter().map(|&value| f64::from(value)).sum::<f64>();
-            square += squares.iter().map(|&value| f64::from(value)).sum::<f64>();
-        }
-        (along, square)
+        (dot(vector, &self.direction), dot(vector, vector))
     }
 }

@@ -16,6 +16,7 @@ mod bound;
 mod collusion;
 mod directory;
 mod game;
+mod inner;
 mod membership;
 mod reconstruction;
 mod report;

@@ -113,8 +113,7 @@ impl Players<'_> {
             let trial = ONE_ROUND_TRIAL + 2 * canary as u16 + world as u16;
             let play = |(updates, workspace): &mut (Vec<Vec<f32>>, Workspace), game: u32| {
                 let round = Round::new(bench.settings.seed, trial, game, &start.clients)?;
-                start.local(updates, &worlds[world], &round, workspace);
-                self.precode(updates)?;
+                start.local(updates, &worlds[world], &round, workspace)?;
                 let sent = Sent { updates, watched: 0 };
                 self.witness().hear(&round, &sent, &start.hypotheses)
             };
@@ -326,7 +325,7 @@ struct FirstRound<'a> {
     clients: Vec<u32>,
     parameters: Vec<f32>,
     rate: f64,
-    /// Before clipping; the first is the watched client's.
+    /// As they are sent if each is clipped on its own, and as they are before if not; the first is the watched client's.
     updates: Vec<Vec<f32>>,
     hypotheses: Hypotheses,
 }
@@ -364,22 +363,27 @@ impl<'a> FirstRound<'a> {
             Ok(mean)
         };
         let hypotheses = Hypotheses::new(&expected(&worlds[0])?, &expected(&worlds[1])?);
+        let updates = if largest_norm.is_some() { updates } else { sent };
         Ok(Self { players, clients, parameters, rate, updates, hypotheses })
     }
 
-    /// Everyone's update in a game, before clipping: the watched client trains on its samples of this world.
+    /// Everyone's update in a game, as it is sent: the watched client trains on its samples of this world.
     fn local(
         &self,
         updates: &mut [Vec<f32>],
         samples: &Samples,
         round: &Round<'_>,
         workspace: &mut Workspace,
-    ) {
-        updates.iter_mut().zip(&self.updates).for_each(|(update, known)| update.copy_from_slice(known));
+    ) -> Result<(), UplinkError> {
+        let together = self.players.bench.settings.privacy.normalise == Normalise::Paper;
+        if together {
+            updates.iter_mut().zip(&self.updates).for_each(|(update, known)| update.copy_from_slice(known));
+        }
         let federation = self.players.bench.federation;
         let mean_size = self.players.mean_size;
         let local = Local { federation, parameters: &self.parameters, rate: self.rate, mean_size };
         let mut batches = round.stream_of(purpose::BATCHES, WATCHED);
         with_all(samples, |data| local.train(data, &mut batches, &mut updates[0], workspace));
+        self.players.precode(if together { updates } else { &mut updates[..1] }).map(|_| ())
     }
 }

@@ -11,6 +11,7 @@
 use floras_phy::{EffectiveChannel, Floras, Round, Uplink, UplinkError, precode, transmit};
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::audit::inner::dot;
 use crate::experiment::Settings;
 use crate::purpose;
 
@@ -135,19 +136,4 @@ fn released_model(sum: &[f32], sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 
 fn each_other(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
     let watched = sent.watched;
     (0..sent.updates.len()).filter(move |&place| place != watched)
-}
-
-/// Summed in single precision over short stretches, and in double precision over those.
-pub(super) fn dot(left: &[f32], right: &[f32]) -> f64 {
-    const LANES: usize = 16;
-    let stretch = |(left, right): (&[f32], &[f32])| -> f64 {
-        let mut lanes = [0.0_f32; LANES];
-        for (left, right) in left.chunks(LANES).zip(right.chunks(LANES)) {
-            for (lane, (a, b)) in lanes.iter_mut().zip(left.iter().zip(right)) {
-                *lane += a * b;
-            }
-        }
-        lanes.iter().map(|&lane| f64::from(lane)).sum()
-    };
-    left.chunks(1024).zip(right.chunks(1024)).map(stretch).sum()
 }
