@@ -1,6 +1,7 @@
 //! The audit: our own air interface attacked, and what leaks.
 
 mod report;
+mod sequences;
 
 pub use report::{
     Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
