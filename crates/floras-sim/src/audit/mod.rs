@@ -1,5 +1,7 @@
 //! The audit: our own air interface attacked, and what leaks.
 
+mod despreading;
+mod matching;
 mod report;
 mod sequences;
 

@@ -21,8 +21,8 @@ const TRIAL: u16 = u16::MAX - 2;
 pub(super) struct Scene {
     /// The air interface.
     pub(super) floras: Floras,
-    /// `K`.
-    pub(super) in_use: u32,
+    /// Who takes part, round for round and then from the beginning again.
+    pub(super) clients: Vec<Vec<u32>>,
     /// What is sent.
     pub(super) payload: Payload,
     /// Where all randomness comes from.
@@ -36,9 +36,9 @@ pub(super) struct DrawnRound {
 }
 
 impl Scene {
-    /// `N`.
-    pub(super) fn sequences(&self) -> usize {
-        self.floras.settings().sequences.count()
+    /// `K`.
+    pub(super) fn in_use(&self) -> usize {
+        self.clients.first().map_or(0, Vec::len)
     }
 
     /// `s`.
@@ -49,8 +49,8 @@ impl Scene {
 
     /// So many rounds, the same for any number of threads.
     pub(super) fn draw(&self, rounds: u32) -> Result<Vec<DrawnRound>, SimError> {
-        let clients: Vec<u32> = (0..self.in_use).collect();
-        (0..rounds).into_par_iter().map(|round| self.draw_round(round, &clients)).collect()
+        let clients = |round: u32| self.clients[round as usize % self.clients.len()].as_slice();
+        (0..rounds).into_par_iter().map(|round| self.draw_round(round, clients(round))).collect()
     }
 
     fn draw_round(&self, number: u32, clients: &[u32]) -> Result<DrawnRound, SimError> {
@@ -148,7 +148,7 @@ mod tests {
     fn the_short_way_draws_what_the_chips_show() {
         let (floras, norm) = (floras(), 1.7);
         let payload = Payload { dimensions: PARAMETERS as f64, norm };
-        let scene = Scene { floras: floras.clone(), in_use: 4, payload, seed: 9 };
+        let scene = Scene { floras: floras.clone(), clients: vec![CLIENTS.to_vec()], payload, seed: 9 };
         let short: Vec<(bool, Seen)> = scene
             .draw(6000)
             .unwrap()

@@ -32,9 +32,9 @@ use crate::federation::{Federation, Trial};
 /// Detections are told at this rate of false alarms.
 const FALSE_ALARMS: f64 = 0.01;
 /// At most so many sequences are looked at, in all rounds together.
-const MOST_SEQUENCES: usize = 400_000;
-/// Updates that nothing bounds are measured in this trial.
-const NORM_TRIAL: u16 = u16::MAX - 2;
+const MOST_SEQUENCES: usize = 100_000;
+/// The same for one point of a picture.
+const MOST_AT_A_POINT: usize = 10_000;
 
 /// The attack on an experiment's own settings, and what it depends on. `None` if nothing hides the sequences: another scheme,
 /// sequences that overlap, none unused, or no noise.
@@ -49,8 +49,9 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Sequ
     let (fading, snr) = scheme.air.channel()?;
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
     let floras = scheme.over(fading.clone(), snr, settings.seed)?;
-    let scene = Scene { floras, in_use, payload, seed: settings.seed };
-    let rounds = affordable(rounds, sequences, &fading);
+    let clients = clients(federation, &fading);
+    let rounds = affordable(rounds, sequences, &fading, clients.len());
+    let scene = Scene { floras, clients, payload, seed: settings.seed };
     let law = Law::new(&fading, scheme.modulation);
     let all = score_all(&scene, law.as_ref(), rounds)?;
     let detectors = all.iter().map(|of| result(of, &scene, law.as_ref())).collect();
@@ -67,26 +68,35 @@ fn exact_set_panels(
     rounds: u32,
 ) -> Result<Vec<crate::figure::Panel>, SimError> {
     // A picture shows a rate of a few percent's error as well as an exact one.
-    let rounds = (rounds / 5).max(100).min(rounds);
+    let affordable = (MOST_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
+    let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
     Sweep { scheme, fading, law, scene, rounds }.panels()
 }
 
+/// Under a law all clients are alike. A trace speaks of the clients that take part, in the rounds that were recorded.
+fn clients(federation: &Federation, fading: &Fading) -> Vec<Vec<u32>> {
+    let settings = federation.experiment().settings();
+    match fading {
+        Fading::Trace(trace) => {
+            (0..trace.rounds().min(settings.rounds)).map(|round| federation.select(0, round)).collect()
+        }
+        _ => vec![(0..settings.clients.per_round).collect()],
+    }
+}
+
 /// Few rounds of many sequences, and no more than a trace has.
-fn affordable(rounds: u32, sequences: usize, fading: &Fading) -> u32 {
-    let most = (MOST_SEQUENCES / sequences.max(1)).max(20) as u32;
-    let recorded = match fading {
-        Fading::Trace(trace) => trace.rounds(),
-        _ => u32::MAX,
-    };
-    rounds.min(most).min(recorded).max(1)
+fn affordable(rounds: u32, sequences: usize, fading: &Fading, recorded: usize) -> u32 {
+    let most = (MOST_SEQUENCES / sequences.max(1)).max(20);
+    let most = if matches!(fading, Fading::Trace(_)) { most.min(recorded) } else { most };
+    rounds.min(most as u32).max(1)
 }
 
 /// `C`; or, if nothing bounds the updates, the mean norm of the first round's.
-pub(super) fn norm(federation: &Federation) -> Result<f64, SimError> {
+pub(in crate::audit) fn norm(federation: &Federation) -> Result<f64, SimError> {
     if let Some(clip) = federation.experiment().settings().privacy.clip {
         return Ok(clip);
     }
-    let mut trial = Trial::begin(federation, NORM_TRIAL)?;
+    let mut trial = Trial::begin(federation, 0)?;
     trial.step()?;
     let norms: Vec<f64> = trial.sent().iter().map(|update| precode::norm(update)).collect();
     let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;

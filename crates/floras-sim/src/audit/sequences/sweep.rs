@@ -142,7 +142,7 @@ impl Sweep<'_> {
 
     /// As many as the length of the sequences allows.
     fn gammas(&self) -> Vec<f64> {
-        let most = self.scheme.air.length.saturating_sub(self.scene.in_use as usize);
+        let most = self.scheme.air.length.saturating_sub(self.scene.in_use());
         let steps = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200, 500, 1000];
         let mut gammas: Vec<f64> =
             steps.iter().filter(|&&gamma| gamma < most).map(|&gamma| gamma as f64).collect();
@@ -151,7 +151,7 @@ impl Sweep<'_> {
     }
 
     fn at_gamma(&self, gamma: f64) -> Result<Scene, SimError> {
-        let sequences = self.scene.in_use as usize + gamma as usize;
+        let sequences = self.scene.in_use() + gamma as usize;
         let scheme = FlorasScheme { sequences, ..self.scheme.clone() };
         let floras = scheme.over(self.fading.clone(), self.scene.floras.settings().snr, self.scene.seed)?;
         Ok(Scene { floras, ..self.scene.clone() })

@@ -57,7 +57,7 @@ fn measured_detections_lie_where_theory_puts_them() {
         let (fading, snr) = scheme.air.channel().unwrap();
         let payload = Payload { dimensions: 4010.0, norm: norm(&federation).unwrap() };
         let floras = scheme.over(fading.clone(), snr, 1).unwrap();
-        let scene = Scene { floras, in_use: 20, payload, seed: 1 };
+        let scene = Scene { floras, clients: vec![(0..20).collect()], payload, seed: 1 };
         let law = Law::new(&fading, scheme.modulation);
         let mut compared = 0;
         for (detector, knows) in
@@ -134,4 +134,34 @@ fn there_is_nothing_to_find_where_nothing_is_hidden() {
     for changes in cases {
         assert_eq!(attack(&federation(changes), 10).unwrap(), None, "{changes:?}");
     }
+}
+
+#[test]
+fn updates_without_a_bound_are_taken_to_be_as_long_as_they_are() {
+    let federation = federation(&["privacy.clip=\"none\""]);
+    let norm = norm(&federation).unwrap();
+    // Ten steps of size 1 from scratch lead further than the clip norm of 1 allows.
+    assert!((1.0..100.0).contains(&norm), "{norm}");
+    assert!(attack(&federation, 20).unwrap().is_some());
+}
+
+/// Twenty of 25 clients take part in a round, and only those that take part have a coefficient in the file.
+#[test]
+fn a_trace_has_as_many_rounds_as_were_recorded_and_no_law_to_know() {
+    let changes = ["clients.total=25", "rounds=12", "data.train=4000"];
+    let without = federation(&changes);
+    let recorded =
+        (0..12).flat_map(|round| without.select(0, round).into_iter().map(move |client| (round, client)));
+    let line = |(round, client): (u32, u32)| format!("{round},{client},0.{}{client},-0.5\n", round % 10);
+    let text = format!("round,client,real,imaginary\n{}", recorded.map(line).collect::<String>());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    std::fs::write(&path, text).unwrap();
+    let trace = format!("uplink.fading={{ trace = \"{}\" }}", path.display());
+    let federation = federation(&[&changes[..], &[trace.as_str(), "privacy.clip=\"none\""]].concat());
+    let found = attack(&federation, 2000).unwrap().unwrap();
+    assert_eq!((found.rounds, found.detectors.len()), (12, 3));
+    assert!(found.detectors.iter().all(|row| !row.knows_fading && row.detections_in_theory.is_none()));
+    let despread = crate::audit::despreading::attack(&federation, 2000).unwrap().unwrap();
+    assert_eq!((despread.rounds, despread.clients.len()), (12, 20));
 }

@@ -106,7 +106,12 @@ mod tests {
                 snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
             };
             let payload = Payload { dimensions, norm };
-            let scene = Scene { floras: Floras::new(settings).unwrap(), in_use: 15, payload, seed: 11 };
+            let scene = Scene {
+                floras: Floras::new(settings).unwrap(),
+                clients: vec![(0..15).collect()],
+                payload,
+                seed: 11,
+            };
             let law = Law::new(&fading, modulation).unwrap();
             let rounds = scene.draw(3000).unwrap();
             let s = scene.noise_std();
