@@ -14,12 +14,15 @@
 
 mod bound;
 mod collusion;
+mod despreading;
 mod directory;
 mod game;
 mod inner;
+mod matching;
 mod membership;
 mod reconstruction;
 mod report;
+mod sequences;
 mod views;
 mod words;
 
@@ -37,6 +40,10 @@ pub use report::{
     SequenceAttack, Verdicts,
 };
 
+/// Rounds in which detectors look for the sequences in use.
+const DETECTION_ROUNDS: u32 = 2000;
+/// Rounds in which clients are despread, linked and named.
+const DESPREAD_ROUNDS: u32 = 20;
 /// Samples that are drawn from updates.
 const PORTRAITS: usize = 10;
 
@@ -84,9 +91,15 @@ pub fn audit(
     bench.begin("the account", 0);
     federation.accounting()?;
     let views = views::audit(&bench)?;
+    bench.begin("which sequences are in use", 0);
+    let sequences = sequences::attack(federation, DETECTION_ROUNDS)?;
+    bench.begin("each client's own update", 0);
+    let despreading = despreading::attack(federation, DESPREAD_ROUNDS)?;
     bench.begin("pictures from updates", 0);
     let reconstruction = reconstruction::attack(federation, PORTRAITS)?;
     let attacks = Attacks {
+        sequences,
+        despreading,
         reconstruction,
         membership: membership::attack(&bench)?,
         collusion: collusion::attack(&bench)?,

@@ -1,10 +1,11 @@
 //! One trial: the rounds from an initial model to a trained one.
 
+use std::mem;
 use std::sync::Mutex;
 
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::random::Stream;
+use floras_phy::random::{Stream, StreamName};
 use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -202,15 +203,40 @@ impl<'f> Trial<'f> {
 
     /// Every client of the round trains; its way back to the common model is left in `updates`. Returns the mean loss.
     fn train_locally(&mut self, round: &Round<'_>, rate: f64) -> Result<f64, SimError> {
-        let Self { federation, holdings, parameters, updates, workspaces, replaced, .. } = self;
+        let mut updates = mem::take(&mut self.updates);
+        let batches = |client| round.stream_of(purpose::BATCHES, client);
+        let loss = self.train_all(round.clients(), rate, &batches, &mut updates);
+        self.updates = updates;
+        loss
+    }
+
+    /// What the clients of the coming round would send before clipping, were their samples in the order of another trial: what
+    /// someone computes who knows everybody's data and the common model.
+    pub(crate) fn shadows(&self, batches_of: u16) -> Result<Vec<Vec<f32>>, SimError> {
+        let settings = self.federation.experiment.settings();
+        let clients = self.federation.select(self.number, self.round);
+        let order = StreamName::new(settings.seed, purpose::BATCHES).trial(batches_of).round(self.round);
+        let batches = |client| order.client(client).stream();
+        let mut updates = vec![vec![0.0; self.parameters.len()]; clients.len()];
+        self.train_all(&clients, settings.local.rate.at(self.round + 1), &batches, &mut updates)?;
+        Ok(updates)
+    }
+
+    fn train_all(
+        &self,
+        clients: &[u32],
+        rate: f64,
+        batches: &(dyn Fn(u32) -> Stream + Sync),
+        updates: &mut [Vec<f32>],
+    ) -> Result<f64, SimError> {
+        let Self { federation, holdings, parameters, workspaces, replaced, .. } = self;
         let replaced = *replaced;
         let mean_size = holdings.mean_size();
         let train = |(update, &client): (&mut Vec<f32>, &u32)| {
             let work = |data: ClientData<'_>| {
                 let mut workspace = workspaces.take();
                 let local = Local { federation, parameters, rate, mean_size };
-                let mut stream = round.stream_of(purpose::BATCHES, client);
-                let loss = local.train(data, &mut stream, update, &mut workspace);
+                let loss = local.train(data, &mut batches(client), update, &mut workspace);
                 workspaces.give_back(workspace);
                 loss
             };
@@ -219,8 +245,7 @@ impl<'f> Trial<'f> {
                 _ => holdings.with_client(client, work),
             }
         };
-        let losses: Result<Vec<f64>, LearnError> =
-            updates.par_iter_mut().zip(round.clients()).map(train).collect();
+        let losses: Result<Vec<f64>, LearnError> = updates.par_iter_mut().zip(clients).map(train).collect();
         let losses = losses.map_err(SimError::learn("data"))?;
         Ok(losses.iter().sum::<f64>() / losses.len() as f64)
     }

@@ -1,0 +1,156 @@
+//! Which `K` of the `N` sequences are in use? The first question of a base station that wants more than the sum.
+//!
+//! The scheme's noise comes from sequences that the base station takes for used ones. Whoever can tell them apart leaves them
+//! out, and their noise with them. A sequence shows its pilot and the energy of its payload; [`detector`] says how both are
+//! weighed, [`theory`] how often that succeeds.
+//!
+//! The adversary takes every update to have the norm `C`, and in the draws every update has: the worst for the client. It looks
+//! at the one real branch that the receiver decodes; with real modulation the other branch holds as much again. It knows `K`, and
+//! names the `K` sequences with the highest scores.
+
+mod bessel;
+mod chi_square;
+pub(crate) mod detector;
+mod draw;
+mod law;
+mod scores;
+mod sweep;
+mod theory;
+
+use floras_phy::{Fading, Family, precode};
+
+use self::detector::Payload;
+use self::draw::Scene;
+use self::law::Law;
+use self::scores::{Detector, Scores};
+use self::sweep::{Sweep, characteristic};
+use super::report::{DetectorResult, SequenceAttack};
+use crate::error::SimError;
+use crate::experiment::{FlorasScheme, Scheme};
+use crate::federation::{Federation, Trial};
+
+/// Detections are told at this rate of false alarms.
+const FALSE_ALARMS: f64 = 0.01;
+/// At most so many sequences are looked at, in all rounds together.
+const MOST_SEQUENCES: usize = 100_000;
+/// The same for one point of a picture.
+const MOST_AT_A_POINT: usize = 10_000;
+
+/// The attack on an experiment's own settings, and what it depends on. `None` if nothing hides the sequences: another scheme,
+/// sequences that overlap, none unused, or no noise.
+pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<SequenceAttack>, SimError> {
+    let settings = federation.experiment().settings();
+    let Scheme::Floras(scheme) = &settings.uplink.scheme else { return Ok(None) };
+    let (sequences, in_use) = (scheme.sequences, settings.clients.per_round);
+    let is_hidden = scheme.family != Family::Gaussian && sequences > in_use as usize;
+    if !is_hidden || scheme.air.snr_db == f64::INFINITY {
+        return Ok(None);
+    }
+    let (fading, snr) = scheme.air.channel()?;
+    let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
+    let floras = scheme.over(fading.clone(), snr, settings.seed)?;
+    let clients = clients(federation, &fading);
+    let rounds = affordable(rounds, sequences, &fading, clients.len());
+    let scene = Scene { floras, clients, payload, seed: settings.seed };
+    let law = Law::new(&fading, scheme.modulation);
+    let all = score_all(&scene, law.as_ref(), rounds)?;
+    let detectors = all.iter().map(|of| result(of, &scene, law.as_ref())).collect();
+    let mut panels = vec![characteristic(&scene, law.as_ref(), &all)];
+    panels.extend(exact_set_panels(scheme, &fading, law.as_ref(), &scene, rounds)?);
+    Ok(Some(SequenceAttack { rounds, sequences, in_use: in_use as usize, detectors, panels }))
+}
+
+fn exact_set_panels(
+    scheme: &FlorasScheme,
+    fading: &Fading,
+    law: Option<&Law>,
+    scene: &Scene,
+    rounds: u32,
+) -> Result<Vec<crate::figure::Panel>, SimError> {
+    // A picture shows a rate of a few percent's error as well as an exact one.
+    let affordable = (MOST_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
+    let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
+    Sweep { scheme, fading, law, scene, rounds }.panels()
+}
+
+/// Under a law all clients are alike. A trace speaks of the clients that take part, in the rounds that were recorded.
+fn clients(federation: &Federation, fading: &Fading) -> Vec<Vec<u32>> {
+    let settings = federation.experiment().settings();
+    match fading {
+        Fading::Trace(trace) => {
+            (0..trace.rounds().min(settings.rounds)).map(|round| federation.select(0, round)).collect()
+        }
+        _ => vec![(0..settings.clients.per_round).collect()],
+    }
+}
+
+/// Few rounds of many sequences, and no more than a trace has.
+fn affordable(rounds: u32, sequences: usize, fading: &Fading, recorded: usize) -> u32 {
+    let most = (MOST_SEQUENCES / sequences.max(1)).max(20);
+    let most = if matches!(fading, Fading::Trace(_)) { most.min(recorded) } else { most };
+    rounds.min(most as u32).max(1)
+}
+
+/// `C`; or, if nothing bounds the updates, the mean norm of the first round's.
+pub(in crate::audit) fn norm(federation: &Federation) -> Result<f64, SimError> {
+    if let Some(clip) = federation.experiment().settings().privacy.clip {
+        return Ok(clip);
+    }
+    let mut trial = Trial::begin(federation, 0)?;
+    trial.step()?;
+    let norms: Vec<f64> = trial.sent().iter().map(|update| precode::norm(update)).collect();
+    let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
+    Ok(if mean.is_finite() { mean } else { 1.0 })
+}
+
+/// Every detector without and with knowledge of the law; some make no use of it.
+fn score_all(
+    scene: &Scene,
+    law: Option<&Law>,
+    rounds: u32,
+) -> Result<Vec<(Detector, bool, Scores)>, SimError> {
+    let drawn = scene.draw(rounds)?;
+    let mut all = Vec::new();
+    for detector in Detector::ALL {
+        all.push((detector, false, detector.score(scene, &drawn, None)));
+        if law.is_some() {
+            all.push((detector, true, detector.score(scene, &drawn, law)));
+        }
+    }
+    Ok(all)
+}
+
+fn result(of: &(Detector, bool, Scores), scene: &Scene, law: Option<&Law>) -> DetectorResult {
+    let &(detector, knows_fading, ref scores) = of;
+    DetectorResult {
+        detector: detector.name().to_owned(),
+        knows_fading,
+        area: scores.area(),
+        detections: scores.detections(FALSE_ALARMS).unwrap_or(0.0),
+        detections_in_theory: theory_of(detector, knows_fading, scene, law, FALSE_ALARMS),
+        exact_set: scores.exact_set,
+    }
+}
+
+/// Detections in theory, where there is one.
+fn theory_of(
+    detector: Detector,
+    knows_fading: bool,
+    scene: &Scene,
+    law: Option<&Law>,
+    false_alarms: f64,
+) -> Option<f64> {
+    let (law, noise_std) = (law?, scene.noise_std());
+    match detector {
+        _ if false_alarms >= 1.0 => None,
+        Detector::Pilot if !knows_fading || law.is_symmetric() => {
+            Some(theory::pilot(law, noise_std, false_alarms))
+        }
+        Detector::Pilot if law.is_positive() => Some(theory::signed_pilot(law, noise_std, false_alarms)),
+        Detector::Pilot | Detector::Both => None,
+        Detector::Energy => Some(theory::energy(law, noise_std, scene.payload, false_alarms)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
