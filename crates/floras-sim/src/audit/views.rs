@@ -1,13 +1,13 @@
 //! The audit's table: for every adversary what is claimed, and what it reached.
 
-use floras_phy::{Complex64, Fading, Family, Floras, Snr, SnrConvention};
+use floras_phy::{Complex64, Fading, Family, Floras, Receiver, Snr, SnrConvention};
 use floras_privacy::{View, Views};
 
 use super::Bench;
 use super::bound::{LowerBound, Scores};
 use super::report::{AuditVerdict, AuditedView, AuditedViews, Verdicts};
 use crate::error::SimError;
-use crate::experiment::{FlorasScheme, Scheme};
+use crate::experiment::{FlorasScheme, Scheme, Settings};
 
 /// High SNR: what the idealised view is about.
 const STRONG_DB: f64 = 100.0;
@@ -128,9 +128,14 @@ fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary
         confidence: bench.effort.confidence,
         verdict: verdicts(published, rigorous, lower_bound),
         adversary,
-        published_claims_it: published.is_some(),
+        published_claims_it: published.is_some() && has_papers_receiver(bench.settings),
         measured,
     }
+}
+
+/// The paper's claims are about its own receiver.
+pub(super) fn has_papers_receiver(settings: &Settings) -> bool {
+    matches!(&settings.uplink.scheme, Scheme::Floras(floras) if floras.receiver == Receiver::Paper)
 }
 
 fn claims_delta(bench: &Bench<'_>) -> f64 {

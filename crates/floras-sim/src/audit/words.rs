@@ -76,9 +76,13 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews) -> Vec<String> {
              only: fading matters"
         ));
     }
-    if views.raw_signal.as_ref().is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
+    if views.actual.as_ref().is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
         notes.push(
-            "the paper claims its epsilon for its own receiver; about one that keeps its samples it says that some privacy \
+            "the paper claims its epsilon for its own receiver, and this experiment has another".to_owned(),
+        );
+    } else if views.raw_signal.as_ref().is_some_and(|row| row.published.is_some()) {
+        notes.push(
+            "the paper claims its epsilon for its own receiver; about a base station that keeps its samples it says that some privacy \
              remains (Remark 5)"
                 .to_owned(),
         );

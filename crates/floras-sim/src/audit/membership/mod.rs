@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::bound::{LowerBound, Scores};
 use super::report::MembershipGame;
-use super::views::{claims, verdicts};
+use super::views::{claims, has_papers_receiver, verdicts};
 use super::{Bench, WorstCaseGame};
 use crate::error::SimError;
 use crate::experiment::{Normalise, Scheme};
@@ -27,6 +27,8 @@ use witness::{Hypotheses, Sent, Verdict, Witness};
 
 /// Games over one round, in each world, for canaries that take training.
 const MOST_ONE_ROUND_GAMES: u32 = 20_000;
+/// In these games every client's update goes over the air; together they send at most so many numbers in each world.
+const MOST_NUMBERS: u64 = 4_000_000_000;
 /// Trainings of the watched client that its expected update is an average over.
 const SHADOWS: u32 = 16;
 /// The adversary's own trainings have randomness of their own.
@@ -37,6 +39,9 @@ const ONE_ROUND_TRIAL: u16 = 0x9000;
 const WHOLE_RUN_TRIAL: u16 = 0xB000;
 /// A table of scores of its own, beside those of the main table.
 const WORST_CASE_TABLE: u16 = 200;
+
+/// Whoever keeps the raw samples.
+const RAW_SIGNAL: &str = "raw signal";
 
 /// Plays every game.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<MembershipGame>, SimError> {
@@ -91,7 +96,7 @@ impl Players<'_> {
         let scores = [
             (View::Actual, "released model", decoded.released_model),
             (View::Actual, "decoder", decoded.decoder),
-            (View::RawSignal, "raw signal", raw),
+            (View::RawSignal, RAW_SIGNAL, raw),
         ];
         let published = claims.published.as_ref().and_then(|statement| statement.epsilon);
         let row = |(view, name, scores): &(View, &str, Scores)| {
@@ -104,7 +109,7 @@ impl Players<'_> {
     /// One round from the first model: only the watched client trains in each game.
     fn one_round(&self, canary: Canary) -> Result<AllScores, SimError> {
         let bench = self.bench;
-        let games = MOST_ONE_ROUND_GAMES.min(bench.effort.games / 2).max(200);
+        let games = self.one_round_games();
         bench.begin(&format!("{} {}, one round", canary.kind(), canary.level()), 2 * u64::from(games));
         let worlds = canary.worlds(bench.federation)?;
         let start = FirstRound::new(self, &worlds)?;
@@ -124,6 +129,14 @@ impl Players<'_> {
             (bench.watch)(super::Stage::Done(games.into()));
         }
         Ok(sorted_by_view(&scores))
+    }
+
+    /// As many games in each world as numbers allow that go over the air.
+    fn one_round_games(&self) -> u32 {
+        let bench = self.bench;
+        let numbers = u64::from(bench.settings.clients.per_round) * bench.game.parameters as u64;
+        let affordable = (MOST_NUMBERS / numbers.max(1)).min(MOST_ONE_ROUND_GAMES.into()) as u32;
+        affordable.min(bench.effort.games / 2).max(200)
     }
 
     /// Whole trainings, as many in each world.
@@ -240,6 +253,9 @@ impl Players<'_> {
         (published, rigorous): (Option<f64>, Option<f64>),
         scores: &Scores,
     ) -> MembershipGame {
+        // The paper claims nothing about another receiver than its own, nor about raw samples.
+        let is_claimed = has_papers_receiver(self.bench.settings) && view != RAW_SIGNAL;
+        let published = published.filter(|_| is_claimed);
         let confidence = self.bench.effort.confidence;
         let LowerBound { epsilon, accuracy, measured } =
             scores.lower_bound(self.bench.settings.privacy.delta, 1.0 - confidence);
@@ -292,7 +308,7 @@ fn sorted_by_view([with, without]: &[Vec<Verdict>; 2]) -> AllScores {
     [
         (View::Actual, "released model", of(|verdict| verdict.released_model)),
         (View::Actual, "decoder", of(|verdict| verdict.decoder)),
-        (View::RawSignal, "raw signal", of(|verdict| verdict.raw_signal)),
+        (View::RawSignal, RAW_SIGNAL, of(|verdict| verdict.raw_signal)),
     ]
 }
 
