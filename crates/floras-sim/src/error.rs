@@ -54,12 +54,14 @@ pub enum SimError {
     },
 
     /// An audit that asks for too much or too little.
-    #[error("{name} must be {allowed}")]
+    #[error("{name} must be {allowed}, not {value}")]
     Effort {
         /// What.
         name: &'static str,
         /// What is allowed, in words.
         allowed: &'static str,
+        /// What was asked for.
+        value: f64,
     },
 
     /// Resuming something else.

@@ -13,8 +13,9 @@ use floras_sim::{Experiment, Federation, set};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::command::{thread_count, threads_or_all_cores, whole_number};
+use crate::command::{number, thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
+use crate::privacy::epsilon_text;
 use crate::report;
 use crate::run::{read_source, talk};
 use crate::table::{columns, count, description};
@@ -27,14 +28,15 @@ const DEFAULT: &str = "audit";
 #[command(after_help = "\
 Examples:
 
-  floras audit                                       one round of the paper's scheme, in about a minute
-  floras audit quick --set uplink.snr_db=0           a preset with one setting changed
+  floras audit                                  one round of the paper's scheme, in about a minute
+  floras audit quick --set uplink.snr_db=0      a preset with one setting changed
   floras audit runs/quick/experiment.toml --out runs/quick
-                                                     a run that is there; its report gets a section
-  floras audit my.toml --games 10000000 --json       a closer look, for a program to read
+                                                a run that is there; its report gets a section
+  floras audit my.toml --games 10000000 --json  a closer look, for a program to read
 
-Every lower bound is measured: the true epsilon is not smaller, with the stated confidence. One that exceeds a claim refutes
-the claim; one that does not proves nothing. docs/audit.md explains every attack and what none of them shows.")]
+Every lower bound is measured: the true epsilon is not smaller, with the stated confidence. A bound
+that exceeds a claim refutes it; one that does not proves nothing. docs/audit.md explains every
+attack, and what none of them shows.")]
 pub(crate) struct Options {
     /// An experiment file, or the name of a preset; the preset `audit` if absent.
     #[arg(value_name = "FILE|PRESET")]
@@ -61,7 +63,7 @@ pub(crate) struct Options {
     trainings: u32,
 
     /// The probability with which all lower bounds of the table hold.
-    #[arg(long, value_name = "probability", allow_negative_numbers = true, default_value_t = Effort::default().confidence)]
+    #[arg(long, value_name = "p", allow_negative_numbers = true, value_parser = number, default_value_t = Effort::default().confidence)]
     confidence: f64,
 
     /// Threads; all cores if absent. Results do not depend on it.
@@ -87,16 +89,17 @@ struct Report {
 
 /// Attacks and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let Options { games, trainings, confidence, .. } = *options;
+    let effort = Effort { games, trainings, confidence };
+    effort.check()?;
     let experiment = options.experiment()?;
     let federation = Federation::new(&experiment)?;
     let folder = options.folder(&experiment);
     AuditReport::may_enter(&folder, &experiment)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;
     talk(&description(&federation));
-    let Options { games, trainings, confidence, .. } = *options;
     let watcher = Watcher::default();
-    let found = pool
-        .install(|| audit(&federation, Effort { games, trainings, confidence }, &|stage| watcher.see(stage)));
+    let found = pool.install(|| audit(&federation, effort, &|stage| watcher.see(stage)));
     watcher.clear();
     let found = found?;
     found.write(&folder)?;
@@ -166,7 +169,7 @@ fn row(cells: &[&str]) -> Vec<String> {
 }
 
 fn epsilon(value: Option<f64>) -> String {
-    value.map_or("none".to_owned(), |value| format!("{value:.3}"))
+    value.map_or("none".to_owned(), epsilon_text)
 }
 
 fn verdict(verdict: Option<AuditVerdict>) -> String {

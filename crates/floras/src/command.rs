@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Sweep(sweep::Options),
     /// Make the paper's figures again, next to what the paper claims about them.
     Reproduce(reproduce::Options),
-    /// Make the report of a run, a sweep or a reproduction again, from its files alone.
+    /// Make the report of a run, a sweep, a reproduction or an audit again, from its files alone.
     Report(report::Options),
     /// Say how private a federation is, and against whom.
     Account(privacy::account::Options),
@@ -50,6 +50,11 @@ pub(crate) enum Command {
 /// Reads a whole number, and says in words what one is if the text is none.
 pub(crate) fn whole_number<N: FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "it must be a whole number that is neither negative nor huge, such as 20")
+}
+
+/// Reads a number, and says in words what one is if the text is none.
+pub(crate) fn number(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|value: &f64| !value.is_nan()).ok_or("it must be a number, such as 1.5 or 1e-5")
 }
 
 /// Reads a number of threads.

@@ -17,9 +17,9 @@ Examples:
   floras report runs/unused-sequences-sweep  a sweep, and every run in it
 
 It writes DIR/report.html, which loads nothing from anywhere, and DIR/plots/ with SVG and PNG files.
-`floras run`, `floras sweep` and `floras reproduce` do so at their end. A run that is not complete gets a report of what is there.")]
+`floras run`, `sweep`, `reproduce` and `audit` do so at their end. A run that is not complete gets a report of what is there.")]
 pub(crate) struct Options {
-    /// The directory of a run, a sweep or a reproduction.
+    /// The directory of a run, a sweep, a reproduction or an audit.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -230,6 +230,60 @@ fn account_and_calibrate_print_one_json_object() {
 }
 
 #[test]
+fn audit_prints_one_json_object_and_leaves_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("audit");
+    let (code, told, error) = said(folder.path(), "audit --games 20000 --seed 2 --json --out audit");
+    assert_eq!((code, told.lines().count()), (Some(0), 1), "{error}");
+    let found: Value = serde_json::from_str(&told).unwrap();
+    for view in ["released_model", "idealised", "actual", "any_channel", "raw_signal"] {
+        let row = &found["views"][view];
+        assert!((row["published"].as_f64().unwrap() - 1.9858).abs() < 1e-4, "{view}");
+        assert_eq!(row["confidence"], 0.95);
+        assert_eq!(row["verdict"]["rigorous"], "consistent", "{view}");
+        assert!(row["lower_bound"].as_f64().unwrap() <= row["rigorous"].as_f64().unwrap());
+    }
+    // Raw samples need few games to show more than the paper's epsilon.
+    assert_eq!(found["views"]["raw_signal"]["verdict"]["published"], "violated");
+    let attacks = &found["attacks"];
+    assert_eq!(attacks["sequences"]["detectors"].as_array().unwrap().len(), 6);
+    assert_eq!(attacks["despreading"]["clients"].as_array().unwrap().len(), 20);
+    assert_eq!(attacks["reconstruction"]["rows"].as_array().unwrap().len(), 6);
+    assert_eq!(attacks["membership"].as_array().unwrap().len(), 12);
+    assert_eq!(attacks["collusion"]["named"], 1.0);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("rigorous") && page.contains("despread"));
+    assert!(out.join("plots").join("reconstruction.svg").exists());
+    let whole: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("audit.json")).unwrap()).unwrap();
+    assert_eq!(whole["views"], found["views"]);
+    assert_eq!(whole["attacks"]["reconstruction"]["originals"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn an_audit_of_a_run_becomes_a_part_of_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, error) = said(
+        folder.path(),
+        "run quick --rounds 2 --trials 1 --set clients.total=20 --set clients.per_round=20 --set uplink.sequences=25 --set uplink.length=32 --out mine",
+    );
+    assert_eq!(code, Some(0), "{error}");
+    let (code, told, error) =
+        said(folder.path(), "audit mine/experiment.toml --games 2000 --trainings 8 --out mine");
+    assert_eq!(code, Some(0), "{error}");
+    assert!(told.contains("who looks") && told.contains("one client hands over its group key"), "{told}");
+    assert!(error.contains("attacking: raw samples"), "{error}");
+    let page = std::fs::read_to_string(folder.path().join("mine/report.html")).unwrap();
+    assert!(page.contains("Audit") && page.contains("test accuracy"));
+    let (code, _, error) = said(folder.path(), "audit mine/experiment.toml --set uplink.snr_db=3 --out mine");
+    assert_eq!(code, Some(2));
+    assert!(
+        error.contains("mine holds a run of another experiment, in which uplink.snr_db is 20"),
+        "{error}"
+    );
+}
+
+#[test]
 fn divergence_is_told_and_never_printed_as_a_number() {
     let folder = tempfile::tempdir().expect("a folder");
     let blow_up = "--set uplink.scheme=ideal --set local.rate=1e6 --set model.l2=1e6 --set privacy.clip=1e30";

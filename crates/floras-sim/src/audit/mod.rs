@@ -124,16 +124,17 @@ impl Effort {
     /// The most trainings for each canary.
     pub const MOST_TRAININGS: u32 = 2000;
 
-    fn check(self) -> Result<(), SimError> {
-        let refused = |name, allowed| Err(SimError::Effort { name, allowed });
+    /// `Ok` if it is neither too much nor too little.
+    pub fn check(self) -> Result<(), SimError> {
+        let refused = |name, allowed, value: f64| Err(SimError::Effort { name, allowed, value });
         if !(1000..=1_000_000_000).contains(&self.games) {
-            return refused("the number of games", "between 1000 and 1000000000");
+            return refused("the number of games", "between 1000 and 1000000000", self.games.into());
         }
         if self.trainings > Self::MOST_TRAININGS {
-            return refused("the number of trainings", "at most 2000");
+            return refused("the number of trainings", "at most 2000", self.trainings.into());
         }
         if !(0.5..=0.999_999).contains(&self.confidence) {
-            return refused("the confidence", "between 0.5 and 0.999999");
+            return refused("the confidence", "between 0.5 and 0.999999", self.confidence);
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ impl AuditVerdict {
 /// The counts behind a lower bound: how often the adversary said "the canary", in each world.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Measured {
-    /// Games that were played in each of the two worlds and counted; as many again chose the threshold or fewer.
+    /// Games that were counted in each of the two worlds; a third as many came before them and chose the threshold.
     pub games: u64,
     /// How often the adversary was right in the one world,
     pub right: u64,

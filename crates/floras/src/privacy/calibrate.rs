@@ -9,9 +9,9 @@ use floras_privacy::{Account, PrivacyError, Receiver, View, Views};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::federation::{FederationOptions, ReceiverChoice, number};
+use super::federation::{FederationOptions, ReceiverChoice};
 use super::report;
-use crate::command::whole_number;
+use crate::command::{number, whole_number};
 use crate::failure::Failure;
 
 /// Without a length, no more sequences are looked at; fewer if the clipped projector's level is to be found too.

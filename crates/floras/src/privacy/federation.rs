@@ -5,7 +5,7 @@ use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
 use floras_privacy::{Coefficients, Level, Local, Neighbours, Receiver, Scaling, Setting};
 use floras_sim::coefficients;
 
-use crate::command::whole_number;
+use crate::command::{number, whole_number};
 use crate::failure::Failure;
 
 /// Who takes part, what they send, and over which radio.
@@ -229,11 +229,6 @@ impl FederationOptions {
         };
         Ok(coefficients(&self.fading, modulation, noise_std)?)
     }
-}
-
-/// Reads a number, and says in words what one is if the text is none.
-pub(crate) fn number(text: &str) -> Result<f64, &'static str> {
-    text.parse().ok().filter(|value: &f64| !value.is_nan()).ok_or("it must be a number, such as 1.5 or 1e-5")
 }
 
 fn receiver(text: &str) -> Result<ReceiverChoice, &'static str> {

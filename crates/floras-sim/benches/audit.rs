@@ -1,0 +1,42 @@
+//! Speed of the audit's games: `cargo bench -p floras-sim`. One iteration is a thousand one-round games at d = 4010.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use floras_phy::{
+    Fading, Floras, FlorasSettings, Modulation, Receiver, SequenceSet, Snr, SnrConvention, UplinkError,
+};
+use floras_sim::audit::WorstCaseGame;
+
+/// In each world.
+const GAMES: u32 = 500;
+
+fn floras() -> Result<Floras, UplinkError> {
+    Floras::new(FlorasSettings {
+        sequences: SequenceSet::walsh(25, 32)?,
+        modulation: Modulation::Real,
+        receiver: Receiver::Paper,
+        fading: Fading::Rayleigh,
+        snr: Snr::new(20.0, SnrConvention::Symbol)?,
+    })
+}
+
+fn games(criterion: &mut Criterion) {
+    let uplink = floras().expect("valid settings");
+    let game = WorstCaseGame {
+        per_round: 20,
+        chance: 1.0,
+        rounds: 1,
+        clip: 1.0,
+        parameters: 4010,
+        truncate: None,
+        rounds_of_trace: None,
+        seed: 1,
+    };
+    let mut group = criterion.benchmark_group("one-round games, K = 20, N = 25, d = 4010");
+    group.throughput(Throughput::Elements(2 * u64::from(GAMES)));
+    group.bench_function("decoded sum", |bencher| bencher.iter(|| game.decoded(&uplink, GAMES, 0)));
+    group.bench_function("raw samples", |bencher| bencher.iter(|| game.raw(&uplink, GAMES, 0, false)));
+    group.finish();
+}
+
+criterion_group!(benches, games);
+criterion_main!(benches);
