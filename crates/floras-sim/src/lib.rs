@@ -24,7 +24,7 @@
 //! ```
 //!
 //! [`run()`] does all trials side by side and records them in a [`RunDirectory`]; [`Sweep`] makes many experiments of one;
-//! [`theory`] says what the paper's convergence theorem makes of an experiment.
+//! [`theory`] says what the paper's convergence theorem makes of an experiment, and [`mod@audit`] what leaks of it.
 
 mod accounting;
 pub mod audit;

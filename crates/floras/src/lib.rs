@@ -21,6 +21,8 @@ mod book {
     struct AirInterface;
     #[doc = include_str!("../../../docs/accounting.md")]
     struct Accounting;
+    #[doc = include_str!("../../../docs/audit.md")]
+    struct Audit;
     #[doc = include_str!("../../../docs/randomness.md")]
     struct Randomness;
 }
