@@ -5,10 +5,10 @@
 //! from the same model, and only the watched client trains anew; over whole runs every game is a training of its own.
 
 mod canary;
+mod trainers;
 mod witness;
 
-use floras_learn::{ClientData, Samples, Workspace};
-use floras_phy::random::StreamName;
+use floras_learn::{Samples, Workspace};
 use floras_phy::{Floras, Round, UplinkError, precode};
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{View, Views};
@@ -20,19 +20,15 @@ use super::views::{claims, has_papers_receiver, verdicts};
 use super::{Bench, WorstCaseGame};
 use crate::error::SimError;
 use crate::experiment::{Normalise, Scheme};
-use crate::federation::{Local, Status, Trial, with_all};
-use crate::purpose;
+use crate::federation::{Status, Trial};
 use canary::{Canary, WATCHED};
+use trainers::{FirstRound, Shadow};
 use witness::{Hypotheses, Sent, Verdict, Witness};
 
 /// Games over one round, in each world, for canaries that take training.
 const MOST_ONE_ROUND_GAMES: u32 = 20_000;
 /// In these games every client's update goes over the air; together they send at most so many numbers in each world.
 const MOST_NUMBERS: u64 = 4_000_000_000;
-/// Trainings of the watched client that its expected update is an average over.
-const SHADOWS: u32 = 16;
-/// The adversary's own trainings have randomness of their own.
-const SHADOW_TRIAL: u16 = 0x8FFF;
 /// The trials of one-round games, two for each canary.
 const ONE_ROUND_TRIAL: u16 = 0x9000;
 /// The trials of whole runs.
@@ -310,96 +306,4 @@ fn sorted_by_view([with, without]: &[Vec<Verdict>; 2]) -> AllScores {
         (View::Actual, "decoder", of(|verdict| verdict.decoder)),
         (View::RawSignal, RAW_SIGNAL, of(|verdict| verdict.raw_signal)),
     ]
-}
-
-/// What an adversary trains by itself.
-struct Shadow<'a> {
-    players: &'a Players<'a>,
-    parameters: &'a [f32],
-    rate: f64,
-    round: u32,
-    number: u16,
-}
-
-impl Shadow<'_> {
-    /// The watched client's update, were these its samples; the same number means the same order of mini-batches.
-    fn update(&self, samples: &Samples, number: u32, workspace: &mut Workspace) -> Vec<f32> {
-        let federation = self.players.bench.federation;
-        let seed = self.players.bench.settings.seed;
-        let name = StreamName::new(seed, purpose::GAME).trial(self.number).round(self.round).client(number);
-        let mean_size = self.players.mean_size;
-        let local = Local { federation, parameters: self.parameters, rate: self.rate, mean_size };
-        let mut update = vec![0.0; self.parameters.len()];
-        with_all(samples, |data| local.train(data, &mut name.stream(), &mut update, workspace));
-        update
-    }
-}
-
-/// The first round: everyone's update but the watched client's, which is trained anew in every game.
-struct FirstRound<'a> {
-    players: &'a Players<'a>,
-    clients: Vec<u32>,
-    parameters: Vec<f32>,
-    rate: f64,
-    /// As they are sent if each is clipped on its own, and as they are before if not; the first is the watched client's.
-    updates: Vec<Vec<f32>>,
-    hypotheses: Hypotheses,
-}
-
-impl<'a> FirstRound<'a> {
-    fn new(players: &'a Players<'a>, worlds: &[Samples; 2]) -> Result<Self, SimError> {
-        let bench = players.bench;
-        let (settings, federation) = (bench.settings, bench.federation);
-        let (parameters, rate) = (federation.initial_model(0), settings.local.rate.at(1));
-        let clients: Vec<u32> = (WATCHED..settings.clients.per_round).collect();
-        let holdings = federation.holdings(0)?;
-        let mean_size = players.mean_size;
-        let local = Local { federation, parameters: &parameters, rate, mean_size };
-        let round = Round::new(settings.seed, SHADOW_TRIAL, 0, &clients)?;
-        let train = |&client: &u32| {
-            let mut update = vec![0.0; parameters.len()];
-            let mut batches = round.stream_of(purpose::BATCHES, client);
-            let work = |data: ClientData<'_>| {
-                local.train(data, &mut batches, &mut update, &mut Workspace::default())
-            };
-            holdings.with_client(client, work).map(|_| update)
-        };
-        let updates: Result<Vec<Vec<f32>>, _> = clients.par_iter().map(train).collect();
-        let updates = updates.map_err(SimError::learn("data"))?;
-        let mut sent = updates.clone();
-        let largest_norm = players.precode(&mut sent)?;
-        let shadow = Shadow { players, parameters: &parameters, rate, round: 0, number: SHADOW_TRIAL };
-        let expected = |samples: &Samples| -> Result<Vec<f32>, UplinkError> {
-            let mut mean = vec![0.0; parameters.len()];
-            for number in 0..SHADOWS {
-                let update = shadow.update(samples, number, &mut Workspace::default());
-                let update = players.as_sent(update, largest_norm)?;
-                mean.iter_mut().zip(update).for_each(|(mean, value)| *mean += value / SHADOWS as f32);
-            }
-            Ok(mean)
-        };
-        let hypotheses = Hypotheses::new(&expected(&worlds[0])?, &expected(&worlds[1])?);
-        let updates = if largest_norm.is_some() { updates } else { sent };
-        Ok(Self { players, clients, parameters, rate, updates, hypotheses })
-    }
-
-    /// Everyone's update in a game, as it is sent: the watched client trains on its samples of this world.
-    fn local(
-        &self,
-        updates: &mut [Vec<f32>],
-        samples: &Samples,
-        round: &Round<'_>,
-        workspace: &mut Workspace,
-    ) -> Result<(), UplinkError> {
-        let together = self.players.bench.settings.privacy.normalise == Normalise::Paper;
-        if together {
-            updates.iter_mut().zip(&self.updates).for_each(|(update, known)| update.copy_from_slice(known));
-        }
-        let federation = self.players.bench.federation;
-        let mean_size = self.players.mean_size;
-        let local = Local { federation, parameters: &self.parameters, rate: self.rate, mean_size };
-        let mut batches = round.stream_of(purpose::BATCHES, WATCHED);
-        with_all(samples, |data| local.train(data, &mut batches, &mut updates[0], workspace));
-        self.players.precode(if together { updates } else { &mut updates[..1] }).map(|_| ())
-    }
 }

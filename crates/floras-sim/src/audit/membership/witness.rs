@@ -137,3 +137,90 @@ fn each_other(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
     let watched = sent.watched;
     (0..sent.updates.len()).filter(move |&place| place != watched)
 }
+
+#[cfg(test)]
+mod tests {
+    use floras_phy::{
+        Fading, Fidelity, FlorasSettings, Ideal, Modulation, Receiver, SequenceSet, Snr, SnrConvention,
+    };
+
+    use super::*;
+
+    fn floras(snr_db: f64) -> Floras {
+        Floras::new(FlorasSettings {
+            sequences: SequenceSet::walsh(6, 8).unwrap(),
+            modulation: Modulation::Real,
+            receiver: Receiver::Clipped(1.0),
+            fading: Fading::Rayleigh,
+            snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
+        })
+        .unwrap()
+    }
+
+    /// Three clients with updates of 40 numbers; the second is watched.
+    fn updates() -> Vec<Vec<f32>> {
+        let value = |client: usize, i: usize| ((7 * client + 3 * i) % 11) as f32 / 11.0 - 0.4;
+        (0..3).map(|client| (0..40).map(|i| value(client, i)).collect()).collect()
+    }
+
+    /// `(‖y − g·m₀‖² − ‖y − g·m₁‖²)/(2ν²)`, from the densities themselves.
+    #[test]
+    fn the_decoders_verdict_is_the_ratio_of_two_normal_densities() {
+        let (uplink, updates) = (floras(5.0), updates());
+        let settings = Settings::default();
+        let other: Vec<f32> = updates[1].iter().map(|value| 0.5 - value * value).collect();
+        let hypotheses = Hypotheses::new(&updates[1], &other);
+        let sent = Sent { updates: &updates, watched: 1 };
+        let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
+        for number in 0..20 {
+            let round = Round::new(2, 3, number, &[4, 5, 6]).unwrap();
+            let found = witness.hear(&round, &sent, &hypotheses).unwrap().decoder;
+            let decoded = transmit(&uplink, &round, &updates, Fidelity::Symbol).unwrap();
+            let (gains, noise_std) = (decoded.channel.gains(), decoded.channel.noise_std());
+            let distance = |expected: &[f32]| -> f64 {
+                let term = |i: usize| {
+                    let others = gains[0] * f64::from(updates[0][i]) + gains[2] * f64::from(updates[2][i]);
+                    (f64::from(decoded.sum[i]) - others - gains[1] * f64::from(expected[i])).powi(2)
+                };
+                (0..40).map(term).sum()
+            };
+            let expected = (distance(&other) - distance(&updates[1])) / (2.0 * noise_std * noise_std);
+            assert!((found - expected).abs() < 1e-3 * (1.0 + expected.abs()), "{found}, {expected}");
+        }
+    }
+
+    /// Over 400 rounds at 20 dB, with hypotheses that are 3 apart.
+    #[test]
+    fn raw_samples_speak_for_what_was_sent_and_louder_than_the_sum() {
+        let (uplink, updates) = (floras(20.0), updates());
+        let settings = Settings::default();
+        let other: Vec<f32> = updates[1].iter().map(|value| value - 0.5).collect();
+        let hypotheses = Hypotheses::new(&updates[1], &other);
+        let sent = Sent { updates: &updates, watched: 1 };
+        let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
+        let heard: Vec<Verdict> = (0..400)
+            .map(|number| {
+                let round = Round::new(2, 4, number, &[4, 5, 6]).unwrap();
+                witness.hear(&round, &sent, &hypotheses).unwrap()
+            })
+            .collect();
+        let right = |of: fn(&Verdict) -> f64| heard.iter().filter(|verdict| of(verdict) > 0.0).count();
+        let (released, decoder, raw) =
+            (right(|v| v.released_model), right(|v| v.decoder), right(|v| v.raw_signal));
+        assert!(released > 200 && decoder > 220, "{released}, {decoder}");
+        assert!(raw > 380 && raw > decoder, "{raw}, {decoder}");
+    }
+
+    #[test]
+    fn without_noise_and_without_a_difference_verdicts_are_certain_and_silent() {
+        let updates = updates();
+        let settings = Settings::default();
+        let witness = Witness { settings: &settings, uplink: &Ideal, floras: None };
+        let round = Round::new(2, 5, 0, &[4, 5, 6]).unwrap();
+        let sent = Sent { updates: &updates, watched: 1 };
+        let hear = |other: &[f32]| witness.hear(&round, &sent, &Hypotheses::new(&updates[1], other)).unwrap();
+        let certain = hear(&updates[0]);
+        assert_eq!((certain.decoder, certain.raw_signal), (f64::INFINITY, 0.0));
+        assert_eq!(hear(&updates[1]), Verdict::default());
+    }
+}
