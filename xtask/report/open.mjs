@@ -69,6 +69,8 @@ async function look() {
       const loaded = new Promise((done) => listeners.push(({ method }) => method === "Page.loadEventFired" && done()));
       await tell("Page.navigate", { url: address });
       await loaded;
+      // What is folded may be too wide as well.
+      await evaluate(`document.querySelectorAll("details").forEach((folded) => (folded.open = true))`);
       const wide = await evaluate("document.documentElement.scrollWidth");
       if (wide > width) problems.push(`at ${width} pixels the page is ${wide} wide`);
       if (name === "desktop") await hover(evaluate, tell);
