@@ -57,7 +57,7 @@ pub(super) fn despreading(html: &mut Html, attack: &DespreadingAttack) {
 fn client(client: &DespreadClient) -> Vec<Cell> {
     let numbers = [client.amplitude, client.correlation, client.relative_error];
     let cells = numbers.map(|number| Cell::number(signed(number, 3)));
-    [Cell::text(format!("client {}", client.client))].into_iter().chain(cells).collect()
+    [Cell::number(format!("client {}", client.client))].into_iter().chain(cells).collect()
 }
 
 /// The mean and both ends, of clients in the order of their strength.

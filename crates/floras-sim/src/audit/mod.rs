@@ -103,7 +103,6 @@ pub fn audit(
         reconstruction,
         membership: membership::attack(&bench)?,
         collusion: collusion::attack(&bench)?,
-        ..Attacks::default()
     };
     Ok(AuditReport {
         version: VERSION.to_owned(),
