@@ -69,9 +69,13 @@ async function look() {
       const loaded = new Promise((done) => listeners.push(({ method }) => method === "Page.loadEventFired" && done()));
       await tell("Page.navigate", { url: address });
       await loaded;
+      // What is folded may be too wide as well. On a phone, it would make a picture longer than the browser takes.
+      const unfold = (open) => evaluate(`document.querySelectorAll("details").forEach((part) => (part.open = ${open}))`);
+      await unfold(true);
       const wide = await evaluate("document.documentElement.scrollWidth");
       if (wide > width) problems.push(`at ${width} pixels the page is ${wide} wide`);
       if (name === "desktop") await hover(evaluate, tell);
+      else await unfold(false);
       const height = Math.min(16000, await evaluate("document.documentElement.scrollHeight"));
       const clip = { x: 0, y: 0, width, height, scale: 1 };
       const { data } = await tell("Page.captureScreenshot", { clip, captureBeyondViewport: true });

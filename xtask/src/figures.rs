@@ -1,7 +1,10 @@
 //! `cargo xtask book-figures`: the book's computed pictures, drawn anew from the libraries.
 //!
-//! They belong to the chapter on the clipped projector: the receivers' weights, what a client gives away in every channel, and
-//! how loud the noise of the unused sequences is.
+//! Those of the chapter on the clipped projector are the receivers' weights, what a client gives away in every channel, and
+//! how loud the noise of the unused sequences is. Those of the chapter on the audit are what updates show, and how well the
+//! sequences in use are found.
+
+mod audit;
 
 use std::fs;
 
@@ -22,18 +25,24 @@ const UNUSED: u64 = 20;
 /// Rounds from which the quantiles of the noise are taken: two hundred are above the 99th.
 const ROUNDS: u32 = 20_000;
 
+/// A picture of the book.
+struct File {
+    /// Without an ending.
+    name: String,
+    svg: String,
+}
+
 /// Computes every picture and writes it to `docs/figures`.
 pub(crate) fn run() -> Result<()> {
-    for panel in [weights(), worst_channel()?, noise()?] {
-        let path = shell::root().join("docs/figures").join(format!("{}.svg", panel.name));
-        fs::write(&path, draw(&panel)).with_context(|| format!("cannot write {}", path.display()))?;
+    let panels = [weights(), worst_channel()?, noise()?];
+    let drawn =
+        panels.iter().map(|panel| File { name: panel.name.clone(), svg: floras_report::plot::svg(panel) });
+    for File { name, svg } in drawn.chain(audit::all()?) {
+        let path = shell::root().join("docs/figures").join(format!("{name}.svg"));
+        fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
         println!("{}", path.display());
     }
     Ok(())
-}
-
-fn draw(panel: &Panel) -> String {
-    floras_report::plot::svg(panel)
 }
 
 /// What the base station multiplies a sequence by, against its estimate. All in units of `s`.

@@ -37,9 +37,9 @@ enum Chore {
     Conventions(conventions::Options),
     /// Reproduce the paper's figures and write the book's chapter on them.
     Reproduction(reproduction::Options),
-    /// Open the reports of a short run and a short sweep in a browser, and take pictures of them.
+    /// Open the reports of a short run, a short sweep and a short audit in a browser, and take pictures of them.
     CheckReport,
-    /// Compute the book's pictures of the clipped projector, and write them to `docs/figures`.
+    /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
     BookFigures,
 }
 

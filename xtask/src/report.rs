@@ -1,4 +1,4 @@
-//! `cargo xtask check-report`: a real browser opens the reports of a short run and of a short sweep.
+//! `cargo xtask check-report`: a real browser opens the reports of a short run, of a short sweep and of short audits.
 //!
 //! Any message on the console, anything that is loaded, a page wider than the screen and a plot that shows no values
 //! under the pointer are errors. Screenshots at the width of a desk and of a phone, light and dark, are left in
@@ -42,11 +42,22 @@ pub(crate) fn run() -> Result<()> {
     shell::output(shell::program(&floras).args(short).arg(&run))?;
     fs::write(&grid, SWEEP).with_context(|| format!("cannot write {}", grid.display()))?;
     shell::output(shell::program(&floras).arg("sweep").arg(&grid).args(["--json", "--out"]).arg(&sweep))?;
-    for of in [run, sweep] {
+    // One on a page of its own, and one in the report of a run, with whole trainings.
+    let (audit, audited) = (folder.join("audit"), folder.join("audited-run"));
+    attack(&floras, &["--games", "2000"], &audit)?;
+    let brief = ["run", "quick", "--trials", "1", "--rounds", "3", "--json", "--out"];
+    shell::output(shell::program(&floras).args(brief).arg(&audited))?;
+    let experiment = audited.join("experiment.toml").display().to_string();
+    attack(&floras, &[&experiment, "--games", "2000", "--trainings", "8"], &audited)?;
+    for of in [run, sweep, audit, audited] {
         look(&browser, &of)?;
     }
     println!("no complaints; the screenshots are in {}", folder.display());
     Ok(())
+}
+
+fn attack(floras: &Path, what: &[&str], out: &Path) -> Result<()> {
+    shell::output(shell::program(floras).arg("audit").args(what).args(["--json", "--out"]).arg(out)).map(drop)
 }
 
 fn look(browser: &Path, of: &Path) -> Result<()> {

@@ -1,56 +1,17 @@
 //! What each attack came to.
 
-use floras_sim::audit::{
-    CollusionAttack, DespreadClient, DespreadingAttack, DetectorResult, MembershipGame, SequenceAttack,
-};
+use floras_sim::audit::{CollusionAttack, DespreadClient, DespreadingAttack, MembershipGame};
 
-use super::views::{claim, counted};
-use crate::html::number::{count, epsilon, grouped, share, short};
-use crate::html::{Cell, Html, figure};
+use super::number::epsilon;
+use super::views::{COUNTED, claim, counted, lower_bound};
+use crate::html::number::{count, grouped, share};
+use crate::html::{Cell, Html};
+use crate::plot::portraits::signed;
 
 /// More clients than this are not listed.
 const MOST_CLIENTS: usize = 40;
-
-/// Which sequences are in use?
-pub(super) fn sequences(html: &mut Html, attack: &SequenceAttack) {
-    html.paragraph(&format!(
-        "The scheme's privacy hangs on a base station that does not know which {} of its {} are in use: those that nobody uses \
-         make the noise. A detector gives every sequence a score, from the pilot, from the energy of the payload, or from both. \
-         Over {}:",
-        grouped(attack.in_use as u64),
-        count(attack.sequences as u64, "sequence"),
-        count(attack.rounds.into(), "round")
-    ));
-    let row = |result: &DetectorResult| {
-        vec![
-            Cell::text(result.detector.as_str()),
-            Cell::text(if result.knows_fading { "yes" } else { "no" }),
-            Cell::number(format!("{:.4}", result.area)),
-            Cell::number(share(result.detections)),
-            Cell::number(result.detections_in_theory.map_or_else(|| "–".to_owned(), share)),
-            Cell::number(share(result.exact_set)),
-        ]
-    };
-    let rows: Vec<Vec<Cell>> = attack.detectors.iter().map(row).collect();
-    html.table(
-        &[
-            "detector",
-            "knows the fading",
-            "area",
-            "found at 1 % false alarms",
-            "in theory",
-            "whole set found",
-        ],
-        &rows,
-    );
-    html.paragraph(
-        "The area is that under the curve of detections over false alarms: 0.5 is a guess, and 1 is certainty. To know the fading \
-         is to know its law. The whole set is found if the sequences with the highest scores are exactly those in use.",
-    );
-    html.around("div", "plots", |plots| {
-        attack.panels.iter().for_each(|panel| figure(plots, panel, "Point at it for values."));
-    });
-}
+/// Shares of fewer games, in each world, say little: of so many, one half is uncertain by a tenth.
+const FEW_GAMES: u64 = 50;
 
 /// The updates of single clients, despread.
 pub(super) fn despreading(html: &mut Html, attack: &DespreadingAttack) {
@@ -83,50 +44,107 @@ pub(super) fn despreading(html: &mut Html, attack: &DespreadingAttack) {
     }
     let mut clients = attack.clients.clone();
     clients.sort_by(|a, b| b.amplitude.abs().total_cmp(&a.amplitude.abs()).then(a.client.cmp(&b.client)));
-    html.paragraph(&listed(clients.len()));
-    let row = |client: &DespreadClient| {
-        vec![
-            Cell::text(format!("client {}", client.client)),
-            Cell::number(short(client.amplitude)),
-            Cell::number(short(client.correlation)),
-            Cell::number(short(client.relative_error)),
-        ]
+    html.paragraph(&in_one_round(&clients));
+    html.around("details", "", |details| {
+        details.element("summary", "", "This round, client by client");
+        details.paragraph(&listed(clients.len()));
+        let rows: Vec<Vec<Cell>> = clients.iter().take(MOST_CLIENTS).map(client).collect();
+        details
+            .table(&["client", "amplitude |h|", "correlation with what was sent", "relative error"], &rows);
+    });
+}
+
+fn client(client: &DespreadClient) -> Vec<Cell> {
+    let numbers = [client.amplitude, client.correlation, client.relative_error];
+    let cells = numbers.map(|number| Cell::number(signed(number, 3)));
+    [Cell::number(format!("client {}", client.client))].into_iter().chain(cells).collect()
+}
+
+/// The mean and both ends, of clients in the order of their strength.
+fn in_one_round(clients: &[DespreadClient]) -> String {
+    let mean = clients.iter().map(|client| client.correlation).sum::<f64>() / clients.len().max(1) as f64;
+    let end = |client: Option<&DespreadClient>| {
+        client.map_or_else(|| "–".to_owned(), |client| signed(client.correlation, 2))
     };
-    let rows: Vec<Vec<Cell>> = clients.iter().take(MOST_CLIENTS).map(row).collect();
-    html.table(&["client", "amplitude |h|", "correlation with what was sent", "relative error"], &rows);
+    format!(
+        "In one round that was looked at more closely, the correlation of a despread update with what the client sent is {} on \
+         average, {} for the client with the strongest channel and {} for the one with the weakest. 1 is the very update, and 0 \
+         has nothing to do with it.",
+        signed(mean, 2),
+        end(clients.first()),
+        end(clients.last())
+    )
 }
 
 fn listed(clients: usize) -> String {
-    let all = "One round, client by client, the strongest first.";
+    let all = "The strongest channel first. The relative error is the length of what is wrong over that of what was sent.";
     if clients <= MOST_CLIENTS {
         return all.to_owned();
     }
     format!("{all} The first {MOST_CLIENTS} of {} are listed.", count(clients as u64, "client"))
 }
 
+/// Words of the games.
+const WORDS: [(&str, &str); 7] = [
+    ("client, item", "what is replaced: all data of one client, or one of its samples"),
+    (
+        "canary",
+        "what is put in the place of a client's data, or of one of its samples, to see whether it is noticed",
+    ),
+    ("worst-case canary", "one that is made to be found; claims must hold for it, too"),
+    ("natural canary", "one that is like all other data"),
+    ("released model", "the adversary only gets the models that are sent back to everyone"),
+    ("decoder", "the adversary also knows the decoded sums and how much noise is in them"),
+    ("raw signal", "the adversary keeps the radio samples, and despreads every sequence"),
+];
+
 /// The distinguishing games.
 pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
-    html.paragraph(
-        "In each game one client or one of its samples is replaced by a canary, or not, and the adversary says which. A \
-         worst-case canary is chosen to be found, a natural one is like all other data. The measured ε holds with \
-         the confidence beside it, for that game alone; “right” is how often the adversary is right at its best threshold.",
-    );
-    let row = |game: &MembershipGame| {
+    let confidence = games.first().map_or(0.0, |game| game.confidence);
+    html.paragraph(&format!(
+        "In each game the data of one client, or one of its samples, are replaced by a canary, or not, and the adversary says \
+         which. “Right” is how often it is right if both are equally likely: a guess is right in 50 % of games. The measured ε \
+         looks at the rare cases in which the adversary is sure, and can be large where it is seldom right. It holds with a \
+         confidence of {}, for each game alone.",
+        share(confidence)
+    ));
+    let what = |game: &MembershipGame| {
         vec![
-            Cell::text(format!("{}, {}", game.level, game.canary)),
-            Cell::text(format!("{}, {}", game.view, count(game.rounds.into(), "round"))),
-            claim(game.published, game.verdict.published, ""),
-            claim(game.rigorous, game.verdict.rigorous, ""),
-            Cell::number(format!("{} ({})", epsilon(game.lower_bound), share(game.confidence))),
-            Cell::number(share(game.accuracy)),
-            Cell::text(counted(&game.measured)),
+            Cell::text(format!("{}, {} canary", game.level, game.canary)),
+            Cell::text(game.view.as_str()),
+            Cell::number(grouped(game.rounds.into())),
         ]
     };
+    let row = |game: &MembershipGame| {
+        let mut row = what(game);
+        row.extend([
+            accuracy(game),
+            claim(game.published, game.verdict.published, "not claimed"),
+            claim(game.rigorous, game.verdict.rigorous, "none"),
+            lower_bound(game.lower_bound, &game.measured),
+        ]);
+        row
+    };
     let rows: Vec<Vec<Cell>> = games.iter().map(row).collect();
-    html.table(
-        &["replaced, canary", "view", "published ε", "rigorous ε", "ε is at least", "right", "counted"],
-        &rows,
-    );
+    let whose = ["replaced", "who looks", "rounds"];
+    let heading = [&whose[..], &["right", "published ε", "rigorous ε", "ε is at least"]].concat();
+    html.table(&heading, &rows);
+    html.around("details", "", |details| {
+        details.element("summary", "", "Words used in this table, and what was counted");
+        super::definitions(details, WORDS);
+        let rows: Vec<Vec<Cell>> = games.iter().map(|game| counted(what(game), &game.measured)).collect();
+        details.table(&[&whose[..], &COUNTED].concat(), &rows);
+    });
+}
+
+/// How often the adversary is right, with a word where that was counted in a few games only.
+fn accuracy(game: &MembershipGame) -> Cell {
+    let is_few = game.measured.games < FEW_GAMES;
+    Cell::Judged {
+        number: share(game.accuracy),
+        verdict: None,
+        remark: if is_few { "few games" } else { "" },
+    }
 }
 
 /// One client hands its group key to the base station.
@@ -149,8 +167,8 @@ pub(super) fn collusion(html: &mut Html, attack: &CollusionAttack) {
         ],
         vec![
             Cell::text("noise of the decoded sum (standard deviation, median)"),
-            Cell::number(short(attack.noise_std_without)),
-            Cell::number(short(attack.noise_std_with)),
+            Cell::number(signed(attack.noise_std_without, 3)),
+            Cell::number(signed(attack.noise_std_with, 3)),
         ],
     ];
     html.table(&["what", "without the key", "with the key"], &rows);

@@ -1,6 +1,8 @@
 //! The report of an audit: what is claimed, what was measured, and what the attacks show.
 
 mod attacks;
+mod number;
+mod sequences;
 mod views;
 
 use std::path::{Path, PathBuf};
@@ -109,7 +111,7 @@ pub(crate) fn content(html: &mut Html, report: &AuditReport, place: Place) {
         place.part(html, "What the updates show", |part| reconstruction(part, attack));
     }
     if let Some(attack) = &report.attacks.sequences {
-        place.part(html, "Which sequences are in use?", |part| attacks::sequences(part, attack));
+        place.part(html, "Which sequences are in use?", |part| sequences::tell(part, attack));
     }
     if let Some(attack) = &report.attacks.despreading {
         place.part(html, "The updates of single clients", |part| attacks::despreading(part, attack));
@@ -127,6 +129,15 @@ pub(crate) fn content(html: &mut Html, report: &AuditReport, place: Place) {
             part.notes(&report.notes);
         });
     }
+}
+
+/// Words and what they mean.
+fn definitions<'w>(html: &mut Html, words: impl IntoIterator<Item = (&'w str, &'w str)>) {
+    html.around("dl", "", |list| {
+        for (word, meaning) in words {
+            list.element("dt", "", word).element("dd", "", meaning);
+        }
+    });
 }
 
 fn settings(html: &mut Html, report: &AuditReport) {

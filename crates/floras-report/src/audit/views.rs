@@ -1,93 +1,144 @@
 //! The table of what is claimed against each adversary, and what was measured.
 
-use floras_sim::audit::{AuditReport, AuditVerdict, AuditedView, AuditedViews, Measured, Verdicts};
+use floras_sim::audit::{AuditReport, AuditVerdict, AuditedView, AuditedViews, Measured};
 
-use crate::html::number::{count, epsilon, grouped, share};
+use super::number::epsilon;
+use crate::html::number::{count, grouped, share};
 use crate::html::{Cell, Html};
+
+/// A lower bound above this share of its ceiling says more about the number of games than about what leaks.
+const NEAR_THE_CEILING: f64 = 0.9;
+
+/// Words of the table, for someone who has not read the paper.
+const WORDS: [(&str, &str); 6] = [
+    (
+        "ε (epsilon)",
+        "how much one client's data can change what an adversary sees: no outcome becomes more than e^ε times as likely, but \
+         for a probability of δ. 0 is nothing, 1 is little, and 10 is next to no protection.",
+    ),
+    ("published ε", "what the paper that describes the scheme claims"),
+    ("rigorous ε", "what the accounting of this library proves"),
+    (
+        "measured ε",
+        "what the adversary's guesses show: the true ε is at least this large, with the stated confidence",
+    ),
+    ("violated", "the measured ε is larger than the claimed one, so that the claim is wrong"),
+    (
+        "ceiling",
+        "the largest ε that so many games can show, however much leaks; a measured ε just below it may be far from the true one",
+    ),
+];
+
+/// What the rows are about. The adversary's own words say what it did.
+fn in_short(name: &str) -> &'static str {
+    match name {
+        "released model" => "someone who only gets the models",
+        "idealised" => "the base station, strong channels",
+        "actual" => "the base station, this experiment's channels",
+        "any channel" => "the base station, the client's worst channel",
+        "raw signal" => "a base station that keeps its radio samples",
+        _ => "",
+    }
+}
 
 /// What came out, in a sentence.
 fn found(views: &AuditedViews) -> String {
-    let number = |of: fn(&Verdicts) -> Option<AuditVerdict>| {
-        let verdicts: Vec<AuditVerdict> = views.iter().filter_map(|(_, view)| of(&view.verdict)).collect();
+    let number = |of: fn(&AuditedView) -> Option<AuditVerdict>| {
+        let verdicts: Vec<AuditVerdict> = views.iter().filter_map(|(_, view)| of(view)).collect();
         let violated = verdicts.iter().filter(|verdict| **verdict == AuditVerdict::Violated).count();
         (violated, verdicts.len())
     };
-    let words = |(violated, all): (usize, usize), whose: &str| match all {
-        0 => format!("There is no {whose} ε to hold a measurement against"),
-        _ => format!(
-            "Of {all} {whose} ε, {} violated",
-            if violated == 0 { "none is".to_owned() } else { are(violated) }
-        ),
+    let words = |(violated, all): (usize, usize), whose: &str| match (violated, all) {
+        (_, 0) => format!("There is no {whose} ε to hold a measurement against"),
+        (0, 1) => format!("The one {whose} ε is consistent with what was measured"),
+        (1, 1) => format!("The one {whose} ε is violated"),
+        (0, all) => format!("All {all} {whose} ε are consistent with what was measured"),
+        (violated, all) if violated == all => format!("All {all} {whose} ε are violated"),
+        (1, all) => format!("Of {all} {whose} ε, 1 is violated"),
+        (violated, all) => format!("Of {all} {whose} ε, {violated} are violated"),
     };
-    let published = words(number(|verdict| verdict.published), "published");
-    let rigorous = words(number(|verdict| verdict.rigorous), "rigorous");
-    format!("{published}. {rigorous}.")
+    let claimed = words(number(published), "published");
+    let proven = words(number(|view| view.verdict.rigorous), "rigorous");
+    format!("{claimed}. {proven}.")
 }
 
-fn are(number: usize) -> String {
-    if number == 1 { "1 is".to_owned() } else { format!("{number} are") }
+/// The verdict on what the paper claims; none where it claims nothing.
+fn published(view: &AuditedView) -> Option<AuditVerdict> {
+    view.verdict.published.filter(|_| view.published_claims_it)
 }
 
 /// Claims, measurements and verdicts.
 pub(super) fn table(html: &mut Html, report: &AuditReport) {
     html.element("p", "lead", &found(&report.views));
     html.paragraph(&format!(
-        "Each row is one adversary. The published ε is the paper's, the rigorous one is \
-         what this library's accounting proves, and the measured one comes from games in which the adversary guessed: no true ε \
-         is smaller, with a confidence of {} for all rows together, at δ = {:e} after {}. A claim below the measured number is \
-         violated. One above it is consistent, which is no proof of it.",
-        share(report.confidence),
+        "Each row is one adversary. In every game one client sends one of two opposite updates, the adversary says which, and \
+         how often it is right gives a number below which the true ε cannot be, after {} and at δ = {:e}. All measured numbers \
+         hold together with a confidence of {}. A claim below the measured number is violated. One above it is consistent, which \
+         is no proof of it.",
+        count(report.rounds.into(), "round"),
         report.delta,
-        count(report.rounds.into(), "round")
+        share(report.confidence),
     ));
     let rows: Vec<Vec<Cell>> = report.views.iter().map(|(name, view)| row(name, view)).collect();
     if rows.is_empty() {
         html.paragraph("There is nothing to attack.");
         return;
     }
-    html.table(&["view", "published ε", "rigorous ε", "measured: ε is at least", "counted"], &rows);
-    html.paragraph(
-        "“none” means that there is no finite ε, and so nothing to violate. Counted are games in each of two worlds, one with \
-         a canary and one without, and how often the adversary said “the canary” rightly and wrongly. So many games cannot show \
-         more than the ceiling, however much leaks: a lower bound never exceeds it. Who looks, and how:",
-    );
-    let adversaries: Vec<String> =
-        report.views.iter().map(|(name, view)| format!("{name}: {}", view.adversary)).collect();
-    html.notes(&adversaries);
+    html.table(&["who looks", "published ε", "rigorous ε", "measured: ε is at least"], &rows);
+    html.around("details", "", |details| {
+        details.element("summary", "", "Words used in this table");
+        super::definitions(details, WORDS);
+    });
+    html.around("details", "", |details| {
+        details.element("summary", "", "Who looks, how, and what was counted");
+        super::definitions(details, report.views.iter().map(|(name, view)| (name, view.adversary.as_str())));
+        let rows = report.views.iter().map(|(name, view)| counted(vec![Cell::text(name)], &view.measured));
+        let rows: Vec<Vec<Cell>> = rows.collect();
+        details.table(&[&["who looks"], &COUNTED[..]].concat(), &rows);
+    });
 }
 
 fn row(name: &str, view: &AuditedView) -> Vec<Cell> {
-    let remark = if view.published.is_some() && !view.published_claims_it {
-        "the paper does not claim it"
-    } else {
-        ""
-    };
     vec![
-        Cell::text(name),
-        claim(view.published, view.verdict.published, remark),
-        claim(view.rigorous, view.verdict.rigorous, ""),
-        Cell::number(format!("{} ({})", epsilon(view.lower_bound), share(view.confidence))),
-        Cell::text(counted(&view.measured)),
+        Cell::Judged { number: name.to_owned(), verdict: None, remark: in_short(name) },
+        match view.published {
+            Some(value) if !view.published_claims_it => Cell::Judged {
+                number: epsilon(value),
+                verdict: Some(("not claimed".to_owned(), None)),
+                remark: "",
+            },
+            value => claim(value, published(view), "not claimed"),
+        },
+        claim(view.rigorous, view.verdict.rigorous, "none"),
+        lower_bound(view.lower_bound, &view.measured),
     ]
 }
 
-/// A claimed `ε` and what the measurement says about it.
-pub(super) fn claim(claimed: Option<f64>, verdict: Option<AuditVerdict>, remark: &'static str) -> Cell {
-    let number = claimed.map_or_else(|| "none".to_owned(), epsilon);
+/// A claimed `ε` and what the measurement says about it, or a word if there is none.
+pub(super) fn claim(claimed: Option<f64>, verdict: Option<AuditVerdict>, absent: &str) -> Cell {
+    let Some(claimed) = claimed else { return Cell::Mark(absent.to_owned(), None) };
     let verdict = verdict.map(|verdict| match verdict {
-        AuditVerdict::Consistent => (format!("✓ {}", verdict.words()), true),
-        AuditVerdict::Violated => (format!("✗ {}", verdict.words()), false),
+        AuditVerdict::Consistent => (format!("✓ {}", verdict.words()), Some(true)),
+        AuditVerdict::Violated => (format!("✗ {}", verdict.words()), Some(false)),
     });
-    Cell::Judged { number, verdict, remark }
+    Cell::Judged { number: epsilon(claimed), verdict, remark: "" }
 }
 
+/// What was measured, with a word where more games would show more.
+pub(super) fn lower_bound(lower_bound: f64, measured: &Measured) -> Cell {
+    let is_near = lower_bound > NEAR_THE_CEILING * measured.ceiling;
+    let remark = if is_near { "near the ceiling" } else { "" };
+    Cell::Judged { number: epsilon(lower_bound), verdict: None, remark }
+}
+
+/// Headings of the counts behind a lower bound.
+pub(super) const COUNTED: [&str; 4] =
+    ["games in each world", "rightly “it is there”", "wrongly “it is there”", "ceiling"];
+
 /// The counts behind a lower bound.
-pub(super) fn counted(measured: &Measured) -> String {
-    format!(
-        "{}: {} rightly, {} wrongly; ceiling {}",
-        count(measured.games, "game"),
-        grouped(measured.right),
-        grouped(measured.wrong),
-        epsilon(measured.ceiling)
-    )
+pub(super) fn counted(mut row: Vec<Cell>, measured: &Measured) -> Vec<Cell> {
+    let counts = [measured.games, measured.right, measured.wrong].map(|number| Cell::number(grouped(number)));
+    row.extend(counts);
+    row.push(Cell::number(epsilon(measured.ceiling)));
+    row
 }

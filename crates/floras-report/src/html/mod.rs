@@ -154,10 +154,10 @@ pub(crate) enum Cell {
     Number(String),
     /// A word that a reader should find, such as a verdict: good, bad or neither.
     Mark(String, Option<bool>),
-    /// A number, what is to be said of it (good or bad), and a remark.
+    /// A number or a name, what is to be said of it (good, bad or neither), and a remark.
     Judged {
         number: String,
-        verdict: Option<(String, bool)>,
+        verdict: Option<(String, Option<bool>)>,
         remark: &'static str,
     },
     /// A text that leads to a file beside the page.
@@ -187,7 +187,7 @@ impl Cell {
             Self::Judged { number, verdict, remark } => row.around("td", "number", |cell| {
                 cell.text(number);
                 if let Some((words, good)) = verdict {
-                    cell.raw(" ").element("span", mark(Some(*good)), words);
+                    cell.raw(" ").element("span", mark(*good), words);
                 }
                 if !remark.is_empty() {
                     cell.element("span", "remark", remark);

@@ -92,11 +92,11 @@ pub fn audit(
     federation.accounting()?;
     let views = views::audit(&bench)?;
     bench.begin("which sequences are in use", 0);
-    let sequences = sequences::attack(federation, DETECTION_ROUNDS)?;
+    let sequences = sequences_in_use(federation)?;
     bench.begin("each client's own update", 0);
     let despreading = despreading::attack(federation, DESPREAD_ROUNDS)?;
     bench.begin("pictures from updates", 0);
-    let reconstruction = reconstruction::attack(federation, PORTRAITS)?;
+    let reconstruction = pictures_from_updates(federation)?;
     let attacks = Attacks {
         sequences,
         despreading,
@@ -117,6 +117,17 @@ pub fn audit(
         views,
         attacks,
     })
+}
+
+/// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences.
+pub fn sequences_in_use(federation: &Federation) -> Result<Option<SequenceAttack>, SimError> {
+    sequences::attack(federation, DETECTION_ROUNDS)
+}
+
+/// What do the clients' samples look like? An audit's attack by itself; `None` if they are no pictures, or if the model does
+/// not show them.
+pub fn pictures_from_updates(federation: &Federation) -> Result<Option<ReconstructionAttack>, SimError> {
+    reconstruction::attack(federation, PORTRAITS)
 }
 
 impl Effort {

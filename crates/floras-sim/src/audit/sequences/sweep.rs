@@ -49,6 +49,11 @@ impl Line<'_> {
     fn colour(self) -> usize {
         2 * self.detector as usize + usize::from(self.law.is_some())
     }
+
+    /// Both together are often no better than the better of the two, whose curve must still be seen under theirs.
+    fn style(self) -> Style {
+        if self.detector == Detector::Both { Style::Dotted } else { Style::Solid }
+    }
 }
 
 /// Detections over false alarms: measured, and dashed in theory.
@@ -61,7 +66,7 @@ pub(super) fn characteristic(scene: &Scene, law: Option<&Law>, all: &[(Detector,
         };
         let Some((_, _, scores)) = all.iter().find(same) else { continue };
         let y = x.iter().map(|&alarms| scores.detections(alarms)).collect();
-        curves.push(curve(line.name(), line.colour(), Style::Solid, &x, y));
+        curves.push(curve(line.name(), line.colour(), line.style(), &x, y));
         let in_theory: Vec<Option<f64>> = x
             .iter()
             .map(|&alarms| theory_of(line.detector, line.law.is_some(), scene, law, alarms))
@@ -78,6 +83,12 @@ pub(super) fn characteristic(scene: &Scene, law: Option<&Law>, all: &[(Detector,
         y: Axis { label: "detections".to_owned(), logarithmic: false, range: Some((0.0, 1.0)) },
         curves,
     }
+}
+
+/// The words of a label, without its unit or its symbol.
+fn what_varies(label: &str) -> &str {
+    let words = label.split_once(", ").map_or(label, |(_, words)| words);
+    words.split(" [").next().unwrap_or(words)
 }
 
 fn curve(name: String, colour: usize, style: Style, x: &[f64], y: Vec<Option<f64>>) -> Curve {
@@ -127,10 +138,10 @@ impl Sweep<'_> {
         let curves = lines.iter().zip(rates);
         Ok(Panel {
             name: format!("sequences-{name}"),
-            title: "All sequences in use found, and no other".to_owned(),
+            title: format!("Exactly the sequences in use found, by {}", what_varies(label)),
             x: Axis { label: label.to_owned(), logarithmic, range: None },
             y: Axis { label: "share of rounds".to_owned(), logarithmic: false, range: Some((0.0, 1.0)) },
-            curves: curves.map(|(line, y)| curve(line.name(), line.colour(), Style::Solid, x, y)).collect(),
+            curves: curves.map(|(line, y)| curve(line.name(), line.colour(), line.style(), x, y)).collect(),
         })
     }
 

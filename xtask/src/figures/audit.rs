@@ -1,0 +1,46 @@
+//! Pictures of the chapter on the audit: what updates show, and which sequences are found.
+
+use anyhow::{Context, Result};
+use floras_report::plot;
+use floras_sim::audit::{pictures_from_updates, sequences_in_use};
+use floras_sim::{Experiment, Federation, Preset};
+
+use super::File;
+
+/// One round with updates of norm 1.
+const AUDIT: &str = "audit";
+/// The paper's own scale, updates of norm √d.
+const PAPER: &str = "fig5";
+/// What the chapter shows of the search for sequences.
+const PANELS: [&str; 2] = ["sequences-roc", "sequences-snr"];
+
+/// Attacks both presets as `floras audit` does, and draws what it sees.
+pub(super) fn all() -> Result<Vec<File>> {
+    let (audit, paper) = (federation(AUDIT)?, federation(PAPER)?);
+    let mut files = vec![
+        reconstruction("audit-reconstruction", &audit)?,
+        reconstruction("audit-reconstruction-fig5", &paper)?,
+    ];
+    let found = sequences_in_use(&audit)?.context("nothing hides the sequences")?;
+    for name in PANELS {
+        let panel = found.panels.iter().find(|panel| panel.name == name);
+        let panel = panel.with_context(|| format!("the audit draws no {name}"))?;
+        files.push(File { name: format!("audit-{name}"), svg: plot::svg(panel) });
+    }
+    Ok(files)
+}
+
+fn federation(preset: &str) -> Result<Federation> {
+    let preset = Preset::find(preset).with_context(|| format!("there is no preset {preset}"))?;
+    Ok(Federation::new(&Experiment::parse(preset.name, preset.text)?)?)
+}
+
+fn reconstruction(name: &str, federation: &Federation) -> Result<File> {
+    let seen = pictures_from_updates(federation)?.context("the updates show no pictures")?;
+    // The chapter quotes them.
+    for row in &seen.rows {
+        let snr = row.snr_db.map_or_else(String::new, |snr_db| format!(", {snr_db} dB"));
+        println!("{name}: {}{snr}: mean correlation {:.3}", row.source, row.mean_correlation());
+    }
+    Ok(File { name: name.to_owned(), svg: plot::reconstruction_svg(&seen) })
+}
