@@ -174,7 +174,7 @@ fn epsilon(value: Option<f64>) -> String {
 
 fn verdict(verdict: Option<AuditVerdict>) -> String {
     match verdict {
-        None => "no claim".to_owned(),
+        None => "not claimed".to_owned(),
         Some(AuditVerdict::Consistent) => "consistent".to_owned(),
         Some(AuditVerdict::Violated) => "VIOLATED".to_owned(),
     }
@@ -287,7 +287,7 @@ fn print_membership(out: &mut impl Write, games: &[MembershipGame]) -> io::Resul
             game.rounds.to_string(),
             game.view.clone(),
             percent(game.accuracy),
-            epsilon(game.published),
+            game.published.map_or("–".to_owned(), epsilon_text),
             epsilon(game.rigorous),
             format!("≥ {:.3}", game.lower_bound),
             verdict(game.verdict.published),
