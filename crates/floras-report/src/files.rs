@@ -95,6 +95,14 @@ impl Output {
         self.picture("reconstruction", &svg, &plot::reconstruction_png(attack)?)
     }
 
+    /// Removes a picture that was drawn from other results.
+    pub(crate) fn forget(&self, name: &str) {
+        for ending in ["svg", "png"] {
+            // Mostly there is none. One that cannot be removed is only stale.
+            let _ = fs::remove_file(self.folder.join("plots").join(format!("{name}.{ending}")));
+        }
+    }
+
     fn picture(&mut self, name: &str, svg: &str, png: &[u8]) -> Result<(), ReportError> {
         let plots = self.folder.join("plots");
         fs::create_dir_all(&plots).map_err(|error| ReportError::Folder { path: plots.clone(), error })?;

@@ -21,6 +21,7 @@ fn view(published: Option<f64>, rigorous: Option<f64>, lower_bound: f64, claims_
     AuditedView {
         published,
         rigorous,
+        is_guarantee: true,
         lower_bound,
         confidence: 0.97,
         verdict: Verdicts { published: on(published), rigorous: on(rigorous) },
@@ -83,6 +84,7 @@ fn audit() -> AuditReport {
         view: "raw signal".to_owned(),
         published: Some(21.5),
         rigorous: None,
+        is_guarantee: false,
         lower_bound: 0.625,
         confidence: 0.95,
         verdict: Verdicts { published: Some(AuditVerdict::Consistent), rigorous: None },

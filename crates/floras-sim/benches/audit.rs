@@ -28,7 +28,7 @@ fn games(criterion: &mut Criterion) {
         clip: 1.0,
         parameters: 4010,
         truncate: None,
-        rounds_of_trace: None,
+        is_traced: false,
         seed: 1,
     };
     let mut group = criterion.benchmark_group("one-round games, K = 20, N = 25, d = 4010");

@@ -3,7 +3,7 @@
 //! | scheme | actual view | any channel | raw signal |
 //! |---|---|---|---|
 //! | `floras`, orthonormal sequences | the law of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
-//! | `floras`, Gaussian sequences | estimated from drawn rounds | none | `Δ·|h|/s` |
+//! | `floras`, Gaussian sequences | estimated from drawn rounds | none | `Δ·|h|·‖a‖/s`, estimated as well |
 //! | `channel-inversion`, `phase-corrected` | estimated from drawn rounds | none | as the actual one: nothing is spread |
 //! | `channel-inversion` with artificial noise `a` | estimated from drawn rounds | `Δ/a`, as the idealised one | the same |
 //! | `gaussian` | `Δ/ν`, always | the same | none: the server is trusted |
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use floras_phy::{Fading, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
+use floras_phy::{Fading, Family, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
 use floras_privacy::{
     Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
@@ -292,7 +292,7 @@ fn of_floras(
         FadingChoice::Law(fading) if noise_std > 0.0 => coefficients(fading, floras.modulation, noise_std)?,
         _ => None,
     };
-    let orthonormal = floras.family != floras_phy::Family::Gaussian;
+    let orthonormal = floras.family != Family::Gaussian;
     let setting = Setting {
         clip: settings.privacy.clip.unwrap_or_default(),
         sequences: floras.sequences as u64,
@@ -454,14 +454,19 @@ impl Draws<'_> {
         Ok(Estimated::of(values))
     }
 
-    /// The law of `Δ·|h|/s`.
+    /// The law of `Δ·|h|·‖a‖/s`, with `a` the client's sequence: of unit norm, unless sequences overlap.
     fn raw_law(
         &self,
         floras: &FlorasScheme,
         noise_std: f64,
         sensitivity: f64,
     ) -> Result<Option<Estimated>, SimError> {
-        let fading = floras.air.law()?;
+        let (fading, snr) = floras.air.channel()?;
+        let uplink = floras.over(fading.clone(), snr, self.settings.seed)?;
+        let norm = |sequence: usize| {
+            let chips = uplink.settings().sequences.sequence(sequence).unwrap_or_default();
+            chips.iter().map(|chip| chip * chip).sum::<f64>().sqrt()
+        };
         let seen = |h: &floras_phy::Complex64| match floras.modulation {
             Modulation::Real => h.re.abs(),
             // Without the error of the correction: what a base station could see at most.
@@ -469,7 +474,12 @@ impl Draws<'_> {
         };
         let mut values = Vec::new();
         self.each(|round| {
-            values.extend(fading.draw(round)?.iter().map(|h| sensitivity * seen(h) / noise_std));
+            let norms: Vec<f64> = match floras.family {
+                Family::Walsh | Family::Orthonormal => vec![1.0; round.clients().len()],
+                Family::Gaussian => uplink.despread(round)?.assigned.into_iter().map(norm).collect(),
+            };
+            let channels = fading.draw(round)?.into_iter().zip(norms);
+            values.extend(channels.map(|(h, norm)| sensitivity * seen(&h) * norm / noise_std));
             Ok(())
         })?;
         Ok(Estimated::of(values))

@@ -95,13 +95,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let experiment = options.experiment()?;
     let federation = Federation::new(&experiment)?;
     let folder = options.folder(&experiment);
-    AuditReport::may_enter(&folder, &experiment)?;
+    AuditReport::enter(&folder, &experiment)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;
     talk(&description(&federation));
     let watcher = Watcher::default();
     let found = pool.install(|| audit(&federation, effort, &|stage| watcher.see(stage)));
     watcher.clear();
-    let found = found?;
+    let found = found.inspect_err(|_| AuditReport::leave(&folder))?;
     found.write(&folder)?;
     let page = report::at_the_end(&folder, true);
     let mut out = io::stdout().lock();
@@ -180,6 +180,12 @@ fn verdict(verdict: Option<AuditVerdict>) -> String {
     }
 }
 
+/// A rigorous number, and whether it is one.
+fn rigorous(value: Option<f64>, is_guarantee: bool) -> String {
+    let mark = if value.is_some() && !is_guarantee { " (no guarantee)" } else { "" };
+    format!("{}{mark}", epsilon(value))
+}
+
 fn print_views(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
     let mut rows =
         vec![row(&["who looks", "published", "rigorous", "measured", "published is", "rigorous is"])];
@@ -187,7 +193,7 @@ fn print_views(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
         rows.push(vec![
             name.to_owned(),
             epsilon(view.published),
-            epsilon(view.rigorous),
+            rigorous(view.rigorous, view.is_guarantee),
             format!("≥ {:.3}", view.lower_bound),
             match view.published_claims_it {
                 false if view.published.is_some() => "not claimed".to_owned(),
@@ -266,7 +272,7 @@ fn print_membership(out: &mut impl Write, games: &[MembershipGame]) -> io::Resul
         return Ok(());
     }
     let confidence = games.first().map_or(0.0, |game| 100.0 * game.confidence);
-    writeln!(out, "did it take part? (each bound alone holds with a probability of {confidence}%)")?;
+    writeln!(out, "did it take part? (all these bounds hold together with a probability of {confidence}%)")?;
     let header = [
         "what",
         "canary",
@@ -288,7 +294,7 @@ fn print_membership(out: &mut impl Write, games: &[MembershipGame]) -> io::Resul
             game.view.clone(),
             percent(game.accuracy),
             game.published.map_or("–".to_owned(), epsilon_text),
-            epsilon(game.rigorous),
+            rigorous(game.rigorous, game.is_guarantee),
             format!("≥ {:.3}", game.lower_bound),
             verdict(game.verdict.published),
             verdict(game.verdict.rigorous),

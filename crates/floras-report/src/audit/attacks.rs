@@ -3,7 +3,7 @@
 use floras_sim::audit::{CollusionAttack, DespreadClient, DespreadingAttack, MembershipGame};
 
 use super::number::epsilon;
-use super::views::{COUNTED, claim, counted, lower_bound};
+use super::views::{COUNTED, claim, counted, lower_bound, rigorous};
 use crate::html::number::{count, grouped, share};
 use crate::html::{Cell, Html};
 use crate::plot::portraits::signed;
@@ -104,8 +104,8 @@ pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
     html.paragraph(&format!(
         "In each game the data of one client, or one of its samples, are replaced by a canary, or not, and the adversary says \
          which. “Right” is how often it is right if both are equally likely: a guess is right in 50 % of games. The measured ε \
-         looks at the rare cases in which the adversary is sure, and can be large where it is seldom right. It holds with a \
-         confidence of {}, for each game alone.",
+         looks at the rare cases in which the adversary is sure, and can be large where it is seldom right. All of them \
+         hold together with a confidence of {}.",
         share(confidence)
     ));
     let what = |game: &MembershipGame| {
@@ -120,7 +120,7 @@ pub(super) fn membership(html: &mut Html, games: &[MembershipGame]) {
         row.extend([
             accuracy(game),
             claim(game.published, game.verdict.published, "not claimed"),
-            claim(game.rigorous, game.verdict.rigorous, "none"),
+            rigorous(game.rigorous, game.is_guarantee, game.verdict.rigorous),
             lower_bound(game.lower_bound, &game.measured),
         ]);
         row

@@ -65,8 +65,13 @@ fn is_whole(attack: &ReconstructionAttack) -> bool {
     pixels.is_some_and(|pixels| pixels > 0) && sound(&attack.originals) && rows
 }
 
-/// Draws what an audit has to show into `plots/`.
+/// The pictures that an audit may have.
+const PICTURES: [&str; 6] =
+    ["sequences-roc", "sequences-snr", "sequences-d", "sequences-clip", "sequences-gamma", "reconstruction"];
+
+/// Draws what an audit has to show into `plots/`. What an earlier audit had to show, and this one has not, goes away.
 pub(crate) fn pictures(report: &AuditReport, output: &mut Output) -> Result<(), ReportError> {
+    PICTURES.iter().for_each(|name| output.forget(name));
     for panel in report.attacks.sequences.iter().flat_map(|attack| &attack.panels) {
         output.panel(panel)?;
     }

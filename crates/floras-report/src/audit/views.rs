@@ -17,7 +17,11 @@ const WORDS: [(&str, &str); 6] = [
          for a probability of δ. 0 is nothing, 1 is little, and 10 is next to no protection.",
     ),
     ("published ε", "what the paper that describes the scheme claims"),
-    ("rigorous ε", "what the accounting of this library proves"),
+    (
+        "rigorous ε",
+        "what the accounting of this library says; a proved bound, unless “no guarantee” stands beside it: then it is an \
+         estimate, or holds under a caveat",
+    ),
     (
         "measured ε",
         "what the adversary's guesses show: the true ε is at least this large, with the stated confidence",
@@ -109,7 +113,7 @@ fn row(name: &str, view: &AuditedView) -> Vec<Cell> {
             },
             value => claim(value, published(view), "not claimed"),
         },
-        claim(view.rigorous, view.verdict.rigorous, "none"),
+        rigorous(view.rigorous, view.is_guarantee, view.verdict.rigorous),
         lower_bound(view.lower_bound, &view.measured),
     ]
 }
@@ -122,6 +126,17 @@ pub(super) fn claim(claimed: Option<f64>, verdict: Option<AuditVerdict>, absent:
         AuditVerdict::Violated => (format!("✗ {}", verdict.words()), Some(false)),
     });
     Cell::Judged { number: epsilon(claimed), verdict, remark: "" }
+}
+
+/// The accounting's `ε` and what the measurement says about it; an estimate is marked as one.
+pub(super) fn rigorous(claimed: Option<f64>, is_guarantee: bool, verdict: Option<AuditVerdict>) -> Cell {
+    match claim(claimed, verdict, "none") {
+        Cell::Judged { number, verdict, .. } if !is_guarantee => {
+            let verdict = verdict.or(Some(("exceeded".to_owned(), None)));
+            Cell::Judged { number, verdict, remark: "no guarantee" }
+        }
+        cell => cell,
+    }
 }
 
 /// What was measured, with a word where more games would show more.

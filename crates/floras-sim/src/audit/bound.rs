@@ -305,6 +305,15 @@ mod tests {
         assert!((found.epsilon - (1.0_f64 / 0.001_094).ln()).abs() < 0.01, "{}", found.epsilon);
     }
 
+    /// Something that happens in 4 of 100 games of one world and never in the other is what a `δ` of 0.05 allows, and 0.01 does not.
+    #[test]
+    fn what_delta_allows_is_no_loss() {
+        let some = |i: u32| f64::from(i.is_multiple_of(25));
+        let scores = Scores { with: (0..40_000).map(some).collect(), without: vec![0.0; 40_000] };
+        assert_eq!(scores.lower_bound(0.05, 0.05).epsilon, 0.0);
+        assert!(scores.lower_bound(0.01, 0.05).epsilon > 5.0);
+    }
+
     /// Only one of both sets shows it: outcomes that the canary makes impossible.
     #[test]
     fn what_speaks_against_the_canary_counts_as_well() {

@@ -12,20 +12,20 @@
 
 use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember, permutation};
 use floras_phy::{Family, Round, Uplink};
+use floras_privacy::Views;
 
-use super::Bench;
 use super::report::CollusionAttack;
+use super::views::known_to_take_part;
+use super::{Bench, WorstCaseGame, trials};
 use crate::accounting::Accounting;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Scheme, Settings};
 
 /// Tables of scores of its own.
-const WITHOUT_KEY: u16 = 210;
-const WITH_KEY: u16 = 211;
+const WITHOUT_KEY: u8 = 210;
+const WITH_KEY: u8 = 211;
 /// Rounds that the median of the noise is taken over.
 const ROUNDS: u32 = 2001;
-/// They come from a trial of their own.
-const TRIAL: u16 = 0x8FFE;
 /// Both bounds hold together.
 const BOUNDS: f64 = 2.0;
 
@@ -46,15 +46,19 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     let uplink = bench.federation.uplink();
     let games = bench.games(0.25);
     bench.begin_games("a colluding client", 2 * games);
-    let lower_bound = |uplink: &dyn Uplink, table: u16| -> Result<f64, SimError> {
-        let scores = bench.game.decoded_with(uplink, games, table, &bench.tick())?;
+    // A base station chooses the clients, so that it knows who takes part.
+    let game = WorstCaseGame { chance: 1.0, ..bench.game.clone() };
+    let lower_bound = |uplink: &dyn Uplink, table: u8| -> Result<f64, SimError> {
+        let scores = game.decoded_with(uplink, games, table, &bench.tick())?;
         let error = (1.0 - bench.effort.confidence) / BOUNDS;
         Ok(scores.decoder.lower_bound(bench.settings.privacy.delta, error).epsilon)
     };
-    let claimed = bench.federation.accounting()?.views(bench.game.rounds)?;
+    let everyone = bench.game.chance >= 1.0;
+    let known = |views: Views| views.actual.and_then(|statement| known_to_take_part(&statement, everyone));
+    let without_key = bench.federation.accounting()?.views(bench.game.rounds)?;
     Ok(Some(CollusionAttack {
-        rigorous_without: claimed.actual.and_then(|statement| statement.epsilon),
-        rigorous_with: rigorous(bench, &settings, &with_key)?,
+        rigorous_without: known(without_key),
+        rigorous_with: known(views(bench, &settings, &with_key)?),
         lower_bound_without: lower_bound(uplink, WITHOUT_KEY)?,
         lower_bound_with: lower_bound(&with_key, WITH_KEY)?,
         confidence: bench.effort.confidence,
@@ -64,19 +68,18 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     }))
 }
 
-/// `ε` of the decoded sum once nothing is unused.
-fn rigorous(bench: &Bench<'_>, settings: &Settings, uplink: &dyn Uplink) -> Result<Option<f64>, SimError> {
+/// What holds once nothing is unused.
+fn views(bench: &Bench<'_>, settings: &Settings, uplink: &dyn Uplink) -> Result<Views, SimError> {
     let select = |trial: u16, round: u32| bench.federation.select(trial, round);
-    let views = Accounting::new(settings, uplink, &select)?.views(bench.game.rounds)?;
-    Ok(views.actual.and_then(|statement| statement.epsilon))
+    Ok(Accounting::new(settings, uplink, &select)?.views(bench.game.rounds)?)
 }
 
 fn median_noise(bench: &Bench<'_>, uplink: &dyn Uplink) -> Result<f64, SimError> {
-    let rounds = bench.game.rounds_of_trace.unwrap_or(ROUNDS).min(ROUNDS);
+    let rounds = if bench.game.is_traced { bench.game.rounds.min(ROUNDS) } else { ROUNDS };
     let clients: Vec<u32> = (0..bench.settings.clients.per_round).collect();
     let mut noise = Vec::new();
     for number in 0..rounds {
-        let round = Round::new(bench.settings.seed, TRIAL, number, &clients)?;
+        let round = Round::new(bench.settings.seed, trials::COLLUSION, number, &clients)?;
         noise.push(uplink.realise(&round)?.noise_std());
     }
     noise.sort_by(f64::total_cmp);

@@ -12,8 +12,20 @@ impl AuditReport {
     /// The name of its file.
     pub const FILE: &'static str = "audit.json";
 
-    /// `Ok` if the audit of an experiment may be kept in a directory. An earlier audit will be replaced.
-    pub fn may_enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
+    /// Makes a directory for the audit of an experiment, if it may be kept there. An earlier audit will be replaced.
+    pub fn enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        Self::may_enter(folder, experiment)?;
+        fs::create_dir_all(folder).map_err(SimError::file("create", folder))
+    }
+
+    /// Takes the directory away again if there is nothing in it.
+    pub fn leave(folder: &Path) {
+        // It only works if the directory is empty, and otherwise it should stay.
+        let _ = fs::remove_dir(folder);
+    }
+
+    /// `Ok` if the audit of an experiment may be kept in a directory.
+    fn may_enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
         if !folder.exists() {
             return Ok(());
         }

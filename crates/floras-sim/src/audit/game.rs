@@ -16,6 +16,8 @@
 //! | released model | the sum after truncation, all `d` numbers | 1, and the spread of the other `d − 1` directions |
 //! | decoder | the sum, and the round's `(g, ν)` | what they are |
 //! | raw signal | every despread sequence and the pilot | `ĥ_j` and `s` of each sequence, any of which may be the client's |
+//!
+//! Raw samples are despread as orthonormal sequences are: each has the noise `s`, and nothing of the others.
 
 use std::ops::Range;
 
@@ -27,10 +29,8 @@ use rayon::prelude::*;
 
 use super::bound::Scores;
 use super::inner::dot;
+use super::trials;
 use crate::purpose;
-
-/// A game's rounds come from trials that no training uses, two for each table of scores.
-const FIRST_TRIAL: u16 = 0xA000;
 
 /// The game, apart from the air that it is played over.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +47,8 @@ pub struct WorstCaseGame {
     pub parameters: usize,
     /// `B`, if the sum is truncated before a model is released.
     pub truncate: Option<f64>,
-    /// A channel trace reaches only so many rounds; games beyond it meet its channels again, under other noise.
-    pub rounds_of_trace: Option<u32>,
+    /// Whether the channels of round `t` are the same in every game, as those of a trace are. The noise never is.
+    pub is_traced: bool,
     /// Where all randomness comes from.
     pub seed: u64,
 }
@@ -105,7 +105,7 @@ fn log_sum(a: f64, b: f64) -> f64 {
 
 impl WorstCaseGame {
     /// Plays `games` in each world over an uplink, with the sum in all `d` dimensions. Tables of other numbers are independent.
-    pub fn decoded(&self, uplink: &dyn Uplink, games: u32, table: u16) -> Result<DecodedScores, UplinkError> {
+    pub fn decoded(&self, uplink: &dyn Uplink, games: u32, table: u8) -> Result<DecodedScores, UplinkError> {
         self.decoded_with(uplink, games, table, &|_| {})
     }
 
@@ -114,7 +114,7 @@ impl WorstCaseGame {
         &self,
         uplink: &dyn Uplink,
         games: u32,
-        table: u16,
+        table: u8,
         tick: &(dyn Fn(u64) + Sync),
     ) -> Result<DecodedScores, UplinkError> {
         let canary = Canary::new(self);
@@ -169,7 +169,7 @@ impl WorstCaseGame {
     }
 
     /// Plays against a base station that despreads every sequence. With the group key it knows which one is the client's.
-    pub fn raw(&self, floras: &Floras, games: u32, table: u16, has_key: bool) -> Result<Scores, UplinkError> {
+    pub fn raw(&self, floras: &Floras, games: u32, table: u8, has_key: bool) -> Result<Scores, UplinkError> {
         let clients: Vec<u32> = (0..self.per_round).collect();
         let play = |sign: f64, world: u16| -> Result<Vec<f64>, UplinkError> {
             let one = |game: u32| {
@@ -213,13 +213,20 @@ impl WorstCaseGame {
     }
 
     /// Seed, trial and number of a round.
-    fn name(&self, table: u16, world: u16, game: u32, round: u32) -> ((u64, u16), u32) {
+    fn name(&self, table: u8, world: u16, game: u32, round: u32) -> ((u64, u16), u32) {
+        let trial = trials::TABLES + 2 * u16::from(table) + world;
+        if self.is_traced {
+            return ((seed_of_game(self.seed, game), trial), round);
+        }
         let number = u64::from(game) * u64::from(self.rounds) + u64::from(round);
-        let reach = self.rounds_of_trace.map_or(1 << 32, u64::from);
         // A part of the seed that no other trial of this seed shares.
-        let block = (number / reach).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((self.seed.wrapping_add(block), FIRST_TRIAL + 2 * table + world), (number % reach) as u32)
+        ((seed_of_game(self.seed, (number >> 32) as u32), trial), number as u32)
     }
+}
+
+/// A seed of its own for every game in which rounds bear the numbers of the experiment's; game 0 has the experiment's.
+pub(super) fn seed_of_game(seed: u64, game: u32) -> u64 {
+    seed.wrapping_add(u64::from(game).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// Plays games in a few chunks, and tells of each.
@@ -298,7 +305,7 @@ mod tests {
             clip: 1.0,
             parameters,
             truncate: None,
-            rounds_of_trace: None,
+            is_traced: false,
             seed: 3,
         }
     }
@@ -359,6 +366,25 @@ mod tests {
         assert!((mean - 1.0).abs() < 0.03, "{mean}");
     }
 
+    /// No fading and a pilot that is 50 times its noise; `μ = 2·C·h/s = 1`, so that scores are nearly `N(±½, 1)`. Standard errors of
+    /// 40,000 games are 0.005 and 0.007; half the noise would have a variance of 4 with a mean of 2.
+    #[test]
+    fn scores_of_raw_samples_are_those_of_the_channels_own_noise() {
+        let settings = FlorasSettings {
+            fading: Fading::None,
+            snr: Snr::new(20.0 * 50_f64.log10(), SnrConvention::Despread).unwrap(),
+            ..floras().settings().clone()
+        };
+        let game = WorstCaseGame { clip: 0.01, ..game(10) };
+        let scores = game.raw(&Floras::new(settings).unwrap(), 40_000, 0, true).unwrap();
+        for (scores, expected) in [(&scores.with, 0.5), (&scores.without, -0.5)] {
+            let mean = scores.iter().sum::<f64>() / 40_000.0;
+            let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 40_000.0;
+            assert!((mean - expected).abs() < 0.025, "{mean}");
+            assert!((variance - 1.0).abs() < 0.04, "{variance}");
+        }
+    }
+
     #[test]
     fn the_key_tells_raw_samples_apart_better_and_tables_are_independent() {
         let game = game(10);
@@ -371,11 +397,13 @@ mod tests {
     }
 
     #[test]
-    fn games_beyond_a_trace_meet_its_channels_again_under_other_noise() {
-        let game = WorstCaseGame { rounds_of_trace: Some(3), ..game(10) };
-        let ((first_seed, _), first) = game.name(0, 0, 1, 0);
-        let ((second_seed, _), second) = game.name(0, 0, 4, 0);
-        assert_eq!((first, second), (1, 1));
+    fn every_game_over_a_trace_meets_the_same_channels_under_other_noise() {
+        let game = WorstCaseGame { rounds: 3, is_traced: true, ..game(10) };
+        let ((first_seed, first_trial), first) = game.name(0, 0, 1, 2);
+        let ((second_seed, second_trial), second) = game.name(0, 0, 4, 2);
+        assert_eq!((first, first_trial), (second, second_trial));
         assert_ne!(first_seed, second_seed);
+        let free = WorstCaseGame { is_traced: false, ..game };
+        assert_ne!(free.name(0, 0, 1, 2).1, free.name(0, 0, 4, 2).1);
     }
 }

@@ -2,13 +2,15 @@
 
 use rayon::prelude::*;
 
+use super::inner::dot;
+
 /// Pairs each row of one list with one of the other, the most similar ones first. `None` where the other list ran out.
 pub(super) fn by_correlation(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> Vec<Option<usize>> {
-    let sizes = |rows: &[Vec<f32>]| -> Vec<f64> { rows.iter().map(|row| inner(row, row).sqrt()).collect() };
+    let sizes = |rows: &[Vec<f32>]| -> Vec<f64> { rows.iter().map(|row| dot(row, row).sqrt()).collect() };
     let (our_sizes, their_sizes) = (sizes(ours), sizes(theirs));
     let row = |(i, one): (usize, &Vec<f32>)| -> Vec<(f64, usize, usize)> {
         let others = theirs.iter().zip(&their_sizes).enumerate();
-        others.map(|(j, (other, size))| (cosine(inner(one, other), our_sizes[i] * size), i, j)).collect()
+        others.map(|(j, (other, size))| (cosine(dot(one, other), our_sizes[i] * size), i, j)).collect()
     };
     let mut pairs: Vec<(f64, usize, usize)> = ours.par_iter().enumerate().flat_map_iter(row).collect();
     pairs.sort_by(|one, other| other.0.total_cmp(&one.0).then((one.1, one.2).cmp(&(other.1, other.2))));
@@ -39,25 +41,11 @@ pub(super) fn by_order(ours: &[f64], theirs: &[f64]) -> Vec<usize> {
 
 /// `⟨a, b⟩/(‖a‖·‖b‖)`, and 0 if one of them is 0.
 pub(super) fn correlation(a: &[f32], b: &[f32]) -> f64 {
-    cosine(inner(a, b), (inner(a, a) * inner(b, b)).sqrt())
+    cosine(dot(a, b), (dot(a, a) * dot(b, b)).sqrt())
 }
 
 fn cosine(product: f64, sizes: f64) -> f64 {
     if sizes > 0.0 { product / sizes } else { 0.0 }
-}
-
-/// In lanes of single precision, whose rounding is nothing beside the noise.
-fn inner(a: &[f32], b: &[f32]) -> f64 {
-    const LANES: usize = 16;
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let mut sums = [0.0_f32; LANES];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| f64::from(a * b));
-    sums.into_iter().map(f64::from).chain(rest).sum()
 }
 
 #[cfg(test)]

@@ -23,10 +23,11 @@ mod membership;
 mod reconstruction;
 mod report;
 mod sequences;
+mod trials;
 mod views;
 mod words;
 
-use floras_phy::Fading;
+use floras_phy::UplinkError;
 
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, FadingChoice, Settings, VERSION};
@@ -46,6 +47,9 @@ const DETECTION_ROUNDS: u32 = 2000;
 const DESPREAD_ROUNDS: u32 = 20;
 /// Samples that are drawn from updates.
 const PORTRAITS: usize = 10;
+/// What attacks are called that take training.
+const DESPREADING: &str = "each client's own update";
+const RECONSTRUCTION: &str = "pictures from updates";
 
 /// How much an audit does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,15 +97,20 @@ pub fn audit(
     let views = views::audit(&bench)?;
     bench.begin("which sequences are in use", 0);
     let sequences = sequences_in_use(federation)?;
-    bench.begin("each client's own update", 0);
-    let despreading = despreading::attack(federation, DESPREAD_ROUNDS)?;
-    bench.begin("pictures from updates", 0);
-    let reconstruction = pictures_from_updates(federation)?;
+    let mut left_out = Vec::new();
+    bench.begin(DESPREADING, 0);
+    let despreading = unless_diverged(despreading::attack(federation, DESPREAD_ROUNDS))?;
+    left_out.extend(despreading.is_none().then(|| DESPREADING.to_owned()));
+    bench.begin(RECONSTRUCTION, 0);
+    let reconstruction = unless_diverged(pictures_from_updates(federation))?;
+    left_out.extend(reconstruction.is_none().then(|| RECONSTRUCTION.to_owned()));
+    let membership = membership::attack(&bench)?;
+    left_out.extend(membership.left_out);
     let attacks = Attacks {
         sequences,
-        despreading,
-        reconstruction,
-        membership: membership::attack(&bench)?,
+        despreading: despreading.flatten(),
+        reconstruction: reconstruction.flatten(),
+        membership: membership.games,
         collusion: collusion::attack(&bench)?,
     };
     Ok(AuditReport {
@@ -113,10 +122,19 @@ pub fn audit(
         delta: settings.privacy.delta,
         confidence: effort.confidence,
         settings: words::settings(settings),
-        notes: words::notes(settings, &views),
+        notes: words::notes(settings, &views, &left_out),
         views,
         attacks,
     })
+}
+
+/// `None` if training left the range of numbers.
+fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(SimError::Uplink(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. })) => Ok(None),
+        Err(other) => Err(other),
+    }
 }
 
 /// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences.
@@ -137,8 +155,8 @@ impl Effort {
     /// `Ok` if it is neither too much nor too little.
     pub fn check(self) -> Result<(), SimError> {
         let refused = |name, allowed, value: f64| Err(SimError::Effort { name, allowed, value });
-        if !(1000..=1_000_000_000).contains(&self.games) {
-            return refused("the number of games", "between 1000 and 1000000000", self.games.into());
+        if !(1000..=100_000_000).contains(&self.games) {
+            return refused("the number of games", "between 1000 and 100000000", self.games.into());
         }
         if self.trainings > Self::MOST_TRAININGS {
             return refused("the number of trainings", "at most 2000", self.trainings.into());
@@ -157,13 +175,13 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
         return Err(ExperimentError::refused("privacy.clip", reason).into());
     };
     let clients = settings.clients;
-    let rounds_of_trace = match settings.uplink.scheme.air() {
-        Some(air) if matches!(air.fading, FadingChoice::Trace(_)) => match air.law()? {
-            Fading::Trace(trace) => Some(trace.rounds()),
-            _ => None,
-        },
-        _ => None,
-    };
+    let is_traced =
+        settings.uplink.scheme.air().is_some_and(|air| matches!(air.fading, FadingChoice::Trace(_)));
+    if is_traced && clients.per_round < clients.total {
+        let reason = "an audit over a channel trace needs all clients in every round, because a trace may lack those who were not \
+                      selected; set clients.per_round to clients.total";
+        return Err(ExperimentError::refused("uplink.fading", reason).into());
+    }
     Ok(WorstCaseGame {
         per_round: clients.per_round,
         chance: f64::from(clients.per_round) / f64::from(clients.total),
@@ -171,7 +189,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
         clip,
         parameters: federation.model().parameters(),
         truncate: settings.uplink.truncate,
-        rounds_of_trace,
+        is_traced,
         seed: settings.seed,
     })
 }

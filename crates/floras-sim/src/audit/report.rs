@@ -72,6 +72,8 @@ pub struct AuditedView {
     pub published: Option<f64>,
     /// The accounting's `ε`; `None` if there is no finite one.
     pub rigorous: Option<f64>,
+    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
+    pub is_guarantee: bool,
     /// No true `ε` is smaller than this, with the stated confidence.
     pub lower_bound: f64,
     /// The probability with which this and all other rows hold.
@@ -86,7 +88,7 @@ pub struct AuditedView {
     pub measured: Measured,
 }
 
-/// Both verdicts of a row; `None` where nothing is claimed.
+/// Both verdicts of a row; `None` where nothing is claimed, and where a number that is no guarantee is exceeded.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Verdicts {
     /// On the paper's `ε`.
@@ -103,6 +105,24 @@ pub enum AuditVerdict {
     Consistent,
     /// The lower bound exceeds the claim.
     Violated,
+}
+
+/// What a row is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Claims {
+    pub(super) published: Option<f64>,
+    pub(super) rigorous: Option<f64>,
+    pub(super) is_guarantee: bool,
+}
+
+impl Claims {
+    /// Both verdicts on a lower bound.
+    pub(super) fn judge(self, lower_bound: f64) -> Verdicts {
+        let on = |claim: Option<f64>| claim.map(|claim| AuditVerdict::on(claim, lower_bound));
+        // Exceeding an estimate refutes nothing.
+        let refutes = |verdict: &AuditVerdict| self.is_guarantee || *verdict == AuditVerdict::Consistent;
+        Verdicts { published: on(self.published), rigorous: on(self.rigorous).filter(refutes) }
+    }
 }
 
 impl AuditVerdict {
@@ -263,9 +283,11 @@ pub struct MembershipGame {
     pub published: Option<f64>,
     /// What holds.
     pub rigorous: Option<f64>,
+    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
+    pub is_guarantee: bool,
     /// No true `ε` is smaller, with `confidence`.
     pub lower_bound: f64,
-    /// Of this game alone.
+    /// The probability with which this and all other games hold.
     pub confidence: f64,
     /// What follows.
     pub verdict: Verdicts,
@@ -278,7 +300,7 @@ pub struct MembershipGame {
 /// One client hands its group key to the base station.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CollusionAttack {
-    /// What holds for the decoded sum without the key.
+    /// What holds for the decoded sum without the key, for a client that is known to take part.
     pub rigorous_without: Option<f64>,
     /// What holds once the key is known: nothing is unused any more.
     pub rigorous_with: Option<f64>,

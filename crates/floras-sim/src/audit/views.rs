@@ -1,11 +1,11 @@
 //! The audit's table: for every adversary what is claimed, and what it reached.
 
 use floras_phy::{Complex64, Fading, Family, Floras, Receiver, Snr, SnrConvention};
-use floras_privacy::{View, Views};
+use floras_privacy::{Statement, View, Views};
 
 use super::Bench;
 use super::bound::{LowerBound, Scores};
-use super::report::{AuditVerdict, AuditedView, AuditedViews, Verdicts};
+use super::report::{AuditedView, AuditedViews, Claims};
 use crate::error::SimError;
 use crate::experiment::{FlorasScheme, Scheme, Settings};
 
@@ -20,12 +20,12 @@ const ROWS: f64 = 5.0;
 
 /// Numbers of the tables of scores, each with randomness of its own.
 mod table {
-    pub(super) const ACTUAL: u16 = 0;
-    pub(super) const IDEALISED: u16 = 1;
-    pub(super) const RAW_SIGNAL: u16 = 2;
-    pub(super) const ANY_CHANNEL: u16 = 3;
+    pub(super) const ACTUAL: u8 = 0;
+    pub(super) const IDEALISED: u8 = 1;
+    pub(super) const RAW_SIGNAL: u8 = 2;
+    pub(super) const ANY_CHANNEL: u8 = 3;
     /// One for each strength.
-    pub(super) const SEARCH: u16 = 100;
+    pub(super) const SEARCH: u8 = 100;
 }
 
 /// What is claimed about an experiment.
@@ -33,10 +33,9 @@ pub(super) fn claims(bench: &Bench<'_>, rounds: u32) -> Result<Views, SimError> 
     Ok(bench.federation.accounting()?.views(rounds)?)
 }
 
-/// Both verdicts on a lower bound.
-pub(super) fn verdicts(published: Option<f64>, rigorous: Option<f64>, lower_bound: f64) -> Verdicts {
-    let on = |claim: Option<f64>| claim.map(|claim| AuditVerdict::on(claim, lower_bound));
-    Verdicts { published: on(published), rigorous: on(rigorous) }
+/// `ε` of a client that is known to take part in every round.
+pub(super) fn known_to_take_part(statement: &Statement, everyone_does: bool) -> Option<f64> {
+    if everyone_does { statement.epsilon } else { statement.details.get("in_every_round").copied() }
 }
 
 /// Plays against every adversary.
@@ -46,7 +45,12 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
     let games = bench.games(1.0);
     bench.begin_games("decoded sums over the experiment's own channel", games);
     let decoded = bench.game.decoded_with(bench.federation.uplink(), games, table::ACTUAL, &bench.tick())?;
-    let others = "every other client sends nothing, which it knows";
+    let others = match bench.game.chance {
+        chance if chance < 1.0 => {
+            "every other client sends nothing; it does not know who takes part in a round"
+        }
+        _ => "every other client sends nothing, which it knows",
+    };
     let mut views = AuditedViews {
         released_model: Some(row(
             View::Actual,
@@ -68,7 +72,15 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
             // Nothing is spread: raw samples are decoded sums, and noise that clients add does not depend on the channel.
             let same = |view: View| {
                 claims.get(view)?;
-                let adversary = format!("{}; it has what the one above has", view.adversary());
+                let adversary = match view {
+                    View::RawSignal => {
+                        "a base station that keeps its raw samples; nothing is spread, so that they are the decoded sums"
+                    }
+                    _ => {
+                        "the same base station as in the row `actual`; the noise does not depend on the channel"
+                    }
+                };
+                let adversary = adversary.to_owned();
                 Some(row(view, &decoded.decoder, adversary))
             };
             views.idealised = same(View::Idealised);
@@ -94,41 +106,46 @@ fn of_floras(
         let strong = floras.over(Fading::None, Snr::new(STRONG_DB, SnrConvention::Symbol)?, seed)?;
         let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
         let adversary = format!(
-            "the same base station over a strong channel: no fading, {STRONG_DB} dB, so that the unused sequences' noise is all \
+            "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so that the unused sequences' noise is all \
              there is"
         );
         views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
         let adversary = format!(
-            "the same base station, and the client's channel is as bad as was found: h = {strength}·s, with s the pilot's noise"
+            "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was found: h = {strength}·s, with s the pilot's noise"
         );
         views.any_channel = Some(row(View::AnyChannel, &scores, adversary));
     }
+    if floras.family == Family::Gaussian {
+        return Ok(());
+    }
     bench.begin_games("raw samples", games);
-    let has_key = floras.family == Family::Gaussian;
-    let uplink = floras.over(fading, snr, seed)?;
-    let scores = bench.game.raw(&uplink, games, table::RAW_SIGNAL, has_key)?;
-    let sequence = if has_key { "and knows the client's" } else { "and does not know which is the client's" };
-    let adversary = format!("a base station that keeps its raw samples, despreads every sequence {sequence}");
-    let found = row(View::RawSignal, &scores, adversary);
+    let scores = bench.game.raw(&floras.over(fading, snr, seed)?, games, table::RAW_SIGNAL, false)?;
+    let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the client's";
+    let found = row(View::RawSignal, &scores, adversary.to_owned());
     // Remark 5 of the paper: its guarantee is for its own receiver.
     views.raw_signal = Some(AuditedView { published_claims_it: false, ..found });
     Ok(())
 }
 
 fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary: String) -> AuditedView {
-    let epsilon = |view: View| claims.get(view).and_then(|statement| statement.epsilon);
-    let (published, rigorous) = (epsilon(View::Published), epsilon(view));
+    let statement = claims.get(view);
+    let claims = Claims {
+        published: claims.published.as_ref().and_then(|statement| statement.epsilon),
+        rigorous: statement.and_then(|statement| statement.epsilon),
+        is_guarantee: statement.is_some_and(|statement| statement.guarantee),
+    };
     let error = (1.0 - bench.effort.confidence) / ROWS;
-    let LowerBound { epsilon: lower_bound, measured, .. } = scores.lower_bound(claims_delta(bench), error);
+    let LowerBound { epsilon: lower_bound, measured, .. } = scores.lower_bound(delta(bench), error);
     AuditedView {
-        published,
-        rigorous,
+        published: claims.published,
+        rigorous: claims.rigorous,
+        is_guarantee: claims.is_guarantee,
         lower_bound,
         confidence: bench.effort.confidence,
-        verdict: verdicts(published, rigorous, lower_bound),
+        verdict: claims.judge(lower_bound),
         adversary,
-        published_claims_it: published.is_some() && has_papers_receiver(bench.settings),
+        published_claims_it: claims.published.is_some() && has_papers_receiver(bench.settings),
         measured,
     }
 }
@@ -138,7 +155,7 @@ pub(super) fn has_papers_receiver(settings: &Settings) -> bool {
     matches!(&settings.uplink.scheme, Scheme::Floras(floras) if floras.receiver == Receiver::Paper)
 }
 
-fn claims_delta(bench: &Bench<'_>) -> f64 {
+fn delta(bench: &Bench<'_>) -> f64 {
     bench.settings.privacy.delta
 }
 
@@ -149,7 +166,6 @@ fn worst_channel(
     snr: Snr,
     noise_std: f64,
 ) -> Result<(f64, Scores), SimError> {
-    let error = (1.0 - bench.effort.confidence) / ROWS;
     let over = |strength: f64| -> Result<Floras, SimError> {
         let coefficient = |strength: f64| Complex64::new((strength * noise_std).min(1e6), 0.0);
         let fading = Fading::Fixed([strength, STRENGTH_OF_OTHERS].map(coefficient).into());
@@ -157,11 +173,13 @@ fn worst_channel(
     };
     let (games, few) = (bench.games(1.0), bench.games(0.05));
     bench.begin_games("looking for the worst channel", few * STRENGTHS.len() as u32);
-    let mut best = (STRENGTHS[0], f64::NEG_INFINITY);
+    let mut best = (STRENGTHS[0], (f64::NEG_INFINITY, 0.0));
     for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
         let uplink = over(strength)?;
         let scores = bench.game.decoded_with(&uplink, few, place, &bench.tick())?;
-        let found = scores.decoder.lower_bound(claims_delta(bench), error).epsilon;
+        // An even chance of error shows small differences, and accuracy those between channels that give little away.
+        let found = scores.decoder.lower_bound(delta(bench), 0.5);
+        let found = (found.epsilon, found.accuracy);
         if found > best.1 {
             best = (strength, found);
         }

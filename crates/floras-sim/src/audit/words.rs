@@ -1,8 +1,9 @@
 //! An audit's settings and notes, in words.
 
-use floras_phy::{Modulation, Receiver};
+use floras_phy::{Family, Modulation, Receiver};
 
 use super::report::{AuditVerdict, AuditedViews};
+use crate::accounting::SELECTION;
 use crate::experiment::{FadingChoice, Normalise, Scheme, Settings};
 
 /// The settings that decide what leaks.
@@ -56,10 +57,32 @@ fn receiver(receiver: Receiver) -> String {
 }
 
 /// What a reader should know.
-pub(super) fn notes(settings: &Settings, views: &AuditedViews) -> Vec<String> {
+pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[String]) -> Vec<String> {
     let mut notes = vec![
         "a lower bound below a claim does not prove the claim: a better adversary, or more games, may come closer".to_owned(),
     ];
+    if !left_out.is_empty() {
+        notes
+            .push(format!("left out, because training leaves the range of numbers: {}", left_out.join("; ")));
+    }
+    if settings.clients.per_round < settings.clients.total {
+        notes.push(format!(
+            "{SELECTION}. The table's adversaries do not know; in games with natural canaries, with single samples and with the \
+             group key the client is known to take part in every round"
+        ));
+    }
+    if views.iter().any(|(_, row)| row.rigorous.is_some() && !row.is_guarantee) {
+        notes.push(
+            "a rigorous epsilon marked as no guarantee is an estimate, or holds under a caveat only (`floras run` says which); \
+             exceeding it refutes nothing"
+                .to_owned(),
+        );
+    }
+    if let Scheme::Floras(floras) = &settings.uplink.scheme
+        && floras.family == Family::Gaussian
+    {
+        notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());
+    }
     if settings.privacy.normalise == Normalise::Paper {
         notes.push(
             "under the paper's normalisation the sensitivity is (K+1)·C; the games move one client by 2·C, and do not use that \

@@ -182,7 +182,7 @@ impl<'f> Trial<'f> {
         let settings = self.federation.experiment.settings();
         // The air interface counts rounds from 0.
         let at = metrics.round - 1;
-        let clients = self.federation.select(self.number, at);
+        let clients = self.selected(at);
         self.clients.clone_from(&clients);
         self.channel = None;
         let round = Round::new(settings.seed, self.number, at, &clients)?;
@@ -199,6 +199,18 @@ impl<'f> Trial<'f> {
         self.evaluate(metrics);
         let finite = self.parameters.iter().all(|value| value.is_finite());
         Ok(if finite { Ok(()) } else { Err(Diverged) })
+    }
+
+    /// The clients of a round. One that is watched takes part in every round.
+    fn selected(&self, at: u32) -> Vec<u32> {
+        let mut clients = self.federation.select(self.number, at);
+        if let Some((watched, _)) = self.replaced
+            && !clients.contains(&watched)
+        {
+            clients[0] = watched;
+            clients.sort_unstable();
+        }
+        clients
     }
 
     /// Every client of the round trains; its way back to the common model is left in `updates`. Returns the mean loss.

@@ -27,15 +27,12 @@ use crate::audit::matching::{by_correlation, by_order, correlation};
 use crate::audit::report::{DespreadClient, DespreadingAttack};
 use crate::audit::sequences::detector::{Payload, Seen, generalised};
 use crate::audit::sequences::norm;
+use crate::audit::trials;
 use crate::error::SimError;
 use crate::experiment::Scheme;
 use crate::federation::{Federation, Status, Trial};
 use crate::purpose;
 
-/// The attacked training is a trial of its own,
-const TRIAL: u16 = u16::MAX - 1;
-/// and the adversary's own training has the order of samples of another one.
-const SHADOW_TRIAL: u16 = u16::MAX - 2;
 /// More rounds say nothing new.
 const MOST_ROUNDS: u32 = 20;
 /// Products of updates are limited to about so many multiplications.
@@ -53,7 +50,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     let (fading, snr) = scheme.air.channel()?;
     let rounds = affordable(federation, rounds, &fading);
     // A trace speaks of the clients that the experiment's own trials select.
-    let number = if matches!(fading, Fading::Trace(_)) { 0 } else { TRIAL };
+    let number = if matches!(fading, Fading::Trace(_)) { 0 } else { trials::DESPREADING };
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
     let station = Station { floras: scheme.over(fading, snr, settings.seed)?, payload, seed: settings.seed };
     let mut trial = Trial::begin(federation, number)?;
@@ -64,7 +61,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
             trial =
                 Trial::at(federation, number, trial.round(), Status::Running, trial.parameters().to_vec())?;
         }
-        let shadows = trial.shadows(SHADOW_TRIAL)?;
+        let shadows = trial.shadows(trials::NAMING)?;
         trial.step()?;
         if trial.status() == Status::Diverged {
             break;

@@ -9,15 +9,16 @@ mod trainers;
 mod witness;
 
 use floras_learn::{Samples, Workspace};
-use floras_phy::{Floras, Round, UplinkError, precode};
+use floras_phy::{Family, Floras, Round, UplinkError, precode};
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{View, Views};
 use rayon::prelude::*;
 
 use super::bound::{LowerBound, Scores};
-use super::report::MembershipGame;
-use super::views::{claims, has_papers_receiver, verdicts};
-use super::{Bench, WorstCaseGame};
+use super::game::seed_of_game;
+use super::report::{Claims, MembershipGame};
+use super::views::{claims, has_papers_receiver, known_to_take_part};
+use super::{Bench, Stage, WorstCaseGame, trials, unless_diverged};
 use crate::error::SimError;
 use crate::experiment::{Normalise, Scheme};
 use crate::federation::{Status, Trial};
@@ -29,20 +30,21 @@ use witness::{Hypotheses, Sent, Verdict, Witness};
 const MOST_ONE_ROUND_GAMES: u32 = 20_000;
 /// In these games every client's update goes over the air; together they send at most so many numbers in each world.
 const MOST_NUMBERS: u64 = 4_000_000_000;
-/// The trials of one-round games, two for each canary.
-const ONE_ROUND_TRIAL: u16 = 0x9000;
-/// The trials of whole runs.
-const WHOLE_RUN_TRIAL: u16 = 0xB000;
-/// A table of scores of its own, beside those of the main table.
-const WORST_CASE_TABLE: u16 = 200;
-
+/// Tables of scores of their own, beside those of the main table.
+const WORST_CASE_TABLES: [u8; 2] = [200, 201];
 /// Whoever keeps the raw samples.
 const RAW_SIGNAL: &str = "raw signal";
 
+/// What the games came to, and which of them could not be played because training breaks down.
+pub(super) struct Outcome {
+    pub(super) games: Vec<MembershipGame>,
+    pub(super) left_out: Vec<String>,
+}
+
 /// Plays every game.
-pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<MembershipGame>, SimError> {
+pub(super) fn attack(bench: &Bench<'_>) -> Result<Outcome, SimError> {
     let floras = match &bench.settings.uplink.scheme {
-        Scheme::Floras(scheme) => {
+        Scheme::Floras(scheme) if scheme.family != Family::Gaussian => {
             let (fading, snr) = scheme.air.channel()?;
             Some(scheme.over(fading, snr, bench.settings.seed)?)
         }
@@ -51,23 +53,66 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<MembershipGame>, SimError>
     let mean_size = bench.federation.holdings(0)?.mean_size();
     let players = Players { bench, floras, mean_size };
     let one_round = claims(bench, 1)?;
-    let mut games = players.worst_case_client(&one_round)?;
-    let whole_run = if bench.game.rounds > 1 { Some(claims(bench, bench.game.rounds)?) } else { None };
+    let mut played = players.worst_case_client(&one_round)?;
+    let mut left_out = Vec::new();
     for canary in Canary::ALL {
-        let scores = players.one_round(canary)?;
-        games.extend(players.rows(canary, 1, &one_round, scores)?);
-        if let Some(claims) = &whole_run
-            && bench.effort.trainings > 0
-        {
-            let scores = players.whole_runs(canary)?;
-            games.extend(players.rows(canary, bench.game.rounds, claims, scores)?);
+        match unless_diverged(players.one_round(canary))? {
+            Some(scores) => played.extend(players.held_against(canary, 1, &one_round, scores)?),
+            None => left_out.push(format!("{} {}, one round", canary.kind(), canary.level())),
+        }
+        let rounds = bench.game.rounds;
+        if rounds == 1 || bench.effort.trainings == 0 {
+            continue;
+        }
+        match unless_diverged(players.whole_runs(canary))? {
+            Some(scores) => {
+                played.extend(players.held_against(canary, rounds, &claims(bench, rounds)?, scores)?);
+            }
+            None => left_out.push(format!("{} {}, whole runs", canary.kind(), canary.level())),
         }
     }
-    Ok(games)
+    let error = (1.0 - bench.effort.confidence) / played.len() as f64;
+    let games = played.into_iter().map(|played| played.judge(bench, error)).collect();
+    Ok(Outcome { games, left_out })
+}
+
+/// A game whose scores are there.
+struct Played {
+    level: &'static str,
+    canary: &'static str,
+    rounds: u32,
+    view: &'static str,
+    claims: Claims,
+    scores: Scores,
+}
+
+impl Played {
+    fn judge(self, bench: &Bench<'_>, error: f64) -> MembershipGame {
+        // The paper claims nothing about another receiver than its own, nor about raw samples.
+        let is_claimed = has_papers_receiver(bench.settings) && self.view != RAW_SIGNAL;
+        let claims = Claims { published: self.claims.published.filter(|_| is_claimed), ..self.claims };
+        let LowerBound { epsilon, accuracy, measured } =
+            self.scores.lower_bound(bench.settings.privacy.delta, error);
+        MembershipGame {
+            level: self.level.to_owned(),
+            canary: self.canary.to_owned(),
+            rounds: self.rounds,
+            view: self.view.to_owned(),
+            published: claims.published,
+            rigorous: claims.rigorous,
+            is_guarantee: claims.is_guarantee,
+            lower_bound: epsilon,
+            confidence: bench.effort.confidence,
+            verdict: claims.judge(epsilon),
+            accuracy,
+            measured,
+        }
+    }
 }
 
 struct Players<'a> {
     bench: &'a Bench<'a>,
+    /// The uplink, if it spreads by sequences that do not overlap.
     floras: Option<Floras>,
     /// Samples of a client, on average.
     mean_size: f64,
@@ -78,15 +123,16 @@ type AllScores = [(View, &'static str, Scores); 3];
 
 impl Players<'_> {
     /// One round of the game that the main table plays over all rounds.
-    fn worst_case_client(&self, claims: &Views) -> Result<Vec<MembershipGame>, SimError> {
+    fn worst_case_client(&self, claims: &Views) -> Result<Vec<Played>, SimError> {
         let game = WorstCaseGame { rounds: 1, ..self.bench.game.clone() };
         let games = (self.bench.effort.games / 8).max(200);
         self.bench.begin("worst-case client, one round", 2 * u64::from(games));
-        let tick = |done: u64| (self.bench.watch)(super::Stage::Done(done));
+        let tick = |done: u64| (self.bench.watch)(Stage::Done(done));
         let uplink = self.bench.federation.uplink();
-        let decoded = game.decoded_with(uplink, games, WORST_CASE_TABLE, &tick)?;
+        let [decoded_table, raw_table] = WORST_CASE_TABLES;
+        let decoded = game.decoded_with(uplink, games, decoded_table, &tick)?;
         let raw = match &self.floras {
-            Some(floras) => game.raw(floras, games, WORST_CASE_TABLE + 1, true)?,
+            Some(floras) => game.raw(floras, games, raw_table, true)?,
             None => Scores::default(),
         };
         let scores = [
@@ -95,11 +141,16 @@ impl Players<'_> {
             (View::RawSignal, RAW_SIGNAL, raw),
         ];
         let published = claims.published.as_ref().and_then(|statement| statement.epsilon);
-        let row = |(view, name, scores): &(View, &str, Scores)| {
-            let rigorous = claims.get(*view).and_then(|statement| statement.epsilon);
-            self.row(("client", "worst-case"), 1, name, (published, rigorous), scores)
+        let played = |(view, name, scores): (View, &'static str, Scores)| {
+            let statement = claims.get(view);
+            let claims = Claims {
+                published,
+                rigorous: statement.and_then(|statement| statement.epsilon),
+                is_guarantee: statement.is_some_and(|statement| statement.guarantee),
+            };
+            Played { level: "client", canary: "worst-case", rounds: 1, view: name, claims, scores }
         };
-        Ok(scores.iter().filter(|(.., scores)| !scores.with.is_empty()).map(row).collect())
+        Ok(scores.into_iter().filter(|(.., scores)| !scores.with.is_empty()).map(played).collect())
     }
 
     /// One round from the first model: only the watched client trains in each game.
@@ -111,9 +162,13 @@ impl Players<'_> {
         let start = FirstRound::new(self, &worlds)?;
         let mut scores = [Vec::new(), Vec::new()];
         for (world, scores) in scores.iter_mut().enumerate() {
-            let trial = ONE_ROUND_TRIAL + 2 * canary as u16 + world as u16;
+            let trial = trials::ONE_ROUND + 2 * canary as u16 + world as u16;
             let play = |(updates, workspace): &mut (Vec<Vec<f32>>, Workspace), game: u32| {
-                let round = Round::new(bench.settings.seed, trial, game, &start.clients)?;
+                let (seed, number) = match bench.game.is_traced {
+                    true => (seed_of_game(bench.settings.seed, game), 0),
+                    false => (bench.settings.seed, game),
+                };
+                let round = Round::new(seed, trial, number, &start.clients)?;
                 start.local(updates, &worlds[world], &round, workspace)?;
                 let sent = Sent { updates, watched: 0 };
                 self.witness().hear(&round, &sent, &start.hypotheses)
@@ -122,7 +177,7 @@ impl Players<'_> {
             let played: Result<Vec<Verdict>, UplinkError> =
                 (0..games).into_par_iter().map_init(fresh, play).collect();
             *scores = played?;
-            (bench.watch)(super::Stage::Done(games.into()));
+            (bench.watch)(Stage::Done(games.into()));
         }
         Ok(sorted_by_view(&scores))
     }
@@ -143,10 +198,10 @@ impl Players<'_> {
         let worlds = canary.worlds(bench.federation)?;
         let mut scores = [Vec::new(), Vec::new()];
         for (world, scores) in scores.iter_mut().enumerate() {
-            let first = WHOLE_RUN_TRIAL + ((2 * canary as u32 + world as u32) * each) as u16;
+            let first = trials::WHOLE_RUNS + ((2 * canary as u32 + world as u32) * each) as u16;
             let play = |game: u32| {
                 let verdict = self.whole_run(&worlds, world, first + game as u16);
-                (bench.watch)(super::Stage::Done(1));
+                (bench.watch)(Stage::Done(1));
                 verdict
             };
             *scores = (0..each).into_par_iter().map(play).collect::<Result<Vec<Verdict>, SimError>>()?;
@@ -169,13 +224,27 @@ impl Players<'_> {
             let at = metrics.round - 1;
             let shadow = Shadow { players: self, parameters: &before, rate: metrics.rate, round: at, number };
             let expected = worlds.each_ref().map(|world| shadow.update(world, 0, &mut workspace));
-            let [with, without] = expected.map(|update| self.as_sent(update, trial.largest_norm()));
-            let hypotheses = Hypotheses::new(&with?, &without?);
             let round = Round::new(self.bench.settings.seed, number, at, clients)?;
             let sent = Sent { updates: trial.sent(), watched };
-            verdict = verdict.add(self.witness().hear(&round, &sent, &hypotheses)?);
+            match unless_diverged(self.hear(&round, &sent, expected, trial.largest_norm()))? {
+                Some(heard) => verdict = verdict.add(heard),
+                // What the adversary expects has left the range of numbers; it makes do with what it has.
+                None => break,
+            }
         }
         Ok(verdict)
+    }
+
+    /// A round of a whole run, weighed by what the watched client would have sent in both worlds.
+    fn hear(
+        &self,
+        round: &Round<'_>,
+        sent: &Sent<'_>,
+        expected: [Vec<f32>; 2],
+        largest_norm: Option<f64>,
+    ) -> Result<Verdict, SimError> {
+        let [with, without] = expected.map(|update| self.as_sent(update, largest_norm));
+        Ok(self.witness().hear(round, sent, &Hypotheses::new(&with?, &without?))?)
     }
 
     fn witness(&self) -> Witness<'_> {
@@ -216,58 +285,32 @@ impl Players<'_> {
         }
     }
 
-    fn rows(
+    /// Puts the scores of a canary beside what is claimed. The watched client is known to take part in every round.
+    fn held_against(
         &self,
         canary: Canary,
         rounds: u32,
         claims: &Views,
         scores: AllScores,
-    ) -> Result<Vec<MembershipGame>, SimError> {
-        // In these games the watched client is known to take part.
-        let certain = |view: View| {
-            let statement = claims.get(view)?;
-            statement.details.get("in_every_round").copied().or(statement.epsilon)
-        };
+    ) -> Result<Vec<Played>, SimError> {
         let everyone = self.bench.game.chance >= 1.0;
         let published = match canary.level() {
             _ if !everyone => None,
             "item" => self.published_for_items(rounds)?,
             _ => claims.published.as_ref().and_then(|statement| statement.epsilon),
         };
-        let row = |(view, name, scores): &(View, &'static str, Scores)| {
-            self.row((canary.level(), canary.kind()), rounds, name, (published, certain(*view)), scores)
+        let played = |(view, name, scores): (View, &'static str, Scores)| {
+            let statement = claims.get(view);
+            let claims = Claims {
+                published,
+                rigorous: statement.and_then(|statement| known_to_take_part(statement, everyone)),
+                is_guarantee: statement.is_some_and(|statement| statement.guarantee),
+            };
+            Played { level: canary.level(), canary: canary.kind(), rounds, view: name, claims, scores }
         };
         let has_raw = self.floras.is_some();
-        Ok(scores.iter().filter(|(view, ..)| has_raw || *view != View::RawSignal).map(row).collect())
-    }
-
-    fn row(
-        &self,
-        (level, canary): (&str, &str),
-        rounds: u32,
-        view: &str,
-        (published, rigorous): (Option<f64>, Option<f64>),
-        scores: &Scores,
-    ) -> MembershipGame {
-        // The paper claims nothing about another receiver than its own, nor about raw samples.
-        let is_claimed = has_papers_receiver(self.bench.settings) && view != RAW_SIGNAL;
-        let published = published.filter(|_| is_claimed);
-        let confidence = self.bench.effort.confidence;
-        let LowerBound { epsilon, accuracy, measured } =
-            scores.lower_bound(self.bench.settings.privacy.delta, 1.0 - confidence);
-        MembershipGame {
-            level: level.to_owned(),
-            canary: canary.to_owned(),
-            rounds,
-            view: view.to_owned(),
-            published,
-            rigorous,
-            lower_bound: epsilon,
-            confidence,
-            verdict: verdicts(published, rigorous, epsilon),
-            accuracy,
-            measured,
-        }
+        let seen = scores.into_iter().filter(|(view, ..)| has_raw || *view != View::RawSignal);
+        Ok(seen.map(played).collect())
     }
 
     /// Theorem 2 of the paper, for one sample of a client.

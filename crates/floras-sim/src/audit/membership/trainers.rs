@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::Players;
 use super::canary::WATCHED;
 use super::witness::Hypotheses;
+use crate::audit::trials;
 use crate::error::SimError;
 use crate::experiment::Normalise;
 use crate::federation::{Local, with_all};
@@ -15,8 +16,6 @@ use crate::purpose;
 
 /// Trainings of the watched client that its expected update is an average over.
 const SHADOWS: u32 = 16;
-/// The adversary's own trainings have randomness of their own.
-const SHADOW_TRIAL: u16 = 0x8FFF;
 
 /// What an adversary trains by itself.
 pub(super) struct Shadow<'a> {
@@ -61,7 +60,7 @@ impl<'a> FirstRound<'a> {
         let holdings = federation.holdings(0)?;
         let mean_size = players.mean_size;
         let local = Local { federation, parameters: &parameters, rate, mean_size };
-        let round = Round::new(settings.seed, SHADOW_TRIAL, 0, &clients)?;
+        let round = Round::new(settings.seed, trials::SHADOWS, 0, &clients)?;
         let train = |&client: &u32| {
             let mut update = vec![0.0; parameters.len()];
             let mut batches = round.stream_of(purpose::BATCHES, client);
@@ -74,7 +73,7 @@ impl<'a> FirstRound<'a> {
         let updates = updates.map_err(SimError::learn("data"))?;
         let mut sent = updates.clone();
         let largest_norm = players.precode(&mut sent)?;
-        let shadow = Shadow { players, parameters: &parameters, rate, round: 0, number: SHADOW_TRIAL };
+        let shadow = Shadow { players, parameters: &parameters, rate, round: 0, number: trials::SHADOWS };
         let expected = |samples: &Samples| -> Result<Vec<f32>, UplinkError> {
             let mut mean = vec![0.0; parameters.len()];
             for number in 0..SHADOWS {

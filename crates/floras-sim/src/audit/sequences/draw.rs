@@ -10,11 +10,9 @@ use rand_distr::{ChiSquared, Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::detector::{Payload, Seen};
+use crate::audit::trials;
 use crate::error::SimError;
 use crate::purpose;
-
-/// Detectors meet rounds of a trial of their own.
-const TRIAL: u16 = u16::MAX - 2;
 
 /// What an adversary faces.
 #[derive(Clone, Debug)]
@@ -54,7 +52,7 @@ impl Scene {
     }
 
     fn draw_round(&self, number: u32, clients: &[u32]) -> Result<DrawnRound, SimError> {
-        let air = self.floras.despread(&Round::new(self.seed, TRIAL, number, clients)?)?;
+        let air = self.floras.despread(&Round::new(self.seed, trials::DETECTION, number, clients)?)?;
         let mut unused = vec![true; air.estimates.len()];
         air.assigned.iter().for_each(|&sequence| unused[sequence] = false);
         let used = air.assigned.iter().copied().zip(air.amplitudes.iter().copied());
@@ -78,7 +76,7 @@ struct Energies {
 
 impl Energies {
     fn new(payload: Payload, seed: u64, round: u32) -> Self {
-        let stream = StreamName::new(seed, purpose::ENERGIES).trial(TRIAL).round(round).stream();
+        let stream = StreamName::new(seed, purpose::ENERGIES).trial(trials::DETECTION).round(round).stream();
         Self { stream, norm: payload.norm, rest: ChiSquared::new(payload.dimensions - 1.0).ok() }
     }
 
