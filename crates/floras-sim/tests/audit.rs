@@ -310,7 +310,11 @@ fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
     let experiment = Experiment::from_table(&table).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    AuditReport::enter(&path.join("new"), &experiment).unwrap();
+    let new = path.join("new");
+    AuditReport::enter(&new, &experiment).unwrap();
+    assert!(new.is_dir());
+    AuditReport::leave(&new);
+    assert!(!new.exists());
     AuditReport::enter(path, &experiment).unwrap();
     std::fs::write(path.join("notes.txt"), "mine").unwrap();
     let error = AuditReport::enter(path, &experiment).unwrap_err().to_string();
@@ -414,7 +418,7 @@ fn proved_bounds_and_estimates_are_told_apart() {
 #[test]
 fn training_that_breaks_down_takes_only_its_own_attacks_along() {
     let effort = Effort { games: 2000, trainings: 8, confidence: 0.95 };
-    let report = audited(&["uplink.sequences=15", "local.rate=1e30", "local.epochs=20", "rounds=2"], effort);
+    let report = audited(&["uplink.sequences=15", "local.rate=1e6", "local.epochs=20", "rounds=2"], effort);
     assert!(report.views.raw_signal.is_some() && report.attacks.sequences.is_some());
     assert!(
         report
