@@ -1,6 +1,6 @@
 //! Membership: did this client, or this sample, take part?
 //!
-//! The worst case of a client needs no training ([`WorstCaseGame`](super::WorstCaseGame)). Everything else does: the watched
+//! The worst case of a client needs no training ([`WorstCaseGame`]). Everything else does: the watched
 //! client really trains on its samples, with and without the canary, and sends what comes of it. Over one round all games start
 //! from the same model, and only the watched client trains anew; over whole runs every game is a training of its own.
 
