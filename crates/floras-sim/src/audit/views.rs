@@ -106,13 +106,14 @@ fn of_floras(
         let strong = floras.over(Fading::None, Snr::new(STRONG_DB, SnrConvention::Symbol)?, seed)?;
         let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
         let adversary = format!(
-            "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so that the unused sequences' noise is all \
-             there is"
+            "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
+             that the unused sequences' noise is all there is"
         );
         views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
         let adversary = format!(
-            "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was found: h = {strength}·s, with s the pilot's noise"
+            "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
+             found: h = {strength}·s, with s the pilot's noise"
         );
         views.any_channel = Some(row(View::AnyChannel, &scores, adversary));
     }
@@ -121,7 +122,8 @@ fn of_floras(
     }
     bench.begin_games("raw samples", games);
     let scores = bench.game.raw(&floras.over(fading, snr, seed)?, games, table::RAW_SIGNAL, false)?;
-    let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the client's";
+    let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the \
+                     client's";
     let found = row(View::RawSignal, &scores, adversary.to_owned());
     // Remark 5 of the paper: its guarantee is for its own receiver.
     views.raw_signal = Some(AuditedView { published_claims_it: false, ..found });
