@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 
 use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
 use floras_phy::random::{Stream, StreamName};
-use floras_phy::{EffectiveChannel, Fidelity, Floras, Round, Snr, UplinkError, precode, transmit};
+use floras_phy::{EffectiveChannel, Fidelity, Floras, Round, Snr, UplinkError, transmit};
 use rand::seq::IndexedRandom;
 
 use super::report::{ReconstructionAttack, ReconstructionRow};
 use crate::error::SimError;
-use crate::experiment::{FlorasScheme, ModelKind, Normalise, Scheme, UplinkSettings};
+use crate::experiment::{FlorasScheme, ModelKind, Scheme, UplinkSettings};
 use crate::federation::Federation;
 use crate::purpose;
 use picture::{Canvas, Update, correlation, grey, stretched};
@@ -145,11 +145,7 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
         update
     };
     let mut updates: Vec<Vec<f32>> = sitters.iter().map(&mut step).collect();
-    match (settings.privacy.clip, settings.privacy.normalise) {
-        (None, _) => {}
-        (Some(clip), Normalise::Clip) => drop(precode::clip(&mut updates, clip)?),
-        (Some(clip), Normalise::Paper) => drop(precode::normalise(&mut updates, clip)?),
-    }
+    settings.privacy.precode(&mut updates)?;
     Ok(updates)
 }
 

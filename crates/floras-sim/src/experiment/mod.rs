@@ -24,6 +24,7 @@ pub use data::{DataChoice, DataSettings};
 pub use error::ExperimentError;
 pub use local::LocalSettings;
 pub use model::{ModelKind, ModelSettings};
+pub(crate) use privacy::Precoded;
 pub use privacy::{Budget, Normalise, PrivacySettings};
 pub use record::RecordSettings;
 pub use uplink::{Air, FadingChoice, FlorasScheme, Scheme, UplinkSettings};

@@ -1,5 +1,7 @@
 //! The section `[privacy]`: what limits a client's influence, and how much may be given away.
 
+use floras_phy::UplinkError;
+use floras_phy::precode::{self, Normalisation};
 use floras_privacy::View;
 use toml::Table;
 
@@ -39,7 +41,28 @@ pub enum Normalise {
     Paper,
 }
 
+/// What a round's updates were before they were brought to the form in which they are sent.
+pub(crate) struct Precoded {
+    /// The norm that each had.
+    pub(crate) norms: Vec<f64>,
+    /// How the paper's normalisation is undone.
+    pub(crate) normalisation: Option<Normalisation>,
+}
+
 impl PrivacySettings {
+    /// Brings the updates of a round to the form in which they are sent.
+    pub(crate) fn precode(self, updates: &mut [Vec<f32>]) -> Result<Precoded, UplinkError> {
+        let plain = |norms| Precoded { norms, normalisation: None };
+        match (self.clip, self.normalise) {
+            (None, _) => precode::finite_norms(updates).map(plain),
+            (Some(clip), Normalise::Clip) => precode::clip(updates, clip).map(plain),
+            (Some(clip), Normalise::Paper) => {
+                let normalisation = precode::normalise(updates, clip)?;
+                Ok(Precoded { norms: normalisation.norms().to_vec(), normalisation: Some(normalisation) })
+            }
+        }
+    }
+
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
         let section = Section::open(table, "privacy", &["clip", "normalise", "delta", "budget", "view"])?;
         let views = View::ALL.map(|view| (view.name(), view));

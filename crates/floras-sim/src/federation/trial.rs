@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::clients::Holdings;
 use super::{Federation, RoundMetrics};
 use crate::error::SimError;
-use crate::experiment::{Normalise, Weights};
+use crate::experiment::{Precoded, Weights};
 use crate::purpose;
 
 /// Where a trial stands.
@@ -265,16 +265,8 @@ impl<'f> Trial<'f> {
     /// Sends the updates, and steps the common model by what is decoded.
     fn aggregate(&mut self, round: &Round<'_>, metrics: &mut RoundMetrics) -> Result<(), UplinkError> {
         let settings = self.federation.experiment.settings();
-        let mut normalisation = None;
-        let norms = match (settings.privacy.clip, settings.privacy.normalise) {
-            (None, _) => precode::finite_norms(&self.updates)?,
-            (Some(clip), Normalise::Clip) => precode::clip(&mut self.updates, clip)?,
-            (Some(clip), Normalise::Paper) => {
-                let normalised = precode::normalise(&mut self.updates, clip)?;
-                self.largest_norm = Some(normalised.largest_norm());
-                normalisation.insert(normalised).norms().to_vec()
-            }
-        };
+        let Precoded { norms, normalisation } = settings.privacy.precode(&mut self.updates)?;
+        self.largest_norm = normalisation.as_ref().map(|normalisation| normalisation.largest_norm());
         metrics.update_norm = Some(norms.iter().sum::<f64>() / norms.len() as f64);
         let uplink = self.federation.uplink.0.as_ref();
         let fidelity = settings.uplink.fidelity;

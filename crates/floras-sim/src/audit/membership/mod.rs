@@ -9,7 +9,7 @@ mod trainers;
 mod witness;
 
 use floras_learn::{Samples, Workspace};
-use floras_phy::{Family, Floras, Round, UplinkError, precode};
+use floras_phy::{Family, Floras, Round, UplinkError};
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{View, Views};
 use rayon::prelude::*;
@@ -20,7 +20,7 @@ use super::report::{Claims, MembershipGame};
 use super::views::{claims, has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, trials, unless_diverged};
 use crate::error::SimError;
-use crate::experiment::{Normalise, Scheme};
+use crate::experiment::Scheme;
 use crate::federation::{Status, Trial};
 use canary::{Canary, WATCHED};
 use trainers::{FirstRound, Shadow};
@@ -257,12 +257,8 @@ impl Players<'_> {
 
     /// Brings a round's updates to the form in which they are sent.
     fn precode(&self, updates: &mut [Vec<f32>]) -> Result<Option<f64>, UplinkError> {
-        let privacy = self.bench.settings.privacy;
-        match (privacy.clip, privacy.normalise) {
-            (None, _) => Ok(None),
-            (Some(clip), Normalise::Clip) => precode::clip(updates, clip).map(|_| None),
-            (Some(clip), Normalise::Paper) => Ok(Some(precode::normalise(updates, clip)?.largest_norm())),
-        }
+        let precoded = self.bench.settings.privacy.precode(updates)?;
+        Ok(precoded.normalisation.map(|normalisation| normalisation.largest_norm()))
     }
 
     /// The same for one update in a round whose longest update is known.
