@@ -41,7 +41,9 @@ mod sampling;
 mod solve;
 mod table;
 mod tabulated;
+mod tilt;
 mod view;
+mod window;
 
 pub use account::{Account, Level, Local, NORMALISED, Neighbours, Scaling, Setting, Source};
 pub use actual::{Amplitude, Angle, Coefficients};
