@@ -12,9 +12,13 @@
 //! lies beyond the grid and above the window (Chernoff's bound), what is infinite, and the rounding of the transform. So
 //! the upper bound is one.
 //!
+//! Rounds may be of several kinds, each with its own curve and chance of taking part: `T_i` rounds of kind `i`. Their losses
+//! are independent too, so that on one common grid the transforms' powers are multiplied, and what is left out is added up.
+//! How many rounds there are of which kind must not depend on anyone's data.
+//!
 //! The lower bound shows how far off it can be. Connecting the dots moves a loss by `Y`, less than a step `h`, with
 //! `E[e^{−Y}] = 1` given the loss; by Hoeffding's lemma `0 ≤ E[Y] ≤ h²/8`, and all `T` together exceed
-//! `T·h²/8 + h·√(T·ln(1/η)/2)` with a chance of at most `η`.
+//! `T·h²/8 + h·√(T·ln(1/η)/2)` with a chance of at most `η`, of whatever kinds they are.
 //!
 //! # Citations
 //! Koskela, Jälkö, Honkela, *Computing tight differential privacy guarantees using FFT*, AISTATS 2020. Gopi, Lee, Wutschitz,
@@ -22,9 +26,9 @@
 
 use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
 use crate::law::{Law, Side};
+use crate::prepared::{Prepared, ROUGH, WINDOW};
 use crate::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
 use crate::solve::first_at_most;
-use crate::tilt::{Prepared, ROUGH, WINDOW};
 use crate::window::{Composed, LEAST_DELTA};
 
 /// No `ε` beyond this is looked for.
@@ -51,20 +55,49 @@ pub enum Grid {
     Step(f64),
 }
 
-/// `T` rounds with the same curve.
+/// Rounds of one kind.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// The curve of a round in which someone takes part for certain.
+    pub curve: &'a dyn Curve,
+    /// Who takes part, drawn anew in each round.
+    pub sampling: Sampling,
+    /// `T_i`.
+    pub rounds: u64,
+}
+
+/// `T` rounds, of one kind or of several.
+///
+/// ```
+/// use floras_privacy::{Composition, Law, Part, Sampling, gaussian};
+///
+/// // Gaussian mechanisms compose to one with the root of the sum of squares: 4·0.3² + 9·0.1².
+/// let (loud, quiet) = (Law::Constant(0.3), Law::Constant(0.1));
+/// let sampling = Sampling::Everyone;
+/// let composition = Composition::mixed(&[
+///     Part { curve: &loud, sampling, rounds: 4 },
+///     Part { curve: &quiet, sampling, rounds: 9 },
+/// ])?;
+/// let exact = gaussian::epsilon(1e-5, 0.45_f64.sqrt())?;
+/// assert!((composition.epsilon_upper(1e-5)? / exact - 1.0).abs() < 1e-9);
+/// # Ok::<(), floras_privacy::PrivacyError>(())
+/// ```
 pub struct Composition<'a> {
-    pub(crate) curve: &'a dyn Curve,
-    pub(crate) sampling: Sampling,
-    pub(crate) rounds: u64,
-    pub(crate) grid: Grid,
+    parts: Vec<Part<'a>>,
+    directions: &'static [Direction],
+    grid: Grid,
 }
 
 impl<'a> Composition<'a> {
     /// `rounds` rounds with a curve, each with its own draw of who takes part.
     pub fn new(curve: &'a dyn Curve, sampling: Sampling, rounds: u64) -> Result<Self, PrivacyError> {
-        sampling.check()?;
-        require_rounds(rounds)?;
-        Ok(Self { curve, sampling, rounds, grid: Grid::Auto })
+        Self::mixed(&[Part { curve, sampling, rounds }])
+    }
+
+    /// Rounds of several kinds, in any order. Either all of them have replace-one neighbours, or all add-or-remove ones.
+    pub fn mixed(parts: &[Part<'a>]) -> Result<Self, PrivacyError> {
+        let directions = common_directions(parts.iter().map(|part| (part.sampling, part.rounds)))?;
+        Ok(Self { parts: parts.to_vec(), directions, grid: Grid::Auto })
     }
 
     /// The same on a given grid.
@@ -87,7 +120,7 @@ impl<'a> Composition<'a> {
 
     fn least_epsilon(&self, delta: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
         require_delta(delta)?;
-        let least = at_least_once(self.sampling.chance() * self.curve.infinite(), self.rounds);
+        let least = at_least_once(&self.parts);
         if least >= delta {
             return Err(PrivacyError::DeltaOutOfReach { delta, least });
         }
@@ -96,8 +129,17 @@ impl<'a> Composition<'a> {
 
     /// The least `δ` for an `ε`.
     pub fn delta(&self, epsilon: f64) -> Result<Bounds, PrivacyError> {
+        self.least_delta(epsilon, true)
+    }
+
+    /// The upper bound of [`delta`](Self::delta) alone, which takes less time.
+    pub fn delta_upper(&self, epsilon: f64) -> Result<f64, PrivacyError> {
+        Ok(self.least_delta(epsilon, false)?.upper)
+    }
+
+    fn least_delta(&self, epsilon: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
         require_epsilon(epsilon)?;
-        self.worst(|direction| self.delta_of(direction, epsilon))
+        self.worst(|direction| self.delta_of(direction, epsilon, with_lower))
     }
 
     /// Both bounds of the worse direction.
@@ -106,63 +148,98 @@ impl<'a> Composition<'a> {
         bounds: impl Fn(Direction) -> Result<Bounds, PrivacyError>,
     ) -> Result<Bounds, PrivacyError> {
         let mut worst = Bounds { lower: 0.0, upper: 0.0 };
-        for &direction in self.sampling.directions() {
+        for &direction in self.directions {
             let Bounds { lower, upper } = bounds(direction)?;
             worst = Bounds { lower: worst.lower.max(lower), upper: worst.upper.max(upper) };
         }
         Ok(Bounds { lower: worst.lower.min(worst.upper), upper: worst.upper })
     }
 
-    /// A single round that is the same as all rounds together, if there is one.
-    fn as_one_round(&self) -> Option<Law> {
-        if self.sampling.chance() < 1.0 { None } else { self.curve.composed(self.rounds) }
+    /// A single round that is the same as all rounds together, if there is one, and the chance to take part in it.
+    fn with_one_round<R>(&self, use_it: impl FnOnce(&dyn Curve, f64) -> R) -> Option<R> {
+        if let Some(law) = self.as_one_law() {
+            return Some(use_it(&law, 1.0));
+        }
+        match self.parts[..] {
+            [Part { curve, sampling, rounds: 1 }] => Some(use_it(curve, sampling.chance())),
+            _ => None,
+        }
+    }
+
+    /// The law of `μ` of all rounds together, if everyone takes part and it has a simple form: `√(Σ μ²)` if each kind's is
+    /// known for certain.
+    fn as_one_law(&self) -> Option<Law> {
+        let of_part = |part: &Part<'_>| {
+            if part.sampling.chance() < 1.0 { None } else { part.curve.composed(part.rounds) }
+        };
+        if let [part] = &self.parts[..] {
+            return of_part(part);
+        }
+        let square = |part: &Part<'_>| match of_part(part) {
+            Some(Law::Constant(mu)) => Some(mu * mu),
+            _ => None,
+        };
+        let squares: f64 = self.parts.iter().map(square).sum::<Option<f64>>()?;
+        Some(Law::Constant(squares.sqrt()))
+    }
+
+    /// Whether the two bounds of any curve differ.
+    fn is_rounded(&self) -> bool {
+        self.parts.iter().any(|part| part.curve.is_rounded())
+    }
+
+    /// Total variation at most adds up.
+    fn total_variation(&self) -> f64 {
+        let of_part = |Part { curve, sampling, rounds }: &Part<'_>| {
+            let apart = sampling.chance() * (curve.upper(0.0) * (1.0 + curve.tolerance()) + curve.infinite());
+            *rounds as f64 * apart
+        };
+        self.parts.iter().map(of_part).sum()
+    }
+
+    fn prepared(&self, direction: Direction, side: Side, delta: f64) -> Result<Prepared<'a>, PrivacyError> {
+        Prepared::new(&self.parts, self.grid, direction, side, delta)
     }
 
     /// Without `with_lower`, the lower bound is 0.
     fn epsilon_of(&self, direction: Direction, delta: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
-        let one_round = |curve: &dyn Curve, p: f64| {
+        let one_round = self.with_one_round(|curve, p| {
             let at = |side| one_round_epsilon(curve, direction, p, side, delta);
             let lower = if with_lower { at(Side::Lower)? } else { 0.0 };
             Ok(Bounds { lower, upper: at(Side::Upper)? })
-        };
-        if let Some(law) = self.as_one_round() {
-            return one_round(&law, 1.0);
+        });
+        if let Some(bounds) = one_round {
+            return bounds;
         }
-        if self.rounds == 1 {
-            return one_round(self.curve, self.sampling.chance());
-        }
-        // Total variation at most adds up.
-        let chance = self.sampling.chance();
-        let apart = chance * (self.curve.upper(0.0) * (1.0 + self.curve.tolerance()) + self.curve.infinite());
-        if self.rounds as f64 * apart <= delta {
+        if self.total_variation() <= delta {
             return Ok(Bounds { lower: 0.0, upper: 0.0 });
         }
-        let composed = Prepared::new(self, direction, Side::Upper, delta)?.around_delta(delta)?;
+        let composed = self.prepared(direction, Side::Upper, delta)?.around_delta(delta)?;
         let upper = composed.epsilon_upper(delta)?;
         let lower = if !with_lower {
             0.0
-        } else if self.curve.is_rounded() {
-            Prepared::new(self, direction, Side::Lower, delta)?.around_delta(delta)?.epsilon_lower(delta)
+        } else if self.is_rounded() {
+            self.prepared(direction, Side::Lower, delta)?.around_delta(delta)?.epsilon_lower(delta)
         } else {
             composed.epsilon_lower(delta)
         };
         Ok(Bounds { lower, upper })
     }
 
-    fn delta_of(&self, direction: Direction, epsilon: f64) -> Result<Bounds, PrivacyError> {
-        let one_round = |curve: &dyn Curve, p: f64| {
+    /// Without `with_lower`, the lower bound is 0.
+    fn delta_of(&self, direction: Direction, epsilon: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
+        let one_round = self.with_one_round(|curve, p| {
             let at = |side| one_round_delta(curve, direction, p, side, epsilon).min(1.0);
-            Ok(Bounds { lower: at(Side::Lower), upper: at(Side::Upper) })
-        };
-        if let Some(law) = self.as_one_round() {
-            return one_round(&law, 1.0);
-        }
-        if self.rounds == 1 {
-            return one_round(self.curve, self.sampling.chance());
+            Bounds { lower: if with_lower { at(Side::Lower) } else { 0.0 }, upper: at(Side::Upper) }
+        });
+        if let Some(bounds) = one_round {
+            return Ok(bounds);
         }
         let composed = self.around_epsilon(direction, Side::Upper, epsilon)?;
         let upper = composed.delta_upper(epsilon);
-        let lower = if self.curve.is_rounded() {
+        let lower = if !with_lower {
+            0.0
+        } else if self.is_rounded() {
             self.around_epsilon(direction, Side::Lower, epsilon)?.delta_lower(epsilon)
         } else {
             composed.delta_lower(epsilon)
@@ -179,7 +256,7 @@ impl<'a> Composition<'a> {
     ) -> Result<Composed, PrivacyError> {
         let mut guess = 1e-9;
         loop {
-            let prepared = Prepared::new(self, direction, side, guess)?;
+            let prepared = self.prepared(direction, side, guess)?;
             let rough = prepared.around_epsilon(epsilon, ROUGH);
             let estimate = rough.delta_upper(epsilon).max(LEAST_DELTA);
             if estimate >= guess || guess <= LEAST_DELTA {
@@ -190,9 +267,31 @@ impl<'a> Composition<'a> {
     }
 }
 
-/// `1 − (1 − p)^T`.
-pub(crate) fn at_least_once(chance: f64, rounds: u64) -> f64 {
-    -(rounds as f64 * (-chance.min(1.0)).ln_1p()).exp_m1()
+/// The directions that all kinds of rounds have in common, if they are rounds that can be composed.
+pub(crate) fn common_directions(
+    kinds: impl Iterator<Item = (Sampling, u64)>,
+) -> Result<&'static [Direction], PrivacyError> {
+    let (mut common, mut total) = (None, 0_u64);
+    for (sampling, rounds) in kinds {
+        sampling.check()?;
+        require_rounds(rounds)?;
+        total = total.saturating_add(rounds);
+        let directions = sampling.directions();
+        if *common.get_or_insert(directions) != directions {
+            return Err(PrivacyError::MixedNeighbours);
+        }
+    }
+    let common = common.ok_or(PrivacyError::NoRounds)?;
+    require_rounds(total)?;
+    Ok(common)
+}
+
+/// `1 − Π (1 − p_i)^{T_i}`: something infinite is seen.
+fn at_least_once(parts: &[Part<'_>]) -> f64 {
+    let never = |Part { curve, sampling, rounds }: &Part<'_>| {
+        *rounds as f64 * (-(sampling.chance() * curve.infinite()).min(1.0)).ln_1p()
+    };
+    -parts.iter().map(never).sum::<f64>().exp_m1()
 }
 
 /// `D(e^ε)` of one round.

@@ -1,12 +1,12 @@
 //! The sum of all losses on a window of a grid, under a tilted measure: where the bounds are read off.
 //!
-//! The masses of one round are tilted by `e^{θl}`, folded into the window, raised to the power `T` by FFT, and tilted back.
-//! What is infinite, what lies above the window and what the transform rounds is added to the upper bound and taken off the
-//! lower one.
+//! The masses of a round are tilted by `e^{θl}`, folded into the window, and raised to the power of its kind's number of
+//! rounds by FFT; the kinds' transforms are multiplied, transformed back and tilted back. What is infinite, what lies above
+//! the window and what the transform rounds is added to the upper bound and taken off the lower one.
 
-use crate::compose::{MOST_EPSILON, at_least_once};
+use crate::compose::MOST_EPSILON;
 use crate::error::PrivacyError;
-use crate::fourier::{self, fast_length};
+use crate::fourier::{self, Complex64, fast_length};
 use crate::loss::{LossDistribution, log_sum_exp};
 use crate::solve::first_at_most;
 
@@ -23,6 +23,8 @@ pub(crate) struct Window {
     pub(crate) theta: f64,
     /// The tilt with which Chernoff's bound is tightest above the window.
     pub(crate) top_theta: f64,
+    /// The same below, if it is not certain that as little lies there as it was planned.
+    pub(crate) bottom_theta: Option<f64>,
     /// How far the window reaches below and above the tilted mean.
     pub(crate) below: f64,
     pub(crate) above: f64,
@@ -34,7 +36,7 @@ pub(crate) struct Composed {
     start: i64,
     rounds: f64,
     theta: f64,
-    /// `T·K(θ) − θ·reference`.
+    /// `K(θ) − θ·reference`.
     log_scale: f64,
     reference: f64,
     /// `Σ_{i≥j} f_i e^{−θ(S_i − reference)}`.
@@ -47,48 +49,52 @@ pub(crate) struct Composed {
     rounding: f64,
     /// What is infinite or above the window.
     beyond: f64,
+    /// `ln` of what lies below the window, and is folded into it, under the tilted measure.
+    log_below: f64,
     /// What was cut off all rounds' losses.
     pub(crate) cut_off: f64,
 }
 
 impl Composed {
-    pub(crate) fn new(round: &LossDistribution, rounds: u64, window: Window) -> Self {
-        let (step, theta) = (round.step, window.theta);
+    /// The sum over some rounds of each kind, whose losses are on a grid of a common step.
+    pub(crate) fn new(
+        kinds: impl Iterator<Item = (LossDistribution, u64)>,
+        step: f64,
+        window: Window,
+    ) -> Self {
+        let theta = window.theta;
         let count = fast_length(((window.below + window.above) / step).ceil() as usize + 2);
-        let log_moment = log_moment(round, theta);
-        let mut tilted = vec![0.0; count];
-        let (mut spread, mut mean) = (0.0, 0.0);
-        for (index, &mass) in (round.first..).zip(&round.masses) {
-            if mass > 0.0 {
-                let weight = mass * (theta * step * index as f64 - log_moment).exp();
-                tilted[index.rem_euclid(count as i64) as usize] += weight;
-                spread += weight * weight;
-                mean += weight * index as f64;
-            }
+        let mut all = AllKinds::new(count);
+        for (round, rounds) in kinds {
+            all.add(&round, rounds, window);
         }
-        let start = (rounds as f64 * mean - window.below / step).floor() as i64;
-        let peak = power_of_transform(&mut tilted, rounds);
+        let (mut tilted, peak) = transformed_back(std::mem::take(&mut all.spectrum), count);
+        let start = (all.mean - window.below / step).floor() as i64;
         tilted.rotate_left(start.rem_euclid(count as i64) as usize);
         let size: f64 = tilted.iter().map(|f| f * f).sum();
-        // Rounding errors of a transform are as good as independent: no point gets more than a few times its share.
+        // Rounding errors of a transform are as good as independent: no point gets more than a few times its share. The
+        // error of a kind's transform counts once for each of its rounds.
         let digits = 8.0 * f64::EPSILON * (count as f64).log2() / (count as f64).sqrt();
-        let rounding = digits * (rounds as f64 * peak * spread.sqrt().min(1.0) + size.sqrt());
-        let top = step * (start + count as i64) as f64;
-        let top_moment = self::log_moment(round, window.top_theta);
-        let above_window = (rounds as f64 * top_moment - window.top_theta * top).exp();
-        let reference = step * (rounds as f64 * mean).round();
+        let of_kinds: f64 = all.spreads.iter().map(|&(rounds, spread)| rounds * peak * spread).sum();
+        let (bottom, top) = (step * start as f64, step * (start + count as i64) as f64);
+        let above_window = (all.top_moment - window.top_theta * top).exp();
+        let below_window = window.bottom_theta.map_or(-BEYOND, |bottom_theta| {
+            all.bottom_moment - all.log_moment + (theta - bottom_theta) * bottom
+        });
+        let reference = step * all.mean.round();
         let mut composed = Self {
             step,
             start,
-            rounds: rounds as f64,
+            rounds: all.rounds,
             theta,
-            log_scale: rounds as f64 * log_moment - theta * reference,
+            log_scale: all.log_moment - theta * reference,
             reference,
             above: Vec::new(),
             above_other: Vec::new(),
             sound_from: 0,
-            rounding,
-            beyond: at_least_once(round.infinite, rounds) + above_window,
+            rounding: digits * (of_kinds + size.sqrt()),
+            beyond: -all.log_finite.exp_m1() + above_window,
+            log_below: below_window.max(-BEYOND),
             cut_off: 0.0,
         };
         composed.add_up(&tilted);
@@ -147,7 +153,7 @@ impl Composed {
     /// Never too large, but for the rounding of losses to the grid.
     fn delta_before_rounding(&self, epsilon: f64) -> f64 {
         let Some((kept, error)) = self.in_window(epsilon) else { return 0.0 };
-        let folded = (self.log_scale - self.theta * (epsilon - self.reference) - BEYOND).exp();
+        let folded = (self.log_scale - self.theta * (epsilon - self.reference) + self.log_below).exp();
         (kept - error - self.beyond - self.cut_off - folded).max(0.0)
     }
 
@@ -191,6 +197,79 @@ impl Composed {
     }
 }
 
+/// What all rounds of all kinds come to.
+struct AllKinds {
+    /// The product of the tilted losses' transforms, each to the power of its rounds.
+    spectrum: Vec<Complex64>,
+    /// Points in the window.
+    count: usize,
+    /// `T`.
+    rounds: f64,
+    /// The tilted mean, in steps.
+    mean: f64,
+    /// `K(θ)`, and the same at the tilts for the window's ends.
+    log_moment: f64,
+    top_moment: f64,
+    bottom_moment: f64,
+    /// `ln Π (1 − p_i)^{T_i}`, where `p_i` is infinite.
+    log_finite: f64,
+    /// The rounds of each kind, and the root of the sum of its squared masses.
+    spreads: Vec<(f64, f64)>,
+}
+
+impl AllKinds {
+    fn new(count: usize) -> Self {
+        Self {
+            spectrum: Vec::new(),
+            count,
+            rounds: 0.0,
+            mean: 0.0,
+            log_moment: 0.0,
+            top_moment: 0.0,
+            bottom_moment: 0.0,
+            log_finite: 0.0,
+            spreads: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, round: &LossDistribution, rounds: u64, window: Window) {
+        let times = rounds as f64;
+        let log_moment = log_moment(round, window.theta);
+        let mut tilted = vec![0.0; self.count];
+        let (mut spread, mut mean) = (0.0, 0.0);
+        for (index, &mass) in (round.first..).zip(&round.masses) {
+            if mass > 0.0 {
+                let weight = mass * (window.theta * round.step * index as f64 - log_moment).exp();
+                tilted[index.rem_euclid(self.count as i64) as usize] += weight;
+                spread += weight * weight;
+                mean += weight * index as f64;
+            }
+        }
+        self.rounds += times;
+        self.mean += times * mean;
+        self.log_moment += times * log_moment;
+        self.top_moment += times * self::log_moment(round, window.top_theta);
+        if let Some(bottom_theta) = window.bottom_theta {
+            self.bottom_moment += times * self::log_moment(round, bottom_theta);
+        }
+        self.log_finite += times * (-round.infinite.min(1.0)).ln_1p();
+        self.spreads.push((times, spread.sqrt().min(1.0)));
+        self.multiply(fourier::forward(&mut tilted), rounds);
+    }
+
+    /// Multiplies the spectrum by the power of another.
+    fn multiply(&mut self, mut other: Vec<Complex64>, rounds: u64) {
+        other.iter_mut().for_each(|value| *value = fourier::power(*value, rounds));
+        if self.spectrum.is_empty() {
+            self.spectrum = other;
+            return;
+        }
+        for (value, other) in self.spectrum.iter_mut().zip(other) {
+            *value = fourier::product(*value, other);
+        }
+    }
+}
+
 /// `ln Σ m e^{θl}` of what is finite.
 fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
     let terms = (round.first..).zip(&round.masses).filter(|&(_, &mass)| mass > 0.0);
@@ -202,16 +281,11 @@ fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
     log_sum_exp(terms.map(|(index, mass)| mass.ln() + exponent(index)))
 }
 
-/// Replaces masses by their cyclic convolution with themselves, `rounds` times. Returns the mean magnitude of the result's
-/// transform, which no mass of the result exceeds.
-fn power_of_transform(masses: &mut Vec<f64>, rounds: u64) -> f64 {
-    let mut spectrum = fourier::forward(masses);
+/// The masses of a spectrum, and its mean magnitude, which no mass exceeds.
+fn transformed_back(spectrum: Vec<Complex64>, count: usize) -> (Vec<f64>, f64) {
     let mut magnitudes = 0.0;
-    for value in &mut spectrum {
-        *value = fourier::power(*value, rounds);
+    for value in &spectrum {
         magnitudes += 2.0 * value.norm_sqr().sqrt();
     }
-    let count = masses.len();
-    *masses = fourier::inverse(spectrum, count);
-    magnitudes / count as f64
+    (fourier::inverse(spectrum, count), magnitudes / count as f64)
 }
