@@ -6,6 +6,7 @@
 //! | item | what it holds |
 //! |---|---|
 //! | [`Account`], [`Setting`], [`View`] | all views of a federation, for any number of rounds |
+//! | [`mixed`] | the same for rounds that differ |
 //! | [`calibrate`] | the sequences, the clip norm, the level or the rounds that meet an `ε` |
 //! | [`ledger`] | what each round of a run has spent |
 //! | [`Law`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
@@ -29,6 +30,7 @@ pub mod gaussian;
 mod law;
 pub mod ledger;
 mod loss;
+pub mod mixed;
 mod noise;
 pub mod normal;
 mod pilot;
