@@ -134,7 +134,7 @@ class FlorasUplink(CentralPrivacyMechanism):
         _check_weight(stats, user_context)
         this_round = self._this_round()
         update = _vector_of(stats, user_context)
-        gain = this_round.answer(user_context, float(np.linalg.norm(update.astype(np.float64))))
+        gain = this_round.answer(user_context, float(np.linalg.norm(update)))
         clipped = update if self._uplink.clip is None else floras.clip(update, self._uplink.clip)
         return _with_vector(stats, np.float32(gain) * clipped), Metrics()
 
@@ -286,6 +286,9 @@ class _Round:
     def _ahead(self, users: int) -> int:
         """Return for how many users to draw gains if those of `users` are needed."""
         settings = self._uplink.settings
+        if "trace" in settings.get("fading", ""):
+            # A trace need not have channels for more.
+            return users
         limits = [settings.get("clients"), settings["sequences"] if settings["scheme"] == "floras" else None]
         most = min((limit for limit in limits if limit is not None), default=2 * max(users, 8))
         # More users than there may be: let the core say so.
@@ -366,5 +369,5 @@ def _vector_of(stats: TrainingStatistics, user: UserContext | None) -> Vector:
 def _with_vector(stats: TrainingStatistics, vector: Vector) -> TrainingStatistics:
     """Return statistics of the same kind and weight with other values."""
     metadata, tensors = stats.get_weights()
-    _flat, shapes, dtypes = get_ops().flatten(tensors)
-    return stats.from_weights(metadata, get_ops().reshape(get_ops().to_tensor(vector), shapes, dtypes))
+    shapes = [get_ops().get_shape(tensor) for tensor in tensors]
+    return stats.from_weights(metadata, get_ops().reshape(get_ops().to_tensor(vector), shapes))
