@@ -24,6 +24,9 @@ from pfl.metrics import Metrics, Weighted
 from pfl.model.pytorch import PyTorchModel
 from pfl.stats import MappedVectorStatistics
 
+# The models are small, and a second thread would mostly wait for the first.
+torch.set_num_threads(1)
+
 Updates = Mapping[str, "npt.NDArray[np.float32] | None"]
 
 

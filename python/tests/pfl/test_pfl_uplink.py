@@ -66,6 +66,24 @@ def test_every_scheme_gives_the_result_of_the_core(scheme: Any) -> None:
     np.testing.assert_allclose(federation.values(stats), expected.sum, rtol=1e-4, atol=1e-4)
 
 
+def test_channels_from_a_trace_are_enough_for_the_users_that_there_are(tmp_path: Path) -> None:
+    rows = [f"0,{client},{0.5 + 0.1 * client},0.2" for client in range(8)]
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join(["round,client,real,imaginary", *rows, ""]))
+    uplink = floras.Uplink("floras", sequences=12, fading={"trace": str(path)})
+    updates = updates_of(8, 50)
+    stats, _metrics = federation.gather(named(updates), [FlorasUplink(uplink, seed=2)])
+    expected = uplink.aggregate(updates, seed=2, round=1)
+    np.testing.assert_allclose(federation.values(stats), expected.sum, rtol=1e-4, atol=1e-4)
+
+
+def test_without_noise_as_many_users_as_sequences_are_summed_exactly() -> None:
+    uplink = floras.Uplink("floras", sequences=8, length=8, snr_db=float("inf"))
+    updates = updates_of(8, 50)
+    stats, _metrics = federation.gather(named(updates), [FlorasUplink(uplink, seed=2)])
+    np.testing.assert_allclose(federation.values(stats), updates.sum(axis=0), rtol=1e-5, atol=1e-6)
+
+
 def test_each_user_is_clipped_and_multiplied_by_its_own_gain() -> None:
     """User k has its whole update in parameter k, so that the sum shows one gain in each parameter."""
     mechanism = FlorasUplink(floras.Uplink("floras", sequences=10, clip=1.0), seed=4)
