@@ -104,7 +104,7 @@ for axes in (left, right):
     axes.set_xscale("symlog", linthresh=5, linscale=0.3)
     axes.set_xticks(GAMMAS, [str(gamma) for gamma in GAMMAS])
     axes.minorticks_off()
-    axes.set_xlim(-0.5, 900)
+    axes.set_xlim(-1.5, 900)
     axes.set_xlabel("γ, unused sequences")
     axes.grid(alpha=0.3)
 
