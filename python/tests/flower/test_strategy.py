@@ -162,6 +162,18 @@ def test_a_client_that_fails_or_never_answers_is_left_out_of_sum_and_accounting(
     assert metrics["floras-epsilon-actual"] < floras.Ledger(noisy()).after(20, view="actual")
 
 
+def test_rounds_with_different_numbers_of_answers_are_composed_as_what_they_are() -> None:
+    def answer(message: Message, context: Context) -> Message | None:
+        if message.content.config_records["config"]["server-round"] == 2 and context.node_id in (1003, 1007):
+            return None
+        return shifting(lambda _: 0.1)(message, context)
+
+    strategy = FlorasStrategy(noisy(), fraction_evaluate=0.0)
+    start(strategy, answer, rounds=2)
+    worst, best = (floras.Ledger(noisy()).after(count, rounds=2) for count in (20, 18))
+    assert best * 1.001 < strategy.ledger.epsilon("actual") < worst * 0.999
+
+
 def bad_replies() -> list[tuple[str, Any, str]]:
     good = np.zeros(6, np.float32)
     garbage = Array(dtype="float32", shape=(6,), stype="numpy.ndarray", data=b"\x93NUMPY nonsense")
