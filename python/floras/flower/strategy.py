@@ -1,0 +1,344 @@
+"""A Flower strategy whose sums go over a simulated radio.
+
+Clients train as under `FedAvg`. The server then forms the differences `x_k = w - w_k`, lets a `floras.Uplink`
+add them up over the air, and steps `w ← w - x̃/K`, with `x̃` the decoded sum of the `K` clients that
+answered. All clients count the same, whatever number of examples they have: the bound on one client's
+influence needs that.
+"""
+
+import logging
+import math
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import floras
+from floras._types import View
+from floras.flower import metrics
+from floras.flower.arrays import GlobalModel, Vector
+from floras.flower.clip import DIFFERENCE, FORM_KEY, MARK
+from floras.flower.nodes import NodeNumbers
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.serverapp import Grid
+from flwr.serverapp.exception import InconsistentMessageReplies
+from flwr.serverapp.strategy import FedAvg, Result
+from flwr.serverapp.strategy.strategy_utils import sample_nodes, validate_message_reply_consistency
+
+LOG = logging.getLogger("flwr")
+
+
+@dataclass
+class _Round:
+    """A round that has been sent out and waits for its replies."""
+
+    model: GlobalModel
+    selected: int
+    """How many clients were picked, those who are not connected included."""
+    numbers: dict[int, int]
+    """The client number of every node that was asked."""
+
+
+@dataclass
+class _Answer:
+    """What a client has sent, if it can be used."""
+
+    client: int
+    difference: Vector
+    content: RecordDict
+
+
+class FlorasStrategy(FedAvg):
+    """`FedAvg` over the air, with the privacy that comes with it.
+
+    `uplink` is the radio. With `uplink.clients` unset, `fraction_train` picks among the nodes that are
+    connected, and every round is accounted for as one in which everybody took part. If it is set to the
+    number of all clients, `fraction_train` picks among all of them, and those who are not connected do not
+    answer. Then the accounting counts on the chance of not being picked, which holds only against those who
+    do not learn who was.
+
+    `seed` makes the noise reproducible, for experiments: whoever knows it can take the noise off again. By
+    default it comes from the operating system.
+
+    `budget` is an epsilon that is never exceeded in the `view`: a round that would do so is not sent, and
+    neither are those after it. `view` is one of `floras.Ledger.views()`, by default what a base station sees
+    that knows the channels.
+
+    `ledger` is a file to which every round is written before its model is handed on. A new strategy with the
+    same file goes on counting rounds and privacy where the old one stopped, and does not repeat its noise.
+    The numbers of the nodes are kept beside it, in a file of the same name with `.nodes.json` added. The
+    model itself is not kept.
+
+    All other arguments are those of `FedAvg`. `weighted_by_key` concerns metrics only.
+    """
+
+    def __init__(
+        self,
+        uplink: floras.Uplink,
+        *,
+        seed: int | None = None,
+        budget: float | None = None,
+        view: View = "actual",
+        ledger: str | Path | None = None,
+        **fedavg: Any,
+    ) -> None:
+        super().__init__(**fedavg)
+        if budget is not None and not (math.isfinite(budget) and budget > 0):
+            raise ValueError(f"budget must be an epsilon above 0 or None, not {budget!r}")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise TypeError(f"seed must be a whole number or None, not {seed!r}")
+        if seed is not None and not 0 <= seed < 2**63:
+            raise ValueError(f"seed must be from 0 to 2**63 - 1, not {seed}")
+        path = None if ledger is None else Path(ledger)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self.uplink = uplink
+        self.seed = seed
+        self.budget = budget
+        self.view = view
+        self.ledger = floras.Ledger(uplink, path)
+        self.ledger.epsilon(view)  # An unknown view is refused here, and not in the middle of the training.
+        nodes = None if path is None else path.with_name(path.name + ".nodes.json")
+        self._sequences: int | None = uplink.settings.get("sequences")
+        self._numbers = NodeNumbers(nodes, uplink.clients)
+        self._round: _Round | None = None
+        self._stopped_in: int | None = None
+        self._named_kept = False
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are on record, those before a restart included."""
+        return int(self.ledger.rounds)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the budget has ended the training."""
+        return self._stopped_in is not None
+
+    def summary(self) -> None:
+        """Logs the settings of the strategy."""
+        for line in metrics.summary(self.uplink, self.ledger, self.seed, self.budget, self.view):
+            LOG.info("\t├──> %s", line)
+        super().summary()
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int = 3,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
+    ) -> Result:
+        """Trains for `num_rounds` more rounds, or until the budget is spent. The arguments are Flower's."""
+        # A model that cannot go over the air is refused here, before anybody waits for nodes.
+        GlobalModel(initial_arrays)
+        self._stopped_in = None
+
+        def evaluate_unless_stopped(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
+            # Nothing changes after the stop, so that there is nothing to evaluate again.
+            return None if self.stopped or evaluate_fn is None else evaluate_fn(server_round, arrays)
+
+        evaluate = None if evaluate_fn is None else evaluate_unless_stopped
+        return super().start(
+            grid, initial_arrays, num_rounds, timeout, train_config, evaluate_config, evaluate
+        )
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Picks the clients of a round and writes their messages, unless the budget forbids the round."""
+        self._round = None
+        if self.fraction_train == 0.0 or self.stopped:
+            return []
+        model = GlobalModel(arrays)
+        self._say_what_is_kept(model)
+        selected, asked, connected = self._pick(grid)
+        LOG.info("configure_train: Sampled %s nodes (out of %s)", len(asked), len(connected))
+        self._check_sequences(selected)
+        numbers = self._numbers.assign(asked, connected)
+        if not self._budget_allows(selected):
+            self._stopped_in = server_round
+            return []
+        self._round = _Round(model, selected, numbers)
+        config["server-round"] = server_round
+        config[FORM_KEY] = DIFFERENCE
+        record = RecordDict({self.arrayrecord_key: arrays, self.configrecord_key: config})
+        return self._construct_messages(record, asked, MessageType.TRAIN)
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Sends the answers over the air, books what that costs, and returns the next model."""
+        current, self._round = self._round, None
+        if current is None:
+            return None, self._stop_metrics(server_round)
+        answers = self._answers(current, replies)
+        if not answers or self._too_few(len(answers), current.selected):
+            LOG.warning("floras: nothing is sent in round %d; the model stays as it is", server_round)
+            return None, metrics.nothing_sent(self.ledger, current.selected, len(answers))
+        # Before the sum is made and booked, so that a function of the user's that fails costs nothing.
+        combined = self._client_metrics([answer.content for answer in answers])
+        result = self.uplink.aggregate(
+            [answer.difference for answer in answers],
+            seed=self.seed,
+            round=self.ledger.rounds + 1,
+            clients=[answer.client for answer in answers],
+            selected=current.selected,
+        )
+        self.ledger.record(result)
+        combined.update(metrics.of_round(result, self.ledger, self._sequences))
+        return self._next_model(current.model, result), combined
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Picks the clients that evaluate, as `FedAvg` does; nobody after the budget is spent."""
+        return [] if self.stopped else super().configure_evaluate(server_round, arrays, config, grid)
+
+    def _pick(self, grid: Grid) -> tuple[int, list[int], list[int]]:
+        """How many clients are picked, the nodes among them, and all that are connected.
+
+        With `M` clients in all, everyone has the same chance `K/M`, whoever else is connected: the accounting
+        needs that. Without `M` nothing is counted on, and it is `FedAvg`'s rule.
+        """
+        clients = self.uplink.clients
+        if clients is None:
+            share = int(len(list(grid.get_node_ids())) * self.fraction_train)
+            asked, connected = sample_nodes(grid, self.min_available_nodes, max(share, self.min_train_nodes))
+            return len(asked), asked, connected
+        selected = max(int(clients * self.fraction_train), self.min_train_nodes)
+        if selected > clients:
+            raise ValueError(f"min_train_nodes must be at most uplink.clients, {clients}, not {selected}")
+        _, connected = sample_nodes(grid, self.min_available_nodes, 0)
+        # Who is picked is a secret like the noise, and nobody can compute it again unless there is a seed.
+        source = random.SystemRandom() if self.seed is None else random
+        places = source.sample(range(clients), selected)
+        return selected, [connected[place] for place in places if place < len(connected)], connected
+
+    def _check_sequences(self, asked: int) -> None:
+        if self._sequences is not None and asked > self._sequences:
+            raise ValueError(
+                f"{asked} clients a round need as many sequences, and uplink.sequences is {self._sequences}; "
+                "take more sequences, or a smaller fraction_train"
+            )
+
+    def _budget_allows(self, selected: int) -> bool:
+        """Whether one more round stays within the budget. A budget below the first round is an error."""
+        if self.budget is None:
+            return True
+        after = self.ledger.after(selected, view=self.view)
+        if after is not None and after <= self.budget:
+            return True
+        if self.ledger.rounds == 0:
+            self._refuse_budget(selected, after)
+        LOG.warning(
+            "floras: the training stops after %d rounds: one more would bring epsilon to %s in the %s view, "
+            "and the budget is %s",
+            self.ledger.rounds,
+            "infinity" if after is None else f"{after:.4f}",
+            self.view,
+            self.budget,
+        )
+        return False
+
+    def _refuse_budget(self, selected: int, epsilon: float | None) -> NoReturn:
+        if epsilon is None:
+            statement = self.uplink.account(selected)["views"][self.view.replace("-", "_")]
+            reason = statement and statement["reason"]
+            raise ValueError(
+                f"budget cannot be kept in the {self.view} view: {reason or 'it has no epsilon'}"
+            )
+        raise ValueError(
+            f"budget must be at least what one round of {selected} clients spends in the {self.view} view, "
+            f"{epsilon:.4f}, not {self.budget}; or send less (uplink.clip)"
+        )
+
+    def _too_few(self, answered: int, selected: int) -> bool:
+        """Whether a round of those who answered would exceed the budget.
+
+        Under some schemes, such as channel inversion at the power of the weakest client, fewer cost more.
+        """
+        if self.budget is None or answered == selected:
+            return False
+        after = self.ledger.after(answered, view=self.view)
+        if after is not None and after <= self.budget:
+            return False
+        LOG.warning("floras: the %d clients that answered are too few for the budget", answered)
+        return True
+
+    def _next_model(self, model: GlobalModel, result: floras.Aggregate) -> ArrayRecord | None:
+        """The model after the step, unless what is on record has come to exceed the budget.
+
+        `_too_few` does not know how many were picked, and `K` of `M` may count for less than it says. Then
+        the round stays on record, and nobody sees its sum.
+        """
+        if self.budget is not None and len(result.clients) < result.selected:
+            epsilon = self.ledger.epsilon(self.view)
+            if epsilon is None or epsilon > self.budget:
+                LOG.warning("floras: the round exceeds the budget; its sum is thrown away")
+                return None
+        return model.step(result.mean)
+
+    def _answers(self, current: _Round, replies: Iterable[Message]) -> list[_Answer]:
+        """The answers that can be used, in the order of the clients' numbers."""
+        answers: dict[int, _Answer] = {}
+        silent = set(current.numbers)
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            if node not in silent:
+                LOG.warning("floras: node %d is left out: it was not asked, or has answered before", node)
+                continue
+            silent.remove(node)
+            try:
+                difference = _difference(current.model, reply)
+            except ValueError as error:
+                LOG.warning("floras: node %d is left out: %s", node, error)
+            else:
+                client = current.numbers[node]
+                answers[client] = _Answer(client, difference, reply.content)
+        for node in sorted(silent):
+            LOG.warning("floras: node %d is left out: it did not answer in time", node)
+        LOG.info("aggregate_train: %s of %s clients go over the air", len(answers), current.selected)
+        return [answers[client] for client in sorted(answers)]
+
+    def _client_metrics(self, contents: list[RecordDict]) -> MetricRecord:
+        """What the clients measured, put together as `FedAvg` does; nothing if it does not go together."""
+        if not any(content.metric_records for content in contents):
+            return MetricRecord()
+        try:
+            validate_message_reply_consistency(contents, self.weighted_by_key, check_arrayrecord=False)
+            combined = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
+        except (InconsistentMessageReplies, ValueError, TypeError, ArithmeticError) as error:
+            LOG.warning("floras: the clients' metrics are left out: %s", error)
+            return MetricRecord()
+        return MetricRecord(dict(combined))
+
+    def _stop_metrics(self, server_round: int) -> MetricRecord | None:
+        """Says once, in the round that was not sent, that the budget is spent."""
+        return metrics.stopped(self.ledger) if server_round == self._stopped_in else None
+
+    def _say_what_is_kept(self, model: GlobalModel) -> None:
+        if model.kept and not self._named_kept:
+            LOG.warning(
+                "floras: arrays that are not floating-point are not trained and keep their value: %s",
+                model.kept,
+            )
+        self._named_kept = True
+
+
+def _difference(model: GlobalModel, reply: Message) -> Vector:
+    """The difference in a reply, in either of its two forms."""
+    if reply.has_error():
+        raise ValueError(f"it replied with an error: {reply.error.reason}")
+    content = reply.content
+    if len(content.array_records) != 1:
+        raise ValueError(
+            f"its reply must have exactly one record of arrays, not {len(content.array_records)}"
+        )
+    arrays = next(iter(content.array_records.values()))
+    mark = content.config_records.get(MARK)
+    is_difference = mark is not None and mark.get(FORM_KEY) == DIFFERENCE
+    return model.read(arrays) if is_difference else model.difference(arrays)
