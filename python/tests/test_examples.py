@@ -5,10 +5,13 @@ from __future__ import annotations
 import doctest
 import inspect
 import pkgutil
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ROOT
 
 import floras
 from floras import _core
@@ -62,3 +65,22 @@ def test_everything_public_is_documented() -> None:
         for key, value in vars(thing).items():
             if not key.startswith("_") and not inspect.isdatadescriptor(value):
                 assert inspect.getdoc(value) or not callable(value), f"{thing.__name__}.{key}"
+
+
+def book_examples() -> list[str]:
+    """The blocks of the book's chapter that need nothing but this package and what draws."""
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    own = text[: text.index("\n## Flower")]
+    return re.findall(r"```python\n(.*?)```", own, flags=re.DOTALL)
+
+
+def test_the_books_examples_run_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, Any] = {}
+    blocks = book_examples()
+    assert len(blocks) >= 5
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), known)
+    assert (tmp_path / "accuracy.png").exists()
