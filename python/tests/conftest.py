@@ -38,7 +38,7 @@ def deltas() -> npt.NDArray[np.float32]:
 def files_of(folder: Path) -> dict[str, bytes]:
     """Every file of a directory, by its path there.
 
-    Locks are left out, because they are empty, and event files for TensorBoard, because they tell the time of day.
+    Locks are left out, because they are empty, and TensorBoard's event files, because they tell the time.
     """
     paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
     names = [path.relative_to(folder).as_posix() for path in paths]

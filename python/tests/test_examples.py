@@ -36,9 +36,13 @@ def all_documented() -> list[tuple[str, str]]:
     found = documented(floras, "floras")
     for module in [*modules, _core]:
         for key, value in vars(module).items():
-            if not key.startswith("_") and getattr(value, "__module__", "").startswith(("floras", "builtins")):
+            if not key.startswith("_") and getattr(value, "__module__", "").startswith(
+                ("floras", "builtins")
+            ):
                 found += documented(value, f"{module.__name__}.{key}")
-    return [(name, text) for name, text in {text: (name, text) for name, text in found}.values() if ">>>" in text]
+    return [
+        (name, text) for name, text in {text: (name, text) for name, text in found}.values() if ">>>" in text
+    ]
 
 
 @pytest.mark.parametrize(("name", "text"), all_documented(), ids=lambda value: value.split("\n")[0][:40])
@@ -74,9 +78,7 @@ def book_examples() -> list[str]:
     return re.findall(r"```python\n(.*?)```", own, flags=re.DOTALL)
 
 
-def test_the_books_examples_run_one_after_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_books_examples_run_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     known: dict[str, Any] = {}
     blocks = book_examples()

@@ -61,7 +61,9 @@ def test_that_nothing_meets_an_epsilon_is_an_answer_too() -> None:
 def test_a_curve_over_the_rounds_goes_through_the_accounts() -> None:
     rounds = [1, 3, 10]
     curve = privacy.epsilon_curve(rounds, view="idealised", **SETTING)
-    accounts = [privacy.account(rounds=number, **SETTING)["views"]["idealised"]["epsilon"] for number in rounds]
+    accounts = [
+        privacy.account(rounds=number, **SETTING)["views"]["idealised"]["epsilon"] for number in rounds
+    ]
     np.testing.assert_allclose(curve, accounts, rtol=1e-9)
     assert np.isinf(privacy.epsilon_curve([1], view="actual", **SETTING)).all()
 
@@ -91,8 +93,18 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (privacy.account, {**SETTING, "fading": {"trace": "x"}}, ValueError, "trace"),
     (privacy.account, {**SETTING, "fadding": "none"}, TypeError, "did you mean fading"),
     (privacy.account, {**SETTING, "find": "clip"}, TypeError, "no keyword find here"),
-    (privacy.calibrate, {"epsilon": -1.0, "clip": 1.0, "per_round": 20}, ValueError, "epsilon must be above 0"),
-    (privacy.calibrate, {"epsilon": 1.0, "clip": 1.0, "per_round": 20, "view": "all"}, ValueError, "view must"),
+    (
+        privacy.calibrate,
+        {"epsilon": -1.0, "clip": 1.0, "per_round": 20},
+        ValueError,
+        "epsilon must be above 0",
+    ),
+    (
+        privacy.calibrate,
+        {"epsilon": 1.0, "clip": 1.0, "per_round": 20, "view": "all"},
+        ValueError,
+        "view must",
+    ),
     (privacy.calibrate, {"epsilon": 1.0, "clip": 1.0, "per_round": 20, "find": "x"}, ValueError, "find must"),
     (privacy.calibrate, {"epsilon": float("nan"), "clip": 1.0, "per_round": 20}, ValueError, "epsilon"),
 ]

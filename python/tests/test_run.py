@@ -18,7 +18,9 @@ SMALL = {"uplink": {"sequences": 25, "length": 32}, "privacy": {"clip": 1.0}, "r
 
 def test_a_run_is_the_programs_bit_for_bit(program: Callable[..., str], tmp_path: Path) -> None:
     told = json.loads(
-        program("run", "quick", "--trials", 2, "--rounds", 5, "--seed", 9, "--out", tmp_path / "program", "--json")
+        program(
+            "run", "quick", "--trials", 2, "--rounds", 5, "--seed", 9, "--out", tmp_path / "program", "--json"
+        )
     )
     run = floras.run("quick", trials=2, rounds=5, seed=9, threads=1, out=tmp_path / "python")
     assert files_of(tmp_path / "python") == files_of(tmp_path / "program")
@@ -115,7 +117,9 @@ def test_a_watcher_sees_every_round_and_what_it_raises_stops_the_run(tmp_path: P
     assert not (tmp_path / "run" / "summary.json").exists()
 
 
-def test_an_interruption_from_the_keyboard_stops_a_run_and_it_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+def test_an_interruption_from_the_keyboard_stops_a_run_and_it_goes_on_to_the_same_bytes(
+    tmp_path: Path,
+) -> None:
     long = {**SMALL, "rounds": 1500}
     seen = threading.Event()
 
@@ -182,7 +186,7 @@ def test_the_digits_are_those_of_the_program() -> None:
     assert floras.load_digits20(train=10, test=5).test_labels.shape == (5,)
     with pytest.raises(ValueError, match="train must be between 1"):
         floras.load_digits20(train=0)
-    with pytest.raises(ValueError, match="5000|4000"):
+    with pytest.raises(ValueError, match=r"5000|4000"):
         floras.load_digits20(train=100_000)
 
 

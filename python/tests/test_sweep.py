@@ -82,7 +82,12 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
 BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ({"rounds": 1}, {}, ValueError, r"needs a section \[sweep\]"),
-    ({"sweep": {"uplink": {"sequences": 3}}}, {}, ValueError, "sweep.uplink.sequences must be a list of values"),
+    (
+        {"sweep": {"uplink": {"sequences": 3}}},
+        {},
+        ValueError,
+        "sweep.uplink.sequences must be a list of values",
+    ),
     ({"sweep": {"uplink": {"sequences": []}}}, {}, ValueError, "sweep.uplink.sequences must be a list"),
     ({"sweep": {"uplink": {"sequences": [5]}}}, {}, ValueError, "sequences"),
     (GRID, {"engine": "spark"}, ValueError, 'engine must be "local" or "ray", not \'spark\''),

@@ -210,7 +210,9 @@ def test_more_clients_than_sequences_are_refused(deltas: Deltas) -> None:
 
 def test_numbers_of_numpy_are_numbers(deltas: Deltas) -> None:
     plain = floras.Uplink(sequences=9, length=16, snr_db=10.0, clip=1.0)
-    numpy = floras.Uplink(sequences=np.int64(9), length=np.uint8(16), snr_db=np.float32(10.0), clip=np.float64(1))
+    numpy = floras.Uplink(
+        sequences=np.int64(9), length=np.uint8(16), snr_db=np.float32(10.0), clip=np.float64(1)
+    )
     expected = plain.aggregate(deltas, seed=1, clients=[0, 1, 2, 3, 4, 5]).sum
     actual = numpy.aggregate(deltas, seed=np.int32(1), clients=np.arange(6)).sum
     np.testing.assert_array_equal(actual, expected)

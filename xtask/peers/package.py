@@ -4,8 +4,9 @@ import argparse
 import json
 import time
 
-import floras
 import numpy as np
+
+import floras
 
 
 def main():
