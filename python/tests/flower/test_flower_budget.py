@@ -170,7 +170,7 @@ import floras
 from floras.flower import FlorasStrategy
 from floras.flower.arrays import GlobalModel
 from flower_fakes import FakeGrid, zeros
-from test_budget import NODES, still, uplink
+from test_flower_budget import NODES, still, uplink
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
