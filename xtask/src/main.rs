@@ -11,6 +11,7 @@ mod reproduction;
 mod shell;
 mod tensorboard;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -25,8 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Check everything: formatting, lints, tests, documentation, the book's links.
-    Test,
+    /// Check everything: formatting, lints, tests, documentation, the book's links, and the Python package.
+    Test(test::Options),
     /// Measure our speed beside that of NumPy and others, in one run, and print the ratios.
     BenchPeers(peers::Options),
     /// Have TensorBoard read the event files of a short run, and compare.
@@ -45,7 +46,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
-        Chore::Test => test::run(),
+        Chore::Test(options) => test::run(&options),
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting => accounting::run(),

@@ -20,8 +20,12 @@ pub(crate) fn cargo() -> Command {
 /// Builds the program `floras` with optimisation and returns its path.
 pub(crate) fn release_program() -> Result<PathBuf> {
     run(cargo().args(["build", "--release", "--quiet", "--package", "floras"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    Ok(root().join(target).join("release").join("floras"))
+    Ok(target().join("release").join("floras"))
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// A program that is to run in the root of the workspace.

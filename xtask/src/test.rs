@@ -4,11 +4,20 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use clap::Args;
 
-use crate::{book, shell};
+use crate::{book, shell, wheel};
+
+/// How much to test.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Test with pfl as well, which needs torch, some gigabytes to install.
+    #[arg(long)]
+    all: bool,
+}
 
 /// Runs every check; the first one that fails ends the run.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     step("formatting");
     shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
     step("the book's links");
@@ -17,11 +26,14 @@ pub(crate) fn run() -> Result<()> {
     let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
     shell::run(shell::cargo().args(lints))?;
     step("tests");
-    let tally = run_tests()?;
+    let mut tally = run_tests()?;
     step("documentation");
     let documentation =
         ["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
     shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    let of_python = wheel::test(options.all)?;
+    tally.passed += of_python.passed;
+    tally.failed += of_python.failed;
     println!("\ntests: {} passed, {} failed", tally.passed, tally.failed);
     Ok(())
 }

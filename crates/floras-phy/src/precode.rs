@@ -10,6 +10,7 @@
 //! with `μ_k` the mean of `x_k`'s entries, uses its dynamic range better, but `C_max` and `μ_k` are functions of the
 //! data that travel in the clear: one client can rescale all others, and the sensitivity is `(K+1)·C`.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
@@ -98,8 +99,8 @@ impl pulp::WithSimd for Sum<'_> {
 /// The norm of every update, or the complaint that one holds a value that is not finite.
 ///
 /// A sum of squares in double precision cannot overflow, so that it is finite if and only if every value is.
-pub fn finite_norms(updates: &[Vec<f32>]) -> Result<Vec<f64>, UplinkError> {
-    let norms: Vec<f64> = updates.par_iter().map(|update| norm(update)).collect();
+pub fn finite_norms<U: AsRef<[f32]> + Sync>(updates: &[U]) -> Result<Vec<f64>, UplinkError> {
+    let norms: Vec<f64> = updates.par_iter().map(|update| norm(update.as_ref())).collect();
     if norms.iter().any(|norm| !norm.is_finite()) {
         updates::check_finite(updates)?;
     }
@@ -125,6 +126,29 @@ pub fn clip(updates: &mut [Vec<f32>], clip: f64) -> Result<Vec<f64>, UplinkError
         scale(update, shrink_safely(clip / norm));
     });
     Ok(norms)
+}
+
+/// Updates that were clipped, and the norms they had before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clipped<'a> {
+    /// What is sent: borrowed where nothing had to be changed.
+    pub sent: Vec<Cow<'a, [f32]>>,
+    /// The norm that each update had.
+    pub norms: Vec<f64>,
+}
+
+/// [`clip`] for updates that belong to someone else: only those that are too long are copied.
+pub fn clipped<U: AsRef<[f32]> + Sync>(updates: &[U], clip: f64) -> Result<Clipped<'_>, UplinkError> {
+    check_clip(clip)?;
+    let norms = finite_norms(updates)?;
+    let sent = updates.par_iter().zip(&norms).map(|(update, &norm)| {
+        let mut sent = Cow::Borrowed(update.as_ref());
+        if norm > clip {
+            scale(sent.to_mut(), shrink_safely(clip / norm));
+        }
+        sent
+    });
+    Ok(Clipped { sent: sent.collect(), norms })
 }
 
 /// A factor slightly below `factor`, so that rounding each scaled value to single precision cannot exceed the bound.
@@ -291,6 +315,9 @@ mod tests {
         ) {
             let mut clipped = updates.clone();
             let norms = clip(&mut clipped, bound).unwrap();
+            let copied = super::clipped(&updates, bound).unwrap();
+            prop_assert_eq!(&copied.norms, &norms);
+            prop_assert!(copied.sent.iter().zip(&clipped).all(|(sent, clipped)| sent.as_ref() == clipped));
             for ((before, after), norm_before) in updates.iter().zip(&clipped).zip(norms) {
                 prop_assert!(norm(after) <= bound);
                 if norm_before <= bound {

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use crate::actual::Coefficients;
 use crate::any_channel::{AnyChannel, idealised, simple_bound};
 use crate::compose::{Bounds, Composition};
-use crate::error::{PrivacyError, require, require_delta, require_positive, require_rounds};
+use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_positive, require_rounds};
 use crate::law::Law;
 use crate::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use crate::rdp::{Conversion, RenyiRound};
@@ -39,7 +39,7 @@ use crate::view::{Statement, View, Views};
 
 /// Beyond this `ε` the any-channel curve, which is joined from a table, may fall short; a strong client, whose curve is exact,
 /// is one of its channels.
-const FAR_OUT: f64 = 1e5;
+pub(crate) const FAR_OUT: f64 = 1e5;
 
 /// The largest `K`, `M` and `N`.
 const MOST: u64 = 1_000_000_000;
@@ -353,9 +353,26 @@ impl Account {
         self.delta
     }
 
+    /// The same with another chance of taking part, such as [`Sampling::Everyone`] against someone who knows who took part. The
+    /// published numbers keep the setting's.
+    pub fn with_sampling(self, sampling: Sampling) -> Result<Self, PrivacyError> {
+        sampling.check()?;
+        Ok(Self { sampling, ..self })
+    }
+
     /// Who takes part.
     pub fn sampling(&self) -> Sampling {
         self.sampling
+    }
+
+    /// Where a view's numbers come from, if it was set.
+    pub(crate) fn source(&self, view: View) -> Option<&Source> {
+        self.sources.get(&view)
+    }
+
+    /// One round as published, with the theorems' `p`, if it was looked at.
+    pub(crate) fn published_round(&self) -> Option<Result<PublishedRound, PrivacyError>> {
+        self.published.as_ref().map(|published| published.clone().map(|(per_clients, _)| per_clients))
     }
 
     /// The statements of all views after some rounds.
@@ -416,6 +433,25 @@ impl Account {
             }
             _ => Ok(None),
         }
+    }
+
+    /// An upper bound on the `δ` of a view for any `ε`, after some rounds; `None` if the view has no curve, as the published one.
+    /// If the view has a caveat, it is about this number too.
+    pub fn delta_at(&self, view: View, rounds: u64, epsilon: f64) -> Result<Option<f64>, PrivacyError> {
+        require_rounds(rounds)?;
+        require_epsilon(epsilon)?;
+        let Some(Source::Curve { curve, .. }) = self.sources.get(&view) else { return Ok(None) };
+        let delta = match Composition::new(curve.as_ref(), self.sampling, rounds)?.delta_upper(epsilon) {
+            // No δ is larger.
+            Err(error) if error.is_no_guarantee() => 1.0,
+            other => other?,
+        };
+        let strong_client = if view == View::AnyChannel && epsilon > FAR_OUT {
+            self.delta_at(View::Idealised, rounds, epsilon)?
+        } else {
+            None
+        };
+        Ok(Some(delta.max(strong_client.unwrap_or(0.0))))
     }
 
     /// The most rounds, up to `most`, that a view's `ε` allows; 0 if not even one.

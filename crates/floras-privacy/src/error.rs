@@ -30,6 +30,25 @@ pub enum PrivacyError {
         value: u64,
     },
 
+    /// A composition of nothing.
+    #[error("there is nothing to compose: give at least one kind of rounds")]
+    NoRounds,
+
+    /// Rounds that are about different neighbours.
+    #[error(
+        "rounds with replace-one neighbours and rounds with add-or-remove neighbours do not compose: all must have the same"
+    )]
+    MixedNeighbours,
+
+    /// Accounts of one federation that answer different questions.
+    #[error("all accounts must have the same delta, not {one:?} and {other:?}")]
+    DifferentDeltas {
+        /// The first account's.
+        one: f64,
+        /// Another one's.
+        other: f64,
+    },
+
     /// `γ = 0`.
     #[error(
         "there is no guarantee without unused sequences: γ = N − K must be at least 1, because it is their noise that hides \

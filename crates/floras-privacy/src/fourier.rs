@@ -33,11 +33,20 @@ pub(crate) fn inverse(mut spectrum: Vec<Complex64>, count: usize) -> Vec<f64> {
     masses
 }
 
-/// `z^n` by squaring; what is too small to matter is 0, because subnormal numbers are slow.
+/// Too small to matter, if squared: taken as 0, because subnormal numbers are slow.
+const NOTHING: f64 = 1e-100;
+
+/// The product of two values of transforms.
+pub(crate) fn product(one: Complex64, other: Complex64) -> Complex64 {
+    let product = one * other;
+    if product.norm_sqr() < NOTHING { Complex64::default() } else { product }
+}
+
+/// `z^n` by squaring.
 pub(crate) fn power(mut base: Complex64, mut exponent: u64) -> Complex64 {
     let mut result = Complex64::new(1.0, 0.0);
     while exponent > 0 {
-        if base.norm_sqr() < 1e-100 {
+        if base.norm_sqr() < NOTHING {
             return Complex64::default();
         }
         if exponent % 2 == 1 {

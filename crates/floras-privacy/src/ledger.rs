@@ -56,6 +56,16 @@ pub fn of_one_round(account: &Account) -> Result<BTreeMap<String, f64>, PrivacyE
     Ok(spent)
 }
 
+/// `μ_{t,k} = Δ·|g_k|/ν_t` of every client; empty if there is no noise, or no bound on an update.
+pub fn given_channels(sensitivity: Option<f64>, gains: &[f64], noise_std: f64) -> Vec<f64> {
+    match sensitivity {
+        Some(sensitivity) if noise_std > 0.0 => {
+            gains.iter().map(|gain| sensitivity * gain.abs() / noise_std).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Adds up what each client has given away.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -89,17 +99,19 @@ impl Ledger {
         gains: &[f64],
         noise_std: f64,
     ) -> Result<Spend, PrivacyError> {
-        let mu: Vec<f64> = match self.sensitivity {
-            Some(sensitivity) if noise_std > 0.0 => {
-                gains.iter().map(|gain| sensitivity * gain.abs() / noise_std).collect()
-            }
-            _ => Vec::new(),
-        };
+        let mu = given_channels(self.sensitivity, gains, noise_std);
         let mut spend =
             Spend { trial, round, spent: self.one_round.clone(), clients: clients.to_vec(), mu, worst: None };
         self.add(&spend);
         spend.worst = self.worst()?;
         Ok(spend)
+    }
+
+    /// Makes room for at least so many clients.
+    pub fn make_room(&mut self, clients: u32) {
+        if self.squares.len() < clients as usize {
+            self.squares.resize(clients as usize, 0.0);
+        }
     }
 
     /// Enters a round that is on record already.

@@ -6,6 +6,7 @@
 //! | item | what it holds |
 //! |---|---|
 //! | [`Account`], [`Setting`], [`View`] | all views of a federation, for any number of rounds |
+//! | [`mixed`] | the same for rounds that differ |
 //! | [`calibrate`] | the sequences, the clip norm, the level or the rounds that meet an `ε` |
 //! | [`ledger`] | what each round of a run has spent |
 //! | [`Law`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
@@ -29,9 +30,11 @@ pub mod gaussian;
 mod law;
 pub mod ledger;
 mod loss;
+pub mod mixed;
 mod noise;
 pub mod normal;
 mod pilot;
+mod prepared;
 pub mod published;
 mod pure;
 mod quadrature;
@@ -41,12 +44,14 @@ mod sampling;
 mod solve;
 mod table;
 mod tabulated;
+mod tilt;
 mod view;
+mod window;
 
 pub use account::{Account, Level, Local, NORMALISED, Neighbours, Scaling, Setting, Source};
 pub use actual::{Amplitude, Angle, Coefficients};
 pub use any_channel::{AnyChannel, idealised, simple_bound};
-pub use compose::{Bounds, Composition, Grid, MOST_EPSILON};
+pub use compose::{Bounds, Composition, Grid, MOST_EPSILON, Part};
 pub use error::PrivacyError;
 pub use law::{Cells, Law, Values};
 pub use receiver::{Receiver, clipped_mean};

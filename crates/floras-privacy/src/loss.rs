@@ -95,6 +95,9 @@ fn make_convex(values: &mut [f64], step: f64) {
     }
 }
 
+/// By how much a sketch's dots grow further apart.
+const RATIO: f64 = 1.06;
+
 /// Losses and masses at points that lie ever denser towards 0: a sketch from which sizes and tilts are chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct Sketch(Vec<(f64, f64)>);
@@ -102,7 +105,6 @@ pub(crate) struct Sketch(Vec<(f64, f64)>);
 impl Sketch {
     /// Connects dots whose distances from 0 grow by a constant factor.
     pub(crate) fn new(pair: &Pair<'_>, lowest: f64, highest: f64) -> Self {
-        const RATIO: f64 = 1.06;
         let spread =
             |end: f64| (0..400).map(move |i| end * RATIO.powi(-i)).take_while(move |&e| e > 1e-9 * end);
         let mut losses: Vec<f64> = spread(-lowest).map(|e| -e).collect();
@@ -110,6 +112,26 @@ impl Sketch {
         let mut positive: Vec<f64> = spread(highest).collect();
         positive.reverse();
         losses.extend(positive);
+        Self::connecting(pair, &losses)
+    }
+
+    /// Connects dots of a grid: all of them near 0, and further out those whose distances grow by a constant factor. What it
+    /// gives away is not less than what the grid does.
+    pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
+        let spread = |end: f64| {
+            let last = (end / step).ceil().max(1.0);
+            let next = move |&i: &f64| (i < last).then(|| (RATIO * i).floor().max(i + 1.0).min(last));
+            std::iter::successors(Some(1.0), next).map(move |i| step * i)
+        };
+        let mut losses: Vec<f64> = spread(-lowest).map(|e| -e).collect();
+        losses.reverse();
+        losses.push(0.0);
+        losses.extend(spread(highest));
+        Self::connecting(pair, &losses)
+    }
+
+    /// Connects the dots at some losses in ascending order, one of which is 0.
+    fn connecting(pair: &Pair<'_>, losses: &[f64]) -> Self {
         let excesses: Vec<f64> = losses.iter().map(|&loss| pair.excess(loss)).collect();
         let last = losses.len() - 1;
         let mass = |i: usize| {
@@ -237,6 +259,28 @@ mod tests {
             let (moment, mean) = (0.125 * (theta + theta * theta), 0.25 * (0.5 + theta));
             assert!((sketch.log_moment(theta) / moment - 1.0).abs() < 0.05, "{}", sketch.log_moment(theta));
             assert!((sketch.tilted_mean(theta) / mean - 1.0).abs() < 0.05, "{}", sketch.tilted_mean(theta));
+        }
+    }
+
+    /// Some of the grid's dots, and so never less than the grid; on a coarse one, all of them.
+    #[test]
+    fn a_sketch_of_a_grid_has_at_least_its_moments() {
+        let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
+        let law = Law::Constant(0.5);
+        for direction in [Direction::Replace, Direction::Remove, Direction::Add] {
+            let pair = Pair::new(&table, direction, 0.4, &law);
+            for (step, more) in [(50.0, 1e-12), (0.5, 1e-12), (0.01, 0.02), (1e-5, 0.02)] {
+                let grid = LossDistribution::on_grid(&pair, step, -8.0, 8.0);
+                let sketch = Sketch::on_grid(&pair, step, -8.0, 8.0);
+                for theta in [0.5, 1.0, 3.0] {
+                    let terms = (grid.first..).zip(&grid.masses).filter(|&(_, &mass)| mass > 0.0);
+                    let exact = log_sum_exp(terms.map(|(i, mass)| mass.ln() + theta * step * i as f64));
+                    let found = sketch.log_moment(theta);
+                    let case = format!("{direction:?}, step {step}, θ = {theta}: {found} and {exact}");
+                    assert!(found >= exact - 1e-12, "{case}");
+                    assert!(found <= exact * (1.0 + more) + 1e-12, "{case}");
+                }
+            }
         }
     }
 }

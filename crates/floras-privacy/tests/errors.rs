@@ -1,8 +1,10 @@
 //! Each reason why there is no number, and what it says.
 
+use floras_privacy::mixed::Mixed;
 use floras_privacy::published::Participation;
 use floras_privacy::{
-    AnyChannel, Composition, Curve, Grid, Law, PrivacyError, Receiver, Sampling, idealised,
+    Account, AnyChannel, Composition, Curve, Grid, Law, Part, PrivacyError, Receiver, Sampling, View,
+    idealised,
 };
 
 fn says(error: PrivacyError, message: &str) {
@@ -41,6 +43,44 @@ fn numbers_that_do_not_fit_together_are_named() {
     let error = Participation::PerClients.rate(20, 10).unwrap_err();
     assert!(matches!(error, PrivacyError::Inconsistent { value: 20, .. }), "{error:?}");
     says(error, "at most the 10");
+}
+
+#[test]
+fn rounds_that_do_not_compose_are_refused() {
+    let law = Law::Constant(1.0);
+    let mixed = |kinds: &[(Sampling, u64)]| {
+        let parts: Vec<Part<'_>> =
+            kinds.iter().map(|&(sampling, rounds)| Part { curve: &law, sampling, rounds }).collect();
+        Composition::mixed(&parts).err().unwrap()
+    };
+    let (everyone, some) = (Sampling::Everyone, Sampling::ReplaceOne(0.5));
+    says(mixed(&[]), "give at least one kind of rounds");
+    says(mixed(&[(everyone, 1), (some, 0)]), "rounds must be between 1 and 1e9, not 0");
+    says(mixed(&[(everyone, 1), (Sampling::ReplaceOne(0.0), 1)]), "above 0 and at most 1, not 0");
+    says(mixed(&[(everyone, 600_000_000), (some, 600_000_000)]), "between 1 and 1e9, not 1200000000");
+    for other in [everyone, some] {
+        let error = mixed(&[(Sampling::AddOrRemove(0.5), 1), (other, 1)]);
+        assert_eq!(error, PrivacyError::MixedNeighbours);
+        says(error, "do not compose");
+    }
+    let parts = [everyone, some].map(|sampling| Part { curve: &law, sampling, rounds: 1 });
+    assert!(Composition::mixed(&parts).is_ok());
+}
+
+#[test]
+fn accounts_that_do_not_compose_are_refused() {
+    let account = |sampling, delta| Account::new(sampling, delta).unwrap();
+    let first = account(Sampling::Everyone, 1e-5);
+    let mixed = |other: &Account, rounds| Mixed::new(&[(&first, 1), (other, rounds)]).err().unwrap();
+    says(Mixed::new(&[]).err().unwrap(), "give at least one kind of rounds");
+    says(mixed(&first, 0), "rounds must be between 1 and 1e9, not 0");
+    says(
+        mixed(&account(Sampling::Everyone, 1e-6), 1),
+        "all accounts must have the same delta, not 1e-5 and 1e-6",
+    );
+    assert_eq!(mixed(&account(Sampling::AddOrRemove(0.5), 1e-5), 1), PrivacyError::MixedNeighbours);
+    says(first.delta_at(View::Idealised, 0, 1.0).unwrap_err(), "rounds must be");
+    says(first.delta_at(View::Idealised, 1, f64::NAN).unwrap_err(), "epsilon must be");
 }
 
 #[test]

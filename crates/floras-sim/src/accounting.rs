@@ -90,8 +90,19 @@ impl Accounting {
         uplink: &dyn Uplink,
         select: &dyn Fn(u16, u32) -> Vec<u32>,
     ) -> Result<Self, SimError> {
+        Self::sampled(settings, uplink, select, sampling(settings))
+    }
+
+    /// The same for clients who are chosen otherwise than all who send are chosen from all there are.
+    pub(crate) fn sampled(
+        settings: &Settings,
+        uplink: &dyn Uplink,
+        select: &dyn Fn(u16, u32) -> Vec<u32>,
+        sampling: Sampling,
+    ) -> Result<Self, SimError> {
         let sensitivity = sensitivity(settings);
         let account = account(settings, sensitivity, &Draws { settings, uplink, select })?;
+        let account = account.with_sampling(sampling)?;
         let one_round = ledger::of_one_round(&account)?;
         Ok(Self { account, sensitivity, one_round, told: Mutex::default() })
     }
@@ -104,6 +115,21 @@ impl Accounting {
     /// `ε` of one round in a view.
     pub(crate) fn one_round(&self, view: View) -> Option<f64> {
         self.one_round.get(&key(view)).copied()
+    }
+
+    /// `ε` of one round in every view that has one, by name.
+    pub(crate) fn one_rounds(&self) -> &BTreeMap<String, f64> {
+        &self.one_round
+    }
+
+    /// `Δ`, if anything bounds an update.
+    pub(crate) fn sensitivity(&self) -> Option<f64> {
+        self.sensitivity
+    }
+
+    /// The curves of all views.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// All statements about so many rounds.

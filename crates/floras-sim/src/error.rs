@@ -84,6 +84,25 @@ pub enum SimError {
         folder: PathBuf,
     },
 
+    /// A ledger of another uplink.
+    #[error(
+        "{path} is the ledger of another uplink: {key} is {theirs} there and {ours} here; take another file for the changed one",
+        path = path.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
+    )]
+    OtherLedger {
+        /// The file.
+        path: PathBuf,
+        /// The first setting that differs.
+        difference: Difference,
+    },
+
+    /// A run that was told to stop.
+    #[error("the run was stopped; what is done is recorded in {folder}", folder = folder.display())]
+    Stopped {
+        /// The run directory.
+        folder: PathBuf,
+    },
+
     /// A directory that already holds a run.
     #[error(
         "{folder} already holds a run; continue it with --resume, or take another --out",
@@ -180,7 +199,8 @@ pub enum SimError {
 impl SimError {
     /// Whether the user's input is to blame, and not the machine.
     pub fn is_input(&self) -> bool {
-        !matches!(self, Self::File { .. } | Self::Encoding { .. } | Self::Threads(_))
+        let of_machine = matches!(self, Self::File { .. } | Self::Encoding { .. } | Self::Threads(_));
+        !of_machine && !matches!(self, Self::Stopped { .. })
     }
 
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {

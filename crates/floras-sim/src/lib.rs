@@ -27,21 +27,25 @@
 //! [`theory`] says what the paper's convergence theorem makes of an experiment, and [`mod@audit`] what leaks of it.
 
 mod accounting;
+mod air;
 pub mod audit;
 mod error;
 mod experiment;
 mod federation;
 pub mod figure;
+pub mod inquiry;
 mod presets;
 mod purpose;
 mod record;
 pub mod reproduce;
 mod run;
+mod source;
 mod summary;
 mod sweep;
 pub mod theory;
 
 pub use accounting::{PrivacyReport, SELECTION, Spent, coefficients, receiver};
+pub use air::{Aggregate, AirInterface, AirLedger, Cohort, Occasion};
 pub use error::SimError;
 pub use experiment::{
     Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError,
@@ -51,6 +55,7 @@ pub use experiment::{
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
 pub use presets::{PRESETS, Preset};
 pub use record::{Entry, RunDirectory, write_atomically};
-pub use run::{Event, Outcome, run};
+pub use run::{Event, Outcome, run, run_until};
+pub use source::{SourceError, read_file, read_source};
 pub use summary::{Estimate, Finals, Summary, TrialSummary};
 pub use sweep::{Point, Sweep};

@@ -78,6 +78,17 @@ pub fn run(
     threads: usize,
     watch: &(dyn Fn(Event) + Sync),
 ) -> Result<Outcome, SimError> {
+    run_until(federation, directory, threads, watch, &AtomicBool::new(false))
+}
+
+/// [`run()`] until someone sets `stop`. What is recorded by then can be gone on from.
+pub fn run_until(
+    federation: &Federation,
+    directory: &RunDirectory,
+    threads: usize,
+    watch: &(dyn Fn(Event) + Sync),
+    stop: &AtomicBool,
+) -> Result<Outcome, SimError> {
     if let Some(summary) = directory.summary()? {
         directory.remove_logs(summary.trials.len())?;
         return Ok(Outcome { summary, rounds_done: 0, elapsed: Duration::ZERO });
@@ -110,12 +121,15 @@ pub fn run(
         ledger: Mutex::new(ledger),
         starts,
         next: AtomicU32::new(0),
-        stop: AtomicBool::new(false),
+        stop,
         watch,
     };
     let start = Instant::now();
     let rounds_done = crew.work(at_once)?;
     let elapsed = start.elapsed();
+    if stop.load(Ordering::Relaxed) {
+        return Err(SimError::Stopped { folder: directory.path().to_path_buf() });
+    }
     Ok(Outcome { summary: crew.finish()?, rounds_done, elapsed })
 }
 
@@ -153,7 +167,7 @@ struct Crew<'a> {
     ledger: Mutex<LedgerLog>,
     starts: Vec<Start>,
     next: AtomicU32,
-    stop: AtomicBool,
+    stop: &'a AtomicBool,
     watch: &'a (dyn Fn(Event) + Sync),
 }
 

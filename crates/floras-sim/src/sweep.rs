@@ -76,7 +76,12 @@ pub struct Point {
 impl Sweep {
     /// Reads and checks a sweep file with all of its experiments.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
-        let mut table = parse_toml(source_name, text)?;
+        Self::from_table(&parse_toml(source_name, text)?)
+    }
+
+    /// Reads and checks the table of a sweep file.
+    pub fn from_table(table: &Table) -> Result<Self, ExperimentError> {
+        let mut table = table.clone();
         let Some(Value::Table(grid)) = table.remove("sweep") else {
             let reason = "a sweep file needs a section [sweep] with a list of values for some keys, as in \
                           uplink.sequences = [20, 25]";

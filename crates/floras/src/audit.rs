@@ -9,7 +9,7 @@ use floras_sim::audit::{
     AuditReport, AuditVerdict, CollusionAttack, DespreadingAttack, Effort, MembershipGame,
     ReconstructionAttack, SequenceAttack, Stage, audit,
 };
-use floras_sim::{Experiment, Federation, set};
+use floras_sim::{Experiment, Federation, read_source, set};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::command::{number, thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
 use crate::privacy::epsilon_text;
 use crate::report;
-use crate::run::{read_source, talk};
+use crate::run::talk;
 use crate::table::{columns, count, description};
 
 /// Attacked unless something else is asked for.

@@ -1,13 +1,13 @@
 //! What can end the program early, and the one place where it is told to the user.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use floras_phy::UplinkError;
 use floras_privacy::PrivacyError;
 use floras_report::ReportError;
-use floras_sim::{ExperimentError, PRESETS, SimError};
+use floras_sim::{ExperimentError, SimError, SourceError};
 use thiserror::Error;
 
 /// Why the program stops.
@@ -33,36 +33,17 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Report(#[from] ReportError),
 
-    /// Neither a preset nor a file.
-    #[error("there is no file {source_name}, and no preset of that name; presets are {presets}", presets = preset_names())]
-    NoSuchExperiment {
-        /// What was given.
-        source_name: String,
-    },
-
-    /// A file that is not there.
-    #[error("there is no file {path}", path = path.display())]
-    NoSuchFile {
-        /// What was given.
-        path: PathBuf,
-    },
-
-    /// A file that cannot be read.
-    #[error("cannot read {path}: {reason}", path = path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
+    /// There is no such experiment.
+    #[error("{0}")]
+    Source(#[from] SourceError),
 
     /// An option was wrong.
     #[error("{option} must be {allowed}, not {value}")]
     Option {
         /// The option as the user writes it.
-        option: &'static str,
+        option: Cow<'static, str>,
         /// What is allowed, in words.
-        allowed: &'static str,
+        allowed: Cow<'static, str>,
         /// What was given.
         value: String,
     },
@@ -80,11 +61,16 @@ pub(crate) enum Failure {
     Json(#[from] serde_json::Error),
 }
 
-fn preset_names() -> String {
-    PRESETS.map(|preset| preset.name).join(", ")
-}
-
 impl Failure {
+    /// The complaint about an option.
+    pub(crate) fn option(
+        option: impl Into<Cow<'static, str>>,
+        allowed: impl Into<Cow<'static, str>>,
+        value: impl ToString,
+    ) -> Self {
+        Self::Option { option: option.into(), allowed: allowed.into(), value: value.to_string() }
+    }
+
     /// Tells the user and chooses the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if let Self::Output(error) = self
@@ -105,9 +91,7 @@ impl Failure {
             Self::Input(_)
             | Self::Privacy(_)
             | Self::Experiment(_)
-            | Self::NoSuchExperiment { .. }
-            | Self::NoSuchFile { .. }
-            | Self::Unreadable { .. }
+            | Self::Source(_)
             | Self::Option { .. } => true,
             Self::Threads(_) | Self::Output(_) | Self::Json(_) => false,
         }

@@ -1,15 +1,15 @@
 //! `floras run`: train a model over the simulated air.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floras_phy::Receiver;
 use floras_privacy::View;
 use floras_sim::{
-    Entry, Experiment, Federation, Finals, Normalise, Outcome, PRESETS, Preset, PrivacyReport, RunDirectory,
-    Scheme, VERSION, parse_toml, set,
+    Entry, Experiment, Federation, Finals, Normalise, Outcome, PRESETS, PrivacyReport, RunDirectory, Scheme,
+    VERSION, parse_toml, read_source, set,
 };
 use serde::Serialize;
 use toml::Table;
@@ -198,34 +198,6 @@ impl Options {
         }
         Ok(())
     }
-}
-
-/// A preset, or else a file; the default preset if nothing is given.
-pub(crate) fn read_source(source: Option<&str>) -> Result<Table, Failure> {
-    let source = source.unwrap_or(PRESETS[0].name);
-    if let Some(preset) = Preset::find(source) {
-        return Ok(parse_toml(preset.name, preset.text)?);
-    }
-    match read_text(Path::new(source)) {
-        Err(Failure::NoSuchFile { .. }) => Err(Failure::NoSuchExperiment { source_name: source.to_owned() }),
-        text => Ok(parse_toml(source, &text?)?),
-    }
-}
-
-/// The text of an experiment or sweep file.
-pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
-    let largest = 1 << 20;
-    let unreadable = |reason: String| Failure::Unreadable { path: path.to_path_buf(), reason };
-    let file = fs::File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::NoSuchFile { path: path.to_path_buf() },
-        _ => unreadable(error.to_string()),
-    })?;
-    let mut text = String::new();
-    file.take(largest + 1).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
-    if text.len() as u64 > largest {
-        return Err(unreadable("an experiment has at most 1 MiB".to_owned()));
-    }
-    Ok(text)
 }
 
 /// What a user may want to know about an experiment before it runs.

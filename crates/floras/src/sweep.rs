@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floras_sim::{Entry, Federation, Outcome, Point, RunDirectory, Summary, Sweep};
+use floras_sim::{Entry, Federation, Outcome, Point, RunDirectory, Summary, Sweep, read_file};
 use serde::Serialize;
 
 use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report;
-use crate::run::{read_text, talk};
+use crate::run::talk;
 use crate::table::{columns, count};
 
 /// Which grid, and where to keep its runs.
@@ -63,8 +63,7 @@ struct PointReport<'a> {
 
 /// Runs all points and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let text = read_text(&options.file)?;
-    let sweep = Sweep::parse(&options.file.display().to_string(), &text)?;
+    let sweep = Sweep::from_table(&read_file(&options.file)?)?;
     let folder = match &options.out {
         Some(folder) => folder.clone(),
         None => Path::new("runs").join(format!("{}-sweep", sweep.name())),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use floras_sim::theory::{Answer, Constants, Evaluation, NoiseMoments, Reached, Theory};
-use floras_sim::{Experiment, Federation, set};
+use floras_sim::{Experiment, Federation, read_source, set};
 
 use crate::command::{thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
-use crate::run::{read_source, talk};
+use crate::run::talk;
 
 /// Whose convergence.
 #[derive(Debug, Args)]

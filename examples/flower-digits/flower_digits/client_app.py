@@ -1,9 +1,9 @@
 """What a client does: it trains on its own digits, and clips what it sends."""
 
-from floras.flower import clip_mod
 from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
+from floras.flower import clip_mod
 from flower_digits import task
 
 app = ClientApp(mods=[clip_mod(task.CLIP_NORM)])

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-import floras
 import numpy as np
-from floras.flower import FlorasStrategy
 from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Result
 
+import floras
+from floras.flower import FlorasStrategy
 from flower_digits import task
 
 app = ServerApp()

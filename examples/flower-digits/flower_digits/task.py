@@ -3,10 +3,11 @@
 from functools import lru_cache
 from typing import Any
 
-import floras
 import numpy as np
 from flwr.app import ArrayRecord
 from numpy.typing import NDArray
+
+import floras
 
 CLIP_NORM = 1.0
 """The norm to which every client clips. It stands in the code, where no server can change it."""

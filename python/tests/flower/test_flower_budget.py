@@ -10,13 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import floras
 import numpy as np
 import pytest
-from floras.flower import FlorasStrategy
-from floras.flower.nodes import NodeNumbers
 from flower_fakes import FakeGrid, reply_with, shifting, zeros
 from flwr.app import ArrayRecord, Context, Message, MetricRecord
+
+import floras
+from floras.flower import FlorasStrategy
+from floras.flower.nodes import NodeNumbers
 
 NODES = [2**63 + 5, 17, 2**64 - 1, 40]
 

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-import floras
 import numpy as np
 import pytest
-from floras.flower import FlorasStrategy, clip_mod
-from floras.flower.clip import DIFFERENCE, FORM_KEY
 from flower_fakes import FakeGrid, app_of, context_of, fail, reply_with, shifting, train_message, zeros
 from flwr.app import Array, ArrayRecord, Context, Message
 from flwr.serverapp.strategy import FedAvg
+
+import floras
+from floras.flower import FlorasStrategy, clip_mod
+from floras.flower.clip import DIFFERENCE, FORM_KEY
 
 ANNOUNCED = {FORM_KEY: DIFFERENCE}
 

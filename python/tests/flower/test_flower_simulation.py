@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import floras
 import numpy as np
 import pytest
 from flower_engines import EXAMPLE, Engine, engine, variant
+
+import floras
 
 TWENTY = ["--stream", "--federation-config", "num-supernodes=20 client-resources-num-cpus=1"]
 UPLINK = {"sequences": 24, "length": 32, "modulation": "phase-corrected", "receiver": {"clipped": 2.0}}

@@ -7,12 +7,13 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-import floras
 import numpy as np
 import pytest
-from floras.flower import FlorasStrategy
 from flower_fakes import FakeGrid, fail, reply_with, shifting, zeros
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+
+import floras
+from floras.flower import FlorasStrategy
 
 TWENTY = range(1000, 1020)
 

@@ -3,6 +3,7 @@
 //! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and what counts is the
 //! ratio.
 
+mod numpy;
 mod race;
 mod round;
 mod uplink;
@@ -18,7 +19,7 @@ use crate::{python, shell};
 /// How to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure only one of the two.
+    /// Measure only one of them.
     #[arg(long)]
     only: Option<Subject>,
 
@@ -36,6 +37,8 @@ enum Subject {
     Uplink,
     /// The reference learning round.
     Round,
+    /// Our own Python package beside the program.
+    Python,
 }
 
 /// Measures and prints the tables.
@@ -43,11 +46,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let python = python::with_packages("peers-venv", "xtask/peers/requirements.txt")?;
     let sides = Sides { floras: shell::release_program()?, python };
     let turns = options.turns.max(1);
-    if options.only != Some(Subject::Round) {
+    let is_wanted = |subject| options.only.is_none_or(|only| only == subject);
+    if is_wanted(Subject::Uplink) {
         uplink::run(&sides, turns, &options.uplink)?;
     }
-    if options.only != Some(Subject::Uplink) {
+    if is_wanted(Subject::Round) {
         round::run(&sides, turns)?;
+    }
+    if is_wanted(Subject::Python) {
+        numpy::run(&sides.floras, turns)?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 """Reference values for composition and subsampling, by the privacy loss distributions of Google's dp-accounting.
 
 The curves are written from the formulas and not from the Rust code; discretisation (connect-the-dots) and
-composition are the library's. Where a closed form is known, the library has to meet it here. One run takes a
-minute or two.
+composition are the library's. Where a closed form is known, the library has to meet it here. One run takes
+some minutes.
 
     python3 -m pip install dp-accounting==0.6.0 numpy==2.4.6 scipy==1.17.1
     python3 crates/floras-privacy/tests/reference/accounting.py            write accounting.json beside this file
@@ -28,7 +28,8 @@ ABOUT = (
     "subsampled_gaussian_replace_one: under sampling of a share p without replacement, when one is replaced, which "
     "moves the mean by mu; the curve is h(e) = p delta(ln(1 + (exp(e) - 1) / p)) for e >= 0 and "
     "1 - exp(e) + exp(e) h(-e) below. "
-    "scale_mixture: the same for delta(e) = E[delta_G(e; a R)], R half-normal and anew in each round."
+    "scale_mixture: the same for delta(e) = E[delta_G(e; a R)], R half-normal and anew in each round. "
+    "mixed_replace_one and mixed_add_remove: rounds of several kinds, each with its mu or its a."
 )
 
 # Spacings of the grids of losses, fine enough that epsilon is good to 1e-5 or so: the error is a third of what
@@ -53,6 +54,18 @@ MIXTURE = {
     (0.4, 1.0): 1e-3, (0.4, 0.5): 5e-4, (0.4, 0.1): 1e-4, (0.4, 0.01): 1e-4,
     (2.0, 1.0): 5e-3, (2.0, 0.5): 2e-3, (2.0, 0.1): 1e-3, (2.0, 0.01): 5e-4,
 }
+# Kinds of rounds, each with its mu or a, its p and its number of rounds, and a grid that is fine enough for all.
+MIXED_REPLACE = [
+    ([("mu", 0.5, 1.0, 10), ("mu", 0.05, 1.0, 1000)], 1e-4),
+    ([("mu", 0.5, 0.1, 100), ("mu", 2.0, 0.1, 5)], 1e-4),
+    ([("a", 0.4, 0.1, 70), ("a", 0.25, 0.05, 30)], 1e-4),
+    ([("a", 0.4, 1.0, 2), ("a", 0.04, 0.5, 500)], 1e-4),
+    ([("a", 0.4, 0.01, 1), ("mu", 0.5, 0.1, 50), ("a", 2.0, 0.01, 3)], 1e-4),
+]
+MIXED_ADD_REMOVE = [
+    ([("mu", 0.5, 0.1, 100), ("mu", 2.0, 0.1, 5)], 1e-4),
+    ([("mu", 0.5, 0.5, 8), ("mu", 0.5, 0.1, 40), ("mu", 2.0, 0.001, 20)], 1e-4),
+]
 NEGLIGIBLE = 1e-18  # mass beyond the grid
 
 
@@ -181,6 +194,15 @@ def composed(pmf, rounds):
     return privacy_loss_distribution.PrivacyLossDistribution(pmf).self_compose(rounds).get_delta_for_epsilon
 
 
+def composed_kinds(pmfs):
+    """The curve after some rounds of each kind."""
+    total = None
+    for pmf, rounds in pmfs:
+        kind = privacy_loss_distribution.PrivacyLossDistribution(pmf).self_compose(rounds)
+        total = kind if total is None else total.compose(kind)
+    return total.get_delta_for_epsilon
+
+
 def account(make_pmf, grid, rounds, deltas, exact):
     """Entries for all rounds and deltas, by the grid and by one twice as coarse; `exact` gives None if not known."""
     fine, coarse = make_pmf(grid), make_pmf(2 * grid)
@@ -245,6 +267,44 @@ def scale_mixture(a, p):
     return [{"a": a, "p": p} | entry for entry in entries]
 
 
+def one_round(name):
+    return {"mu": gaussian_delta, "a": mixture_curve}[name]
+
+
+def mixed(kinds, grid, make_pmf, exact=lambda delta: None):
+    """An entry for each delta, by the grid and by one twice as coarse."""
+    curves = [composed_kinds([(make_pmf(kind, h), kind[3]) for kind in kinds]) for h in (grid, 2 * grid)]
+    settings = [{name: value, "p": p, "rounds": rounds} for name, value, p, rounds in kinds]
+    for delta in (1e-5, 1e-9):
+        epsilon, epsilon_coarse = (solve(curve, delta) for curve in curves)
+        known = exact(delta)
+        assert math.isclose(epsilon, epsilon_coarse, rel_tol=1e-4), (kinds, delta, epsilon, epsilon_coarse)
+        assert known is None or math.isclose(epsilon, known, rel_tol=1e-4), (kinds, delta, epsilon, known)
+        yield {
+            "kinds": settings, "delta": delta, "grid": grid,
+            "epsilon": epsilon, "epsilon_coarse": epsilon_coarse, "exact": known,
+        }
+
+
+def mixed_replace_one(kinds, grid):
+    def make_pmf(kind, grid):
+        name, value, p, _ = kind
+        return symmetric_pmf(lambda points: one_round(name)(points, value), p, grid)
+
+    if any(name == "a" or p < 1 for name, _, p, _ in kinds):
+        return mixed(kinds, grid, make_pmf)
+    mu = math.sqrt(sum(rounds * mu**2 for _, mu, _, rounds in kinds))
+    return mixed(kinds, grid, make_pmf, lambda delta: solve(lambda e: float(gaussian_delta(e, mu)), delta))
+
+
+def mixed_add_remove(kinds, grid):
+    def of(direction):
+        return mixed(kinds, grid, lambda kind, grid: gaussian_pmf(kind[1], kind[2], direction, grid))
+
+    for remove, add in zip(of(AdjacencyType.REMOVE), of(AdjacencyType.ADD)):
+        yield max(remove, add, key=lambda entry: entry["epsilon"])
+
+
 def check_curves():
     """The two forms of the mixture agree, and so do the library's two ways to the subsampled Gaussian."""
     for a in (0.04, 0.4, 2.0):
@@ -265,6 +325,8 @@ def make():
         "subsampled_gaussian_add_remove": [entry for key in REMOVE for entry in add_remove(*key)],
         "subsampled_gaussian_replace_one": [entry for key in REPLACE for entry in replace_one(*key)],
         "scale_mixture": [entry for key in MIXTURE for entry in scale_mixture(*key)],
+        "mixed_replace_one": [entry for kinds in MIXED_REPLACE for entry in mixed_replace_one(*kinds)],
+        "mixed_add_remove": [entry for kinds in MIXED_ADD_REMOVE for entry in mixed_add_remove(*kinds)],
     }
 
 

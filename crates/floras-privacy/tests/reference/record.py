@@ -6,7 +6,7 @@ import math
 import pathlib
 import sys
 
-SETTINGS = ["x", "mu", "a", "p", "rounds", "epsilon", "delta"]  # what an entry is known by
+SETTINGS = ["kinds", "x", "mu", "a", "p", "rounds", "epsilon", "delta"]  # what an entry is known by
 SHOWN = 20  # differences that are printed
 
 

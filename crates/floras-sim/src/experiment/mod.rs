@@ -10,6 +10,7 @@ mod error;
 mod local;
 mod model;
 mod privacy;
+pub(crate) mod radio;
 mod record;
 mod section;
 mod uplink;
@@ -27,9 +28,10 @@ pub use model::{ModelKind, ModelSettings};
 pub(crate) use privacy::Precoded;
 pub use privacy::{Budget, Normalise, PrivacySettings};
 pub use record::RecordSettings;
+pub(crate) use uplink::uplink_keys;
 pub use uplink::{Air, FadingChoice, FlorasScheme, Scheme, UplinkSettings};
 
-use section::Section;
+pub(crate) use section::Section;
 use write::{Entry, Write};
 
 /// The version that is written into run directories.

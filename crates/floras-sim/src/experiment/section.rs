@@ -7,21 +7,21 @@ use toml::{Table, Value};
 use super::error::ExperimentError;
 
 /// One section of an experiment file, in which every key is known.
-pub(super) struct Section<'a> {
+pub(crate) struct Section<'a> {
     /// As in `uplink`; empty for the top level.
     path: &'static str,
     table: Option<&'a Table>,
 }
 
 /// A value that is a name, or a name with one argument: `"rayleigh"`, `{ rician = 3 }`.
-pub(super) struct Choice<'a> {
-    pub(super) name: &'a str,
-    pub(super) argument: Option<&'a Value>,
+pub(crate) struct Choice<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) argument: Option<&'a Value>,
 }
 
 impl<'a> Section<'a> {
     /// The section `path` of the whole experiment, which may be absent; keys other than `keys` are refused.
-    pub(super) fn open(
+    pub(crate) fn open(
         experiment: &'a Table,
         path: &'static str,
         keys: &[&str],
@@ -37,7 +37,7 @@ impl<'a> Section<'a> {
     }
 
     /// The keys outside of all sections.
-    pub(super) fn top(experiment: &'a Table, keys: &[&str]) -> Result<Self, ExperimentError> {
+    pub(crate) fn top(experiment: &'a Table, keys: &[&str]) -> Result<Self, ExperimentError> {
         let section = Self { path: "", table: Some(experiment) };
         section.refuse_unknown(keys)?;
         Ok(section)
@@ -54,11 +54,11 @@ impl<'a> Section<'a> {
     }
 
     /// The key with its section.
-    pub(super) fn full(&self, key: &str) -> String {
+    pub(crate) fn full(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<&'a Value> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         self.table?.get(key)
     }
 
@@ -66,12 +66,12 @@ impl<'a> Section<'a> {
         wrong(&self.full(key), allowed, value)
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ExperimentError> {
+    pub(crate) fn text(&self, key: &str) -> Result<Option<&'a str>, ExperimentError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         value.as_str().map(Some).ok_or_else(|| self.wrong(key, "text in quotes", value))
     }
 
-    pub(super) fn whole(
+    pub(crate) fn whole(
         &self,
         key: &str,
         allowed: RangeInclusive<u64>,
@@ -80,7 +80,7 @@ impl<'a> Section<'a> {
         whole(value, &allowed).map(Some).ok_or_else(|| self.wrong(key, in_words(&allowed), value))
     }
 
-    pub(super) fn number(
+    pub(crate) fn number(
         &self,
         key: &str,
         allowed: RangeInclusive<f64>,
@@ -92,7 +92,7 @@ impl<'a> Section<'a> {
     }
 
     /// A number that may be left out, in words as well: `"none"`.
-    pub(super) fn number_or_none(
+    pub(crate) fn number_or_none(
         &self,
         key: &str,
         allowed: RangeInclusive<f64>,
@@ -105,7 +105,7 @@ impl<'a> Section<'a> {
     }
 
     /// A name, or a table with one name and its argument.
-    pub(super) fn choice(&self, key: &str, words: &str) -> Result<Option<Choice<'a>>, ExperimentError> {
+    pub(crate) fn choice(&self, key: &str, words: &str) -> Result<Option<Choice<'a>>, ExperimentError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let choice = match value {
             Value::String(name) => Some(Choice { name, argument: None }),
@@ -118,7 +118,7 @@ impl<'a> Section<'a> {
     }
 
     /// One of some names, each standing for a value.
-    pub(super) fn one_of<T: Copy>(
+    pub(crate) fn one_of<T: Copy>(
         &self,
         key: &str,
         names: &[(&str, T)],
@@ -133,7 +133,7 @@ impl<'a> Section<'a> {
     }
 
     /// The complaint about a choice that is none.
-    pub(super) fn no_such_choice(&self, key: &str, words: &str) -> ExperimentError {
+    pub(crate) fn no_such_choice(&self, key: &str, words: &str) -> ExperimentError {
         match self.value(key) {
             Some(value) => self.wrong(key, words, value),
             None => ExperimentError::Refused { key: self.full(key), reason: format!("must be {words}") },
@@ -143,17 +143,17 @@ impl<'a> Section<'a> {
 
 impl Choice<'_> {
     /// The argument as a number.
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         self.argument.and_then(number)
     }
 
     /// The argument as a whole number that is not negative.
-    pub(super) fn whole(&self) -> Option<u64> {
+    pub(crate) fn whole(&self) -> Option<u64> {
         self.argument.and_then(|value| whole(value, &(0..=u64::MAX)))
     }
 
     /// The argument as text.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         self.argument.and_then(Value::as_str)
     }
 }
@@ -168,7 +168,7 @@ fn whole(value: &Value, allowed: &RangeInclusive<u64>) -> Option<u64> {
 }
 
 /// A number, with a fraction or without.
-pub(super) fn number(value: &Value) -> Option<f64> {
+pub(crate) fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 

@@ -10,6 +10,9 @@ use floras_phy::{
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
+use super::radio::{
+    CONVENTIONS, read_admission, read_fading, read_modulation, read_phase_error, read_receiver, read_snr_db,
+};
 use super::section::Section;
 use super::write::{Write, named};
 
@@ -116,6 +119,11 @@ const KEYS: [&str; 17] = [
     "artificial_noise_std",
     "noise_std",
 ];
+/// The keys of the section.
+pub(crate) fn uplink_keys() -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter()
+}
+
 const SCHEMES: [(&str, SchemeName); 5] = [
     ("floras", SchemeName::Floras),
     ("channel-inversion", SchemeName::ChannelInversion),
@@ -126,19 +134,10 @@ const SCHEMES: [(&str, SchemeName); 5] = [
 const FAMILIES: [(&str, Family); 3] =
     [("walsh", Family::Walsh), ("orthonormal", Family::Orthonormal), ("gaussian", Family::Gaussian)];
 const FIDELITIES: [(&str, Fidelity); 2] = [("symbol", Fidelity::Symbol), ("chip", Fidelity::Chip)];
-const CONVENTIONS: [(&str, SnrConvention); 3] = [
-    ("symbol", SnrConvention::Symbol),
-    ("complex-symbol", SnrConvention::ComplexSymbol),
-    ("despread", SnrConvention::Despread),
-];
 const POWER_RULES: [(&str, PowerRule); 2] =
     [("worst-admitted", PowerRule::WorstAdmitted), ("fixed-at-threshold", PowerRule::FixedAtThreshold)];
 const NOISES: [(&str, NoiseReference); 2] =
     [("per-symbol", NoiseReference::PerSymbol), ("same-bandwidth", NoiseReference::SameBandwidth)];
-const FADINGS: &str = r#""rayleigh", "none", { rician = k }, { nakagami = m } or { trace = "file" }"#;
-const RECEIVERS: &str = r#""paper", "mmse" or { clipped = c }"#;
-const PHASE_ERRORS: &str = r#""none", { uniform = radians } or { gaussian = radians }"#;
-const ADMISSIONS: &str = "{ amplitude = 0.01 } or { power = 0.01 }";
 /// Norms and bounds far from the ends of single precision, as the air interface wants them.
 const SOUND: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
@@ -298,11 +297,7 @@ impl Keys {
             snr_db: read_snr_db(section)?,
             snr_convention: section.one_of("snr_convention", &CONVENTIONS)?.unwrap_or_default(),
         };
-        let modulations = [("real", false), ("phase-corrected", true)];
-        let modulation = match section.one_of("modulation", &modulations)?.unwrap_or(false) {
-            false => Modulation::Real,
-            true => Modulation::PhaseCorrected(phase_error),
-        };
+        let modulation = read_modulation(section)?;
         let floras = FlorasScheme {
             sequences: section.whole("sequences", 1..=most)?.unwrap_or(25) as usize,
             family: section.one_of("family", &FAMILIES)?.unwrap_or(Family::Walsh),
@@ -323,71 +318,6 @@ impl Keys {
             noise_std: section.number("noise_std", 1e-30..=1e30, positive)?.unwrap_or(1.0),
         })
     }
-}
-
-fn read_fading(section: &Section<'_>) -> Result<FadingChoice, ExperimentError> {
-    let Some(choice) = section.choice("fading", FADINGS)? else {
-        return Ok(FadingChoice::Law(Fading::Rayleigh));
-    };
-    let law = match (choice.name, choice.argument.is_some(), choice.number()) {
-        ("rayleigh", false, _) => Fading::Rayleigh,
-        ("none", false, _) => Fading::None,
-        ("rician", true, Some(factor)) => Fading::Rician(factor),
-        ("nakagami", true, Some(shape)) => Fading::Nakagami(shape),
-        ("trace", true, _) => {
-            let path = choice.text().ok_or_else(|| section.no_such_choice("fading", FADINGS))?;
-            return Ok(FadingChoice::Trace(path.into()));
-        }
-        _ => return Err(section.no_such_choice("fading", FADINGS)),
-    };
-    law.check().map_err(|error| ExperimentError::refused("uplink.fading", error))?;
-    Ok(FadingChoice::Law(law))
-}
-
-fn read_snr_db(section: &Section<'_>) -> Result<f64, ExperimentError> {
-    let words = "a number of decibels between -100 and 100, or inf for no noise";
-    let snr_db = section.number("snr_db", -100.0..=f64::INFINITY, words)?.unwrap_or(20.0);
-    if snr_db > 100.0 && snr_db.is_finite() {
-        return Err(section.no_such_choice("snr_db", words));
-    }
-    Ok(snr_db)
-}
-
-fn read_receiver(section: &Section<'_>) -> Result<Receiver, ExperimentError> {
-    let Some(choice) = section.choice("receiver", RECEIVERS)? else { return Ok(Receiver::Paper) };
-    let receiver = match (choice.name, choice.argument.is_some(), choice.number()) {
-        ("paper", false, _) => Receiver::Paper,
-        ("mmse", false, _) => Receiver::Mmse,
-        ("clipped", true, Some(bound)) => Receiver::Clipped(bound),
-        _ => return Err(section.no_such_choice("receiver", RECEIVERS)),
-    };
-    receiver.check().map_err(|error| ExperimentError::refused("uplink.receiver", error))?;
-    Ok(receiver)
-}
-
-fn read_phase_error(section: &Section<'_>) -> Result<PhaseError, ExperimentError> {
-    let Some(choice) = section.choice("phase_error", PHASE_ERRORS)? else { return Ok(PhaseError::None) };
-    let error = match (choice.name, choice.argument.is_some(), choice.number()) {
-        ("none", false, _) => PhaseError::None,
-        ("uniform", true, Some(half_width_rad)) => PhaseError::Uniform { half_width_rad },
-        ("gaussian", true, Some(std_rad)) => PhaseError::Gaussian { std_rad },
-        _ => return Err(section.no_such_choice("phase_error", PHASE_ERRORS)),
-    };
-    error.check().map_err(|error| ExperimentError::refused("uplink.phase_error", error))?;
-    Ok(error)
-}
-
-fn read_admission(section: &Section<'_>) -> Result<Admission, ExperimentError> {
-    let Some(choice) = section.choice("admission", ADMISSIONS)? else {
-        return Ok(Admission::Amplitude(0.01));
-    };
-    let admission = match (choice.name, choice.number()) {
-        ("amplitude", Some(amplitude)) => Admission::Amplitude(amplitude),
-        ("power", Some(power)) => Admission::Power(power),
-        _ => return Err(section.no_such_choice("admission", ADMISSIONS)),
-    };
-    admission.check().map_err(|error| ExperimentError::refused("uplink.admission", error))?;
-    Ok(admission)
 }
 
 impl FlorasScheme {

@@ -17,7 +17,6 @@ use std::sync::{Arc, OnceLock};
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::random::{Purpose, StreamName};
 use floras_phy::{Round, Uplink};
-use rand::seq::index;
 use sha2::{Digest, Sha256};
 
 pub use metrics::RoundMetrics;
@@ -25,6 +24,7 @@ pub(crate) use trial::{Local, with_all};
 pub use trial::{Status, Trial};
 
 use crate::accounting::Accounting;
+use crate::air::select;
 use crate::error::SimError;
 use crate::experiment::{Air, Budget, Experiment, ExperimentError, FadingChoice, ModelKind, Settings};
 use crate::purpose;
@@ -149,8 +149,16 @@ impl Federation {
         self.uplink.0.as_ref()
     }
 
+    /// Every client's samples in a trial, in the order in which the client has them.
+    pub fn client_samples(&self, trial: u16) -> Result<Vec<Samples>, SimError> {
+        let holdings = self.holdings(trial)?;
+        let copy = |client: u32| holdings.with_client(client, |data| data.samples.select(data.rows));
+        let clients = 0..self.experiment.settings().clients.total;
+        clients.map(copy).collect::<Result<_, _>>().map_err(SimError::learn("data"))
+    }
+
     /// The samples that nobody trains on.
-    pub(crate) fn test(&self) -> &Samples {
+    pub fn test(&self) -> &Samples {
         &self.test
     }
 
@@ -196,21 +204,13 @@ impl Federation {
     }
 
     /// Where a trial's training begins.
-    pub(crate) fn initial_model(&self, trial: u16) -> Vec<f32> {
+    pub fn initial_model(&self, trial: u16) -> Vec<f32> {
         self.model.initialise(&mut self.stream_name(purpose::INITIAL_MODEL, trial).stream())
     }
 
     /// The clients of a round, in ascending order.
     pub(crate) fn select(&self, trial: u16, round: u32) -> Vec<u32> {
-        let clients = self.experiment.settings().clients;
-        if clients.per_round == clients.total {
-            return (0..clients.total).collect();
-        }
-        let name = self.stream_name(purpose::SELECTION, trial).round(round);
-        let chosen = index::sample(&mut name.stream(), clients.total as usize, clients.per_round as usize);
-        let mut chosen: Vec<u32> = chosen.into_iter().map(|client| client as u32).collect();
-        chosen.sort_unstable();
-        chosen
+        select(self.experiment.settings(), trial, round)
     }
 
     fn stream_name(&self, purpose: Purpose, trial: u16) -> StreamName {

@@ -35,6 +35,8 @@ pub(crate) fn write_with(
 /// A new name is on the disk only once its folder is: brings the folder of a file to the disk.
 pub(crate) fn sync_folder(path: &Path) -> Result<(), SimError> {
     let Some(folder) = path.parent() else { return Ok(()) };
+    // A bare name lies in the current folder.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(SimError::file("write", path))?;

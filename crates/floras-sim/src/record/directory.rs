@@ -114,6 +114,22 @@ impl RunDirectory {
         whole.lines().enumerate().map(line).collect()
     }
 
+    /// The summary of a run directory, if its run is complete, without entering it.
+    pub fn read_summary(folder: &Path) -> Result<Option<Summary>, SimError> {
+        let path = folder.join("summary.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = fs::read(&path).map_err(SimError::file("read", &path))?;
+        let summary = serde_json::from_slice(&bytes);
+        summary.map(Some).map_err(|error| SimError::Damaged { path, reason: error.to_string() })
+    }
+
+    /// Where a run directory keeps the final model of a trial.
+    pub fn final_parameters(folder: &Path, trial: u32) -> PathBuf {
+        folder.join("parameters").join(format!("trial-{trial:04}.safetensors"))
+    }
+
     fn refuse_changes(&self, experiment: &Experiment) -> Result<(), SimError> {
         match experiment.difference(&Self::read_experiment(&self.folder)?) {
             None => Ok(()),
@@ -128,13 +144,7 @@ impl RunDirectory {
 
     /// The summary, if the run is complete.
     pub fn summary(&self) -> Result<Option<Summary>, SimError> {
-        let path = self.summary_file();
-        if !path.exists() {
-            return Ok(None);
-        }
-        let bytes = fs::read(&path).map_err(SimError::file("read", &path))?;
-        let summary = serde_json::from_slice(&bytes);
-        summary.map(Some).map_err(|error| SimError::Damaged { path, reason: error.to_string() })
+        Self::read_summary(&self.folder)
     }
 
     /// Writes the summary, which marks the run as complete, and removes what only a resume would need.
@@ -189,7 +199,7 @@ impl RunDirectory {
     }
 
     pub(crate) fn parameters_file(&self, trial: u16) -> PathBuf {
-        self.folder.join("parameters").join(format!("trial-{trial:04}.safetensors"))
+        Self::final_parameters(&self.folder, trial.into())
     }
 
     /// TensorBoard takes each folder with an event file for a curve of its own.

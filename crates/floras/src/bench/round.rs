@@ -78,7 +78,7 @@ struct Measurement {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.rounds == 0 || options.rounds > 900_000 {
         let value = options.rounds.to_string();
-        return Err(Failure::Option { option: "--rounds", allowed: "between 1 and 900000", value });
+        return Err(Failure::option("--rounds", "between 1 and 900000", value));
     }
     let federation = Federation::new(&Experiment::parse("the reference round", REFERENCE)?)?;
     let threads = threads_or_all_cores(options.threads);

@@ -7,14 +7,14 @@ use clap::{Args, ValueEnum};
 use floras_phy::random::{Purpose, StreamName, TILE};
 use floras_phy::{
     Fading, Family, Fidelity, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr,
-    SnrConvention, UplinkError, transmit_into,
+    SnrConvention, UplinkError, precode, transmit_into,
 };
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::resources::Usage;
 use super::{median, progress_bar};
-use crate::command::whole_number;
+use crate::command::{number, whole_number};
 use crate::failure::Failure;
 
 const SEED: u64 = 1;
@@ -51,6 +51,10 @@ pub(crate) struct Options {
     /// Kind of spreading sequence.
     #[arg(long, value_enum, default_value_t = FamilyName::Walsh)]
     family: FamilyName,
+
+    /// Clip every update to this norm (C) first, as a federation does.
+    #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
+    clip: Option<f64>,
 
     /// Rounds to time, after one that is not timed.
     #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = 10)]
@@ -91,6 +95,7 @@ struct Measurement {
     dim: usize,
     threads: usize,
     repeat: u32,
+    clip: Option<f64>,
     snr_db: f64,
     snr_convention: String,
     fading: String,
@@ -123,8 +128,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 impl Options {
     fn check(&self) -> Result<(), Failure> {
-        let wrong = |option, allowed, value: usize| {
-            Err(Failure::Option { option, allowed, value: value.to_string() })
+        let wrong = |option: &'static str, allowed: &'static str, value: usize| {
+            Err(Failure::option(option, allowed, value))
         };
         let most_clients = u32::MAX as usize;
         if self.per_round == 0 || self.per_round > most_clients {
@@ -138,11 +143,8 @@ impl Options {
         }
         let bytes = self.bytes_needed();
         if bytes > MOST_BYTES {
-            return Err(Failure::Option {
-                option: "the memory for --per-round vectors of --dim numbers, and for --length chips on every thread,",
-                allowed: "at most 16 GiB",
-                value: format!("{} GiB", bytes >> 30),
-            });
+            let memory = "the memory for --per-round vectors of --dim numbers, and for --length chips on every thread,";
+            return Err(Failure::option(memory, "at most 16 GiB", format!("{} GiB", bytes >> 30)));
         }
         if self.repeat == 0 {
             return wrong("--repeat", "at least 1", 0);
@@ -193,7 +195,13 @@ impl Options {
         for number in 0..=self.repeat {
             let start = Instant::now();
             let round = Round::new(SEED, 0, number, &clients)?;
-            transmit_into(uplink, &round, &updates, fidelity, &mut decoded)?;
+            match self.clip {
+                None => transmit_into(uplink, &round, &updates, fidelity, &mut decoded)?,
+                Some(clip) => {
+                    let sent = precode::clipped(&updates, clip)?.sent;
+                    transmit_into(uplink, &round, &sent, fidelity, &mut decoded)?
+                }
+            };
             // The first round pays for memory that the others find ready.
             match number {
                 0 => before = Usage::now(),
@@ -227,6 +235,7 @@ impl Options {
             dim: self.dim,
             threads: rayon::current_num_threads(),
             repeat: self.repeat,
+            clip: self.clip,
             snr_db: SNR_DB,
             snr_convention: SnrConvention::Symbol.to_string(),
             fading: Fading::Rayleigh.to_string(),
@@ -249,6 +258,9 @@ impl Measurement {
         };
         writeln!(out, "uplink       FLORAS, {fidelity}")?;
         writeln!(out, "clients      K = {}, {} parameters each", self.per_round, self.dim)?;
+        if let Some(clip) = self.clip {
+            writeln!(out, "clipped      to norm C = {clip}")?;
+        }
         let unused = self.sequences - self.per_round;
         writeln!(out, "sequences    {} (N and L), γ = N − K = {unused} unused", settings.sequences)?;
         writeln!(out, "channel      {}, SNR {}", settings.fading, settings.snr)?;

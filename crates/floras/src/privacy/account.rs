@@ -3,11 +3,9 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use floras_privacy::cauchy::CauchyRound;
-use floras_privacy::{Account, Receiver, Setting, Views};
-use serde::Serialize;
+use floras_sim::inquiry::{OneRound, epsilon_text};
 
-use super::federation::{FederationOptions, ReceiverChoice};
+use super::federation::{FederationOptions, as_option};
 use super::report;
 use crate::command::whole_number;
 use crate::failure::Failure;
@@ -40,90 +38,25 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Report {
-    gamma: u64,
-    rounds: u64,
-    delta: f64,
-    level: &'static str,
-    clip: f64,
-    sequences: u64,
-    per_round: u64,
-    clients: u64,
-    receiver: String,
-    views: Views,
-    /// One round exactly in `d` dimensions.
-    one_round_in_d: Option<OneRound>,
-    notes: Vec<String>,
-}
-
-/// One round of the paper's receiver at high SNR, exactly in `d` dimensions.
-#[derive(Debug, Serialize)]
-struct OneRound {
-    dim: u64,
-    epsilon: f64,
-    /// Without any δ.
-    pure_epsilon: f64,
-}
-
 /// Accounts and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let ReceiverChoice::Given(receiver) = options.federation.receiver else {
-        let allowed = "paper, mmse or clipped=c with a number c";
-        return Err(Failure::Option { option: "--receiver", allowed, value: "clipped".to_owned() });
-    };
-    options.federation.check_radio()?;
-    let setting = options.federation.setting(options.sequences, receiver)?;
-    let rounds = options.federation.rounds.unwrap_or(1);
-    let views = Account::of(&setting)?.views(rounds)?;
-    let notes = report::notes(&setting, &views);
-    let one_round = options.one_round(&setting)?;
+    let inquiry = options.federation.inquiry();
+    let account = inquiry.account(options.sequences, options.dim).map_err(as_option)?;
     let mut out = io::stdout().lock();
     if options.json {
-        let report = Report {
-            gamma: setting.gamma(),
-            rounds,
-            delta: setting.delta,
-            level: options.federation.level_name(),
-            clip: setting.clip,
-            sequences: setting.sequences,
-            per_round: setting.per_round,
-            clients: setting.clients,
-            receiver: report::receiver(setting.receiver),
-            views,
-            one_round_in_d: one_round,
-            notes,
-        };
-        writeln!(out, "{}", serde_json::to_string(&report)?)?;
+        writeln!(out, "{}", serde_json::to_string(&account)?)?;
         return Ok(());
     }
-    writeln!(out, "{}\n", report::description(&setting, rounds))?;
-    report::views(&mut out, &views, report::NEEDS_RADIO)?;
-    if let Some(OneRound { dim, epsilon, pure_epsilon }) = one_round {
+    writeln!(out, "{}\n", report::description(&account.setting, account.rounds))?;
+    report::views(&mut out, &account.views, report::NEEDS_RADIO)?;
+    if let Some(OneRound { dim, epsilon, pure_epsilon }) = account.one_round_in_d {
         writeln!(
             out,
             "\none round with {dim} parameters, idealised: epsilon {} exactly, {} without any delta",
-            report::epsilon_text(epsilon),
-            report::epsilon_text(pure_epsilon)
+            epsilon_text(epsilon),
+            epsilon_text(pure_epsilon)
         )?;
     }
-    for (number, note) in notes.iter().enumerate() {
-        let line = if number == 0 { "\n" } else { "" };
-        writeln!(out, "{line}note: {note}")?;
-    }
+    report::notes(&mut out, &account.notes)?;
     Ok(())
-}
-
-impl Options {
-    fn one_round(&self, setting: &Setting) -> Result<Option<OneRound>, Failure> {
-        let Some(dim) = self.dim else { return Ok(None) };
-        if setting.receiver != Receiver::Paper || setting.gamma() == 0 {
-            let allowed = "given with the paper's receiver and at least one unused sequence";
-            return Err(Failure::Option { option: "--dim", allowed, value: dim.to_string() });
-        }
-        let round = CauchyRound::new(setting.sensitivity() / 2.0, setting.gamma() as f64, dim)?;
-        let epsilon = round.epsilon(setting.delta)?;
-        Ok(Some(OneRound { dim, epsilon, pure_epsilon: round.pure_epsilon() }))
-    }
 }

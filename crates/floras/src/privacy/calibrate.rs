@@ -4,22 +4,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use floras_privacy::calibrate::{self, Calibrated, Target};
-use floras_privacy::{Account, PrivacyError, Receiver, View, Views};
+use floras_privacy::{Receiver, View};
+use floras_sim::inquiry::{CalibrationReport, Find, Found, Goal, epsilon_text};
 use indicatif::ProgressBar;
-use serde::Serialize;
 
-use super::federation::{FederationOptions, ReceiverChoice};
+use super::federation::{FederationOptions, as_option};
 use super::report;
 use crate::command::{number, whole_number};
 use crate::failure::Failure;
-
-/// Without a length, no more sequences are looked at; fewer if the clipped projector's level is to be found too.
-const MOST_SEQUENCES: u64 = 1_000_000;
-const MOST_SEQUENCES_FOR_LEVEL: u64 = 1024;
-
-/// Without a number of rounds, no more are looked at.
-const MOST_ROUNDS: u64 = 1_000_000;
 
 /// What to meet, and what to find.
 #[derive(Debug, Args)]
@@ -41,8 +33,8 @@ pub(crate) struct Options {
     view: ViewName,
 
     /// What to find: the fewest sequences, the largest clip norm, or the most rounds.
-    #[arg(long, value_enum, default_value_t = Find::Sequences)]
-    find: Find,
+    #[arg(long, value_enum, default_value_t = FindName::Sequences)]
+    find: FindName,
 
     #[command(flatten)]
     federation: FederationOptions,
@@ -69,195 +61,79 @@ enum ViewName {
     RawSignal,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Find {
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FindName {
     Sequences,
     Clip,
     Rounds,
-}
-
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Report {
-    /// `null` if nothing meets the epsilon.
-    sequences: Option<u64>,
-    gamma: Option<u64>,
-    view: &'static str,
-    /// What the found setting has.
-    epsilon: Option<f64>,
-    /// What was asked for.
-    epsilon_asked: f64,
-    clip: Option<f64>,
-    rounds: Option<u64>,
-    receiver: Option<String>,
-    /// Standard deviation of the noise in every parameter of the sum, around which it concentrates, for the clipped projector.
-    noise_std: Option<f64>,
-    delta: f64,
-    level: &'static str,
-    views: Option<Views>,
-    notes: Vec<String>,
-    /// Why nothing meets it.
-    reason: Option<String>,
 }
 
 /// Calibrates and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let spinner = ProgressBar::new_spinner().with_message("looking for a setting");
     spinner.enable_steady_tick(Duration::from_millis(200));
-    let found = options.find();
+    let report = options.federation.inquiry().calibrate(&options.goal());
     spinner.finish_and_clear();
-    match found? {
-        Ok(found) => options.print(&found),
-        Err(reason) => options.print_none(reason),
+    let report = report.map_err(as_option)?;
+    let mut out = io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", serde_json::to_string(&report)?)?;
+        return Ok(());
     }
+    match (&report.found, &report.reason) {
+        (Some(found), _) => options.print(&mut out, &report, found)?,
+        // That nothing meets the epsilon is an answer too.
+        (None, reason) => writeln!(out, "{}", reason.as_deref().unwrap_or_default())?,
+    }
+    Ok(())
 }
 
 impl Options {
-    fn view(&self) -> View {
-        match self.view {
-            ViewName::Idealised => View::Idealised,
-            ViewName::Actual => View::Actual,
-            ViewName::AnyChannel => View::AnyChannel,
-            ViewName::Published => View::Published,
-            ViewName::RawSignal => View::RawSignal,
+    fn goal(&self) -> Goal {
+        Goal {
+            epsilon: self.epsilon,
+            view: match self.view {
+                ViewName::Idealised => View::Idealised,
+                ViewName::Actual => View::Actual,
+                ViewName::AnyChannel => View::AnyChannel,
+                ViewName::Published => View::Published,
+                ViewName::RawSignal => View::RawSignal,
+            },
+            find: match self.find {
+                FindName::Sequences => Find::Sequences,
+                FindName::Clip => Find::Clip,
+                FindName::Rounds => Find::Rounds,
+            },
+            sequences: self.sequences,
+            most_sequences: self.most_sequences,
         }
     }
 
-    /// What meets the epsilon, or why nothing does.
-    fn find(&self) -> Result<Result<Calibrated, String>, Failure> {
-        match self.search() {
-            Ok(found) => Ok(Ok(found)),
-            Err(Failure::Privacy(error @ PrivacyError::NothingMeets { .. })) => Ok(Err(error.to_string())),
-            Err(other) => Err(other),
-        }
-    }
-
-    fn search(&self) -> Result<Calibrated, Failure> {
-        let federation = &self.federation;
-        let most_rounds = if self.find == Find::Rounds { MOST_ROUNDS } else { 1 };
-        let rounds = federation.rounds.unwrap_or(most_rounds);
-        let target = Target { view: self.view(), epsilon: self.epsilon, rounds };
-        if self.find == Find::Sequences {
-            if let Some(sequences) = self.sequences {
-                let allowed = "left out, or --find clip or rounds";
-                return Err(Failure::Option { option: "--sequences", allowed, value: sequences.to_string() });
-            }
-            let most = |otherwise: u64| self.most_sequences.or(federation.length).unwrap_or(otherwise);
-            let smallest = federation.per_round;
-            return Ok(match federation.receiver {
-                ReceiverChoice::Given(receiver) => {
-                    let setting = federation.setting(smallest, receiver)?;
-                    calibrate::fewest_sequences(&setting, target, most(MOST_SEQUENCES))?
-                }
-                ReceiverChoice::ClippedSomehow => {
-                    let setting = federation.setting(smallest, Receiver::Clipped(1.0))?;
-                    let most = most(smallest.saturating_add(MOST_SEQUENCES_FOR_LEVEL));
-                    calibrate::least_noise(&setting, target, most)?
-                }
-            });
-        }
-        let ReceiverChoice::Given(receiver) = federation.receiver else {
-            let allowed = "paper, mmse or clipped=c with a number c, unless sequences are to be found";
-            return Err(Failure::Option { option: "--receiver", allowed, value: "clipped".to_owned() });
-        };
-        let Some(sequences) = self.sequences else {
-            let allowed = "given, unless the sequences are what is to be found";
-            return Err(Failure::Option { option: "--sequences", allowed, value: "absent".to_owned() });
-        };
-        let setting = federation.setting(sequences, receiver)?;
-        Ok(match self.find {
-            Find::Clip => calibrate::largest_clip(&setting, target)?,
-            Find::Sequences | Find::Rounds => calibrate::most_rounds(&setting, target)?,
-        })
-    }
-
-    fn print(&self, found: &Calibrated) -> Result<(), Failure> {
-        let Calibrated { setting, rounds, epsilon } = found;
-        let views = Account::of(setting)?.views(*rounds)?;
-        let notes = report::notes(setting, &views);
-        let noise_std = setting.noise_std();
-        let mut out = io::stdout().lock();
-        if self.json {
-            let report = Report {
-                sequences: Some(setting.sequences),
-                gamma: Some(setting.gamma()),
-                view: self.view().name(),
-                epsilon: Some(*epsilon),
-                epsilon_asked: self.epsilon,
-                clip: Some(setting.clip),
-                rounds: Some(*rounds),
-                receiver: Some(report::receiver(setting.receiver)),
-                noise_std,
-                delta: setting.delta,
-                level: self.federation.level_name(),
-                views: Some(views),
-                notes,
-                reason: None,
-            };
-            writeln!(out, "{}", serde_json::to_string(&report)?)?;
-            return Ok(());
-        }
+    fn print(&self, out: &mut impl Write, report: &CalibrationReport, found: &Found) -> io::Result<()> {
+        let Found { setting, rounds, epsilon } = found;
         let what = match (self.find, setting.receiver) {
-            (Find::Sequences, Receiver::Clipped(c)) => {
-                format!(
-                    "{} sequences, {} of them unused, with c = {c:.4}",
-                    setting.sequences,
-                    setting.gamma()
-                )
+            (FindName::Sequences, Receiver::Clipped(c)) => {
+                let (sequences, unused) = (setting.sequences, setting.gamma());
+                format!("{sequences} sequences, {unused} of them unused, with c = {c:.4}")
             }
-            (Find::Sequences, _) => {
+            (FindName::Sequences, _) => {
                 format!("{} sequences, {} of them unused", setting.sequences, setting.gamma())
             }
-            (Find::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
-            (Find::Rounds, _) => crate::table::count(*rounds as usize, "round"),
+            (FindName::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
+            (FindName::Rounds, _) => crate::table::count(*rounds as usize, "round"),
         };
-        writeln!(
-            out,
-            "found: {what}: epsilon {} in the {} view, {} asked for",
-            report::epsilon_text(*epsilon),
-            self.view(),
-            self.epsilon
-        )?;
-        if let Some(noise_std) = noise_std {
+        let (spent, asked) = (epsilon_text(*epsilon), self.epsilon);
+        writeln!(out, "found: {what}: epsilon {spent} in the {} view, {asked} asked for", report.view)?;
+        if let Some(noise_std) = report.noise_std {
             writeln!(
                 out,
                 "noise in every parameter of the sum: a standard deviation of about {noise_std:.3}"
             )?;
         }
         writeln!(out, "\n{}\n", report::description(setting, *rounds))?;
-        report::views(&mut out, &views, report::NEEDS_RADIO)?;
-        for (number, note) in notes.iter().enumerate() {
-            let line = if number == 0 { "\n" } else { "" };
-            writeln!(out, "{line}note: {note}")?;
+        if let Some(views) = &report.views {
+            report::views(out, views, report::NEEDS_RADIO)?;
         }
-        Ok(())
-    }
-
-    /// That nothing meets the epsilon is an answer too.
-    fn print_none(&self, reason: String) -> Result<(), Failure> {
-        let mut out = io::stdout().lock();
-        if !self.json {
-            writeln!(out, "{reason}")?;
-            return Ok(());
-        }
-        let setting = self.federation.setting(self.federation.per_round, Receiver::Paper)?;
-        let report = Report {
-            sequences: None,
-            gamma: None,
-            view: self.view().name(),
-            epsilon: None,
-            epsilon_asked: self.epsilon,
-            clip: None,
-            rounds: None,
-            receiver: None,
-            noise_std: None,
-            delta: setting.delta,
-            level: self.federation.level_name(),
-            views: None,
-            notes: Vec::new(),
-            reason: Some(reason),
-        };
-        writeln!(out, "{}", serde_json::to_string(&report)?)?;
-        Ok(())
+        report::notes(out, &report.notes)
     }
 }

@@ -1,9 +1,10 @@
 //! The options that describe a federation and its radio.
 
 use clap::{Args, ValueEnum};
-use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
-use floras_privacy::{Coefficients, Level, Local, Neighbours, Receiver, Scaling, Setting};
-use floras_sim::coefficients;
+use floras_phy::{Fading, Modulation, PhaseError, SnrConvention};
+use floras_privacy::{Local, Neighbours, Receiver, Scaling};
+use floras_sim::inquiry::{Inquiry, LevelChoice, ReceiverChoice};
+use floras_sim::{ExperimentError, SimError};
 
 use crate::command::{number, whole_number};
 use crate::failure::Failure;
@@ -13,11 +14,11 @@ use crate::failure::Failure;
 pub(crate) struct FederationOptions {
     /// Norm that every update is clipped to (C).
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
-    pub(crate) clip: f64,
+    clip: f64,
 
     /// Clients a round (K).
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
-    pub(crate) per_round: u64,
+    per_round: u64,
 
     /// Clients in all (M); as many as take part in a round if absent.
     #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
@@ -25,7 +26,7 @@ pub(crate) struct FederationOptions {
 
     /// Learning rounds (T); 1 if absent.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
-    pub(crate) rounds: Option<u64>,
+    rounds: Option<u64>,
 
     /// The chance that the guarantee may fail with (δ).
     #[arg(long, value_name = "δ", allow_negative_numbers = true, value_parser = number, default_value = "1e-5")]
@@ -57,11 +58,11 @@ pub(crate) struct FederationOptions {
 
     /// The base station's weights: paper, mmse, or clipped=c.
     #[arg(long, value_name = "paper|mmse|clipped=c", value_parser = receiver, default_value = "paper")]
-    pub(crate) receiver: ReceiverChoice,
+    receiver: ReceiverChoice,
 
     /// Chips in a sequence (L); with --snr-db, adds the views of the actual channel and of the raw signal.
     #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
-    pub(crate) length: Option<u64>,
+    length: Option<u64>,
 
     /// SNR in decibels.
     #[arg(long, value_name = "dB", allow_negative_numbers = true, value_parser = number)]
@@ -78,13 +79,6 @@ pub(crate) struct FederationOptions {
     /// Whether clients correct their channel's phase.
     #[arg(long, value_enum, default_value_t = ModulationName::Real)]
     modulation: ModulationName,
-}
-
-/// A receiver, or the clipped projector with a level to be found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum ReceiverChoice {
-    Given(Receiver),
-    ClippedSomehow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,15 +119,24 @@ enum ModulationName {
 }
 
 impl FederationOptions {
-    /// The federation with so many sequences.
-    pub(crate) fn setting(&self, sequences: u64, receiver: Receiver) -> Result<Setting, Failure> {
-        let setting = Setting {
+    /// The same as an inquiry.
+    pub(crate) fn inquiry(&self) -> Inquiry {
+        Inquiry {
             clip: self.clip,
-            sequences,
             per_round: self.per_round,
-            clients: self.clients.unwrap_or(self.per_round),
+            clients: self.clients,
+            rounds: self.rounds,
             delta: self.delta,
-            level: self.level()?,
+            level: match self.level {
+                LevelName::Client => LevelChoice::Client,
+                LevelName::Item => LevelChoice::Item,
+            },
+            batch: self.batch,
+            samples: self.samples,
+            local: match self.local {
+                LocalName::OneStep => Local::OneStep,
+                LocalName::Epochs => Local::Epochs,
+            },
             neighbours: match self.neighbours {
                 NeighboursName::ReplaceOne => Neighbours::ReplaceOne,
                 NeighboursName::AddRemove => Neighbours::AddOrRemove,
@@ -142,92 +145,33 @@ impl FederationOptions {
                 NormaliseName::Clip => Scaling::Fixed,
                 NormaliseName::Paper => Scaling::PaperNormalisation,
             },
-            receiver,
-            channel: self.channel()?,
-        };
-        setting.check()?;
-        if let Some(length) = self.length
-            && sequences > length
-        {
-            let allowed = "at most --length: no more orthogonal sequences fit into so many chips";
-            return Err(Failure::Option { option: "--sequences", allowed, value: sequences.to_string() });
-        }
-        Ok(setting)
-    }
-
-    /// A length without an SNR says nothing yet.
-    pub(crate) fn check_radio(&self) -> Result<(), Failure> {
-        match (self.length, self.snr_db) {
-            (Some(length), None) => {
-                let allowed = "given together with --snr-db";
-                Err(Failure::Option { option: "--length", allowed, value: format!("{length} alone") })
-            }
-            _ => Ok(()),
+            receiver: self.receiver,
+            length: self.length,
+            snr_db: self.snr_db,
+            snr_convention: match self.snr_convention {
+                ConventionName::Symbol => SnrConvention::Symbol,
+                ConventionName::ComplexSymbol => SnrConvention::ComplexSymbol,
+                ConventionName::Despread => SnrConvention::Despread,
+            },
+            fading: self.fading.clone(),
+            modulation: match self.modulation {
+                ModulationName::Real => Modulation::Real,
+                ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
+            },
         }
     }
+}
 
-    /// `client` or `item`.
-    pub(crate) fn level_name(&self) -> &'static str {
-        match self.level {
-            LevelName::Client => "client",
-            LevelName::Item => "item",
+/// The complaint about a key, in the words of the command line.
+pub(crate) fn as_option(error: SimError) -> Failure {
+    match error {
+        SimError::Experiment(ExperimentError::Value { key, allowed, value }) => {
+            Failure::option(format!("--{}", key.replace('_', "-")), allowed, value)
         }
-    }
-
-    fn level(&self) -> Result<Level, Failure> {
-        if self.level == LevelName::Client {
-            for (option, given) in [("--batch", self.batch), ("--samples", self.samples)] {
-                if let Some(value) = given {
-                    let allowed = "given with --level item only";
-                    return Err(Failure::Option { option, allowed, value: value.to_string() });
-                }
-            }
-            return Ok(Level::Client);
-        }
-        let (Some(batch), Some(samples)) = (self.batch, self.samples) else {
-            let (option, value) = ("--level item", "without them".to_owned());
-            return Err(Failure::Option {
-                option,
-                allowed: "given together with --batch and --samples",
-                value,
-            });
-        };
-        let local = match self.local {
-            LocalName::OneStep => Local::OneStep,
-            LocalName::Epochs => Local::Epochs,
-        };
-        Ok(Level::Item { batch, samples, local })
-    }
-
-    /// The law of the channels, if the radio was given.
-    fn channel(&self) -> Result<Option<Coefficients>, Failure> {
-        let (Some(length), Some(snr_db)) = (self.length, self.snr_db) else {
-            if self.snr_db.is_some() {
-                let (option, value) = ("--snr-db", "alone".to_owned());
-                return Err(Failure::Option { option, allowed: "given together with --length", value });
-            }
-            return Ok(None);
-        };
-        if length == 0 || length > 1 << 24 {
-            let allowed = "between 1 and 2^24";
-            return Err(Failure::Option { option: "--length", allowed, value: length.to_string() });
-        }
-        let convention = match self.snr_convention {
-            ConventionName::Symbol => SnrConvention::Symbol,
-            ConventionName::ComplexSymbol => SnrConvention::ComplexSymbol,
-            ConventionName::Despread => SnrConvention::Despread,
-        };
-        let noise_std = Snr::new(snr_db, convention)?.despread_noise_std(length as usize);
-        if noise_std == 0.0 {
-            let allowed = "finite: a channel without noise hides nothing";
-            return Err(Failure::Option { option: "--snr-db", allowed, value: snr_db.to_string() });
-        }
-        self.fading.check()?;
-        let modulation = match self.modulation {
-            ModulationName::Real => Modulation::Real,
-            ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
-        };
-        Ok(coefficients(&self.fading, modulation, noise_std)?)
+        // The accounting's own words name no room.
+        SimError::Privacy(error) => Failure::Privacy(error),
+        SimError::Uplink(error) => Failure::Input(error),
+        other => Failure::Simulation(other),
     }
 }
 

@@ -5,5 +5,5 @@ pub(crate) mod calibrate;
 mod federation;
 mod report;
 
-pub(crate) use report::epsilon_text;
+pub(crate) use floras_sim::inquiry::epsilon_text;
 pub(crate) use report::views as print_views;

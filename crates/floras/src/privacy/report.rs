@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use floras_privacy::{Level, Local, Neighbours, Receiver, Sampling, Setting, Statement, View, Views};
+use floras_privacy::{Level, Neighbours, Receiver, Setting, Statement, View, Views};
+use floras_sim::inquiry::epsilon_text;
 
 use crate::table::count;
 
@@ -40,16 +41,6 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
 /// What the views of the radio lack without one.
 pub(crate) const NEEDS_RADIO: &str = "needs the radio: --length and --snr-db";
 
-/// An `ε` with as many digits as anyone needs.
-pub(crate) fn epsilon_text(epsilon: f64) -> String {
-    match epsilon {
-        large if large >= 1e6 => format!("{large:.2e}"),
-        medium if medium >= 1000.0 => format!("{medium:.0}"),
-        small if small > 0.0 && small < 0.001 => format!("{small:.3e}"),
-        usual => format!("{usual:.4}"),
-    }
-}
-
 /// A federation in a few words.
 pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
     let whose = match setting.level {
@@ -74,7 +65,7 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
 }
 
 /// The receiver as it is given on the command line.
-pub(crate) fn receiver(receiver: Receiver) -> String {
+fn receiver(receiver: Receiver) -> String {
     match receiver {
         Receiver::Paper => "paper".to_owned(),
         Receiver::Mmse => "mmse".to_owned(),
@@ -82,32 +73,11 @@ pub(crate) fn receiver(receiver: Receiver) -> String {
     }
 }
 
-/// What a reader should know.
-pub(crate) fn notes(setting: &Setting, views: &Views) -> Vec<String> {
-    let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
-    let epsilon = |view: View| views.get(view).and_then(|statement| statement.epsilon);
-    if let (Some(idealised), Some(actual)) = (epsilon(View::Idealised), epsilon(View::Actual))
-        && actual > 1.05 * idealised
-    {
-        notes.push(format!(
-            "the actual decoder gives away more than the idealised one ({} instead of {}): a client whose channel fades is \
-             amplified together with the noise of its own sequence only",
-            epsilon_text(actual),
-            epsilon_text(idealised)
-        ));
+/// The notes below a table.
+pub(crate) fn notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
+    for (number, note) in notes.iter().enumerate() {
+        let line = if number == 0 { "\n" } else { "" };
+        writeln!(out, "{line}note: {note}")?;
     }
-    let sampled = setting.sampling() != Sampling::Everyone && setting.per_round < setting.clients;
-    if sampled {
-        notes.push(floras_sim::SELECTION.to_owned());
-    }
-    if let Level::Item { local, .. } = setting.level {
-        if let Local::Epochs = local {
-            notes.push(format!("published: {}", floras_privacy::published::WHY_ITEM_LEVEL_NEEDS_ONE_STEP));
-        }
-        notes.push("item level: all clients hold the same number of samples".to_owned());
-    }
-    if setting.scaling == floras_privacy::Scaling::PaperNormalisation {
-        notes.push(floras_privacy::NORMALISED.to_owned());
-    }
-    notes
+    Ok(())
 }

@@ -7,9 +7,10 @@ are not here.
 
 from typing import Any
 
+from flwr.app import MetricRecord
+
 import floras
 from floras._types import View
-from flwr.app import MetricRecord
 
 
 def of_round(result: floras.Aggregate, ledger: floras.Ledger, sequences: int | None) -> MetricRecord:

@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.serverapp import Grid
+from flwr.serverapp.exception import InconsistentMessageReplies
+from flwr.serverapp.strategy import FedAvg, Result
+from flwr.serverapp.strategy.strategy_utils import sample_nodes, validate_message_reply_consistency
+
 import floras
 from floras._types import View
 from floras.flower import metrics
 from floras.flower.arrays import GlobalModel, Vector
 from floras.flower.clip import DIFFERENCE, FORM_KEY, MARK
 from floras.flower.nodes import NodeNumbers
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
-from flwr.serverapp import Grid
-from flwr.serverapp.exception import InconsistentMessageReplies
-from flwr.serverapp.strategy import FedAvg, Result
-from flwr.serverapp.strategy.strategy_utils import sample_nodes, validate_message_reply_consistency
 
 LOG = logging.getLogger("flwr")
 

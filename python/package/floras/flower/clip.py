@@ -10,11 +10,12 @@ models in single precision is off by about `6e-8·‖w‖`, and could be longer 
 import math
 from collections.abc import Callable
 
-import floras
-from floras.flower.arrays import GlobalModel
 from flwr.app import ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 from flwr.clientapp.typing import ClientAppCallable, Mod
 from flwr.common.constant import ErrorCode
+
+import floras
+from floras.flower.arrays import GlobalModel
 
 FORM_KEY = "floras-form"
 """Under this key the server says that it takes differences, and the device that it sends one."""

@@ -1,0 +1,190 @@
+//! The way from curves to their composition: each in a table, all on a grid of one step, around the `ε` in question.
+
+use crate::compose::{Grid, MOST_EPSILON, Part, WRINKLED};
+use crate::error::PrivacyError;
+use crate::law::Side;
+use crate::loss::{LossDistribution, Sketch};
+use crate::sampling::{Direction, Pair, value};
+use crate::solve::first_at_most;
+use crate::table::Table;
+use crate::tilt::Tilts;
+use crate::window::Composed;
+
+/// Points in a window, unless a step is given.
+pub(crate) const WINDOW: f64 = (1_u32 << 18) as f64;
+/// Points in a round's loss, if a window has fewer.
+const ROUND: f64 = (1_u32 << 16) as f64;
+/// Points in a window that only serves to find out where to look.
+pub(crate) const ROUGH: f64 = (1_u32 << 12) as f64;
+/// A grid or a window never has more points.
+const MOST_POINTS: f64 = (1_u32 << 21) as f64;
+/// What is cut off a round's loss, relative to `δ/T`.
+const CUT: f64 = 1e-7;
+/// Pieces in the table of a curve that is not smooth are not shorter than this, relative to their end.
+const SHORTEST: f64 = 0.15;
+/// So many tilts are tried at most.
+const MOST_TILTS: usize = 30;
+
+/// The curve of one kind of rounds tabulated, with a sketch of their loss.
+struct Kind<'a> {
+    part: Part<'a>,
+    table: Table,
+    lowest: f64,
+    highest: f64,
+}
+
+impl<'a> Kind<'a> {
+    fn new(part: Part<'a>, direction: Direction, side: Side, cut: f64) -> Result<Self, PrivacyError> {
+        let chance = part.sampling.chance();
+        let curve = |epsilon: f64| value(part.curve, epsilon, side);
+        let out_of_reach = PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON };
+        let floor = 0.5 * cut / chance;
+        let end = first_at_most(curve, floor, 1e-6, MOST_EPSILON, 1e-3).ok_or(out_of_reach)?;
+        let tolerance = part.curve.tolerance();
+        let end = end.max(1e-12);
+        // Never 0, whose logarithm the table could not hold.
+        let above_zero = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
+        let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
+        let table = Table::new(above_zero, end, 0.1 * tolerance, shortest, side);
+        let pair = Pair::new(&table, direction, chance, part.curve).finite();
+        let reach = |sign: f64| {
+            let at = |epsilon: f64| pair.excess(sign * epsilon);
+            first_at_most(at, cut, 1e-6, MOST_EPSILON, 1e-3).unwrap_or(MOST_EPSILON).max(1e-12)
+        };
+        let (lowest, highest) = (-reach(-1.0), reach(1.0));
+        Ok(Self { part, table, lowest, highest })
+    }
+
+    fn reach(&self) -> f64 {
+        self.highest - self.lowest
+    }
+
+    /// A sketch of the loss, as a grid shows it if there is one.
+    fn sketch(&self, direction: Direction, step: Option<f64>) -> Sketch {
+        let pair = Pair::new(&self.table, direction, self.part.sampling.chance(), self.part.curve).finite();
+        match step {
+            None => Sketch::new(&pair, self.lowest, self.highest),
+            Some(step) => Sketch::on_grid(&pair, step, self.lowest, self.highest),
+        }
+    }
+
+    fn on_grid(&self, direction: Direction, side: Side, step: f64) -> LossDistribution {
+        let mut pair = Pair::new(&self.table, direction, self.part.sampling.chance(), self.part.curve);
+        if side == Side::Lower {
+            pair = pair.lower();
+        }
+        LossDistribution::on_grid(&pair, step, self.lowest, self.highest)
+    }
+}
+
+/// All kinds of rounds, seen from one direction and one side.
+pub(crate) struct Prepared<'a> {
+    kinds: Vec<Kind<'a>>,
+    tilts: Tilts,
+    grid: Grid,
+    direction: Direction,
+    side: Side,
+    /// `T`.
+    rounds: f64,
+    cut: f64,
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(
+        parts: &[Part<'a>],
+        grid: Grid,
+        direction: Direction,
+        side: Side,
+        delta: f64,
+    ) -> Result<Self, PrivacyError> {
+        let rounds = parts.iter().map(|part| part.rounds).sum::<u64>() as f64;
+        let cut = (CUT * delta / rounds).max(1e-280);
+        let kinds: Vec<Kind<'a>> = parts
+            .iter()
+            .map(|&part| Kind::new(part, direction, side, cut))
+            .collect::<Result<_, PrivacyError>>()?;
+        // The finest step that there can be.
+        let step = longest_reach(&kinds) / MOST_POINTS;
+        let tilts = tilts(&kinds, direction, (kinds.len() > 1).then_some(step));
+        Ok(Self { kinds, tilts, grid, direction, side, rounds, cut })
+    }
+
+    /// The composed loss around the `ε` that belongs to a `δ`, found from afar: with a tilt for too large an `ε`, the
+    /// rounding of the transform hides the true one, but shows a smaller one than before. Where a loss has a heavy tail, a
+    /// tilt may show nothing at all below, and the true one is looked for by halving.
+    pub(crate) fn around_delta(&self, delta: f64) -> Result<Composed, PrivacyError> {
+        let (mut epsilon, _) = self.tilts.quantile(delta.ln());
+        let (mut below, mut above) = (0.0, f64::INFINITY);
+        for _ in 0..MOST_TILTS {
+            let rough = self.around_epsilon(epsilon, ROUGH);
+            let found = rough.epsilon_upper(delta)?;
+            let is_hidden = found > 0.0 && rough.delta_upper(found) < 0.1 * delta;
+            if is_hidden || found >= above {
+                if is_hidden {
+                    above = above.min(found)
+                } else {
+                    below = epsilon
+                }
+                epsilon = 0.5 * (below + above);
+                if above - below <= 0.01 * above {
+                    break;
+                }
+                continue;
+            }
+            let moved = (found - epsilon).abs();
+            epsilon = found;
+            if moved <= 0.05 * self.tilts.reach(self.tilts.theta_at(epsilon), 1.0).0 {
+                break;
+            }
+        }
+        Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), WINDOW))
+    }
+
+    pub(crate) fn around_epsilon(&self, epsilon: f64, points: f64) -> Composed {
+        let theta = self.tilts.theta_at(epsilon);
+        let log_delta = self.tilts.log_moment(theta) - theta * epsilon;
+        self.view(theta, log_delta.min(0.0), points)
+    }
+
+    /// The composed loss around the tilted mean, with everything that matters for a `δ` of `e^{log_delta}`.
+    fn view(&self, theta: f64, log_delta: f64, points: f64) -> Composed {
+        let mut window = self.tilts.window(theta, log_delta);
+        let mut step = self.step(window.below + window.above, points);
+        // One kind's step suits its own loss. A common one may be coarse for some, which then spread by more than a little.
+        if self.kinds.len() > 1 {
+            window = tilts(&self.kinds, self.direction, Some(step)).window(theta, log_delta);
+            step = step.max((window.below + window.above) / MOST_POINTS);
+        }
+        let rounds =
+            self.kinds.iter().map(|kind| (kind.on_grid(self.direction, self.side, step), kind.part.rounds));
+        let mut composed = Composed::new(rounds, step, window);
+        composed.cut_off = 2.0 * self.rounds * self.cut;
+        composed
+    }
+
+    fn step(&self, window: f64, points: f64) -> f64 {
+        let reach = longest_reach(&self.kinds);
+        let least = window.max(reach) / MOST_POINTS;
+        // A round's own spread has to show, and T·h²/12, by which connecting the dots moves the sum, must not take it out of
+        // the window.
+        let showing = |points: f64| {
+            let points = points.max((points * self.rounds).sqrt());
+            let shift = 0.5 * (window / self.rounds).sqrt() * (ROUGH / points).sqrt();
+            (window / points).min(shift).max(reach / points.max(ROUND)).max(least)
+        };
+        match self.grid {
+            Grid::Step(step) if points == WINDOW => step.min(showing(ROUGH)).max(least),
+            _ => showing(points),
+        }
+    }
+}
+
+fn longest_reach(kinds: &[Kind<'_>]) -> f64 {
+    kinds.iter().map(Kind::reach).fold(0.0, f64::max)
+}
+
+fn tilts(kinds: &[Kind<'_>], direction: Direction, step: Option<f64>) -> Tilts {
+    let sketches = kinds.iter().map(|kind| (kind.part.rounds as f64, kind.sketch(direction, step)));
+    let highest = kinds.iter().map(|kind| kind.highest).fold(0.0, f64::max);
+    Tilts::new(sketches.collect(), highest)
+}

@@ -1,0 +1,469 @@
+//! The air alone, for those who train elsewhere: a round's updates go in, the decoded sum comes out.
+//!
+//! ```text
+//! x_k → clip to C (or the paper's normalisation) → uplink → Σ g_k x_k + ν·n → clamp to ±B → the normalisation undone
+//! ```
+//!
+//! A [`Trial`](crate::Trial) and an [`AirInterface`] go the same way, so that the same updates under the same seed come to the
+//! same bytes. What the rounds give away is in an [`AirLedger`].
+//!
+//! ```
+//! use floras_sim::{AirInterface, Occasion};
+//!
+//! let settings = "[uplink]\nscheme = \"ideal\"\n[privacy]\nclip = 5.0".parse()?;
+//! let air = AirInterface::new(&settings, None)?;
+//! let updates = [vec![1.0, 2.0], vec![30.0, 40.0]];
+//! let aggregate = air.aggregate(&Occasion::of_all(1, 1, 2), &updates)?;
+//! assert!((aggregate.sum[0] - 4.0).abs() < 1e-5 && (aggregate.sum[1] - 6.0).abs() < 1e-5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod ledger;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use floras_phy::precode::{self, Clipped, Normalisation};
+use floras_phy::random::{Purpose, StreamName};
+use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into};
+use floras_privacy::{Account, Sampling};
+use rand::seq::index;
+use toml::{Table, Value};
+
+pub use ledger::AirLedger;
+
+use crate::accounting::{Accounting, PrivacyReport};
+use crate::error::SimError;
+use crate::experiment::{
+    Air, ClientSettings, Experiment, ExperimentError, FadingChoice, Normalise, Scheme, Section, Settings,
+    UplinkSettings, Weights, parse_toml, uplink_keys,
+};
+use crate::purpose;
+
+/// Client numbers stay below this.
+const MOST_CLIENTS: u32 = 1 << 24;
+/// The keys of `[privacy]` that say how updates are sent, and what is said about it.
+const PRIVACY_KEYS: [&str; 3] = ["clip", "normalise", "delta"];
+/// Accounts that are remembered; rounds with other numbers of clients are accounted for anew.
+const MOST_ACCOUNTS: usize = 64;
+
+/// Everything between the clients' updates and the decoded sum, without any training.
+pub struct AirInterface {
+    settings: Settings,
+    /// The same as a table: the keys of `[uplink]` and `[privacy]` that have an effect.
+    description: Table,
+    /// `M`; `None` if all clients take part in every round, however many they are.
+    clients: Option<u32>,
+    /// The scheme under the seed that was used last.
+    uplink: Mutex<(u64, Arc<dyn Uplink>)>,
+    accounts: Mutex<BTreeMap<Cohort, Arc<Accounting>>>,
+}
+
+/// How many clients were asked for their update, and how many sent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cohort {
+    /// Those who sent: `K`.
+    pub answered: u32,
+    /// Those who were asked, at least as many.
+    pub selected: u32,
+}
+
+/// Which round it is, and who is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occasion {
+    /// Where the round's randomness comes from.
+    pub seed: u64,
+    /// From 0; another trial has other randomness.
+    pub trial: u16,
+    /// From 1.
+    pub round: u32,
+    /// Those who sent, each with its number.
+    pub clients: Vec<u32>,
+    /// How many were asked.
+    pub selected: u32,
+}
+
+/// What a round has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// The decoded sum, clamped.
+    pub sum: Vec<f32>,
+    /// The `(g, ν)` that led to it.
+    pub channel: EffectiveChannel,
+    /// The updates' norms before they were clipped; `None` if they were not measured, because nothing clips them.
+    pub norms: Option<Vec<f64>>,
+}
+
+impl Occasion {
+    /// A round of `count` clients, numbered from 0, all of whom answered.
+    pub fn of_all(seed: u64, round: u32, count: u32) -> Self {
+        Self { seed, trial: 0, round, clients: (0..count).collect(), selected: count }
+    }
+
+    /// How many were asked, and how many answered.
+    pub fn cohort(&self) -> Cohort {
+        Cohort { answered: self.clients.len() as u32, selected: self.selected }
+    }
+
+    fn round(&self) -> Result<Round<'_>, SimError> {
+        // The air interface counts rounds from 0.
+        let number = self.round.checked_sub(1).ok_or_else(|| wrong("round", "at least 1", self.round))?;
+        Ok(Round::new(self.seed, self.trial, number, &self.clients)?)
+    }
+}
+
+impl AirInterface {
+    /// The air of an experiment's sections `[uplink]` and `[privacy]`, for `clients` clients in all, if the same ones do not take
+    /// part in every round.
+    pub fn new(sections: &Table, clients: Option<u32>) -> Result<Self, SimError> {
+        let mut table = Table::new();
+        for (name, section) in sections {
+            if !["uplink", "privacy"].contains(&name.as_str()) {
+                let reason = "an uplink alone has the sections uplink and privacy";
+                return Err(ExperimentError::refused(name, reason).into());
+            }
+            table.insert(name.clone(), section.clone());
+        }
+        if let Some(clients) = clients {
+            check_count("clients", clients)?;
+        }
+        let one_client = ClientSettings { total: 1, per_round: 1, weights: Weights::Equal };
+        let experiment = Experiment::from_table(&with_clients(table, one_client))?;
+        let mut settings = experiment.settings().clone();
+        settings.trials = 1;
+        if let Some(Air { fading: FadingChoice::Trace(path), .. }) = settings.uplink.scheme.air() {
+            settings.rounds = floras_phy::Trace::from_path(path)?.rounds();
+        }
+        let uplink = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
+        let description = describe(&experiment, clients)?;
+        Ok(Self { settings, description, clients, uplink, accounts: Mutex::default() })
+    }
+
+    /// [`new`](Self::new) with the keys of both sections side by side, as in `{ sequences = 25, clip = 1.0 }`.
+    pub fn of_keys(keys: &Table, clients: Option<u32>) -> Result<Self, SimError> {
+        let known: Vec<&str> = uplink_keys().chain(PRIVACY_KEYS).collect();
+        Section::top(keys, &known)?;
+        let (privacy, uplink): (Table, Table) =
+            keys.clone().into_iter().partition(|(key, _)| PRIVACY_KEYS.contains(&key.as_str()));
+        let sections = [("uplink", uplink), ("privacy", privacy)];
+        let sections = sections.map(|(name, section)| (name.to_owned(), Value::Table(section)));
+        Self::new(&sections.into_iter().collect(), clients)
+    }
+
+    /// The air of a whole experiment, with its `M` if not all clients take part in every round.
+    pub fn of_experiment(experiment: &Experiment) -> Result<Self, SimError> {
+        let whole: Table = parse_toml("the experiment", &experiment.to_toml())?;
+        let sections = whole.into_iter().filter(|(name, _)| name == "uplink" || name == "privacy").collect();
+        let ClientSettings { total, per_round, .. } = experiment.settings().clients;
+        Self::new(&sections, Some(total).filter(|_| per_round < total))
+    }
+
+    /// `M`, if not all clients take part in every round.
+    pub fn clients(&self) -> Option<u32> {
+        self.clients
+    }
+
+    /// `C`, if anything clips the updates.
+    pub fn clip(&self) -> Option<f64> {
+        self.settings.privacy.clip
+    }
+
+    /// `δ` of the privacy statements.
+    pub fn delta(&self) -> f64 {
+        self.settings.privacy.delta
+    }
+
+    /// Every setting that has an effect: the keys of `[uplink]` and `[privacy]`, and `clients` if there are more than take part.
+    pub fn description(&self) -> &Table {
+        &self.description
+    }
+
+    /// Carries the updates of a round, one for each of its clients, over the air.
+    pub fn aggregate<U: AsRef<[f32]> + Sync>(
+        &self,
+        occasion: &Occasion,
+        updates: &[U],
+    ) -> Result<Aggregate, SimError> {
+        let round = self.checked(occasion)?;
+        let uplink = self.uplink(occasion.seed)?;
+        let mut sum = vec![0.0; updates.first().map_or(0, |update| update.as_ref().len())];
+        let (privacy, over) = (self.settings.privacy, &self.settings.uplink);
+        let Some(clip) = privacy.clip else {
+            let channel = carry(uplink.as_ref(), over, &round, updates, None, &mut sum)?;
+            return Ok(Aggregate { sum, channel, norms: None });
+        };
+        match privacy.normalise {
+            Normalise::Clip => {
+                let Clipped { sent, norms } = precode::clipped(updates, clip)?;
+                let channel = carry(uplink.as_ref(), over, &round, &sent, None, &mut sum)?;
+                Ok(Aggregate { sum, channel, norms: Some(norms) })
+            }
+            Normalise::Paper => {
+                let mut sent: Vec<Vec<f32>> = updates.iter().map(|update| update.as_ref().to_vec()).collect();
+                let normalisation = precode::normalise(&mut sent, clip)?;
+                let channel = carry(uplink.as_ref(), over, &round, &sent, Some(&normalisation), &mut sum)?;
+                Ok(Aggregate { sum, channel, norms: Some(normalisation.norms().to_vec()) })
+            }
+        }
+    }
+
+    /// Draws the effective channel that [`aggregate`](Self::aggregate) would have, before any update is there.
+    pub fn realise(&self, occasion: &Occasion) -> Result<EffectiveChannel, SimError> {
+        let round = self.checked(occasion)?;
+        Ok(self.uplink(occasion.seed)?.realise(&round)?)
+    }
+
+    /// `ν·n` of a round with `parameters` parameters: the noise that [`aggregate`](Self::aggregate) would add at the symbol level.
+    pub fn noise(
+        &self,
+        occasion: &Occasion,
+        noise_std: f64,
+        parameters: usize,
+    ) -> Result<Vec<f32>, SimError> {
+        let stream = self.checked(occasion)?.stream_name(Purpose::PAYLOAD_NOISE);
+        Ok(EffectiveChannel::new(vec![0.0], noise_std)?.apply(&[vec![0.0; parameters]], stream)?)
+    }
+
+    /// `ε` of one round with such a cohort, in every view that has one.
+    pub fn spend(&self, cohort: Cohort) -> Result<BTreeMap<String, f64>, SimError> {
+        Ok(self.accounting(cohort)?.one_rounds().clone())
+    }
+
+    /// All that is said about `rounds` rounds in which `per_round` clients take part.
+    pub fn report(&self, per_round: u32, rounds: u32) -> Result<PrivacyReport, SimError> {
+        let cohort = Cohort { answered: per_round, selected: per_round };
+        let accounting = self.accounting(cohort)?;
+        Ok(accounting.report(&self.settings_for(cohort), rounds, None)?)
+    }
+
+    /// The account of rounds with such a cohort. Those who did not answer left their sequences unused; whether a client answers
+    /// must not depend on its data.
+    fn accounting(&self, cohort: Cohort) -> Result<Arc<Accounting>, SimError> {
+        self.check_cohort(cohort)?;
+        let accounts = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = accounts().get(&cohort) {
+            return Ok(Arc::clone(known));
+        }
+        let settings = self.settings_for(cohort);
+        let uplink = self.uplink(settings.seed)?;
+        let select = |trial: u16, round: u32| select(&settings, trial, round);
+        let sampling = self.clients.filter(|&clients| cohort.selected < clients).map(|clients| {
+            // Of those who were asked, so that nothing is gained from the others' silence.
+            Sampling::ReplaceOne(f64::from(cohort.selected) / f64::from(clients))
+        });
+        let sampling = sampling.unwrap_or(Sampling::Everyone);
+        let made = Arc::new(Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?);
+        let mut accounts = accounts();
+        if accounts.len() >= MOST_ACCOUNTS {
+            accounts.clear();
+        }
+        accounts.insert(cohort, Arc::clone(&made));
+        Ok(made)
+    }
+
+    fn settings_for(&self, cohort: Cohort) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.clients.per_round = cohort.answered;
+        settings.clients.total = self.clients.unwrap_or(cohort.answered);
+        settings
+    }
+
+    /// The scheme; sequences of some families are drawn from the seed.
+    fn uplink(&self, seed: u64) -> Result<Arc<dyn Uplink>, SimError> {
+        let mut latest = self.uplink.lock().unwrap_or_else(PoisonError::into_inner);
+        if latest.0 != seed {
+            *latest = (seed, self.settings.uplink.build(seed)?.into());
+        }
+        Ok(Arc::clone(&latest.1))
+    }
+
+    fn checked<'o>(&self, occasion: &'o Occasion) -> Result<Round<'o>, SimError> {
+        let round = occasion.round()?;
+        let most = self.clients.unwrap_or(MOST_CLIENTS);
+        if let Some(client) = occasion.clients.iter().find(|&&client| client >= most) {
+            return Err(wrong("a client's number", &format!("below {most}"), *client));
+        }
+        self.check_cohort(occasion.cohort())?;
+        Ok(round)
+    }
+
+    fn check_cohort(&self, cohort: Cohort) -> Result<(), SimError> {
+        check_count("the number of clients in a round", cohort.answered)?;
+        if cohort.selected < cohort.answered {
+            let allowed = format!("at least {}, as many as answered", cohort.answered);
+            return Err(wrong("selected", &allowed, cohort.selected));
+        }
+        if let Some(clients) = self.clients.filter(|&clients| cohort.selected > clients) {
+            return Err(wrong(
+                "selected",
+                &format!("at most {clients}, all clients there are"),
+                cohort.selected,
+            ));
+        }
+        if let Scheme::Floras(floras) = &self.settings.uplink.scheme
+            && floras.sequences < cohort.selected as usize
+        {
+            let (sequences, clients) = (floras.sequences, cohort.selected as usize);
+            return Err(UplinkError::TooFewSequences { sequences, clients }.into());
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for AirInterface {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AirInterface").field("settings", &self.settings.uplink).finish_non_exhaustive()
+    }
+}
+
+/// Carries updates in the form in which they are sent over the air, and brings the sum back to their scale.
+pub(crate) fn carry<U: AsRef<[f32]> + Sync>(
+    uplink: &dyn Uplink,
+    settings: &UplinkSettings,
+    round: &Round<'_>,
+    sent: &[U],
+    normalisation: Option<&Normalisation>,
+    decoded: &mut [f32],
+) -> Result<EffectiveChannel, UplinkError> {
+    let channel = transmit_into(uplink, round, sent, settings.fidelity, decoded)?;
+    if let Some(bound) = settings.truncate {
+        precode::truncate(decoded, bound)?;
+    }
+    if let Some(normalisation) = normalisation {
+        normalisation.undo(decoded)?;
+    }
+    Ok(channel)
+}
+
+/// The clients of a round, in ascending order; rounds are counted from 0.
+pub(crate) fn select(settings: &Settings, trial: u16, round: u32) -> Vec<u32> {
+    let ClientSettings { total, per_round, .. } = settings.clients;
+    if per_round == total {
+        return (0..total).collect();
+    }
+    let name = StreamName::new(settings.seed, purpose::SELECTION).trial(trial).round(round);
+    let chosen = index::sample(&mut name.stream(), total as usize, per_round as usize);
+    let mut chosen: Vec<u32> = chosen.into_iter().map(|client| client as u32).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+fn describe(experiment: &Experiment, clients: Option<u32>) -> Result<Table, SimError> {
+    let whole = parse_toml("the settings", &experiment.to_toml())?;
+    let mut flat = Table::new();
+    if let Some(clients) = clients {
+        flat.insert("clients".to_owned(), Value::Integer(clients.into()));
+    }
+    for name in ["uplink", "privacy"] {
+        if let Some(Value::Table(section)) = whole.get(name) {
+            // Who stops where is decided by those who go on from round to round.
+            let kept = section.iter().filter(|(key, _)| !["budget", "view"].contains(&key.as_str()));
+            flat.extend(kept.map(|(key, value)| (key.clone(), value.clone())));
+        }
+    }
+    Ok(flat)
+}
+
+/// An account and how many rounds of its kind there were.
+type Kind = (Arc<Accounting>, u64);
+
+/// The accounts of some kinds of rounds, as the privacy side takes them.
+fn accounts(kinds: &[Kind]) -> Vec<(&Account, u64)> {
+    kinds.iter().map(|(accounting, rounds)| (accounting.account(), *rounds)).collect()
+}
+
+fn with_clients(mut table: Table, clients: ClientSettings) -> Table {
+    let mut section = Table::new();
+    section.insert("total".to_owned(), Value::Integer(clients.total.into()));
+    section.insert("per_round".to_owned(), Value::Integer(clients.per_round.into()));
+    table.insert("clients".to_owned(), Value::Table(section));
+    table
+}
+
+fn check_count(name: &str, count: u32) -> Result<(), SimError> {
+    if (1..=MOST_CLIENTS).contains(&count) {
+        return Ok(());
+    }
+    Err(wrong(name, &format!("between 1 and {MOST_CLIENTS}"), count))
+}
+
+fn wrong(name: &str, allowed: &str, value: u32) -> SimError {
+    let (key, allowed) = (name.to_owned(), allowed.to_owned());
+    ExperimentError::Value { key, allowed, value: value.to_string() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Federation, Trial};
+
+    const CLIPPED: &str = "[uplink]\nsequences = 25\ntruncate = 6.0\n[privacy]\nclip = 1.0";
+    const NORMALISED: &str = "[uplink]\ntruncate = 6.0\n[privacy]\nclip = 6.33\nnormalise = \"paper\"";
+    const CHIPS: &str = "[uplink]\nfidelity = \"chip\"\nfamily = \"orthonormal\"\n[privacy]\nclip = 1.0";
+    const FEW: &str =
+        "[clients]\ntotal = 20\nper_round = 7\n[uplink]\nscheme = \"gaussian\"\n[privacy]\nclip = 1.0";
+
+    fn air(settings: &str, clients: Option<u32>) -> AirInterface {
+        AirInterface::new(&settings.parse().unwrap(), clients).unwrap()
+    }
+
+    /// A trial's third round done once more over the air alone, with the updates that its clients computed.
+    #[test]
+    fn a_trial_and_the_air_alone_come_to_the_same_bytes() {
+        for text in [CLIPPED, NORMALISED, CHIPS, FEW] {
+            let experiment = Experiment::parse("a test", text).unwrap();
+            let federation = Federation::new(&experiment).unwrap();
+            let mut trial = Trial::begin(&federation, 0).unwrap();
+            trial.step().unwrap();
+            trial.step().unwrap();
+            let (mut model, updates) = (trial.parameters().to_vec(), trial.upcoming().unwrap());
+            trial.step().unwrap();
+            let clients = trial.latest().0.to_vec();
+            let selected = clients.len() as u32;
+            let occasion = Occasion { seed: 1, trial: 0, round: 3, clients, selected };
+            let air = AirInterface::of_experiment(&experiment).unwrap();
+            let aggregate = air.aggregate(&occasion, &updates).unwrap();
+            assert_eq!(Some(&aggregate.channel), trial.latest().1, "{text}");
+            precode::server_step(&mut model, &aggregate.sum, updates.len()).unwrap();
+            assert_eq!(model, trial.parameters(), "{text}");
+            assert_eq!(air.clients(), (selected < 20).then_some(20));
+        }
+    }
+
+    #[test]
+    fn a_round_that_cannot_be_is_refused() {
+        let refusal = |occasion: &Occasion, clients: Option<u32>| {
+            air(CLIPPED, clients).realise(occasion).unwrap_err().to_string()
+        };
+        let round = Occasion::of_all(1, 1, 20);
+        assert_eq!(refusal(&Occasion { round: 0, ..round.clone() }, None), "round must be at least 1, not 0");
+        let asked = |selected| Occasion { selected, ..round.clone() };
+        assert_eq!(refusal(&asked(19), None), "selected must be at least 20, as many as answered, not 19");
+        assert_eq!(
+            refusal(&asked(22), Some(21)),
+            "selected must be at most 21, all clients there are, not 22"
+        );
+        assert_eq!(refusal(&round, Some(19)), "a client's number must be below 19, not 19");
+        assert!(refusal(&asked(26), None).contains("25"), "{}", refusal(&asked(26), None));
+    }
+
+    #[test]
+    fn other_sections_and_unknown_keys_are_refused() {
+        let model = "[model]\nl2 = 0.1".parse().unwrap();
+        assert!(
+            AirInterface::new(&model, None).unwrap_err().to_string().starts_with("model: an uplink alone")
+        );
+        let misspelt = "clipp = 1.0".parse().unwrap();
+        let error = AirInterface::of_keys(&misspelt, None).unwrap_err().to_string();
+        assert_eq!(error, "there is no key clipp; did you mean clip?");
+    }
+
+    #[test]
+    fn the_account_of_the_air_is_that_of_the_federation() {
+        let experiment = Experiment::parse("a test", FEW).unwrap();
+        let federation = Federation::new(&experiment).unwrap();
+        let ours = AirInterface::of_experiment(&experiment).unwrap().report(7, 10).unwrap();
+        let theirs = federation.accounting().unwrap().report(experiment.settings(), 10, None).unwrap();
+        assert_eq!(ours.views, theirs.views);
+    }
+}

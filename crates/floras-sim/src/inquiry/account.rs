@@ -1,0 +1,116 @@
+//! Every view of a described federation, side by side.
+
+use floras_privacy::cauchy::CauchyRound;
+use floras_privacy::{Account, Receiver, Setting, View, Views};
+use serde::Serialize;
+
+use super::{Inquiry, ReceiverChoice, notes, receiver_name, wrong};
+use crate::error::SimError;
+
+/// How private a federation is: what `floras account --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AccountReport {
+    /// `γ = N − K`.
+    pub gamma: u64,
+    /// `T`.
+    pub rounds: u64,
+    /// `δ`.
+    pub delta: f64,
+    /// `client` or `item`.
+    pub level: &'static str,
+    /// `C`.
+    pub clip: f64,
+    /// `N`.
+    pub sequences: u64,
+    /// `K`.
+    pub per_round: u64,
+    /// `M`.
+    pub clients: u64,
+    /// The receiver's name.
+    pub receiver: String,
+    /// The statements.
+    pub views: Views,
+    /// One round exactly in `d` dimensions.
+    pub one_round_in_d: Option<OneRound>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// What was accounted for.
+    #[serde(skip)]
+    pub setting: Setting,
+}
+
+/// One round of the paper's receiver at high SNR, exactly in `d` dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OneRound {
+    /// `d`.
+    pub dim: u64,
+    /// At the account's `δ`.
+    pub epsilon: f64,
+    /// Without any `δ`.
+    pub pure_epsilon: f64,
+}
+
+impl Inquiry {
+    /// Accounts for the federation with so many sequences; with a number of parameters, for one round exactly as well.
+    pub fn account(&self, sequences: u64, dim: Option<u64>) -> Result<AccountReport, SimError> {
+        let setting = self.accountable(sequences)?;
+        let rounds = self.rounds.unwrap_or(1);
+        let views = Account::of(&setting)?.views(rounds)?;
+        Ok(AccountReport {
+            gamma: setting.gamma(),
+            rounds,
+            delta: setting.delta,
+            level: self.level.name(),
+            clip: setting.clip,
+            sequences: setting.sequences,
+            per_round: setting.per_round,
+            clients: setting.clients,
+            receiver: receiver_name(setting.receiver),
+            notes: notes::of(&setting, &views),
+            views,
+            one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,
+            setting,
+        })
+    }
+
+    /// `ε` in a view after some numbers of rounds; `None` where there is none.
+    pub fn epsilon_curve(
+        &self,
+        sequences: u64,
+        view: View,
+        rounds: &[u64],
+    ) -> Result<Vec<Option<f64>>, SimError> {
+        let account = Account::of(&self.accountable(sequences)?)?;
+        rounds.iter().map(|&rounds| Ok(account.epsilon(view, rounds)?)).collect()
+    }
+
+    /// `δ` in a view after all rounds, at some `ε`; `None` where there is none.
+    pub fn delta_curve(
+        &self,
+        sequences: u64,
+        view: View,
+        epsilons: &[f64],
+    ) -> Result<Vec<Option<f64>>, SimError> {
+        let account = Account::of(&self.accountable(sequences)?)?;
+        let rounds = self.rounds.unwrap_or(1);
+        epsilons.iter().map(|&epsilon| Ok(account.delta_at(view, rounds, epsilon)?)).collect()
+    }
+
+    fn accountable(&self, sequences: u64) -> Result<Setting, SimError> {
+        let ReceiverChoice::Given(receiver) = self.receiver else {
+            return Err(wrong("receiver", "paper, mmse or clipped with a number", "clipped without one"));
+        };
+        if let (Some(length), None) = (self.length, self.snr_db) {
+            return Err(wrong("length", "given together with an SNR in decibels", format!("{length} alone")));
+        }
+        self.setting(sequences, receiver)
+    }
+}
+
+fn one_round(setting: &Setting, dim: u64) -> Result<OneRound, SimError> {
+    if setting.receiver != Receiver::Paper || setting.gamma() == 0 {
+        return Err(wrong("dim", "given with the paper's receiver and at least one unused sequence", dim));
+    }
+    let round = CauchyRound::new(setting.sensitivity() / 2.0, setting.gamma() as f64, dim)?;
+    Ok(OneRound { dim, epsilon: round.epsilon(setting.delta)?, pure_epsilon: round.pure_epsilon() })
+}

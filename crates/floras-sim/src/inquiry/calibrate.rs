@@ -1,0 +1,181 @@
+//! What meets an `ε`, or that nothing does and why.
+
+use floras_privacy::calibrate::{self, Calibrated, Target};
+use floras_privacy::{Account, PrivacyError, Receiver, View, Views};
+use serde::Serialize;
+
+use super::{Inquiry, ReceiverChoice, notes, receiver_name, wrong};
+use crate::error::SimError;
+
+/// Without a length, no more sequences are looked at; fewer if the clipped projector's level is to be found too.
+const MOST_SEQUENCES: u64 = 1_000_000;
+const MOST_SEQUENCES_FOR_LEVEL: u64 = 1024;
+/// Without a number of rounds, no more are looked at.
+const MOST_ROUNDS: u64 = 1_000_000;
+
+/// What to meet, and what to find.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// `ε`.
+    pub epsilon: f64,
+    /// The view in which to meet it.
+    pub view: View,
+    /// What to find.
+    pub find: Find,
+    /// `N`, if something else is to be found.
+    pub sequences: Option<u64>,
+    /// The most sequences that there may be; the length if absent.
+    pub most_sequences: Option<u64>,
+}
+
+/// What to find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Find {
+    /// The fewest sequences.
+    #[default]
+    Sequences,
+    /// The largest clip norm.
+    Clip,
+    /// The most rounds.
+    Rounds,
+}
+
+/// What was found: what `floras calibrate --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CalibrationReport {
+    /// `N`; `None` if nothing meets the `ε`.
+    pub sequences: Option<u64>,
+    /// `γ = N − K`.
+    pub gamma: Option<u64>,
+    /// The view's name.
+    pub view: &'static str,
+    /// What the found setting has.
+    pub epsilon: Option<f64>,
+    /// What was asked for.
+    pub epsilon_asked: f64,
+    /// `C`.
+    pub clip: Option<f64>,
+    /// `T`.
+    pub rounds: Option<u64>,
+    /// The receiver's name.
+    pub receiver: Option<String>,
+    /// Standard deviation of the noise in every parameter of the sum, around which it concentrates, for the clipped projector.
+    pub noise_std: Option<f64>,
+    /// `δ`.
+    pub delta: f64,
+    /// `client` or `item`.
+    pub level: &'static str,
+    /// The statements about the found setting.
+    pub views: Option<Views>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// Why nothing meets it.
+    pub reason: Option<String>,
+    /// The found setting itself.
+    #[serde(skip)]
+    pub found: Option<Found>,
+}
+
+/// A setting, and what it comes to.
+pub type Found = Calibrated;
+
+impl Inquiry {
+    /// Looks for what meets a goal. That nothing does is an answer too.
+    pub fn calibrate(&self, goal: &Goal) -> Result<CalibrationReport, SimError> {
+        match self.search(goal) {
+            Ok(found) => self.report(goal, found),
+            Err(SimError::Privacy(error @ PrivacyError::NothingMeets { .. })) => {
+                self.nothing(goal, error.to_string())
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    fn search(&self, goal: &Goal) -> Result<Calibrated, SimError> {
+        let most_rounds = if goal.find == Find::Rounds { MOST_ROUNDS } else { 1 };
+        let target =
+            Target { view: goal.view, epsilon: goal.epsilon, rounds: self.rounds.unwrap_or(most_rounds) };
+        if goal.find == Find::Sequences {
+            return self.search_sequences(goal, target);
+        }
+        let ReceiverChoice::Given(receiver) = self.receiver else {
+            let allowed = "paper, mmse or clipped with a number, unless sequences are to be found";
+            return Err(wrong("receiver", allowed, "clipped without one"));
+        };
+        let Some(sequences) = goal.sequences else {
+            let allowed = "given, unless the sequences are what is to be found";
+            return Err(wrong("sequences", allowed, "absent"));
+        };
+        let setting = self.setting(sequences, receiver)?;
+        Ok(match goal.find {
+            Find::Clip => calibrate::largest_clip(&setting, target)?,
+            Find::Sequences | Find::Rounds => calibrate::most_rounds(&setting, target)?,
+        })
+    }
+
+    fn search_sequences(&self, goal: &Goal, target: Target) -> Result<Calibrated, SimError> {
+        if let Some(sequences) = goal.sequences {
+            return Err(wrong(
+                "sequences",
+                "left out, unless the clip norm or the rounds are to be found",
+                sequences,
+            ));
+        }
+        let most = |otherwise: u64| goal.most_sequences.or(self.length).unwrap_or(otherwise);
+        let smallest = self.per_round;
+        Ok(match self.receiver {
+            ReceiverChoice::Given(receiver) => {
+                let setting = self.setting(smallest, receiver)?;
+                calibrate::fewest_sequences(&setting, target, most(MOST_SEQUENCES))?
+            }
+            ReceiverChoice::ClippedSomehow => {
+                let setting = self.setting(smallest, Receiver::Clipped(1.0))?;
+                let most = most(smallest.saturating_add(MOST_SEQUENCES_FOR_LEVEL));
+                calibrate::least_noise(&setting, target, most)?
+            }
+        })
+    }
+
+    fn report(&self, goal: &Goal, found: Calibrated) -> Result<CalibrationReport, SimError> {
+        let Calibrated { setting, rounds, epsilon } = &found;
+        let views = Account::of(setting)?.views(*rounds)?;
+        Ok(CalibrationReport {
+            sequences: Some(setting.sequences),
+            gamma: Some(setting.gamma()),
+            view: goal.view.name(),
+            epsilon: Some(*epsilon),
+            epsilon_asked: goal.epsilon,
+            clip: Some(setting.clip),
+            rounds: Some(*rounds),
+            receiver: Some(receiver_name(setting.receiver)),
+            noise_std: setting.noise_std(),
+            delta: setting.delta,
+            level: self.level.name(),
+            notes: notes::of(setting, &views),
+            views: Some(views),
+            reason: None,
+            found: Some(found),
+        })
+    }
+
+    fn nothing(&self, goal: &Goal, reason: String) -> Result<CalibrationReport, SimError> {
+        let setting = self.setting(self.per_round, Receiver::Paper)?;
+        Ok(CalibrationReport {
+            sequences: None,
+            gamma: None,
+            view: goal.view.name(),
+            epsilon: None,
+            epsilon_asked: goal.epsilon,
+            clip: None,
+            rounds: None,
+            receiver: None,
+            noise_std: None,
+            delta: setting.delta,
+            level: self.level.name(),
+            views: None,
+            notes: Vec::new(),
+            reason: Some(reason),
+            found: None,
+        })
+    }
+}

@@ -1,0 +1,20 @@
+"""Names for types that several modules use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Features: TypeAlias = npt.NDArray[np.float32]
+Labels: TypeAlias = npt.NDArray[np.int64]
+Parameters: TypeAlias = npt.NDArray[np.float32]
+Samples: TypeAlias = tuple[Features, Labels]
+Path: TypeAlias = str | os.PathLike[str]
+Experiment: TypeAlias = Mapping[str, Any] | Path
+View: TypeAlias = Literal[
+    "published", "idealised", "actual", "any-channel", "any_channel", "raw-signal", "raw_signal"
+]

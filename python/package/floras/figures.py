@@ -1,0 +1,65 @@
+"""Figures with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from floras import _core
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+    from floras.results import Run
+
+_LABELS = {
+    "test_accuracy": "test accuracy",
+    "test_loss": "test loss",
+    "train_loss": "training loss",
+    "local_loss": "mean loss of the clients' mini-batches",
+    "update_norm": "mean norm of an update before clipping",
+    "mean_gain": "mean gain of the effective channel",
+    "noise_std": "noise in a parameter of the sum (standard deviation)",
+    "rate": "learning rate",
+}
+
+
+def curves(runs: Mapping[str, Run], metric: str = "test_accuracy") -> matplotlib.figure.Figure:
+    """Draw a metric of several runs over the rounds.
+
+    Lines are means over the trials, and bands their 95% intervals where there are several trials.
+    """
+    import matplotlib.figure
+
+    if metric not in _LABELS:
+        raise ValueError(f"metric must be one of {', '.join(_LABELS)}, not {metric!r}")
+    figure = matplotlib.figure.Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    for name, run in runs.items():
+        rounds, mean, width = _mean_over_trials(run, metric)
+        (line,) = axes.plot(rounds, mean, label=name)
+        axes.fill_between(rounds, mean - width, mean + width, alpha=0.2, color=line.get_color(), linewidth=0)
+    axes.set_xlabel("round")
+    axes.set_ylabel(_LABELS[metric])
+    axes.grid(alpha=0.3)
+    axes.legend(title="mean and 95% interval" if _has_several_trials(runs) else None)
+    return figure
+
+
+def _has_several_trials(runs: Mapping[str, Run]) -> bool:
+    return any(len(run.summary["trials"]) > 1 for run in runs.values())
+
+
+def _mean_over_trials(
+    run: Run, metric: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The measured rounds, the mean over the trials in each, and half the width of its interval."""
+    measured = ~np.isnan(run.metrics[metric])
+    rounds, place = np.unique(run.metrics["round"][measured], return_inverse=True)
+    values = run.metrics[metric][measured]
+    estimates = [_core.estimate(values[place == number].tolist()) for number in range(len(rounds))]
+    mean = np.array([mean for mean, _ in estimates])
+    return rounds, mean, np.array([width or 0.0 for _, width in estimates])

@@ -1,0 +1,19 @@
+"""FLORAS inside pfl: an over-the-air uplink for `pfl.aggregate.simulate.SimulatedBackend`.
+
+- `FlorasUplink` is a privacy mechanism: a gain for every user, noise for the sum.
+- `FlorasAccountant` plans: any two of epsilon, delta and the number of sequences give the third.
+- `CohortSampler` draws the users of a round as the accounting assumes it: different ones, all sets equally
+  likely.
+
+The radio is simulated by the server, which sees the clipped updates itself. What is said about privacy
+holds for whoever sees what comes out of the simulated base station, and is what a real radio would give.
+For that the seed must be secret: leave it out.
+
+This module needs `pip install "floras[pfl]"`.
+"""
+
+from floras.pfl.accountant import FlorasAccountant
+from floras.pfl.sampler import CohortSampler
+from floras.pfl.uplink import FlorasUplink
+
+__all__ = ["CohortSampler", "FlorasAccountant", "FlorasUplink"]

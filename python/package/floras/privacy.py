@@ -1,0 +1,140 @@
+"""The accounting: how private a federation is, against whom, and what would make it more so.
+
+Everything here is computed by the same code as ``floras account`` and ``floras calibrate``, and comes to the
+same numbers. There are five views: what the paper *published*, the *idealised* decoder at high SNR, the
+*actual* decoder, *any channel* that a client can have, and a base station that keeps its *raw signal*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from floras import _core
+from floras._types import View
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["account", "calibrate", "delta_curve", "epsilon_curve"]
+
+
+class Radio(TypedDict, total=False):
+    """Keywords about who takes part and over which radio; what is left out has the program's default."""
+
+    clients: int | None
+    delta: float
+    level: str
+    batch: int | None
+    samples: int | None
+    local: str
+    neighbours: str
+    normalise: str
+    receiver: str | dict[str, float]
+    length: int | None
+    snr_db: float | None
+    snr_convention: str
+    fading: str | dict[str, float]
+    modulation: str
+    phase_error: str | dict[str, float]
+
+
+def account(
+    *,
+    clip: float,
+    sequences: int,
+    per_round: int,
+    rounds: int = 1,
+    dim: int | None = None,
+    **radio: Unpack[Radio],
+) -> dict[str, Any]:
+    """Account for ``rounds`` rounds of a federation, in every view.
+
+    ``clip`` is C, ``sequences`` N, ``per_round`` K, and ``clients`` M if not all take part in every round.
+    The *actual* and the *raw signal* view need the radio: ``length`` and ``snr_db``. With ``dim``, the number
+    of parameters, one round of the paper's receiver is told exactly as well. The result is what ``floras
+    account --json`` prints.
+
+    >>> report = floras.privacy.account(clip=1.0, sequences=30, per_round=20, clients=20, rounds=10)
+    >>> report["gamma"], report["views"]["actual"]
+    (10, None)
+    >>> report["views"]["published"]["epsilon"] < report["views"]["idealised"]["epsilon"]
+    True
+    """
+    return _core.account(clip=clip, sequences=sequences, per_round=per_round, rounds=rounds, dim=dim, **radio)
+
+
+def calibrate(
+    *,
+    epsilon: float,
+    clip: float,
+    per_round: int,
+    view: View = "idealised",
+    find: str = "sequences",
+    rounds: int | None = None,
+    sequences: int | None = None,
+    most_sequences: int | None = None,
+    **radio: Unpack[Radio],
+) -> dict[str, Any]:
+    """Find the fewest sequences, the largest clip norm or the most rounds that meet an epsilon in a view.
+
+    If nothing does, ``"sequences"`` is ``None`` and ``"reason"`` says why. ``receiver="clipped"`` finds the
+    level of the clipped projector too. The result is what ``floras calibrate --json`` prints.
+
+    >>> setting = {"clip": 1.0, "per_round": 20, "receiver": {"clipped": 1.0}}
+    >>> found = floras.privacy.calibrate(epsilon=4.0, view="any-channel", **setting)
+    >>> found["sequences"], found["epsilon"] <= 4.0
+    (58, True)
+    """
+    return _core.calibrate(
+        epsilon=epsilon,
+        clip=clip,
+        per_round=per_round,
+        view=view,
+        find=find,
+        rounds=rounds,
+        sequences=sequences,
+        most_sequences=most_sequences,
+        **radio,
+    )
+
+
+def epsilon_curve(
+    rounds: Iterable[int],
+    *,
+    clip: float,
+    sequences: int,
+    per_round: int,
+    view: View = "idealised",
+    **radio: Unpack[Radio],
+) -> npt.NDArray[np.float64]:
+    """Tell the epsilon in a view after each of some numbers of rounds; infinite where there is none.
+
+    >>> floras.privacy.epsilon_curve([1, 10, 100], clip=1.0, sequences=40, per_round=20).round(2).tolist()
+    [0.75, 1.53, 4.59]
+    """
+    return _core.epsilon_curve(rounds, view, clip=clip, sequences=sequences, per_round=per_round, **radio)
+
+
+def delta_curve(
+    epsilons: Iterable[float],
+    *,
+    clip: float,
+    sequences: int,
+    per_round: int,
+    rounds: int = 1,
+    view: View = "idealised",
+    **radio: Unpack[Radio],
+) -> npt.NDArray[np.float64]:
+    """Tell the delta in a view after ``rounds`` rounds, at each of some epsilons.
+
+    >>> curve = floras.privacy.delta_curve([0.0, 1.0, 2.0], clip=1.0, sequences=40, per_round=20)
+    >>> bool(curve[0] > curve[1] > curve[2])
+    True
+    """
+    return _core.delta_curve(
+        list(epsilons), view, clip=clip, sequences=sequences, per_round=per_round, rounds=rounds, **radio
+    )

@@ -1,0 +1,134 @@
+"""Sweeps: a run for every point of a grid, here or on a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from floras import _core
+from floras._progress import wanted
+from floras._types import Experiment
+from floras._types import Path as PathLike
+from floras.results import Sweep, run_in
+
+__all__ = ["sweep"]
+
+Point = dict[str, Any]
+Files = dict[str, bytes]
+
+
+def sweep(
+    grid: Experiment,
+    *,
+    engine: Literal["local", "ray"] = "local",
+    out: PathLike | None = None,
+    threads: int | None = None,
+    retries: int = 3,
+    progress: bool | None = None,
+) -> Sweep:
+    """Run every point of a grid, as ``floras sweep`` does: the same grid comes to the same bytes.
+
+    ``grid`` is a dictionary with the structure of a sweep file, or such a file's path: an experiment with one
+    more section, ``sweep``, that lists values for some keys. ``out`` is the directory for all runs,
+    ``runs/NAME-sweep`` if absent. A sweep that was interrupted goes on when it is called again.
+
+    With ``engine="ray"`` the points are tasks on whatever cluster ``ray.init`` reaches. The cluster needs no
+    common file system: a task hands its run directory over. A task whose worker dies is started again, up to
+    ``retries`` times; ``threads`` is what one point uses, all cores here and one on Ray if absent.
+
+    >>> import tempfile
+    >>> grid = {"rounds": 2, "trials": 1, "sweep": {"uplink": {"sequences": [20, 25]}}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = floras.sweep(grid, out=folder)
+    >>> [row["uplink.sequences"] for row in result.rows]
+    [20, 25]
+    """
+    if engine not in ("local", "ray"):
+        raise ValueError(f'engine must be "local" or "ray", not {engine!r}')
+    if retries < 0:
+        raise ValueError(f"retries must be at least 0, not {retries}")
+    checked = _core.Grid(grid)
+    folder = Path("runs") / f"{checked.name}-sweep" if out is None else Path(os.fspath(out))
+    checked.check(threads or 1)
+    points = [point for point in checked.points() if point["run_of"] == point["number"]]
+    checked.enter(folder)
+    try:
+        _remove_leftovers(folder)
+        todo = [point for point in points if not (folder / point["folder"] / "summary.json").exists()]
+        run_points = (
+            _on_ray(todo, folder, threads, retries) if engine == "ray" else _here(todo, folder, threads)
+        )
+        for done, point in enumerate(run_points, start=len(points) - len(todo) + 1):
+            checked.write_table(folder)
+            _tell(progress, f"{done} of {len(points)} points: {point['folder']} is done")
+        checked.write_table(folder)
+        if todo or not (folder / "report.html").exists():
+            _core.report(folder)
+    finally:
+        checked.leave()
+    return Sweep.read(checked.name, list(checked.keys), folder)
+
+
+def _tell(progress: bool | None, line: str) -> None:
+    if wanted(progress):
+        print(line, file=sys.stderr, flush=True)
+
+
+def _here(points: list[Point], folder: Path, threads: int | None) -> Iterator[Point]:
+    """Run one point after another."""
+    for point in points:
+        run_in(point["experiment"], folder / point["folder"], "either", threads, False, with_report=False)
+        yield point
+
+
+def _on_ray(points: list[Point], folder: Path, threads: int | None, retries: int) -> Iterator[Point]:
+    """Run all points as tasks of Ray, and put their directories into place as they come."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False)
+    task = ray.remote(max_retries=retries, num_cpus=threads or 1)(_run_elsewhere)
+    waiting = {task.remote(point["experiment"], threads or 1): point for point in points}
+    try:
+        while waiting:
+            (done, *_), _ = ray.wait(list(waiting), num_returns=1)
+            point = waiting.pop(done)
+            _put_into_place(ray.get(done), folder / point["folder"])
+            yield point
+    finally:
+        for task_left in waiting:
+            ray.cancel(task_left, force=True)
+
+
+def _run_elsewhere(experiment: dict[str, Any], threads: int) -> Files:
+    """Run an experiment in a directory of its own, and hand over what is in it."""
+    with tempfile.TemporaryDirectory(prefix="floras-") as folder:
+        out = Path(folder) / "run"
+        run_in(experiment, out, "new", threads, False, with_report=False)
+        files = [path for path in out.rglob("*") if path.is_file() and path.name != "lock"]
+        return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
+
+
+def _put_into_place(files: Files, target: Path) -> None:
+    """Put a run directory into its place, as a whole or not at all."""
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for name, content in files.items():
+        path = partial / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    for name in ("checkpoint", "parameters", "tb"):
+        (partial / name).mkdir(exist_ok=True)
+    # A run that a local sweep had begun there.
+    shutil.rmtree(target, ignore_errors=True)
+    partial.rename(target)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    for partial in folder.glob(".point-*.partial"):
+        shutil.rmtree(partial, ignore_errors=True)

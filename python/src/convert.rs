@@ -1,0 +1,151 @@
+//! Values between Python, TOML and JSON.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use serde::Serialize;
+use toml::{Table, Value};
+
+use crate::error::ToPython;
+
+/// No experiment is nested more deeply.
+const MOST_NESTED: u32 = 8;
+
+/// A dictionary as a table. `None` is what a file calls `"none"`.
+pub(crate) fn table(name: &str, dictionary: &Bound<'_, PyDict>) -> PyResult<Table> {
+    nested_table(name, dictionary, 0)
+}
+
+fn nested_table(name: &str, dictionary: &Bound<'_, PyDict>, depth: u32) -> PyResult<Table> {
+    let mut table = Table::new();
+    for (key, value) in dictionary {
+        let Ok(key) = key.cast::<PyString>() else {
+            return Err(PyTypeError::new_err(format!(
+                "the keys of {name} must be text, not {}",
+                type_name(&key)
+            )));
+        };
+        let key = key.to_str()?.to_owned();
+        let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+        table.insert(key, nested_value(&inner, &value, depth + 1)?);
+    }
+    Ok(table)
+}
+
+/// A value as TOML; `name` is for messages.
+pub(crate) fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    nested_value(name, value, 0)
+}
+
+fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
+    if depth > MOST_NESTED {
+        return Err(PyValueError::new_err(format!("{name} is nested too deeply")));
+    }
+    if value.is_none() {
+        return Ok(Value::String("none".to_owned()));
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Value::Boolean(flag.is_true()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.to_owned()));
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Ok(Value::Float(float.value()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let whole = value.extract::<i64>();
+        let too_large =
+            |_| PyValueError::new_err(format!("{name} must be a whole number below 2^63, not {value}"));
+        return whole.map(Value::Integer).map_err(too_large);
+    }
+    if let Ok(inner) = value.cast::<PyDict>() {
+        return nested_table(name, inner, depth).map(Value::Table);
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| nested_value(name, &item?, depth + 1));
+        return items.collect::<PyResult<_>>().map(Value::Array);
+    }
+    number_of_numpy(name, value)
+}
+
+/// NumPy's numbers are no Python numbers, but know how to become some. Paths know how to become text.
+fn number_of_numpy(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.hasattr("__fspath__")? {
+        return Ok(Value::String(value.call_method0("__fspath__")?.extract::<String>()?));
+    }
+    let is_array = value.hasattr("ndim")? && value.getattr("ndim")?.extract::<u32>().unwrap_or(1) > 0;
+    if is_array {
+        return nested_value(name, &value.call_method0("tolist")?, 1);
+    }
+    if value.hasattr("__index__")? {
+        return Ok(Value::Integer(value.call_method0("__index__")?.extract()?));
+    }
+    if value.hasattr("__float__")? {
+        return Ok(Value::Float(value.call_method0("__float__")?.extract()?));
+    }
+    Err(PyTypeError::new_err(format!(
+        "{name} must be a number, text, a list or a dictionary, not {}",
+        type_name(value)
+    )))
+}
+
+/// The name of a value's type.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string())
+}
+
+/// Anything that can be told in JSON, as Python's own values.
+pub(crate) fn python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(value).map_err(ToPython::to_python)?;
+    json(py, &value)
+}
+
+fn json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    use serde_json::Value as Json;
+    Ok(match value {
+        Json::Null => py.None().into_bound(py),
+        Json::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(whole), _, _) => whole.into_pyobject(py)?.into_any(),
+            (None, Some(whole), _) => whole.into_pyobject(py)?.into_any(),
+            (None, None, number) => PyFloat::new(py, number.unwrap_or(f64::NAN)).into_any(),
+        },
+        Json::String(text) => PyString::new(py, text).into_any(),
+        Json::Array(items) => {
+            let items = items.iter().map(|item| json(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Json::Object(entries) => {
+            let dictionary = PyDict::new(py);
+            for (key, value) in entries {
+                dictionary.set_item(key, json(py, value)?)?;
+            }
+            dictionary.into_any()
+        }
+    })
+}
+
+/// A table as a dictionary: numbers that JSON does not know, such as `inf`, stay what they are.
+pub(crate) fn dictionary<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let dictionary = PyDict::new(py);
+    for (key, value) in table {
+        dictionary.set_item(key, of_toml(py, value)?)?;
+    }
+    Ok(dictionary)
+}
+
+fn of_toml<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Integer(whole) => whole.into_pyobject(py)?.into_any(),
+        Value::Float(number) => PyFloat::new(py, *number).into_any(),
+        Value::Boolean(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::Datetime(time) => PyString::new(py, &time.to_string()).into_any(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| of_toml(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Table(inner) => dictionary(py, inner)?.into_any(),
+    })
+}

@@ -1,0 +1,192 @@
+//! `floras.Ledger`: what the rounds so far have given away together.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use floras_privacy::View;
+use floras_sim::{AirLedger, Cohort};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert;
+use crate::error::ToPython;
+use crate::number::{optional, whole};
+use crate::threads::{pool, work};
+use crate::uplink::{Aggregate, Channel, Uplink};
+
+/// The ledger of an uplink: what its rounds have given away so far, in every view.
+///
+/// With a ``path`` it is kept in a file, one line a round. A round is on the disk before ``record`` returns, so that a crash
+/// cannot make it forgotten; a file that is there is read, and gone on with.
+///
+/// Rounds may differ in how many clients answered. They are composed as what they are.
+///
+/// >>> import numpy as np
+/// >>> uplink = floras.Uplink(sequences=25, clip=1.0, receiver={"clipped": 1.0})
+/// >>> ledger = floras.Ledger(uplink)
+/// >>> for number in (1, 2, 3):
+/// ...     deltas = np.zeros((20, 10), np.float32)
+/// ...     ledger.record(uplink.aggregate(deltas, seed=7, round=number))
+/// >>> ledger.rounds
+/// 3
+/// >>> ledger.epsilon("any-channel") < ledger.after(20, rounds=1, view="any-channel")
+/// True
+#[pyclass(module = "floras", frozen)]
+pub(crate) struct Ledger {
+    uplink: Py<Uplink>,
+    ledger: Mutex<AirLedger>,
+    path: Option<PathBuf>,
+}
+
+/// The view of a name, with dashes or underscores.
+pub(crate) fn view_of(name: &str) -> PyResult<View> {
+    let found = View::ALL.into_iter().find(|view| view.name() == name.replace('_', "-"));
+    found.ok_or_else(|| {
+        let known: Vec<String> = View::ALL.iter().map(|view| format!("\"{view}\"")).collect();
+        PyValueError::new_err(format!("view must be one of {}, not \"{name}\"", known.join(", ")))
+    })
+}
+
+#[pymethods]
+impl Ledger {
+    #[new]
+    #[pyo3(signature = (uplink, path = None))]
+    fn new(py: Python<'_>, uplink: Py<Uplink>, path: Option<PathBuf>) -> PyResult<Self> {
+        let air = uplink.get().air.clone();
+        let opened = work(py, || match &path {
+            Some(path) => AirLedger::open(air, path),
+            None => AirLedger::new(air),
+        })?;
+        Ok(Self { uplink, ledger: Mutex::new(opened.map_err(ToPython::to_python)?), path })
+    }
+
+    /// The uplink that it belongs to.
+    #[getter]
+    fn uplink(&self, py: Python<'_>) -> Py<Uplink> {
+        self.uplink.clone_ref(py)
+    }
+
+    /// The file that it is kept in, if there is one.
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.path.clone()
+    }
+
+    /// How many rounds are on record.
+    #[getter]
+    fn rounds(&self) -> u32 {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).rounds()
+    }
+
+    /// The delta of all statements.
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.uplink.get().air.delta()
+    }
+
+    /// Enters a round: the result of ``aggregate``, or the channel of ``realise``. Rounds come in their order.
+    fn record(&self, py: Python<'_>, round: &Bound<'_, PyAny>) -> PyResult<()> {
+        let aggregate = round.cast::<Aggregate>().map(|found| &found.get().draw);
+        let draw = match (&aggregate, round.cast::<Channel>().map(|found| &found.get().draw)) {
+            (Ok(draw), _) => draw,
+            (Err(_), Ok(draw)) => draw,
+            (Err(_), Err(_)) => {
+                let given = convert::type_name(round);
+                return Err(PyTypeError::new_err(format!(
+                    "round must be an Aggregate or a Channel, not {given}"
+                )));
+            }
+        };
+        if draw.air.description() != self.uplink.get().air.description() {
+            return Err(PyValueError::new_err(
+                "round must come from the ledger's own uplink, not from another one",
+            ));
+        }
+        let recorded = self.work(py, |ledger| ledger.record(&draw.occasion, &draw.channel))?;
+        recorded.map_err(ToPython::to_python)
+    }
+
+    /// The epsilon of all rounds so far in a view; ``None`` if there is no finite one, 0 before the first round.
+    #[pyo3(signature = (view = "actual"))]
+    fn epsilon(&self, py: Python<'_>, view: &str) -> PyResult<Option<f64>> {
+        let view = view_of(view)?;
+        self.work(py, |ledger| ledger.epsilon(view))?.map_err(ToPython::to_python)
+    }
+
+    /// The epsilon that it would be after so many more rounds in which ``per_round`` clients answer, of ``selected`` who are asked.
+    #[pyo3(signature = (per_round, rounds = None, view = "actual", selected = None))]
+    fn after(
+        &self,
+        py: Python<'_>,
+        per_round: &Bound<'_, PyAny>,
+        rounds: Option<&Bound<'_, PyAny>>,
+        view: &str,
+        selected: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<f64>> {
+        let (view, cohort) = (view_of(view)?, cohort(per_round, selected)?);
+        let more = optional("rounds", rounds, 0..=1_000_000)?.unwrap_or(1);
+        self.work(py, |ledger| ledger.epsilon_after(view, cohort, more))?.map_err(ToPython::to_python)
+    }
+
+    /// How many more rounds with ``per_round`` clients a budget allows, up to ``most``.
+    #[pyo3(signature = (per_round, budget, view = "actual", most = None))]
+    fn affordable(
+        &self,
+        py: Python<'_>,
+        per_round: &Bound<'_, PyAny>,
+        budget: f64,
+        view: &str,
+        most: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let (view, cohort) = (view_of(view)?, cohort(per_round, None)?);
+        let most = optional("most", most, 0..=1_000_000)?.unwrap_or(1_000_000);
+        self.work(py, |ledger| ledger.affordable(view, budget, cohort, most))?.map_err(ToPython::to_python)
+    }
+
+    /// What is said in every view about all rounds so far: epsilon, whether it is a guarantee, against whom, and why not.
+    fn views<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let statements = self.work(py, |ledger| {
+            View::ALL.map(|view| ledger.statement(view).map(|statement| (view, statement)))
+        })?;
+        let views = PyDict::new(py);
+        for statement in statements {
+            let (view, statement) = statement.map_err(ToPython::to_python)?;
+            if let Some(statement) = statement {
+                views.set_item(view.name().replace('-', "_"), convert::python(py, &statement)?)?;
+            }
+        }
+        Ok(views)
+    }
+
+    /// The client whose channels have given away most so far; ``None`` if nothing is known to be hidden.
+    #[getter]
+    fn worst<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let worst = self.work(py, |ledger| ledger.worst())?.map_err(ToPython::to_python)?;
+        convert::python(py, &worst)
+    }
+
+    fn __repr__(&self) -> String {
+        let place = self.path.as_ref().map_or_else(String::new, |path| format!(" in {}", path.display()));
+        format!("<Ledger of {} rounds{place}>", self.rounds())
+    }
+}
+
+impl Ledger {
+    /// Does some work with the ledger while Python goes on. It is taken before the pool's threads are: one of them that waited for
+    /// it could be the one that has to go on.
+    fn work<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut AirLedger) -> T + Send) -> PyResult<T> {
+        let pool = pool()?;
+        Ok(py.detach(|| {
+            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            let ledger: &mut AirLedger = &mut ledger;
+            pool.install(|| work(ledger))
+        }))
+    }
+}
+
+fn cohort(per_round: &Bound<'_, PyAny>, selected: Option<&Bound<'_, PyAny>>) -> PyResult<Cohort> {
+    let answered = whole("per_round", per_round, 1..=1 << 24)?;
+    let selected = optional("selected", selected, 1..=1 << 24)?.unwrap_or(answered);
+    Ok(Cohort { answered: answered as u32, selected: selected as u32 })
+}

@@ -1,0 +1,64 @@
+//! Numbers that callers give, and the complaint if they are none.
+
+use std::ops::RangeInclusive;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use toml::Value;
+
+use crate::convert;
+
+/// The largest seed that an experiment file can hold.
+const LARGEST_SEED: u64 = i64::MAX as u64;
+
+/// A whole number in a range.
+pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, allowed: RangeInclusive<u64>) -> PyResult<u64> {
+    let Value::Integer(number) = convert::value(name, value)? else {
+        let given = convert::type_name(value);
+        return Err(PyTypeError::new_err(format!("{name} must be a whole number, not {given}")));
+    };
+    let number_allowed = u64::try_from(number).ok().filter(|number| allowed.contains(number));
+    number_allowed.ok_or_else(|| {
+        let (least, most) = allowed.into_inner();
+        PyValueError::new_err(format!("{name} must be between {least} and {most}, not {number}"))
+    })
+}
+
+/// A whole number that may be left out.
+pub(crate) fn optional(
+    name: &str,
+    value: Option<&Bound<'_, PyAny>>,
+    allowed: RangeInclusive<u64>,
+) -> PyResult<Option<u64>> {
+    value.filter(|value| !value.is_none()).map(|value| whole(name, value, allowed)).transpose()
+}
+
+/// A seed; from the operating system if absent.
+pub(crate) fn seed(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+    match optional("seed", value, 0..=LARGEST_SEED)? {
+        Some(seed) => Ok(seed),
+        None => fresh_seed(),
+    }
+}
+
+fn fresh_seed() -> PyResult<u64> {
+    use rand::TryRng;
+    let failed = |_| PyValueError::new_err("the operating system gives no random numbers; give a seed");
+    rand::rngs::SysRng.try_next_u64().map_err(failed)
+}
+
+/// The numbers of a sequence.
+pub(crate) fn whole_numbers(
+    name: &str,
+    values: &Bound<'_, PyAny>,
+    allowed: RangeInclusive<u64>,
+) -> PyResult<Vec<u64>> {
+    let items = values.try_iter().map_err(|_| {
+        let given = convert::type_name(values);
+        PyTypeError::new_err(format!("{name} must be a sequence of whole numbers, not {given}"))
+    })?;
+    let number = |(at, item): (usize, PyResult<Bound<'_, PyAny>>)| {
+        whole(&format!("{name}[{at}]"), &item?, allowed.clone())
+    };
+    items.enumerate().map(number).collect()
+}

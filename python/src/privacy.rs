@@ -1,0 +1,118 @@
+//! `floras.privacy`: how private a described federation is, as `floras account` and `floras calibrate` say it.
+
+use floras_sim::ExperimentError;
+use floras_sim::inquiry::{Goal, Inquiry};
+use numpy::PyArray1;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use toml::Table;
+
+use crate::convert;
+use crate::error::ToPython;
+use crate::ledger::view_of;
+use crate::number::whole_numbers;
+use crate::threads::work;
+
+/// The keywords that were given. `None` is as good as absent.
+fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
+    let mut table = Table::new();
+    for (key, value) in keywords.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
+        let key = key.extract::<String>()?;
+        let value = convert::value(&key, &value)?;
+        table.insert(key, value);
+    }
+    // Views have dashes on the command line, and underscores in results.
+    if let Some(view) = table.get("view").and_then(toml::Value::as_str) {
+        let name = view_of(view)?.name();
+        table.insert("view".to_owned(), name.into());
+    }
+    Ok(table)
+}
+
+/// A keyword that there is not, or that is missing, is an error of the call, and not of its values.
+fn refusal(error: ExperimentError) -> PyErr {
+    match &error {
+        ExperimentError::UnknownKey { .. } => PyTypeError::new_err(error.to_string()),
+        _ => error.to_python(),
+    }
+}
+
+fn inquiry(table: &Table, without: &[&str]) -> PyResult<Inquiry> {
+    let superfluous = without.iter().find(|key| table.contains_key(**key));
+    if let Some(key) = superfluous {
+        return Err(PyTypeError::new_err(format!("there is no keyword {key} here")));
+    }
+    Inquiry::read(table).map_err(refusal)
+}
+
+/// Accounts for a federation; see ``floras.privacy.account``.
+#[pyfunction]
+#[pyo3(signature = (**keywords))]
+pub(crate) fn account<'py>(
+    py: Python<'py>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let table = given(keywords)?;
+    let inquiry = inquiry(&table, &["epsilon", "view", "find", "most_sequences"])?;
+    let sequences = Inquiry::sequences(&table).map_err(refusal)?;
+    let dim = Inquiry::dim(&table).map_err(refusal)?;
+    let report = work(py, || inquiry.account(sequences, dim))?.map_err(ToPython::to_python)?;
+    convert::python(py, &report)
+}
+
+/// Finds what meets an epsilon; see ``floras.privacy.calibrate``.
+#[pyfunction]
+#[pyo3(signature = (**keywords))]
+pub(crate) fn calibrate<'py>(
+    py: Python<'py>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let table = given(keywords)?;
+    let inquiry = inquiry(&table, &["dim"])?;
+    let goal = Goal::read(&table).map_err(refusal)?;
+    let report = work(py, || inquiry.calibrate(&goal))?.map_err(ToPython::to_python)?;
+    convert::python(py, &report)
+}
+
+/// The epsilon after each of some numbers of rounds; see ``floras.privacy.epsilon_curve``.
+#[pyfunction]
+#[pyo3(signature = (rounds, view, **keywords))]
+pub(crate) fn epsilon_curve<'py>(
+    py: Python<'py>,
+    rounds: &Bound<'py, PyAny>,
+    view: &str,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (view, rounds) = (view_of(view)?, whole_numbers("rounds", rounds, 1..=1_000_000)?);
+    let table = given(keywords)?;
+    let inquiry = inquiry(&table, &["dim", "epsilon", "view", "find", "most_sequences", "rounds"])?;
+    let sequences = Inquiry::sequences(&table).map_err(refusal)?;
+    let curve = work(py, || inquiry.epsilon_curve(sequences, view, &rounds))?;
+    let curve = curve.map_err(ToPython::to_python)?.into_iter();
+    Ok(PyArray1::from_vec(py, curve.map(|epsilon| epsilon.unwrap_or(f64::INFINITY)).collect()))
+}
+
+/// The delta at each of some epsilons; see ``floras.privacy.delta_curve``.
+#[pyfunction]
+#[pyo3(signature = (epsilons, view, **keywords))]
+pub(crate) fn delta_curve<'py>(
+    py: Python<'py>,
+    epsilons: Vec<f64>,
+    view: &str,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let view = view_of(view)?;
+    if let Some(epsilon) = epsilons.iter().find(|epsilon| !(0.0..=1e6).contains(*epsilon)) {
+        return Err(PyValueError::new_err(format!("every epsilon must be between 0 and 1e6, not {epsilon}")));
+    }
+    let table = given(keywords)?;
+    let inquiry = inquiry(&table, &["dim", "epsilon", "view", "find", "most_sequences"])?;
+    let sequences = Inquiry::sequences(&table).map_err(refusal)?;
+    let curve = work(py, || inquiry.delta_curve(sequences, view, &epsilons))?;
+    let curve = curve.map_err(ToPython::to_python)?;
+    let Some(curve) = curve.into_iter().collect::<Option<Vec<f64>>>() else {
+        return Err(PyValueError::new_err(format!("the {view} view has no delta for every epsilon here")));
+    };
+    Ok(PyArray1::from_vec(py, curve))
+}

@@ -1,0 +1,138 @@
+//! Updates as NumPy has them, read without a copy.
+
+use floras_phy::precode;
+use numpy::{
+    PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::convert::type_name;
+use crate::error::ToPython;
+use crate::threads::work;
+
+/// The updates of a round, each one row, borrowed from their arrays.
+pub(crate) enum Updates<'py> {
+    /// One array of shape `(K, d)`.
+    Stacked(PyReadonlyArray2<'py, f32>),
+    /// `K` arrays of shape `(d,)`.
+    Listed(Vec<PyReadonlyArray1<'py, f32>>),
+}
+
+impl<'py> Updates<'py> {
+    /// Takes an array of shape `(K, d)`, or a sequence of `K` arrays of shape `(d,)`.
+    pub(crate) fn new(deltas: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if deltas.cast::<PyUntypedArray>().is_ok() {
+            let array = float32("deltas", deltas)?;
+            if array.ndim() != 2 {
+                return Err(PyValueError::new_err(format!(
+                    "deltas must have two dimensions, one row for each client, not the shape {}",
+                    shape_text(&array)
+                )));
+            }
+            let array = deltas.cast::<PyArray2<f32>>().map_err(PyErr::from)?;
+            return Ok(Self::Stacked(array.try_readonly().map_err(|error| borrowed("deltas", &error))?));
+        }
+        let is_text = deltas.is_instance_of::<PyString>();
+        let items = deltas.try_iter().ok().filter(|_| !is_text).ok_or_else(|| {
+            let given = type_name(deltas);
+            PyTypeError::new_err(format!(
+                "deltas must be a float32 array with one row for each client, or a sequence of float32 arrays, not {given}"
+            ))
+        })?;
+        let rows = items.enumerate().map(|(number, item)| row(&format!("deltas[{number}]"), &item?));
+        rows.collect::<PyResult<_>>().map(Self::Listed)
+    }
+
+    /// The rows.
+    pub(crate) fn rows(&self) -> PyResult<Vec<&[f32]>> {
+        match self {
+            Self::Stacked(array) => {
+                let parameters = array.shape()[1];
+                let values = array.as_slice().map_err(|_| not_contiguous("deltas"))?;
+                // No values cannot be told apart in rows.
+                if parameters == 0 {
+                    return Ok(vec![&[]; array.shape()[0]]);
+                }
+                Ok(values.chunks(parameters).collect())
+            }
+            Self::Listed(rows) => rows
+                .iter()
+                .enumerate()
+                .map(|(number, row)| row.as_slice().map_err(|_| not_contiguous(&format!("deltas[{number}]"))))
+                .collect(),
+        }
+    }
+}
+
+/// One update.
+fn row<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, f32>> {
+    let array = float32(name, item)?;
+    if array.ndim() != 1 {
+        return Err(PyValueError::new_err(format!(
+            "{name} must have one dimension, not the shape {}",
+            shape_text(&array)
+        )));
+    }
+    let array = item.cast::<PyArray1<f32>>().map_err(PyErr::from)?;
+    array.try_readonly().map_err(|error| borrowed(name, &error))
+}
+
+/// An array of float32, in order; anything else is refused in words.
+fn float32<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let Ok(array) = item.cast::<PyUntypedArray>() else {
+        let given = type_name(item);
+        return Err(PyTypeError::new_err(format!("{name} must be a float32 array, not {given}")));
+    };
+    let dtype = array.dtype();
+    if !dtype.is_equiv_to(&numpy::dtype::<f32>(item.py())) {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be float32, not {dtype}; array.astype(numpy.float32) converts it"
+        )));
+    }
+    if !array.is_c_contiguous() {
+        return Err(not_contiguous(name));
+    }
+    Ok(array.clone())
+}
+
+fn not_contiguous(name: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{name} must be contiguous in memory, row by row; numpy.ascontiguousarray makes it so"
+    ))
+}
+
+fn borrowed(name: &str, error: &numpy::BorrowError) -> PyErr {
+    PyValueError::new_err(format!("{name} cannot be read: {error}"))
+}
+
+fn shape_text(array: &Bound<'_, PyUntypedArray>) -> String {
+    let sizes: Vec<String> = array.shape().iter().map(ToString::to_string).collect();
+    format!("({})", sizes.join(", "))
+}
+
+/// Scales an update down to a norm, if it is longer.
+///
+/// Returns a new float32 array that is never longer than ``norm``, rounding included. It is what an uplink does to every
+/// client's update; on the client's own device it makes the guarantee independent of the server.
+///
+/// >>> import numpy as np
+/// >>> floras.clip(np.array([3, 4], np.float32), 1.0).round(4)
+/// array([0.6, 0.8], dtype=float32)
+#[pyfunction]
+pub(crate) fn clip<'py>(
+    py: Python<'py>,
+    update: &Bound<'py, PyAny>,
+    norm: f64,
+) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    let array = row("update", update)?;
+    let values = [array.as_slice().map_err(|_| not_contiguous("update"))?];
+    if values[0].is_empty() {
+        return Err(PyValueError::new_err("update must hold at least one value, not none"));
+    }
+    let clipped =
+        work(py, || precode::clipped(&values, norm).map(|mut clipped| clipped.sent.remove(0).into_owned()))?;
+    Ok(PyArray1::from_vec(py, clipped.map_err(ToPython::to_python)?))
+}

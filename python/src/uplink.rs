@@ -1,0 +1,370 @@
+//! `floras.Uplink`: a round's updates go in, the decoded sum comes out.
+
+use std::sync::Arc;
+
+use floras_phy::EffectiveChannel;
+use floras_sim::{AirInterface, ExperimentError, Occasion, SimError};
+use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::convert;
+use crate::error::ToPython;
+use crate::number::{optional, seed, whole, whole_numbers};
+use crate::run::experiment_of;
+use crate::threads::work;
+use crate::updates::Updates;
+
+const MOST_CLIENTS: u64 = 1 << 24;
+
+/// An uplink: how the updates of a round's clients become one noisy sum.
+///
+/// ``Uplink(scheme="floras", *, clients=None, **settings)`` takes every setting of an experiment file's sections ``[uplink]`` and
+/// ``[privacy]``: ``sequences``, ``length``, ``family``, ``modulation``, ``phase_error``, ``receiver``, ``fading``, ``snr_db``,
+/// ``snr_convention``, ``fidelity``, ``truncate``, ``admission``, ``power_rule``, ``noise``, ``artificial_noise_std``,
+/// ``noise_std``, ``clip``, ``normalise`` and ``delta``. What is not given has the file's default.
+///
+/// ``clients`` is M, the number of clients in all. Leave it out if all of them take part in every round.
+///
+/// >>> import numpy as np
+/// >>> uplink = floras.Uplink("floras", sequences=25, length=32, snr_db=20.0, clip=1.0, receiver={"clipped": 1.0})
+/// >>> deltas = np.full((20, 1000), 0.01, dtype=np.float32)
+/// >>> result = uplink.aggregate(deltas, seed=1, round=1)
+/// >>> result.sum.shape, result.gains.shape
+/// ((1000,), (20,))
+/// >>> sorted(result.spend)
+/// ['actual', 'any_channel', 'idealised', 'published', 'raw_signal']
+#[pyclass(module = "floras", frozen)]
+pub(crate) struct Uplink {
+    pub(crate) air: Arc<AirInterface>,
+}
+
+#[pymethods]
+impl Uplink {
+    #[new]
+    #[pyo3(signature = (scheme = "floras", *, clients = None, **settings))]
+    fn new(
+        scheme: &str,
+        clients: Option<&Bound<'_, PyAny>>,
+        settings: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let mut keys =
+            settings.map_or_else(|| Ok(toml::Table::new()), |settings| convert::table("", settings))?;
+        keys.insert("scheme".to_owned(), toml::Value::String(scheme.to_owned()));
+        let clients = optional("clients", clients, 1..=MOST_CLIENTS)?.map(|clients| clients as u32);
+        let air = AirInterface::of_keys(&keys, clients).map_err(refusal)?;
+        Ok(Self { air: Arc::new(air) })
+    }
+
+    /// The uplink of an experiment: a dictionary, a file, or the name of a preset.
+    ///
+    /// >>> floras.Uplink.of_experiment("quick").settings["sequences"]
+    /// 220
+    #[staticmethod]
+    #[pyo3(signature = (experiment = None))]
+    fn of_experiment(experiment: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let experiment = experiment_of(experiment)?;
+        let air = AirInterface::of_experiment(&experiment).map_err(ToPython::to_python)?;
+        Ok(Self { air: Arc::new(air) })
+    }
+
+    /// Every setting that has an effect, as a dictionary.
+    #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        convert::dictionary(py, self.air.description())
+    }
+
+    /// C, the norm that updates are clipped to; ``None`` if nothing clips them.
+    #[getter]
+    fn clip(&self) -> Option<f64> {
+        self.air.clip()
+    }
+
+    /// M, the number of clients in all; ``None`` if all take part in every round.
+    #[getter]
+    fn clients(&self) -> Option<u32> {
+        self.air.clients()
+    }
+
+    /// Carries the updates of a round over the air.
+    ///
+    /// ``deltas`` is a float32 array with one row for each client, or a sequence of float32 arrays; it is read where it is, and
+    /// never changed. A client's update is the common model *minus* its trained one, so that the server subtracts the mean.
+    ///
+    /// ``seed`` makes the round reproducible, to the last bit. Without one, randomness comes from the operating system, and
+    /// nobody can compute the noise again. ``round`` counts from 1. ``clients`` are the numbers of those who sent, from 0 on;
+    /// ``selected`` says how many were asked, if some did not answer.
+    #[pyo3(signature = (deltas, *, seed = None, round = None, clients = None, selected = None, trial = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
+    fn aggregate(
+        &self,
+        py: Python<'_>,
+        deltas: &Bound<'_, PyAny>,
+        seed: Option<&Bound<'_, PyAny>>,
+        round: Option<&Bound<'_, PyAny>>,
+        clients: Option<&Bound<'_, PyAny>>,
+        selected: Option<&Bound<'_, PyAny>>,
+        trial: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Aggregate> {
+        let updates = Updates::new(deltas)?;
+        let rows = updates.rows()?;
+        let occasion = occasion(rows.len() as u64, seed, round, clients, selected, trial)?;
+        let aggregate = work(py, || self.air.aggregate(&occasion, &rows))?.map_err(ToPython::to_python)?;
+        Ok(Aggregate {
+            sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
+            norms: aggregate.norms,
+            draw: Draw { air: Arc::clone(&self.air), occasion, channel: aggregate.channel },
+        })
+    }
+
+    /// Draws the effective channel of a round before any update is there: the one that ``aggregate`` would have.
+    #[pyo3(signature = (per_round, *, seed = None, round = None, clients = None, selected = None, trial = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
+    fn realise(
+        &self,
+        py: Python<'_>,
+        per_round: &Bound<'_, PyAny>,
+        seed: Option<&Bound<'_, PyAny>>,
+        round: Option<&Bound<'_, PyAny>>,
+        clients: Option<&Bound<'_, PyAny>>,
+        selected: Option<&Bound<'_, PyAny>>,
+        trial: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Channel> {
+        let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)?;
+        let occasion = occasion(per_round, seed, round, clients, selected, trial)?;
+        let channel = work(py, || self.air.realise(&occasion))?.map_err(ToPython::to_python)?;
+        Ok(Channel { draw: Draw { air: Arc::clone(&self.air), occasion, channel } })
+    }
+
+    /// What can be said about the privacy of some rounds, in every view: as ``privacy`` in the summary of a run.
+    ///
+    /// >>> uplink = floras.Uplink(sequences=25, clip=1.0)
+    /// >>> account = uplink.account(per_round=20, rounds=10)
+    /// >>> account["views"]["idealised"]["guarantee"]
+    /// True
+    #[pyo3(signature = (per_round, rounds = None))]
+    fn account<'py>(
+        &self,
+        py: Python<'py>,
+        per_round: &Bound<'_, PyAny>,
+        rounds: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)? as u32;
+        let rounds = optional("rounds", rounds, 1..=1_000_000)?.unwrap_or(1) as u32;
+        let report = work(py, || self.air.report(per_round, rounds))?.map_err(ToPython::to_python)?;
+        convert::python(py, &report)
+    }
+
+    fn __repr__(&self) -> String {
+        let settings: Vec<String> = self
+            .air
+            .description()
+            .iter()
+            .map(|(key, value)| format!("{key}={}", python_text(value)))
+            .collect();
+        format!("Uplink({})", settings.join(", "))
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        Ok((PyTuple::empty(py), self.settings(py)?))
+    }
+}
+
+/// A keyword that there is not is an error of the call, and not of its values.
+fn refusal(error: SimError) -> PyErr {
+    match error {
+        SimError::Experiment(unknown @ ExperimentError::UnknownKey { .. }) => {
+            PyTypeError::new_err(unknown.to_string())
+        }
+        other => other.to_python(),
+    }
+}
+
+fn python_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) if text == "none" => "None".to_owned(),
+        toml::Value::Table(table) => {
+            let entries: Vec<String> =
+                table.iter().map(|(key, value)| format!("\"{key}\": {}", python_text(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn occasion(
+    count: u64,
+    given_seed: Option<&Bound<'_, PyAny>>,
+    round: Option<&Bound<'_, PyAny>>,
+    clients: Option<&Bound<'_, PyAny>>,
+    selected: Option<&Bound<'_, PyAny>>,
+    trial: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Occasion> {
+    let clients: Vec<u32> = match clients.filter(|clients| !clients.is_none()) {
+        None => (0..count as u32).collect(),
+        Some(clients) => {
+            let numbers = whole_numbers("clients", clients, 0..=MOST_CLIENTS - 1)?;
+            numbers.into_iter().map(|number| number as u32).collect()
+        }
+    };
+    Ok(Occasion {
+        seed: seed(given_seed)?,
+        trial: optional("trial", trial, 0..=u16::MAX.into())?.unwrap_or(0) as u16,
+        round: optional("round", round, 1..=u64::from(u32::MAX))?.unwrap_or(1) as u32,
+        selected: optional("selected", selected, 1..=MOST_CLIENTS)?.unwrap_or(count) as u32,
+        clients,
+    })
+}
+
+/// A round's draw: who was in it, and over which channel.
+pub(crate) struct Draw {
+    pub(crate) air: Arc<AirInterface>,
+    pub(crate) occasion: Occasion,
+    pub(crate) channel: EffectiveChannel,
+}
+
+impl Draw {
+    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.channel.gains())
+    }
+
+    fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let cohort = self.occasion.cohort();
+        let spend = work(py, || self.air.spend(cohort))?.map_err(ToPython::to_python)?;
+        convert::python(py, &spend)
+    }
+}
+
+/// What a round has come to.
+#[pyclass(module = "floras", frozen)]
+pub(crate) struct Aggregate {
+    sum: Py<PyArray1<f32>>,
+    norms: Option<Vec<f64>>,
+    pub(crate) draw: Draw,
+}
+
+#[pymethods]
+impl Aggregate {
+    /// The decoded sum of the updates, noise included.
+    #[getter]
+    fn sum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        self.sum.bind(py).clone()
+    }
+
+    /// The decoded sum divided by the number of clients: what the server subtracts from the common model.
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let clients = PyArray1::from_vec(py, vec![self.draw.occasion.clients.len() as f32]);
+        self.sum.bind(py).call_method1("__truediv__", (clients,))
+    }
+
+    /// The gains of the effective channel: how much of each client's update is in the sum.
+    #[getter]
+    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.draw.gains(py)
+    }
+
+    /// The standard deviation of the noise in every parameter of the sum.
+    #[getter]
+    fn noise_std(&self) -> f64 {
+        self.draw.channel.noise_std()
+    }
+
+    /// The updates' norms before they were clipped; ``None`` if nothing clips them.
+    #[getter]
+    fn norms<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.norms.as_ref().map(|norms| PyArray1::from_slice(py, norms))
+    }
+
+    /// The numbers of the clients who sent.
+    #[getter]
+    fn clients(&self) -> Vec<u32> {
+        self.draw.occasion.clients.clone()
+    }
+
+    /// How many clients were asked.
+    #[getter]
+    fn selected(&self) -> u32 {
+        self.draw.occasion.selected
+    }
+
+    /// The round's number, from 1.
+    #[getter]
+    fn round(&self) -> u32 {
+        self.draw.occasion.round
+    }
+
+    /// The epsilon of this round alone, in every view that has one.
+    #[getter]
+    fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.draw.spend(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let Occasion { round, clients, .. } = &self.draw.occasion;
+        format!("<Aggregate of {} clients in round {round}>", clients.len())
+    }
+}
+
+/// The effective channel of a round: the decoded sum is ``sum(gains[k] * x[k]) + noise_std * n``.
+#[pyclass(module = "floras", frozen)]
+pub(crate) struct Channel {
+    pub(crate) draw: Draw,
+}
+
+#[pymethods]
+impl Channel {
+    /// How much of each client's update is in the sum.
+    #[getter]
+    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.draw.gains(py)
+    }
+
+    /// The standard deviation of the noise in every parameter of the sum.
+    #[getter]
+    fn noise_std(&self) -> f64 {
+        self.draw.channel.noise_std()
+    }
+
+    /// The numbers of the clients who send.
+    #[getter]
+    fn clients(&self) -> Vec<u32> {
+        self.draw.occasion.clients.clone()
+    }
+
+    /// How many clients were asked.
+    #[getter]
+    fn selected(&self) -> u32 {
+        self.draw.occasion.selected
+    }
+
+    /// The round's number, from 1.
+    #[getter]
+    fn round(&self) -> u32 {
+        self.draw.occasion.round
+    }
+
+    /// The epsilon of this round alone, in every view that has one.
+    #[getter]
+    fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.draw.spend(py)
+    }
+
+    /// The noise in a sum of so many parameters: the same one whenever it is asked for.
+    fn noise<'py>(
+        &self,
+        py: Python<'py>,
+        parameters: &Bound<'_, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let parameters = whole("parameters", parameters, 1..=1 << 40)? as usize;
+        let Draw { air, occasion, channel } = &self.draw;
+        let noise = work(py, || air.noise(occasion, channel.noise_std(), parameters))?;
+        Ok(PyArray1::from_vec(py, noise.map_err(ToPython::to_python)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let Occasion { round, clients, .. } = &self.draw.occasion;
+        format!("<Channel of {} clients in round {round}, noise {:.4}>", clients.len(), self.noise_std())
+    }
+}

@@ -1,0 +1,45 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[..., str]:
+    """The program `floras`, which `FLORAS_PROGRAM` names: what it prints on standard output."""
+    path = os.environ.get("FLORAS_PROGRAM") or shutil.which("floras", path=ROOT / "target" / "release")
+    if path is None:
+        pytest.skip("the program is not built; FLORAS_PROGRAM names it")
+
+    def run(*arguments: str | Path) -> str:
+        command = [path, *map(str, arguments)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    return run
+
+
+@pytest.fixture
+def deltas() -> npt.NDArray[np.float32]:
+    """Updates of six clients."""
+    return np.random.default_rng(1).normal(size=(6, 5000)).astype(np.float32)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file of a directory, by its path there.
+
+    Locks are left out, because they are empty, and TensorBoard's event files, because they tell the time.
+    """
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return {name: path.read_bytes() for name, path in zip(names, paths, strict=True) if "tb/" not in name}

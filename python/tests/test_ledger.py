@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import floras
+
+PRIVATE: dict[str, Any] = {"sequences": 30, "length": 32, "clip": 1.0, "receiver": {"clipped": 1.0}}
+
+
+def updates(count: int) -> npt.NDArray[np.float32]:
+    return np.zeros((count, 10), np.float32)
+
+
+def filled(ledger: floras.Ledger, rounds: int, count: int = 20) -> floras.Ledger:
+    for number in range(ledger.rounds + 1, ledger.rounds + rounds + 1):
+        ledger.record(ledger.uplink.aggregate(updates(count), seed=5, round=number))
+    return ledger
+
+
+def test_rounds_of_one_kind_are_what_the_account_says() -> None:
+    uplink = floras.Uplink(**PRIVATE)
+    ledger = filled(floras.Ledger(uplink), 10)
+    account = uplink.account(per_round=20, rounds=10)
+    for view, statement in ledger.views().items():
+        assert statement["epsilon"] == account["views"][view]["epsilon"], view
+        assert ledger.epsilon(view) == pytest.approx(statement["epsilon"]), view  # type: ignore[arg-type]
+        assert statement["guarantee"] == account["views"][view]["guarantee"]
+
+
+def test_rounds_with_fewer_clients_lie_between_all_and_none_of_them() -> None:
+    """A client that died leaves one more sequence unused: less is given away than if all had answered."""
+    uplink = floras.Uplink(**PRIVATE)
+    mixed = floras.Ledger(uplink)
+    for number in range(1, 11):
+        count = 20 if number % 2 else 15
+        mixed.record(uplink.aggregate(updates(count), seed=5, round=number, selected=20))
+    for view in ("published", "idealised", "actual", "any-channel"):
+        all_answered = uplink.account(20, 10)["views"][view.replace("-", "_")]["epsilon"]
+        few_answered = uplink.account(15, 10)["views"][view.replace("-", "_")]["epsilon"]
+        assert few_answered < mixed.epsilon(view) < all_answered, view  # type: ignore[operator,arg-type]
+
+
+def test_gaussian_rounds_compose_as_the_closed_form_says() -> None:
+    """Noise of standard deviation nu hides a client that changes the sum by 2C: mu = 2C sqrt(T) / nu, and
+
+    delta = Phi(mu/2 - eps/mu) - exp(eps) Phi(-mu/2 - eps/mu)                    (Balle and Wang 2018)
+    """
+    uplink = floras.Uplink("gaussian", noise_std=10.0, clip=1.0, delta=1e-5)
+    ledger = filled(floras.Ledger(uplink), 7)
+    epsilon, mu = ledger.epsilon("actual"), 0.2 * math.sqrt(7)
+    assert epsilon is not None
+
+    def normal(x: float) -> float:
+        return 0.5 * math.erfc(-x / math.sqrt(2))
+
+    delta = normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
+    assert delta == pytest.approx(1e-5, rel=1e-6)
+    assert ledger.worst is not None
+    assert ledger.worst["mu"] == pytest.approx(mu)
+    assert ledger.worst["epsilon"] == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_a_budget_allows_as_many_rounds_as_stay_below_it() -> None:
+    ledger = filled(floras.Ledger(floras.Uplink(**PRIVATE)), 3)
+    budget = 25.0
+    more = ledger.affordable(20, budget, "any-channel")
+    within = ledger.after(20, more, "any-channel")
+    beyond = ledger.after(20, more + 1, "any-channel")
+    assert within is not None
+    assert beyond is not None
+    assert within <= budget < beyond
+    assert ledger.affordable(20, budget, "any-channel", most=1) == 1
+    assert ledger.affordable(20, 0.1, "any-channel") == 0
+
+
+def test_nothing_is_given_away_before_the_first_round() -> None:
+    ledger = floras.Ledger(floras.Uplink(**PRIVATE))
+    assert ledger.rounds == 0
+    assert ledger.epsilon("actual") == 0.0
+    assert ledger.views() == {}
+    assert ledger.worst is None
+
+
+def test_without_a_clip_norm_there_is_no_epsilon() -> None:
+    uplink = floras.Uplink(sequences=30, length=32)
+    ledger = filled(floras.Ledger(uplink), 1)
+    assert ledger.epsilon("any-channel") is None
+    statement = ledger.views()["any_channel"]
+    assert not statement["guarantee"]
+    assert "clip" in statement["reason"]
+
+
+def test_a_ledger_goes_on_where_its_file_ends(tmp_path: Path) -> None:
+    uplink, path = floras.Uplink(**PRIVATE), tmp_path / "ledger.jsonl"
+    ledger = filled(floras.Ledger(uplink, path), 2)
+    assert ledger.path == path
+    before, worst = ledger.epsilon("actual"), ledger.worst
+    del ledger
+    again = floras.Ledger(floras.Uplink(**PRIVATE), path)
+    assert (again.rounds, again.epsilon("actual"), again.worst) == (2, before, worst)
+    filled(again, 1)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("round") for line in lines] == [None, 1, 2, 3]
+    assert lines[1]["clients"] == list(range(20))
+    together = filled(floras.Ledger(uplink), 3)
+    assert again.worst == together.worst
+
+
+def test_a_line_that_was_cut_short_is_a_round_nobody_saw(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    filled(floras.Ledger(floras.Uplink(**PRIVATE), path), 2)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    again = floras.Ledger(floras.Uplink(**PRIVATE), path)
+    assert again.rounds == 1
+    filled(again, 1)
+    assert path.read_bytes() == whole
+
+
+def test_another_uplinks_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    filled(floras.Ledger(floras.Uplink(**PRIVATE), path), 1)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"clip is 1.0 there and 2.0 here"):
+        floras.Ledger(floras.Uplink(**{**PRIVATE, "clip": 2.0}), path)
+    with pytest.raises(ValueError, match="clients is absent there and 40 here"):
+        floras.Ledger(floras.Uplink(clients=40, **PRIVATE), path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["{}\n", "not JSON\n", "\n", '{"version":"0.1.0","settings":3}\n'])
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="damaged"):
+        floras.Ledger(floras.Uplink(**PRIVATE), path)
+    assert path.read_text() == text
+
+
+def test_a_ledger_with_a_gap_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    filled(floras.Ledger(floras.Uplink(**PRIVATE), path), 3)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:2] + lines[3:]))
+    with pytest.raises(ValueError, match="round 3 follows round 1"):
+        floras.Ledger(floras.Uplink(**PRIVATE), path)
+
+
+def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    first = floras.Ledger(floras.Uplink(**PRIVATE), path)
+    with pytest.raises(ValueError, match="in use"):
+        floras.Ledger(floras.Uplink(**PRIVATE), path)
+    del first
+
+
+def test_rounds_come_in_their_order_and_from_the_ledgers_own_uplink() -> None:
+    uplink = floras.Uplink(**PRIVATE)
+    ledger = floras.Ledger(uplink)
+    with pytest.raises(ValueError, match="round must be 1, the next one in the ledger, not 2"):
+        ledger.record(uplink.aggregate(updates(20), seed=1, round=2))
+    other = floras.Uplink(sequences=31, length=32, clip=1.0)
+    with pytest.raises(ValueError, match="own uplink"):
+        ledger.record(other.aggregate(updates(20), seed=1))
+    with pytest.raises(TypeError, match="not int"):
+        ledger.record(3)  # type: ignore[arg-type]
+    assert ledger.rounds == 0
+
+
+def test_wrong_questions_are_refused(tmp_path: Path) -> None:
+    ledger = floras.Ledger(floras.Uplink(**PRIVATE))
+    with pytest.raises(ValueError, match="view must be one of"):
+        ledger.epsilon("everything")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="budget must be above 0"):
+        ledger.affordable(20, -1.0)
+    with pytest.raises(ValueError, match="per_round must be between 1"):
+        ledger.after(0)
+    with pytest.raises(ValueError, match="sequences"):
+        ledger.after(31)
+    with pytest.raises(OSError, match="no-such-folder"):
+        floras.Ledger(floras.Uplink(**PRIVATE), tmp_path / "no-such-folder" / "ledger.jsonl")

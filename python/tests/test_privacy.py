@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import floras
+from floras import privacy
+
+SETTING: dict[str, Any] = {"clip": 1.0, "sequences": 30, "per_round": 20}
+
+
+def options(settings: dict[str, Any]) -> list[str]:
+    """Keywords as the command line has them."""
+
+    def text(value: Any) -> str:
+        return "=".join(map(str, next(iter(value.items())))) if isinstance(value, dict) else str(value)
+
+    return [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", text(value))]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SETTING,
+        {**SETTING, "clients": 200, "rounds": 12, "delta": 1e-6},
+        {**SETTING, "length": 32, "snr_db": 10.0, "fading": {"rician": 3.0}, "receiver": {"clipped": 1.0}},
+        {**SETTING, "level": "item", "batch": 10, "samples": 200, "local": "epochs", "normalise": "paper"},
+        {**SETTING, "dim": 4010, "neighbours": "add-remove", "rounds": 3},
+    ],
+)
+def test_an_account_is_the_programs(settings: dict[str, Any], program: Callable[..., str]) -> None:
+    told = json.loads(program("account", *options(settings), "--json"))
+    assert privacy.account(**settings) == told
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"epsilon": 4.0, "clip": 1.0, "per_round": 20, "clients": 200, "rounds": 100},
+        {"epsilon": 4.0, "clip": 1.0, "per_round": 20, "receiver": "clipped", "view": "any-channel"},
+        {"epsilon": 8.0, "find": "rounds", "clip": 1.0, "per_round": 20, "sequences": 40},
+        {"epsilon": 8.0, "find": "clip", "clip": 1.0, "per_round": 20, "sequences": 40},
+        {"epsilon": 0.01, "clip": 1.0, "per_round": 20, "length": 32},
+    ],
+)
+def test_a_calibration_is_the_programs(settings: dict[str, Any], program: Callable[..., str]) -> None:
+    told = json.loads(program("calibrate", *options(settings), "--json"))
+    assert privacy.calibrate(**settings) == told
+
+
+def test_that_nothing_meets_an_epsilon_is_an_answer_too() -> None:
+    found = privacy.calibrate(epsilon=0.01, clip=1.0, per_round=20, length=32)
+    assert found["sequences"] is None
+    assert "N = 32" in found["reason"]
+
+
+def test_a_curve_over_the_rounds_goes_through_the_accounts() -> None:
+    rounds = [1, 3, 10]
+    curve = privacy.epsilon_curve(rounds, view="idealised", **SETTING)
+    accounts = [
+        privacy.account(rounds=number, **SETTING)["views"]["idealised"]["epsilon"] for number in rounds
+    ]
+    np.testing.assert_allclose(curve, accounts, rtol=1e-9)
+    assert np.isinf(privacy.epsilon_curve([1], view="actual", **SETTING)).all()
+
+
+def test_a_curve_over_epsilon_goes_through_the_accounts_delta() -> None:
+    epsilon = privacy.account(rounds=5, **SETTING)["views"]["idealised"]["epsilon"]
+    curve = privacy.delta_curve([0.0, epsilon, 2 * epsilon], rounds=5, **SETTING)
+    assert curve[1] == pytest.approx(1e-5, rel=0.02)
+    assert (np.diff(curve) < 0).all()
+    with pytest.raises(ValueError, match="published view has no delta"):
+        privacy.delta_curve([1.0], view="published", **SETTING)
+
+
+BAD: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
+    (privacy.account, {**SETTING, "clip": -1.0}, ValueError, "clip"),
+    (privacy.account, {**SETTING, "clip": "long"}, ValueError, "clip must be a number"),
+    (privacy.account, {**SETTING, "delta": 0.0}, ValueError, "δ|delta"),
+    (privacy.account, {**SETTING, "rounds": 0}, ValueError, "rounds"),
+    (privacy.account, {**SETTING, "rounds": -3}, ValueError, "rounds must be a whole number"),
+    (privacy.account, {**SETTING, "sequences": 10}, ValueError, "sequences|N"),
+    (privacy.account, {**SETTING, "snr_db": 3.0}, ValueError, "snr_db must be given together with a length"),
+    (privacy.account, {**SETTING, "length": 32}, ValueError, "length must be given together with an SNR"),
+    (privacy.account, {**SETTING, "length": 16, "snr_db": 3.0}, ValueError, "sequences must be at most"),
+    (privacy.account, {**SETTING, "level": "household"}, ValueError, "level must be"),
+    (privacy.account, {**SETTING, "level": "item"}, ValueError, "batch and samples"),
+    (privacy.account, {**SETTING, "receiver": "clipped"}, ValueError, "receiver must be"),
+    (privacy.account, {**SETTING, "fading": {"trace": "x"}}, ValueError, "trace"),
+    (privacy.account, {**SETTING, "fadding": "none"}, TypeError, "did you mean fading"),
+    (privacy.account, {**SETTING, "find": "clip"}, TypeError, "no keyword find here"),
+    (
+        privacy.calibrate,
+        {"epsilon": -1.0, "clip": 1.0, "per_round": 20},
+        ValueError,
+        "epsilon must be above 0",
+    ),
+    (
+        privacy.calibrate,
+        {"epsilon": 1.0, "clip": 1.0, "per_round": 20, "view": "all"},
+        ValueError,
+        "view must",
+    ),
+    (privacy.calibrate, {"epsilon": 1.0, "clip": 1.0, "per_round": 20, "find": "x"}, ValueError, "find must"),
+    (privacy.calibrate, {"epsilon": float("nan"), "clip": 1.0, "per_round": 20}, ValueError, "epsilon"),
+]
+
+
+@pytest.mark.parametrize(("function", "settings", "error", "words"), BAD)
+def test_bad_input_is_refused_in_words(
+    function: Callable[..., Any], settings: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        function(**settings)
+
+
+def test_bad_points_of_a_curve_are_refused() -> None:
+    with pytest.raises(ValueError, match="between 0 and 1e6, not -1"):
+        privacy.delta_curve([-1.0], **SETTING)
+    with pytest.raises(ValueError, match=r"rounds\[1\] must be between 1"):
+        privacy.epsilon_curve([1, 0], **SETTING)
+    with pytest.raises(TypeError, match=r"rounds\[0\] must be a whole number, not float"):
+        privacy.epsilon_curve([1.5], **SETTING)  # type: ignore[list-item]
+
+
+def test_the_uplinks_account_is_that_of_the_same_setting() -> None:
+    uplink = floras.Uplink(sequences=30, length=32, snr_db=20.0, clip=1.0, clients=200)
+    views = uplink.account(per_round=20, rounds=5)["views"]
+    asked = privacy.account(**SETTING, clients=200, rounds=5, length=32, snr_db=20.0)["views"]
+    for view in ("published", "idealised", "any_channel", "actual"):
+        assert views[view]["epsilon"] == asked[view]["epsilon"], view

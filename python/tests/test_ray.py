@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import files_of
+
+import floras
+
+ray = pytest.importorskip("ray")
+
+GRID: dict[str, Any] = {
+    "name": "on-ray",
+    "rounds": 300,
+    "trials": 2,
+    "uplink": {"scheme": "gaussian"},
+    "privacy": {"clip": 1.0},
+    "sweep": {"uplink": {"noise_std": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _a_local_ray() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    yield
+    ray.shutdown()
+
+
+def _kill_a_worker(killed: list[int], stop: threading.Event) -> None:
+    """Kill the first process that is seen at work on a point."""
+    while not stop.is_set():
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                title = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if title.startswith(b"ray::_run_elsewhere"):
+                time.sleep(0.05)
+                os.kill(int(folder.name), signal.SIGKILL)
+                killed.append(int(folder.name))
+                return
+        time.sleep(0.01)
+
+
+def test_a_sweep_on_ray_survives_a_killed_worker_and_comes_to_the_same_bytes(tmp_path: Path) -> None:
+    killed: list[int] = []
+    stop = threading.Event()
+    killer = threading.Thread(target=_kill_a_worker, args=(killed, stop))
+    killer.start()
+    try:
+        sweep = floras.sweep(GRID, engine="ray", out=tmp_path / "ray")
+    finally:
+        stop.set()
+        killer.join()
+    assert len(killed) == 1
+    floras.sweep(GRID, out=tmp_path / "local")
+    assert files_of(tmp_path / "ray") == files_of(tmp_path / "local")
+    assert [row["uplink.noise_std"] for row in sweep.rows] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_local_sweep_goes_on_with_what_ray_has_done(tmp_path: Path) -> None:
+    short = {**GRID, "rounds": 2}
+    floras.sweep(short, engine="ray", out=tmp_path / "sweep")
+    before = files_of(tmp_path / "sweep")
+    (tmp_path / "sweep" / "point-003" / "summary.json").unlink()
+    floras.sweep(short, out=tmp_path / "sweep")
+    assert files_of(tmp_path / "sweep") == before
+
+
+def test_an_error_of_the_input_is_not_tried_again(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"privacy\.clip must be"):
+        floras.sweep({**GRID, "privacy": {"clip": -1.0}}, engine="ray", out=tmp_path / "sweep")
+    assert not (tmp_path / "sweep").exists()

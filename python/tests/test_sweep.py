@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import files_of
+
+import floras
+
+GRID: dict[str, Any] = {
+    "name": "gammas",
+    "rounds": 3,
+    "trials": 2,
+    "uplink": {"length": 32},
+    "privacy": {"clip": 1.0},
+    "sweep": {"uplink": {"sequences": [20, 25], "snr_db": [0.0, 20.0]}},
+}
+
+FILE = """
+name = "gammas"
+rounds = 3
+trials = 2
+[uplink]
+length = 32
+[privacy]
+clip = 1.0
+[sweep]
+uplink.sequences = [20, 25]
+uplink.snr_db = [0.0, 20.0]
+"""
+
+
+def test_a_sweep_is_the_programs_bit_for_bit(program: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "grid.toml").write_text(FILE)
+    program("sweep", tmp_path / "grid.toml", "--out", tmp_path / "program")
+    floras.sweep(GRID, out=tmp_path / "python")
+    floras.sweep(tmp_path / "grid.toml", out=tmp_path / "file", threads=1)
+    assert files_of(tmp_path / "python") == files_of(tmp_path / "program")
+    assert files_of(tmp_path / "file") == files_of(tmp_path / "program")
+
+
+def test_a_sweep_becomes_a_frame(tmp_path: Path) -> None:
+    sweep = floras.sweep(GRID, out=tmp_path / "sweep")
+    frame = sweep.to_pandas()
+    assert sweep.keys == ["uplink.sequences", "uplink.snr_db"]
+    assert frame["uplink.sequences"].tolist() == [20, 20, 25, 25]
+    assert frame["uplink.snr_db"].tolist() == [0, 20, 0, 20]
+    assert frame["test_accuracy_mean"].between(0, 1).all()
+    assert sweep.to_polars().shape == frame.shape
+    with (tmp_path / "sweep" / "sweep.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["test_accuracy_mean"]) for row in rows] == frame["test_accuracy_mean"].tolist()
+
+
+def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def run_two(*arguments: Any, **keywords: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return run_in(*arguments, **keywords)
+
+    from floras import sweeps
+
+    run_in = sweeps.run_in
+    monkeypatch.setattr(sweeps, "run_in", run_two)
+    with pytest.raises(KeyboardInterrupt):
+        floras.sweep(GRID, out=tmp_path / "sweep")
+    with (tmp_path / "sweep" / "sweep.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 2
+    calls.clear()
+    calls.extend([None] * 5)
+    floras.sweep(GRID, out=tmp_path / "sweep")
+    assert len(calls) == 7
+    floras.sweep(GRID, out=tmp_path / "at-once")
+    assert files_of(tmp_path / "sweep") == files_of(tmp_path / "at-once")
+
+
+BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ({"rounds": 1}, {}, ValueError, r"needs a section \[sweep\]"),
+    (
+        {"sweep": {"uplink": {"sequences": 3}}},
+        {},
+        ValueError,
+        "sweep.uplink.sequences must be a list of values",
+    ),
+    ({"sweep": {"uplink": {"sequences": []}}}, {}, ValueError, "sweep.uplink.sequences must be a list"),
+    ({"sweep": {"uplink": {"sequences": [5]}}}, {}, ValueError, "sequences"),
+    (GRID, {"engine": "spark"}, ValueError, 'engine must be "local" or "ray", not \'spark\''),
+    (GRID, {"retries": -1}, ValueError, "retries must be at least 0"),
+]
+
+
+@pytest.mark.parametrize(("grid", "arguments", "error", "words"), BAD)
+def test_bad_input_is_refused_in_words(
+    grid: Any, arguments: dict[str, Any], error: type[Exception], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=words):
+        floras.sweep(grid, out=tmp_path / "sweep", **arguments)
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
+    from floras import _core
+
+    grid = _core.Grid(GRID)
+    grid.enter(tmp_path)
+    with pytest.raises(ValueError, match="in use"):
+        floras.sweep(GRID, out=tmp_path)
+    grid.leave()

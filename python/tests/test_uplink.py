@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import pickle
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import floras
+
+Deltas = npt.NDArray[np.float32]
+PRIVATE: dict[str, Any] = {"sequences": 9, "length": 16, "clip": 1.0, "receiver": {"clipped": 1.0}}
+
+
+def test_an_ideal_uplink_adds_exactly(deltas: Deltas) -> None:
+    result = floras.Uplink("ideal").aggregate(deltas, seed=1)
+    np.testing.assert_allclose(result.sum, deltas.sum(axis=0), atol=1e-5)
+    assert result.sum.dtype == np.float32
+    assert result.norms is None
+    assert result.noise_std == 0.0
+    np.testing.assert_array_equal(result.mean, result.sum / np.float32(6))
+
+
+def test_the_sum_is_the_effective_channel_applied(deltas: Deltas) -> None:
+    """In single precision the two ways of adding up differ by rounding alone."""
+    uplink = floras.Uplink(**PRIVATE)
+    result = uplink.aggregate(deltas, seed=3, round=5)
+    norms = np.linalg.norm(deltas.astype(np.float64), axis=1)
+    np.testing.assert_allclose(result.norms, norms, rtol=1e-12)
+    clipped = deltas / np.maximum(norms, 1.0)[:, None]
+    channel = uplink.realise(6, seed=3, round=5)
+    np.testing.assert_array_equal(channel.gains, result.gains)
+    assert channel.noise_std == result.noise_std
+    expected = result.gains @ clipped + channel.noise(5000)
+    np.testing.assert_allclose(result.sum, expected, atol=1e-5)
+
+
+def test_the_noise_has_the_promised_spread() -> None:
+    """The mean of 200,000 squares of normal numbers strays by more than 1.5% with a chance below 2e-6."""
+    uplink = floras.Uplink(**PRIVATE)
+    result = uplink.aggregate(np.zeros((6, 200_000), np.float32), seed=11)
+    assert result.sum.std() == pytest.approx(result.noise_std, rel=0.0075)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_round_does_not(deltas: Deltas) -> None:
+    uplink = floras.Uplink(**PRIVATE)
+    first = uplink.aggregate(deltas, seed=1, round=1).sum
+    np.testing.assert_array_equal(first, uplink.aggregate(deltas, seed=1, round=1).sum)
+    for other in ({"seed": 2}, {"seed": 1, "round": 2}, {"seed": 1, "trial": 1}):
+        assert not np.array_equal(first, uplink.aggregate(deltas, **other).sum)
+
+
+def test_without_a_seed_nobody_can_compute_the_noise_again(deltas: Deltas) -> None:
+    uplink = floras.Uplink(**PRIVATE)
+    assert not np.array_equal(uplink.aggregate(deltas).sum, uplink.aggregate(deltas).sum)
+
+
+def test_rows_and_a_sequence_of_arrays_are_the_same(deltas: Deltas) -> None:
+    uplink = floras.Uplink(**PRIVATE)
+    expected = uplink.aggregate(deltas, seed=1).sum
+    np.testing.assert_array_equal(uplink.aggregate(list(deltas), seed=1).sum, expected)
+    np.testing.assert_array_equal(uplink.aggregate(tuple(deltas), seed=1).sum, expected)
+
+
+def test_the_updates_are_never_changed(deltas: Deltas) -> None:
+    before = deltas.copy()
+    deltas.setflags(write=False)
+    for normalise in ("clip", "paper"):
+        floras.Uplink(**PRIVATE, normalise=normalise).aggregate(deltas, seed=1)
+    np.testing.assert_array_equal(deltas, before)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scheme": "channel-inversion", "artificial_noise_std": 1.0, "clip": 1.0},
+        {"scheme": "channel-inversion", "admission": {"power": 0.1}, "power_rule": "worst-admitted"},
+        {"scheme": "phase-corrected", "phase_error": {"uniform": 0.3}, "noise": "same-bandwidth"},
+        {"scheme": "ideal"},
+        {"scheme": "gaussian", "noise_std": 2.0, "clip": 1.0},
+        {"scheme": "floras", "family": "orthonormal", "fidelity": "chip"},
+        {"scheme": "floras", "family": "gaussian", "fading": {"rician": 3.0}, "receiver": "mmse"},
+        {"scheme": "floras", "modulation": "phase-corrected", "phase_error": {"gaussian": 0.1}},
+        {"scheme": "floras", "fading": {"nakagami": 2.0}, "snr_convention": "despread", "truncate": 3.0},
+        {"scheme": "floras", "normalise": "paper", "clip": 2.0, "fading": "none", "delta": 1e-6},
+    ],
+)
+def test_every_scheme_is_there(settings: dict[str, Any], deltas: Deltas) -> None:
+    uplink = floras.Uplink(**settings)
+    result = uplink.aggregate(deltas, seed=1)
+    assert np.isfinite(result.sum).all()
+    for key, value in settings.items():
+        assert uplink.settings[key] == value
+    assert repr(eval(repr(uplink), {"Uplink": floras.Uplink})) == repr(uplink)
+    same = pickle.loads(pickle.dumps(uplink)).aggregate(deltas, seed=1)
+    np.testing.assert_array_equal(same.sum, result.sum)
+
+
+def test_decoded_values_are_clamped(deltas: Deltas) -> None:
+    result = floras.Uplink("ideal", truncate=0.5).aggregate(deltas, seed=1)
+    assert np.abs(result.sum).max() == 0.5
+
+
+def test_a_client_that_did_not_answer_leaves_its_sequence_unused(deltas: Deltas) -> None:
+    uplink = floras.Uplink(**PRIVATE)
+    everyone = uplink.aggregate(deltas, seed=1)
+    fewer = uplink.aggregate(deltas[:5], seed=1, clients=[0, 1, 2, 4, 5], selected=6)
+    assert (fewer.clients, fewer.selected) == ([0, 1, 2, 4, 5], 6)
+    assert fewer.spend["idealised"] < everyone.spend["idealised"]
+
+
+def test_who_is_asked_by_chance_gives_away_less(deltas: Deltas) -> None:
+    always = floras.Uplink(**PRIVATE).aggregate(deltas, seed=1).spend
+    sometimes = floras.Uplink(clients=60, **PRIVATE).aggregate(deltas, seed=1).spend
+    assert sometimes["any_channel"] < always["any_channel"]
+
+
+BAD_DELTAS: list[tuple[Any, type[Exception], str]] = [
+    (np.zeros((2, 3)), TypeError, "deltas must be float32, not float64"),
+    (np.zeros((2, 3), np.int32), TypeError, "deltas must be float32, not int32"),
+    (np.zeros((2, 3), ">f4"), TypeError, "deltas must be float32, not >f4"),
+    (np.zeros(3, np.float32), ValueError, "two dimensions"),
+    (np.zeros((2, 3, 4), np.float32), ValueError, r"not the shape \(2, 3, 4\)"),
+    (np.zeros((3, 2), np.float32).T, ValueError, "contiguous"),
+    (np.zeros((4, 6), np.float32)[:, ::2], ValueError, "contiguous"),
+    (np.zeros((0, 3), np.float32), ValueError, "client"),
+    (np.zeros((2, 0), np.float32), ValueError, "update"),
+    (np.array([[1.0, np.nan]], np.float32), ValueError, "NaN"),
+    (np.array([[1.0], [np.inf]], np.float32), ValueError, "inf"),
+    ([], ValueError, "client"),
+    ([np.zeros(2, np.float32), np.zeros(3, np.float32)], ValueError, "3"),
+    ([np.zeros(2, np.float32), np.zeros(2)], TypeError, r"deltas\[1\] must be float32, not float64"),
+    ([[1.0, 2.0]], TypeError, r"deltas\[0\] must be a float32 array, not list"),
+    ([np.zeros((1, 2), np.float32)], ValueError, r"deltas\[0\] must have one dimension"),
+    ("deltas", TypeError, "not str"),
+    (None, TypeError, "not NoneType"),
+    (3.0, TypeError, "not float"),
+]
+
+
+@pytest.mark.parametrize(("given", "error", "words"), BAD_DELTAS)
+@pytest.mark.parametrize("clip", [None, 1.0])
+def test_bad_updates_are_refused_in_words(
+    given: Any, error: type[Exception], words: str, clip: float | None
+) -> None:
+    with pytest.raises(error, match=words):
+        floras.Uplink(sequences=9, length=16, clip=clip).aggregate(given, seed=1)
+
+
+BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"sequencez": 3}, TypeError, "did you mean sequences"),
+    ({"clipp": 3}, TypeError, "did you mean clip"),
+    ({"scheme": "flora"}, ValueError, "uplink.scheme must be"),
+    ({"sequences": -1}, ValueError, "uplink.sequences must be a whole number"),
+    ({"sequences": 2.5}, ValueError, "uplink.sequences must be a whole number"),
+    ({"sequences": 40, "length": 32}, ValueError, "sequences"),
+    ({"clip": -1.0}, ValueError, "privacy.clip must be"),
+    ({"clip": float("nan")}, ValueError, "privacy.clip must be"),
+    ({"delta": 2.0}, ValueError, "privacy.delta must be"),
+    ({"fading": {"rician": -1.0}}, ValueError, "fading"),
+    ({"fading": {"trace": "no-such-file.csv"}}, ValueError, "no-such-file.csv"),
+    ({"receiver": {"clipped": "much"}}, ValueError, "receiver"),
+    ({"snr_db": "loud"}, ValueError, "snr_db"),
+    ({"snr_db": object()}, TypeError, "snr_db must be a number, text, a list or a dictionary, not object"),
+    ({"clients": 0}, ValueError, "clients must be between 1"),
+    ({"clients": 2.0}, TypeError, "clients must be a whole number, not float"),
+    ({"sequences": 10**30}, ValueError, "below 2"),
+]
+
+
+@pytest.mark.parametrize(("settings", "error", "words"), BAD_SETTINGS)
+def test_bad_settings_are_refused_in_words(
+    settings: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        floras.Uplink(**settings)
+
+
+BAD_ROUNDS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"seed": -1}, ValueError, "seed must be between 0"),
+    ({"seed": 1.5}, TypeError, "seed must be a whole number, not float"),
+    ({"round": 0}, ValueError, "round must be between 1"),
+    ({"trial": 70000}, ValueError, "trial must be between 0"),
+    ({"clients": [0, 1]}, ValueError, "2"),
+    ({"clients": [0, 0, 1, 2, 3, 4]}, ValueError, "client 0"),
+    ({"clients": 5}, TypeError, "clients must be a sequence"),
+    ({"clients": [0, 1, 2, 3, 4, -5]}, ValueError, r"clients\[5\] must be"),
+    ({"selected": 5}, ValueError, "selected must be at least 6"),
+    ({"selected": 10}, ValueError, "sequences"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "words"), BAD_ROUNDS)
+def test_bad_rounds_are_refused_in_words(
+    arguments: dict[str, Any], error: type[Exception], words: str, deltas: Deltas
+) -> None:
+    with pytest.raises(error, match=words):
+        floras.Uplink(**PRIVATE).aggregate(deltas, **{"seed": 1, **arguments})
+
+
+def test_more_clients_than_sequences_are_refused(deltas: Deltas) -> None:
+    with pytest.raises(ValueError, match="sequences"):
+        floras.Uplink(sequences=5, length=16).aggregate(deltas, seed=1)
+
+
+def test_numbers_of_numpy_are_numbers(deltas: Deltas) -> None:
+    plain = floras.Uplink(sequences=9, length=16, snr_db=10.0, clip=1.0)
+    numpy = floras.Uplink(
+        sequences=np.int64(9), length=np.uint8(16), snr_db=np.float32(10.0), clip=np.float64(1)
+    )
+    expected = plain.aggregate(deltas, seed=1, clients=[0, 1, 2, 3, 4, 5]).sum
+    actual = numpy.aggregate(deltas, seed=np.int32(1), clients=np.arange(6)).sum
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_clipping_never_exceeds_the_norm_and_leaves_short_updates_alone(deltas: Deltas) -> None:
+    for update in deltas:
+        clipped = floras.clip(update, 3.0)
+        assert np.linalg.norm(clipped.astype(np.float64)) <= 3.0
+        np.testing.assert_allclose(clipped, update * (3.0 / np.linalg.norm(update)), rtol=1e-5)
+    short = np.array([0.1, 0.2], np.float32)
+    np.testing.assert_array_equal(floras.clip(short, 1.0), short)
+
+
+@pytest.mark.parametrize(
+    ("update", "norm", "error"),
+    [
+        (np.zeros(3), 1.0, TypeError),
+        (np.zeros((1, 3), np.float32), 1.0, ValueError),
+        (np.zeros(0, np.float32), 1.0, ValueError),
+        (np.array([np.nan], np.float32), 1.0, ValueError),
+        (np.zeros(3, np.float32), -1.0, ValueError),
+        (np.zeros(3, np.float32), "long", TypeError),
+        ([1.0], 1.0, TypeError),
+    ],
+)
+def test_what_cannot_be_clipped_is_refused(update: Any, norm: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        floras.clip(update, norm)
+
+
+def test_other_threads_go_on_while_the_air_adds() -> None:
+    """The uplink works for long; a thread that counts in Python gets on in the meantime."""
+    uplink = floras.Uplink(sequences=64, length=64, fidelity="chip")
+    large = np.zeros((20, 400_000), np.float32)
+    ticks, done = [], threading.Event()
+
+    def count() -> None:
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    start = time.perf_counter()
+    uplink.aggregate(large, seed=1)
+    end = time.perf_counter()
+    done.set()
+    counter.join()
+    within = [tick for tick in ticks if start < tick < end]
+    # With the interpreter held there would be none.
+    assert len(within) >= 3
+
+
+def _in_a_child(queue: Any) -> None:
+    sum_ = floras.Uplink(**PRIVATE).aggregate(np.ones((6, 5000), np.float32), seed=1).sum
+    queue.put(float(sum_[0]))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_a_forked_process_does_not_wait_for_its_parents_threads() -> None:
+    expected = floras.Uplink(**PRIVATE).aggregate(np.ones((6, 5000), np.float32), seed=1).sum[0]
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_a_child, args=(queue,))
+    child.start()
+    try:
+        assert queue.get(timeout=60) == pytest.approx(float(expected))
+    finally:
+        child.kill()
+        child.join()
+
+
+def test_results_outlive_the_uplink_and_the_updates(deltas: Deltas) -> None:
+    result = floras.Uplink(**PRIVATE).aggregate(deltas.copy(), seed=1)
+    sum_ = result.sum
+    before = sum_.copy()
+    del result
+    gc.collect()
+    np.testing.assert_array_equal(sum_, before)
