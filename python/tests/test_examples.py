@@ -75,7 +75,11 @@ def book_examples() -> list[str]:
     """The blocks of the book's chapter that need nothing but this package and what draws."""
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     own = text[: text.index("\n## Flower")]
-    return re.findall(r"```python\n(.*?)```", own, flags=re.DOTALL)
+    return [*blocks_of(own), *blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))]
+
+
+def blocks_of(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
 def test_the_books_examples_run_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
