@@ -23,6 +23,8 @@ class Engine:
         self.home = home
         self.address = f"127.0.0.1:{free_port()}"
         self.environment = {**os.environ, "FLWR_HOME": str(home / "flwr"), "PYTHONUNBUFFERED": "1"}
+        # A Ray of its own, and not somebody else's cluster.
+        self.environment |= {"RAY_ADDRESS": "local", "RAY_USAGE_STATS_ENABLED": "0"}
         self.environment["PATH"] = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
         self._started: list[subprocess.Popen[bytes]] = []
 

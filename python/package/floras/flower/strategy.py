@@ -191,7 +191,7 @@ class FlorasStrategy(FedAvg):
         )
         self.ledger.record(result)
         combined.update(metrics.of_round(result, self.ledger, self._sequences))
-        return self._next_model(current.model, result), combined
+        return current.model.step(result.mean), combined
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -264,24 +264,11 @@ class FlorasStrategy(FedAvg):
         """
         if self.budget is None or answered == selected:
             return False
-        after = self.ledger.after(answered, view=self.view)
+        after = self.ledger.after(answered, view=self.view, selected=selected)
         if after is not None and after <= self.budget:
             return False
         LOG.warning("floras: the %d clients that answered are too few for the budget", answered)
         return True
-
-    def _next_model(self, model: GlobalModel, result: floras.Aggregate) -> ArrayRecord | None:
-        """The model after the step, unless what is on record has come to exceed the budget.
-
-        `_too_few` does not know how many were picked, and `K` of `M` may count for less than it says. Then
-        the round stays on record, and nobody sees its sum.
-        """
-        if self.budget is not None and len(result.clients) < result.selected:
-            epsilon = self.ledger.epsilon(self.view)
-            if epsilon is None or epsilon > self.budget:
-                LOG.warning("floras: the round exceeds the budget; its sum is thrown away")
-                return None
-        return model.step(result.mean)
 
     def _answers(self, current: _Round, replies: Iterable[Message]) -> list[_Answer]:
         """The answers that can be used, in the order of the clients' numbers."""
