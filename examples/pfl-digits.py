@@ -4,7 +4,7 @@ Two hundred users with twenty digits each train a logistic model with pfl's `Fed
 updates reach the server over a simulated FLORAS uplink: one line in the list of postprocessors. It takes
 about half a minute.
 
-    pip install "floras[pfl]"
+    pip install "./python[pfl]"
     python examples/pfl-digits.py
 """
 

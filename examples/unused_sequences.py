@@ -8,7 +8,7 @@
 # the sum. More of them: less accuracy, more privacy. This script makes the picture of both, in well under a
 # minute.
 #
-#     pip install "floras[matplotlib]"
+#     pip install "./python[matplotlib]"
 #     python examples/unused_sequences.py
 #
 # Or open it in an editor that knows `# %%` cells, and run one cell after the other.

@@ -56,7 +56,7 @@ fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Va
     if value.is_instance_of::<PyInt>() {
         let whole = value.extract::<i64>();
         let too_large =
-            |_| PyValueError::new_err(format!("{name} must be a whole number below 2^63, not {value}"));
+            |_| PyValueError::new_err(format!("{name} must be a whole number of 64 bits, not {value}"));
         return whole.map(Value::Integer).map_err(too_large);
     }
     if let Ok(inner) = value.cast::<PyDict>() {
@@ -66,23 +66,20 @@ fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Va
         let items = value.try_iter()?.map(|item| nested_value(name, &item?, depth + 1));
         return items.collect::<PyResult<_>>().map(Value::Array);
     }
-    number_of_numpy(name, value)
+    number_of_numpy(name, value, depth)
 }
 
 /// NumPy's numbers are no Python numbers, but know how to become some. Paths know how to become text.
-fn number_of_numpy(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn number_of_numpy(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
     if value.hasattr("__fspath__")? {
         return Ok(Value::String(value.call_method0("__fspath__")?.extract::<String>()?));
     }
-    let is_array = value.hasattr("ndim")? && value.getattr("ndim")?.extract::<u32>().unwrap_or(1) > 0;
-    if is_array {
-        return nested_value(name, &value.call_method0("tolist")?, 1);
-    }
-    if value.hasattr("__index__")? {
-        return Ok(Value::Integer(value.call_method0("__index__")?.extract()?));
-    }
-    if value.hasattr("__float__")? {
-        return Ok(Value::Float(value.call_method0("__float__")?.extract()?));
+    // Its own numbers, alone or in arrays, become Python's, whose kinds are known above.
+    if value.hasattr("ndim")? && value.hasattr("tolist")? {
+        let plain = value.call_method0("tolist")?;
+        if !plain.hasattr("tolist")? {
+            return nested_value(name, &plain, depth + 1);
+        }
     }
     Err(PyTypeError::new_err(format!(
         "{name} must be a number, text, a list or a dictionary, not {}",

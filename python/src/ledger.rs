@@ -13,7 +13,7 @@ use crate::convert;
 use crate::error::ToPython;
 use crate::number::{optional, whole};
 use crate::threads::{pool, work};
-use crate::uplink::{Aggregate, Channel, Uplink};
+use crate::uplink::{Aggregate, Channel, MOST_CLIENTS, Uplink};
 
 /// The ledger of an uplink: what its rounds have given away so far, in every view.
 ///
@@ -75,8 +75,9 @@ impl Ledger {
 
     /// How many rounds are on record.
     #[getter]
-    fn rounds(&self) -> u32 {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).rounds()
+    fn rounds(&self, py: Python<'_>) -> u32 {
+        // Not while the interpreter is held: the ledger may be at work for seconds.
+        py.detach(|| self.ledger.lock().unwrap_or_else(PoisonError::into_inner).rounds())
     }
 
     /// The delta of all statements.
@@ -114,8 +115,9 @@ impl Ledger {
         self.work(py, |ledger| ledger.epsilon(view))?.map_err(ToPython::to_python)
     }
 
-    /// The epsilon that it would be after so many more rounds in which ``per_round`` clients answer, of ``selected`` who are asked.
-    #[pyo3(signature = (per_round, rounds = None, view = "actual", selected = None))]
+    /// The epsilon that it would be after so many more rounds in which ``per_round`` clients answer, of ``selected`` who are asked,
+    /// chosen by lot from ``among``.
+    #[pyo3(signature = (per_round, rounds = None, view = "actual", selected = None, among = None))]
     fn after(
         &self,
         py: Python<'_>,
@@ -123,14 +125,15 @@ impl Ledger {
         rounds: Option<&Bound<'_, PyAny>>,
         view: &str,
         selected: Option<&Bound<'_, PyAny>>,
+        among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<f64>> {
-        let (view, cohort) = (view_of(view)?, cohort(per_round, selected)?);
+        let (view, cohort) = (view_of(view)?, self.cohort(per_round, selected, among)?);
         let more = optional("rounds", rounds, 0..=1_000_000)?.unwrap_or(1);
         self.work(py, |ledger| ledger.epsilon_after(view, cohort, more))?.map_err(ToPython::to_python)
     }
 
     /// How many more rounds with ``per_round`` clients a budget allows, up to ``most``.
-    #[pyo3(signature = (per_round, budget, view = "actual", most = None))]
+    #[pyo3(signature = (per_round, budget, view = "actual", most = None, among = None))]
     fn affordable(
         &self,
         py: Python<'_>,
@@ -138,8 +141,9 @@ impl Ledger {
         budget: f64,
         view: &str,
         most: Option<&Bound<'_, PyAny>>,
+        among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
-        let (view, cohort) = (view_of(view)?, cohort(per_round, None)?);
+        let (view, cohort) = (view_of(view)?, self.cohort(per_round, None, among)?);
         let most = optional("most", most, 0..=1_000_000)?.unwrap_or(1_000_000);
         self.work(py, |ledger| ledger.affordable(view, budget, cohort, most))?.map_err(ToPython::to_python)
     }
@@ -166,9 +170,9 @@ impl Ledger {
         convert::python(py, &worst)
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let place = self.path.as_ref().map_or_else(String::new, |path| format!(" in {}", path.display()));
-        format!("<Ledger of {} rounds{place}>", self.rounds())
+        format!("<Ledger of {} rounds{place}>", self.rounds(py))
     }
 }
 
@@ -183,10 +187,17 @@ impl Ledger {
             pool.install(|| work(ledger))
         }))
     }
-}
 
-fn cohort(per_round: &Bound<'_, PyAny>, selected: Option<&Bound<'_, PyAny>>) -> PyResult<Cohort> {
-    let answered = whole("per_round", per_round, 1..=1 << 24)?;
-    let selected = optional("selected", selected, 1..=1 << 24)?.unwrap_or(answered);
-    Ok(Cohort { answered: answered as u32, selected: selected as u32 })
+    fn cohort(
+        &self,
+        per_round: &Bound<'_, PyAny>,
+        selected: Option<&Bound<'_, PyAny>>,
+        among: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Cohort> {
+        let answered = whole("per_round", per_round, 1..=MOST_CLIENTS)?;
+        let selected = optional("selected", selected, 1..=MOST_CLIENTS)?.unwrap_or(answered);
+        let all = self.uplink.get().air.clients().map_or(selected, u64::from);
+        let among = optional("among", among, 1..=MOST_CLIENTS)?.unwrap_or(all);
+        Ok(Cohort { answered: answered as u32, selected: selected as u32, among: among as u32 })
+    }
 }

@@ -30,7 +30,7 @@ fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
     Ok(table)
 }
 
-/// A keyword that there is not, or that is missing, is an error of the call, and not of its values.
+/// A keyword that there is not is an error of the call, and not of its values.
 fn refusal(error: ExperimentError) -> PyErr {
     match &error {
         ExperimentError::UnknownKey { .. } => PyTypeError::new_err(error.to_string()),

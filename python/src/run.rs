@@ -140,11 +140,11 @@ pub(crate) fn run<'py>(
         _ => Entry::New,
     };
     let work = Work { experiment: &experiment, out: &out, entry, threads, watch };
-    let outcome = work.until_interrupted(py)?;
+    let (outcome, order) = work.until_interrupted(py)?;
     if with_report && (outcome.rounds_done > 0 || !out.join("report.html").exists()) {
         report(py, out.clone())?;
     }
-    told(py, &experiment, &out, &outcome)
+    told(py, &experiment, &out, &outcome, &order)
 }
 
 /// A run and who watches it.
@@ -158,7 +158,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Runs on a thread of its own, so that this one can look for an interruption from the keyboard.
-    fn until_interrupted(&self, py: Python<'_>) -> PyResult<Outcome> {
+    fn until_interrupted(&self, py: Python<'_>) -> PyResult<(Outcome, Vec<&'static str>)> {
         let (stop, complaint) = (AtomicBool::new(false), Mutex::new(None));
         let (outcome, interrupted) = thread::scope(|scope| {
             let worker = scope.spawn(|| self.run(&stop, &complaint));
@@ -182,11 +182,19 @@ impl Work<'_> {
         }
     }
 
-    fn run(&self, stop: &AtomicBool, complaint: &Mutex<Option<PyErr>>) -> Result<Outcome, SimError> {
+    /// Runs; returns how it ended, and the names of the model's parts in their order.
+    fn run(
+        &self,
+        stop: &AtomicBool,
+        complaint: &Mutex<Option<PyErr>>,
+    ) -> Result<(Outcome, Vec<&'static str>), SimError> {
         let federation = Federation::new(self.experiment)?;
         federation.check_memory(self.threads)?;
         let directory = RunDirectory::enter(self.out, self.experiment, self.entry)?;
-        run_until(&federation, &directory, self.threads, &|event| self.tell(event, stop, complaint), stop)
+        let watch = |event| self.tell(event, stop, complaint);
+        let outcome = run_until(&federation, &directory, self.threads, &watch, stop)?;
+        let order = federation.model().tensors().iter().map(|tensor| tensor.name).collect();
+        Ok((outcome, order))
     }
 
     /// Tells the watcher. What it raises stops the run, and is raised again where the run was called.
@@ -211,10 +219,11 @@ fn told<'py>(
     experiment: &Experiment,
     out: &Path,
     outcome: &Outcome,
+    order: &[&str],
 ) -> PyResult<Bound<'py, PyDict>> {
     let metrics = py.detach(|| RunDirectory::read_metrics(out)).map_err(ToPython::to_python)?;
     let models = (0..outcome.summary.trials.len() as u32)
-        .map(|trial| parameters(py, &RunDirectory::final_parameters(out, trial)))
+        .map(|trial| parameters(py, &RunDirectory::final_parameters(out, trial), order))
         .collect::<PyResult<Vec<_>>>()?;
     let told = PyDict::new(py);
     told.set_item("summary", convert::python(py, &outcome.summary)?)?;
@@ -264,13 +273,14 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
     Ok(columns)
 }
 
-/// A model as arrays by name.
-fn parameters<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
+/// A model as arrays by name, in the order in which the model has them.
+fn parameters<'py>(py: Python<'py>, path: &Path, order: &[&str]) -> PyResult<Bound<'py, PyDict>> {
     let damaged = |reason: String| PyOSError::new_err(format!("cannot read {}: {reason}", path.display()));
     let bytes = fs::read(path).map_err(|error| damaged(error.to_string()))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
     let model = PyDict::new(py);
-    for (name, tensor) in tensors.iter() {
+    for name in order {
+        let tensor = tensors.tensor(name).map_err(|error| damaged(error.to_string()))?;
         let (values, _) = tensor.data().as_chunks::<4>();
         let values = values.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
         model.set_item(name, PyArray1::from_vec(py, values).reshape(tensor.shape().to_vec())?)?;

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::convert;
 use crate::error::ToPython;
+use crate::number::optional;
 use crate::run::{source_table, table_of};
 
 /// The points of a sweep, and the directory that they are recorded in.
@@ -58,7 +59,8 @@ impl Grid {
     }
 
     /// Loads what every point needs, so that what cannot work is told before the first has taken its time.
-    fn check(&self, py: Python<'_>, threads: usize) -> PyResult<()> {
+    fn check(&self, py: Python<'_>, threads: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let threads = optional("threads", threads, 1..=1024)?.unwrap_or(1) as usize;
         let checked = py.detach(|| {
             let points = self.sweep.points().iter().enumerate();
             for (_, point) in points.filter(|(number, point)| point.run_of == *number) {
@@ -82,6 +84,19 @@ impl Grid {
     /// Gives the directory back.
     fn leave(&self) {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// For every point, whether its run is complete in a directory. A run of another experiment there is refused.
+    fn done(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<bool>> {
+        let done = py.detach(|| {
+            let is_done = |point: &floras_sim::Point| {
+                let place = Sweep::point_folder(&folder, point.run_of);
+                RunDirectory::refuse_other(&place, &point.experiment)?;
+                Ok(RunDirectory::read_summary(&place)?.is_some())
+            };
+            self.sweep.points().iter().map(is_done).collect::<Result<Vec<bool>, floras_sim::SimError>>()
+        });
+        done.map_err(ToPython::to_python)
     }
 
     /// Writes ``sweep.csv`` with a row for every point whose run is complete.

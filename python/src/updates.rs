@@ -12,6 +12,7 @@ use pyo3::types::PyString;
 use crate::convert::type_name;
 use crate::error::ToPython;
 use crate::threads::work;
+use crate::uplink::MOST_CLIENTS;
 
 /// The updates of a round, each one row, borrowed from their arrays.
 pub(crate) enum Updates<'py> {
@@ -29,6 +30,14 @@ impl<'py> Updates<'py> {
             if array.ndim() != 2 {
                 return Err(PyValueError::new_err(format!(
                     "deltas must have two dimensions, one row for each client, not the shape {}",
+                    shape_text(&array)
+                )));
+            }
+            let (clients, parameters) = (array.shape()[0] as u64, array.shape()[1]);
+            if clients == 0 || clients > MOST_CLIENTS || parameters == 0 {
+                return Err(PyValueError::new_err(format!(
+                    "deltas must have between 1 and {MOST_CLIENTS} rows, one for each client, and at least one value in an \
+                     update, not the shape {}",
                     shape_text(&array)
                 )));
             }
@@ -52,10 +61,6 @@ impl<'py> Updates<'py> {
             Self::Stacked(array) => {
                 let parameters = array.shape()[1];
                 let values = array.as_slice().map_err(|_| not_contiguous("deltas"))?;
-                // No values cannot be told apart in rows.
-                if parameters == 0 {
-                    return Ok(vec![&[]; array.shape()[0]]);
-                }
                 Ok(values.chunks(parameters).collect())
             }
             Self::Listed(rows) => rows
@@ -86,6 +91,9 @@ fn float32<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyU
         let given = type_name(item);
         return Err(PyTypeError::new_err(format!("{name} must be a float32 array, not {given}")));
     };
+    if item.hasattr("mask")? {
+        return Err(PyTypeError::new_err(format!("{name} must be a plain array, not a masked one")));
+    }
     let dtype = array.dtype();
     if !dtype.is_equiv_to(&numpy::dtype::<f32>(item.py())) {
         return Err(PyTypeError::new_err(format!(
@@ -100,7 +108,7 @@ fn float32<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyU
 
 fn not_contiguous(name: &str) -> PyErr {
     PyValueError::new_err(format!(
-        "{name} must be contiguous in memory, row by row; numpy.ascontiguousarray makes it so"
+        "{name} must be contiguous in memory, row by row, and aligned; array.copy() makes it so"
     ))
 }
 

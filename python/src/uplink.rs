@@ -5,7 +5,7 @@ use std::sync::Arc;
 use floras_phy::EffectiveChannel;
 use floras_sim::{AirInterface, ExperimentError, Occasion, SimError};
 use numpy::PyArray1;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -16,7 +16,8 @@ use crate::run::experiment_of;
 use crate::threads::work;
 use crate::updates::Updates;
 
-const MOST_CLIENTS: u64 = 1 << 24;
+/// No round has more clients.
+pub(crate) const MOST_CLIENTS: u64 = 1 << 24;
 
 /// An uplink: how the updates of a round's clients become one noisy sum.
 ///
@@ -94,8 +95,9 @@ impl Uplink {
     ///
     /// ``seed`` makes the round reproducible, to the last bit. Without one, randomness comes from the operating system, and
     /// nobody can compute the noise again. ``round`` counts from 1. ``clients`` are the numbers of those who sent, from 0 on;
-    /// ``selected`` says how many were asked, if some did not answer.
-    #[pyo3(signature = (deltas, *, seed = None, round = None, clients = None, selected = None, trial = None))]
+    /// ``selected`` says how many were asked, if some did not answer, and ``among`` from how many they were chosen by lot, if that
+    /// were not all.
+    #[pyo3(signature = (deltas, *, seed = None, round = None, clients = None, selected = None, among = None, trial = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn aggregate(
         &self,
@@ -105,11 +107,12 @@ impl Uplink {
         round: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         selected: Option<&Bound<'_, PyAny>>,
+        among: Option<&Bound<'_, PyAny>>,
         trial: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Aggregate> {
         let updates = Updates::new(deltas)?;
         let rows = updates.rows()?;
-        let occasion = occasion(rows.len() as u64, seed, round, clients, selected, trial)?;
+        let occasion = occasion(rows.len() as u64, seed, round, clients, (selected, among), trial)?;
         let aggregate = work(py, || self.air.aggregate(&occasion, &rows))?.map_err(ToPython::to_python)?;
         Ok(Aggregate {
             sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
@@ -119,7 +122,7 @@ impl Uplink {
     }
 
     /// Draws the effective channel of a round before any update is there: the one that ``aggregate`` would have.
-    #[pyo3(signature = (per_round, *, seed = None, round = None, clients = None, selected = None, trial = None))]
+    #[pyo3(signature = (per_round, *, seed = None, round = None, clients = None, selected = None, among = None, trial = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn realise(
         &self,
@@ -129,10 +132,11 @@ impl Uplink {
         round: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         selected: Option<&Bound<'_, PyAny>>,
+        among: Option<&Bound<'_, PyAny>>,
         trial: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Channel> {
         let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)?;
-        let occasion = occasion(per_round, seed, round, clients, selected, trial)?;
+        let occasion = occasion(per_round, seed, round, clients, (selected, among), trial)?;
         let channel = work(py, || self.air.realise(&occasion))?.map_err(ToPython::to_python)?;
         Ok(Channel { draw: Draw { air: Arc::clone(&self.air), occasion, channel } })
     }
@@ -198,7 +202,7 @@ fn occasion(
     given_seed: Option<&Bound<'_, PyAny>>,
     round: Option<&Bound<'_, PyAny>>,
     clients: Option<&Bound<'_, PyAny>>,
-    selected: Option<&Bound<'_, PyAny>>,
+    (selected, among): (Option<&Bound<'_, PyAny>>, Option<&Bound<'_, PyAny>>),
     trial: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Occasion> {
     let clients: Vec<u32> = match clients.filter(|clients| !clients.is_none()) {
@@ -213,6 +217,7 @@ fn occasion(
         trial: optional("trial", trial, 0..=u16::MAX.into())?.unwrap_or(0) as u16,
         round: optional("round", round, 1..=u64::from(u32::MAX))?.unwrap_or(1) as u32,
         selected: optional("selected", selected, 1..=MOST_CLIENTS)?.unwrap_or(count) as u32,
+        among: optional("among", among, 1..=MOST_CLIENTS)?.map(|among| among as u32),
         clients,
     })
 }
@@ -230,7 +235,7 @@ impl Draw {
     }
 
     fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let cohort = self.occasion.cohort();
+        let cohort = self.air.cohort(&self.occasion);
         let spend = work(py, || self.air.spend(cohort))?.map_err(ToPython::to_python)?;
         convert::python(py, &spend)
     }
@@ -358,6 +363,8 @@ impl Channel {
         parameters: &Bound<'_, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let parameters = whole("parameters", parameters, 1..=1 << 40)? as usize;
+        let room = Vec::<f32>::new().try_reserve_exact(2 * parameters);
+        room.map_err(|_| PyMemoryError::new_err(format!("there is no memory for {parameters} parameters")))?;
         let Draw { air, occasion, channel } = &self.draw;
         let noise = work(py, || air.noise(occasion, channel.noise_std(), parameters))?;
         Ok(PyArray1::from_vec(py, noise.map_err(ToPython::to_python)?))

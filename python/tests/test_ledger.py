@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +34,50 @@ def test_rounds_of_one_kind_are_what_the_account_says() -> None:
     for view, statement in ledger.views().items():
         assert statement["epsilon"] == account["views"][view]["epsilon"], view
         assert ledger.epsilon(view) == pytest.approx(statement["epsilon"]), view  # type: ignore[arg-type]
-        assert statement["guarantee"] == account["views"][view]["guarantee"]
+        assert statement == account["views"][view]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scheme": "gaussian", "noise_std": 5.0},
+        {"scheme": "channel-inversion", "artificial_noise_std": 5.0},
+        {"clients": 100, "sequences": 30, "length": 32, "receiver": {"clipped": 1.0}},
+    ],
+)
+def test_the_ledger_names_the_same_adversaries_as_the_account(settings: dict[str, Any]) -> None:
+    uplink = floras.Uplink(clip=1.0, **settings)
+    ledger = filled(floras.Ledger(uplink), 2)
+    account = uplink.account(per_round=20, rounds=2)["views"]
+    assert ledger.views() == {view: statement for view, statement in account.items() if statement}
+    mixed = floras.Ledger(uplink)
+    for number, count in ((1, 20), (2, 19)):
+        mixed.record(uplink.aggregate(updates(count), seed=5, round=number))
+    for view, statement in mixed.views().items():
+        assert statement["adversary"] == account[view]["adversary"]
+        assert ("in_every_round" in statement) == ("in_every_round" in account[view])
+
+
+def test_nothing_is_gained_from_the_lot_once_someone_is_missing() -> None:
+    """Only client 7 of 100 ever answers: every round on record is one with it, whatever the lot was."""
+    uplink = floras.Uplink("gaussian", noise_std=1.0, clip=0.5, clients=100)
+    ledger = floras.Ledger(uplink)
+    for number in range(1, 11):
+        result = uplink.aggregate(updates(1), seed=1, round=number, clients=[7], selected=10)
+        ledger.record(result)
+    assert ledger.worst is not None
+    assert ledger.epsilon("actual") == pytest.approx(ledger.worst["epsilon"], rel=1e-6)
+
+
+def test_the_lot_counts_for_what_it_was_drawn_from() -> None:
+    uplink = floras.Uplink(clients=200, **PRIVATE)
+    spend = [
+        uplink.aggregate(updates(20), seed=1, among=among).spend["idealised"] for among in (20, 40, 100, None)
+    ]
+    assert spend == sorted(spend, reverse=True)
+    assert spend[0] == floras.Uplink(**PRIVATE).aggregate(updates(20), seed=1).spend["idealised"]
+    with pytest.raises(ValueError, match="among must be between 20 and 200, not 10"):
+        uplink.aggregate(updates(20), seed=1, among=10)
 
 
 def test_rounds_with_fewer_clients_lie_between_all_and_none_of_them() -> None:
@@ -108,6 +154,7 @@ def test_a_ledger_goes_on_where_its_file_ends(tmp_path: Path) -> None:
     filled(again, 1)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line.get("round") for line in lines] == [None, 1, 2, 3]
+    assert path.stat().st_mode & 0o077 == 0, "nobody else learns who took part"
     assert lines[1]["clients"] == list(range(20))
     together = filled(floras.Ledger(uplink), 3)
     assert again.worst == together.worst
@@ -124,6 +171,74 @@ def test_a_line_that_was_cut_short_is_a_round_nobody_saw(tmp_path: Path) -> None
     assert path.read_bytes() == whole
 
 
+def test_a_last_line_without_its_end_is_still_a_round(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    filled(floras.Ledger(floras.Uplink(**PRIVATE), path), 3)
+    whole = path.read_bytes()
+    path.write_bytes(whole.removesuffix(b"\n"))
+    assert floras.Ledger(floras.Uplink(**PRIVATE), path).rounds == 3
+    assert path.read_bytes() == whole
+
+
+def test_a_header_that_was_cut_short_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    floras.Ledger(floras.Uplink(**PRIVATE), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:30])
+    assert floras.Ledger(floras.Uplink(**PRIVATE), path).rounds == 0
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("mu", [1.0]), ("mu", [-1.0] * 20), ("gains", []), ("noise_std", -1.0), ("among", 3)]
+)
+def test_a_line_that_would_count_for_less_is_refused(key: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    filled(floras.Ledger(floras.Uplink(**PRIVATE), path), 1)
+    header, line = path.read_text().splitlines()
+    path.write_text(header + "\n" + json.dumps({**json.loads(line), key: value}) + "\n")
+    with pytest.raises(ValueError, match="line 2"):
+        floras.Ledger(floras.Uplink(**PRIVATE), path)
+
+
+def test_a_channel_without_noise_has_a_ledger_too(tmp_path: Path) -> None:
+    uplink = floras.Uplink(sequences=20, length=32, snr_db=math.inf, clip=1.0)
+    filled(floras.Ledger(uplink, tmp_path / "ledger.jsonl"), 1)
+    again = floras.Ledger(uplink, tmp_path / "ledger.jsonl")
+    assert (again.rounds, again.epsilon("actual")) == (1, None)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_does_not_write_into_its_parents_ledger(tmp_path: Path) -> None:
+    ledger = filled(floras.Ledger(floras.Uplink(**PRIVATE), tmp_path / "ledger.jsonl"), 1)
+    result = ledger.uplink.aggregate(updates(20), seed=5, round=2)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.record(result)
+        except ValueError as error:
+            os._exit(0 if "in use" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    ledger.record(result)
+    assert len((tmp_path / "ledger.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_ledger_at_work_does_not_hold_up_other_threads() -> None:
+    ledger = filled(floras.Ledger(floras.Uplink(clients=200, **PRIVATE)), 2)
+    asker = threading.Thread(target=lambda: ledger.affordable(20, 30.0, "any-channel"))
+    asker.start()
+    ticks = 0
+    watcher = threading.Thread(target=lambda: repr(ledger))
+    watcher.start()
+    while asker.is_alive():
+        ticks += 1
+        time.sleep(0.001)
+    watcher.join()
+    # Were the interpreter held by the one who waits for the ledger, this thread would have stood still.
+    assert ticks > 5
+
+
 def test_another_uplinks_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     filled(floras.Ledger(floras.Uplink(**PRIVATE), path), 1)
@@ -135,7 +250,10 @@ def test_another_uplinks_ledger_is_refused_and_left_alone(tmp_path: Path) -> Non
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["{}\n", "not JSON\n", "\n", '{"version":"0.1.0","settings":3}\n'])
+@pytest.mark.parametrize(
+    "text",
+    ["{}\n", "not JSON\n", "\n", '{"version":"0.1.0","settings":3}\n', "no newline", '{"important": 1}'],
+)
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(text: str, tmp_path: Path) -> None:
     path = tmp_path / "other.txt"
     path.write_text(text)

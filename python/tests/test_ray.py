@@ -12,6 +12,7 @@ import pytest
 from conftest import files_of
 
 import floras
+from floras.sweeps import _run_elsewhere
 
 ray = pytest.importorskip("ray")
 
@@ -32,6 +33,18 @@ def _a_local_ray() -> Iterator[None]:
     ray.shutdown()
 
 
+def _ancestors(process: int) -> list[int]:
+    found = []
+    while process > 1:
+        try:
+            status = Path(f"/proc/{process}/stat").read_text()
+        except OSError:
+            break
+        process = int(status.rpartition(")")[2].split()[1])
+        found.append(process)
+    return found
+
+
 def _kill_a_worker(killed: list[int], stop: threading.Event) -> None:
     """Kill the first process that is seen at work on a point."""
     while not stop.is_set():
@@ -40,7 +53,7 @@ def _kill_a_worker(killed: list[int], stop: threading.Event) -> None:
                 title = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            if title.startswith(b"ray::_run_elsewhere"):
+            if title.startswith(b"ray::_run_elsewhere") and os.getpid() in _ancestors(int(folder.name)):
                 time.sleep(0.05)
                 os.kill(int(folder.name), signal.SIGKILL)
                 killed.append(int(folder.name))
@@ -71,6 +84,53 @@ def test_a_local_sweep_goes_on_with_what_ray_has_done(tmp_path: Path) -> None:
     (tmp_path / "sweep" / "point-003" / "summary.json").unlink()
     floras.sweep(short, out=tmp_path / "sweep")
     assert files_of(tmp_path / "sweep") == before
+
+
+def _full_disk_at_first(experiment: dict[str, Any], threads: int) -> Any:
+    """Stands in for a run: the first try of noise 2 finds the disk full, and noise 3 is never right."""
+    noise = experiment["uplink"]["noise_std"]
+    marks = Path(experiment["data"]["dir"])
+    with (marks / str(noise)).open("a") as file:
+        file.write("tried\n")
+    if noise == 2.0 and len((marks / "2.0").read_text().splitlines()) == 1:
+        raise OSError("the disk is full")
+    if noise == 3.0:
+        raise ValueError("this is wrong")
+    del experiment["data"]["dir"]
+    return _run_elsewhere(experiment, threads)
+
+
+def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from floras import _core, sweeps
+
+    plain = _core.Grid
+
+    class Marked:
+        """A grid whose experiments carry the folder for marks."""
+
+        def __init__(self, grid: Any) -> None:
+            self._grid = plain(grid)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._grid, name)
+
+        def points(self) -> Any:
+            points = self._grid.points()
+            for point in points:
+                point["experiment"]["data"]["dir"] = str(tmp_path)
+            return points
+
+    monkeypatch.setattr(sweeps._core, "Grid", Marked)
+    monkeypatch.setattr(sweeps, "_run_elsewhere", _full_disk_at_first)
+    short = {**GRID, "rounds": 2, "sweep": {"uplink": {"noise_std": [1.0, 2.0, 3.0, 4.0]}}}
+    with pytest.raises(RuntimeError, match=r"point-003 \(3.0\)"):
+        floras.sweep(short, engine="ray", out=tmp_path / "sweep")
+    assert (tmp_path / "2.0").read_text().splitlines() == ["tried"] * 2
+    assert (tmp_path / "3.0").read_text().splitlines() == ["tried"]
+    done = [(tmp_path / "sweep" / f"point-00{number}" / "summary.json").exists() for number in (1, 2, 3, 4)]
+    assert done == [True, True, False, True]
 
 
 def test_an_error_of_the_input_is_not_tried_again(tmp_path: Path) -> None:

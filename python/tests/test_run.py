@@ -63,6 +63,7 @@ def test_what_aggregate_does_is_what_a_run_does() -> None:
 
 def test_metrics_become_frames_in_one_call() -> None:
     run = floras.run(SMALL)
+    assert [list(model) for model in run.parameters] == [["weight", "bias"]] * 2
     pandas, polars = run.to_pandas(), run.to_polars()
     assert pandas.shape == polars.shape == (8, 11)
     assert list(pandas.columns) == polars.columns

@@ -80,6 +80,17 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert files_of(tmp_path / "sweep") == files_of(tmp_path / "at-once")
 
 
+def test_a_changed_grid_does_not_take_old_runs_for_its_own(tmp_path: Path) -> None:
+    floras.sweep(GRID, out=tmp_path / "sweep")
+    before = files_of(tmp_path / "sweep")
+    changed = {**GRID, "sweep": {"uplink": {"sequences": [30, 32], "snr_db": [0.0, 20.0]}}}
+    with pytest.raises(
+        ValueError, match=r"holds another experiment: uplink.sequences is 20 there and 30 here"
+    ):
+        floras.sweep(changed, out=tmp_path / "sweep")
+    assert files_of(tmp_path / "sweep") == before
+
+
 BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ({"rounds": 1}, {}, ValueError, r"needs a section \[sweep\]"),
     (
@@ -92,6 +103,8 @@ BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ({"sweep": {"uplink": {"sequences": [5]}}}, {}, ValueError, "sequences"),
     (GRID, {"engine": "spark"}, ValueError, 'engine must be "local" or "ray", not \'spark\''),
     (GRID, {"retries": -1}, ValueError, "retries must be at least 0"),
+    (GRID, {"threads": 0}, ValueError, "threads must be between 1 and 1024, not 0"),
+    (GRID, {"threads": -1}, ValueError, "threads must be between 1 and 1024, not -1"),
 ]
 
 

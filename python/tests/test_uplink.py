@@ -130,6 +130,9 @@ BAD_DELTAS: list[tuple[Any, type[Exception], str]] = [
     (np.zeros((4, 6), np.float32)[:, ::2], ValueError, "contiguous"),
     (np.zeros((0, 3), np.float32), ValueError, "client"),
     (np.zeros((2, 0), np.float32), ValueError, "update"),
+    (np.empty((2**40, 0), np.float32), ValueError, "rows"),
+    (np.ma.masked_array(np.zeros((2, 3), np.float32)), TypeError, "not a masked one"),
+    (np.frombuffer(bytes(25), np.uint8)[1:].view(np.float32).reshape(2, 3), ValueError, "aligned"),
     (np.array([[1.0, np.nan]], np.float32), ValueError, "NaN"),
     (np.array([[1.0], [np.inf]], np.float32), ValueError, "inf"),
     ([], ValueError, "client"),
@@ -169,7 +172,8 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"snr_db": object()}, TypeError, "snr_db must be a number, text, a list or a dictionary, not object"),
     ({"clients": 0}, ValueError, "clients must be between 1"),
     ({"clients": 2.0}, TypeError, "clients must be a whole number, not float"),
-    ({"sequences": 10**30}, ValueError, "below 2"),
+    ({"sequences": 10**30}, ValueError, "must be a whole number of 64 bits"),
+    ({"snr_db": np.complex64(1j)}, TypeError, "snr_db must be a number"),
 ]
 
 
@@ -208,6 +212,12 @@ def test_more_clients_than_sequences_are_refused(deltas: Deltas) -> None:
         floras.Uplink(sequences=5, length=16).aggregate(deltas, seed=1)
 
 
+def test_more_noise_than_there_is_memory_is_an_error_and_no_abort() -> None:
+    channel = floras.Uplink(**PRIVATE).realise(6, seed=1)
+    with pytest.raises(MemoryError, match="no memory for"):
+        channel.noise(1 << 40)
+
+
 def test_numbers_of_numpy_are_numbers(deltas: Deltas) -> None:
     plain = floras.Uplink(sequences=9, length=16, snr_db=10.0, clip=1.0)
     numpy = floras.Uplink(
@@ -216,6 +226,9 @@ def test_numbers_of_numpy_are_numbers(deltas: Deltas) -> None:
     expected = plain.aggregate(deltas, seed=1, clients=[0, 1, 2, 3, 4, 5]).sum
     actual = numpy.aggregate(deltas, seed=np.int32(1), clients=np.arange(6)).sum
     np.testing.assert_array_equal(actual, expected)
+    assert floras.Uplink(snr_db=np.array(10.5)).settings["snr_db"] == 10.5
+    with pytest.raises(ValueError, match="seed must be"):
+        plain.aggregate(deltas, seed=np.uint64(2**63 + 1))
 
 
 def test_clipping_never_exceeds_the_norm_and_leaves_short_updates_alone(deltas: Deltas) -> None:

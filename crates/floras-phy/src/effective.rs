@@ -9,7 +9,7 @@
 //! so that a scheme is its law of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
 //! simulation draws, and what the privacy accounting reads.
 
-use crate::error::{UplinkError, require};
+use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
 use crate::random::{NormalField, StreamName, TILE};
 use crate::updates;
@@ -78,12 +78,55 @@ impl EffectiveChannel {
         noise: StreamName,
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
-        let symbol_level = SymbolLevel {
+        kernel::run(&self.symbol_level(noise), updates, self.gains.len(), decoded).map(|_| ())
+    }
+
+    /// [`apply_into`](Self::apply_into) with every update multiplied by a factor of its own first, such as those of
+    /// [`clip_factors`](crate::precode::clip_factors): the same bytes as if it had been scaled in memory, without a copy.
+    pub fn apply_scaled_into<U: AsRef<[f32]> + Sync>(
+        &self,
+        updates: &[U],
+        factors: &[f64],
+        noise: StreamName,
+        decoded: &mut [f32],
+    ) -> Result<(), UplinkError> {
+        require_count("factors, one for each client", self.gains.len(), factors.len())?;
+        let scaled = ScaledSymbolLevel { channel: self.symbol_level(noise), factors };
+        kernel::run(&scaled, updates, self.gains.len(), decoded).map(|_| ())
+    }
+
+    fn symbol_level(&self, noise: StreamName) -> SymbolLevel {
+        SymbolLevel {
             gains: self.gains.iter().map(|&gain| gain as f32).collect(),
             noise_std: self.noise_std as f32,
             noise: noise.normals(),
-        };
-        kernel::run(&symbol_level, updates, self.gains.len(), decoded).map(|_| ())
+        }
+    }
+}
+
+/// The channel for updates that are scaled on their way, as clipping does.
+struct ScaledSymbolLevel<'a> {
+    channel: SymbolLevel,
+    factors: &'a [f64],
+}
+
+impl Kernel for ScaledSymbolLevel<'_> {
+    /// A block of an update is scaled while it is in cache, and rounded as if it had been scaled in memory.
+    #[inline(always)]
+    fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32 {
+        let mut scaled = [0.0_f32; BLOCK];
+        for (number, block) in decoded.chunks_mut(BLOCK).enumerate() {
+            let at = number * BLOCK;
+            self.channel.write_noise(first + at, block);
+            let length = block.len();
+            for ((row, &factor), &gain) in rows.iter().zip(self.factors).zip(&self.channel.gains) {
+                for (scaled, &value) in scaled.iter_mut().zip(&row[at..at + length]) {
+                    *scaled = (f64::from(value) * factor) as f32;
+                }
+                kernel::add_weighted(&[gain], &[&scaled[..length]], 0, block);
+            }
+        }
+        0.0
     }
 }
 
@@ -157,6 +200,23 @@ mod tests {
     #[test]
     fn the_kernel_is_the_formula_over_several_tasks() {
         check_against_the_formula(47, 2 * TASK + 77);
+    }
+
+    #[test]
+    fn updates_scaled_on_their_way_are_as_those_scaled_in_memory() {
+        let (clients, parameters) = (27, TASK + 777);
+        let updates = updates::made_up(clients, parameters);
+        let gains = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
+        let channel = EffectiveChannel::new(gains, 2.5).unwrap();
+        let clip = 1.001 * crate::precode::norm(&updates[3]);
+        let factors = crate::precode::clip_factors(&updates, clip).unwrap().factors;
+        assert!(factors.contains(&1.0) && factors.iter().any(|&factor| factor < 1.0));
+        let mut in_memory = updates.clone();
+        crate::precode::clip(&mut in_memory, clip).unwrap();
+        let mut decoded = vec![0.0; parameters];
+        channel.apply_scaled_into(&updates, &factors, NOISE, &mut decoded).unwrap();
+        assert_eq!(decoded, channel.apply(&in_memory, NOISE).unwrap());
+        assert!(channel.apply_scaled_into(&updates, &factors[1..], NOISE, &mut decoded).is_err());
     }
 
     #[test]

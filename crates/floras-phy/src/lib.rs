@@ -69,5 +69,5 @@ pub use snr::{Decibel, Snr, SnrConvention};
 pub use uplink::{
     Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Fidelity,
     Floras, FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings,
-    PhaseError, PowerRule, Uplink, transmit, transmit_into,
+    PhaseError, PowerRule, Uplink, transmit, transmit_into, transmit_scaled_into,
 };

@@ -128,6 +128,23 @@ pub fn clip(updates: &mut [Vec<f32>], clip: f64) -> Result<Vec<f64>, UplinkError
     Ok(norms)
 }
 
+/// The factors that bring updates to a norm, and the norms they had before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClipFactors {
+    /// What each update is to be multiplied by: 1 if it is short enough.
+    pub factors: Vec<f64>,
+    /// The norm that each update had.
+    pub norms: Vec<f64>,
+}
+
+/// What [`clip`] would multiply each update by.
+pub fn clip_factors<U: AsRef<[f32]> + Sync>(updates: &[U], clip: f64) -> Result<ClipFactors, UplinkError> {
+    check_clip(clip)?;
+    let norms = finite_norms(updates)?;
+    let factor = |&norm: &f64| if norm > clip { shrink_safely(clip / norm) } else { 1.0 };
+    Ok(ClipFactors { factors: norms.iter().map(factor).collect(), norms })
+}
+
 /// Updates that were clipped, and the norms they had before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clipped<'a> {
@@ -139,16 +156,20 @@ pub struct Clipped<'a> {
 
 /// [`clip`] for updates that belong to someone else: only those that are too long are copied.
 pub fn clipped<U: AsRef<[f32]> + Sync>(updates: &[U], clip: f64) -> Result<Clipped<'_>, UplinkError> {
-    check_clip(clip)?;
-    let norms = finite_norms(updates)?;
-    let sent = updates.par_iter().zip(&norms).map(|(update, &norm)| {
-        let mut sent = Cow::Borrowed(update.as_ref());
-        if norm > clip {
-            scale(sent.to_mut(), shrink_safely(clip / norm));
+    let ClipFactors { factors, norms } = clip_factors(updates, clip)?;
+    Ok(Clipped { sent: scaled(updates, &factors), norms })
+}
+
+/// Updates times their factors; only those whose factor is not 1 are copied.
+pub(crate) fn scaled<'a, U: AsRef<[f32]> + Sync>(updates: &'a [U], factors: &[f64]) -> Vec<Cow<'a, [f32]>> {
+    let scaled = updates.par_iter().zip(factors).map(|(update, &factor)| {
+        let mut scaled = Cow::Borrowed(update.as_ref());
+        if factor != 1.0 {
+            scale(scaled.to_mut(), factor);
         }
-        sent
+        scaled
     });
-    Ok(Clipped { sent: sent.collect(), norms })
+    scaled.collect()
 }
 
 /// A factor slightly below `factor`, so that rounding each scaled value to single precision cannot exceed the bound.

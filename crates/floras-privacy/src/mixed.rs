@@ -45,6 +45,7 @@ use crate::account::{Account, FAR_OUT, Source};
 use crate::compose::{Bounds, Composition, Part, common_directions};
 use crate::error::PrivacyError;
 use crate::published;
+use crate::sampling::Sampling;
 use crate::view::{Statement, View, Views};
 
 /// Rounds with accounts of their own.
@@ -99,7 +100,7 @@ impl<'a> Mixed<'a> {
     }
 
     /// The statement of a view; `None` if some rounds have nothing to look at. It is a guarantee if it is one for all rounds.
-    /// For one account alone, that of [`Account::statement`]; otherwise it has no details.
+    /// For one account alone, that of [`Account::statement`]; otherwise its details are `in_every_round` alone.
     pub fn statement(&self, view: View) -> Result<Option<Statement>, PrivacyError> {
         if let [(account, rounds)] = self.parts[..] {
             return account.statement(view, rounds);
@@ -122,8 +123,22 @@ impl<'a> Mixed<'a> {
             guarantee: epsilon.is_ok() && caveat.is_none(),
             adversary: view.adversary().to_owned(),
             reason: epsilon.err().or(caveat),
-            details: BTreeMap::new(),
+            details: self.in_every_round(view)?,
         }))
+    }
+
+    /// For someone who is known to be in every round, if some take part by chance.
+    fn in_every_round(&self, view: View) -> Result<BTreeMap<String, f64>, PrivacyError> {
+        let mut details = BTreeMap::new();
+        let by_chance = self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone);
+        if by_chance && let Sources::Curves(parts, _) = self.sources(view) {
+            let known: Vec<Part<'_>> =
+                parts.into_iter().map(|part| Part { sampling: Sampling::Everyone, ..part }).collect();
+            if let Ok(epsilon) = or_reason(Composition::mixed(&known)?.epsilon_upper(self.delta))? {
+                details.insert("in_every_round".to_owned(), epsilon);
+            }
+        }
+        Ok(details)
     }
 
     /// The statements of all views.

@@ -159,18 +159,11 @@ impl Accounting {
 
     fn tell(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
         let mut views = self.account.views(rounds.max(1).into())?;
-        let changed = match &settings.uplink.scheme {
-            Scheme::Gaussian { .. } => Some((vec![View::Actual, View::AnyChannel], TRUSTED_SERVER)),
-            scheme if scheme.artificial_noise_std().is_some() => {
-                Some((vec![View::Idealised, View::AnyChannel, View::RawSignal], HONEST_CLIENTS))
-            }
-            _ => None,
-        };
-        if let Some((of, adversary)) = changed {
-            for view in of {
-                if let Some(statement) = views.get_mut(view) {
-                    statement.adversary = adversary.to_owned();
-                }
+        for view in View::ALL {
+            if let (Some(statement), Some(adversary)) =
+                (views.get_mut(view), adversary(&settings.uplink.scheme, view))
+            {
+                statement.adversary = adversary.to_owned();
             }
         }
         let notes = notes(settings, &views, self.account.sampling());
@@ -214,6 +207,19 @@ impl Accounting {
         }
         lower_by_later(&mut growth);
         Ok(growth)
+    }
+}
+
+/// Who looks, where a scheme has its noise from elsewhere than a receiver.
+pub(crate) fn adversary(scheme: &Scheme, view: View) -> Option<&'static str> {
+    match (scheme, view) {
+        (Scheme::Gaussian { .. }, View::Actual | View::AnyChannel) => Some(TRUSTED_SERVER),
+        (scheme, View::Idealised | View::AnyChannel | View::RawSignal)
+            if scheme.artificial_noise_std().is_some() =>
+        {
+            Some(HONEST_CLIENTS)
+        }
+        _ => None,
     }
 }
 

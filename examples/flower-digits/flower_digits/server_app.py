@@ -28,6 +28,7 @@ def main(grid: Grid, context: Context) -> None:
         loss, accuracy = task.evaluate(arrays, images, labels, config["l2"])
         return MetricRecord({"test-loss": loss, "test-accuracy": accuracy})
 
+    before = strategy.rounds
     result = strategy.start(
         grid,
         load_model(state),
@@ -35,7 +36,7 @@ def main(grid: Grid, context: Context) -> None:
         timeout=config["timeout"],
         evaluate_fn=evaluate,
     )
-    save_result(state, result)
+    save_result(state, result, before)
 
 
 def make_strategy(config: task.Config, state: Path | None) -> FlorasStrategy:
@@ -79,12 +80,13 @@ def save_model(state: Path | None, arrays: ArrayRecord) -> None:
     (state / "draft.npz").replace(state / "model.npz")
 
 
-def save_result(state: Path | None, result: Result) -> None:
-    """Writes the metrics of all rounds of this start."""
+def save_result(state: Path | None, result: Result, before: int) -> None:
+    """Adds the metrics of this start's rounds to those of the rounds before it."""
     if state is None:
         return
-    metrics = {
-        "train": {number: dict(record) for number, record in result.train_metrics_clientapp.items()},
-        "test": {number: dict(record) for number, record in result.evaluate_metrics_serverapp.items()},
-    }
-    (state / "result.json").write_text(json.dumps(metrics, indent=1), encoding="utf-8")
+    path = state / "result.json"
+    metrics = json.loads(path.read_text("utf-8")) if path.exists() else {"train": {}, "test": {}}
+    news = {"train": result.train_metrics_clientapp, "test": result.evaluate_metrics_serverapp}
+    for kind, records in news.items():
+        metrics[kind].update({str(before + number): dict(record) for number, record in records.items()})
+    path.write_text(json.dumps(metrics, indent=1), encoding="utf-8")

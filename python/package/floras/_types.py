@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +13,7 @@ Labels: TypeAlias = npt.NDArray[np.int64]
 Parameters: TypeAlias = npt.NDArray[np.float32]
 Samples: TypeAlias = tuple[Features, Labels]
 Path: TypeAlias = str | os.PathLike[str]
-Experiment: TypeAlias = Mapping[str, Any] | Path
+Experiment: TypeAlias = dict[str, Any] | Path
 View: TypeAlias = Literal[
     "published", "idealised", "actual", "any-channel", "any_channel", "raw-signal", "raw_signal"
 ]

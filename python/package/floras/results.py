@@ -182,13 +182,7 @@ class Sweep:
     def read(cls, name: str, keys: list[str], out: Path) -> Sweep:
         """Read what a sweep has left in its directory."""
         with (out / "sweep.csv").open(newline="", encoding="utf-8") as file:
-            rows = [
-                {key: text if key in keys else _number(text) for key, text in row.items()}
-                for row in csv.DictReader(file)
-            ]
-        for row in rows:
-            for key in keys:
-                row[key] = _number(row[key])
+            rows = [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
         return cls(name=name, keys=keys, rows=rows, out=out)
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -38,8 +38,10 @@ def sweep(
     ``runs/NAME-sweep`` if absent. A sweep that was interrupted goes on when it is called again.
 
     With ``engine="ray"`` the points are tasks on whatever cluster ``ray.init`` reaches. The cluster needs no
-    common file system: a task hands its run directory over. A task whose worker dies is started again, up to
-    ``retries`` times; ``threads`` is what one point uses, all cores here and one on Ray if absent.
+    common file system, because a task hands its run directory over; but files that an experiment reads, such
+    as a data set, must be on every machine. A task whose worker dies, or that lacks memory or cannot write,
+    is started again, up to ``retries`` times. If a point fails for good the others are still run.
+    ``threads`` is what one point uses, all cores here and one on Ray if absent.
 
     >>> import tempfile
     >>> grid = {"rounds": 2, "trials": 1, "sweep": {"uplink": {"sequences": [20, 25]}}}
@@ -54,18 +56,19 @@ def sweep(
         raise ValueError(f"retries must be at least 0, not {retries}")
     checked = _core.Grid(grid)
     folder = Path("runs") / f"{checked.name}-sweep" if out is None else Path(os.fspath(out))
-    checked.check(threads or 1)
+    checked.check(threads)
     points = [point for point in checked.points() if point["run_of"] == point["number"]]
     checked.enter(folder)
     try:
         _remove_leftovers(folder)
-        todo = [point for point in points if not (folder / point["folder"] / "summary.json").exists()]
+        done = checked.done(folder)
+        todo = [point for point in points if not done[point["number"]]]
         run_points = (
             _on_ray(todo, folder, threads, retries) if engine == "ray" else _here(todo, folder, threads)
         )
-        for done, point in enumerate(run_points, start=len(points) - len(todo) + 1):
+        for count, point in enumerate(run_points, start=len(points) - len(todo) + 1):
             checked.write_table(folder)
-            _tell(progress, f"{done} of {len(points)} points: {point['folder']} is done")
+            _tell(progress, f"{count} of {len(points)} points: {point['folder']} is done")
         checked.write_table(folder)
         if todo or not (folder / "report.html").exists():
             _core.report(folder)
@@ -92,17 +95,28 @@ def _on_ray(points: list[Point], folder: Path, threads: int | None, retries: int
 
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
-    task = ray.remote(max_retries=retries, num_cpus=threads or 1)(_run_elsewhere)
+    options = {"max_retries": retries, "retry_exceptions": [OSError, MemoryError], "num_cpus": threads or 1}
+    task = ray.remote(**options)(_run_elsewhere)
     waiting = {task.remote(point["experiment"], threads or 1): point for point in points}
+    failures: list[tuple[Point, Exception]] = []
     try:
         while waiting:
             (done, *_), _ = ray.wait(list(waiting), num_returns=1)
             point = waiting.pop(done)
-            _put_into_place(ray.get(done), folder / point["folder"])
+            try:
+                files = ray.get(done)
+            except ray.exceptions.RayError as error:
+                # The others go on: what they come to is not lost.
+                failures.append((point, error))
+                continue
+            _put_into_place(files, folder / point["folder"])
             yield point
     finally:
         for task_left in waiting:
             ray.cancel(task_left, force=True)
+    if failures:
+        names = ", ".join(f"{point['folder']} ({', '.join(point['values'])})" for point, _ in failures)
+        raise RuntimeError(f"these points failed, the last one as told above: {names}") from failures[-1][1]
 
 
 def _run_elsewhere(experiment: dict[str, Any], threads: int) -> Files:

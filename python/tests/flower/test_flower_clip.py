@@ -117,7 +117,6 @@ def test_a_named_training_is_clipped_too() -> None:
 @pytest.mark.parametrize(
     ("arrays", "text"),
     [
-        ([np.full(6, np.nan, np.float32)], "not finite"),
         ([np.zeros(5, np.float32)], "must have the shape"),
         (None, "exactly one record of arrays, not 0"),
         (ArrayRecord({"other": Array(np.zeros(6, np.float32))}), "lacks the arrays"),
@@ -136,13 +135,13 @@ def test_an_error_of_the_client_is_handed_on() -> None:
 
 @pytest.mark.parametrize("norm", [0, -1.0, float("nan"), float("inf")])
 def test_a_norm_that_is_none_is_refused(norm: float) -> None:
-    with pytest.raises(ValueError, match="norm must be a number above 0, not"):
+    with pytest.raises(ValueError, match="norm must be a number between 1e-30 and 1e30, not"):
         clip_mod(norm)
 
 
 @pytest.mark.parametrize("norm", ["1", None, True])
 def test_a_norm_that_is_no_number_is_refused(norm: Any) -> None:
-    with pytest.raises(TypeError, match="norm must be a number above 0, not"):
+    with pytest.raises(TypeError, match="norm must be a number between 1e-30 and 1e30, not"):
         clip_mod(norm)
 
 

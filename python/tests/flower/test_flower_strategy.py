@@ -1,5 +1,6 @@
 """The strategy with clients in this process: what it sums, whom it leaves out, and what it says."""
 
+import io
 import logging
 import random
 import re
@@ -14,6 +15,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricR
 
 import floras
 from floras.flower import FlorasStrategy
+from floras.flower.clip import DIFFERENCE, FORM_KEY, MARK
 
 TWENTY = range(1000, 1020)
 
@@ -179,11 +181,16 @@ def bad_replies() -> list[tuple[str, Any, str]]:
     good = np.zeros(6, np.float32)
     garbage = Array(dtype="float32", shape=(6,), stype="numpy.ndarray", data=b"\x93NUMPY nonsense")
     foreign = Array(dtype="float32", shape=(6,), stype="other", data=b"")
+    several = io.BytesIO()
+    np.savez(several, np.zeros(6, np.float32))
+    headless = b"\x93NUMPY\x01\x00\x10\x00{'descr': ('<f4',"
+    evil = {"several": several.getvalue(), "no archive": b"PK\x03\x04" + bytes(40), "open": headless}
+
+    def of(data: bytes) -> ArrayRecord:
+        return ArrayRecord({"0": Array(dtype="float32", shape=(6,), stype="numpy.ndarray", data=data)})
+
     extra = ArrayRecord({"0": Array(good), "1": Array(good)})
     return [
-        ("NaN", [np.full(6, np.nan, np.float32)], "not finite"),
-        ("infinite", [np.full(6, np.inf, np.float32)], "not finite"),
-        ("too large for single precision", [np.full(6, 1e300)], "not finite"),
         ("shape", [np.zeros((2, 3), np.float32)], r"must have the shape \(6,\), not \(2, 3\)"),
         ("type", [np.zeros(6, np.int64)], "must have floating-point values, not int64"),
         ("key", ArrayRecord({"other": Array(good)}), "lacks the arrays"),
@@ -191,7 +198,27 @@ def bad_replies() -> list[tuple[str, Any, str]]:
         ("no arrays", None, "exactly one record of arrays, not 0"),
         ("garbage", ArrayRecord({"0": garbage}), "cannot be read"),
         ("foreign", ArrayRecord({"0": foreign}), "cannot be read"),
+        *((name, of(data), "cannot be read") for name, data in evil.items()),
     ]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("form", ["model", "difference"])
+def test_a_training_that_broke_down_counts_as_an_update_of_zero(value: float, form: str) -> None:
+    """Whether it broke down depends on the client's data: it must not be seen from the number of answers."""
+
+    def answer(message: Message, context: Context) -> Message:
+        if context.node_id != 2:
+            return shifting(lambda _: 1.0)(message, context)
+        reply = reply_with(message, [np.full(6, value)])
+        if form == "difference":
+            reply.content[MARK] = ConfigRecord({FORM_KEY: DIFFERENCE})
+        return reply
+
+    strategy = FlorasStrategy(floras.Uplink("ideal"), fraction_evaluate=0.0)
+    result, _ = start(strategy, answer, nodes=[1, 2])
+    assert result.train_metrics_clientapp[1]["floras-answered"] == 2
+    assert result.arrays.to_numpy_ndarrays()[0].tolist() == [0.5] * 6
 
 
 @pytest.mark.parametrize(
@@ -237,7 +264,7 @@ def strategy_context() -> Context:
 def test_if_nobody_answers_the_model_stays_and_nothing_is_spent() -> None:
     strategy = FlorasStrategy(noisy(), fraction_evaluate=0.0)
     result, _ = start(strategy, lambda message, _: fail(message), rounds=2)
-    assert len(result.arrays) == 0, "no round has made a model"
+    assert not np.any(result.arrays.to_numpy_ndarrays()[0]), "the model is the one to begin with"
     assert strategy.rounds == 0
     assert result.train_metrics_clientapp[2]["floras-answered"] == 0
     assert result.train_metrics_clientapp[2]["floras-failed"] == 20
@@ -262,17 +289,17 @@ def test_more_nodes_than_clients_are_refused_before_anything_is_sent() -> None:
     assert not grid.sent
 
 
-def test_with_the_number_of_all_clients_everyone_has_the_same_chance_whoever_else_is_there() -> None:
-    """8 of 16 clients are picked and 12 are connected: each of them is asked in half of the rounds.
+def test_everyone_who_is_connected_has_the_same_chance() -> None:
+    """6 of 12 connected nodes are picked: each of them is asked in half of the rounds.
 
     In 400 rounds that is 200 times with a standard deviation of 10. That one of 12 nodes is off by 5 of them
-    has a chance below 1e-5. Picking among those who are connected would give 267.
+    has a chance below 1e-5.
     """
     strategy = FlorasStrategy(floras.Uplink("ideal", clients=16), seed=1, fraction_train=0.5)
     grid = FakeGrid(shifting(lambda _: 0.0), range(12))
     asked: Counter[int] = Counter()
-    random.seed(4)
     for number in range(400):
+        strategy.seed = number
         messages = list(strategy.configure_train(number, zeros(), ConfigRecord(), grid))
         asked.update(message.metadata.dst_node_id for message in messages)
     assert len(asked) == 12
@@ -289,20 +316,89 @@ def test_a_share_of_all_clients_counts_on_the_chance_of_not_being_picked() -> No
     assert epsilons[0] < epsilons[1], "without the number of all clients, everyone counts as picked"
 
 
-def test_clients_that_are_not_connected_count_as_picked_and_failed() -> None:
-    strategy = FlorasStrategy(noisy(clients=20), seed=2, fraction_evaluate=0.0)
-    result, grid = start(strategy, shifting(lambda _: 0.1), nodes=range(15))
+def test_the_chance_is_that_among_those_who_are_connected() -> None:
+    """200 clients, 10 of them there, 5 asked: one of those was in the round with a chance of 1/2."""
+    strategy = FlorasStrategy(noisy(clients=200), fraction_train=0.5, fraction_evaluate=0.0)
+    start(strategy, shifting(lambda _: 0.1), nodes=range(10))
+    assert strategy.ledger.epsilon("actual") == noisy(clients=10).account(5)["views"]["actual"]["epsilon"]
+
+
+def test_nothing_is_gained_from_the_lot_in_a_round_in_which_someone_fails() -> None:
+    """Who is missing may tell who was asked: then epsilon is that of a round with known participants."""
+
+    def answer(message: Message, context: Context) -> Message:
+        return (
+            fail(message)
+            if failed.setdefault(0, context.node_id) == context.node_id
+            else one(message, context)
+        )
+
+    failed: dict[int, int] = {}
+    one = shifting(lambda _: 0.1)
+    strategy = FlorasStrategy(noisy(clients=20), fraction_train=0.5, fraction_evaluate=0.0)
+    start(strategy, answer)
+    assert strategy.ledger.epsilon("actual") == noisy().account(9)["views"]["actual"]["epsilon"]
+
+
+def test_a_lot_that_is_counted_on_names_nobody() -> None:
+    """Sampling hides a client only from those who do not learn who took part."""
+    names = {"floras-clients", "floras-gains", "floras-worst-client", "floras-worst-epsilon"}
+    for uplink, are_told in ((noisy(clients=20), False), (noisy(), True)):
+        strategy = FlorasStrategy(uplink, fraction_train=0.5, fraction_evaluate=0.0)
+        result, _ = start(strategy, shifting(lambda _: 0.1))
+        told = names & set(result.train_metrics_clientapp[1])
+        assert told == (names if are_told else set())
+
+
+def test_a_seed_repeats_who_is_asked_and_another_does_not() -> None:
+    def asked(seed: int | None) -> list[int]:
+        strategy = FlorasStrategy(floras.Uplink("ideal", clients=40), seed=seed, fraction_train=0.5)
+        grid = FakeGrid(shifting(lambda _: 0.0), range(40))
+        messages = strategy.configure_train(1, zeros(), ConfigRecord(), grid)
+        return sorted(message.metadata.dst_node_id for message in messages)
+
+    random.seed(1)
+    first, secret = asked(3), asked(None)
+    random.seed(1)
+    assert asked(3) == first != asked(4)
+    # Two draws of 20 of 40 are the same with a chance of 1e-11.
+    assert asked(None) != secret
+
+
+def test_a_node_that_comes_back_under_another_identifier_does_not_end_the_training() -> None:
+    grid = FakeGrid(shifting(lambda _: 0.0), range(20))
+    strategy = FlorasStrategy(noisy(clients=20), fraction_evaluate=0.0)
+    strategy.aggregate_train(
+        1, grid.send_and_receive(strategy.configure_train(1, zeros(), ConfigRecord(), grid))
+    )
+    grid.nodes = list(range(21))
+    messages = list(strategy.configure_train(2, zeros(), ConfigRecord(), grid))
+    assert sorted(message.metadata.dst_node_id for message in messages) == list(range(20))
+    without = FlorasStrategy(noisy(), fraction_evaluate=0.0)
+    without.aggregate_train(
+        1, grid.send_and_receive(without.configure_train(1, zeros(), ConfigRecord(), grid))
+    )
+    grid.nodes = list(range(30))
+    assert len(list(without.configure_train(2, zeros(), ConfigRecord(), grid))) == 24
+
+
+def test_no_client_speaks_in_the_strategys_name() -> None:
+    def answer(message: Message, context: Context) -> Message:
+        reply = shifting(lambda _: 0.0)(message, context)
+        reply.content["metrics"] = MetricRecord({"num-examples": 1, "floras-epsilon-any-channel": 0.1})
+        return reply
+
+    strategy = FlorasStrategy(floras.Uplink("ideal"), fraction_evaluate=0.0)
+    result, _ = start(strategy, answer)
+    assert "floras-epsilon-any-channel" not in result.train_metrics_clientapp[1]
+
+
+def test_the_papers_formula_is_not_taken_for_a_guarantee() -> None:
+    strategy = FlorasStrategy(noisy(), fraction_evaluate=0.0)
+    result, _ = start(strategy, shifting(lambda _: 0.1))
     metrics = result.train_metrics_clientapp[1]
-    assert len(grid.sent) == 15
-    assert (metrics["floras-selected"], metrics["floras-answered"], metrics["floras-failed"]) == (20, 15, 5)
-    alone = noisy(clients=20).aggregate([np.full(6, -0.1, np.float32)] * 15, seed=2, selected=20)
-    assert np.array_equal(result.arrays.to_numpy_ndarrays()[0], -alone.mean)
-
-
-def test_a_minimum_above_the_number_of_clients_is_refused() -> None:
-    strategy = FlorasStrategy(noisy(clients=3), min_train_nodes=4)
-    with pytest.raises(ValueError, match=r"min_train_nodes must be at most uplink.clients, 3, not 4"):
-        start(strategy, shifting(lambda _: 0.0), nodes=range(3))
+    assert "floras-epsilon-published" not in metrics
+    assert metrics["floras-epsilon-published-no-guarantee"] < metrics["floras-epsilon-actual"]
 
 
 def test_metrics_of_clients_that_do_not_go_together_are_left_out() -> None:

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct AirLedger {
     kinds: BTreeMap<Cohort, u64>,
     rounds: u32,
     file: Option<LedgerFile>,
+    /// The one that the file belongs to.
+    process: u32,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,8 @@ struct LedgerFile {
 #[serde(deny_unknown_fields)]
 struct Header {
     version: String,
-    settings: Table,
+    /// As TOML, which knows an infinite SNR.
+    settings: String,
 }
 
 /// The line of a round.
@@ -55,8 +58,10 @@ struct Header {
 struct Line {
     /// From 1.
     round: u32,
-    /// How many clients were asked.
+    /// How many clients were asked,
     selected: u32,
+    /// chosen by lot from how many.
+    among: u32,
     /// Those who answered,
     clients: Vec<u32>,
     /// with which gains,
@@ -76,15 +81,14 @@ impl AirLedger {
     pub fn new(air: Arc<AirInterface>) -> Result<Self, SimError> {
         let clients = air.clients().unwrap_or(0);
         let ledger = Ledger::new(clients, air.delta(), None, BTreeMap::new())?;
-        Ok(Self { air, ledger, kinds: BTreeMap::new(), rounds: 0, file: None })
+        Ok(Self { air, ledger, kinds: BTreeMap::new(), rounds: 0, file: None, process: std::process::id() })
     }
 
     /// A ledger in a file, which is made if it is not there, and read if it is. A file of another uplink is refused, and so is
     /// one that another process writes to.
     pub fn open(air: Arc<AirInterface>, path: &Path) -> Result<Self, SimError> {
         let mut ledger = Self::new(air)?;
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = file.map_err(SimError::file("open", path))?;
+        let mut file = open_for_us(path).map_err(SimError::file("open", path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SimError::Locked { folder: path.to_path_buf() }),
@@ -93,13 +97,23 @@ impl AirLedger {
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(SimError::file("read", path))?;
         // A line that was cut short belongs to a round whose result nobody has seen.
-        let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-        ledger.read(path, &text[..end])?;
+        let mut end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let rest = text.split_off(end);
+        if serde_json::from_slice::<Line>(&rest).is_ok() {
+            // Someone has taken the end of the last line away, and not the round.
+            text.extend(&rest);
+            text.push(b'\n');
+            end = text.len();
+            file.write_all(b"\n").map_err(SimError::file("write", path))?;
+        }
         let is_new = end == 0;
+        if is_new && !ledger.encoded_header(path)?.starts_with(&rest) {
+            return Err(damaged(path, 0, "this is no ledger of an uplink".to_owned()));
+        }
+        ledger.read(path, &text)?;
         ledger.file = Some(LedgerFile { path: path.to_path_buf(), file, end: end as u64 });
         if is_new {
-            let settings = ledger.air.description().clone();
-            ledger.append(&Header { version: VERSION.to_owned(), settings })?;
+            ledger.append(&ledger.header())?;
             crate::record::sync_folder(path)?;
         }
         Ok(ledger)
@@ -121,11 +135,19 @@ impl AirLedger {
         if occasion.round != next {
             return Err(wrong("round", &format!("{next}, the next one in the ledger"), occasion.round));
         }
-        let accounting = self.air.accounting(occasion.cohort())?;
+        if self.process != std::process::id()
+            && let Some(LedgerFile { path, .. }) = &self.file
+        {
+            // A fork has its parent's file, and would write over it.
+            return Err(SimError::Locked { folder: path.clone() });
+        }
+        let cohort = self.air.cohort(occasion);
+        let accounting = self.air.accounting(cohort)?;
         let (gains, noise_std) = (channel.gains().to_vec(), channel.noise_std());
         let mut line = Line {
             round: next,
-            selected: occasion.selected,
+            selected: cohort.selected,
+            among: cohort.among,
             clients: occasion.clients.clone(),
             mu: given_channels(accounting.sensitivity(), &gains, noise_std),
             gains,
@@ -159,16 +181,20 @@ impl AirLedger {
 
     /// `ε` of all rounds so far in a view.
     pub fn epsilon(&self, view: View) -> Result<Option<f64>, SimError> {
-        self.epsilon_after(view, Cohort { answered: 1, selected: 1 }, 0)
+        self.epsilon_after(view, Cohort::complete(1, 1), 0)
     }
 
     /// What is said in a view about all rounds so far; `None` before the first, and if the view has nothing to look at.
     pub fn statement(&self, view: View) -> Result<Option<Statement>, SimError> {
-        let kinds = self.kinds_after(Cohort { answered: 1, selected: 1 }, 0)?;
+        let kinds = self.kinds_after(Cohort::complete(1, 1), 0)?;
         if kinds.is_empty() {
             return Ok(None);
         }
-        Ok(Mixed::new(&accounts(&kinds))?.statement(view)?)
+        let mut statement = Mixed::new(&accounts(&kinds))?.statement(view)?;
+        if let (Some(statement), Some(adversary)) = (&mut statement, self.air.adversary(view)) {
+            statement.adversary = adversary.to_owned();
+        }
+        Ok(statement)
     }
 
     /// How many more rounds with such a cohort a budget allows, up to `most`.
@@ -211,9 +237,18 @@ impl AirLedger {
     }
 
     fn count(&mut self, line: &Line) {
-        let cohort = Cohort { answered: line.clients.len() as u32, selected: line.selected };
+        let cohort =
+            Cohort { answered: line.clients.len() as u32, selected: line.selected, among: line.among };
         *self.kinds.entry(cohort).or_default() += 1;
         self.rounds = line.round;
+    }
+
+    fn header(&self) -> Header {
+        Header { version: VERSION.to_owned(), settings: self.air.description().to_string() }
+    }
+
+    fn encoded_header(&self, path: &Path) -> Result<Vec<u8>, SimError> {
+        serde_json::to_vec(&self.header()).map_err(|error| SimError::encoding(path, error))
     }
 
     fn append(&mut self, line: &impl Serialize) -> Result<(), SimError> {
@@ -232,10 +267,7 @@ impl AirLedger {
     }
 
     fn read(&mut self, path: &Path, text: &[u8]) -> Result<(), SimError> {
-        let damaged = |number: usize, reason: String| SimError::Damaged {
-            path: path.to_path_buf(),
-            reason: format!("line {}: {reason}", number + 1),
-        };
+        let damaged = |number: usize, reason: String| damaged(path, number, reason);
         if text.is_empty() {
             return Ok(());
         }
@@ -256,7 +288,9 @@ impl AirLedger {
                 round: line.round,
                 clients: line.clients.clone(),
                 selected: line.selected,
+                among: Some(line.among),
             };
+            line.check().map_err(|reason| damaged(number, reason))?;
             self.air.checked(&occasion).map_err(|error| damaged(number, error.to_string()))?;
             enter(&mut self.ledger, &line);
             self.count(&line);
@@ -267,7 +301,8 @@ impl AirLedger {
     /// Rounds of another uplink cannot be composed with ours.
     fn refuse_others(&self, path: &Path, header: &Header) -> Result<(), SimError> {
         let refused = |difference: Difference| SimError::OtherLedger { path: path.to_path_buf(), difference };
-        let (ours, theirs) = (self.air.description(), &header.settings);
+        let theirs = header.settings.parse::<Table>().map_err(|error| damaged(path, 0, error.to_string()))?;
+        let (ours, theirs) = (self.air.description(), &theirs);
         let keys = ours.keys().chain(theirs.keys());
         let text = |table: &Table, key: &str| {
             table.get(key).map_or_else(|| "absent".to_owned(), |value| value.to_string())
@@ -282,6 +317,40 @@ impl AirLedger {
             })),
         }
     }
+}
+
+/// Opens a file, or makes one that nobody else may read: it says who took part in which round.
+fn open_for_us(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+impl Line {
+    /// What no ledger writes would count for less than it was.
+    fn check(&self) -> Result<(), String> {
+        let clients = self.clients.len();
+        let sound = |values: &[f64]| values.iter().all(|value| value.is_finite());
+        if self.gains.len() != clients || !sound(&self.gains) {
+            return Err(format!("there must be {clients} finite gains"));
+        }
+        if ![0, clients].contains(&self.mu.len()) || !sound(&self.mu) || self.mu.iter().any(|&mu| mu < 0.0) {
+            return Err(format!("there must be {clients} values of mu, or none, and none below 0"));
+        }
+        if !(self.noise_std.is_finite() && self.noise_std >= 0.0) {
+            return Err("noise_std must be finite and not negative".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn damaged(path: &Path, line: usize, reason: String) -> SimError {
+    SimError::Damaged { path: path.to_path_buf(), reason: format!("line {}: {reason}", line + 1) }
 }
 
 fn enter(ledger: &mut Ledger, line: &Line) {

@@ -23,16 +23,16 @@ mod ledger;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floras_phy::precode::{self, Clipped, Normalisation};
+use floras_phy::precode::{self, ClipFactors, Normalisation};
 use floras_phy::random::{Purpose, StreamName};
-use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into};
-use floras_privacy::{Account, Sampling};
+use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into};
+use floras_privacy::{Account, Sampling, View};
 use rand::seq::index;
 use toml::{Table, Value};
 
 pub use ledger::AirLedger;
 
-use crate::accounting::{Accounting, PrivacyReport};
+use crate::accounting::{self, Accounting, PrivacyReport};
 use crate::error::SimError;
 use crate::experiment::{
     Air, ClientSettings, Experiment, ExperimentError, FadingChoice, Normalise, Scheme, Section, Settings,
@@ -45,7 +45,7 @@ const MOST_CLIENTS: u32 = 1 << 24;
 /// The keys of `[privacy]` that say how updates are sent, and what is said about it.
 const PRIVACY_KEYS: [&str; 3] = ["clip", "normalise", "delta"];
 /// Accounts that are remembered; rounds with other numbers of clients are accounted for anew.
-const MOST_ACCOUNTS: usize = 64;
+const MOST_ACCOUNTS: usize = 4096;
 
 /// Everything between the clients' updates and the decoded sum, without any training.
 pub struct AirInterface {
@@ -59,13 +59,33 @@ pub struct AirInterface {
     accounts: Mutex<BTreeMap<Cohort, Arc<Accounting>>>,
 }
 
-/// How many clients were asked for their update, and how many sent one.
+/// How many clients were asked for their update, how many sent one, and how many could have been asked.
+///
+/// Being asked by lot hides a client only if the lot is all there is to it. Some who were asked and do not answer say something
+/// about who was, unless it strikes all alike: a round in which someone is missing counts as if it had been known who is in it.
+/// That `among` clients could have been asked, and would all have answered as likely, is the caller's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cohort {
     /// Those who sent: `K`.
     pub answered: u32,
-    /// Those who were asked, at least as many.
+    /// Those who were asked, at least as many,
     pub selected: u32,
+    /// chosen by lot from so many.
+    pub among: u32,
+}
+
+impl Cohort {
+    /// All who were asked answered.
+    pub fn complete(per_round: u32, among: u32) -> Self {
+        Self { answered: per_round, selected: per_round, among }
+    }
+
+    fn sampling(self) -> Sampling {
+        if self.answered < self.selected || self.selected == self.among {
+            return Sampling::Everyone;
+        }
+        Sampling::ReplaceOne(f64::from(self.selected) / f64::from(self.among))
+    }
 }
 
 /// Which round it is, and who is in it.
@@ -81,6 +101,8 @@ pub struct Occasion {
     pub clients: Vec<u32>,
     /// How many were asked.
     pub selected: u32,
+    /// From how many they were chosen by lot; `None` if from all there are.
+    pub among: Option<u32>,
 }
 
 /// What a round has come to.
@@ -97,12 +119,7 @@ pub struct Aggregate {
 impl Occasion {
     /// A round of `count` clients, numbered from 0, all of whom answered.
     pub fn of_all(seed: u64, round: u32, count: u32) -> Self {
-        Self { seed, trial: 0, round, clients: (0..count).collect(), selected: count }
-    }
-
-    /// How many were asked, and how many answered.
-    pub fn cohort(&self) -> Cohort {
-        Cohort { answered: self.clients.len() as u32, selected: self.selected }
+        Self { seed, trial: 0, round, clients: (0..count).collect(), selected: count, among: None }
     }
 
     fn round(&self) -> Result<Round<'_>, SimError> {
@@ -188,20 +205,25 @@ impl AirInterface {
         let uplink = self.uplink(occasion.seed)?;
         let mut sum = vec![0.0; updates.first().map_or(0, |update| update.as_ref().len())];
         let (privacy, over) = (self.settings.privacy, &self.settings.uplink);
+        let uplink = uplink.as_ref();
         let Some(clip) = privacy.clip else {
-            let channel = carry(uplink.as_ref(), over, &round, updates, None, &mut sum)?;
+            let channel = transmit_into(uplink, &round, updates, over.fidelity, &mut sum)?;
+            bring_back(over, None, &mut sum)?;
             return Ok(Aggregate { sum, channel, norms: None });
         };
         match privacy.normalise {
             Normalise::Clip => {
-                let Clipped { sent, norms } = precode::clipped(updates, clip)?;
-                let channel = carry(uplink.as_ref(), over, &round, &sent, None, &mut sum)?;
+                let ClipFactors { factors, norms } = precode::clip_factors(updates, clip)?;
+                let channel =
+                    transmit_scaled_into(uplink, &round, updates, &factors, over.fidelity, &mut sum)?;
+                bring_back(over, None, &mut sum)?;
                 Ok(Aggregate { sum, channel, norms: Some(norms) })
             }
             Normalise::Paper => {
                 let mut sent: Vec<Vec<f32>> = updates.iter().map(|update| update.as_ref().to_vec()).collect();
                 let normalisation = precode::normalise(&mut sent, clip)?;
-                let channel = carry(uplink.as_ref(), over, &round, &sent, Some(&normalisation), &mut sum)?;
+                let channel = transmit_into(uplink, &round, &sent, over.fidelity, &mut sum)?;
+                bring_back(over, Some(&normalisation), &mut sum)?;
                 Ok(Aggregate { sum, channel, norms: Some(normalisation.norms().to_vec()) })
             }
         }
@@ -224,6 +246,23 @@ impl AirInterface {
         Ok(EffectiveChannel::new(vec![0.0], noise_std)?.apply(&[vec![0.0; parameters]], stream)?)
     }
 
+    /// How many were asked in a round, from how many, and how many answered.
+    pub fn cohort(&self, occasion: &Occasion) -> Cohort {
+        let Occasion { ref clients, selected, among, .. } = *occasion;
+        let among = among.or(self.clients).unwrap_or(selected);
+        Cohort { answered: clients.len() as u32, selected, among }
+    }
+
+    /// A round of so many clients, all of whom answer.
+    pub fn complete(&self, per_round: u32) -> Cohort {
+        Cohort::complete(per_round, self.clients.unwrap_or(per_round))
+    }
+
+    /// Who looks in a view, where the scheme has its noise from elsewhere than a receiver.
+    fn adversary(&self, view: View) -> Option<&'static str> {
+        accounting::adversary(&self.settings.uplink.scheme, view)
+    }
+
     /// `ε` of one round with such a cohort, in every view that has one.
     pub fn spend(&self, cohort: Cohort) -> Result<BTreeMap<String, f64>, SimError> {
         Ok(self.accounting(cohort)?.one_rounds().clone())
@@ -231,13 +270,13 @@ impl AirInterface {
 
     /// All that is said about `rounds` rounds in which `per_round` clients take part.
     pub fn report(&self, per_round: u32, rounds: u32) -> Result<PrivacyReport, SimError> {
-        let cohort = Cohort { answered: per_round, selected: per_round };
+        let cohort = self.complete(per_round);
         let accounting = self.accounting(cohort)?;
         Ok(accounting.report(&self.settings_for(cohort), rounds, None)?)
     }
 
-    /// The account of rounds with such a cohort. Those who did not answer left their sequences unused; whether a client answers
-    /// must not depend on its data.
+    /// The account of rounds with such a cohort. Those who did not answer left their sequences unused. Whether a client answers must
+    /// not depend on its data.
     fn accounting(&self, cohort: Cohort) -> Result<Arc<Accounting>, SimError> {
         self.check_cohort(cohort)?;
         let accounts = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,11 +286,7 @@ impl AirInterface {
         let settings = self.settings_for(cohort);
         let uplink = self.uplink(settings.seed)?;
         let select = |trial: u16, round: u32| select(&settings, trial, round);
-        let sampling = self.clients.filter(|&clients| cohort.selected < clients).map(|clients| {
-            // Of those who were asked, so that nothing is gained from the others' silence.
-            Sampling::ReplaceOne(f64::from(cohort.selected) / f64::from(clients))
-        });
-        let sampling = sampling.unwrap_or(Sampling::Everyone);
+        let sampling = cohort.sampling();
         let made = Arc::new(Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?);
         let mut accounts = accounts();
         if accounts.len() >= MOST_ACCOUNTS {
@@ -264,7 +299,10 @@ impl AirInterface {
     fn settings_for(&self, cohort: Cohort) -> Settings {
         let mut settings = self.settings.clone();
         settings.clients.per_round = cohort.answered;
-        settings.clients.total = self.clients.unwrap_or(cohort.answered);
+        settings.clients.total = match cohort.sampling() {
+            Sampling::Everyone => cohort.answered,
+            _ => cohort.among,
+        };
         settings
     }
 
@@ -283,7 +321,7 @@ impl AirInterface {
         if let Some(client) = occasion.clients.iter().find(|&&client| client >= most) {
             return Err(wrong("a client's number", &format!("below {most}"), *client));
         }
-        self.check_cohort(occasion.cohort())?;
+        self.check_cohort(self.cohort(occasion))?;
         Ok(round)
     }
 
@@ -299,6 +337,10 @@ impl AirInterface {
                 &format!("at most {clients}, all clients there are"),
                 cohort.selected,
             ));
+        }
+        let most = self.clients.unwrap_or(MOST_CLIENTS);
+        if !(cohort.selected..=most).contains(&cohort.among) {
+            return Err(wrong("among", &format!("between {} and {most}", cohort.selected), cohort.among));
         }
         if let Scheme::Floras(floras) = &self.settings.uplink.scheme
             && floras.sequences < cohort.selected as usize
@@ -316,23 +358,19 @@ impl std::fmt::Debug for AirInterface {
     }
 }
 
-/// Carries updates in the form in which they are sent over the air, and brings the sum back to their scale.
-pub(crate) fn carry<U: AsRef<[f32]> + Sync>(
-    uplink: &dyn Uplink,
+/// Clamps a decoded sum, and brings it back to the scale that the updates had.
+pub(crate) fn bring_back(
     settings: &UplinkSettings,
-    round: &Round<'_>,
-    sent: &[U],
     normalisation: Option<&Normalisation>,
     decoded: &mut [f32],
-) -> Result<EffectiveChannel, UplinkError> {
-    let channel = transmit_into(uplink, round, sent, settings.fidelity, decoded)?;
+) -> Result<(), UplinkError> {
     if let Some(bound) = settings.truncate {
         precode::truncate(decoded, bound)?;
     }
     if let Some(normalisation) = normalisation {
         normalisation.undo(decoded)?;
     }
-    Ok(channel)
+    Ok(())
 }
 
 /// The clients of a round, in ascending order; rounds are counted from 0.
@@ -420,7 +458,7 @@ mod tests {
             trial.step().unwrap();
             let clients = trial.latest().0.to_vec();
             let selected = clients.len() as u32;
-            let occasion = Occasion { seed: 1, trial: 0, round: 3, clients, selected };
+            let occasion = Occasion { seed: 1, trial: 0, round: 3, clients, selected, among: None };
             let air = AirInterface::of_experiment(&experiment).unwrap();
             let aggregate = air.aggregate(&occasion, &updates).unwrap();
             assert_eq!(Some(&aggregate.channel), trial.latest().1, "{text}");
@@ -443,8 +481,22 @@ mod tests {
             refusal(&asked(22), Some(21)),
             "selected must be at most 21, all clients there are, not 22"
         );
+        let few = Occasion { among: Some(19), ..round.clone() };
+        assert_eq!(refusal(&few, Some(30)), "among must be between 20 and 30, not 19");
         assert_eq!(refusal(&round, Some(19)), "a client's number must be below 19, not 19");
         assert!(refusal(&asked(26), None).contains("25"), "{}", refusal(&asked(26), None));
+    }
+
+    /// Who is missing may tell who was asked: such a round is one in which the others are known.
+    #[test]
+    fn nothing_is_gained_from_the_lot_once_someone_is_missing() {
+        let air = air(CLIPPED, Some(100));
+        let spend =
+            |answered, selected, among| air.spend(Cohort { answered, selected, among }).unwrap()["idealised"];
+        let known = AirInterface::new(&CLIPPED.parse().unwrap(), None).unwrap();
+        let alone = known.spend(Cohort::complete(19, 19)).unwrap()["idealised"];
+        assert_eq!(spend(19, 20, 100), alone);
+        assert!(spend(19, 19, 100) < spend(19, 19, 40) && spend(19, 19, 40) < alone);
     }
 
     #[test]

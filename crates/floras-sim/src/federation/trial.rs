@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
 use floras_phy::random::{Stream, StreamName};
-use floras_phy::{EffectiveChannel, Round, UplinkError, precode};
+use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::clients::Holdings;
 use super::{Federation, RoundMetrics};
-use crate::air::carry;
+use crate::air::bring_back;
 use crate::error::SimError;
 use crate::experiment::{Precoded, Weights};
 use crate::purpose;
@@ -276,9 +276,9 @@ impl<'f> Trial<'f> {
         self.largest_norm = normalisation.as_ref().map(|normalisation| normalisation.largest_norm());
         metrics.update_norm = Some(norms.iter().sum::<f64>() / norms.len() as f64);
         let uplink = self.federation.uplink.0.as_ref();
-        let normalisation = normalisation.as_ref();
-        let over = &settings.uplink;
-        let channel = carry(uplink, over, round, &self.updates, normalisation, &mut self.decoded)?;
+        let fidelity = settings.uplink.fidelity;
+        let channel = transmit_into(uplink, round, &self.updates, fidelity, &mut self.decoded)?;
+        bring_back(&settings.uplink, normalisation.as_ref(), &mut self.decoded)?;
         metrics.mean_gain = Some(channel.gains().iter().sum::<f64>() / channel.gains().len() as f64);
         metrics.noise_std = Some(channel.noise_std());
         self.channel = Some(channel);

@@ -65,7 +65,7 @@ impl RunDirectory {
             if entry == Entry::New {
                 return Err(SimError::AlreadyARun { folder: folder.to_path_buf() });
             }
-            directory.refuse_changes(experiment)?;
+            Self::refuse_other(folder, experiment)?;
         }
         for inner in ["checkpoint", "parameters", "tb"] {
             let inner = folder.join(inner);
@@ -130,10 +130,14 @@ impl RunDirectory {
         folder.join("parameters").join(format!("trial-{trial:04}.safetensors"))
     }
 
-    fn refuse_changes(&self, experiment: &Experiment) -> Result<(), SimError> {
-        match experiment.difference(&Self::read_experiment(&self.folder)?) {
+    /// Refuses a directory that holds the run of another experiment, without entering it.
+    pub fn refuse_other(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        if !Self::experiment_file(folder).exists() {
+            return Ok(());
+        }
+        match experiment.difference(&Self::read_experiment(folder)?) {
             None => Ok(()),
-            Some(difference) => Err(SimError::ExperimentChanged { folder: self.folder.clone(), difference }),
+            Some(difference) => Err(SimError::ExperimentChanged { folder: folder.to_path_buf(), difference }),
         }
     }
 

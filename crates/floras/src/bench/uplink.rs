@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use floras_phy::random::{Purpose, StreamName, TILE};
 use floras_phy::{
     Fading, Family, Fidelity, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr,
-    SnrConvention, UplinkError, precode, transmit_into,
+    SnrConvention, UplinkError, precode, transmit_into, transmit_scaled_into,
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = FamilyName::Walsh)]
     family: FamilyName,
 
-    /// Clip every update to this norm (C) first, as a federation does.
+    /// Clip every update to this norm (C) on its way, as the Python package does.
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
     clip: Option<f64>,
 
@@ -198,8 +198,8 @@ impl Options {
             match self.clip {
                 None => transmit_into(uplink, &round, &updates, fidelity, &mut decoded)?,
                 Some(clip) => {
-                    let sent = precode::clipped(&updates, clip)?.sent;
-                    transmit_into(uplink, &round, &sent, fidelity, &mut decoded)?
+                    let factors = precode::clip_factors(&updates, clip)?.factors;
+                    transmit_scaled_into(uplink, &round, &updates, &factors, fidelity, &mut decoded)?
                 }
             };
             // The first round pays for memory that the others find ready.

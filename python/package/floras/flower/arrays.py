@@ -2,7 +2,8 @@
 
 The vector has the floating-point arrays of the model in their order, each row by row, in single precision.
 Integer and boolean arrays, such as the counter of a batch normalisation, are no part of it: they keep the
-value that the server has.
+value that the server has. A difference that is not finite, because training broke down, becomes zero: whether
+it did depends on the client's data, and is not to be seen from who takes part.
 """
 
 import numpy as np
@@ -97,9 +98,13 @@ class GlobalModel:
 
 def _numpy(key: str, array: Array) -> NDArray[np.floating]:
     try:
-        return array.numpy()
-    except (ValueError, TypeError, EOFError, OSError, MemoryError) as error:
+        values = array.numpy()
+    # Bytes from elsewhere can make NumPy raise almost anything, and must not end the training.
+    except Exception as error:
         raise ValueError(f"array {key!r} cannot be read: {error}") from error
+    if not isinstance(values, np.ndarray):
+        raise ValueError(f"array {key!r} cannot be read: it holds no array of NumPy")
+    return values
 
 
 def _is_floating(array: NDArray[np.floating]) -> bool:
@@ -112,6 +117,4 @@ def _check_kept(key: str, array: NDArray[np.floating]) -> None:
 
 
 def _finite(vector: Vector) -> Vector:
-    if not np.isfinite(vector).all():
-        raise ValueError("its difference to the common model has values that are not finite")
-    return vector
+    return vector if np.isfinite(vector).all() else np.zeros_like(vector)

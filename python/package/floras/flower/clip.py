@@ -7,7 +7,6 @@ The device sends the clipped **difference** and not its model. A difference that
 models in single precision is off by about `6e-8·‖w‖`, and could be longer than `C`.
 """
 
-import math
 from collections.abc import Callable
 
 from flwr.app import ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
@@ -36,12 +35,12 @@ def clip_mod(norm: float) -> Mod:
     >>> clip_mod(0.0)
     Traceback (most recent call last):
     ...
-    ValueError: norm must be a number above 0, not 0.0
+    ValueError: norm must be a number between 1e-30 and 1e30, not 0.0
     """
     if isinstance(norm, bool) or not isinstance(norm, (int, float)):
-        raise TypeError(f"norm must be a number above 0, not {norm!r}")
-    if not (math.isfinite(norm) and norm > 0):
-        raise ValueError(f"norm must be a number above 0, not {norm!r}")
+        raise TypeError(f"norm must be a number between 1e-30 and 1e30, not {norm!r}")
+    if not 1e-30 <= norm <= 1e30:
+        raise ValueError(f"norm must be a number between 1e-30 and 1e30, not {norm!r}")
     bound = float(norm)
 
     def clip(message: Message, context: Context, call_next: ClientAppCallable) -> Message:

@@ -13,8 +13,10 @@ import floras
 from floras._types import View
 
 
-def of_round(result: floras.Aggregate, ledger: floras.Ledger, sequences: int | None) -> MetricRecord:
-    """The metrics of a round that is on record."""
+def of_round(
+    result: floras.Aggregate, ledger: floras.Ledger, sequences: int | None, is_secret: bool
+) -> MetricRecord:
+    """The metrics of a round that is on record; if it `is_secret` who took part, they do not name anyone."""
     answered = len(result.clients)
     gains = [float(gain) for gain in result.gains]
     record = _who(ledger, result.selected, answered)
@@ -22,22 +24,24 @@ def of_round(result: floras.Aggregate, ledger: floras.Ledger, sequences: int | N
         record["floras-unused-sequences"] = sequences - answered
     record["floras-noise-std"] = float(result.noise_std)
     record["floras-mean-gain"] = sum(gains) / answered
-    record["floras-gains"] = gains
-    record["floras-clients"] = [int(client) for client in result.clients]
+    if not is_secret:
+        record["floras-gains"] = gains
+        record["floras-clients"] = [int(client) for client in result.clients]
     for view, epsilon in result.spend.items():
-        record[f"floras-round-epsilon-{_name(view)}"] = float(epsilon)
-    record.update(_so_far(ledger))
+        record[f"floras-round-epsilon-{_metric(view)}"] = float(epsilon)
+    record.update(_so_far(ledger, is_secret))
     return record
 
 
-def nothing_sent(ledger: floras.Ledger, selected: int, answered: int) -> MetricRecord:
+def nothing_sent(ledger: floras.Ledger, selected: int, answered: int, is_secret: bool) -> MetricRecord:
     """The metrics of a round in which nothing went over the air."""
-    return MetricRecord({**_who(ledger, selected, answered), **_so_far(ledger)})
+    return MetricRecord({**_who(ledger, selected, answered), **_so_far(ledger, is_secret)})
 
 
-def stopped(ledger: floras.Ledger) -> MetricRecord:
+def stopped(ledger: floras.Ledger, is_secret: bool) -> MetricRecord:
     """The metrics of the round that the budget has forbidden."""
-    return MetricRecord({"floras-stopped": 1, "floras-round": int(ledger.rounds), **_so_far(ledger)})
+    so_far = _so_far(ledger, is_secret)
+    return MetricRecord({"floras-stopped": 1, "floras-round": int(ledger.rounds), **so_far})
 
 
 def summary(
@@ -52,6 +56,10 @@ def summary(
         lines.append("The seed is fixed: whoever knows it can take the noise off again")
     if budget is not None:
         lines.append(f"Budget: epsilon {budget} in the {_name(view)} view")
+        if view == "published":
+            lines.append(
+                "The published view is the paper's formula and no guarantee: this budget protects nobody"
+            )
     if ledger.rounds:
         epsilon = ledger.epsilon(view)
         spent = "no finite epsilon" if epsilon is None else f"epsilon {epsilon:.4f}"
@@ -70,18 +78,23 @@ def _who(ledger: floras.Ledger, selected: int, answered: int) -> MetricRecord:
     )
 
 
-def _so_far(ledger: floras.Ledger) -> MetricRecord:
+def _so_far(ledger: floras.Ledger, is_secret: bool) -> MetricRecord:
     """The privacy of all rounds together, in every view that has an epsilon."""
     record = MetricRecord()
     for view, statement in ledger.views().items():
         if statement["epsilon"] is not None:
-            record[f"floras-epsilon-{_name(view)}"] = float(statement["epsilon"])
+            record[f"floras-epsilon-{_metric(view)}"] = float(statement["epsilon"])
     worst: dict[str, Any] | None = ledger.worst
-    if worst is not None:
+    if worst is not None and not is_secret:
         record["floras-worst-client"] = int(worst["client"])
         record["floras-worst-epsilon"] = float(worst["epsilon"])
     record["floras-delta"] = float(ledger.delta)
     return record
+
+
+def _metric(view: str) -> str:
+    """A view's name in a metric; the paper's formula, which does not hold as printed, bears a mark."""
+    return "published-no-guarantee" if view == "published" else _name(view)
 
 
 def _name(view: str) -> str:

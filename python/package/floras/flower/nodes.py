@@ -33,6 +33,17 @@ class NodeNumbers:
         if limit is not None and any(number >= limit for number in self._numbers.values()):
             raise ValueError(f"the numbers in {path} must be below uplink.clients, {limit}")
 
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def admit(self, connected: Collection[int]) -> list[int]:
+        """The connected nodes that there are numbers for: those that have one first.
+
+        A node that comes back has a new identifier, and its old one is held for connected for a while.
+        """
+        known = sorted(connected, key=lambda node: (node not in self._numbers, node))
+        return known if self._limit is None else known[: self._limit]
+
     def assign(self, nodes: Collection[int], connected: Collection[int]) -> dict[int, int]:
         """The numbers of these nodes; new ones are on the disk when it returns."""
         present = set(nodes) | set(connected)

@@ -35,10 +35,15 @@ class _Round:
     """A round that has been sent out and waits for its replies."""
 
     model: GlobalModel
-    selected: int
-    """How many clients were picked, those who are not connected included."""
     numbers: dict[int, int]
     """The client number of every node that was asked."""
+    among: int | None
+    """How many nodes could have been asked; `None` if nothing is gained from not being picked."""
+
+    @property
+    def selected(self) -> int:
+        """How many clients were asked."""
+        return len(self.numbers)
 
 
 @dataclass
@@ -53,11 +58,10 @@ class _Answer:
 class FlorasStrategy(FedAvg):
     """`FedAvg` over the air, with the privacy that comes with it.
 
-    `uplink` is the radio. With `uplink.clients` unset, `fraction_train` picks among the nodes that are
-    connected, and every round is accounted for as one in which everybody took part. If it is set to the
-    number of all clients, `fraction_train` picks among all of them, and those who are not connected do not
-    answer. Then the accounting counts on the chance of not being picked, which holds only against those who
-    do not learn who was.
+    `uplink` is the radio. `fraction_train` picks among the nodes that are connected. With `uplink.clients`
+    unset, every round is accounted for as one in which it is known who took part. If it is set, to the most
+    clients that there can be, the accounting counts on the chance of not being picked, which holds only
+    against those who do not learn who was.
 
     `seed` makes the noise reproducible, for experiments: whoever knows it can take the noise off again. By
     default it comes from the operating system.
@@ -103,7 +107,12 @@ class FlorasStrategy(FedAvg):
         nodes = None if path is None else path.with_name(path.name + ".nodes.json")
         self._sequences: int | None = uplink.settings.get("sequences")
         self._numbers = NodeNumbers(nodes, uplink.clients)
+        if self.ledger.rounds and nodes is not None and not len(self._numbers):
+            raise ValueError(
+                f"{nodes} must be beside its ledger, which does not say which node is which client"
+            )
         self._round: _Round | None = None
+        self._has_begun = False
         self._stopped_in: int | None = None
         self._named_kept = False
 
@@ -111,6 +120,11 @@ class FlorasStrategy(FedAvg):
     def rounds(self) -> int:
         """How many rounds are on record, those before a restart included."""
         return int(self.ledger.rounds)
+
+    @property
+    def _is_secret(self) -> bool:
+        """Whether the accounting counts on nobody learning who took part."""
+        return self.uplink.clients is not None and self.fraction_train < 1.0
 
     @property
     def stopped(self) -> bool:
@@ -136,16 +150,20 @@ class FlorasStrategy(FedAvg):
         """Trains for `num_rounds` more rounds, or until the budget is spent. The arguments are Flower's."""
         # A model that cannot go over the air is refused here, before anybody waits for nodes.
         GlobalModel(initial_arrays)
-        self._stopped_in = None
+        self._stopped_in, self._has_begun = None, False
 
         def evaluate_unless_stopped(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
             # Nothing changes after the stop, so that there is nothing to evaluate again.
             return None if self.stopped or evaluate_fn is None else evaluate_fn(server_round, arrays)
 
         evaluate = None if evaluate_fn is None else evaluate_unless_stopped
-        return super().start(
+        result = super().start(
             grid, initial_arrays, num_rounds, timeout, train_config, evaluate_config, evaluate
         )
+        if not result.arrays:
+            # No round changed the model: it is still the result, and whoever saves it does not lose it.
+            result.arrays = initial_arrays
+        return result
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -156,14 +174,15 @@ class FlorasStrategy(FedAvg):
             return []
         model = GlobalModel(arrays)
         self._say_what_is_kept(model)
-        selected, asked, connected = self._pick(grid)
+        asked, connected = self._pick(grid)
         LOG.info("configure_train: Sampled %s nodes (out of %s)", len(asked), len(connected))
-        self._check_sequences(selected)
+        self._has_begun = True
         numbers = self._numbers.assign(asked, connected)
-        if not self._budget_allows(selected):
+        current = _Round(model, numbers, None if self.uplink.clients is None else len(connected))
+        if not self._budget_allows(current):
             self._stopped_in = server_round
             return []
-        self._round = _Round(model, selected, numbers)
+        self._round = current
         config["server-round"] = server_round
         config[FORM_KEY] = DIFFERENCE
         record = RecordDict({self.arrayrecord_key: arrays, self.configrecord_key: config})
@@ -177,9 +196,9 @@ class FlorasStrategy(FedAvg):
         if current is None:
             return None, self._stop_metrics(server_round)
         answers = self._answers(current, replies)
-        if not answers or self._too_few(len(answers), current.selected):
+        if not answers or self._too_few(len(answers), current):
             LOG.warning("floras: nothing is sent in round %d; the model stays as it is", server_round)
-            return None, metrics.nothing_sent(self.ledger, current.selected, len(answers))
+            return None, metrics.nothing_sent(self.ledger, current.selected, len(answers), self._is_secret)
         # Before the sum is made and booked, so that a function of the user's that fails costs nothing.
         combined = self._client_metrics([answer.content for answer in answers])
         result = self.uplink.aggregate(
@@ -188,9 +207,10 @@ class FlorasStrategy(FedAvg):
             round=self.ledger.rounds + 1,
             clients=[answer.client for answer in answers],
             selected=current.selected,
+            among=current.among,
         )
         self.ledger.record(result)
-        combined.update(metrics.of_round(result, self.ledger, self._sequences))
+        combined.update(metrics.of_round(result, self.ledger, self._sequences, self._is_secret))
         return current.model.step(result.mean), combined
 
     def configure_evaluate(
@@ -199,25 +219,33 @@ class FlorasStrategy(FedAvg):
         """Picks the clients that evaluate, as `FedAvg` does; nobody after the budget is spent."""
         return [] if self.stopped else super().configure_evaluate(server_round, arrays, config, grid)
 
-    def _pick(self, grid: Grid) -> tuple[int, list[int], list[int]]:
-        """How many clients are picked, the nodes among them, and all that are connected.
+    def _pick(self, grid: Grid) -> tuple[list[int], list[int]]:
+        """The nodes that are asked, and all that are connected.
 
-        With `M` clients in all, everyone has the same chance `K/M`, whoever else is connected: the accounting
-        needs that. Without `M` nothing is counted on, and it is `FedAvg`'s rule.
+        Where the accounting counts on the lot, it is drawn here: it is a secret like the noise, and nobody
+        can compute it again unless there is a seed.
         """
-        clients = self.uplink.clients
-        if clients is None:
-            share = int(len(list(grid.get_node_ids())) * self.fraction_train)
-            asked, connected = sample_nodes(grid, self.min_available_nodes, max(share, self.min_train_nodes))
-            return len(asked), asked, connected
-        selected = max(int(clients * self.fraction_train), self.min_train_nodes)
-        if selected > clients:
-            raise ValueError(f"min_train_nodes must be at most uplink.clients, {clients}, not {selected}")
-        _, connected = sample_nodes(grid, self.min_available_nodes, 0)
-        # Who is picked is a secret like the noise, and nobody can compute it again unless there is a seed.
-        source = random.SystemRandom() if self.seed is None else random
-        places = source.sample(range(clients), selected)
-        return selected, [connected[place] for place in places if place < len(connected)], connected
+        share = int(len(list(grid.get_node_ids())) * self.fraction_train)
+        asked, connected = sample_nodes(grid, self.min_available_nodes, max(share, self.min_train_nodes))
+        if not self._has_begun:
+            self._check_sequences(len(asked))
+        elif self._sequences is not None and len(asked) > self._sequences:
+            LOG.warning(
+                "floras: %d nodes are not asked: there are no sequences for them",
+                len(asked) - self._sequences,
+            )
+            asked = asked[: self._sequences]
+        if self.uplink.clients is None:
+            return asked, connected
+        if self._has_begun:
+            admitted = self._numbers.admit(connected)
+            if len(admitted) < len(connected):
+                LOG.warning(
+                    "floras: %d nodes more than uplink.clients are left out", len(connected) - len(admitted)
+                )
+            connected = admitted
+        secret = random.SystemRandom() if self.seed is None else random.Random(f"{self.seed} {self.rounds}")
+        return secret.sample(sorted(connected), min(len(asked), len(connected))), connected
 
     def _check_sequences(self, asked: int) -> None:
         if self._sequences is not None and asked > self._sequences:
@@ -226,15 +254,15 @@ class FlorasStrategy(FedAvg):
                 "take more sequences, or a smaller fraction_train"
             )
 
-    def _budget_allows(self, selected: int) -> bool:
+    def _budget_allows(self, current: _Round) -> bool:
         """Whether one more round stays within the budget. A budget below the first round is an error."""
         if self.budget is None:
             return True
-        after = self.ledger.after(selected, view=self.view)
+        after = self.ledger.after(current.selected, view=self.view, among=current.among)
         if after is not None and after <= self.budget:
             return True
         if self.ledger.rounds == 0:
-            self._refuse_budget(selected, after)
+            self._refuse_budget(current.selected, after)
         LOG.warning(
             "floras: the training stops after %d rounds: one more would bring epsilon to %s in the %s view, "
             "and the budget is %s",
@@ -257,14 +285,15 @@ class FlorasStrategy(FedAvg):
             f"{epsilon:.4f}, not {self.budget}; or send less (uplink.clip)"
         )
 
-    def _too_few(self, answered: int, selected: int) -> bool:
+    def _too_few(self, answered: int, current: _Round) -> bool:
         """Whether a round of those who answered would exceed the budget.
 
-        Under some schemes, such as channel inversion at the power of the weakest client, fewer cost more.
+        Once someone is missing, nothing is gained from the lot. And under some schemes, such as channel
+        inversion at the power of the weakest client, fewer cost more.
         """
-        if self.budget is None or answered == selected:
+        if self.budget is None or answered == current.selected:
             return False
-        after = self.ledger.after(answered, view=self.view, selected=selected)
+        after = self.ledger.after(answered, view=self.view, selected=current.selected, among=current.among)
         if after is not None and after <= self.budget:
             return False
         LOG.warning("floras: the %d clients that answered are too few for the budget", answered)
@@ -302,11 +331,13 @@ class FlorasStrategy(FedAvg):
         except (InconsistentMessageReplies, ValueError, TypeError, ArithmeticError) as error:
             LOG.warning("floras: the clients' metrics are left out: %s", error)
             return MetricRecord()
-        return MetricRecord(dict(combined))
+        # No client speaks in our name.
+        return MetricRecord({key: value for key, value in combined.items() if not key.startswith("floras-")})
 
     def _stop_metrics(self, server_round: int) -> MetricRecord | None:
         """Says once, in the round that was not sent, that the budget is spent."""
-        return metrics.stopped(self.ledger) if server_round == self._stopped_in else None
+        is_now = server_round == self._stopped_in
+        return metrics.stopped(self.ledger, self._is_secret) if is_now else None
 
     def _say_what_is_kept(self, model: GlobalModel) -> None:
         if model.kept and not self._named_kept:
