@@ -95,7 +95,11 @@ def _on_ray(points: list[Point], folder: Path, threads: int | None, retries: int
 
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
-    options = {"max_retries": retries, "retry_exceptions": [OSError, MemoryError], "num_cpus": threads or 1}
+    options: dict[str, Any] = {
+        "max_retries": retries,
+        "retry_exceptions": [OSError, MemoryError],
+        "num_cpus": threads or 1,
+    }
     task = ray.remote(**options)(_run_elsewhere)
     waiting = {task.remote(point["experiment"], threads or 1): point for point in points}
     failures: list[tuple[Point, Exception]] = []

@@ -144,8 +144,11 @@ def test_the_sum_is_clamped_to_the_truncation_bound() -> None:
     np.testing.assert_allclose(decoded, uplink.aggregate(rows, seed=5, round=1).sum, rtol=1e-4, atol=1e-4)
 
 
-def test_a_user_that_returns_nothing_sends_nothing_and_is_one_unused_sequence_more() -> None:
-    uplink = floras.Uplink("floras", sequences=12, length=16, clip=1.0)
+@pytest.mark.parametrize("clients", [None, 40])
+def test_a_user_that_returns_nothing_sends_nothing_and_is_one_unused_sequence_more(
+    clients: int | None,
+) -> None:
+    uplink = floras.Uplink("floras", clients=clients, sequences=12, length=16, clip=1.0)
     mechanism = FlorasUplink(uplink, seed=5)
     rows = updates_of(8, 300)
     users = named(rows)
