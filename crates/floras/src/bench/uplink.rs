@@ -52,7 +52,7 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = FamilyName::Walsh)]
     family: FamilyName,
 
-    /// Clip every update to this norm (C) on its way, as the Python package does.
+    /// Clip every update to this norm (C) on its way, without a copy.
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
     clip: Option<f64>,
 
