@@ -13,7 +13,7 @@ use crate::convert;
 use crate::error::ToPython;
 use crate::number::{optional, whole};
 use crate::threads::{pool, work};
-use crate::uplink::{Aggregate, Channel, MOST_CLIENTS, Uplink};
+use crate::uplink::{Channel, MOST_CLIENTS, Uplink};
 
 /// The ledger of an uplink: what its rounds have given away so far, in every view.
 ///
@@ -88,17 +88,13 @@ impl Ledger {
 
     /// Enters a round: the result of ``aggregate``, or the channel of ``realise``. Rounds come in their order.
     fn record(&self, py: Python<'_>, round: &Bound<'_, PyAny>) -> PyResult<()> {
-        let aggregate = round.cast::<Aggregate>().map(|found| &found.get().draw);
-        let draw = match (&aggregate, round.cast::<Channel>().map(|found| &found.get().draw)) {
-            (Ok(draw), _) => draw,
-            (Err(_), Ok(draw)) => draw,
-            (Err(_), Err(_)) => {
-                let given = convert::type_name(round);
-                return Err(PyTypeError::new_err(format!(
-                    "round must be an Aggregate or a Channel, not {given}"
-                )));
-            }
+        let Ok(round) = round.cast::<Channel>() else {
+            let given = convert::type_name(round);
+            return Err(PyTypeError::new_err(format!(
+                "round must be an Aggregate or a Channel, not {given}"
+            )));
         };
+        let draw = &round.get().draw;
         if draw.air.description() != self.uplink.get().air.description() {
             return Err(PyValueError::new_err(
                 "round must come from the ledger's own uplink, not from another one",

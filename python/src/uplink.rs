@@ -109,16 +109,19 @@ impl Uplink {
         selected: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
         trial: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Aggregate> {
+    ) -> PyResult<Py<Aggregate>> {
         let updates = Updates::new(deltas)?;
         let rows = updates.rows()?;
         let occasion = occasion(rows.len() as u64, seed, round, clients, (selected, among), trial)?;
         let aggregate = work(py, || self.air.aggregate(&occasion, &rows))?.map_err(ToPython::to_python)?;
-        Ok(Aggregate {
+        let result = Aggregate {
             sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
+            clients: rows.len() as f32,
             norms: aggregate.norms,
-            draw: Draw { air: Arc::clone(&self.air), occasion, channel: aggregate.channel },
-        })
+        };
+        let channel =
+            Channel { draw: Draw { air: Arc::clone(&self.air), occasion, channel: aggregate.channel } };
+        Py::new(py, PyClassInitializer::from(channel).add_subclass(result))
     }
 
     /// Draws the effective channel of a round before any update is there: the one that ``aggregate`` would have.
@@ -229,91 +232,8 @@ pub(crate) struct Draw {
     pub(crate) channel: EffectiveChannel,
 }
 
-impl Draw {
-    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.channel.gains())
-    }
-
-    fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let cohort = self.air.cohort(&self.occasion);
-        let spend = work(py, || self.air.spend(cohort))?.map_err(ToPython::to_python)?;
-        convert::python(py, &spend)
-    }
-}
-
-/// What a round has come to.
-#[pyclass(module = "floras", frozen)]
-pub(crate) struct Aggregate {
-    sum: Py<PyArray1<f32>>,
-    norms: Option<Vec<f64>>,
-    pub(crate) draw: Draw,
-}
-
-#[pymethods]
-impl Aggregate {
-    /// The decoded sum of the updates, noise included.
-    #[getter]
-    fn sum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
-        self.sum.bind(py).clone()
-    }
-
-    /// The decoded sum divided by the number of clients: what the server subtracts from the common model.
-    #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let clients = PyArray1::from_vec(py, vec![self.draw.occasion.clients.len() as f32]);
-        self.sum.bind(py).call_method1("__truediv__", (clients,))
-    }
-
-    /// The gains of the effective channel: how much of each client's update is in the sum.
-    #[getter]
-    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.draw.gains(py)
-    }
-
-    /// The standard deviation of the noise in every parameter of the sum.
-    #[getter]
-    fn noise_std(&self) -> f64 {
-        self.draw.channel.noise_std()
-    }
-
-    /// The updates' norms before they were clipped; ``None`` if nothing clips them.
-    #[getter]
-    fn norms<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        self.norms.as_ref().map(|norms| PyArray1::from_slice(py, norms))
-    }
-
-    /// The numbers of the clients who sent.
-    #[getter]
-    fn clients(&self) -> Vec<u32> {
-        self.draw.occasion.clients.clone()
-    }
-
-    /// How many clients were asked.
-    #[getter]
-    fn selected(&self) -> u32 {
-        self.draw.occasion.selected
-    }
-
-    /// The round's number, from 1.
-    #[getter]
-    fn round(&self) -> u32 {
-        self.draw.occasion.round
-    }
-
-    /// The epsilon of this round alone, in every view that has one.
-    #[getter]
-    fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.draw.spend(py)
-    }
-
-    fn __repr__(&self) -> String {
-        let Occasion { round, clients, .. } = &self.draw.occasion;
-        format!("<Aggregate of {} clients in round {round}>", clients.len())
-    }
-}
-
 /// The effective channel of a round: the decoded sum is ``sum(gains[k] * x[k]) + noise_std * n``.
-#[pyclass(module = "floras", frozen)]
+#[pyclass(module = "floras", frozen, subclass)]
 pub(crate) struct Channel {
     pub(crate) draw: Draw,
 }
@@ -323,7 +243,7 @@ impl Channel {
     /// How much of each client's update is in the sum.
     #[getter]
     fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.draw.gains(py)
+        PyArray1::from_slice(py, self.draw.channel.gains())
     }
 
     /// The standard deviation of the noise in every parameter of the sum.
@@ -353,7 +273,9 @@ impl Channel {
     /// The epsilon of this round alone, in every view that has one.
     #[getter]
     fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.draw.spend(py)
+        let Draw { air, occasion, .. } = &self.draw;
+        let spend = work(py, || air.spend(air.cohort(occasion)))?.map_err(ToPython::to_python)?;
+        convert::python(py, &spend)
     }
 
     /// The noise in a sum of so many parameters: the same one whenever it is asked for.
@@ -373,5 +295,40 @@ impl Channel {
     fn __repr__(&self) -> String {
         let Occasion { round, clients, .. } = &self.draw.occasion;
         format!("<Channel of {} clients in round {round}, noise {:.4}>", clients.len(), self.noise_std())
+    }
+}
+
+/// What a round has come to: the decoded sum, with the effective channel that led to it.
+#[pyclass(module = "floras", frozen, extends = Channel)]
+pub(crate) struct Aggregate {
+    sum: Py<PyArray1<f32>>,
+    clients: f32,
+    norms: Option<Vec<f64>>,
+}
+
+#[pymethods]
+impl Aggregate {
+    /// The decoded sum of the updates, noise included.
+    #[getter]
+    fn sum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        self.sum.bind(py).clone()
+    }
+
+    /// The decoded sum divided by the number of clients: what the server subtracts from the common model.
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let clients = PyArray1::from_vec(py, vec![self.clients]);
+        self.sum.bind(py).call_method1("__truediv__", (clients,))
+    }
+
+    /// The updates' norms before they were clipped; ``None`` if nothing clips them.
+    #[getter]
+    fn norms<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.norms.as_ref().map(|norms| PyArray1::from_slice(py, norms))
+    }
+
+    fn __repr__(this: PyRef<'_, Self>) -> String {
+        let Occasion { round, clients, .. } = &this.as_super().draw.occasion;
+        format!("<Aggregate of {} clients in round {round}>", clients.len())
     }
 }
