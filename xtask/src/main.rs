@@ -28,6 +28,8 @@ struct Arguments {
 enum Chore {
     /// Check everything: formatting, lints, tests, documentation, the book's links, and the Python package.
     Test(test::Options),
+    /// Only Python's part of `test`: build the wheel and run its tests. It takes the program from `target/debug`.
+    TestPython(test::Options),
     /// Measure our speed beside that of NumPy and others, in one run, and print the ratios.
     BenchPeers(peers::Options),
     /// Have TensorBoard read the event files of a short run, and compare.
@@ -47,6 +49,7 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Test(options) => test::run(&options),
+        Chore::TestPython(options) => test::run_python(&options),
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting => accounting::run(),

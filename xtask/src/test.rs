@@ -38,6 +38,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Runs Python's part alone.
+pub(crate) fn run_python(options: &Options) -> Result<()> {
+    shell::run(shell::cargo().args(["build", "--locked", "--quiet", "--package", "floras"]))?;
+    let wheel::Counted { passed, failed } = wheel::test(options.all)?;
+    println!("\ntests: {passed} passed, {failed} failed");
+    Ok(())
+}
+
 fn step(name: &str) {
     println!("── {name}");
 }
