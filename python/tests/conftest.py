@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -33,13 +32,3 @@ def program() -> Callable[..., str]:
 def deltas() -> npt.NDArray[np.float32]:
     """Updates of six clients."""
     return np.random.default_rng(1).normal(size=(6, 5000)).astype(np.float32)
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a directory, by its path there.
-
-    Locks are left out, because they are empty, and TensorBoard's event files, because they tell the time.
-    """
-    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    return {name: path.read_bytes() for name, path in zip(names, paths, strict=True) if "tb/" not in name}

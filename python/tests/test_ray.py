@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import files_of
+from support import files_of
 
 import floras
 from floras.sweeps import _run_elsewhere

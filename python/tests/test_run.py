@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import files_of
+from support import files_of
 
 import floras
 

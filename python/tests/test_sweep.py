@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import files_of
+from support import files_of
 
 import floras
 
