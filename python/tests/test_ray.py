@@ -86,24 +86,24 @@ def test_a_local_sweep_goes_on_with_what_ray_has_done(tmp_path: Path) -> None:
     assert files_of(tmp_path / "sweep") == before
 
 
-def _full_disk_at_first(experiment: dict[str, Any], threads: int) -> Any:
-    """Stands in for a run: the first try of noise 2 finds the disk full, and noise 3 is never right."""
-    noise = experiment["uplink"]["noise_std"]
-    marks = Path(experiment["data"]["dir"])
-    with (marks / str(noise)).open("a") as file:
-        file.write("tried\n")
-    if noise == 2.0 and len((marks / "2.0").read_text().splitlines()) == 1:
-        raise OSError("the disk is full")
-    if noise == 3.0:
-        raise ValueError("this is wrong")
-    del experiment["data"]["dir"]
-    return _run_elsewhere(experiment, threads)
-
-
 def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from floras import _core, sweeps
+
+    def full_disk_at_first(experiment: dict[str, Any], threads: int) -> Any:
+        # A stand-in for a run. It is defined here so that it is sent to the workers, which do not have this file.
+        # Noise 2 finds the disk full at its first try, and noise 3 is never right.
+        noise = experiment["uplink"]["noise_std"]
+        marks = Path(experiment["data"]["dir"])
+        with (marks / str(noise)).open("a") as file:
+            file.write("tried\n")
+        if noise == 2.0 and len((marks / "2.0").read_text().splitlines()) == 1:
+            raise OSError("the disk is full")
+        if noise == 3.0:
+            raise ValueError("this is wrong")
+        del experiment["data"]["dir"]
+        return _run_elsewhere(experiment, threads)
 
     plain = _core.Grid
 
@@ -123,7 +123,7 @@ def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
             return points
 
     monkeypatch.setattr(sweeps._core, "Grid", Marked)
-    monkeypatch.setattr(sweeps, "_run_elsewhere", _full_disk_at_first)
+    monkeypatch.setattr(sweeps, "_run_elsewhere", full_disk_at_first)
     short = {**GRID, "rounds": 2, "sweep": {"uplink": {"noise_std": [1.0, 2.0, 3.0, 4.0]}}}
     with pytest.raises(RuntimeError, match=r"point-003 \(3.0\)"):
         floras.sweep(short, engine="ray", out=tmp_path / "sweep")
