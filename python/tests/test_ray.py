@@ -92,7 +92,7 @@ def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
     from floras import _core, sweeps
 
     def full_disk_at_first(experiment: dict[str, Any], threads: int) -> Any:
-        # A stand-in for a run. It is defined here so that it is sent to the workers, which do not have this file.
+        # A stand-in for a run, defined here so that it is sent to the workers, which do not have this file.
         # Noise 2 finds the disk full at its first try, and noise 3 is never right.
         noise = experiment["uplink"]["noise_std"]
         marks = Path(experiment["data"]["dir"])
