@@ -146,7 +146,7 @@ impl Inquiry {
 }
 
 /// The receiver as it is given on the command line.
-fn receiver_name(receiver: Receiver) -> String {
+pub fn receiver_name(receiver: Receiver) -> String {
     match receiver {
         Receiver::Paper => "paper".to_owned(),
         Receiver::Mmse => "mmse".to_owned(),

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use floras_privacy::{Level, Neighbours, Receiver, Setting, Statement, View, Views};
-use floras_sim::inquiry::epsilon_text;
+use floras_privacy::{Level, Neighbours, Setting, Statement, View, Views};
+use floras_sim::inquiry::{epsilon_text, receiver_name};
 
 use crate::table::count;
 
@@ -58,19 +58,10 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
         count(setting.sequences as usize, "sequence"),
         setting.gamma(),
         setting.clip,
-        receiver(setting.receiver),
+        receiver_name(setting.receiver),
         count(rounds as usize, "round"),
         setting.delta,
     )
-}
-
-/// The receiver as it is given on the command line.
-fn receiver(receiver: Receiver) -> String {
-    match receiver {
-        Receiver::Paper => "paper".to_owned(),
-        Receiver::Mmse => "mmse".to_owned(),
-        Receiver::Clipped(c) => format!("clipped={c}"),
-    }
 }
 
 /// The notes below a table.
