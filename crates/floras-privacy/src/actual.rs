@@ -1,44 +1,75 @@
-//! The actual channel: what the base station's own decoder gives away, averaged over a law of fading.
+//! The actual channel: what the base station's own decoder leaks, averaged over a distribution of fading.
 //!
-//! Client `k` has the coefficient `t = h_k/s`, the pilot adds `e`, and with `w = |w(t + e)|`
+//! Client `k` has the coefficient `t = h_k/s`, the pilot adds `e`, and with the divisor `u = u(t + e)` ([`crate::pilot`])
 //!
 //! ```text
-//! μ_k = Δ·|t|·w/√(w² + ν_γ² + ν_used²),    ν_used² = Σ_{j ≠ k used} w(t_j + e_j)²
+//! μ_k = Δ·|t|·g,     g = 1/√(1 + u²·(ν_γ² + ν_used²)),     ν_used² = Σ_{j ≠ k used} w(t_j + e_j)²
 //! ```
 //!
 //! all in units of `s`. Nothing is dropped: when a client fades (`t + e → 0`), the paper's receiver amplifies it together with
 //! the noise of its own sequence, and `μ_k → Δ·|t|` whatever `γ` is.
 //!
 //! A base station that keeps its raw samples despreads every sequence by itself and meets the channel's own noise and
-//! nothing more: `μ_k = Δ·|t|`. With phase correction it can undo what the correction left, so that `t = |h|/s`; with real
-//! modulation `t` is the one real branch that the receiver looks at.
+//! nothing more. Its samples are complex, so that it has the whole amplitude, whatever the modulation: `μ_k = Δ·|h|/s`.
+//!
+//! # How the distribution of `μ` is bounded
+//! Coefficients lie in cells of `ln t`, each with its mass and mean. For weak and medium coefficients the estimate's size lies
+//! in panels of `|τ|`; for each panel the cells of the noise give a histogram of `ln g`, for each cell of `t` the
+//! probabilities of the panels mix these histograms, and the logarithms of `t` and `g` add. Means multiply, because `t` and the
+//! noise are independent given the panel. A strong coefficient `t` has `u = t + e`, and `μ` is computed from cells of `t`,
+//! panels of `e` and cells of the noise directly. Every step keeps a range and a mean that bound the true ones, so that
+//! [`crate::Cells`] bounds the curve; no rule of integration has to resolve where `δ_G` turns.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use crate::error::{PrivacyError, require, require_positive};
-use crate::law::{COARSE_CELL, CellsBuilder, Law, Values};
-use crate::noise::{Noise, Term};
-use crate::pilot;
-use crate::quadrature::narrow_panels;
+use crate::law::{COARSE_CELL, CellsBuilder, Law};
+use crate::noise::{Noise, NoiseCell, Term};
+use crate::normal;
+use crate::pilot::{self, BEYOND_REACH, REACH};
+use crate::quadrature::{narrow_panels, short_panel};
 use crate::receiver::Receiver;
 
-/// Pairs of coefficient and pilot noise that are rarer than this are counted as infinite.
-const RARE: f64 = 1e-26;
+/// Width of a coefficient's cell in `ln t`, and of a bin in `ln g`.
+const STEP: f64 = 0.01;
+/// The same for cells of strong coefficients, whose size hardly matters.
+const STRONG_STEP: f64 = 0.02;
+/// Coefficients from here on are strong.
+const STRONG: f64 = 40.0;
+/// Coefficients below this count as this large.
+const WEAKEST: f64 = 1e-5;
+/// Widths of the panels of a strong coefficient's pilot noise.
+const PILOT_STEP: f64 = 0.25;
+/// Pairs of coefficient and estimate that are rarer than this are counted as infinite losses.
+const RARE: f64 = 1e-33;
 /// Used sequences of the paper's receiver count as if their weights were bounded like this: their noise is then smaller
 /// than in truth.
-const BOUNDED: Receiver = Receiver::Clipped(0.25);
+const BOUNDED: Receiver = Receiver::Clipped(0.05);
+/// Panels of the estimate, and cells of the coefficient, for the noise of used sequences.
+const USED_RATIO: f64 = 1.004;
+const USED_STEP: f64 = 0.02;
 
-/// The law of a client's channel as the base station sees it: `|h|/s` with its weights, where `h` is real after modulation.
+/// The distribution of a client's channel as the base station sees it, in units of the despread noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficients {
-    nodes: Vec<(f64, f64)>,
+    /// `|h|/s` where `h` is real after modulation.
+    seen: Vec<Coefficient>,
     /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
     normal_std: Option<f64>,
-    /// The same with phases that are corrected exactly: raw samples can be turned afterwards.
-    turned: Option<Vec<(f64, f64)>>,
+    /// The whole amplitude `|h|/s`, for raw samples.
+    amplitude: Vec<Coefficient>,
 }
 
-/// The law of `|h|`, the amplitude of a complex channel coefficient.
+/// Coefficients of about the same size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Coefficient {
+    mass: f64,
+    least: f64,
+    largest: f64,
+    mean: f64,
+}
+
+/// The distribution of `|h|`, the amplitude of a complex channel coefficient.
 pub enum Amplitude<'a> {
     /// Always the same: a cable.
     Constant(f64),
@@ -51,7 +82,7 @@ pub enum Amplitude<'a> {
     },
 }
 
-/// The law of the angle `θ` between a channel and the axis that the base station looks along: it sees `|h|·cos θ`.
+/// The distribution of the angle `θ` between a channel and the axis that the base station looks along: it sees `|h|·cos θ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Angle {
     /// None: phases are corrected.
@@ -65,89 +96,97 @@ pub enum Angle {
 }
 
 impl Coefficients {
-    /// The law of `|h|·|cos θ|` in units of the despread noise.
+    /// The distribution of `|h|·|cos θ|` in units of the despread noise.
     pub fn new(noise_std: f64, amplitude: &Amplitude<'_>, angle: Angle) -> Result<Self, PrivacyError> {
         match amplitude {
             Amplitude::Constant(size) => {
                 let values: Vec<(f64, f64)> =
                     angle.cosines().into_iter().map(|(cosine, weight)| (size * cosine, weight)).collect();
-                let law = Self::from_values(noise_std, &values)?;
-                Ok(Self { turned: Some(vec![(size.abs() / noise_std, 1.0)]), ..law })
+                let seen = Self::from_values(noise_std, &values)?;
+                let whole = Self::from_values(noise_std, &[(*size, 1.0)])?;
+                Ok(Self { amplitude: whole.amplitude, ..seen })
             }
-            Amplitude::Density { range, density } => match angle {
-                Angle::Zero => Self::from_density(noise_std, *range, density),
-                Angle::Uniform => {
-                    let (low, high) = *range;
-                    Self::from_density(noise_std, (0.0, high), |x| real_part_density(density, low, high, x))
-                }
-                Angle::Within(_) | Angle::Normal(_) => {
-                    let cosines = angle.cosines();
-                    let product = |x: f64| -> f64 {
-                        cosines.iter().map(|&(cosine, weight)| weight * density(x / cosine) / cosine).sum()
-                    };
-                    let turned = Self::from_density(noise_std, *range, density)?.nodes;
-                    let law = Self::from_density(noise_std, (0.0, range.1), product)?;
-                    Ok(Self { turned: Some(turned), ..law })
-                }
-            },
+            Amplitude::Density { range, density } => {
+                let (low, high) = *range;
+                let seen = match angle {
+                    Angle::Zero => return Self::from_density(noise_std, *range, density),
+                    Angle::Uniform => {
+                        cells_of(noise_std, (0.0, high), |x| real_part_density(density, low, high, x), STEP)?
+                    }
+                    Angle::Within(_) | Angle::Normal(_) => {
+                        let cosines = angle.cosines();
+                        let product = |x: f64| -> f64 {
+                            cosines
+                                .iter()
+                                .map(|&(cosine, weight)| weight * density(x / cosine) / cosine)
+                                .sum()
+                        };
+                        cells_of(noise_std, (0.0, high), product, STEP)?
+                    }
+                };
+                Ok(Self {
+                    seen,
+                    normal_std: None,
+                    amplitude: cells_of(noise_std, *range, density, RAW_STEP)?,
+                })
+            }
         }
     }
 
-    /// From the density of `|h|` on a range; it need not be normalised.
+    /// From the density of `|h|` on a range; it need not be normalised. Raw samples show no more.
     pub fn from_density(
         noise_std: f64,
         range: (f64, f64),
         density: impl Fn(f64) -> f64,
     ) -> Result<Self, PrivacyError> {
-        require_positive("the despread noise", noise_std)?;
-        require_positive("the largest channel coefficient", range.1)?;
-        let (from, to) = (range.0.max(0.0) / noise_std, range.1 / noise_std);
-        // What happens around the pilot's own noise is on the scale of 1; beyond, on that of the law.
-        let mut points: Vec<f64> = vec![from];
-        let mut width: f64 = (0.05 * (to - from)).min(1.0);
-        while let Some(&last) = points.last()
-            && last < to
-        {
-            if last > 10.0 {
-                width = width.max(0.25 * last).min(0.08 * (to - from));
-            }
-            points.push((last + width).min(to));
-        }
-        let weighted = |(t, weight): (f64, f64)| (t, weight * density(t * noise_std));
-        Self::from_nodes(narrow_panels(&points, f64::INFINITY).into_iter().map(weighted).collect(), None)
+        let seen = cells_of(noise_std, range, &density, STEP)?;
+        Ok(Self { seen, normal_std: None, amplitude: cells_of(noise_std, range, &density, RAW_STEP)? })
     }
 
-    /// `h` normal around 0 with this standard deviation: Rayleigh fading under real modulation, `std = √½`.
+    /// `h` normal around 0 with this standard deviation in either branch: Rayleigh fading under real modulation, `std = √½`.
     pub fn normal(noise_std: f64, std: f64) -> Result<Self, PrivacyError> {
         require_positive("the standard deviation of the channel", std)?;
-        let density = |h: f64| crate::normal::density(h / std);
-        let law = Self::from_density(noise_std, (0.0, 12.0 * std), density)?;
-        Ok(Self { normal_std: Some(std / noise_std), ..law })
+        let range = (0.0, 12.5 * std);
+        Ok(Self {
+            seen: cells_of(noise_std, range, |h| normal::density(h / std), STEP)?,
+            normal_std: Some(std / noise_std),
+            amplitude: cells_of(noise_std, range, |r| r * normal::density(r / std), RAW_STEP)?,
+        })
     }
 
-    /// Values of `h` with their weights.
+    /// Values of `h` with their weights; raw samples show no more.
     pub fn from_values(noise_std: f64, values: &[(f64, f64)]) -> Result<Self, PrivacyError> {
         require_positive("the despread noise", noise_std)?;
         for &(h, _) in values {
             require(h.is_finite(), "a channel coefficient", "finite", h)?;
         }
-        Self::from_nodes(values.iter().map(|&(h, weight)| (h.abs() / noise_std, weight)).collect(), None)
+        let cell = |&(h, mass): &(f64, f64)| {
+            let t = h.abs() / noise_std;
+            Coefficient { mass, least: t, largest: t, mean: t }
+        };
+        let cells = normalised(values.iter().map(cell).collect())?;
+        Ok(Self { amplitude: cells.clone(), seen: cells, normal_std: None })
     }
 
-    fn from_nodes(mut nodes: Vec<(f64, f64)>, normal_std: Option<f64>) -> Result<Self, PrivacyError> {
-        let total: f64 = nodes.iter().map(|&(_, weight)| weight).sum();
-        require(
-            total.is_finite() && total > 0.0,
-            "the density of the channel",
-            "finite and not zero everywhere",
-            total,
-        )?;
-        nodes.iter_mut().for_each(|(_, weight)| *weight /= total);
-        nodes.retain(|&(_, weight)| weight > 0.0);
-        Ok(Self { nodes, normal_std, turned: None })
+    /// The same in a unit that is smaller by this factor.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
+        let scale = |cells: &[Coefficient]| {
+            let scaled = cells.iter().map(|cell| Coefficient {
+                mass: cell.mass,
+                least: factor * cell.least,
+                largest: factor * cell.largest,
+                mean: factor * cell.mean,
+            });
+            scaled.collect()
+        };
+        Self {
+            seen: scale(&self.seen),
+            normal_std: self.normal_std.map(|std| factor * std),
+            amplitude: scale(&self.amplitude),
+        }
     }
 
-    /// The law of `μ` of the whole decoder for one of `per_round` clients, with `unused` sequences to spare.
+    /// The distribution of `μ` of the whole decoder for one of `per_round` clients, with `unused` sequences to spare.
     pub fn actual(
         &self,
         receiver: Receiver,
@@ -158,49 +197,41 @@ impl Coefficients {
         receiver.check()?;
         require_positive("the sensitivity", sensitivity)?;
         let others = self.other_noise(receiver, per_round.saturating_sub(1), unused);
-        let largest = self.nodes.iter().map(|&(t, _)| sensitivity * t).fold(0.0, f64::max);
-        let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack);
-        cells.add_infinite(pilot::BEYOND_REACH);
-        for &(t, weight) in &self.nodes {
-            for (estimate, share) in pilot::estimates(receiver, t) {
-                let both = weight * share;
-                if both < RARE {
-                    cells.add_infinite(both);
-                    continue;
-                }
-                let w = receiver.weight(estimate);
-                for &(noise, mass) in others.values() {
-                    cells.add(sensitivity * t * w / (w * w + noise).sqrt(), both * mass);
-                }
-            }
-            cells.add_infinite(weight * others.none);
-        }
+        let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
+        let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack + ROUNDED_MEANS);
+        cells.add_infinite(BEYOND_REACH + others.none);
+        let (weak, strong): (Vec<Coefficient>, Vec<Coefficient>) =
+            self.seen.iter().partition(|cell| cell.mean < STRONG);
+        add_weak(&mut cells, &weak, receiver, &others, sensitivity);
+        add_strong(&mut cells, &strong, receiver, &others, sensitivity);
         Ok(cells.build())
     }
 
     /// `E[w(t + e)²]`: what a used sequence adds to `ν²` on average, for weights that are bounded.
     pub fn mean_square_weight(&self, receiver: Receiver) -> f64 {
-        let of_client = |&(t, weight): &(f64, f64)| {
-            let squares = pilot::estimates(receiver, t).into_iter();
-            weight * squares.map(|(estimate, share)| share * receiver.weight(estimate).powi(2)).sum::<f64>()
-        };
-        self.nodes.iter().map(of_client).sum()
+        self.used_values(receiver).iter().map(|&(value, mass)| value * mass).sum()
     }
 
-    /// The law of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
+    /// The distribution of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
     pub fn raw_signal(&self, sensitivity: f64) -> Result<Law, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
-        let nodes = self.turned.as_ref().unwrap_or(&self.nodes);
-        Ok(Law::Values(Values::new(nodes.iter().map(|&(t, weight)| (sensitivity * t, weight)))))
+        let largest = self.amplitude.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
+        let mut cells = CellsBuilder::new(largest, RAW_STEP, 0.0);
+        for cell in &self.amplitude {
+            let [mean, least, largest] = [cell.mean, cell.least, cell.largest].map(|t| sensitivity * t);
+            cells.add_range(mean, (least, largest), cell.mass);
+        }
+        cells.add_infinite(BEYOND_REACH);
+        Ok(cells.build())
     }
 
-    /// The law of `ν²` less a client's own share: unused sequences, and `others` used ones.
+    /// The distribution of `ν²` less a client's own share: unused sequences, and `others` used ones.
     fn other_noise(&self, receiver: Receiver, others: u64, unused: u64) -> Noise {
         match (receiver, self.normal_std) {
             (Receiver::Paper, Some(std)) => {
                 // Estimates of used sequences are normal too, and 1/ĥ² of all of them together is one Lévy number.
                 let scale = unused as f64 + others as f64 / (1.0 + std * std).sqrt();
-                Noise::cauchy(scale)
+                if scale == 0.0 { Noise::of_sum(&[]) } else { Noise::cauchy(scale) }
             }
             (Receiver::Paper, None) => {
                 let used = Noise::of_sum(&[self.used_term(BOUNDED, others)]);
@@ -213,17 +244,287 @@ impl Coefficients {
                 Noise::of_sum(&[receiver.unused_term(unused), self.used_term(receiver, others)])
             }
         }
-        .coarse()
     }
 
-    /// `w(t + e)²` of other clients.
-    fn used_term(&self, receiver: Receiver, count: u64) -> Term {
-        let squares = self.nodes.iter().flat_map(|&(t, weight)| {
-            let estimates = pilot::estimates(receiver, t).into_iter();
-            estimates.map(move |(estimate, share)| (receiver.weight(estimate).powi(2), weight * share))
-        });
-        Term::discrete(count, Noise::new(squares).values().to_vec())
+    /// `w(t + e)²` of another client, rounded down, with probabilities.
+    fn used_values(&self, receiver: Receiver) -> Vec<(f64, f64)> {
+        let most = self.seen.iter().map(|cell| cell.largest).fold(0.0, f64::max);
+        let mut ends = vec![0.0, if let Receiver::Clipped(c) = receiver { c } else { 1e-3 }];
+        while let Some(&last) = ends.last()
+            && last < most + REACH
+        {
+            ends.push(last * USED_RATIO);
+        }
+        let mut masses = vec![0.0; ends.len() - 1];
+        for group in groups(&self.seen, USED_STEP) {
+            let (from, probabilities) = pilot::probabilities(&ends, group.mean);
+            for (mass, probability) in masses[from..].iter_mut().zip(probabilities) {
+                *mass += group.mass * probability;
+            }
+        }
+        let value = |panel: usize| {
+            let [one, other] = [ends[panel], ends[panel + 1]].map(|size| receiver.weight(size.max(1e-100)));
+            one.min(other).powi(2)
+        };
+        masses
+            .iter()
+            .enumerate()
+            .map(|(panel, &mass)| (value(panel), mass))
+            .filter(|&(_, mass)| mass > 0.0)
+            .collect()
     }
+
+    fn used_term(&self, receiver: Receiver, count: u64) -> Term {
+        let mut values = self.used_values(receiver);
+        // What is missing to 1 is without noise.
+        let total: f64 = values.iter().map(|&(_, mass)| mass).sum();
+        values.push((0.0, (1.0 - total).max(0.0)));
+        Term::discrete(count, values)
+    }
+}
+
+/// Coefficients below this have about the same estimates.
+const FAINT: f64 = 0.05;
+/// A smaller `g` counts as this large.
+const FAINTEST: f64 = 1e-3;
+/// By how much a mean of `g` may be above the true one, relatively.
+pub(crate) const ROUNDED_MEANS: f64 = 2e-4;
+/// Width of a cell in `ln t` and in `ln μ` for raw samples, whose `ε` is large and turns within a small part of itself.
+const RAW_STEP: f64 = 0.001;
+
+/// The cells of a density of `|h|`, in units of the despread noise, of this width in `ln t`.
+fn cells_of(
+    noise_std: f64,
+    range: (f64, f64),
+    density: impl Fn(f64) -> f64,
+    width: f64,
+) -> Result<Vec<Coefficient>, PrivacyError> {
+    require_positive("the despread noise", noise_std)?;
+    require_positive("the largest channel coefficient", range.1)?;
+    let (from, to) = (range.0.max(0.0) / noise_std, range.1 / noise_std);
+    let at = |t: f64| density(t * noise_std);
+    let mut cells = Vec::new();
+    if from < WEAKEST {
+        // Panels that halve towards 0, where a density may grow without bound.
+        let ends: Vec<f64> = (0..120).rev().map(|power| WEAKEST * 0.5_f64.powi(power)).collect();
+        let mass: f64 = narrow_panels(&ends, f64::INFINITY).into_iter().map(|(t, w)| w * at(t)).sum();
+        cells.push(Coefficient { mass, least: 0.0, largest: WEAKEST, mean: WEAKEST });
+    }
+    // Cells end at whole numbers of steps, and are no wider than a part of the range.
+    let parts = (width * to / (0.02 * (to - from))).ceil().max(1.0);
+    let step = width / parts;
+    let mut number = (from.max(WEAKEST).ln() / step).floor();
+    loop {
+        let (least, largest) = ((number * step).exp(), ((number + 1.0) * step).exp());
+        if least >= to {
+            break;
+        }
+        let nodes = short_panel(least.max(from), largest.min(to));
+        let (mass, first) = nodes.fold((0.0, 0.0), |(mass, first), (t, weight)| {
+            let part = weight * at(t);
+            (mass + part, first + part * t)
+        });
+        if mass > 0.0 || mass.is_nan() {
+            cells.push(Coefficient { mass, least, largest, mean: first / mass });
+        }
+        number += 1.0;
+    }
+    normalised(cells)
+}
+
+fn normalised(mut cells: Vec<Coefficient>) -> Result<Vec<Coefficient>, PrivacyError> {
+    let total: f64 = cells.iter().map(|cell| cell.mass).sum();
+    let holds = total.is_finite() && total > 0.0;
+    require(holds, "the density of the channel", "finite and not zero everywhere", total)?;
+    cells.iter_mut().for_each(|cell| cell.mass /= total);
+    cells.retain(|cell| cell.mass > 0.0);
+    Ok(cells)
+}
+
+/// Adds the distribution of `μ` for coefficients below [`STRONG`]: for each panel of the estimate a histogram of `ln g`, mixed for each
+/// coefficient by the probabilities of the panels, and shifted by `ln t`.
+fn add_weak(
+    cells: &mut CellsBuilder,
+    coefficients: &[Coefficient],
+    receiver: Receiver,
+    noise: &Noise,
+    sensitivity: f64,
+) {
+    let Some(most) = coefficients.iter().map(|cell| cell.mean).reduce(f64::max) else { return };
+    let step = if receiver == Receiver::Paper { 2.0 * STEP } else { STEP };
+    // So small that dividing by it makes no difference beside a client's own noise.
+    let small = (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3);
+    let ends = pilot::narrow_ends(receiver, most, small, step);
+    let histograms: Vec<Histogram> =
+        ends.windows(2).map(|pair| Histogram::of_panel(receiver, (pair[0], pair[1]), noise, step)).collect();
+    let (first, last) = histograms.iter().fold((i64::MAX, i64::MIN), |(first, last), histogram| {
+        (first.min(histogram.first), last.max(histogram.first + histogram.bins.len() as i64))
+    });
+    let spread = histograms.iter().map(|histogram| histogram.spread).fold(0.0, f64::max);
+    let count = (last - first).max(0) as usize;
+    let range_of = |bin: usize| {
+        let start = (first + bin as i64) as f64 * step;
+        ((start - spread).exp(), (start + step + spread).exp().min(1.0))
+    };
+    let ranges: Vec<(f64, f64)> = (0..count).map(range_of).collect();
+    let mix = |t: f64| {
+        let mut mixed = vec![(0.0, 0.0); count];
+        let (from, probabilities) = pilot::probabilities(&ends, t);
+        for (histogram, probability) in histograms[from..].iter().zip(probabilities) {
+            if probability > RARE {
+                let offset = (histogram.first - first) as usize;
+                for (sum, bin) in mixed[offset..].iter_mut().zip(&histogram.bins) {
+                    sum.0 += probability * bin.0;
+                    sum.1 += probability * bin.1;
+                }
+            }
+        }
+        mixed
+    };
+    // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients below
+    // a small one it is at most e^{t²/2} times that of the small one.
+    let of_faint = (FAINT * FAINT / 2.0).exp();
+    let faint: Vec<(f64, f64)> =
+        mix(FAINT).into_iter().map(|(mass, weighted)| (of_faint * mass, of_faint * weighted)).collect();
+    for group in groups(coefficients, step) {
+        let own = (group.largest > FAINT).then(|| mix(group.mean));
+        for (&(low, high), &(mass, weighted)) in ranges.iter().zip(own.as_ref().unwrap_or(&faint)) {
+            if mass > 0.0 {
+                let mean = (weighted / mass).clamp(low, high);
+                let [mean, low, high] =
+                    [group.mean * mean, group.least * low, group.largest * high].map(|mu| sensitivity * mu);
+                cells.add_range(mean, (low, high), group.mass * mass);
+            }
+        }
+    }
+}
+
+/// Masses and means of `g` in bins of `ln g`.
+struct Histogram {
+    first: i64,
+    bins: Vec<(f64, f64)>,
+    /// By how much what is in a bin may lie outside of it.
+    spread: f64,
+}
+
+impl Histogram {
+    /// For estimates with a size between two ends, under noise of all cells.
+    fn of_panel(receiver: Receiver, (from, to): (f64, f64), noise: &Noise, step: f64) -> Self {
+        let parts: Vec<(f64, (f64, f64), f64)> = noise
+            .cells()
+            .iter()
+            .map(|cell| {
+                let (mean, range) = mean_gain(&pilot::blind_panel(receiver, from, to), cell);
+                (mean, range, cell.mass)
+            })
+            .collect();
+        let bin = |mean: f64| (mean.max(FAINTEST).ln() / step).floor() as i64;
+        let first = parts.iter().map(|&(mean, ..)| bin(mean)).min().unwrap_or(0);
+        let last = parts.iter().map(|&(mean, ..)| bin(mean)).max().unwrap_or(0);
+        let mut histogram = Self { first, bins: vec![(0.0, 0.0); (last - first + 1) as usize], spread: 0.0 };
+        for (mean, (low, high), mass) in parts {
+            let index = bin(mean);
+            let (start, end) = (index as f64 * step, (index + 1) as f64 * step);
+            let outside = (start - low.max(FAINTEST).ln()).max(high.max(FAINTEST).ln() - end);
+            histogram.spread = histogram.spread.max(outside);
+            let bin = &mut histogram.bins[(index - first) as usize];
+            bin.0 += mass;
+            bin.1 += mass * mean.max(FAINTEST);
+        }
+        histogram
+    }
+}
+
+/// A bound on the mean of `g` over a panel of estimates and a cell of noise, and its range.
+fn mean_gain(panel: &pilot::Panel, noise: &NoiseCell) -> (f64, (f64, f64)) {
+    let (weak, (_, high)) = panel.gains(noise.least);
+    let (strong, (low, _)) = panel.gains(noise.largest);
+    (noise.chord(weak, strong), (low, high))
+}
+
+/// Adds the distribution of `μ` for coefficients from [`STRONG`] on.
+fn add_strong(
+    cells: &mut CellsBuilder,
+    coefficients: &[Coefficient],
+    receiver: Receiver,
+    noise: &Noise,
+    sensitivity: f64,
+) {
+    for group in groups(coefficients, STRONG_STEP) {
+        let step = PILOT_STEP.max(0.005 * group.mean);
+        let panels = (2.0 * REACH / step).ceil();
+        for panel in 0..panels as usize {
+            let end = |i: usize| REACH * (2.0 * i as f64 / panels - 1.0);
+            let pilot = (end(panel), end(panel + 1));
+            let probability = group.mass * normal::between(pilot.0, pilot.1);
+            let strong = StrongPanel::new(&group, pilot, receiver);
+            for cell in noise.cells() {
+                let mean = cell.chord(strong.mean(cell.least), strong.mean(cell.largest));
+                let range = (strong.low(cell.largest), strong.high(cell.least));
+                let [mean, low, high] = [mean, range.0, range.1].map(|mu| sensitivity * mu);
+                cells.add_range(mean.clamp(low, high), (low, high), probability * cell.mass);
+            }
+        }
+    }
+}
+
+/// Coefficients in cells of this width in `ln t`.
+fn groups(coefficients: &[Coefficient], width: f64) -> impl Iterator<Item = Coefficient> {
+    let number = move |cell: &Coefficient| (cell.mean.ln() / width).floor();
+    let same = move |a: &Coefficient, b: &Coefficient| number(a) == number(b);
+    coefficients.chunk_by(same).map(|cells| {
+        let mass: f64 = cells.iter().map(|cell| cell.mass).sum();
+        let first: f64 = cells.iter().map(|cell| cell.mass * cell.mean).sum();
+        let least = cells.iter().map(|cell| cell.least).fold(f64::INFINITY, f64::min);
+        let largest = cells.iter().map(|cell| cell.largest).fold(0.0, f64::max);
+        Coefficient { mass, least, largest, mean: first / mass }
+    })
+}
+
+/// Strong coefficients of about the same size, with about the same pilot noise: `t·g = 1/√(1/t² + (u/t)²·ν²)`.
+struct StrongPanel {
+    /// `t` at its least, its mean and its largest.
+    sizes: [f64; 3],
+    /// `u/t`: not above its least, not above `E[t]/E[t/u]`, and not below its largest.
+    ratios: [f64; 3],
+}
+
+impl StrongPanel {
+    fn new(group: &Coefficient, pilot: (f64, f64), receiver: Receiver) -> Self {
+        let Coefficient { least, mean, largest, .. } = *group;
+        let level = if let Receiver::Clipped(c) = receiver { c } else { 0.0 };
+        // u = max(t + e, c), and with MMSE weights more by 1/(t + e).
+        let extra = if receiver == Receiver::Mmse { 1.0 / (least * (least - REACH)) } else { 0.0 };
+        let at = |e: f64| (1.0 + e / least, 1.0 + e / largest);
+        let (low, high) = (at(pilot.0), at(pilot.1));
+        let first = (low.0.min(low.1)).max(level / largest);
+        let last = (high.0.max(high.1)).max(level / least) + extra;
+        // t/u is convex in e: its mean lies below the chord. In t it moves from one end of the group to the other.
+        let e = (normal::density(pilot.0) - normal::density(pilot.1)) / normal::between(pilot.0, pilot.1);
+        let share = ((e - pilot.0) / (pilot.1 - pilot.0)).clamp(0.0, 1.0);
+        let chord = |start: f64, end: f64| 1.0 / start + share * (1.0 / end - 1.0 / start);
+        let gain = chord(low.0, high.0).max(chord(low.1, high.1));
+        let middle = (1.0 / gain).max(level / largest).clamp(first, last);
+        Self { sizes: [least, mean, largest], ratios: [first, middle, last] }
+    }
+
+    fn high(&self, noise: f64) -> f64 {
+        strength(self.sizes[2], self.ratios[0], noise)
+    }
+
+    /// `E[t·g]` is at most its value at `E[t]` and `E[t/u]`, because `u/√(1 + u²ν²)` is concave in `u`.
+    fn mean(&self, noise: f64) -> f64 {
+        strength(self.sizes[1], self.ratios[1], noise)
+    }
+
+    fn low(&self, noise: f64) -> f64 {
+        strength(self.sizes[0], self.ratios[2], noise)
+    }
+}
+
+/// `t·g` for a coefficient `t` and `u/t`.
+fn strength(size: f64, ratio: f64, noise: f64) -> f64 {
+    1.0 / (1.0 / (size * size) + ratio * ratio * noise).sqrt()
 }
 
 impl Angle {
@@ -232,7 +533,7 @@ impl Angle {
         let density: Box<dyn Fn(f64) -> f64> = match self {
             Self::Zero | Self::Within(0.0) | Self::Normal(0.0) => return vec![(1.0, 1.0)],
             Self::Uniform | Self::Within(_) => Box::new(|_| 1.0),
-            Self::Normal(std) => Box::new(move |angle| crate::normal::density(angle / std)),
+            Self::Normal(std) => Box::new(move |angle| normal::density(angle / std)),
         };
         let most = match self {
             Self::Within(half_width) => half_width,
@@ -257,25 +558,23 @@ impl Angle {
     }
 }
 
-/// The density of `r·|cos θ|` with a uniform angle: `(2/π)∫ f(√(x² + y²))/√(x² + y²) dy`.
+/// The density of `r·|cos θ|` with a uniform angle: `(2/π)∫ f(r)/√(r² − x²) dr`, with `r = x·cosh v` equal to `(2/π)∫ f(x·cosh v) dv`,
+/// whose integrand has no singularity.
 fn real_part_density(density: &dyn Fn(f64) -> f64, low: f64, high: f64, x: f64) -> f64 {
-    let leg = |radius: f64| (radius * radius - x * x).max(0.0).sqrt();
-    let (from, to) = (leg(low), leg(high));
-    if to <= from {
+    let angle = |radius: f64| (radius / x).max(1.0).acosh();
+    let (from, to) = (angle(low), angle(high));
+    if x <= 0.0 || to <= from {
         return 0.0;
     }
-    let points: Vec<f64> = (0..=12).map(|i| from + (to - from) * f64::from(i) / 12.0).collect();
-    let at = |y: f64| {
-        let radius = x.hypot(y);
-        density(radius) / radius
-    };
-    narrow_panels(&points, f64::INFINITY).into_iter().map(|(y, weight)| weight * at(y)).sum()
+    // f(x·cosh v) falls like a double exponential at its end, and like a power of e^v before.
+    narrow_panels(&[from, to], 0.35).into_iter().map(|(v, weight)| weight * density(x * v.cosh())).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gaussian;
+    use crate::law::Values;
     use crate::sampling::Curve;
 
     /// Without its own share of the noise counted, a client of the paper's decoder meets Cauchy noise of scale
@@ -358,7 +657,7 @@ mod tests {
         let half_circle = Coefficients::new(0.1, &amplitude, Angle::Within(FRAC_PI_2)).unwrap();
         for epsilon in [0.01, 0.3, 2.0] {
             let at = |channel: &Coefficients| {
-                let values = channel.nodes.iter().map(|&(t, weight)| (0.1 * t, weight));
+                let values = channel.seen.iter().map(|cell| (0.1 * cell.mean, cell.mass));
                 Law::Values(Values::new(values)).upper(epsilon)
             };
             assert!((at(&seen) / at(&named) - 1.0).abs() < 1e-6, "{epsilon}");
@@ -371,10 +670,10 @@ mod tests {
     #[test]
     fn a_phase_error_weakens_a_client() {
         let cable = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Within(0.5)).unwrap();
-        let mean: f64 = cable.nodes.iter().map(|&(t, weight)| t * weight).sum();
+        let mean: f64 = cable.seen.iter().map(|cell| cell.mean * cell.mass).sum();
         assert!((mean - 0.5_f64.sin() / 0.5).abs() < 1e-9);
         let normal = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Normal(0.2)).unwrap();
-        let mean: f64 = normal.nodes.iter().map(|&(t, weight)| t * weight).sum();
+        let mean: f64 = normal.seen.iter().map(|cell| cell.mean * cell.mass).sum();
         assert!((mean - (-0.02_f64).exp()).abs() < 1e-9, "E cos θ = e^(−σ²/2), and cos θ is positive here");
         // Whoever keeps the raw samples turns them back.
         let raw = normal.raw_signal(2.0).unwrap();

@@ -1,69 +1,85 @@
 //! A guarantee for every channel: the worst over what a client's channel can be.
 //!
-//! Orthonormal sequences. Client `k` has the channel `t = h_k/s` and the pilot's noise `e` on its own sequence, both in units
-//! of the despread noise `s`; `ν_γ² = Σ_{j≤γ} w(G_j)²` comes from the unused sequences ([`crate::Receiver`]). For *any* fixed
-//! channels, with `w = |w(t + e)|`,
+//! Orthonormal sequences. Client `k` has the channel `t = h_k/s` and the estimate `τ = t + e`, both in units of the despread
+//! noise `s`; the decoder divides by `u(τ)` ([`crate::pilot`]), and `ν_γ² = Σ_{j≤γ} w(G_j)²` comes from the unused sequences
+//! ([`crate::Receiver`]). For *any* fixed channels,
 //!
 //! ```text
-//! μ_k = Δ·|t|·w/√(w² + ν_γ² + other used sequences)  ≤  Δ·|t|·w/√(w² + ν_γ²)
-//! δ*(ε) = sup_t E_{e,G}[δ_G(ε; Δ·|t|·w/√(w² + ν_γ²))]
+//! μ_k = Δ·|t|·g(τ),     g = 1/√(1 + u²·(ν_γ² + other used sequences))  ≤  1/√(1 + u²ν_γ²)
+//! δ*(ε) = sup_t δ_t(ε),     δ_t(ε) = E_{e,G}[δ_G(ε; Δ·|t|·g(t + e))]
 //! ```
 //!
-//! whatever the law of fading is, the SNR, and what the adversary knows of the channels. As a supremum of such curves it is one
-//! itself, and is sampled and composed like the others.
+//! whatever the distribution of fading is, the SNR, and what the adversary knows of the channels. As a supremum of such
+//! curves it is one itself, and is composed like the others. It is not sampled: an adversary who knows the channels sees from
+//! the pilot who takes part.
 //!
-//! The supremum is taken over channels that lie 4% apart, with a parabola through the worst one and its neighbours; beyond
-//! the strongest of them, the limit `t → ∞` stands for all. That is exact to far less than the rounding of the noise, which
-//! is on the safe side, but it is not a proof for every `t` in between.
+//! # The supremum is certified
+//! The channels `t ≥ 0` are cut into cells, and each is halved until its bound is close to a value that is reached:
 //!
-//! For the clipped projector, `w = 1/max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
-//! `|t + e| ≥ c` then `|t|·w ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|·w = |t|/c ≤ 1 + |e|/c`.
+//! 1. *Between two channels* `t₀ < t₁`, `h = t₁ − t₀`. The density of `τ` satisfies
+//!    `φ(τ − t) = φ(τ − t₀)^{1−λ}·φ(τ − t₁)^λ·e^{λ(1−λ)h²/2}`, and `ln δ_G(ε; Δtg)` as a function of `t` has a second derivative
+//!    of at least `−B/t₀²`, `B = 2ε + 2z² + z√(z² + 2ε) + 4`, wherever `ε/μ − μ/2 ≤ z` (a test checks this). Hölder's
+//!    inequality over `τ` and `ν` gives `δ_t ≤ e^{(1 + B/t₀²)h²/8}·max(δ_{t₀}, δ_{t₁}) + Φ(−z)`.
+//! 2. *The same, if `g` falls with `|τ|`*: `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of
+//!    `τ` are symmetric and unimodal; Anderson's inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}`
+//!    with every `μ` larger by `t₁/t₀`. With `t₀ = 0` it covers the weakest channels.
+//! 3. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ ≤ 1/((1 − e⁻/t₀)·ν_γ)` with `e⁻ = max(−e, 0)`.
+//!
+//! For the clipped projector, `u = max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
+//! `|t + e| ≥ c` then `|t|/u ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|/c ≤ 1 + |e|/c`.
+//!
+//! # Citations
+//! Anderson, *The integral of a symmetric unimodal function over a symmetric convex set and some probability inequalities*,
+//! Proc. Amer. Math. Soc. 6 (1955).
 
 use std::sync::OnceLock;
 
+use crate::actual::ROUNDED_MEANS;
 use crate::error::{PrivacyError, require_positive};
-use crate::law::{COARSE_CELL, CellsBuilder, FINE_CELL, Law};
-use crate::noise::Noise;
-use crate::pilot;
+use crate::law::{COARSE_CELL, Cells, CellsBuilder, FINE_CELL, Law};
+use crate::noise::{Noise, NoiseCell};
+use crate::normal;
+use crate::pilot::{self, BEYOND_REACH, REACH};
 use crate::receiver::Receiver;
 use crate::sampling::Curve;
 use crate::tabulated::Tabulated;
 
-/// From one channel to the next, `ln t` grows by this much.
-const FINE: f64 = 0.04;
-/// Every so many of them are looked at first.
-const COARSE: usize = 4;
-/// The weakest and the strongest channel, in units of the larger of `s` and `c·s`; beyond, the limit of a strong one.
-const CHANNELS: (f64, f64) = (0.05, 100.0);
-/// Where the worst channel is looked for from scratch: `ε` from 1e-6 to 1e9, four in a decade.
-const LADDER: (f64, usize) = (1e-6, 61);
-
-/// A larger `μ` hides nothing that any `ε` could tell of.
-const MOST_MU: f64 = 1e8;
+/// From one channel to the next, `ln t` grows by this much: no cell is shorter.
+const FINE: f64 = 0.002;
+/// Cells of so many steps are looked at first.
+const COARSE: usize = 128;
+/// The weakest and the strongest channel between cells, in units of the larger of `s` and `c·s`.
+const CHANNELS: (f64, f64) = (1e-4, 1e5);
+/// Where the search begins, in the same units; towards weaker and stronger channels it goes as far as it has to.
+const START: (f64, f64) = (1.0, 20.0);
+/// Regions are chosen anew on each rung: up to this `ε`, and then each larger than the last by this factor.
+const LADDER: (f64, f64) = (1e-3, 1.5);
+/// From 0 to beyond the largest `ε` that is ever looked at.
+const RUNGS: usize = 48;
 /// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
 const TOLERANCE: f64 = 2e-5;
+/// A larger `μ` hides nothing that any `ε` could tell of.
+const MAX_MU: f64 = 1e8;
 
 /// `δ*(ε)`, a curve for every channel.
 pub struct AnyChannel {
-    curve: Tabulated,
-    worst: Worst,
+    curve: Tabulated<Worst>,
 }
 
 impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
-        let worst = Worst::new(receiver, unused, sensitivity)?;
-        Ok(Self { curve: Tabulated::new(&worst), worst })
+        Ok(Self { curve: Tabulated::new(Worst::new(receiver, unused, sensitivity)?) })
     }
 
-    /// The law of `μ` for a client with the channel `t = h/s`.
+    /// The distribution of `μ` for a client with the channel `t = h/s`.
     pub fn law_at(&self, t: f64) -> Law {
-        self.worst.law_at(t)
+        self.curve.inner().law_at(t)
     }
 
-    /// The law of `μ` in the limit of a strong client, `t → ∞`.
+    /// The distribution of `μ` in the limit of a strong client, `t → ∞`.
     pub fn strong_client(&self) -> &Law {
-        &self.worst.strong
+        &self.curve.inner().strong
     }
 }
 
@@ -80,47 +96,33 @@ impl Curve for AnyChannel {
         self.curve.infinite()
     }
 
-    fn is_rounded(&self) -> bool {
-        true
-    }
-
-    fn tolerance(&self) -> f64 {
-        TOLERANCE
-    }
-}
-
-impl Curve for Worst {
-    fn upper(&self, epsilon: f64) -> f64 {
-        self.supremum(epsilon, |law| law.upper(epsilon))
-    }
-
-    fn lower(&self, epsilon: f64) -> f64 {
-        self.supremum(epsilon, |law| law.lower(epsilon))
-    }
-
-    fn infinite(&self) -> f64 {
-        pilot::BEYOND_REACH + self.strong.infinite()
-    }
-
-    fn is_rounded(&self) -> bool {
-        true
-    }
-
     fn tolerance(&self) -> f64 {
         TOLERANCE
     }
 }
 
 /// The search for the worst channel.
-struct Worst {
+pub(crate) struct Worst {
     receiver: Receiver,
     sensitivity: f64,
     noise: Noise,
     strong: Law,
-    channels: Vec<f64>,
-    laws: Vec<OnceLock<Law>>,
-    /// For each `ε` of the ladder, the worst of the channels that were looked at.
-    at_rung: Vec<usize>,
+    /// Unit of [`CHANNELS`].
+    scale: f64,
+    /// For each channel that cells end at: its own curve, and bounds for all weaker and for all stronger ones.
+    channels: Vec<[OnceLock<Law>; 3]>,
+    rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
+}
+
+/// Channels that are looked at together.
+#[derive(Clone, Copy)]
+enum Region {
+    /// Up to this one.
+    Weaker(usize),
+    /// From this one to that one.
+    Between(usize, usize),
+    /// From this one on.
+    Stronger(usize),
 }
 
 impl Worst {
@@ -128,82 +130,246 @@ impl Worst {
         let strong = idealised(receiver, unused, sensitivity)?;
         let scale = if let Receiver::Clipped(c) = receiver { c.max(1.0) } else { 1.0 };
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
-        let channels: Vec<f64> = (0..=count).map(|i| scale * CHANNELS.0 * (i as f64 * FINE).exp()).collect();
-        let laws = channels.iter().map(|_| OnceLock::new()).collect();
-        let noise = receiver.noise_of_unused(unused).coarse();
-        let mut worst = Self { receiver, sensitivity, noise, strong, channels, laws, at_rung: Vec::new() };
-        worst.at_rung = (0..LADDER.1).map(|rung| worst.worst_of_coarse(ladder(rung))).collect();
-        Ok(worst)
+        let channels = (0..=count).map(|_| Default::default()).collect();
+        let noise = receiver.noise_of_unused(unused);
+        let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
+        Ok(Self { receiver, sensitivity, noise, strong, scale, channels, rungs })
+    }
+
+    fn channel(&self, index: usize) -> f64 {
+        self.scale * CHANNELS.0 * (index as f64 * FINE).exp()
     }
 
     fn law_at(&self, t: f64) -> Law {
-        let largest = self.sensitivity * t.abs();
-        let mut cells = CellsBuilder::new(largest, COARSE_CELL, self.noise.slack);
-        for (estimate, weight) in pilot::estimates(self.receiver, t) {
-            let w = self.receiver.weight(estimate);
-            for &(noise, mass) in self.noise.values() {
-                cells.add(largest * w / (w * w + noise).sqrt(), weight * mass);
+        self.law(t, t)
+    }
+
+    /// The distribution of `Δ·a·g(τ)` for an estimate `τ` around `t`. What is without noise is infinite.
+    fn law(&self, t: f64, amplitude: f64) -> Law {
+        let largest = self.sensitivity * amplitude;
+        let mut cells = CellsBuilder::new(largest, COARSE_CELL, self.noise.slack + ROUNDED_MEANS);
+        let ends = pilot::ends(self.receiver, t);
+        for panel in pilot::panels(self.receiver, &ends, t) {
+            for noise in self.noise.cells() {
+                let (weak, (_, high)) = panel.gains(noise.least);
+                let (strong, (low, _)) = panel.gains(noise.largest);
+                let mean = noise.chord(weak, strong);
+                cells.add_range(
+                    largest * mean,
+                    (largest * low, largest * high),
+                    panel.probability * noise.mass,
+                );
             }
         }
-        cells.add(largest, self.noise.none);
-        cells.add_infinite(pilot::BEYOND_REACH);
+        cells.add_infinite(self.noise.none + BEYOND_REACH);
         cells.build()
     }
 
-    fn law(&self, channel: usize) -> &Law {
-        self.laws[channel].get_or_init(|| self.law_at(self.channels[channel]))
+    /// A bound on the distribution of `μ` for all channels from `t` on: `Δ/((1 − e⁻/t)·ν_γ)`.
+    fn law_from(&self, t: f64) -> Law {
+        // e⁻ in panels: 0, and then up to each end.
+        const PANELS: usize = 96;
+        let end = |i: usize| REACH * i as f64 / PANELS as f64;
+        without_channel(&self.noise, |noise| {
+            let strong = self.sensitivity / noise.sqrt();
+            let above = [(strong, 0.5)].into_iter();
+            let below =
+                (1..=PANELS).map(move |i| (strong / (1.0 - end(i) / t), normal::between(end(i - 1), end(i))));
+            above.chain(below).collect::<Vec<_>>()
+        })
     }
 
-    fn worst_of_coarse(&self, epsilon: f64) -> usize {
-        let coarse = (0..self.channels.len()).step_by(COARSE);
-        let values = coarse.map(|channel| (channel, self.law(channel).upper(epsilon)));
-        values.fold((0, f64::NEG_INFINITY), |best, this| if this.1 > best.1 { this } else { best }).0
+    fn own(&self, index: usize) -> &Law {
+        self.channels[index][0].get_or_init(|| self.law_at(self.channel(index)))
     }
 
-    /// Channels to climb from: the worst ones at the rungs around `ε`.
-    fn starts(&self, epsilon: f64) -> [usize; 2] {
-        let rung = ((epsilon / LADDER.0).max(1.0).log10() * 4.0) as usize;
-        let last = self.at_rung.len() - 1;
-        [self.at_rung[rung.min(last)], self.at_rung[(rung + 1).min(last)]]
-    }
-
-    /// Climbs from a channel to the worst one nearby; three neighbours give the top of a parabola through `ln δ`.
-    fn climb(&self, from: usize, value: impl Fn(usize) -> f64) -> f64 {
-        let last = self.channels.len() - 1;
-        let (mut here, mut at) = (from, value(from));
-        loop {
-            let below = if here > 0 { value(here - 1) } else { 0.0 };
-            let above = if here < last { value(here + 1) } else { 0.0 };
-            if below > at {
-                (here, at) = (here - 1, below);
-            } else if above > at {
-                (here, at) = (here + 1, above);
+    /// Anderson's inequality with `t₀ = 0`. Where `g` does not fall with `|τ|`, it is at most its largest value.
+    fn weaker(&self, index: usize) -> &Law {
+        self.channels[index][1].get_or_init(|| {
+            let t = self.channel(index);
+            if self.receiver.is_monotone() {
+                self.law(0.0, t)
             } else {
-                return top_of_parabola(below, at, above);
+                // u ≥ 2 for MMSE weights, for every estimate.
+                without_channel(&self.noise, |noise| {
+                    [(self.sensitivity * t / (1.0 + 4.0 * noise).sqrt(), 1.0)]
+                })
+            }
+        })
+    }
+
+    fn stronger(&self, index: usize) -> &Law {
+        self.channels[index][2].get_or_init(|| self.law_from(self.channel(index)))
+    }
+
+    /// A bound on `δ_t(ε)` for all channels of a region, of which the largest known value is `reached`.
+    fn bound(&self, region: Region, epsilon: f64, reached: f64) -> f64 {
+        match region {
+            Region::Weaker(index) => self.weaker(index).upper(epsilon),
+            Region::Stronger(index) => self.stronger(index).upper(epsilon),
+            Region::Between(from, to) => {
+                let (start, end) = (self.channel(from), self.channel(to));
+                let [left, right] = [from, to].map(|index| self.own(index).upper(epsilon));
+                let least = 1e-6 * reached.max(1e-35);
+                let spread = curvature(epsilon, least, (end / start).ln());
+                let width = end - start;
+                let exponent = (1.0 + spread / (start * start)) * width * width / 8.0;
+                let curved = exponent.exp() * left.max(right) + least;
+                let falls = self.receiver.is_monotone() || start > REACH + 2.0;
+                if falls && let Law::Cells(cells) = self.own(from) {
+                    curved.min(scaled_upper(cells, epsilon, end / start))
+                } else {
+                    curved
+                }
             }
         }
     }
 
-    fn supremum(&self, epsilon: f64, value: impl Fn(&Law) -> f64) -> f64 {
-        let [first, second] = self.starts(epsilon);
-        let climb = |from: usize| self.climb(from, |channel| value(self.law(channel)));
-        let worst = climb(first).max(value(&self.strong));
-        if second == first { worst } else { worst.max(climb(second)) }
+    /// The value of a channel in a region.
+    fn reached(&self, region: Region, value: impl Fn(&Law) -> f64) -> f64 {
+        match region {
+            Region::Weaker(index) => value(self.own(index)),
+            Region::Between(from, to) => value(self.own(from)).max(value(self.own(to))),
+            Region::Stronger(_) => value(&self.strong),
+        }
+    }
+
+    /// The parts of a region, if it can be cut.
+    fn cut(&self, region: Region) -> Option<[Region; 2]> {
+        let last = self.channels.len() - 1;
+        Some(match region {
+            Region::Weaker(0) => return None,
+            Region::Weaker(index) => {
+                let next = index.saturating_sub(COARSE);
+                [Region::Weaker(next), Region::Between(next, index)]
+            }
+            Region::Between(from, to) if to - from < 2 => return None,
+            Region::Between(from, to) => {
+                let middle = from + (to - from) / 2;
+                [Region::Between(from, middle), Region::Between(middle, to)]
+            }
+            Region::Stronger(index) if index == last => return None,
+            Region::Stronger(index) => {
+                let next = (index + COARSE).min(last);
+                [Region::Between(index, next), Region::Stronger(next)]
+            }
+        })
+    }
+
+    /// Where the search begins.
+    fn start(&self) -> Vec<Region> {
+        let index = |channel: f64| ((channel / CHANNELS.0).ln() / FINE) as usize / COARSE * COARSE;
+        let (from, to) = (index(START.0), index(START.1));
+        let between = (from..to).step_by(COARSE).map(|index| Region::Between(index, index + COARSE));
+        between.chain([Region::Weaker(from), Region::Stronger(to)]).collect()
+    }
+
+    /// Cuts regions until the bound of none exceeds what is reached at `ε` by more than a little.
+    fn refine(&self, regions: &mut Vec<Region>, epsilon: f64) {
+        let value = |law: &Law| law.upper(epsilon);
+        let mut reached = regions.iter().map(|&region| self.reached(region, value)).fold(0.0, f64::max);
+        let mut open: Vec<(f64, Region)> =
+            regions.drain(..).map(|region| (self.bound(region, epsilon, reached), region)).collect();
+        loop {
+            let largest = open.iter().enumerate().max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+            let Some((index, &(bound, region))) = largest else { return };
+            if bound <= reached * (1.0 + close(reached)) {
+                break;
+            }
+            open.swap_remove(index);
+            match self.cut(region) {
+                None => regions.push(region),
+                Some(parts) => {
+                    for part in parts {
+                        reached = reached.max(self.reached(part, value));
+                        open.push((self.bound(part, epsilon, reached), part));
+                    }
+                }
+            }
+        }
+        regions.extend(open.into_iter().map(|(_, region)| region));
+    }
+
+    /// Which rung of the ladder of `ε` is at or below one.
+    fn rung(epsilon: f64) -> usize {
+        let rung = (epsilon / LADDER.0).max(1e-9).ln() / LADDER.1.ln();
+        (rung.floor() + 1.0).clamp(0.0, RUNGS as f64 - 1.0) as usize
+    }
+
+    /// All channels in regions that suit the `ε` from a rung to the next, with their bounds at the rung, the largest first.
+    fn regions(&self, rung: usize) -> &[(f64, Region)] {
+        self.rungs[rung].get_or_init(|| {
+            let at = |rung: usize| if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
+            let (from, to) = (at(rung), at(rung + 1));
+            let mut regions = self.start();
+            self.refine(&mut regions, from);
+            self.refine(&mut regions, to);
+            let value = |law: &Law| law.upper(from);
+            let reached = regions.iter().map(|&region| self.reached(region, value)).fold(0.0, f64::max);
+            let mut bounds: Vec<(f64, Region)> =
+                regions.into_iter().map(|region| (self.bound(region, from, reached), region)).collect();
+            bounds.sort_by(|a, b| b.0.total_cmp(&a.0));
+            bounds
+        })
+    }
+
+    /// A bound on `δ*(ε)`: the largest bound of all regions. Each falls with `ε`, so that most need not be computed.
+    fn supremum(&self, epsilon: f64) -> f64 {
+        let regions = self.regions(Self::rung(epsilon));
+        let value = |law: &Law| law.upper(epsilon);
+        let first = regions.iter().take(1).map(|&(_, region)| self.reached(region, value));
+        let reached = first.fold(1e-300, f64::max);
+        let mut bound = 0.0_f64;
+        for &(at_rung, region) in regions {
+            if at_rung <= bound {
+                break;
+            }
+            bound = bound.max(self.bound(region, epsilon, reached));
+        }
+        bound
+    }
+
+    /// A value that some channel reaches.
+    fn attained(&self, epsilon: f64) -> f64 {
+        let value = |law: &Law| law.lower(epsilon);
+        let regions = self.regions(Self::rung(epsilon)).iter().take(4);
+        regions.map(|&(_, region)| self.reached(region, value)).fold(value(&self.strong), f64::max)
     }
 }
 
-fn ladder(rung: usize) -> f64 {
-    LADDER.0 * 10_f64.powf(rung as f64 / 4.0)
+/// By how much the bound of a region may exceed what is reached: `ε` moves by a tenth of it or less where `δ` is small.
+fn close(reached: f64) -> f64 {
+    if reached > 1e-3 { 0.02 } else { 0.04 }
 }
 
-/// The largest value of the parabola through the logarithms of three neighbours, of which the middle one is largest.
-fn top_of_parabola(below: f64, at: f64, above: f64) -> f64 {
-    if below <= 0.0 || above <= 0.0 || at <= 0.0 {
-        return at;
+impl Curve for Worst {
+    fn upper(&self, epsilon: f64) -> f64 {
+        self.supremum(epsilon)
     }
-    let (left, right) = ((below / at).ln(), (above / at).ln());
-    let bend = left + right;
-    if bend >= -1e-12 { at } else { at * (-(right - left).powi(2) / (8.0 * bend)).exp() }
+
+    fn lower(&self, epsilon: f64) -> f64 {
+        self.attained(epsilon)
+    }
+
+    fn infinite(&self) -> f64 {
+        2.0 * BEYOND_REACH + self.strong.infinite()
+    }
+
+    fn tolerance(&self) -> f64 {
+        TOLERANCE
+    }
+}
+
+/// `B` for all `μ` that add more than `least` to a curve, in a cell of this width in `ln t`.
+fn curvature(epsilon: f64, least: f64, width: f64) -> f64 {
+    // δ_G ≤ Φ(−z) ≤ e^{−z²/2}. Within the cell z moves by less than the width times √(z² + 2ε), or so.
+    let z = (-2.0 * least.ln()).sqrt();
+    let z = z + 1.5 * width * (z * z + 2.0 * epsilon).sqrt();
+    2.0 * epsilon + 2.0 * z * z + z * (z * z + 2.0 * epsilon).sqrt() + 4.0
+}
+
+fn scaled_upper(cells: &Cells, epsilon: f64, factor: f64) -> f64 {
+    cells.upper(epsilon, factor)
 }
 
 /// The law of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
@@ -224,8 +390,16 @@ pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<La
 pub fn simple_bound(c: f64, unused: u64, sensitivity: f64) -> Result<Law, PrivacyError> {
     let receiver = Receiver::Clipped(c);
     idealised(receiver, unused, sensitivity)?;
-    let sizes = pilot::sizes();
     let noise = receiver.noise_of_unused(unused);
+    // |e| up to the end of each panel, which is 0.4% of 1 + |e|/c wide.
+    let mut ends = vec![0.0];
+    while let Some(&end) = ends.last()
+        && end < REACH
+    {
+        ends.push(end + 0.004 * (c + end));
+    }
+    let sizes: Vec<(f64, f64)> =
+        ends.windows(2).map(|pair| (pair[1], 2.0 * normal::between(pair[0], pair[1]))).collect();
     let law = without_channel(&noise, |noise| {
         let strong = sensitivity / noise.sqrt();
         sizes.iter().map(move |&(e, weight)| (strong * (1.0 + e / c), weight)).collect::<Vec<_>>()
@@ -233,20 +407,34 @@ pub fn simple_bound(c: f64, unused: u64, sensitivity: f64) -> Result<Law, Privac
     Ok(law)
 }
 
-/// A law whose `μ` has no limit but the noise: what is without noise is infinite.
+/// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
+/// falling function gives factors and probabilities for the least and for the largest noise of a cell.
 fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> Law
 where
     I: IntoIterator<Item = (f64, f64)>,
 {
-    let of = |&(square, mass): &(f64, f64)| {
-        values_of(square).into_iter().map(move |(mu, weight)| (mu, weight * mass))
+    let ends = |cell: &NoiseCell| {
+        let highs = values_of(cell.least).into_iter();
+        highs
+            .zip(values_of(cell.largest))
+            .map(|((high, share), (low, _))| (high, low, share))
+            .collect::<Vec<_>>()
     };
-    let values = || noise.values().iter().flat_map(of);
-    let largest = values().map(|(mu, _)| mu).filter(|&mu| mu < MOST_MU).fold(0.0, f64::max);
+    let values: Vec<(NoiseCell, Vec<(f64, f64, f64)>)> =
+        noise.cells().iter().map(|&cell| (cell, ends(&cell))).collect();
+    let highs = values.iter().flat_map(|(_, ends)| ends.iter().map(|&(high, ..)| high));
+    let largest = highs.filter(|&mu| mu < MAX_MU).fold(0.0, f64::max);
     let mut cells = CellsBuilder::new(largest, FINE_CELL, noise.slack);
-    for (mu, mass) in values() {
-        if mu < MOST_MU { cells.add(mu, mass) } else { cells.add_infinite(mass) }
+    for (cell, ends) in values {
+        for (high, low, share) in ends {
+            let mass = cell.mass * share;
+            if high < MAX_MU {
+                cells.add_range(cell.chord(high, low), (low, high), mass);
+            } else {
+                cells.add_infinite(mass);
+            }
+        }
     }
-    cells.add_infinite(noise.none + pilot::BEYOND_REACH);
+    cells.add_infinite(noise.none + BEYOND_REACH);
     cells.build()
 }

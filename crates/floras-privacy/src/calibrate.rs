@@ -7,9 +7,11 @@
 //! | [`largest_clip`] | the largest `C`: what a client may send |
 //! | [`most_rounds`] | the largest `T` |
 
-use crate::account::{Account, Setting};
+use crate::account::Account;
+use crate::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require, require_rounds};
 use crate::receiver::Receiver;
+use crate::setting::Setting;
 use crate::solve::least_at;
 use crate::view::View;
 
@@ -42,8 +44,8 @@ pub struct Calibrated {
 
 impl Target {
     fn check(&self, setting: &Setting) -> Result<(), PrivacyError> {
-        let holds = self.epsilon > 0.0 && self.epsilon <= 1e6;
-        require(holds, "epsilon", "above 0 and at most 1e6", self.epsilon)?;
+        let holds = self.epsilon > 0.0 && self.epsilon <= MAX_EPSILON;
+        require(holds, "epsilon", "above 0 and at most 1e5", self.epsilon)?;
         require_rounds(self.rounds)?;
         setting.check()?;
         if setting.channel.is_none() && matches!(self.view, View::Actual | View::RawSignal) {
@@ -54,8 +56,7 @@ impl Target {
 
     /// The `ε` of a setting; infinite if it has none.
     fn epsilon_of(&self, setting: &Setting) -> Result<f64, PrivacyError> {
-        let mut account = Account::new(setting.sampling(), setting.delta)?;
-        account.look_at(setting, self.view)?;
+        let account = Account::of_view(setting, self.view)?;
         Ok(account.epsilon(self.view, self.rounds)?.unwrap_or(f64::INFINITY))
     }
 
@@ -257,8 +258,7 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
 impl Target {
     /// Why a setting has no `ε` at all.
     fn reason(&self, setting: &Setting) -> Result<String, PrivacyError> {
-        let mut account = Account::new(setting.sampling(), setting.delta)?;
-        account.look_at(setting, self.view)?;
+        let account = Account::of_view(setting, self.view)?;
         let statement = account.statement(self.view, self.rounds)?;
         Ok(statement
             .and_then(|statement| statement.reason)
@@ -269,8 +269,7 @@ impl Target {
 /// The most rounds, up to `target.rounds`, that meet the target.
 pub fn most_rounds(setting: &Setting, target: Target) -> Result<Calibrated, PrivacyError> {
     target.check(setting)?;
-    let mut account = Account::new(setting.sampling(), setting.delta)?;
-    account.look_at(setting, target.view)?;
+    let account = Account::of_view(setting, target.view)?;
     let rounds = account.most_rounds(target.view, target.epsilon, target.rounds)?;
     if rounds == 0 {
         let why = match account.epsilon(target.view, 1)? {

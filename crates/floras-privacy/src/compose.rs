@@ -32,7 +32,7 @@ use crate::solve::first_at_most;
 use crate::window::{Composed, LEAST_DELTA};
 
 /// No `ε` beyond this is looked for.
-pub const MOST_EPSILON: f64 = 1e9;
+pub const MAX_EPSILON: f64 = 1e5;
 /// A curve that is known less well than this has wrinkles.
 pub(crate) const WRINKLED: f64 = 1e-9;
 
@@ -110,49 +110,42 @@ impl<'a> Composition<'a> {
 
     /// The least `ε` for a `δ`.
     pub fn epsilon(&self, delta: f64) -> Result<Bounds, PrivacyError> {
-        self.least_epsilon(delta, true)
+        let upper = self.epsilon_upper(delta)?;
+        Ok(Bounds { lower: self.epsilon_lower(delta)?.min(upper), upper })
     }
 
     /// The upper bound of [`epsilon`](Self::epsilon) alone, in about half the time.
     pub fn epsilon_upper(&self, delta: f64) -> Result<f64, PrivacyError> {
-        Ok(self.least_epsilon(delta, false)?.upper)
-    }
-
-    fn least_epsilon(&self, delta: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
         require_delta(delta)?;
         let least = at_least_once(&self.parts);
         if least >= delta {
             return Err(PrivacyError::DeltaOutOfReach { delta, least });
         }
-        self.worst(|direction| self.epsilon_of(direction, delta, with_lower))
+        self.largest(|direction| self.epsilon_of(direction, Side::Upper, delta))
+    }
+
+    /// The lower bound of [`epsilon`](Self::epsilon) alone: a pair of neighbours exists that has at least this `ε`.
+    pub fn epsilon_lower(&self, delta: f64) -> Result<f64, PrivacyError> {
+        require_delta(delta)?;
+        self.largest(|direction| self.epsilon_of(direction.realised(), Side::Lower, delta))
     }
 
     /// The least `δ` for an `ε`.
     pub fn delta(&self, epsilon: f64) -> Result<Bounds, PrivacyError> {
-        self.least_delta(epsilon, true)
+        let upper = self.delta_upper(epsilon)?;
+        let lower = self.largest(|direction| self.delta_of(direction.realised(), Side::Lower, epsilon))?;
+        Ok(Bounds { lower: lower.min(upper), upper })
     }
 
     /// The upper bound of [`delta`](Self::delta) alone, which takes less time.
     pub fn delta_upper(&self, epsilon: f64) -> Result<f64, PrivacyError> {
-        Ok(self.least_delta(epsilon, false)?.upper)
-    }
-
-    fn least_delta(&self, epsilon: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
         require_epsilon(epsilon)?;
-        self.worst(|direction| self.delta_of(direction, epsilon, with_lower))
+        self.largest(|direction| self.delta_of(direction, Side::Upper, epsilon))
     }
 
-    /// Both bounds of the worse direction.
-    fn worst(
-        &self,
-        bounds: impl Fn(Direction) -> Result<Bounds, PrivacyError>,
-    ) -> Result<Bounds, PrivacyError> {
-        let mut worst = Bounds { lower: 0.0, upper: 0.0 };
-        for &direction in self.directions {
-            let Bounds { lower, upper } = bounds(direction)?;
-            worst = Bounds { lower: worst.lower.max(lower), upper: worst.upper.max(upper) };
-        }
-        Ok(Bounds { lower: worst.lower.min(worst.upper), upper: worst.upper })
+    /// The value of the worse direction.
+    fn largest(&self, of: impl Fn(Direction) -> Result<f64, PrivacyError>) -> Result<f64, PrivacyError> {
+        self.directions.iter().try_fold(0.0, |worst: f64, &direction| Ok(worst.max(of(direction)?)))
     }
 
     /// A single round that is the same as all rounds together, if there is one, and the chance to take part in it.
@@ -183,11 +176,6 @@ impl<'a> Composition<'a> {
         Some(Law::Constant(squares.sqrt()))
     }
 
-    /// Whether the two bounds of any curve differ.
-    fn is_rounded(&self) -> bool {
-        self.parts.iter().any(|part| part.curve.is_rounded())
-    }
-
     /// Total variation at most adds up.
     fn total_variation(&self) -> f64 {
         let of_part = |Part { curve, sampling, rounds }: &Part<'_>| {
@@ -201,50 +189,33 @@ impl<'a> Composition<'a> {
         Prepared::new(&self.parts, self.grid, direction, side, delta)
     }
 
-    /// Without `with_lower`, the lower bound is 0.
-    fn epsilon_of(&self, direction: Direction, delta: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
-        let one_round = self.with_one_round(|curve, p| {
-            let at = |side| one_round_epsilon(curve, direction, p, side, delta);
-            let lower = if with_lower { at(Side::Lower)? } else { 0.0 };
-            Ok(Bounds { lower, upper: at(Side::Upper)? })
-        });
-        if let Some(bounds) = one_round {
-            return bounds;
+    fn epsilon_of(&self, direction: Direction, side: Side, delta: f64) -> Result<f64, PrivacyError> {
+        if let Some(epsilon) =
+            self.with_one_round(|curve, p| one_round_epsilon(curve, direction, p, side, delta))
+        {
+            return epsilon;
         }
         if self.total_variation() <= delta {
-            return Ok(Bounds { lower: 0.0, upper: 0.0 });
+            return Ok(0.0);
         }
-        let composed = self.prepared(direction, Side::Upper, delta)?.around_delta(delta)?;
-        let upper = composed.epsilon_upper(delta)?;
-        let lower = if !with_lower {
-            0.0
-        } else if self.is_rounded() {
-            self.prepared(direction, Side::Lower, delta)?.around_delta(delta)?.epsilon_lower(delta)
-        } else {
-            composed.epsilon_lower(delta)
-        };
-        Ok(Bounds { lower, upper })
+        let composed = self.prepared(direction, side, delta)?.around_delta(delta)?;
+        match side {
+            Side::Upper => composed.epsilon_upper(delta),
+            Side::Lower => Ok(composed.epsilon_lower(delta)),
+        }
     }
 
-    /// Without `with_lower`, the lower bound is 0.
-    fn delta_of(&self, direction: Direction, epsilon: f64, with_lower: bool) -> Result<Bounds, PrivacyError> {
-        let one_round = self.with_one_round(|curve, p| {
-            let at = |side| one_round_delta(curve, direction, p, side, epsilon).min(1.0);
-            Bounds { lower: if with_lower { at(Side::Lower) } else { 0.0 }, upper: at(Side::Upper) }
-        });
-        if let Some(bounds) = one_round {
-            return Ok(bounds);
+    fn delta_of(&self, direction: Direction, side: Side, epsilon: f64) -> Result<f64, PrivacyError> {
+        if let Some(delta) =
+            self.with_one_round(|curve, p| one_round_delta(curve, direction, p, side, epsilon).min(1.0))
+        {
+            return Ok(delta);
         }
-        let composed = self.around_epsilon(direction, Side::Upper, epsilon)?;
-        let upper = composed.delta_upper(epsilon);
-        let lower = if !with_lower {
-            0.0
-        } else if self.is_rounded() {
-            self.around_epsilon(direction, Side::Lower, epsilon)?.delta_lower(epsilon)
-        } else {
-            composed.delta_lower(epsilon)
-        };
-        Ok(Bounds { lower, upper })
+        let composed = self.around_epsilon(direction, side, epsilon)?;
+        Ok(match side {
+            Side::Upper => composed.delta_upper(epsilon),
+            Side::Lower => composed.delta_lower(epsilon),
+        })
     }
 
     /// What is cut off a round's loss has to be small beside a `δ` that is not known yet.
@@ -300,6 +271,7 @@ fn one_round_delta(curve: &dyn Curve, direction: Direction, p: f64, side: Side, 
     infinite
         + match direction {
             Direction::Replace | Direction::Remove => p * value(curve, amplified(epsilon, p), side),
+            Direction::Known => p * value(curve, epsilon, side),
             Direction::Add => {
                 let y = 1.0 + (-epsilon).exp_m1() / p;
                 if y <= 0.0 { 0.0 } else { epsilon.exp() * p * y * value(curve, -y.ln(), side) }
@@ -317,11 +289,12 @@ fn one_round_epsilon(
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };
     let epsilon = if direction == Direction::Add {
         let at = |epsilon: f64| one_round_delta(curve, direction, p, side, epsilon);
-        first_at_most(at, delta, 1e-3, MOST_EPSILON, 1e-12)
+        first_at_most(at, delta, 1e-3, MAX_EPSILON, 1e-12)
     } else {
         let target = (delta - infinite) / p;
         let at = |epsilon: f64| value(curve, epsilon, side);
-        first_at_most(at, target, 1e-3, MOST_EPSILON, 1e-12).map(|epsilon| diluted(epsilon, p))
+        let epsilon = first_at_most(at, target, 1e-3, MAX_EPSILON, 1e-12);
+        epsilon.map(|epsilon| if direction == Direction::Known { epsilon } else { diluted(epsilon, p) })
     };
-    epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON })
+    epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON })
 }

@@ -86,7 +86,7 @@ pub enum PrivacyError {
     },
 
     /// No `ε` of any use.
-    #[error("there is no epsilon below {most} for this delta: the noise is too weak to hide anyone")]
+    #[error("no epsilon up to {most:e} is established for this delta: the noise is too weak to hide anyone")]
     EpsilonOutOfReach {
         /// The largest that was looked at.
         most: f64,
@@ -121,9 +121,9 @@ pub(crate) fn require_epsilon(epsilon: f64) -> Result<(), PrivacyError> {
     require(epsilon >= 0.0 && epsilon.is_finite(), "epsilon", "a finite number of at least 0", epsilon)
 }
 
-/// `0 < δ < 1`.
+/// `10⁻³⁰ ≤ δ < 1`. Integrals leave out tails of about 10⁻³², which are counted as infinite losses; a smaller `δ` is not certified.
 pub(crate) fn require_delta(delta: f64) -> Result<(), PrivacyError> {
-    require((1e-300..1.0).contains(&delta), "delta", "at least 1e-300 and below 1", delta)
+    require((1e-30..1.0).contains(&delta), "delta", "at least 1e-30 and below 1", delta)
 }
 
 /// A positive number far from the ends of double precision.

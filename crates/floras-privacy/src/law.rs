@@ -10,7 +10,8 @@
 //! A law that comes from a sum or an integral over many variables is kept in cells of `μ`, each with its mass and its mean.
 //! Because `∂δ_G/∂μ = φ(μ/2 − ε/μ)`, the curve is convex in `μ` below `√(2ε)` and concave above. So a convex cell's mass may
 //! be moved to its two ends and a concave cell's mass to its mean, and the curve only grows: a bound that is off by the
-//! square of the cell's width.
+//! square of the cell's width. What is put into a cell is itself a range of `μ` with a mass and a mean, so that no rule of
+//! integration has to resolve where `δ_G` turns.
 
 use crate::gaussian;
 use crate::normal;
@@ -22,7 +23,11 @@ pub(crate) const FINE_CELL: f64 = 0.005;
 /// The same for laws that many integrals go into.
 pub(crate) const COARSE_CELL: f64 = 0.01;
 /// Cells reach so far below the largest `μ`, in `ln μ`.
-const DEPTH: f64 = 60.0;
+const DEPTH: f64 = 20.0;
+/// Ends of a range that are further apart than this factor are not kept apart.
+const WIDE_RANGE: f64 = 1.2;
+/// A cell with less mass counts as infinite.
+const NEVER: f64 = 1e-38;
 /// From here on, `δ_G` is below 1e-300.
 const NOTHING: f64 = 37.5;
 
@@ -133,10 +138,6 @@ impl Curve for Law {
         }
     }
 
-    fn is_rounded(&self) -> bool {
-        matches!(self, Self::Cells(_))
-    }
-
     fn composed(&self, rounds: u64) -> Option<Law> {
         self.of_rounds(rounds)
     }
@@ -167,11 +168,10 @@ impl Values {
 
 /// Cells in the making.
 pub(crate) struct CellsBuilder {
-    largest: f64,
     top: f64,
     width: f64,
-    /// Mass, and mass times `μ`, from the top downwards.
-    sums: Vec<(f64, f64)>,
+    /// From the top downwards.
+    cells: Vec<Cell>,
     infinite: f64,
     slack: f64,
 }
@@ -180,16 +180,22 @@ impl CellsBuilder {
     /// For finite values up to `largest`, in cells of this width in `ln μ`, that may be too large by `slack`, relatively.
     pub(crate) fn new(largest: f64, width: f64, slack: f64) -> Self {
         let count = (DEPTH / width) as usize;
-        Self { largest, top: largest.ln(), width, sums: vec![(0.0, 0.0); count + 1], infinite: 0.0, slack }
+        let empty = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
+        Self { top: largest.ln(), width, cells: vec![empty; count + 1], infinite: 0.0, slack }
     }
 
-    /// Adds a value with its mass. Masses need not sum to 1: what is missing counts as `μ = 0`.
-    pub(crate) fn add(&mut self, mu: f64, mass: f64) {
-        let index = ((self.top - mu.ln()) / self.width).max(0.0) as usize;
-        let lowest = self.sums.len() - 1;
-        let (sum, weighted) = &mut self.sums[index.min(lowest)];
-        *sum += mass;
-        *weighted += mass * mu;
+    /// Adds a mass that lies between two values, with a mean that is not below the true one. Masses need not sum to 1: what is
+    /// missing counts as `μ = 0`.
+    pub(crate) fn add_range(&mut self, mean: f64, (lower, upper): (f64, f64), mass: f64) {
+        // A wide range would widen the cell for everything else in it; it counts as its upper end.
+        let (mean, lower) = if upper > WIDE_RANGE * lower { (upper, upper) } else { (mean, lower) };
+        let index = ((self.top - mean.ln()) / self.width).max(0.0) as usize;
+        let lowest = self.cells.len() - 1;
+        let cell = &mut self.cells[index.min(lowest)];
+        cell.lower = cell.lower.min(lower);
+        cell.upper = cell.upper.max(upper);
+        cell.mass += mass;
+        cell.mean += mass * mean;
     }
 
     /// Adds the mass of `μ = ∞`.
@@ -197,16 +203,16 @@ impl CellsBuilder {
         self.infinite += mass;
     }
 
-    pub(crate) fn build(self) -> Law {
-        let lowest = self.sums.len() - 1;
-        let edge = |index: usize| self.largest * (-(index as f64) * self.width).exp();
-        let cell = |(index, &(mass, weighted)): (usize, &(f64, f64))| {
-            let lower = if index == lowest { 0.0 } else { edge(index + 1) };
-            let upper = edge(index);
-            (mass > 0.0).then(|| Cell { lower, upper, mass, mean: (weighted / mass).clamp(lower, upper) })
-        };
-        let mut cells: Vec<Cell> = self.sums.iter().enumerate().filter_map(cell).collect();
-        cells.reverse();
+    pub(crate) fn build(mut self) -> Law {
+        let mut cells: Vec<Cell> = Vec::new();
+        for cell in self.cells.iter().rev().filter(|cell| cell.mass > 0.0) {
+            // What hardly ever occurs costs as much time as the rest.
+            if cell.mass < NEVER {
+                self.infinite += cell.mass;
+                continue;
+            }
+            cells.push(Cell { mean: (cell.mean / cell.mass).clamp(cell.lower, cell.upper), ..*cell });
+        }
         Law::Cells(Cells { cells, infinite: self.infinite, slack: self.slack })
     }
 }
@@ -214,34 +220,32 @@ impl CellsBuilder {
 impl Cells {
     fn delta(&self, epsilon: f64, side: Side) -> f64 {
         match side {
-            Side::Upper => self.upper(epsilon),
+            Side::Upper => self.upper(epsilon, 1.0),
             Side::Lower => self.lower(epsilon),
         }
     }
 
-    fn upper(&self, epsilon: f64) -> f64 {
+    /// The upper bound with every `μ` larger by a factor.
+    pub(crate) fn upper(&self, epsilon: f64, factor: f64) -> f64 {
         let turn = (2.0 * epsilon).sqrt();
         let mut sum = 0.0;
-        // Neighbouring cells share an end.
-        let mut known = (f64::NAN, 0.0);
         for cell in self.cells.iter().rev() {
+            let cell = cell.scaled(factor);
             if is_nothing(epsilon, cell.upper) {
                 break;
             }
-            sum += if cell.lower >= turn {
-                cell.mass * gaussian::delta(epsilon, cell.mean)
-            } else {
-                let at_upper =
-                    if known.0 == cell.upper { known.1 } else { gaussian::delta(epsilon, cell.upper) };
-                if cell.upper <= turn {
-                    let at_lower = delta_or_nothing(epsilon, cell.lower);
-                    known = (cell.lower, at_lower);
-                    let share = (cell.mean - cell.lower) / (cell.upper - cell.lower);
-                    cell.mass * (share * at_upper + (1.0 - share) * at_lower)
+            sum += cell.mass
+                * if cell.lower >= turn || cell.lower == cell.upper {
+                    gaussian::delta(epsilon, cell.mean)
                 } else {
-                    cell.mass * cell.envelope(epsilon, turn, at_upper)
-                }
-            };
+                    let at_upper = gaussian::delta(epsilon, cell.upper);
+                    if cell.upper <= turn {
+                        let at_lower = delta_or_nothing(epsilon, cell.lower);
+                        at_lower + cell.share() * (at_upper - at_lower)
+                    } else {
+                        cell.envelope(epsilon, turn, at_upper)
+                    }
+                };
         }
         sum
     }
@@ -255,15 +259,14 @@ impl Cells {
             if is_nothing(epsilon, cell.upper) {
                 break;
             }
-            let [lower, mean, upper] = [cell.lower, cell.mean, cell.upper].map(|mu| mu * (1.0 - self.slack));
+            let cell = cell.scaled(1.0 - self.slack);
             sum += cell.mass
-                * if upper <= turn {
-                    at(mean)
-                } else if lower >= turn {
-                    let share = (mean - lower) / (upper - lower);
-                    share * at(upper) + (1.0 - share) * at(lower)
+                * if cell.upper <= turn || cell.lower == cell.upper {
+                    at(cell.mean)
+                } else if cell.lower >= turn {
+                    at(cell.lower) + cell.share() * (at(cell.upper) - at(cell.lower))
                 } else {
-                    at(lower)
+                    at(cell.lower)
                 };
         }
         sum
@@ -271,6 +274,16 @@ impl Cells {
 }
 
 impl Cell {
+    fn scaled(&self, factor: f64) -> Self {
+        let Self { lower, upper, mass, mean } = *self;
+        Self { lower: factor * lower, upper: factor * upper, mass, mean: factor * mean }
+    }
+
+    /// How far from the lower end to the upper one the mean lies.
+    fn share(&self) -> f64 {
+        (self.mean - self.lower) / (self.upper - self.lower)
+    }
+
     /// The least concave function above the curve, at the mean of a cell that the turn from convex to concave falls in: a
     /// line from the lower end that touches the curve, and the curve itself beyond.
     fn envelope(&self, epsilon: f64, turn: f64, at_upper: f64) -> f64 {
@@ -373,7 +386,7 @@ mod tests {
     fn cells(values: &[(f64, f64)], width: f64) -> Law {
         let largest = values.iter().map(|&(mu, _)| mu).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, width, 0.0);
-        values.iter().for_each(|&(mu, mass)| cells.add(mu, mass));
+        values.iter().for_each(|&(mu, mass)| cells.add_range(mu, (mu, mu), mass));
         cells.build()
     }
 
@@ -422,7 +435,7 @@ mod tests {
     #[test]
     fn what_is_infinite_counts_in_the_upper_bound_only() {
         let mut builder = CellsBuilder::new(1.0, FINE_CELL, 0.01);
-        builder.add(1.0, 0.9);
+        builder.add_range(1.0, (1.0, 1.0), 0.9);
         builder.add_infinite(0.1);
         let law = builder.build();
         assert!((law.delta_upper(100.0) - 0.1).abs() < 1e-15 && law.delta_lower(100.0) < 1e-15);

@@ -1,9 +1,23 @@
-//! Rounds that differ: one statement for a federation whose rounds have accounts of their own.
+//! The statements about rounds, of one account or of several: for one view, one `δ` and every way to take part.
 //!
-//! Where clients die, rounds differ in the number `K` of those who answered, and with it in `γ = N − K` and in the chance of
-//! taking part. Each kind of round has its own [`Account`]; together they are composed as
+//! Where clients do not answer, rounds differ in the number `K` of those who do, and with it in the probability of taking
+//! part. Each kind of round has its own [`Account`]; together they are composed as
 //! [`Composition::mixed`](crate::Composition::mixed) does it. How many rounds there are of which kind must not depend on
 //! anyone's data.
+//!
+//! Three numbers belong to a view under sampling:
+//!
+//! | number | adversary |
+//! |---|---|
+//! | sampled | does not know who takes part in a round |
+//! | participation known | sees who takes part; a client takes part with probability `p`, so a round has the loss `L` with probability `p` and 0 otherwise |
+//! | in every round | as before, for a client that takes part in every round |
+//!
+//! The first is at most the second, so that the smaller of the two bounds is stated. The any-channel adversary sees from the
+//! pilot who takes part: its number is the second one.
+//!
+//! A strong client is one of the channels, and [`simple_bound`](crate::simple_bound) holds for all of them. So the any-channel
+//! number is kept between the idealised one and the simple bound, here and nowhere else.
 //!
 //! The published view adds up the paper's Rényi divergences at a common order, and takes the best one:
 //!
@@ -13,7 +27,7 @@
 //!
 //! ```
 //! use floras_privacy::mixed::Mixed;
-//! use floras_privacy::{Account, Level, Neighbours, Receiver, Scaling, Setting, View};
+//! use floras_privacy::{Account, Level, Margins, Neighbours, Receiver, Scaling, Setting, View};
 //!
 //! let all = Setting {
 //!     clip: 1.0,
@@ -26,12 +40,13 @@
 //!     scaling: Scaling::Fixed,
 //!     receiver: Receiver::Clipped(1.0),
 //!     channel: None,
+//!     margins: Margins::default(),
 //! };
-//! // In 3 of 10 rounds two clients did not answer: their sequences made noise instead.
-//! let most = Setting { per_round: 18, ..all.clone() };
-//! let (all, most) = (Account::of(&all)?, Account::of(&most)?);
-//! let epsilon = Mixed::new(&[(&all, 7), (&most, 3)])?.epsilon(View::Idealised)?;
-//! assert!(most.epsilon(View::Idealised, 10)? < epsilon && epsilon < all.epsilon(View::Idealised, 10)?);
+//! // In 3 of 10 rounds two sequences less were assigned.
+//! let fewer = Setting { per_round: 18, ..all.clone() };
+//! let (all, fewer) = (Account::of(&all)?, Account::of(&fewer)?);
+//! let epsilon = Mixed::new(&[(&all, 7), (&fewer, 3)])?.epsilon(View::Idealised)?;
+//! assert!(fewer.epsilon(View::Idealised, 10)? < epsilon && epsilon < all.epsilon(View::Idealised, 10)?);
 //! # Ok::<(), floras_privacy::PrivacyError>(())
 //! ```
 //!
@@ -41,11 +56,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::account::{Account, FAR_OUT, Source};
-use crate::compose::{Bounds, Composition, Part, common_directions};
-use crate::error::PrivacyError;
-use crate::published;
-use crate::sampling::Sampling;
+use crate::account::{Account, Source};
+use crate::compose::{Bounds, Composition, MAX_EPSILON, Part};
+use crate::error::{PrivacyError, require_epsilon, require_rounds};
+use crate::published::{self, PublishedRound};
+use crate::rdp::Conversion;
+use crate::sampling::{Curve, Sampling};
 use crate::view::{Statement, View, Views};
 
 /// Rounds with accounts of their own.
@@ -54,20 +70,55 @@ pub struct Mixed<'a> {
     delta: f64,
 }
 
+/// What an adversary knows of who takes part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exposure {
+    /// As the accounts say: nothing, under sampling.
+    Sampled,
+    /// In which rounds the client takes part.
+    Known,
+    /// The same, for a client that takes part in all of them.
+    EveryRound,
+}
+
+impl Exposure {
+    fn of(self, sampling: Sampling) -> Sampling {
+        match self {
+            Self::Sampled => sampling,
+            Self::Known => Sampling::Known(sampling.chance()),
+            Self::EveryRound => Sampling::Everyone,
+        }
+    }
+
+    /// What the adversary of a view knows.
+    fn in_view(view: View) -> Self {
+        if view == View::AnyChannel { Self::Known } else { Self::Sampled }
+    }
+}
+
+/// Why there is no number: in words, and with the `ε` that is exceeded if that is the reason.
+#[derive(Clone)]
+struct NoBound {
+    reason: String,
+    above: Option<f64>,
+}
+
+/// A number, or why there is none.
+type Answer<T> = Result<T, NoBound>;
+
 /// What all rounds of a view have to offer.
-enum Sources<'a> {
-    /// Some rounds have nothing to look at.
-    Absent,
-    /// Some rounds have no guarantee, for this reason.
-    Nothing(String),
-    /// A curve of each kind of round, and the first caveat.
-    Curves(Vec<Part<'a>>, Option<String>),
+struct Curves<'a> {
+    parts: Vec<Part<'a>>,
+    caveat: Option<&'a String>,
+    assumptions: &'a [String],
 }
 
 impl<'a> Mixed<'a> {
-    /// So many rounds of each account. All must have the same `δ`, and neighbours of the same kind.
+    /// `T_i` rounds of each account. All must have the same `δ`, and neighbours of the same kind.
     pub fn new(parts: &[(&'a Account, u64)]) -> Result<Self, PrivacyError> {
-        common_directions(parts.iter().map(|(account, rounds)| (account.sampling(), *rounds)))?;
+        crate::compose::common_directions(
+            parts.iter().map(|(account, rounds)| (account.sampling(), *rounds)),
+        )?;
         let [(first, _), others @ ..] = parts else { return Err(PrivacyError::NoRounds) };
         let delta = first.delta();
         match others.iter().find(|(account, _)| account.delta() != delta) {
@@ -86,59 +137,67 @@ impl<'a> Mixed<'a> {
         self.parts.iter().map(|(_, rounds)| rounds).sum()
     }
 
-    /// The `ε` of a view; `None` if there is none. For one account alone, that of [`Account::epsilon`].
+    /// The `ε` of a view; `None` if there is none.
     pub fn epsilon(&self, view: View) -> Result<Option<f64>, PrivacyError> {
-        if let [(account, rounds)] = self.parts[..] {
-            return account.epsilon(view, rounds);
-        }
         if view == View::Published {
             return Ok(self.published()?.and_then(Result::ok));
         }
-        let Sources::Curves(parts, _) = self.sources(view) else { return Ok(None) };
-        let epsilon = or_reason(Composition::mixed(&parts)?.epsilon_upper(self.delta))?.ok();
-        epsilon.map(|epsilon| self.far_out(view, epsilon)).transpose()
+        let Some(Ok(curves)) = self.curves(view) else { return Ok(None) };
+        Ok(self.upper(view, &curves, Exposure::in_view(view))?.ok())
     }
 
-    /// The statement of a view; `None` if some rounds have nothing to look at. It is a guarantee if it is one for all rounds.
-    /// For one account alone, that of [`Account::statement`]; otherwise its details are `in_every_round` alone.
-    pub fn statement(&self, view: View) -> Result<Option<Statement>, PrivacyError> {
-        if let [(account, rounds)] = self.parts[..] {
-            return account.statement(view, rounds);
-        }
-        let (epsilon, lower, caveat) = if view == View::Published {
-            let Some(epsilon) = self.published()? else { return Ok(None) };
-            (epsilon, None, Some(published::WHY_NOT_A_GUARANTEE.to_owned()))
-        } else {
-            let (bounds, caveat) = match self.sources(view) {
-                Sources::Absent => return Ok(None),
-                Sources::Nothing(reason) => (Err(reason), None),
-                Sources::Curves(parts, caveat) => (self.bounds(view, &parts)?, caveat),
-            };
-            let lower = bounds.as_ref().ok().map(|bounds| bounds.lower);
-            (bounds.map(|bounds| bounds.upper), lower, caveat)
+    /// An upper bound on the `δ` of a view for an `ε`; `None` if the view has no curve.
+    pub fn delta_at(&self, view: View, epsilon: f64) -> Result<Option<f64>, PrivacyError> {
+        require_epsilon(epsilon)?;
+        let Some(Ok(curves)) = self.curves(view) else { return Ok(None) };
+        let at = |parts: &[Part<'_>]| match Composition::mixed(parts)?.delta_upper(epsilon) {
+            // No δ is larger.
+            Err(error) if error.is_no_guarantee() => Ok(1.0),
+            other => other,
         };
-        Ok(Some(Statement {
-            epsilon: epsilon.as_ref().ok().copied(),
-            epsilon_lower: lower,
-            guarantee: epsilon.is_ok() && caveat.is_none(),
-            adversary: view.adversary().to_owned(),
-            reason: epsilon.err().or(caveat),
-            details: self.in_every_round(view)?,
-        }))
-    }
-
-    /// For someone who is known to be in every round, if some take part by chance.
-    fn in_every_round(&self, view: View) -> Result<BTreeMap<String, f64>, PrivacyError> {
-        let mut details = BTreeMap::new();
-        let by_chance = self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone);
-        if by_chance && let Sources::Curves(parts, _) = self.sources(view) {
-            let known: Vec<Part<'_>> =
-                parts.into_iter().map(|part| Part { sampling: Sampling::Everyone, ..part }).collect();
-            if let Ok(epsilon) = or_reason(Composition::mixed(&known)?.epsilon_upper(self.delta))? {
-                details.insert("in_every_round".to_owned(), epsilon);
+        let exposure = Exposure::in_view(view);
+        let mut delta = at(&exposed(&curves.parts, exposure))?;
+        if exposure == Exposure::Sampled && self.is_sampled() {
+            delta = delta.min(at(&exposed(&curves.parts, Exposure::Known))?);
+        }
+        if view == View::AnyChannel {
+            if let Some(Ok(strong)) = self.curves(View::Idealised) {
+                delta = delta.max(at(&exposed(&strong.parts, exposure))?);
+            }
+            if let Some(simple) = self.simple() {
+                delta = delta.min(at(&exposed(&simple, exposure))?);
             }
         }
-        Ok(details)
+        Ok(Some(delta))
+    }
+
+    /// The statement of a view; `None` if some rounds have no such view. It is a guarantee if it is one for all rounds.
+    pub fn statement(&self, view: View) -> Result<Option<Statement>, PrivacyError> {
+        if view == View::Published {
+            return self.published_statement();
+        }
+        let curves = match self.curves(view) {
+            None => return Ok(None),
+            Some(Err(reason)) => {
+                let nothing = NoBound { reason, above: None };
+                return Ok(Some(Statement::new(view, None, Some(nothing.reason), nothing.above)));
+            }
+            Some(Ok(curves)) => curves,
+        };
+        let exposure = Exposure::in_view(view);
+        let upper = self.upper(view, &curves, exposure)?;
+        let bounds = match upper {
+            Err(nothing) => Err(nothing),
+            Ok(upper) => Ok(Bounds { lower: self.lower(&curves, exposure)?.min(upper), upper }),
+        };
+        let (bounds, reason, above) = match bounds {
+            Ok(bounds) => (Some(bounds), curves.caveat.cloned(), None),
+            Err(NoBound { reason, above }) => (None, Some(reason), above),
+        };
+        let mut statement = Statement::new(view, bounds, reason, above);
+        statement.assumptions = curves.assumptions.to_vec();
+        statement.details = self.details(view, &curves)?;
+        Ok(Some(statement))
     }
 
     /// The statements of all views.
@@ -152,58 +211,174 @@ impl<'a> Mixed<'a> {
         })
     }
 
-    fn sources(&self, view: View) -> Sources<'a> {
-        let (mut parts, mut nothing, mut first_caveat) = (Vec::new(), None, None);
+    /// Whether some clients take part by chance.
+    fn is_sampled(&self) -> bool {
+        self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone)
+    }
+
+    /// The curves of a view, or why there is no guarantee; `None` if some rounds have no such view.
+    fn curves(&self, view: View) -> Option<Result<Curves<'a>, String>> {
+        let mut curves = Curves { parts: Vec::new(), caveat: None, assumptions: &[] };
+        let mut nothing = None;
         for &(account, rounds) in &self.parts {
             match account.source(view) {
-                None | Some(Source::Absent) => return Sources::Absent,
+                None | Some(Source::Absent) => return None,
                 Some(Source::Nothing(reason)) => nothing = nothing.or(Some(reason)),
-                Some(Source::Curve { curve, caveat }) => {
-                    first_caveat = first_caveat.or(caveat.as_ref());
-                    parts.push(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds });
+                Some(Source::Curve { curve, caveat, assumptions }) => {
+                    curves.caveat = curves.caveat.or(caveat.as_ref());
+                    if curves.assumptions.is_empty() {
+                        curves.assumptions = assumptions;
+                    }
+                    curves.parts.push(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds });
                 }
             }
         }
-        match nothing {
-            Some(reason) => Sources::Nothing(reason.clone()),
-            None => Sources::Curves(parts, first_caveat.cloned()),
+        Some(nothing.map_or(Ok(curves), |reason| Err(reason.clone())))
+    }
+
+    /// The simple bounds of all rounds, if each has one.
+    fn simple(&self) -> Option<Vec<Part<'a>>> {
+        let of_part = |&(account, rounds): &(&'a Account, u64)| {
+            let curve: &dyn Curve = account.simple.as_ref()?;
+            Some(Part { curve, sampling: account.sampling(), rounds })
+        };
+        self.parts.iter().map(of_part).collect()
+    }
+
+    /// The upper bound of a view for an adversary that knows this much.
+    fn upper(
+        &self,
+        view: View,
+        curves: &Curves<'_>,
+        exposure: Exposure,
+    ) -> Result<Answer<f64>, PrivacyError> {
+        let mut upper = self.composed(&curves.parts, exposure)?;
+        if exposure == Exposure::Sampled && self.is_sampled() {
+            upper = smaller(upper, self.composed(&curves.parts, Exposure::Known)?);
         }
-    }
-
-    fn bounds(&self, view: View, parts: &[Part<'a>]) -> Result<Result<Bounds, String>, PrivacyError> {
-        Ok(match or_reason(Composition::mixed(parts)?.epsilon(self.delta))? {
-            Ok(Bounds { lower, upper }) => Ok(Bounds { lower, upper: self.far_out(view, upper)? }),
-            Err(reason) => Err(reason),
-        })
-    }
-
-    /// At least a strong client's `ε`, where the any-channel curves may fall short.
-    fn far_out(&self, view: View, epsilon: f64) -> Result<f64, PrivacyError> {
-        if view != View::AnyChannel || epsilon <= FAR_OUT {
-            return Ok(epsilon);
+        if view == View::AnyChannel {
+            if let Some(Ok(strong)) = self.curves(View::Idealised) {
+                upper = larger(upper, self.composed(&strong.parts, exposure)?);
+            }
+            if let Some(simple) = self.simple() {
+                upper = smaller(upper, self.composed(&simple, exposure)?);
+            }
         }
-        Ok(epsilon.max(self.epsilon(View::Idealised)?.unwrap_or(0.0)))
+        Ok(upper)
     }
 
-    /// The paper's number, or why there is none; `None` if some rounds have nothing to look at.
+    fn composed(&self, parts: &[Part<'_>], exposure: Exposure) -> Result<Answer<f64>, PrivacyError> {
+        or_reason(Composition::mixed(&exposed(parts, exposure))?.epsilon_upper(self.delta))
+    }
+
+    /// What the true `ε` is not below; 0 if nothing is known.
+    fn lower(&self, curves: &Curves<'_>, exposure: Exposure) -> Result<f64, PrivacyError> {
+        let parts = exposed(&curves.parts, exposure);
+        Ok(or_reason(Composition::mixed(&parts)?.epsilon_lower(self.delta))?.unwrap_or(0.0))
+    }
+
+    /// Other numbers of a view.
+    fn details(&self, view: View, curves: &Curves<'_>) -> Result<BTreeMap<String, f64>, PrivacyError> {
+        let mut details = BTreeMap::new();
+        let mut add = |name: &str, answer: Answer<f64>| {
+            if let Ok(value) = answer {
+                details.insert(name.to_owned(), value);
+            }
+        };
+        if self.is_sampled() {
+            add("participation_known", self.upper(view, curves, Exposure::Known)?);
+            add("in_every_round", self.upper(view, curves, Exposure::EveryRound)?);
+        }
+        if view == View::AnyChannel
+            && let Some(simple) = self.simple()
+        {
+            add("simple_bound", self.composed(&simple, Exposure::Known)?);
+        }
+        if view == View::Idealised
+            && let [(account, rounds)] = self.parts[..]
+            && let Some(renyi) = account.renyi
+            && account.sampling() == Sampling::Everyone
+        {
+            add("renyi", Ok(renyi.epsilon(rounds, self.delta, Conversion::Improved)?.epsilon));
+        }
+        Ok(details)
+    }
+
+    fn published_statement(&self) -> Result<Option<Statement>, PrivacyError> {
+        let Some(epsilon) = self.published()? else { return Ok(None) };
+        let bounds = epsilon.as_ref().ok().map(|&upper| Bounds { lower: upper, upper });
+        let reason = epsilon.err().unwrap_or_else(|| published::WHY_NOT_A_GUARANTEE.to_owned());
+        let mut statement = Statement::new(View::Published, bounds, Some(reason), None);
+        statement.epsilon_lower = None;
+        if let [(account, rounds)] = self.parts[..]
+            && let Some(Ok((round, plus_one))) = &account.published
+        {
+            use published::Composition::{Advanced, Optimal, Renyi, Sequential};
+            let epsilon = |round: &PublishedRound, composition| {
+                Ok::<f64, PrivacyError>(round.epsilon(composition, rounds, self.delta)?.as_printed())
+            };
+            let details = [
+                ("p_of_appendix", epsilon(plus_one, Renyi)?),
+                ("sequential", epsilon(round, Sequential)?),
+                ("advanced", epsilon(round, Advanced)?),
+                ("optimal_pure", epsilon(round, Optimal)?),
+                ("order", round.best_order(rounds, self.delta)?),
+            ];
+            statement.details = details.map(|(name, value)| (name.to_owned(), value)).into();
+        }
+        Ok(Some(statement))
+    }
+
+    /// The paper's number, or why there is none; `None` if some rounds have no such view.
     fn published(&self) -> Result<Option<Result<f64, String>>, PrivacyError> {
+        if let [(account, rounds)] = self.parts[..]
+            && let Some(Ok((round, _))) = &account.published
+        {
+            return Ok(Some(Ok(round
+                .epsilon(published::Composition::Renyi, rounds, self.delta)?
+                .as_printed())));
+        }
         let mut squares = Ok(0.0);
         for (account, rounds) in &self.parts {
-            let Some(round) = account.published_round() else { return Ok(None) };
-            squares = match (squares, or_reason(round)?) {
-                (Ok(sum), Ok(round)) => Ok(sum + *rounds as f64 * round.pure().as_printed().powi(2)),
-                (Err(reason), _) | (Ok(_), Err(reason)) => Err(reason),
+            require_rounds(*rounds)?;
+            let Some(published) = &account.published else { return Ok(None) };
+            squares = match (squares, published) {
+                (Ok(sum), Ok((round, _))) => Ok(sum + *rounds as f64 * round.pure().as_printed().powi(2)),
+                (Err(reason), _) => Err(reason),
+                (Ok(_), Err(error)) if error.is_no_guarantee() => Err(error.to_string()),
+                (Ok(_), Err(error)) => return Err(error.clone()),
             };
         }
         Ok(Some(squares.map(|sum: f64| (-2.0 * sum * self.delta.ln()).sqrt() + 0.5 * sum)))
     }
 }
 
+fn exposed<'a>(parts: &[Part<'a>], exposure: Exposure) -> Vec<Part<'a>> {
+    parts.iter().map(|&part| Part { sampling: exposure.of(part.sampling), ..part }).collect()
+}
+
+/// The smaller of two bounds, of which one is enough.
+fn smaller(one: Answer<f64>, other: Answer<f64>) -> Answer<f64> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(one.min(other)),
+        (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
+        (Err(nothing), Err(_)) => Err(nothing),
+    }
+}
+
+/// The larger of two bounds, both of which are needed.
+fn larger(one: Answer<f64>, other: Answer<f64>) -> Answer<f64> {
+    Ok(one?.max(other?))
+}
+
 /// A number, or in words why there is none, if the reason is not in the input.
-fn or_reason<T>(number: Result<T, PrivacyError>) -> Result<Result<T, String>, PrivacyError> {
+fn or_reason<T>(number: Result<T, PrivacyError>) -> Result<Answer<T>, PrivacyError> {
     match number {
         Ok(number) => Ok(Ok(number)),
-        Err(error) if error.is_no_guarantee() => Ok(Err(error.to_string())),
+        Err(error) if error.is_no_guarantee() => {
+            let above = matches!(error, PrivacyError::EpsilonOutOfReach { .. }).then_some(MAX_EPSILON);
+            Ok(Err(NoBound { reason: error.to_string(), above }))
+        }
         Err(error) => Err(error),
     }
 }

@@ -1,5 +1,8 @@
 //! The law of `ν²`, the square of the decoder's noise in units of `s²`: a sum of independent bounded terms.
 //!
+//! What comes of it is a list of [`NoiseCell`]s: masses with the range and the mean of `ν²`. `1/√(a + ν²)` is convex in `ν²`, so
+//! that its mean over a cell is at most the chord at the cell's mean: a bound that is off by the square of the cell's width.
+//!
 //! A term's law is put on a grid, every value rounded *down*, and convolved by FFT as often as there are such terms. A smaller
 //! noise hides less, so rounding down is rounding to the safe side. What rounding loses on average is added again, less
 //! what Hoeffding's inequality allows for bad luck: all but a share of 1e-30 of the law is then still on the safe side,
@@ -16,7 +19,7 @@ use crate::quadrature::narrow_panels;
 use crate::solve::least_at;
 
 /// Points of the grid.
-const POINTS: usize = 1 << 18;
+const POINTS: usize = 1 << 16;
 /// Points with which sizes and tilts are chosen.
 const SKETCH: usize = 1 << 10;
 /// `−ln` of the share that may lie above the grid.
@@ -30,9 +33,7 @@ const LIMITS: [f64; 2] = [14.0, 40.0];
 /// The strongest tilt, relative to the mean.
 const MOST_TILT: f64 = 1e5;
 /// Neighbouring values are put together until they span this much, relatively.
-const WIDTH: f64 = 0.002;
-/// The same, where many other things are summed over.
-const COARSE_WIDTH: f64 = 0.006;
+const WIDTH: f64 = 0.02;
 /// The same, where there is hardly anything.
 const WIDE: f64 = 0.05;
 const HARDLY_ANYTHING: f64 = 1e-22;
@@ -89,10 +90,41 @@ impl Term {
     }
 }
 
-/// A law of `ν²`, as values with their masses, in ascending order; what is missing to 1 is without noise.
+/// Values of `ν²` that lie close together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NoiseCell {
+    pub(crate) mass: f64,
+    pub(crate) least: f64,
+    pub(crate) largest: f64,
+    pub(crate) mean: f64,
+}
+
+impl NoiseCell {
+    fn of(value: f64, mass: f64) -> Self {
+        Self { mass, least: value, largest: value, mean: value }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.mean = (self.mass * self.mean + other.mass * other.mean) / (self.mass + other.mass);
+        self.mass += other.mass;
+        self.largest = self.largest.max(other.largest);
+    }
+
+    /// How far from the least value to the largest one the mean lies.
+    fn share(&self) -> f64 {
+        if self.least == self.largest { 0.0 } else { (self.mean - self.least) / (self.largest - self.least) }
+    }
+
+    /// A bound on the mean of a convex falling function, from its values at the least and at the largest noise.
+    pub(crate) fn chord(&self, at_least: f64, at_largest: f64) -> f64 {
+        at_least + self.share() * (at_largest - at_least)
+    }
+}
+
+/// A distribution of `ν²` in cells, in ascending order; what is missing to 1 is without noise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Noise {
-    values: Vec<(f64, f64)>,
+    cells: Vec<NoiseCell>,
     /// The share that is counted as no noise at all.
     pub(crate) none: f64,
     /// By how much `1/ν` may be too large, relatively, because of rounding.
@@ -100,41 +132,55 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// Values with their masses; those close together become the lowest of them.
-    pub(crate) fn new(values: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        let mut all: Vec<(f64, f64)> = values.into_iter().filter(|&(_, mass)| mass > 0.0).collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut values: Vec<(f64, f64)> = Vec::new();
-        for (value, mass) in all {
-            match values.last_mut() {
-                Some((lowest, sum))
-                    if value <= *lowest * (1.0 + if *sum < HARDLY_ANYTHING { WIDE } else { WIDTH }) =>
+    /// Cells in any order; those close together become one.
+    fn new(cells: impl IntoIterator<Item = NoiseCell>) -> Self {
+        let mut all: Vec<NoiseCell> = cells.into_iter().filter(|cell| cell.mass > 0.0).collect();
+        all.sort_by(|a, b| a.least.total_cmp(&b.least));
+        let mut cells: Vec<NoiseCell> = Vec::new();
+        for cell in all {
+            match cells.last_mut() {
+                Some(last)
+                    if cell.largest
+                        <= last.least * (1.0 + if last.mass < HARDLY_ANYTHING { WIDE } else { WIDTH }) =>
                 {
-                    *sum += mass;
+                    last.add(cell);
                 }
-                _ => values.push((value, mass)),
+                _ => cells.push(cell),
             }
         }
-        Self { values, none: 0.0, slack: 0.5 * WIDTH }
+        Self { cells, none: 0.0, slack: 0.0 }
     }
 
     /// `(scale/G)²` with a standard normal `G`: spherical Cauchy noise.
     pub(crate) fn cauchy(scale: f64) -> Self {
-        // Small |G| make much noise and little else.
-        let points =
-            [0.0, 0.02, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0];
-        let nodes = narrow_panels(&points, f64::INFINITY).into_iter();
-        let mut noise =
-            Self::new(nodes.map(|(r, weight)| ((scale / r).powi(2), 2.0 * weight * normal::density(r))));
-        noise.none = pilot::BEYOND_REACH;
-        noise.slack = 0.0;
-        noise
+        let least = scale * scale / (pilot::REACH * pilot::REACH);
+        let mut cells = Vec::new();
+        // From large |G|, which makes little noise, to small ones.
+        let mut upper = pilot::REACH;
+        while upper > 1e-6 {
+            let wide = !(0.05..=8.0).contains(&upper);
+            let lower = upper / if wide { 1.0 + WIDE } else { 1.0 + 0.5 * WIDTH };
+            let mass = 2.0 * normal::between(lower, upper);
+            let weighted: f64 = narrow_panels(&[lower, upper], f64::INFINITY)
+                .iter()
+                .map(|&(r, w)| 2.0 * w * normal::density(r) / (r * r))
+                .sum();
+            let (from, to) = ((scale / upper).powi(2), (scale / lower).powi(2));
+            // A smaller mean than the true one is on the safe side.
+            let mean = (scale * scale * weighted / mass * (1.0 - 1e-9)).clamp(from, to);
+            cells.push(NoiseCell { mass, least: from, largest: to, mean });
+            upper = lower;
+        }
+        // The loudest noise hides at least as much as the loudest cell.
+        cells.push(NoiseCell::of((scale / upper).powi(2), 2.0 * normal::between(0.0, upper)));
+        debug_assert!(cells[0].least >= least);
+        Self { cells, none: pilot::BEYOND_REACH, slack: 0.0 }
     }
 
     /// The law of a sum of independent terms.
     pub(crate) fn of_sum(terms: &[Term]) -> Self {
         if terms.iter().all(|term| term.count == 0) {
-            return Self { values: vec![(0.0, 1.0)], none: 0.0, slack: 0.0 };
+            return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0, slack: 0.0 };
         }
         if let [term] = terms
             && term.count == 1
@@ -169,70 +215,63 @@ impl Noise {
             best.map_or(0.0, |tilt| (tilt.masses[slot].max(0.0) + tilt.rounding) * back(tilt).exp())
         };
         let indices = start..start + count as i64;
-        let mut noise = Self::new(indices.map(|index| (value_of(index), mass_of(index))));
+        let mut noise = Self::new(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
         // Whatever went missing is without noise.
-        let total: f64 = noise.values.iter().map(|&(_, mass)| mass).sum();
+        let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
         noise.none = 2.0 * (-BELOW).exp() + (1.0 - total).max(0.0);
         noise.slack += 0.5 * lost / noise.quantile(1e-9).max(lost);
         noise
     }
 
-    /// The law of a single term, on a grid that grows by a constant factor: where little noise is likely, an even grid would
-    /// take it for none.
+    /// The distribution of a single term, on a grid that grows by a constant factor: where little noise is likely, an even grid
+    /// would take it for none.
     fn of_one(term: &Term) -> Self {
         const LEAST: f64 = 1e-56;
         const SELDOM: f64 = 1e-6;
         let (mut upper, mut up_to) = (term.most, 1.0);
-        let mut values = Vec::new();
+        let mut cells = Vec::new();
         while upper > LEAST * term.most {
             // Very little noise is seldom, and need not be known as well.
-            let lower = upper / (1.0 + if upper < SELDOM * term.most { WIDE } else { 0.5 * WIDTH });
+            let lower = upper / (1.0 + if upper < SELDOM * term.most { WIDE } else { 0.1 * WIDTH });
             let below = (term.below)(lower);
-            values.push((lower, up_to - below));
+            cells.push(NoiseCell::of(lower, up_to - below));
             (upper, up_to) = (lower, below);
         }
-        let mut noise = Self::new(values);
+        let mut noise = Self::new(cells);
         noise.none = up_to;
-        noise.slack += 0.5 * WIDTH;
+        noise.slack = 0.1 * WIDTH;
         noise
     }
 
-    /// The same with fewer values, for use in sums over many other things.
-    pub(crate) fn coarse(self) -> Self {
-        let mut values: Vec<(f64, f64)> = Vec::new();
-        for (value, mass) in self.values {
-            match values.last_mut() {
-                Some((lowest, sum)) if value <= *lowest * (1.0 + COARSE_WIDTH) => *sum += mass,
-                _ => values.push((value, mass)),
-            }
-        }
-        Self { values, none: self.none, slack: (self.slack + 0.5 * COARSE_WIDTH).min(1.0) }
-    }
-
-    /// Values with their masses.
-    pub(crate) fn values(&self) -> &[(f64, f64)] {
-        &self.values
+    /// The cells, in ascending order.
+    pub(crate) fn cells(&self) -> &[NoiseCell] {
+        &self.cells
     }
 
     /// The value that the given share lies at or below.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sum = self.none;
-        let found = self.values.iter().find(|&&(_, mass)| {
-            sum += mass;
+        let found = self.cells.iter().find(|cell| {
+            sum += cell.mass;
             sum >= share
         });
-        found.or(self.values.last()).map_or(0.0, |&(value, _)| value)
+        found.or(self.cells.last()).map_or(0.0, |cell| cell.mean)
     }
 
-    /// The law of the sum of two independent ones.
+    /// The distribution of the sum of two independent ones.
     pub(crate) fn plus(&self, other: &Self) -> Self {
-        let sums =
-            self.values.iter().flat_map(|&(a, p)| other.values.iter().map(move |&(b, q)| (a + b, p * q)));
-        let mut sum = Self::new(sums);
-        sum.none = self.none + other.none;
+        let sum = |a: &NoiseCell, b: &NoiseCell| NoiseCell {
+            mass: a.mass * b.mass,
+            least: a.least + b.least,
+            largest: a.largest + b.largest,
+            mean: a.mean + b.mean,
+        };
+        let sums = self.cells.iter().flat_map(|a| other.cells.iter().map(move |b| sum(a, b)));
+        let mut both = Self::new(sums);
+        both.none = self.none + other.none;
         let [own, others] = [self, other].map(|noise| noise.quantile(0.5));
-        sum.slack += (self.slack * own + other.slack * others) / (own + others);
-        sum
+        both.slack = (self.slack * own + other.slack * others) / (own + others);
+        both
     }
 }
 
@@ -373,7 +412,7 @@ mod tests {
     const ROUNDED_FAR: f64 = 1.06;
 
     fn share_up_to(noise: &Noise, most: f64) -> f64 {
-        noise.none + noise.values().iter().filter(|&&(value, _)| value <= most).map(|&(_, p)| p).sum::<f64>()
+        noise.none + noise.cells().iter().filter(|cell| cell.least <= most).map(|cell| cell.mass).sum::<f64>()
     }
 
     /// `P(|G| ≥ x)`.
@@ -528,7 +567,7 @@ mod tests {
                     "{receiver:?}, γ = {unused}: {:e} is left without noise",
                     noise.none
                 );
-                assert!(noise.values().is_sorted_by(|a, b| a.0 < b.0));
+                assert!(noise.cells().is_sorted_by(|a, b| a.least < b.least));
             }
         }
     }
@@ -545,15 +584,16 @@ mod tests {
             below += ways * 0.25_f64.powi(successes as i32) * 0.75_f64.powi(4 - successes as i32);
             assert!((share_up_to(&noise, value) - below).abs() < 1e-9, "up to {value}");
         }
-        assert_eq!(Noise::of_sum(&[Term::discrete(0, vec![(1.0, 1.0)])]).values(), [(0.0, 1.0)]);
+        assert_eq!(Noise::of_sum(&[Term::discrete(0, vec![(1.0, 1.0)])]).cells(), [NoiseCell::of(0.0, 1.0)]);
     }
 
     #[test]
     fn two_laws_add_up() {
-        let one = Noise::new([(1.0, 0.5), (2.0, 0.5)]);
-        let other = Noise::new([(10.0, 0.25), (20.0, 0.75)]);
+        let one = Noise::new([NoiseCell::of(1.0, 0.5), NoiseCell::of(2.0, 0.5)]);
+        let other = Noise::new([NoiseCell::of(10.0, 0.25), NoiseCell::of(20.0, 0.75)]);
         let sum = one.plus(&other);
-        assert_eq!(sum.values(), [(11.0, 0.125), (12.0, 0.125), (21.0, 0.375), (22.0, 0.375)]);
+        let expected = [(11.0, 0.125), (12.0, 0.125), (21.0, 0.375), (22.0, 0.375)];
+        assert_eq!(sum.cells(), expected.map(|(value, mass)| NoiseCell::of(value, mass)));
         assert_eq!(sum.quantile(0.2), 12.0);
     }
 
@@ -571,8 +611,8 @@ mod tests {
             (3.0, 1_000_000_000),
         ] {
             let noise = Receiver::Clipped(c).noise_of_unused(count);
-            let total: f64 = noise.values().iter().map(|&(_, mass)| mass).sum();
-            let mean: f64 = noise.values().iter().map(|&(value, mass)| value * mass).sum();
+            let total: f64 = noise.cells().iter().map(|cell| cell.mass).sum();
+            let mean: f64 = noise.cells().iter().map(|cell| cell.mean * cell.mass).sum();
             let expected = count as f64 * clipped_mean(c);
             assert!((total - 1.0).abs() < 2e-5, "c = {c}, {count} terms: {total}");
             let ratio = mean / total / expected;

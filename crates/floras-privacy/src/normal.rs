@@ -28,6 +28,11 @@ pub fn cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
+/// `Φ(b) − Φ(a)` for `a ≤ b`, without cancellation of the larger tails.
+pub(crate) fn between(a: f64, b: f64) -> f64 {
+    if a > 0.0 { cdf(-a) - cdf(-b) } else { cdf(b) - cdf(a) }
+}
+
 /// `ln Φ(x)`, also where `Φ(x)` is too small for a double, or rounds to 1.
 pub fn log_cdf(x: f64) -> f64 {
     if x > 0.0 {

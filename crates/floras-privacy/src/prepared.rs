@@ -1,6 +1,6 @@
 //! The way from curves to their composition: each in a table, all on a grid of one step, around the `ε` in question.
 
-use crate::compose::{Grid, MOST_EPSILON, Part, WRINKLED};
+use crate::compose::{Grid, MAX_EPSILON, Part, WRINKLED};
 use crate::error::PrivacyError;
 use crate::law::Side;
 use crate::loss::{LossDistribution, Sketch};
@@ -37,9 +37,9 @@ impl<'a> Kind<'a> {
     fn new(part: Part<'a>, direction: Direction, side: Side, cut: f64) -> Result<Self, PrivacyError> {
         let chance = part.sampling.chance();
         let curve = |epsilon: f64| value(part.curve, epsilon, side);
-        let out_of_reach = PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON };
+        let out_of_reach = PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON };
         let floor = 0.5 * cut / chance;
-        let end = first_at_most(curve, floor, 1e-6, MOST_EPSILON, 1e-3).ok_or(out_of_reach)?;
+        let end = first_at_most(curve, floor, 1e-6, MAX_EPSILON, 1e-3).ok_or(out_of_reach)?;
         let tolerance = part.curve.tolerance();
         let end = end.max(1e-12);
         // Never 0, whose logarithm the table could not hold.
@@ -49,7 +49,7 @@ impl<'a> Kind<'a> {
         let pair = Pair::new(&table, direction, chance, part.curve).finite();
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);
-            first_at_most(at, cut, 1e-6, MOST_EPSILON, 1e-3).unwrap_or(MOST_EPSILON).max(1e-12)
+            first_at_most(at, cut, 1e-6, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON).max(1e-12)
         };
         let (lowest, highest) = (-reach(-1.0), reach(1.0));
         Ok(Self { part, table, lowest, highest })

@@ -49,6 +49,20 @@ impl Receiver {
         }
     }
 
+    /// `u = 1/|w|` for an estimate of this size: what the decoder divides by. It is convex in the size.
+    pub(crate) fn divisor(self, size: f64) -> f64 {
+        match self {
+            Self::Paper => size,
+            Self::Mmse => size + 1.0 / size.max(1e-100),
+            Self::Clipped(c) => size.max(c),
+        }
+    }
+
+    /// Whether `u` only grows with the estimate's size.
+    pub(crate) fn is_monotone(self) -> bool {
+        self != Self::Mmse
+    }
+
     /// The law of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down.
     pub(crate) fn noise_of_unused(self, unused: u64) -> Noise {
         match self {

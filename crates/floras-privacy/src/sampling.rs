@@ -8,6 +8,10 @@
 //! | replace one | `p·D₁(1 + (x − 1)/p)` for `x ≥ 1`, and the same from the other side below |
 //! | remove one | `p·D₁(1 + (x − 1)/p)` for `x ≥ 1 − p`, and `1 − x` below |
 //! | add one | the same from the other side |
+//! | either, participation known | `p·D₁(x) + (1 − p)·(1 − x)₊` |
+//!
+//! The first three need an adversary who does not know who takes part. One who does sees a loss of 0 in the rounds without
+//! the client: nothing is amplified, but those rounds cost nothing.
 //!
 //! Poisson sampling is not an option here: `K`, and with it `γ = N − K`, is fixed.
 //!
@@ -29,6 +33,8 @@ pub enum Sampling {
     ReplaceOne(f64),
     /// With this chance; neighbours have one client more or one less. The worse of both directions counts.
     AddOrRemove(f64),
+    /// With this probability, and the adversary sees in which rounds; neighbours of either kind.
+    Known(f64),
 }
 
 impl Sampling {
@@ -43,7 +49,7 @@ impl Sampling {
     pub fn chance(self) -> f64 {
         match self {
             Self::Everyone => 1.0,
-            Self::ReplaceOne(chance) | Self::AddOrRemove(chance) => chance,
+            Self::ReplaceOne(chance) | Self::AddOrRemove(chance) | Self::Known(chance) => chance,
         }
     }
 
@@ -52,6 +58,7 @@ impl Sampling {
         match self {
             Self::Everyone | Self::ReplaceOne(_) => &[Direction::Replace],
             Self::AddOrRemove(_) => &[Direction::Remove, Direction::Add],
+            Self::Known(_) => &[Direction::Known],
         }
     }
 }
@@ -62,6 +69,16 @@ pub(crate) enum Direction {
     Replace,
     Remove,
     Add,
+    /// Either: the rounds in which the data enter are seen.
+    Known,
+}
+
+impl Direction {
+    /// The direction of a pair of neighbours that exists. The curve for replaced data bounds both directions at once, which no
+    /// single pair reaches in every round; a cohort whose other members send what the replacement sends reaches one of them.
+    pub(crate) fn realised(self) -> Self {
+        if self == Self::Replace { Self::Remove } else { self }
+    }
 }
 
 /// The curve of one round in which someone takes part for certain.
@@ -80,9 +97,6 @@ pub trait Curve: Send + Sync {
         let _ = rounds;
         None
     }
-
-    /// Whether the two bounds differ.
-    fn is_rounded(&self) -> bool;
 
     /// How far the upper bound may be below the truth by rounding, relative to it.
     fn tolerance(&self) -> f64;
@@ -130,7 +144,7 @@ impl<'a> Pair<'a> {
 
     /// Whether the loss has the same law from both sides.
     pub(crate) fn is_symmetric(&self) -> bool {
-        self.direction == Direction::Replace
+        matches!(self.direction, Direction::Replace | Direction::Known)
     }
 
     /// The mass of an infinite loss; it adds to whatever is cut off the table.
@@ -145,6 +159,10 @@ impl<'a> Pair<'a> {
             Direction::Replace if epsilon < 0.0 => epsilon.exp() * self.removed(-epsilon),
             Direction::Replace | Direction::Remove => self.removed(epsilon),
             Direction::Add => epsilon.exp() * self.removed(-epsilon),
+            Direction::Known => {
+                let mirrored = epsilon.min(0.0).exp();
+                mirrored * self.chance * self.scale * self.table.value(epsilon.abs())
+            }
         }
     }
 
@@ -216,10 +234,6 @@ mod tests {
 
         fn infinite(&self) -> f64 {
             0.0
-        }
-
-        fn is_rounded(&self) -> bool {
-            false
         }
 
         fn tolerance(&self) -> f64 {

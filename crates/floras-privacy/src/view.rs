@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compose::Bounds;
 use crate::receiver::Receiver;
 
 /// A way to look at the same federation.
@@ -41,7 +42,7 @@ impl View {
     /// Who the adversary is.
     pub fn adversary(self) -> &'static str {
         match self {
-            Self::Published => "whoever sees the decoded sums, as the paper has it",
+            Self::Published => "anyone who sees the decoded sums, as the paper has it",
             Self::Idealised => "a base station with the decoded sums and the noise level, at high SNR",
             Self::Actual => "a base station with the decoded sums and all channel estimates",
             Self::AnyChannel => {
@@ -63,17 +64,44 @@ impl fmt::Display for View {
 pub struct Statement {
     /// `ε` at the account's `δ`, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,
-    /// What `ε` is not below, where it is computed numerically: how far off the upper bound can be.
+    /// What the true `ε` is not below: how far off the upper bound can be.
     pub epsilon_lower: Option<f64>,
+    /// No `ε` up to this one is established. It stands where `epsilon` would promise nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon_above: Option<f64>,
     /// Whether `ε` is a guarantee.
     pub guarantee: bool,
     /// Who the adversary is.
     pub adversary: String,
     /// Why there is no `ε`, or why it is no guarantee.
     pub reason: Option<String>,
+    /// What `ε` assumes of the radio and of the adversary.
+    #[serde(default)]
+    pub assumptions: Vec<String>,
     /// Other numbers of the same view.
     #[serde(flatten)]
     pub details: BTreeMap<String, f64>,
+}
+
+impl Statement {
+    /// A statement without details. A reason beside a number says why it is no guarantee.
+    pub(crate) fn new(
+        view: View,
+        bounds: Option<Bounds>,
+        reason: Option<String>,
+        epsilon_above: Option<f64>,
+    ) -> Self {
+        Self {
+            epsilon: bounds.map(|bounds| bounds.upper),
+            epsilon_lower: bounds.map(|bounds| bounds.lower),
+            epsilon_above,
+            guarantee: bounds.is_some() && reason.is_none(),
+            adversary: view.adversary().to_owned(),
+            reason,
+            assumptions: Vec::new(),
+            details: BTreeMap::new(),
+        }
+    }
 }
 
 /// The statements of all views; `None` where the account has no radio to look at.

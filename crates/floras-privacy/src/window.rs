@@ -4,7 +4,7 @@
 //! rounds by FFT; the kinds' transforms are multiplied, transformed back and tilted back. What is infinite, what lies above
 //! the window and what the transform rounds is added to the upper bound and taken off the lower one.
 
-use crate::compose::MOST_EPSILON;
+use crate::compose::MAX_EPSILON;
 use crate::error::PrivacyError;
 use crate::fourier::{self, Complex64, fast_length};
 use crate::loss::{LossDistribution, log_sum_exp};
@@ -171,8 +171,8 @@ impl Composed {
 
     pub(crate) fn epsilon_upper(&self, delta: f64) -> Result<f64, PrivacyError> {
         let guess = self.reference.max(self.step);
-        let epsilon = first_at_most(|epsilon| self.delta_upper(epsilon), delta, guess, MOST_EPSILON, 1e-10);
-        epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MOST_EPSILON })
+        let epsilon = first_at_most(|epsilon| self.delta_upper(epsilon), delta, guess, MAX_EPSILON, 1e-10);
+        epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON })
     }
 
     pub(crate) fn epsilon_lower(&self, delta: f64) -> f64 {

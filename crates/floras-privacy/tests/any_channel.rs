@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{
-    Account, AnyChannel, Coefficients, Composition, Curve, Law, Level, Neighbours, Receiver, Sampling,
+    Account, AnyChannel, Coefficients, Composition, Curve, Law, Level, Margins, Neighbours, Receiver, Sampling,
     Scaling, Setting, View, gaussian, idealised, simple_bound,
 };
 use proptest::prelude::*;
@@ -253,6 +253,7 @@ fn far_out_any_channel_is_not_below_a_strong_client_either() {
         scaling: Scaling::PaperNormalisation,
         receiver: Receiver::Paper,
         channel: None,
+        margins: Margins::default(),
     };
     let account = Account::of(&setting).unwrap();
     let epsilon = |view| account.statement(view, 400).unwrap().unwrap().epsilon.unwrap();

@@ -6,7 +6,7 @@ use floras_privacy::calibrate::{
     Target, fewest_sequences, fewest_sequences_near, largest_clip, least_noise, most_rounds,
 };
 use floras_privacy::{
-    Account, Coefficients, Level, Neighbours, PrivacyError, Receiver, Scaling, Setting, View,
+    Account, Coefficients, Level, Margins, Neighbours, PrivacyError, Receiver, Scaling, Setting, View,
 };
 
 fn setting() -> Setting {
@@ -21,6 +21,7 @@ fn setting() -> Setting {
         scaling: Scaling::Fixed,
         receiver: Receiver::Paper,
         channel: None,
+        margins: Margins::default(),
     }
 }
 

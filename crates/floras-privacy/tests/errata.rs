@@ -3,7 +3,7 @@
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{Composition, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{
-    Account, AnyChannel, Coefficients, Curve, Level, Local, Neighbours, Receiver, Sampling, Scaling, Setting,
+    Account, AnyChannel, Coefficients, Curve, Level, Margins, Local, Neighbours, Receiver, Sampling, Scaling, Setting,
     View,
 };
 
@@ -140,6 +140,7 @@ fn setting(sequences: u64, per_round: u64, clients: u64) -> Setting {
         scaling: Scaling::Fixed,
         receiver: Receiver::Paper,
         channel: None,
+        margins: Margins::default(),
     }
 }
 

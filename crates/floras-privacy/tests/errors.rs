@@ -106,10 +106,6 @@ impl Curve for Leaky {
         1e-6
     }
 
-    fn is_rounded(&self) -> bool {
-        true
-    }
-
     fn tolerance(&self) -> f64 {
         1e-10
     }

@@ -5,7 +5,7 @@
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::{Participation, WHY_NOT_A_GUARANTEE};
 use floras_privacy::{
-    Account, Coefficients, Law, Level, NORMALISED, Neighbours, Receiver, Sampling, Scaling, Setting, Source,
+    Account, Coefficients, Law, Level, Margins, NORMALISED, Neighbours, Receiver, Sampling, Scaling, Setting, Source,
     Statement, View, gaussian,
 };
 
@@ -21,6 +21,7 @@ fn setting() -> Setting {
         scaling: Scaling::Fixed,
         receiver: Receiver::Clipped(1.0),
         channel: Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap()),
+        margins: Margins::default(),
     }
 }
 

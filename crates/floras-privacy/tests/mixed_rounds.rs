@@ -24,10 +24,6 @@ impl Curve for Opaque {
         self.0.infinite()
     }
 
-    fn is_rounded(&self) -> bool {
-        self.0.is_rounded()
-    }
-
     fn tolerance(&self) -> f64 {
         self.0.tolerance()
     }

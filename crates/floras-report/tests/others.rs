@@ -84,6 +84,8 @@ fn reproduction(panel_name: &str) -> Reproduction {
     let statement = |guarantee: bool| Statement {
         epsilon: Some(12.5),
         epsilon_lower: None,
+        epsilon_above: None,
+        assumptions: Vec::new(),
         guarantee,
         adversary: "someone".to_owned(),
         reason: None,

@@ -9,7 +9,7 @@ mod notes;
 mod read;
 
 use floras_phy::{Fading, Modulation, Snr, SnrConvention};
-use floras_privacy::{Coefficients, Level, Local, Neighbours, Receiver, Scaling, Setting};
+use floras_privacy::{Coefficients, Level, Margins, Local, Neighbours, Receiver, Scaling, Setting};
 
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
@@ -101,6 +101,7 @@ impl Inquiry {
             scaling: self.scaling,
             receiver,
             channel: self.channel()?,
+            margins: Margins::default(),
         };
         setting.check()?;
         if self.length.is_some_and(|length| sequences > length) {

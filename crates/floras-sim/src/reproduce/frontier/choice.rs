@@ -11,7 +11,7 @@ use std::fs;
 
 use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
 use floras_privacy::calibrate::{self, Target};
-use floras_privacy::{Level, Neighbours, PrivacyError, Receiver, Scaling, Setting, View, gaussian};
+use floras_privacy::{Level, Margins, Neighbours, PrivacyError, Receiver, Scaling, Setting, View, gaussian};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +107,7 @@ impl Terms {
             scaling: Scaling::Fixed,
             receiver,
             channel,
+            margins: Margins::default(),
         })
     }
 

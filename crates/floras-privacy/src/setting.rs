@@ -1,0 +1,346 @@
+//! A federation, as far as its privacy is concerned: who takes part, what is sent, and what is assumed of the radio.
+
+use crate::account::Source;
+use crate::actual::Coefficients;
+use crate::any_channel::{AnyChannel, idealised, simple_bound};
+use crate::error::{PrivacyError, require, require_delta, require_positive};
+use crate::law::Law;
+use crate::published::{Participation, PublishedRound, Weight, batch_ratio};
+use crate::receiver::{Receiver, clipped_mean};
+use crate::sampling::{Curve, Sampling};
+use crate::view::View;
+
+/// The largest `K`, `M` and `N`.
+const MAX_COUNT: u64 = 1_000_000_000;
+
+/// What has to stay hidden.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// All data of a client.
+    #[default]
+    Client,
+    /// One sample of a client. All clients hold the same number.
+    Item {
+        /// `b`, samples in a mini-batch.
+        batch: u64,
+        /// `D`, samples of a client.
+        samples: u64,
+        /// How much of them a round touches.
+        local: Local,
+    },
+}
+
+/// What a client does in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Local {
+    /// One step on one mini-batch.
+    #[default]
+    OneStep,
+    /// Whole epochs, which touch every sample.
+    Epochs,
+}
+
+/// Which populations are neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Neighbours {
+    /// One client (or item) has other data.
+    #[default]
+    ReplaceOne,
+    /// One client (or item) more, or one less.
+    AddOrRemove,
+}
+
+/// How updates are brought to norm `C`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scaling {
+    /// Each on its own, by a norm that is fixed beforehand.
+    #[default]
+    Fixed,
+    /// All together, by the longest of them, with their means and the scale sent in the clear.
+    PaperNormalisation,
+}
+
+/// Why there is no guarantee under the paper's normalisation.
+pub const NORMALISED: &str = "the paper's normalisation sends the updates' means and their common scale in the clear, and both \
+     depend on the data; one client rescales all, so that the sensitivity counted here is (K+1)·C. Fixed clipping has no \
+     such gap";
+
+/// How far the radio may depart from the model between pilot and payload. The default is no departure.
+///
+/// With pilot noise `ρ·s`, weights and noise are those of a receiver with the level `c/ρ` and the sensitivity `ρ·Δ`, in units of
+/// the pilot's noise: `u = max(|t + ρe|, c) = ρ·max(|t/ρ + e|, c/ρ)`. A channel that grows by a factor `κ` from pilot to
+/// payload multiplies `μ` by `κ`. An unused sequence with a foreign pilot is counted as one that adds no noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margins {
+    /// `ρ`: the pilot noise's standard deviation relative to the payload noise's, at least 0.01 and at most 100.
+    pub pilot_noise: f64,
+    /// `κ`: the largest ratio of a client's channel in the payload to its channel in the pilot, from 1 to 1000.
+    pub channel_growth: f64,
+    /// Unused sequences on which someone else may send a pilot; at most all of them.
+    pub foreign_pilots: u64,
+}
+
+impl Default for Margins {
+    fn default() -> Self {
+        Self { pilot_noise: 1.0, channel_growth: 1.0, foreign_pilots: 0 }
+    }
+}
+
+impl Margins {
+    fn check(self, unused: u64) -> Result<(), PrivacyError> {
+        let Self { pilot_noise, channel_growth, foreign_pilots } = self;
+        let in_range = (0.01..=100.0).contains(&pilot_noise);
+        require(
+            in_range,
+            "the pilot noise relative to the payload noise",
+            "between 0.01 and 100",
+            pilot_noise,
+        )?;
+        let in_range = (1.0..=1000.0).contains(&channel_growth);
+        require(
+            in_range,
+            "the channel's growth from pilot to payload",
+            "between 1 and 1000",
+            channel_growth,
+        )?;
+        fits("the number of foreign pilots", foreign_pilots <= unused, foreign_pilots, || {
+            format!("at most {unused}, the number of unused sequences")
+        })
+    }
+
+    /// What the any-channel view, and with it every view of the decoder, assumes of the radio.
+    fn assumptions(self) -> Vec<String> {
+        let noise = if self.pilot_noise == 1.0 {
+            "the payload noise is at least as strong as the pilot noise".to_owned()
+        } else {
+            format!("the pilot noise is at most {} times as strong as the payload noise", self.pilot_noise)
+        };
+        let growth = if self.channel_growth == 1.0 {
+            "a client's channel does not grow between its pilot and the end of its payload".to_owned()
+        } else {
+            format!(
+                "a client's channel grows at most {}-fold between its pilot and the end of its payload",
+                self.channel_growth
+            )
+        };
+        let silence = match self.foreign_pilots {
+            0 => "nobody transmits on an unused sequence during the pilot".to_owned(),
+            some => format!("foreign pilots arrive on at most {some} of the unused sequences"),
+        };
+        let dead = "a client that stops after its pilot counts as a used sequence".to_owned();
+        let chips = "sequences are orthonormal, and clients are synchronous to the chip".to_owned();
+        vec![noise, growth, silence, dead, chips]
+    }
+}
+
+/// A federation, as far as its privacy is concerned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// `C`, the norm that every update is clipped to.
+    pub clip: f64,
+    /// `N`, sequences.
+    pub sequences: u64,
+    /// `K`, clients in a round.
+    pub per_round: u64,
+    /// `M`, clients in all.
+    pub clients: u64,
+    /// `δ`.
+    pub delta: f64,
+    /// Clients or items.
+    pub level: Level,
+    /// What neighbours are.
+    pub neighbours: Neighbours,
+    /// How updates are brought to norm `C`.
+    pub scaling: Scaling,
+    /// The base station's weights.
+    pub receiver: Receiver,
+    /// The distribution of the channels, without which there is no actual and no raw-signal view.
+    pub channel: Option<Coefficients>,
+    /// How far the radio may depart from the model.
+    pub margins: Margins,
+}
+
+impl Setting {
+    /// `Ok` if all numbers are in range and fit together.
+    pub fn check(&self) -> Result<(), PrivacyError> {
+        require_positive("the clip norm", self.clip)?;
+        require_delta(self.delta)?;
+        require_count("the number of clients", self.clients)?;
+        require_count("the number of clients a round", self.per_round)?;
+        require_count("the number of sequences", self.sequences)?;
+        fits("the number of clients a round", self.per_round <= self.clients, self.per_round, || {
+            format!("at most {}, the number of clients", self.clients)
+        })?;
+        fits("the number of sequences", self.sequences >= self.per_round, self.sequences, || {
+            format!("at least {}, the number of clients a round", self.per_round)
+        })?;
+        if let Level::Item { batch, samples, .. } = self.level {
+            require_count("the mini-batch size", batch)?;
+            require_count("the number of samples of a client", samples)?;
+            fits("the mini-batch size", batch <= samples, batch, || {
+                format!("at most {samples}, the number of samples of a client")
+            })?;
+        }
+        self.margins.check(self.gamma())?;
+        self.receiver.check()
+    }
+
+    /// `γ = N − K`.
+    pub fn gamma(&self) -> u64 {
+        self.sequences.saturating_sub(self.per_round)
+    }
+
+    /// `Δ = 2C`: replaced, a clipped update moves the sum by no more. Added or removed too, because `K` is fixed and someone
+    /// else takes the place. Under the paper's normalisation one client rescales all others: `(K + 1)·C`.
+    pub fn sensitivity(&self) -> f64 {
+        match self.scaling {
+            Scaling::Fixed => 2.0 * self.clip,
+            Scaling::PaperNormalisation => (self.per_round as f64 + 1.0) * self.clip,
+        }
+    }
+
+    /// The standard deviation around which the noise in every parameter of the sum concentrates, for weights that are bounded:
+    /// of the unused sequences, and of the used ones if the channel is known.
+    pub fn noise_std(&self) -> Option<f64> {
+        let Receiver::Clipped(c) = self.receiver else { return None };
+        let used = self.channel.as_ref().map_or(0.0, |channel| channel.mean_square_weight(self.receiver));
+        Some((self.gamma() as f64 * clipped_mean(c) + self.per_round as f64 * used).sqrt())
+    }
+
+    /// The probability that a client's, or an item's, data enter a round.
+    pub fn sampling(&self) -> Sampling {
+        let one_more = f64::from(u8::from(self.neighbours == Neighbours::AddOrRemove));
+        let chance = match self.level {
+            Level::Client => self.per_round as f64 / (self.clients as f64 + one_more),
+            Level::Item { batch, samples, local } => {
+                let of_client = self.per_round as f64 / self.clients as f64;
+                match local {
+                    Local::OneStep => of_client * batch as f64 / (samples as f64 + one_more),
+                    Local::Epochs => of_client,
+                }
+            }
+        };
+        match self.neighbours {
+            Neighbours::ReplaceOne if chance >= 1.0 => Sampling::Everyone,
+            Neighbours::ReplaceOne => Sampling::ReplaceOne(chance),
+            Neighbours::AddOrRemove => Sampling::AddOrRemove(chance),
+        }
+    }
+
+    /// The curve of one round in a rigorous view, or why there is none.
+    pub fn source(&self, view: View) -> Result<Source, PrivacyError> {
+        let of_channel = |law: &dyn Fn(&Coefficients) -> Result<Law, PrivacyError>| {
+            self.channel
+                .as_ref()
+                .map_or(Ok(Source::Absent), |channel| Source::or_reason(law(channel).map(boxed)))
+        };
+        if view == View::Published {
+            return Ok(Source::Absent);
+        }
+        let Some(decoder) = self.decoder() else {
+            let reason = "the MMSE receiver has a bound only for pilots and payloads of equal noise";
+            return Ok(Source::Nothing(reason.to_owned()));
+        };
+        let Decoder { receiver, unused, sensitivity, channel_scale } = decoder;
+        let source = match view {
+            View::Published => Source::Absent,
+            View::Idealised => Source::or_reason(idealised(receiver, unused, sensitivity).map(boxed))?,
+            View::AnyChannel => {
+                let curve = AnyChannel::new(receiver, unused, sensitivity);
+                Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))?
+            }
+            View::Actual => of_channel(&|channel| {
+                channel.scaled(channel_scale).actual(receiver, self.per_round, unused, sensitivity)
+            })?,
+            // Raw samples of the payload do not depend on the pilot.
+            View::RawSignal => of_channel(&|channel| channel.raw_signal(self.sensitivity()))?,
+        };
+        Ok(source.assuming(self.assumptions(view)))
+    }
+
+    /// A bound on the any-channel view in simple terms, for the clipped projector with unused sequences.
+    pub(crate) fn simple_bound(&self) -> Result<Option<Law>, PrivacyError> {
+        match self.decoder() {
+            Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
+                simple_bound(c, unused, sensitivity).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.
+    fn decoder(&self) -> Option<Decoder> {
+        let Margins { pilot_noise, channel_growth, foreign_pilots } = self.margins;
+        let receiver = match self.receiver {
+            Receiver::Clipped(c) => Receiver::Clipped(c / pilot_noise),
+            Receiver::Paper => Receiver::Paper,
+            Receiver::Mmse if pilot_noise == 1.0 => Receiver::Mmse,
+            Receiver::Mmse => return None,
+        };
+        Some(Decoder {
+            receiver,
+            unused: self.gamma().saturating_sub(foreign_pilots),
+            sensitivity: self.sensitivity() * pilot_noise * channel_growth,
+            channel_scale: 1.0 / pilot_noise,
+        })
+    }
+
+    /// What the number of a view assumes.
+    fn assumptions(&self, view: View) -> Vec<String> {
+        let mut assumptions = match view {
+            View::Published => Vec::new(),
+            View::RawSignal => vec!["nothing but the channel's own noise in both branches".to_owned()],
+            View::Idealised | View::Actual | View::AnyChannel => self.margins.assumptions(),
+        };
+        match view {
+            View::Idealised => assumptions.push("no client's channel fades: the SNR is high for everyone".to_owned()),
+            View::Actual | View::RawSignal => assumptions.push(
+                "the channels of all clients have one distribution, and are drawn anew for every client and round".to_owned(),
+            ),
+            View::Published | View::AnyChannel => {}
+        }
+        if view != View::AnyChannel && self.sampling().chance() < 1.0 {
+            assumptions.push("the adversary does not know who takes part in a round".to_owned());
+        }
+        assumptions
+    }
+
+    /// One round as published, for either meaning of `p`.
+    pub fn published(&self, participation: Participation) -> Result<PublishedRound, PrivacyError> {
+        let p = participation.rate(self.per_round, self.clients)?;
+        let weight = match self.level {
+            Level::Client => Weight::client(p)?,
+            Level::Item { batch, samples, .. } => Weight::item(batch_ratio(batch, samples)?, p)?,
+        };
+        PublishedRound::new(weight, self.clip, self.gamma() as f64)
+    }
+}
+
+/// A decoder in units of the pilot's noise.
+struct Decoder {
+    receiver: Receiver,
+    unused: u64,
+    sensitivity: f64,
+    /// What a channel coefficient in units of the payload's noise is multiplied by.
+    channel_scale: f64,
+}
+
+fn boxed(law: Law) -> Box<dyn Curve> {
+    match law {
+        Law::Cells(_) => Box::new(crate::tabulated::Tabulated::new(law)),
+        Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => Box::new(law),
+    }
+}
+
+fn require_count(name: &'static str, value: u64) -> Result<(), PrivacyError> {
+    require((1..=MAX_COUNT).contains(&value), name, "between 1 and 1e9", value as f64)
+}
+
+fn fits(
+    name: &'static str,
+    holds: bool,
+    value: u64,
+    allowed: impl Fn() -> String,
+) -> Result<(), PrivacyError> {
+    if holds { Ok(()) } else { Err(PrivacyError::Inconsistent { name, allowed: allowed(), value }) }
+}
