@@ -96,6 +96,10 @@ impl Curve for AnyChannel {
         self.curve.infinite()
     }
 
+    fn simpler(&self) -> Option<&Law> {
+        Some(self.strong_client())
+    }
+
     fn tolerance(&self) -> f64 {
         TOLERANCE
     }

@@ -28,7 +28,7 @@ use crate::error::{PrivacyError, require, require_delta, require_epsilon, requir
 use crate::law::{Law, Side};
 use crate::prepared::{Prepared, ROUGH, WINDOW};
 use crate::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
-use crate::solve::first_at_most;
+use crate::solve::{first_at_most, first_at_most_from};
 use crate::window::{Composed, LEAST_DELTA};
 
 /// No `ε` beyond this is looked for.
@@ -293,7 +293,12 @@ fn one_round_epsilon(
     } else {
         let target = (delta - infinite) / p;
         let at = |epsilon: f64| value(curve, epsilon, side);
-        let epsilon = first_at_most(at, target, 1e-3, MAX_EPSILON, 1e-12);
+        let simpler = |law: &Law| first_at_most(|e| law.lower(e), target, 1e-3, MAX_EPSILON, 1e-3);
+        let epsilon = match curve.simpler().map(simpler) {
+            // What is below the simpler curve's root is below this one's.
+            Some(start) => first_at_most_from(at, target, 0.99 * start.unwrap_or(MAX_EPSILON), MAX_EPSILON, 1e-9),
+            None => first_at_most(at, target, 1e-3, MAX_EPSILON, 1e-12),
+        };
         epsilon.map(|epsilon| if direction == Direction::Known { epsilon } else { diluted(epsilon, p) })
     };
     epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON })

@@ -98,6 +98,11 @@ pub trait Curve: Send + Sync {
         None
     }
 
+    /// A simpler curve that is nowhere above this one, from which a search may start.
+    fn simpler(&self) -> Option<&Law> {
+        None
+    }
+
     /// How far the upper bound may be below the truth by rounding, relative to it.
     fn tolerance(&self) -> f64;
 }

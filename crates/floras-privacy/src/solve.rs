@@ -30,6 +30,34 @@ pub(crate) fn first_at_most(
     }
 }
 
+/// [`first_at_most`] for a function that is known to exceed the target below `start`, in steps that grow from there.
+pub(crate) fn first_at_most_from(
+    f: impl Fn(f64) -> f64,
+    target: f64,
+    start: f64,
+    most: f64,
+    tolerance: f64,
+) -> Option<f64> {
+    if start <= 0.0 {
+        return first_at_most(f, target, 1e-3, most, tolerance);
+    }
+    let mut lower = (start, f(start));
+    if lower.1 <= target {
+        return Some(start);
+    }
+    let mut factor = 1.5;
+    while lower.0 < most {
+        let upper = (factor * lower.0).min(most);
+        let value = f(upper);
+        if value <= target {
+            return Some(refine(&f, target, lower, (upper, value), tolerance));
+        }
+        lower = (upper, value);
+        factor *= 1.2;
+    }
+    None
+}
+
 /// Bisection in `x`, with steps of false position in `ln f` (where curves of privacy are nearly straight) in between.
 fn refine(
     f: &impl Fn(f64) -> f64,

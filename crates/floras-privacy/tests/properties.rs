@@ -108,6 +108,7 @@ proptest! {
                 let more = (problem.sampling.chance() * factor).min(1.0);
                 larger.sampling = match problem.sampling {
                     Sampling::AddOrRemove(_) => Sampling::AddOrRemove(more),
+                    Sampling::Known(_) => Sampling::Known(more),
                     Sampling::Everyone | Sampling::ReplaceOne(_) => Sampling::ReplaceOne(more),
                 };
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
-use floras_privacy::{Account, Level, Neighbours, Receiver, Scaling, Setting, View};
+use floras_privacy::{Account, Level, Margins, Neighbours, Receiver, Scaling, Setting, View};
 
 use super::contest::{Contender, Contest};
 use super::{EPSILON, Grid};
@@ -39,6 +39,7 @@ fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
         scaling: Scaling::Fixed,
         receiver,
         channel: channel.unwrap(),
+        margins: Margins::default(),
     };
     Account::of(&setting).unwrap().epsilon(view, 40).unwrap().unwrap()
 }
