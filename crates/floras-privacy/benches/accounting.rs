@@ -1,24 +1,43 @@
 //! Speed of the accounting: `cargo bench -p floras-privacy`.
+//!
+//! The first group ends with a pair of real transforms of 2²⁰ points, so that a composed ε can be stated as a multiple of it.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floras_privacy::{AnyChannel, Coefficients, Composition, Grid, Receiver, Sampling, idealised};
+use floras_privacy::{AnyChannel, Coefficients, Composition, Curve, Grid, Receiver, Sampling, idealised};
+use realfft::RealFftPlanner;
 
 /// Twice the clip norm 1.
 const SENSITIVITY: f64 = 2.0;
 
 fn composition(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("epsilon of 1000 rounds, γ = 5");
+    let mut group = criterion.benchmark_group("epsilon of 1000 rounds");
     group.sample_size(20);
-    let law = idealised(Receiver::Paper, 5, SENSITIVITY).expect("five unused sequences");
-    for (name, sampling, grid) in [
-        ("p = 0.1, steps of 1e-4", Sampling::ReplaceOne(0.1), Grid::Step(1e-4)),
-        ("p = 0.1", Sampling::ReplaceOne(0.1), Grid::Auto),
-        ("everyone, closed form", Sampling::Everyone, Grid::Auto),
-    ] {
-        let composition = Composition::new(&law, sampling, 1000).and_then(|rounds| rounds.on_grid(grid));
+    let paper = idealised(Receiver::Paper, 5, SENSITIVITY).expect("five unused sequences");
+    let clipped = AnyChannel::new(Receiver::Clipped(1.0), 20, SENSITIVITY).expect("20 unused sequences");
+    let replace = Sampling::ReplaceOne(0.1);
+    let cases: [(&str, &dyn Curve, Sampling, Grid); 6] = [
+        ("p = 0.1, steps of 1e-4", &paper, replace, Grid::Step(1e-4)),
+        ("p = 0.1", &paper, replace, Grid::Auto),
+        ("p = 0.1, add or remove", &paper, Sampling::AddOrRemove(0.1), Grid::Auto),
+        ("p = 0.1, any channel", &clipped, replace, Grid::Auto),
+        ("everyone, any channel", &clipped, Sampling::Everyone, Grid::Auto),
+        ("everyone, closed form", &paper, Sampling::Everyone, Grid::Auto),
+    ];
+    for (name, curve, sampling, grid) in cases {
+        let composition = Composition::new(curve, sampling, 1000).and_then(|rounds| rounds.on_grid(grid));
         let composition = composition.expect("valid settings");
         group.bench_function(name, |bencher| bencher.iter(|| composition.epsilon(1e-5)));
     }
+    group.bench_function("for comparison: a pair of real FFTs of 2^20", |bencher| {
+        let mut planner = RealFftPlanner::<f64>::new();
+        let (forward, inverse) = (planner.plan_fft_forward(1 << 20), planner.plan_fft_inverse(1 << 20));
+        let (mut masses, mut spectrum) = (forward.make_input_vec(), forward.make_output_vec());
+        bencher.iter(|| {
+            masses.fill(1.0 / f64::from(1 << 20));
+            forward.process(&mut masses, &mut spectrum).expect("the planned lengths");
+            inverse.process(&mut spectrum, &mut masses).expect("the planned lengths");
+        });
+    });
     group.finish();
 }
 

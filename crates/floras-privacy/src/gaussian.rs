@@ -6,14 +6,14 @@
 //!
 //! The second factor is the first one's density seen from the other side, `e^ε·φ(−μ/2 − ε/μ) = φ(μ/2 − ε/μ)`, so that with
 //! the Mills ratio `M` and `x = ε/μ` the curve is `φ(x − μ/2)·[M(x − μ/2) − M(x + μ/2)]`: no large exponentials, and in
-//! the tails no cancellation.
+//! the tails no cancellation. For `x < μ/2` it is `1 − φ(x − μ/2)·[M(μ/2 − x) + M(x + μ/2)]`.
 //!
 //! # Citations
 //! Balle, Wang, *Improving the Gaussian mechanism for differential privacy*, ICML 2018, theorem 8. Dong, Roth, Su, *Gaussian
 //! differential privacy*, J. R. Stat. Soc. B 84, 2022: rounds of `μ_t` compose to `√(Σ μ_t²)`.
 
 use crate::error::{PrivacyError, require_delta, require_epsilon};
-use crate::normal::{cdf, density, mills_ratio, mills_slope};
+use crate::normal::{density, mills_ratio, mills_slope};
 use crate::quadrature::short_panel;
 use crate::solve::first_at_most;
 
@@ -44,7 +44,7 @@ pub fn delta(epsilon: f64, mu: f64) -> f64 {
         let bracket: f64 = short_panel(near, far).map(|(y, weight)| weight * mills_slope(y)).sum();
         density(near) * bracket
     } else if near < 0.0 {
-        cdf(-near) - density(near) * mills_ratio(far)
+        1.0 - density(near) * (mills_ratio(-near) + mills_ratio(far))
     } else {
         density(near) * (mills_ratio(near) - mills_ratio(far))
     }
