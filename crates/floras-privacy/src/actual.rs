@@ -13,35 +13,23 @@
 //! nothing more. Its samples are complex, so that it has the whole amplitude, whatever the modulation: `μ_k = Δ·|h|/s`.
 //!
 //! # How the distribution of `μ` is bounded
-//! Coefficients lie in cells of `ln t`, each with its mass and mean. For weak and medium coefficients the estimate's size lies
-//! in panels of `|τ|`; for each panel the cells of the noise give a histogram of `ln g`, for each cell of `t` the
-//! probabilities of the panels mix these histograms, and the logarithms of `t` and `g` add. Means multiply, because `t` and the
-//! noise are independent given the panel. A strong coefficient `t` has `u = t + e`, and `μ` is computed from cells of `t`,
-//! panels of `e` and cells of the noise directly. Every step keeps a range and a mean that bound the true ones, so that
+//! Coefficients lie in cells of `ln t`, each with its mass and mean. For each of them the divisor `u` and the noise `ν` lie in bins
+//! whose logarithms add ([`crate::gains`]). Every step keeps a range and a mean that bound the true ones, so that
 //! [`crate::Cells`] bounds the curve; no rule of integration has to resolve where `δ_G` turns.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use crate::error::{PrivacyError, require, require_positive};
+use crate::gains::{LogBins, STEP};
 use crate::law::{COARSE_CELL, CellsBuilder, Law};
-use crate::noise::{Noise, NoiseCell, Term};
+use crate::noise::{Noise, Term};
 use crate::normal;
 use crate::pilot::{self, BEYOND_REACH, REACH};
 use crate::quadrature::{narrow_panels, short_panel};
 use crate::receiver::Receiver;
 
-/// Width of a coefficient's cell in `ln t`, and of a bin in `ln g`.
-const STEP: f64 = 0.01;
-/// The same for cells of strong coefficients, whose size hardly matters.
-const STRONG_STEP: f64 = 0.02;
-/// Coefficients from here on are strong.
-const STRONG: f64 = 40.0;
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
-/// Widths of the panels of a strong coefficient's pilot noise.
-const PILOT_STEP: f64 = 0.25;
-/// Pairs of coefficient and estimate that are rarer than this are counted as infinite losses.
-const RARE: f64 = 1e-33;
 /// Used sequences of the paper's receiver count as if their weights were bounded like this: their noise is then smaller
 /// than in truth.
 const BOUNDED: Receiver = Receiver::Clipped(0.05);
@@ -200,10 +188,21 @@ impl Coefficients {
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack + ROUNDED_MEANS);
         cells.add_infinite(BEYOND_REACH + others.none);
-        let (weak, strong): (Vec<Coefficient>, Vec<Coefficient>) =
-            self.seen.iter().partition(|cell| cell.mean < STRONG);
-        add_weak(&mut cells, &weak, receiver, &others, sensitivity);
-        add_strong(&mut cells, &strong, receiver, &others, sensitivity);
+        let step = if receiver == Receiver::Paper { 2.0 * STEP } else { STEP };
+        let (small, noise) = (pilot::small_estimate(&others), LogBins::of_noise(&others, step));
+        let gains = |t: f64| pilot::divisors(receiver, t, small, step).gains(&noise);
+        // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients
+        // below a small one it is at most e^{t²/2} times that of the small one.
+        let faint = gains(FAINT);
+        for group in groups(&self.seen, step) {
+            let own = (group.largest > FAINT).then(|| gains(group.mean));
+            let factor = if own.is_some() { 1.0 } else { (FAINT * FAINT / 2.0).exp() };
+            for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
+                let [mean, low, high] =
+                    [group.mean * mean, group.least * low, group.largest * high].map(|mu| sensitivity * mu);
+                cells.add_range(mean, (low, high), factor * group.mass * mass);
+            }
+        }
         Ok(cells.build())
     }
 
@@ -285,8 +284,6 @@ impl Coefficients {
 
 /// Coefficients below this have about the same estimates.
 const FAINT: f64 = 0.05;
-/// A smaller `g` counts as this large.
-const FAINTEST: f64 = 1e-3;
 /// By how much a mean of `g` may be above the true one, relatively.
 pub(crate) const ROUNDED_MEANS: f64 = 2e-4;
 /// Width of a cell in `ln t` and in `ln μ` for raw samples, whose `ε` is large and turns within a small part of itself.
@@ -341,133 +338,6 @@ fn normalised(mut cells: Vec<Coefficient>) -> Result<Vec<Coefficient>, PrivacyEr
     Ok(cells)
 }
 
-/// Adds the distribution of `μ` for coefficients below [`STRONG`]: for each panel of the estimate a histogram of `ln g`, mixed for each
-/// coefficient by the probabilities of the panels, and shifted by `ln t`.
-fn add_weak(
-    cells: &mut CellsBuilder,
-    coefficients: &[Coefficient],
-    receiver: Receiver,
-    noise: &Noise,
-    sensitivity: f64,
-) {
-    let Some(most) = coefficients.iter().map(|cell| cell.mean).reduce(f64::max) else { return };
-    let step = if receiver == Receiver::Paper { 2.0 * STEP } else { STEP };
-    // So small that dividing by it makes no difference beside a client's own noise.
-    let small = (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3);
-    let ends = pilot::narrow_ends(receiver, most, small, step);
-    let histograms: Vec<Histogram> =
-        ends.windows(2).map(|pair| Histogram::of_panel(receiver, (pair[0], pair[1]), noise, step)).collect();
-    let (first, last) = histograms.iter().fold((i64::MAX, i64::MIN), |(first, last), histogram| {
-        (first.min(histogram.first), last.max(histogram.first + histogram.bins.len() as i64))
-    });
-    let spread = histograms.iter().map(|histogram| histogram.spread).fold(0.0, f64::max);
-    let count = (last - first).max(0) as usize;
-    let range_of = |bin: usize| {
-        let start = (first + bin as i64) as f64 * step;
-        ((start - spread).exp(), (start + step + spread).exp().min(1.0))
-    };
-    let ranges: Vec<(f64, f64)> = (0..count).map(range_of).collect();
-    let mix = |t: f64| {
-        let mut mixed = vec![(0.0, 0.0); count];
-        let (from, probabilities) = pilot::probabilities(&ends, t);
-        for (histogram, probability) in histograms[from..].iter().zip(probabilities) {
-            if probability > RARE {
-                let offset = (histogram.first - first) as usize;
-                for (sum, bin) in mixed[offset..].iter_mut().zip(&histogram.bins) {
-                    sum.0 += probability * bin.0;
-                    sum.1 += probability * bin.1;
-                }
-            }
-        }
-        mixed
-    };
-    // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients below
-    // a small one it is at most e^{t²/2} times that of the small one.
-    let of_faint = (FAINT * FAINT / 2.0).exp();
-    let faint: Vec<(f64, f64)> =
-        mix(FAINT).into_iter().map(|(mass, weighted)| (of_faint * mass, of_faint * weighted)).collect();
-    for group in groups(coefficients, step) {
-        let own = (group.largest > FAINT).then(|| mix(group.mean));
-        for (&(low, high), &(mass, weighted)) in ranges.iter().zip(own.as_ref().unwrap_or(&faint)) {
-            if mass > 0.0 {
-                let mean = (weighted / mass).clamp(low, high);
-                let [mean, low, high] =
-                    [group.mean * mean, group.least * low, group.largest * high].map(|mu| sensitivity * mu);
-                cells.add_range(mean, (low, high), group.mass * mass);
-            }
-        }
-    }
-}
-
-/// Masses and means of `g` in bins of `ln g`.
-struct Histogram {
-    first: i64,
-    bins: Vec<(f64, f64)>,
-    /// By how much what is in a bin may lie outside of it.
-    spread: f64,
-}
-
-impl Histogram {
-    /// For estimates with a size between two ends, under noise of all cells.
-    fn of_panel(receiver: Receiver, (from, to): (f64, f64), noise: &Noise, step: f64) -> Self {
-        let parts: Vec<(f64, (f64, f64), f64)> = noise
-            .cells()
-            .iter()
-            .map(|cell| {
-                let (mean, range) = mean_gain(&pilot::blind_panel(receiver, from, to), cell);
-                (mean, range, cell.mass)
-            })
-            .collect();
-        let bin = |mean: f64| (mean.max(FAINTEST).ln() / step).floor() as i64;
-        let first = parts.iter().map(|&(mean, ..)| bin(mean)).min().unwrap_or(0);
-        let last = parts.iter().map(|&(mean, ..)| bin(mean)).max().unwrap_or(0);
-        let mut histogram = Self { first, bins: vec![(0.0, 0.0); (last - first + 1) as usize], spread: 0.0 };
-        for (mean, (low, high), mass) in parts {
-            let index = bin(mean);
-            let (start, end) = (index as f64 * step, (index + 1) as f64 * step);
-            let outside = (start - low.max(FAINTEST).ln()).max(high.max(FAINTEST).ln() - end);
-            histogram.spread = histogram.spread.max(outside);
-            let bin = &mut histogram.bins[(index - first) as usize];
-            bin.0 += mass;
-            bin.1 += mass * mean.max(FAINTEST);
-        }
-        histogram
-    }
-}
-
-/// A bound on the mean of `g` over a panel of estimates and a cell of noise, and its range.
-fn mean_gain(panel: &pilot::Panel, noise: &NoiseCell) -> (f64, (f64, f64)) {
-    let (weak, (_, high)) = panel.gains(noise.least);
-    let (strong, (low, _)) = panel.gains(noise.largest);
-    (noise.chord(weak, strong), (low, high))
-}
-
-/// Adds the distribution of `μ` for coefficients from [`STRONG`] on.
-fn add_strong(
-    cells: &mut CellsBuilder,
-    coefficients: &[Coefficient],
-    receiver: Receiver,
-    noise: &Noise,
-    sensitivity: f64,
-) {
-    for group in groups(coefficients, STRONG_STEP) {
-        let step = PILOT_STEP.max(0.005 * group.mean);
-        let panels = (2.0 * REACH / step).ceil();
-        for panel in 0..panels as usize {
-            let end = |i: usize| REACH * (2.0 * i as f64 / panels - 1.0);
-            let pilot = (end(panel), end(panel + 1));
-            let probability = group.mass * normal::between(pilot.0, pilot.1);
-            let strong = StrongPanel::new(&group, pilot, receiver);
-            for cell in noise.cells() {
-                let mean = cell.chord(strong.mean(cell.least), strong.mean(cell.largest));
-                let range = (strong.low(cell.largest), strong.high(cell.least));
-                let [mean, low, high] = [mean, range.0, range.1].map(|mu| sensitivity * mu);
-                cells.add_range(mean.clamp(low, high), (low, high), probability * cell.mass);
-            }
-        }
-    }
-}
-
 /// Coefficients in cells of this width in `ln t`.
 fn groups(coefficients: &[Coefficient], width: f64) -> impl Iterator<Item = Coefficient> {
     let number = move |cell: &Coefficient| (cell.mean.ln() / width).floor();
@@ -479,52 +349,6 @@ fn groups(coefficients: &[Coefficient], width: f64) -> impl Iterator<Item = Coef
         let largest = cells.iter().map(|cell| cell.largest).fold(0.0, f64::max);
         Coefficient { mass, least, largest, mean: first / mass }
     })
-}
-
-/// Strong coefficients of about the same size, with about the same pilot noise: `t·g = 1/√(1/t² + (u/t)²·ν²)`.
-struct StrongPanel {
-    /// `t` at its least, its mean and its largest.
-    sizes: [f64; 3],
-    /// `u/t`: not above its least, not above `E[t]/E[t/u]`, and not below its largest.
-    ratios: [f64; 3],
-}
-
-impl StrongPanel {
-    fn new(group: &Coefficient, pilot: (f64, f64), receiver: Receiver) -> Self {
-        let Coefficient { least, mean, largest, .. } = *group;
-        let level = if let Receiver::Clipped(c) = receiver { c } else { 0.0 };
-        // u = max(t + e, c), and with MMSE weights more by 1/(t + e).
-        let extra = if receiver == Receiver::Mmse { 1.0 / (least * (least - REACH)) } else { 0.0 };
-        let at = |e: f64| (1.0 + e / least, 1.0 + e / largest);
-        let (low, high) = (at(pilot.0), at(pilot.1));
-        let first = (low.0.min(low.1)).max(level / largest);
-        let last = (high.0.max(high.1)).max(level / least) + extra;
-        // t/u is convex in e: its mean lies below the chord. In t it moves from one end of the group to the other.
-        let e = (normal::density(pilot.0) - normal::density(pilot.1)) / normal::between(pilot.0, pilot.1);
-        let share = ((e - pilot.0) / (pilot.1 - pilot.0)).clamp(0.0, 1.0);
-        let chord = |start: f64, end: f64| 1.0 / start + share * (1.0 / end - 1.0 / start);
-        let gain = chord(low.0, high.0).max(chord(low.1, high.1));
-        let middle = (1.0 / gain).max(level / largest).clamp(first, last);
-        Self { sizes: [least, mean, largest], ratios: [first, middle, last] }
-    }
-
-    fn high(&self, noise: f64) -> f64 {
-        strength(self.sizes[2], self.ratios[0], noise)
-    }
-
-    /// `E[t·g]` is at most its value at `E[t]` and `E[t/u]`, because `u/√(1 + u²ν²)` is concave in `u`.
-    fn mean(&self, noise: f64) -> f64 {
-        strength(self.sizes[1], self.ratios[1], noise)
-    }
-
-    fn low(&self, noise: f64) -> f64 {
-        strength(self.sizes[0], self.ratios[2], noise)
-    }
-}
-
-/// `t·g` for a coefficient `t` and `u/t`.
-fn strength(size: f64, ratio: f64, noise: f64) -> f64 {
-    1.0 / (1.0 / (size * size) + ratio * ratio * noise).sqrt()
 }
 
 impl Angle {

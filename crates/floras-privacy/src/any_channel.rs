@@ -36,7 +36,9 @@ use std::sync::OnceLock;
 
 use crate::actual::ROUNDED_MEANS;
 use crate::error::{PrivacyError, require_positive};
-use crate::law::{COARSE_CELL, Cells, CellsBuilder, FINE_CELL, Law};
+use crate::gains::{LogBins, STEP};
+use crate::law::{CellsBuilder, FINE_CELL, Law};
+use crate::nodes::{self, NodeLaw, Nodes};
 use crate::noise::{Noise, NoiseCell};
 use crate::normal;
 use crate::pilot::{self, BEYOND_REACH, REACH};
@@ -45,9 +47,9 @@ use crate::sampling::Curve;
 use crate::tabulated::Tabulated;
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
-const FINE: f64 = 0.002;
+const FINE: f64 = 0.0025;
 /// Cells of so many steps are looked at first.
-const COARSE: usize = 128;
+const COARSE: usize = 96;
 /// The weakest and the strongest channel between cells, in units of the larger of `s` and `c·s`.
 const CHANNELS: (f64, f64) = (1e-4, 1e5);
 /// Where the search begins, in the same units; towards weaker and stronger channels it goes as far as it has to.
@@ -57,7 +59,7 @@ const LADDER: (f64, f64) = (1e-3, 1.5);
 /// From 0 to beyond the largest `ε` that is ever looked at.
 const RUNGS: usize = 48;
 /// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
-const TOLERANCE: f64 = 2e-5;
+const TOLERANCE: f64 = 1e-3;
 /// A larger `μ` hides nothing that any `ε` could tell of.
 const MAX_MU: f64 = 1e8;
 
@@ -110,11 +112,12 @@ pub(crate) struct Worst {
     receiver: Receiver,
     sensitivity: f64,
     noise: Noise,
+    noise_bins: LogBins,
     strong: Law,
     /// Unit of [`CHANNELS`].
     scale: f64,
     /// For each channel that cells end at: its own curve, and bounds for all weaker and for all stronger ones.
-    channels: Vec<[OnceLock<Law>; 3]>,
+    channels: Vec<[OnceLock<NodeLaw>; 3]>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
 
@@ -136,8 +139,9 @@ impl Worst {
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
         let noise = receiver.noise_of_unused(unused);
+        let noise_bins = LogBins::of_noise(&noise, STEP);
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
-        Ok(Self { receiver, sensitivity, noise, strong, scale, channels, rungs })
+        Ok(Self { receiver, sensitivity, noise, noise_bins, strong, scale, channels, rungs })
     }
 
     fn channel(&self, index: usize) -> f64 {
@@ -151,19 +155,10 @@ impl Worst {
     /// The distribution of `Δ·a·g(τ)` for an estimate `τ` around `t`. What is without noise is infinite.
     fn law(&self, t: f64, amplitude: f64) -> Law {
         let largest = self.sensitivity * amplitude;
-        let mut cells = CellsBuilder::new(largest, COARSE_CELL, self.noise.slack + ROUNDED_MEANS);
-        let ends = pilot::ends(self.receiver, t);
-        for panel in pilot::panels(self.receiver, &ends, t) {
-            for noise in self.noise.cells() {
-                let (weak, (_, high)) = panel.gains(noise.least);
-                let (strong, (low, _)) = panel.gains(noise.largest);
-                let mean = noise.chord(weak, strong);
-                cells.add_range(
-                    largest * mean,
-                    (largest * low, largest * high),
-                    panel.probability * noise.mass,
-                );
-            }
+        let mut cells = CellsBuilder::new(largest, FINE_CELL, self.noise.slack + ROUNDED_MEANS);
+        let divisors = pilot::divisors(self.receiver, t, pilot::small_estimate(&self.noise), STEP);
+        for (mass, mean, (low, high)) in divisors.gains(&self.noise_bins) {
+            cells.add_range(largest * mean, (largest * low, largest * high), mass);
         }
         cells.add_infinite(self.noise.none + BEYOND_REACH);
         cells.build()
@@ -183,45 +178,46 @@ impl Worst {
         })
     }
 
-    fn own(&self, index: usize) -> &Law {
-        self.channels[index][0].get_or_init(|| self.law_at(self.channel(index)))
+    fn own(&self, index: usize) -> &NodeLaw {
+        self.channels[index][0].get_or_init(|| NodeLaw::new(self.law_at(self.channel(index))))
     }
 
     /// Anderson's inequality with `t₀ = 0`. Where `g` does not fall with `|τ|`, it is at most its largest value.
-    fn weaker(&self, index: usize) -> &Law {
+    fn weaker(&self, index: usize) -> &NodeLaw {
         self.channels[index][1].get_or_init(|| {
             let t = self.channel(index);
-            if self.receiver.is_monotone() {
+            NodeLaw::new(if self.receiver.is_monotone() {
                 self.law(0.0, t)
             } else {
                 // u ≥ 2 for MMSE weights, for every estimate.
                 without_channel(&self.noise, |noise| {
                     [(self.sensitivity * t / (1.0 + 4.0 * noise).sqrt(), 1.0)]
                 })
-            }
+            })
         })
     }
 
-    fn stronger(&self, index: usize) -> &Law {
-        self.channels[index][2].get_or_init(|| self.law_from(self.channel(index)))
+    fn stronger(&self, index: usize) -> &NodeLaw {
+        self.channels[index][2].get_or_init(|| NodeLaw::new(self.law_from(self.channel(index))))
     }
 
-    /// A bound on `δ_t(ε)` for all channels of a region, of which the largest known value is `reached`.
-    fn bound(&self, region: Region, epsilon: f64, reached: f64) -> f64 {
+    /// A bound on `δ_t(ε)` for all channels of a region, where the largest known value is `reached`.
+    fn bound(&self, region: Region, nodes: &Nodes, reached: f64) -> f64 {
         match region {
-            Region::Weaker(index) => self.weaker(index).upper(epsilon),
-            Region::Stronger(index) => self.stronger(index).upper(epsilon),
+            Region::Weaker(index) => self.weaker(index).upper(nodes, 0),
+            Region::Stronger(index) => self.stronger(index).upper(nodes, 0),
             Region::Between(from, to) => {
                 let (start, end) = (self.channel(from), self.channel(to));
-                let [left, right] = [from, to].map(|index| self.own(index).upper(epsilon));
+                let [left, right] = [from, to].map(|index| self.own(index).upper(nodes, 0));
                 let least = 1e-6 * reached.max(1e-35);
-                let spread = curvature(epsilon, least, (end / start).ln());
+                let ratio = (end / start).ln();
                 let width = end - start;
+                let spread = curvature(nodes.epsilon, least, ratio);
                 let exponent = (1.0 + spread / (start * start)) * width * width / 8.0;
                 let curved = exponent.exp() * left.max(right) + least;
-                let falls = self.receiver.is_monotone() || start > REACH + 2.0;
-                if falls && let Law::Cells(cells) = self.own(from) {
-                    curved.min(scaled_upper(cells, epsilon, end / start))
+                if self.receiver.is_monotone() || start > REACH + 2.0 {
+                    let shift = (ratio / nodes::STEP - 1e-9).ceil() as i64;
+                    curved.min(self.own(from).upper(nodes, shift))
                 } else {
                     curved
                 }
@@ -230,12 +226,21 @@ impl Worst {
     }
 
     /// The value of a channel in a region.
-    fn reached(&self, region: Region, value: impl Fn(&Law) -> f64) -> f64 {
+    fn reached(&self, region: Region, value: impl Fn(&NodeLaw) -> f64) -> f64 {
         match region {
             Region::Weaker(index) => value(self.own(index)),
             Region::Between(from, to) => value(self.own(from)).max(value(self.own(to))),
-            Region::Stronger(_) => value(&self.strong),
+            Region::Stronger(_) => 0.0,
         }
+    }
+
+    /// The largest value of some regions' channels and of a strong client.
+    fn largest(&self, regions: &[Region], nodes: &Nodes) -> f64 {
+        let value = |law: &NodeLaw| law.upper(nodes, 0);
+        regions
+            .iter()
+            .map(|&region| self.reached(region, value))
+            .fold(self.strong.upper(nodes.epsilon), f64::max)
     }
 
     /// The parts of a region, if it can be cut.
@@ -269,11 +274,10 @@ impl Worst {
     }
 
     /// Cuts regions until the bound of none exceeds what is reached at `ε` by more than a little.
-    fn refine(&self, regions: &mut Vec<Region>, epsilon: f64) {
-        let value = |law: &Law| law.upper(epsilon);
-        let mut reached = regions.iter().map(|&region| self.reached(region, value)).fold(0.0, f64::max);
+    fn refine(&self, regions: &mut Vec<Region>, nodes: &Nodes) {
+        let mut reached = self.largest(regions, nodes);
         let mut open: Vec<(f64, Region)> =
-            regions.drain(..).map(|region| (self.bound(region, epsilon, reached), region)).collect();
+            regions.drain(..).map(|region| (self.bound(region, nodes, reached), region)).collect();
         loop {
             let largest = open.iter().enumerate().max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
             let Some((index, &(bound, region))) = largest else { return };
@@ -284,10 +288,8 @@ impl Worst {
             match self.cut(region) {
                 None => regions.push(region),
                 Some(parts) => {
-                    for part in parts {
-                        reached = reached.max(self.reached(part, value));
-                        open.push((self.bound(part, epsilon, reached), part));
-                    }
+                    reached = reached.max(self.largest(&parts, nodes));
+                    open.extend(parts.map(|part| (self.bound(part, nodes, reached), part)));
                 }
             }
         }
@@ -304,14 +306,13 @@ impl Worst {
     fn regions(&self, rung: usize) -> &[(f64, Region)] {
         self.rungs[rung].get_or_init(|| {
             let at = |rung: usize| if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
-            let (from, to) = (at(rung), at(rung + 1));
+            let [from, to] = [rung, rung + 1].map(|rung| Nodes::new(at(rung)));
             let mut regions = self.start();
-            self.refine(&mut regions, from);
-            self.refine(&mut regions, to);
-            let value = |law: &Law| law.upper(from);
-            let reached = regions.iter().map(|&region| self.reached(region, value)).fold(0.0, f64::max);
+            self.refine(&mut regions, &from);
+            self.refine(&mut regions, &to);
+            let reached = self.largest(&regions, &from);
             let mut bounds: Vec<(f64, Region)> =
-                regions.into_iter().map(|region| (self.bound(region, from, reached), region)).collect();
+                regions.into_iter().map(|region| (self.bound(region, &from, reached), region)).collect();
             bounds.sort_by(|a, b| b.0.total_cmp(&a.0));
             bounds
         })
@@ -320,24 +321,23 @@ impl Worst {
     /// A bound on `δ*(ε)`: the largest bound of all regions. Each falls with `ε`, so that most need not be computed.
     fn supremum(&self, epsilon: f64) -> f64 {
         let regions = self.regions(Self::rung(epsilon));
-        let value = |law: &Law| law.upper(epsilon);
-        let first = regions.iter().take(1).map(|&(_, region)| self.reached(region, value));
-        let reached = first.fold(1e-300, f64::max);
-        let mut bound = 0.0_f64;
+        let nodes = Nodes::new(epsilon);
+        let reached = regions.first().map_or(0.0, |&(_, region)| self.largest(&[region], &nodes));
+        let mut bound = self.strong.upper(epsilon);
         for &(at_rung, region) in regions {
             if at_rung <= bound {
                 break;
             }
-            bound = bound.max(self.bound(region, epsilon, reached));
+            bound = bound.max(self.bound(region, &nodes, reached));
         }
-        bound
+        bound.min(1.0)
     }
 
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
-        let value = |law: &Law| law.lower(epsilon);
+        let value = |law: &NodeLaw| law.law.lower(epsilon);
         let regions = self.regions(Self::rung(epsilon)).iter().take(4);
-        regions.map(|&(_, region)| self.reached(region, value)).fold(value(&self.strong), f64::max)
+        regions.map(|&(_, region)| self.reached(region, value)).fold(self.strong.lower(epsilon), f64::max)
     }
 }
 
@@ -370,10 +370,6 @@ fn curvature(epsilon: f64, least: f64, width: f64) -> f64 {
     let z = (-2.0 * least.ln()).sqrt();
     let z = z + 1.5 * width * (z * z + 2.0 * epsilon).sqrt();
     2.0 * epsilon + 2.0 * z * z + z * (z * z + 2.0 * epsilon).sqrt() + 4.0
-}
-
-fn scaled_upper(cells: &Cells, epsilon: f64, factor: f64) -> f64 {
-    cells.upper(epsilon, factor)
 }
 
 /// The law of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.

@@ -296,7 +296,9 @@ fn one_round_epsilon(
         let simpler = |law: &Law| first_at_most(|e| law.lower(e), target, 1e-3, MAX_EPSILON, 1e-3);
         let epsilon = match curve.simpler().map(simpler) {
             // What is below the simpler curve's root is below this one's.
-            Some(start) => first_at_most_from(at, target, 0.99 * start.unwrap_or(MAX_EPSILON), MAX_EPSILON, 1e-9),
+            Some(start) => {
+                first_at_most_from(at, target, 0.99 * start.unwrap_or(MAX_EPSILON), MAX_EPSILON, 1e-9)
+            }
             None => first_at_most(at, target, 1e-3, MAX_EPSILON, 1e-12),
         };
         epsilon.map(|epsilon| if direction == Direction::Known { epsilon } else { diluted(epsilon, p) })

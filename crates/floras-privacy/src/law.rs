@@ -145,7 +145,7 @@ impl Curve for Law {
     fn tolerance(&self) -> f64 {
         match self {
             // Where cells begin and end shows a little.
-            Self::Cells(_) => 2e-6,
+            Self::Cells(_) => 5e-5,
             Self::Constant(_) | Self::HalfNormal { .. } | Self::Chi { .. } | Self::Values(_) => 1e-10,
         }
     }
@@ -190,7 +190,10 @@ impl CellsBuilder {
         // A wide range would widen the cell for everything else in it; it counts as its upper end.
         let (mean, lower) = if upper > WIDE_RANGE * lower { (upper, upper) } else { (mean, lower) };
         let index = ((self.top - mean.ln()) / self.width).max(0.0) as usize;
+        // What is less than the lowest cell counts as in it.
         let lowest = self.cells.len() - 1;
+        let floor = (self.top - lowest as f64 * self.width).exp();
+        let (mean, lower, upper) = if index >= lowest { (floor, floor, floor) } else { (mean, lower, upper) };
         let cell = &mut self.cells[index.min(lowest)];
         cell.lower = cell.lower.min(lower);
         cell.upper = cell.upper.max(upper);
@@ -220,17 +223,15 @@ impl CellsBuilder {
 impl Cells {
     fn delta(&self, epsilon: f64, side: Side) -> f64 {
         match side {
-            Side::Upper => self.upper(epsilon, 1.0),
+            Side::Upper => self.upper(epsilon),
             Side::Lower => self.lower(epsilon),
         }
     }
 
-    /// The upper bound with every `μ` larger by a factor.
-    pub(crate) fn upper(&self, epsilon: f64, factor: f64) -> f64 {
+    fn upper(&self, epsilon: f64) -> f64 {
         let turn = (2.0 * epsilon).sqrt();
         let mut sum = 0.0;
         for cell in self.cells.iter().rev() {
-            let cell = cell.scaled(factor);
             if is_nothing(epsilon, cell.upper) {
                 break;
             }
@@ -248,6 +249,32 @@ impl Cells {
                 };
         }
         sum
+    }
+
+    /// Masses at whole powers of `e^step`: every cell's mass at the two nodes around it, so that its mean is kept. Returns the first
+    /// node and the masses.
+    pub(crate) fn at_nodes(&self, step: f64) -> (i64, Vec<f64>) {
+        let ends = |cell: &Cell| {
+            let lower = (cell.lower.max(1e-300).ln() / step).floor() as i64;
+            (lower, ((cell.upper.ln() / step).ceil() as i64).max(lower + 1))
+        };
+        let first = self.cells.first().map_or(0, |cell| ends(cell).0);
+        let last = self.cells.iter().map(|cell| ends(cell).1).max().unwrap_or(0);
+        let first = self.cells.iter().map(|cell| ends(cell).0).fold(first, i64::min);
+        let mut masses = vec![0.0; (last - first + 1) as usize];
+        for cell in &self.cells {
+            let (from, to) = ends(cell);
+            let [low, high] = [from, to].map(|node| (node as f64 * step).exp());
+            let share = ((cell.mean - low) / (high - low)).clamp(0.0, 1.0);
+            masses[(to - first) as usize] += share * cell.mass;
+            masses[(from - first) as usize] += (1.0 - share) * cell.mass;
+        }
+        (first, masses)
+    }
+
+    /// The widest cell, in `ln μ`.
+    pub(crate) fn widest(&self) -> f64 {
+        self.cells.iter().map(|cell| (cell.upper / cell.lower.max(1e-300)).ln()).fold(0.0, f64::max)
     }
 
     /// The other way round: a convex cell's mass at its mean, a concave cell's at its ends, and all of it where `μ` may be.

@@ -15,7 +15,7 @@ use crate::fourier::{self, fast_length};
 use crate::loss::log_sum_exp;
 use crate::normal;
 use crate::pilot;
-use crate::quadrature::narrow_panels;
+use crate::quadrature::short_panel;
 use crate::solve::least_at;
 
 /// Points of the grid.
@@ -34,9 +34,10 @@ const LIMITS: [f64; 2] = [14.0, 40.0];
 const MOST_TILT: f64 = 1e5;
 /// Neighbouring values are put together until they span this much, relatively.
 const WIDTH: f64 = 0.02;
-/// The same, where there is hardly anything.
+/// The same for the grid of a single term, where there is hardly anything.
 const WIDE: f64 = 0.05;
-const HARDLY_ANYTHING: f64 = 1e-22;
+/// A smaller `|G|` makes at least as much Cauchy noise as this one.
+const QUIETEST: f64 = 0.01;
 
 /// Independent terms of one law.
 pub(crate) struct Term {
@@ -139,12 +140,7 @@ impl Noise {
         let mut cells: Vec<NoiseCell> = Vec::new();
         for cell in all {
             match cells.last_mut() {
-                Some(last)
-                    if cell.largest
-                        <= last.least * (1.0 + if last.mass < HARDLY_ANYTHING { WIDE } else { WIDTH }) =>
-                {
-                    last.add(cell);
-                }
+                Some(last) if cell.largest <= last.least * (1.0 + WIDTH) => last.add(cell),
                 _ => cells.push(cell),
             }
         }
@@ -153,18 +149,14 @@ impl Noise {
 
     /// `(scale/G)²` with a standard normal `G`: spherical Cauchy noise.
     pub(crate) fn cauchy(scale: f64) -> Self {
-        let least = scale * scale / (pilot::REACH * pilot::REACH);
         let mut cells = Vec::new();
         // From large |G|, which makes little noise, to small ones.
         let mut upper = pilot::REACH;
-        while upper > 1e-6 {
-            let wide = !(0.05..=8.0).contains(&upper);
-            let lower = upper / if wide { 1.0 + WIDE } else { 1.0 + 0.5 * WIDTH };
+        while upper > QUIETEST {
+            let lower = upper / (1.0 + 0.5 * WIDTH);
             let mass = 2.0 * normal::between(lower, upper);
-            let weighted: f64 = narrow_panels(&[lower, upper], f64::INFINITY)
-                .iter()
-                .map(|&(r, w)| 2.0 * w * normal::density(r) / (r * r))
-                .sum();
+            let nodes = short_panel(lower, upper);
+            let weighted: f64 = nodes.map(|(r, w)| 2.0 * w * normal::density(r) / (r * r)).sum();
             let (from, to) = ((scale / upper).powi(2), (scale / lower).powi(2));
             // A smaller mean than the true one is on the safe side.
             let mean = (scale * scale * weighted / mass * (1.0 - 1e-9)).clamp(from, to);
@@ -173,7 +165,6 @@ impl Noise {
         }
         // The loudest noise hides at least as much as the loudest cell.
         cells.push(NoiseCell::of((scale / upper).powi(2), 2.0 * normal::between(0.0, upper)));
-        debug_assert!(cells[0].least >= least);
         Self { cells, none: pilot::BEYOND_REACH, slack: 0.0 }
     }
 
@@ -407,9 +398,7 @@ mod tests {
     use crate::receiver::{Receiver, clipped_mean};
 
     /// What a value may be rounded down by: the cells, and the luck of rounding.
-    const ROUNDED: f64 = 1.003;
-    /// The same where there is less than [`HARDLY_ANYTHING`].
-    const ROUNDED_FAR: f64 = 1.06;
+    const ROUNDED: f64 = 1.03;
 
     fn share_up_to(noise: &Noise, most: f64) -> f64 {
         noise.none + noise.cells().iter().filter(|cell| cell.least <= most).map(|cell| cell.mass).sum::<f64>()
@@ -436,7 +425,7 @@ mod tests {
     fn is_rounded_down(noise: &Noise, truth: impl Fn(f64) -> f64, values: &[f64]) {
         for &value in values {
             let (ours, least) = (share_up_to(noise, value), truth(value));
-            let most = truth(value * if least < HARDLY_ANYTHING { ROUNDED_FAR } else { ROUNDED });
+            let most = truth(value * ROUNDED);
             assert!(ours >= least * (1.0 - 1e-9), "P(ν² ≤ {value}) is {ours:e}, but {least:e} in truth");
             assert!(ours <= most * (1.0 + 1e-6) + 4e-30, "P(ν² ≤ {value}) is {ours:e}, above {most:e}");
         }

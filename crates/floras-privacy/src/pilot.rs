@@ -11,6 +11,8 @@
 //! a panel of relative width `h`, `g` lies between its chord and its tangent up to `h³`, so that its mean is known to `h³`
 //! without any rule of integration.
 
+use crate::gains::LogBins;
+use crate::noise::Noise;
 use crate::normal;
 use crate::receiver::Receiver;
 
@@ -18,14 +20,10 @@ use crate::receiver::Receiver;
 pub(crate) const REACH: f64 = 12.0;
 /// The probability of an estimate beyond [`REACH`], and more than that of any other tail that is left out.
 pub(crate) const BEYOND_REACH: f64 = 1e-32;
-/// Ends of panels grow by this factor.
-const RATIO: f64 = 1.02;
 /// What a panel's mean of `g` may be off by, relatively: `h³` times the third derivative, at most 5·h³/8.
 const CURVED: f64 = 1.0 + 1e-5;
 /// Panels with less probability are counted as infinite losses.
 const NEVER: f64 = 1e-40;
-/// The smallest estimate that is told from 0.
-const SMALLEST: f64 = 1e-12;
 
 /// Estimates of about the same size.
 #[derive(Clone, Copy, Debug)]
@@ -52,50 +50,41 @@ impl Panel {
     }
 }
 
-/// Ends of panels of `|τ|`, wherever an estimate of the channel `t` can lie.
-pub(crate) fn ends(receiver: Receiver, t: f64) -> Vec<f64> {
-    let to = t + REACH;
-    let from = (t - REACH).max(0.0);
+/// Ends of panels of `|τ|`, wherever an estimate of the channel `t` can lie: whole powers of `e^step`, and where weights turn. The
+/// first panel reaches up to `small` where weights have no limit.
+pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64> {
+    let (from, to) = ((t - REACH).max(0.0), t + REACH);
     let start = match receiver {
         Receiver::Clipped(c) => c,
-        Receiver::Paper | Receiver::Mmse => SMALLEST,
+        Receiver::Paper => small,
+        // Smaller estimates have smaller weights.
+        Receiver::Mmse => 0.1,
     };
-    let mut ends = if from <= start { vec![0.0] } else { Vec::new() };
-    // MMSE weights turn at 1, where an end has to lie.
-    let first = match receiver {
-        Receiver::Clipped(_) | Receiver::Paper => from.max(start),
-        Receiver::Mmse => RATIO.powf((from.max(start).ln() / RATIO.ln()).floor()),
-    };
-    let mut end = first;
-    while end < to {
-        ends.push(end);
-        // Very small estimates are rare, and need not be known as well.
-        end *= if end < 1e-3 { RATIO.powi(10) } else { RATIO };
-        if receiver == Receiver::Mmse && (end - 1.0).abs() < 1e-6 {
-            end = 1.0;
-        }
+    let number = |size: f64| (size.ln() / step + 1e-9).floor();
+    let mut ends = if from <= start { vec![0.0, start] } else { vec![(number(from) * step).exp()] };
+    let mut next = number(from.max(start)) + 1.0;
+    while ends.last().is_some_and(|&end| end < to) {
+        ends.push((next * step).exp());
+        next += 1.0;
     }
-    ends.push(end);
     ends
 }
 
-/// Ends of panels for all channels up to `most`: no wider than `width`, relatively, and than a tenth of the pilot noise's
-/// deviation. The first one reaches up to `small` at least.
-pub(crate) fn narrow_ends(receiver: Receiver, most: f64, small: f64, width: f64) -> Vec<f64> {
-    let to = most + REACH;
-    let mut ends = vec![0.0];
-    let mut end = match receiver {
-        Receiver::Clipped(c) => c,
-        Receiver::Paper | Receiver::Mmse => small,
+/// The divisors `u` of a client with the channel `t`, in bins. Where weights have no limit, the smallest divisors count as 0.
+pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64) -> LogBins {
+    let ends = ends(receiver, t, small, step);
+    let part = |panel: Panel| {
+        let negligible = receiver == Receiver::Paper && panel.least == 0.0;
+        (if negligible { 0.0 } else { panel.least }, panel.mean, panel.probability)
     };
-    while end < to {
-        ends.push(end);
-        let next = ((1.0 + width) * end).min(end + 0.1);
-        // MMSE weights turn at 1, where an end has to lie.
-        end = if receiver == Receiver::Mmse && end < 1.0 && next > 1.0 { 1.0 } else { next };
-    }
-    ends.push(end.max(to));
-    ends
+    let bins = LogBins::new(step, &panels(receiver, &ends, t).into_iter().map(part).collect::<Vec<_>>());
+    // MMSE divisors are no function of the end of a panel alone.
+    if receiver == Receiver::Mmse { bins.unaligned() } else { bins }
+}
+
+/// A size of estimates below which dividing by them makes no difference beside a client's own noise.
+pub(crate) fn small_estimate(noise: &Noise) -> f64 {
+    (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3)
 }
 
 /// The probabilities of panels between some ends for a client with the channel `t`, from the first one within reach on.
@@ -104,11 +93,8 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     // P(|τ| < size) less 1 where that is close to 0: no digits are lost in either tail.
     let below = |size: f64| {
         let (near, far) = (size - t, size + t);
-        if near < 0.0 {
-            normal::cdf(near) - normal::cdf(-far)
-        } else {
-            -(normal::cdf(-near) + normal::cdf(-far))
-        }
+        let (near_tail, far_tail) = (normal::tail(near.abs()), normal::tail(far));
+        if near < 0.0 { near_tail - far_tail } else { -(near_tail + far_tail) }
     };
     let mut probabilities = Vec::new();
     let mut start = (ends[from], below(ends[from]));
@@ -124,41 +110,59 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     (from, probabilities)
 }
 
-/// A narrow panel for channels that are not known: its mean holds for any of them within reach.
-pub(crate) fn blind_panel(receiver: Receiver, from: f64, to: f64) -> Panel {
-    let [one, other] = [from, to].map(|size| receiver.divisor(size));
-    let (least, largest) = (one.min(other), one.max(other));
-    if from == 0.0 {
-        // The smallest estimates divide by the least that is possible.
-        return Panel { probability: 1.0, least, largest: least, mean: least };
-    }
-    // The density of the estimate grows or falls by at most a factor of e^{REACH·width}, which moves the mean by less than this.
-    let width = to - from;
-    let lowest = (0.5 * (from + to) - REACH * width * width / 12.0).max(from);
-    let highest = (0.5 * (from + to) + REACH * width * width / 12.0).min(to);
-    let mean = receiver.divisor(lowest).min(receiver.divisor(highest)).clamp(least, largest);
-    Panel { probability: 1.0, least, largest, mean }
-}
-
 /// The panels between some ends, for a client with the channel `t`. What they leave out is below [`BEYOND_REACH`].
-pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> impl Iterator<Item = Panel> + '_ {
-    let windows = ends.windows(2).map(|pair| (pair[0], pair[1]));
-    windows.filter_map(move |(from, to)| {
+pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
+    let mut panels = Vec::with_capacity(ends.len());
+    let mut before = ends.first().map(|&end| End::new(receiver, end, t));
+    for end in ends.iter().skip(1).map(|&end| End::new(receiver, end, t)) {
+        let Some(start) = before.replace(end) else { break };
         // Both signs of the estimate.
-        let sides = [(from - t, to - t), (from + t, to + t)];
-        let [same, other] = sides.map(|(a, b)| normal::between(a, b));
+        let same = if end.near < 0.0 {
+            end.near_tail - start.near_tail
+        } else if start.near < 0.0 {
+            1.0 - end.near_tail - start.near_tail
+        } else {
+            start.near_tail - end.near_tail
+        };
+        let other = start.far_tail - end.far_tail;
         let probability = same + other;
         if probability < NEVER {
-            return None;
+            continue;
         }
-        let [near, far] = sides.map(|(a, b)| normal::density(a) - normal::density(b));
-        let mean = ((t * (same - other) + near + far) / probability).clamp(from, to);
-        let ends = [from, to].map(|size| receiver.divisor(size));
-        let (least, largest) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let moments = start.near_density - end.near_density + start.far_density - end.far_density;
+        let mean = ((t * (same - other) + moments) / probability).clamp(start.size, end.size);
+        let (least, largest) = (start.divisor.min(end.divisor), start.divisor.max(end.divisor));
         // u is convex in |τ| for every receiver, so that it is not above its mean at the mean of |τ|.
         let mean = receiver.divisor(mean).clamp(least, largest);
-        Some(Panel { probability, least, largest, mean })
-    })
+        panels.push(Panel { probability, least, largest, mean });
+    }
+    panels
+}
+
+/// The end of a panel: what the two normal densities, around `t` and around `−t`, have there and beyond.
+#[derive(Clone, Copy)]
+struct End {
+    size: f64,
+    divisor: f64,
+    near: f64,
+    near_density: f64,
+    /// `Φ(−|near|)`.
+    near_tail: f64,
+    far_density: f64,
+    far_tail: f64,
+}
+
+impl End {
+    fn new(receiver: Receiver, size: f64, t: f64) -> Self {
+        let (near, far) = (size - t, size + t);
+        let of = |x: f64| {
+            let density = normal::density(x);
+            (density, density * normal::mills_ratio(x))
+        };
+        let (near_density, near_tail) = of(near.abs());
+        let (far_density, far_tail) = of(far);
+        Self { size, divisor: receiver.divisor(size), near, near_density, near_tail, far_density, far_tail }
+    }
 }
 
 #[cfg(test)]
@@ -171,7 +175,7 @@ mod tests {
     fn panels_enclose_the_mean_gain() {
         for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0), Receiver::Clipped(0.1)] {
             for (t, noise) in [(0.3, 4.0), (1.0, 0.1), (4.0, 17.0), (40.0, 2.0), (3000.0, 20.0)] {
-                let ends = ends(receiver, t);
+                let ends = ends(receiver, t, 1e-9, 0.02);
                 let (mut low, mut mean, mut total) = (0.0, 0.0, 0.0);
                 for panel in panels(receiver, &ends, t) {
                     let (bound, (least, most)) = panel.gains(noise);

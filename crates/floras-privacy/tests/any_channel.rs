@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{
-    Account, AnyChannel, Coefficients, Composition, Curve, Law, Level, Margins, Neighbours, Receiver, Sampling,
-    Scaling, Setting, View, gaussian, idealised, simple_bound,
+    Account, AnyChannel, Coefficients, Composition, Curve, Law, Level, Margins, Neighbours, Receiver,
+    Sampling, Scaling, Setting, View, gaussian, idealised, simple_bound,
 };
 use proptest::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;

@@ -3,8 +3,8 @@
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{Composition, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{
-    Account, AnyChannel, Coefficients, Curve, Level, Margins, Local, Neighbours, Receiver, Sampling, Scaling, Setting,
-    View,
+    Account, AnyChannel, Coefficients, Curve, Level, Local, Margins, Neighbours, Receiver, Sampling, Scaling,
+    Setting, View,
 };
 
 /// `ln` of the Cauchy density of scale `γ`, without its constant.

@@ -5,8 +5,8 @@
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::{Participation, WHY_NOT_A_GUARANTEE};
 use floras_privacy::{
-    Account, Coefficients, Law, Level, Margins, NORMALISED, Neighbours, Receiver, Sampling, Scaling, Setting, Source,
-    Statement, View, gaussian,
+    Account, Coefficients, Law, Level, Margins, NORMALISED, Neighbours, Receiver, Sampling, Scaling, Setting,
+    Source, Statement, View, gaussian,
 };
 
 fn setting() -> Setting {

@@ -1,0 +1,141 @@
+//! The gain `g = 1/√(1 + u²ν²)` of a client: it depends on the divisor `u` and on the noise `ν` through their product alone.
+//!
+//! So both are put into bins of their logarithms, all of one width, and the bins of the product are found by adding indices. A bin
+//! keeps its mass and its mean; means of independent factors multiply. What is in a bin of the product lies within two
+//! widths, and `g` between its chord and its tangent there, up to the cube of the width.
+
+use crate::noise::Noise;
+use crate::pilot::Panel;
+
+/// Width of a bin.
+pub(crate) const STEP: f64 = 0.01;
+/// A product beyond this leaves a gain of no account; it counts as this one.
+const LARGEST: f64 = 1e5;
+
+/// Masses and means of a positive quantity in bins of its logarithm, and the mass at 0.
+#[derive(Clone, Debug)]
+pub(crate) struct LogBins {
+    step: f64,
+    first: i64,
+    /// Mass, and mass times mean.
+    bins: Vec<(f64, f64)>,
+    zero: f64,
+    /// What is in a bin lies within this many widths from its start.
+    widths: i64,
+}
+
+impl LogBins {
+    /// From masses with a least value and a mean, each within one width.
+    pub(crate) fn new(step: f64, parts: &[(f64, f64, f64)]) -> Self {
+        let index = |least: f64| ((least.ln() / step) + 1e-9).floor() as i64;
+        let positive = || parts.iter().filter(|&&(least, ..)| least > 0.0);
+        let first = positive().map(|&(least, ..)| index(least)).min().unwrap_or(0);
+        let last = positive().map(|&(least, ..)| index(least)).max().unwrap_or(0);
+        let mut bins = vec![(0.0, 0.0); (last - first + 1) as usize];
+        let mut zero = 0.0;
+        for &(least, mean, mass) in parts {
+            if least > 0.0 {
+                let bin = &mut bins[(index(least) - first) as usize];
+                bin.0 += mass;
+                bin.1 += mass * mean;
+            } else {
+                zero += mass;
+            }
+        }
+        Self { step, first, bins, zero, widths: 1 }
+    }
+
+    /// The noise `ν`, from its square.
+    pub(crate) fn of_noise(noise: &Noise, step: f64) -> Self {
+        let part = |cell: &crate::noise::NoiseCell| {
+            // The root is concave, so that its mean is not below the chord.
+            let mean = cell.chord(cell.least.sqrt(), cell.largest.sqrt());
+            (cell.least.sqrt(), mean, cell.mass)
+        };
+        let mut bins = Self::new(step, &noise.cells().iter().map(part).collect::<Vec<_>>());
+        // Cells of the square are two bins wide, and need not begin where a bin does.
+        bins.widths = 2;
+        bins
+    }
+
+    /// The same, where what is in a bin may reach one width further.
+    pub(crate) fn unaligned(mut self) -> Self {
+        self.widths += 1;
+        self
+    }
+
+    /// The gains for the product of two independent quantities: for each bin the mass, the mean and the range.
+    pub(crate) fn gains(&self, other: &Self) -> Vec<(f64, f64, (f64, f64))> {
+        let first = self.first + other.first;
+        let last = (LARGEST.ln() / self.step) as i64;
+        let count = (self.bins.len() + other.bins.len() - 1).min((last - first).max(1) as usize);
+        let mut sums = vec![(0.0, 0.0); count];
+        for (offset, &(mass, weighted)) in self.bins.iter().enumerate() {
+            if mass == 0.0 {
+                continue;
+            }
+            let reachable = count.saturating_sub(offset).min(other.bins.len());
+            if reachable > 0 {
+                for (sum, bin) in sums[offset..].iter_mut().zip(&other.bins) {
+                    sum.0 += mass * bin.0;
+                    sum.1 += weighted * bin.1;
+                }
+            }
+            // What lies further out leaves a smaller gain than the last bin.
+            let further: f64 = other.bins[reachable..].iter().map(|bin| bin.0).sum();
+            let end = ((first + count as i64 - 1) as f64 * self.step).exp();
+            sums[count - 1].0 += mass * further;
+            sums[count - 1].1 += mass * further * end;
+        }
+        let width = ((self.widths + other.widths) as f64 * self.step).exp();
+        let ratio = self.step.exp();
+        let mut gains: Vec<(f64, f64, (f64, f64))> = Vec::with_capacity(count + 1);
+        let mut least = 0.0;
+        for (bin, &(mass, weighted)) in sums.iter().enumerate() {
+            // Factors from one bin to the next, set right every so often.
+            least = if bin.is_multiple_of(64) {
+                ((first + bin as i64) as f64 * self.step).exp()
+            } else {
+                ratio * least
+            };
+            if mass > 0.0 {
+                let largest = width * least;
+                let mean = (weighted / mass).clamp(least, largest);
+                let (mean, range) = Panel { probability: mass, least, largest, mean }.gains(1.0);
+                gains.push((mass, mean, range));
+            }
+        }
+        let total: f64 = self.bins.iter().map(|bin| bin.0).sum::<f64>() + self.zero;
+        let others: f64 = other.bins.iter().map(|bin| bin.0).sum::<f64>() + other.zero;
+        let without = self.zero * others + other.zero * (total - self.zero);
+        if without > 0.0 {
+            gains.push((without, 1.0, (1.0, 1.0)));
+        }
+        gains
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two values each: four products, each within its bin, and the gain of 1 where a factor is 0.
+    #[test]
+    fn gains_are_those_of_all_products() {
+        let one = LogBins::new(STEP, &[(0.5, 0.5, 0.25), (2.0, 2.0, 0.75)]);
+        let other = LogBins::new(STEP, &[(0.0, 0.0, 0.1), (1.0, 1.0, 0.4), (3.0, 3.0, 0.5)]);
+        let gains = one.gains(&other);
+        let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
+        let expected = [(0.5, 0.1), (1.5, 0.125), (2.0, 0.3), (6.0, 0.375), (0.0, 0.1)];
+        for (product, mass) in expected {
+            let close = |&&(found, mean, (low, high)): &&(f64, f64, (f64, f64))| {
+                (found - mass).abs() < 1e-12
+                    && low <= gain(product) + 1e-12
+                    && gain(product) <= high + 1e-12
+                    && (mean / gain(product) - 1.0).abs() < 1e-3
+            };
+            assert!(gains.iter().any(|found| close(&found)), "{product}: {gains:?}");
+        }
+        assert_eq!(gains.len(), expected.len());
+    }
+}

@@ -1,0 +1,131 @@
+//! Many distributions of `μ` at one `ε`: `δ_G` once at common nodes, and then a dot product for each distribution.
+//!
+//! A distribution's mass lies at whole powers of `e^STEP`, every cell's at the two nodes around it so that its mean is kept. For a
+//! function `f` with `f'' ≥ −κ` between two points `a` and `b`, `E[f] ≤ ` chord `+ κ(b − a)²/8`. As a function of `μ`, `δ_G` has
+//! `μ²f'' = zφ(z)·μ·y` with `z = ε/μ − μ/2` and `y = ε/μ + μ/2`, which is negative for `z < 0` only. So a bound on the curve is the dot
+//! product of the masses with `f + κ(b − a)²/8` at the nodes.
+
+use crate::gaussian;
+use crate::law::Law;
+use crate::normal;
+use crate::sampling::Curve;
+
+/// Distance of two nodes in `ln μ`.
+pub(crate) const STEP: f64 = 0.004;
+/// No cell reaches further than this many nodes.
+const REACH: usize = 110;
+
+/// A distribution of `μ` with its masses at nodes.
+pub(crate) struct NodeLaw {
+    pub(crate) law: Law,
+    first: i64,
+    masses: Vec<f64>,
+    /// `(b − a)²/8` of the widest cell, relative to `μ²`.
+    spread: f64,
+}
+
+impl NodeLaw {
+    pub(crate) fn new(law: Law) -> Self {
+        let (first, masses, spread) = match &law {
+            Law::Cells(cells) => {
+                let (first, masses) = cells.at_nodes(STEP);
+                let width = (cells.widest() + 2.0 * STEP).exp_m1();
+                (first, masses, 1.1 * width * width / 8.0)
+            }
+            Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => {
+                (0, Vec::new(), 0.0)
+            }
+        };
+        Self { law, first, masses, spread }
+    }
+
+    /// An upper bound on the curve, with every `μ` larger by a number of nodes.
+    pub(crate) fn upper(&self, nodes: &Nodes, shift: i64) -> f64 {
+        if self.masses.is_empty() {
+            return self.law.upper(nodes.epsilon);
+        }
+        let start = self.first + shift - nodes.first;
+        let Some(masses) = self.masses.get((-start).max(0) as usize..) else { return 0.0 };
+        let values = nodes.values.get(start.max(0) as usize..).unwrap_or_default();
+        let (mut sum, mut curved) = (0.0, 0.0);
+        for (mass, value) in masses.iter().zip(values) {
+            sum += mass * value.0;
+            curved += mass * value.1;
+        }
+        // Beyond the last node nothing is hidden.
+        let beyond: f64 = masses.get(values.len()..).unwrap_or_default().iter().sum();
+        sum + self.spread * curved + beyond
+    }
+}
+
+/// `δ_G(ε; μ)` at nodes, and the largest `−μ²f''` nearby; 0 below the first node, 1 beyond the last one.
+pub(crate) struct Nodes {
+    pub(crate) epsilon: f64,
+    first: i64,
+    values: Vec<(f64, f64)>,
+}
+
+impl Nodes {
+    pub(crate) fn new(epsilon: f64) -> Self {
+        /// The lowest `ln μ`.
+        const LOWEST: f64 = -14.0;
+        // δ_G is 1 where z is below −9, and nothing where it is above 37.
+        let mu_at = |z: f64| (z * z + 2.0 * epsilon).sqrt() - z;
+        let node = |mu: f64| (mu.max(LOWEST.exp()).ln() / STEP).floor() as i64;
+        let (first, last) = (node(mu_at(37.0)) - 1, node(mu_at(-9.0)) + 1);
+        let at = |index: i64| {
+            let mu = (index as f64 * STEP).exp();
+            let (z, y) = (epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu);
+            let concave = if z < 0.0 { -z * normal::density(z) * mu * y } else { 0.0 };
+            (gaussian::delta(epsilon, mu), concave)
+        };
+        let exact: Vec<(f64, f64)> = (first..=last).map(at).collect();
+        let peak = exact
+            .iter()
+            .enumerate()
+            .max_by(|(_, a), (_, b)| a.1.total_cmp(&b.1))
+            .map_or(0, |(index, _)| index);
+        let nearby = |index: usize| {
+            let (from, to) = (index.saturating_sub(REACH), (index + REACH).min(exact.len() - 1));
+            // It has one peak.
+            if (from..=to).contains(&peak) { exact[peak].1 } else { exact[from].1.max(exact[to].1) }
+        };
+        let values = (0..exact.len()).map(|index| (exact[index].0, nearby(index))).collect();
+        Self { epsilon, first, values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::law::CellsBuilder;
+
+    /// Ranges up to 15% wide at random places, with everything at one end or the other: never below, and within the square of
+    /// the width where `ε` is small.
+    #[test]
+    fn nodes_bound_the_curve_of_cells() {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(7);
+        for _ in 0..3000 {
+            let epsilon = 10_f64.powf(generator.random_range(-3.0..4.0));
+            let mu = (2.0 * epsilon).sqrt() * 2_f64.powf(generator.random_range(-1.5..1.5));
+            let width = generator.random_range(0.0..0.15);
+            let (low, high) = (mu, mu * f64::exp(width));
+            let share = generator.random::<f64>();
+            let mut cells = CellsBuilder::new(2.0 * high, 0.01, 0.0);
+            cells.add_range(low + share * (high - low), (low, high), 1.0);
+            let law = NodeLaw::new(cells.build());
+            let bound = law.upper(&Nodes::new(epsilon), 0);
+            let two = share * gaussian::delta(epsilon, high) + (1.0 - share) * gaussian::delta(epsilon, low);
+            let one = gaussian::delta(epsilon, low + share * (high - low));
+            assert!(
+                bound >= two.max(one) * (1.0 - 1e-9) - 1e-300,
+                "ε = {epsilon}, μ = {mu}: {bound:e}, {two:e}, {one:e}"
+            );
+            let shifted = law.upper(&Nodes::new(epsilon), 3);
+            assert!(shifted >= bound);
+        }
+    }
+}
