@@ -45,25 +45,23 @@ const TOLERANCE: f64 = 2e-5;
 
 /// `δ*(ε)`, a curve for every channel.
 pub struct AnyChannel {
-    curve: Tabulated,
-    worst: Worst,
+    curve: Tabulated<Worst>,
 }
 
 impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
-        let worst = Worst::new(receiver, unused, sensitivity)?;
-        Ok(Self { curve: Tabulated::new(&worst), worst })
+        Ok(Self { curve: Tabulated::new(Worst::new(receiver, unused, sensitivity)?) })
     }
 
     /// The law of `μ` for a client with the channel `t = h/s`.
     pub fn law_at(&self, t: f64) -> Law {
-        self.worst.law_at(t)
+        self.curve.curve().law_at(t)
     }
 
     /// The law of `μ` in the limit of a strong client, `t → ∞`.
     pub fn strong_client(&self) -> &Law {
-        &self.worst.strong
+        &self.curve.curve().strong
     }
 }
 
@@ -86,6 +84,10 @@ impl Curve for AnyChannel {
 
     fn tolerance(&self) -> f64 {
         TOLERANCE
+    }
+
+    fn for_composition(&self) -> Option<&dyn Curve> {
+        self.curve.for_composition()
     }
 }
 

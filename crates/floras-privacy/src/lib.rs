@@ -51,7 +51,7 @@ mod window;
 pub use account::{Account, Level, Local, NORMALISED, Neighbours, Scaling, Setting, Source};
 pub use actual::{Amplitude, Angle, Coefficients};
 pub use any_channel::{AnyChannel, idealised, simple_bound};
-pub use compose::{Bounds, Composition, Grid, MOST_EPSILON, Part};
+pub use compose::{Bounds, Composition, Grid, MAX_EPSILON, Part};
 pub use error::PrivacyError;
 pub use law::{Cells, Law, Values};
 pub use receiver::{Receiver, clipped_mean};
