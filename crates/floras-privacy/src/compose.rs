@@ -26,12 +26,12 @@
 
 use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
 use crate::law::{Law, Side};
-use crate::prepared::{Prepared, ROUGH, WINDOW};
+use crate::prepared::{Prepared, Resolution};
 use crate::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
 use crate::solve::{first_at_most, first_at_most_from};
 use crate::window::{Composed, LEAST_DELTA};
 
-/// No `ε` beyond this is looked for.
+/// No `ε` beyond this is looked for. A loss beyond it in one round counts as infinite.
 pub const MAX_EPSILON: f64 = 1e5;
 /// A curve that is known less well than this has wrinkles.
 pub(crate) const WRINKLED: f64 = 1e-9;
@@ -48,7 +48,7 @@ pub struct Bounds {
 /// How finely the loss of a round is resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Grid {
-    /// As finely as a quarter of a million points allow.
+    /// As finely as it takes for the number of rounds: 2¹⁶ to 2¹⁸ points.
     #[default]
     Auto,
     /// In steps of this `ε`, or finer ones where a round's loss would not show in them.
@@ -226,14 +226,21 @@ impl<'a> Composition<'a> {
         epsilon: f64,
     ) -> Result<Composed, PrivacyError> {
         let mut guess = 1e-9;
+        let mut prepared = self.prepared(direction, side, guess)?;
+        let estimate = prepared.guess_delta(epsilon);
+        if estimate < guess {
+            guess = estimate.max(LEAST_DELTA);
+            prepared = self.prepared(direction, side, guess)?;
+        }
         loop {
-            let prepared = self.prepared(direction, side, guess)?;
-            let rough = prepared.around_epsilon(epsilon, ROUGH);
-            let estimate = rough.delta_upper(epsilon).max(LEAST_DELTA);
-            if estimate >= guess || guess <= LEAST_DELTA {
-                return Ok(prepared.around_epsilon(epsilon, WINDOW));
+            let composed = prepared.around_epsilon(epsilon, Resolution::Fine);
+            let found = composed.delta_upper(epsilon);
+            // What is cut off is 1e-7 of the guess.
+            if found >= 1e-3 * guess || guess <= LEAST_DELTA {
+                return Ok(composed);
             }
-            guess = estimate.min(1e-3 * guess).max(LEAST_DELTA);
+            guess = found.max(LEAST_DELTA);
+            prepared = self.prepared(direction, side, guess)?;
         }
     }
 }
@@ -267,6 +274,8 @@ fn at_least_once(parts: &[Part<'_>]) -> f64 {
 
 /// `D(e^ε)` of one round.
 fn one_round_delta(curve: &dyn Curve, direction: Direction, p: f64, side: Side, epsilon: f64) -> f64 {
+    // For certain, all directions have the same curve, and the added side would be a difference of large numbers.
+    let direction = if p == 1.0 { Direction::Replace } else { direction };
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };
     infinite
         + match direction {
@@ -287,7 +296,7 @@ fn one_round_epsilon(
     delta: f64,
 ) -> Result<f64, PrivacyError> {
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };
-    let epsilon = if direction == Direction::Add {
+    let epsilon = if direction == Direction::Add && p < 1.0 {
         let at = |epsilon: f64| one_round_delta(curve, direction, p, side, epsilon);
         first_at_most(at, delta, 1e-3, MAX_EPSILON, 1e-12)
     } else {

@@ -15,7 +15,7 @@
 //! Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the dots: tighter discrete approximations of privacy loss
 //! distributions*, PoPETs 2022.
 
-use crate::sampling::Pair;
+use crate::sampling::{Direction, Pair};
 
 /// Masses of the loss at `step·(first + i)`, and at infinity.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,36 +30,125 @@ pub(crate) struct LossDistribution {
 impl LossDistribution {
     /// The distribution on a grid that covers `[lowest, highest]`.
     pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
-        let last = (highest / step).ceil().max(1.0) as i64;
-        let first = (lowest / step).floor().min(-1.0) as i64;
-        let mut positive: Vec<f64> = (0..=last).map(|i| pair.excess(i as f64 * step)).collect();
+        let last = (highest / step).ceil().max(1.0) as usize;
+        let first = (-lowest / step).ceil().max(1.0) as usize;
+        let mut positive = excesses(pair, step, last + 1);
         if pair.has_wrinkles() {
             make_convex(&mut positive, step);
         }
-        let negative: Vec<f64> = if pair.is_symmetric() {
-            let mirrored =
-                |i: i64| (-(i as f64) * step).exp() * positive.get(i as usize).copied().unwrap_or(0.0);
-            (0..=-first).map(mirrored).collect()
+        let negative = if pair.is_symmetric() {
+            let mut negative = positive.clone();
+            negative.resize(first + 1, 0.0);
+            multiply_by_exponentials(&mut negative, -step);
+            negative
         } else {
-            let mut negative: Vec<f64> = (0..=-first).map(|i| pair.excess(-(i as f64) * step)).collect();
+            let mut negative = excesses(pair, -step, first + 1);
             if pair.has_wrinkles() {
                 make_convex(&mut negative, -step);
             }
             negative
         };
-        let excess = |i: i64| if i < 0 { negative[-i as usize] } else { positive[i as usize] };
-        let (up, down) = (step.exp_m1(), -(-step).exp_m1());
-        let mass = |i: i64| {
-            let rise = if i == last { 0.0 } else { (excess(i + 1) - excess(i)) / up };
-            // Below the grid, the chord to D(0) = 1.
-            let fall = if i == first { excess(i) } else { (excess(i) - excess(i - 1)) / down };
-            let kink = if i == 0 { 1.0 } else { 0.0 };
-            // A mass can only be negative by rounding, and to leave it out makes the curve larger.
-            (rise - fall + kink).max(0.0)
-        };
-        let masses = (first..=last).map(mass).collect();
-        Self { step, first, masses, infinite: excess(last) + pair.infinite() }
+        let infinite = positive[last] + pair.infinite();
+        // In ascending order, with the 0 that both have once.
+        let mut excess = negative;
+        excess.reverse();
+        excess.extend(&positive[1..]);
+        let (up, down) = (1.0 / step.exp_m1(), -1.0 / (-step).exp_m1());
+        // A mass can only be negative by rounding, and to leave it out makes the curve larger.
+        let mass = |rise: f64, fall: f64| (rise * up - fall * down).max(0.0);
+        let mut masses = Vec::with_capacity(excess.len());
+        // Below the grid, the chord to D(0) = 1.
+        masses.push(((excess[1] - excess[0]) * up - excess[0]).max(0.0));
+        masses.extend(excess.windows(3).map(|dots| mass(dots[2] - dots[1], dots[1] - dots[0])));
+        masses.push(mass(0.0, excess[first + last] - excess[first + last - 1]));
+        // The kink of (1 − x)₊ adds to what may be negative without it.
+        let rise = (excess[first + 1] - excess[first]) * up;
+        masses[first] = (rise - (excess[first] - excess[first - 1]) * down + 1.0).max(0.0);
+        Self { step, first: -(first as i64), masses, infinite }
     }
+}
+
+/// Exponentials of equidistant points are multiplied from one to the next, and set right every so often.
+const BLOCK: usize = 16;
+
+/// Multiplies the values by `1, e^s, e^{2s}, …`.
+fn multiply_by_exponentials(values: &mut [f64], step: f64) {
+    let ratio = step.exp();
+    for (block, values) in values.chunks_mut(BLOCK).enumerate() {
+        let mut factor = (step * (block * BLOCK) as f64).exp();
+        for value in values {
+            *value *= factor;
+            factor *= ratio;
+        }
+    }
+}
+
+/// `E` at `count` losses `0, s, 2s, …`, as [`Pair::excess`] has them one by one.
+fn excesses(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
+    let is_removed_above = match pair.direction {
+        // The same from both sides.
+        Direction::Replace | Direction::Known => true,
+        Direction::Remove => step > 0.0,
+        Direction::Add => step < 0.0,
+    };
+    let mut values =
+        if is_removed_above { above(pair, step.abs(), count) } else { below(pair, step.abs(), count) };
+    if pair.direction == Direction::Add || (pair.is_symmetric() && step < 0.0) {
+        multiply_by_exponentials(&mut values, step);
+    }
+    values
+}
+
+/// `p·D₁(1 + (x − 1)/p)` for `x = 1, e^h, e^{2h}, …`; `p·D₁(x)` if participation is known.
+fn above(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
+    /// From here on, `x − 1` is `x` to a rounding.
+    const LARGE: f64 = 40.0;
+    let p = pair.chance;
+    let mut values: Vec<f64> = (0..count).map(|i| i as f64 * step).collect();
+    if p < 1.0 && pair.direction != Direction::Known {
+        let (ratio, rise) = (step.exp(), step.exp_m1());
+        for losses in values.chunks_mut(BLOCK) {
+            let mut excess = losses[0].exp_m1();
+            for loss in losses {
+                *loss = if *loss > LARGE { *loss - p.ln() } else { log_one_plus(excess / p) };
+                excess = excess * ratio + rise;
+            }
+        }
+    }
+    pair.table.replace_by_values(&mut values);
+    values.iter_mut().for_each(|value| *value *= p * pair.scale);
+    values
+}
+
+/// `p·y·D₁(1/y)` with `y = 1 − (1 − x)/p`, for `x = 1, e^{−h}, e^{−2h}, …`.
+fn below(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
+    let p = pair.chance;
+    let (ratio, fall) = ((-step).exp(), (-step).exp_m1());
+    let mut sizes = Vec::with_capacity(count);
+    let mut excess = 0.0;
+    for i in 0..count {
+        if i.is_multiple_of(BLOCK) {
+            excess = (-(i as f64) * step).exp_m1();
+        }
+        let size = 1.0 + excess / p;
+        if size <= 0.0 {
+            break;
+        }
+        sizes.push((size, -log_one_plus(excess / p)));
+        excess = excess * ratio + fall;
+    }
+    let mut values: Vec<f64> = sizes.iter().map(|&(_, loss)| loss).collect();
+    pair.table.replace_by_values(&mut values);
+    for (value, (size, _)) in values.iter_mut().zip(sizes) {
+        *value *= p * pair.scale * size;
+    }
+    values.resize(count, 0.0);
+    values
+}
+
+/// `ln(1 + x)`, by the quicker logarithm where it is exact.
+fn log_one_plus(x: f64) -> f64 {
+    if x.abs() < 0.5 { x.ln_1p() } else { (1.0 + x).ln() }
 }
 
 /// Replaces the values of a nearly convex function of `x = e^{step·i}` by its greatest convex minorant.
@@ -67,14 +156,14 @@ impl LossDistribution {
 /// A curve that was tabulated is convex but for its tolerance, and a wrinkle would count as mass. A convex function that lies
 /// below the values lies below their minorant too, so that a bound stays one.
 fn make_convex(values: &mut [f64], step: f64) {
-    // Corners of the minorant so far. Widths in x are taken relative to the latest corner.
+    // Corners of the minorant so far. Widths in x are taken relative to the corner in the middle; most are of one step.
     let mut corners: Vec<usize> = Vec::with_capacity(values.len());
-    let slope = |values: &[f64], from: usize, to: usize, base: usize| {
-        let x = |i: usize| ((i as f64 - base as f64) * step).exp_m1();
-        (values[to] - values[from]) / (x(to) - x(from))
-    };
+    let (one_left, one_right) = (-(-step).exp_m1(), step.exp_m1());
+    let left_of = |count: usize| if count == 1 { one_left } else { -(-(count as f64) * step).exp_m1() };
+    let right_of = |count: usize| if count == 1 { one_right } else { (count as f64 * step).exp_m1() };
     let bends_down = |values: &[f64], a: usize, b: usize, c: usize| {
-        let (left, right) = (slope(values, a, b, b), slope(values, b, c, b));
+        let left = (values[b] - values[a]) / left_of(b - a);
+        let right = (values[c] - values[b]) / right_of(c - b);
         // In the order of x, which falls for a negative step.
         if step > 0.0 { left > right } else { left < right }
     };
@@ -88,30 +177,47 @@ fn make_convex(values: &mut [f64], step: f64) {
     }
     for ends in corners.windows(2) {
         let (from, to) = (ends[0], ends[1]);
-        let (start, slope) = (values[from], slope(values, from, to, from));
+        if to == from + 1 {
+            continue;
+        }
+        let (start, slope) = (values[from], (values[to] - values[from]) / right_of(to - from));
         for (i, value) in values.iter_mut().enumerate().take(to).skip(from + 1) {
-            *value = start + slope * ((i - from) as f64 * step).exp_m1();
+            *value = start + slope * right_of(i - from);
         }
     }
 }
 
 /// By how much a sketch's dots grow further apart.
-const RATIO: f64 = 1.06;
+const RATIO: f64 = 1.1;
+/// Dots are no further apart than this share of the largest loss: large losses may all be nearly the same.
+const FURTHEST: f64 = 1.0 / 200.0;
 
 /// Losses and masses at points that lie ever denser towards 0: a sketch from which sizes and tilts are chosen.
 #[derive(Clone, Debug)]
-pub(crate) struct Sketch(Vec<(f64, f64)>);
+pub(crate) struct Sketch {
+    /// Losses with the logarithms of their masses.
+    dots: Vec<(f64, f64)>,
+}
+
+/// `K(θ) = ln Σ m e^{θl}`, and the mean and the variance of the loss under the measure tilted by `e^{θl}`: `K'` and `K''`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    pub(crate) log_moment: f64,
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+}
 
 impl Sketch {
-    /// Connects dots whose distances from 0 grow by a constant factor.
+    /// Connects dots whose distances from 0 grow by a constant factor, and further out by a constant distance.
     pub(crate) fn new(pair: &Pair<'_>, lowest: f64, highest: f64) -> Self {
-        let spread =
-            |end: f64| (0..400).map(move |i| end * RATIO.powi(-i)).take_while(move |&e| e > 1e-9 * end);
+        let spread = |end: f64| {
+            let next = move |&e: &f64| (e < end).then(|| (RATIO * e).min(e + FURTHEST * end).min(end));
+            std::iter::successors(Some(1e-9 * end), next)
+        };
         let mut losses: Vec<f64> = spread(-lowest).map(|e| -e).collect();
+        losses.reverse();
         losses.push(0.0);
-        let mut positive: Vec<f64> = spread(highest).collect();
-        positive.reverse();
-        losses.extend(positive);
+        losses.extend(spread(highest));
         Self::connecting(pair, &losses)
     }
 
@@ -120,7 +226,9 @@ impl Sketch {
     pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
         let spread = |end: f64| {
             let last = (end / step).ceil().max(1.0);
-            let next = move |&i: &f64| (i < last).then(|| (RATIO * i).floor().max(i + 1.0).min(last));
+            let furthest = FURTHEST * last;
+            let further = move |i: f64| (RATIO * i).min(i + furthest).floor().max(i + 1.0).min(last);
+            let next = move |&i: &f64| (i < last).then(|| further(i));
             std::iter::successors(Some(1.0), next).map(move |i| step * i)
         };
         let mut losses: Vec<f64> = spread(-lowest).map(|e| -e).collect();
@@ -148,18 +256,30 @@ impl Sketch {
             (rise - fall + kink).max(0.0)
         };
         let masses = (0..=last).map(|i| (losses[i], mass(i)));
-        Self(masses.filter(|&(_, mass)| mass > 0.0).collect())
+        Self { dots: masses.filter(|&(_, mass)| mass > 0.0).map(|(loss, mass)| (loss, mass.ln())).collect() }
     }
 
-    /// `ln Σ m e^{θl}`.
-    pub(crate) fn log_moment(&self, theta: f64) -> f64 {
-        log_sum_exp(self.0.iter().map(|&(loss, mass)| mass.ln() + theta * loss))
-    }
-
-    /// The mean of the loss under the measure tilted by `e^{θl}`.
-    pub(crate) fn tilted_mean(&self, theta: f64) -> f64 {
-        let log_moment = self.log_moment(theta);
-        self.0.iter().map(|&(loss, mass)| loss * (mass.ln() + theta * loss - log_moment).exp()).sum()
+    /// `K`, `K'` and `K''` at `θ`.
+    pub(crate) fn moments(&self, theta: f64) -> Moments {
+        let exponent = |&(loss, log_mass): &(f64, f64)| log_mass + theta * loss;
+        let largest = self.dots.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
+        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        for dot in &self.dots {
+            let exponent = exponent(dot) - largest;
+            // What is smaller adds nothing.
+            if exponent > -40.0 {
+                let weight = exponent.exp();
+                sum += weight;
+                first += weight * dot.0;
+                second += weight * dot.0 * dot.0;
+            }
+        }
+        let mean = first / sum;
+        Moments {
+            log_moment: largest + sum.ln(),
+            mean,
+            variance: (second / sum - mean * mean).max(1e-14 * mean * mean),
+        }
     }
 }
 
@@ -177,7 +297,6 @@ mod tests {
     use super::*;
     use crate::gaussian;
     use crate::law::{Law, Side};
-    use crate::sampling::Direction;
     use crate::table::Table;
 
     fn convex(i: usize, step: f64) -> f64 {
@@ -194,7 +313,7 @@ mod tests {
     fn dots_are_on_the_curve_and_chords_above_it() {
         let law = Law::Constant(1.0);
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 12.0, 1e-12, 0.0, Side::Upper);
-        for direction in [Direction::Replace, Direction::Remove, Direction::Add] {
+        for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
             for (p, step) in [(1.0, 0.25), (0.3, 0.1), (0.3, 0.01)] {
                 let pair = Pair::new(&table, direction, p, &law);
                 let loss = LossDistribution::on_grid(&pair, step, -10.0, 10.0);
@@ -212,6 +331,24 @@ mod tests {
                         curve(&loss, between) >= truth(between) - 1e-13,
                         "{direction:?}, p = {p}, at {between}"
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn excesses_of_a_grid_are_those_one_by_one() {
+        let law = Law::Constant(1.0);
+        let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 30.0, 1e-12, 0.0, Side::Upper);
+        for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
+            for (p, step) in [(1.0, 0.013), (0.3, 0.013), (1e-3, 1e-4), (0.999, 0.5)] {
+                let pair = Pair::new(&table, direction, p, &law);
+                for step in [step, -step] {
+                    for (i, found) in excesses(&pair, step, 110).into_iter().enumerate() {
+                        let exact = pair.excess(i as f64 * step);
+                        let case = format!("{direction:?}, p = {p}, step {step}, {i}: {found:e}, {exact:e}");
+                        assert!((found - exact).abs() <= 1e-11 * exact + 1e-300, "{case}");
+                    }
                 }
             }
         }
@@ -257,8 +394,12 @@ mod tests {
         let sketch = Sketch::new(&Pair::new(&table, Direction::Replace, 1.0, &Law::Constant(0.5)), -8.0, 8.0);
         for theta in [0.5, 1.0, 3.0] {
             let (moment, mean) = (0.125 * (theta + theta * theta), 0.25 * (0.5 + theta));
-            assert!((sketch.log_moment(theta) / moment - 1.0).abs() < 0.05, "{}", sketch.log_moment(theta));
-            assert!((sketch.tilted_mean(theta) / mean - 1.0).abs() < 0.05, "{}", sketch.tilted_mean(theta));
+            assert!(
+                (sketch.moments(theta).log_moment / moment - 1.0).abs() < 0.05,
+                "{}",
+                sketch.moments(theta).log_moment
+            );
+            assert!((sketch.moments(theta).mean / mean - 1.0).abs() < 0.05, "{}", sketch.moments(theta).mean);
         }
     }
 
@@ -267,7 +408,7 @@ mod tests {
     fn a_sketch_of_a_grid_has_at_least_its_moments() {
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
         let law = Law::Constant(0.5);
-        for direction in [Direction::Replace, Direction::Remove, Direction::Add] {
+        for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
             let pair = Pair::new(&table, direction, 0.4, &law);
             for (step, more) in [(50.0, 1e-12), (0.5, 1e-12), (0.01, 0.02), (1e-5, 0.02)] {
                 let grid = LossDistribution::on_grid(&pair, step, -8.0, 8.0);
@@ -275,7 +416,7 @@ mod tests {
                 for theta in [0.5, 1.0, 3.0] {
                     let terms = (grid.first..).zip(&grid.masses).filter(|&(_, &mass)| mass > 0.0);
                     let exact = log_sum_exp(terms.map(|(i, mass)| mass.ln() + theta * step * i as f64));
-                    let found = sketch.log_moment(theta);
+                    let found = sketch.moments(theta).log_moment;
                     let case = format!("{direction:?}, step {step}, θ = {theta}: {found} and {exact}");
                     assert!(found >= exact - 1e-12, "{case}");
                     assert!(found <= exact * (1.0 + more) + 1e-12, "{case}");

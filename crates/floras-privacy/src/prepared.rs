@@ -4,55 +4,91 @@ use crate::compose::{Grid, MAX_EPSILON, Part, WRINKLED};
 use crate::error::PrivacyError;
 use crate::law::Side;
 use crate::loss::{LossDistribution, Sketch};
-use crate::sampling::{Direction, Pair, value};
+use crate::sampling::{Direction, Pair, diluted, value};
 use crate::solve::first_at_most;
 use crate::table::Table;
 use crate::tilt::Tilts;
-use crate::window::Composed;
+use crate::window::{Composed, step_within};
 
-/// Points in a window, unless a step is given.
-pub(crate) const WINDOW: f64 = (1_u32 << 18) as f64;
+/// Points in a window that only serves to find out where to look, and in a round's loss for it.
+const ROUGH: f64 = (1_u32 << 12) as f64;
+const ROUGH_ROUND: f64 = (1_u32 << 14) as f64;
 /// Points in a round's loss, if a window has fewer.
 const ROUND: f64 = (1_u32 << 16) as f64;
-/// Points in a window that only serves to find out where to look.
-pub(crate) const ROUGH: f64 = (1_u32 << 12) as f64;
+/// Points in a window for a thousand rounds, and the limits for other numbers of them.
+const WINDOW: f64 = (1_u32 << 16) as f64;
+const WINDOWS: (f64, f64) = ((1_u32 << 16) as f64, (1_u32 << 18) as f64);
 /// A grid or a window never has more points.
-const MOST_POINTS: f64 = (1_u32 << 21) as f64;
+const MAX_POINTS: f64 = (1_u32 << 21) as f64;
+/// How far the lower bound may be below the upper one because of the grid, relatively, if that takes no more than the most
+/// points of a window.
+const GAP: f64 = 0.03;
+
+/// How closely to look.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Resolution {
+    /// To find out where to look.
+    Rough,
+    /// For the bounds.
+    Fine,
+}
+
+impl Resolution {
+    /// Points in a window and in a round's loss. Connecting the dots moves the sum of `T` losses by `T·h²/12`, so that more
+    /// rounds need a finer step `h`.
+    fn points(self, rounds: f64) -> (f64, f64) {
+        match self {
+            Self::Rough => (ROUGH, ROUGH_ROUND),
+            Self::Fine => ((WINDOW * (rounds / 1000.0).sqrt()).clamp(WINDOWS.0, WINDOWS.1), ROUND),
+        }
+    }
+}
+
 /// What is cut off a round's loss, relative to `δ/T`.
 const CUT: f64 = 1e-7;
 /// Pieces in the table of a curve that is not smooth are not shorter than this, relative to their end.
 const SHORTEST: f64 = 0.15;
 /// So many tilts are tried at most.
-const MOST_TILTS: usize = 30;
+const MAX_TILTS: usize = 30;
 
 /// The curve of one kind of rounds tabulated, with a sketch of their loss.
 struct Kind<'a> {
     part: Part<'a>,
     table: Table,
+    /// The probability of a loss beyond the table's end, which counts as infinite.
+    beyond: f64,
     lowest: f64,
     highest: f64,
 }
 
 impl<'a> Kind<'a> {
-    fn new(part: Part<'a>, direction: Direction, side: Side, cut: f64) -> Result<Self, PrivacyError> {
+    fn new(part: Part<'a>, direction: Direction, side: Side, cut: f64) -> Self {
+        let part = Part { curve: part.curve.for_composition().unwrap_or(part.curve), ..part };
         let chance = part.sampling.chance();
         let curve = |epsilon: f64| value(part.curve, epsilon, side);
-        let out_of_reach = PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON };
         let floor = 0.5 * cut / chance;
-        let end = first_at_most(curve, floor, 1e-6, MAX_EPSILON, 1e-3).ok_or(out_of_reach)?;
+        let end = first_at_most(curve, floor, 1e-6, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON).max(1e-12);
         let tolerance = part.curve.tolerance();
-        let end = end.max(1e-12);
+        let beyond = chance * (1.0 + tolerance) * curve(end);
         // Never 0, whose logarithm the table could not hold.
         let above_zero = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
         let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
         let table = Table::new(above_zero, end, 0.1 * tolerance, shortest, side);
         let pair = Pair::new(&table, direction, chance, part.curve).finite();
+        // Beyond the table there is nothing to see.
+        let furthest = if direction == Direction::Known { end } else { diluted(end, chance) };
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);
-            first_at_most(at, cut, 1e-6, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON).max(1e-12)
+            let guess = (1e-3 * furthest).min(1e-6);
+            first_at_most(at, cut, guess, furthest, 1e-3).unwrap_or(furthest).max(1e-12)
         };
         let (lowest, highest) = (-reach(-1.0), reach(1.0));
-        Ok(Self { part, table, lowest, highest })
+        Self { part, table, beyond, lowest, highest }
+    }
+
+    /// The probability of a loss that counts as infinite, in one round.
+    fn infinite(&self) -> f64 {
+        self.part.sampling.chance() * self.part.curve.infinite() + self.beyond
     }
 
     fn reach(&self) -> f64 {
@@ -73,7 +109,11 @@ impl<'a> Kind<'a> {
         if side == Side::Lower {
             pair = pair.lower();
         }
-        LossDistribution::on_grid(&pair, step, self.lowest, self.highest)
+        let mut loss = LossDistribution::on_grid(&pair, step, self.lowest, self.highest);
+        if side == Side::Upper {
+            loss.infinite += self.beyond;
+        }
+        loss
     }
 }
 
@@ -99,24 +139,36 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self, PrivacyError> {
         let rounds = parts.iter().map(|part| part.rounds).sum::<u64>() as f64;
         let cut = (CUT * delta / rounds).max(1e-280);
-        let kinds: Vec<Kind<'a>> = parts
-            .iter()
-            .map(|&part| Kind::new(part, direction, side, cut))
-            .collect::<Result<_, PrivacyError>>()?;
+        let kinds: Vec<Kind<'a>> = parts.iter().map(|&part| Kind::new(part, direction, side, cut)).collect();
         // The finest step that there can be.
-        let step = longest_reach(&kinds) / MOST_POINTS;
+        let step = longest_reach(&kinds) / MAX_POINTS;
         let tilts = tilts(&kinds, direction, (kinds.len() > 1).then_some(step));
         Ok(Self { kinds, tilts, grid, direction, side, rounds, cut })
     }
 
-    /// The composed loss around the `ε` that belongs to a `δ`, found from afar: with a tilt for too large an `ε`, the
-    /// rounding of the transform hides the true one, but shows a smaller one than before. Where a loss has a heavy tail, a
-    /// tilt may show nothing at all below, and the true one is looked for by halving.
+    /// The composed loss around the `ε` that belongs to a `δ`.
+    ///
+    /// The sketch shows a tilt that nearly always suits. Where it does not, as with a heavy tail, the `ε` is found from afar:
+    /// with a tilt for too large an `ε`, the rounding of the transform hides the true one, but shows a smaller one than before.
+    /// Where a tilt shows nothing at all below, the true one is looked for by halving.
     pub(crate) fn around_delta(&self, delta: f64) -> Result<Composed, PrivacyError> {
+        if self.is_out_of_reach(delta) {
+            return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
+        }
+        let composed = self.view(self.tilts.theta_for(delta.ln()), delta.ln(), Resolution::Fine);
+        if composed.resolves(delta) {
+            // With a heavy tail, the ε may be far below the middle of the window, and the step not fine enough for it.
+            let epsilon = composed.epsilon_upper(delta)?;
+            let is_fine = step_within(1.3 * GAP * epsilon, self.rounds, delta.ln()) >= composed.step();
+            if epsilon == 0.0 || is_fine || self.grid != Grid::Auto {
+                return Ok(composed);
+            }
+            return Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), Resolution::Fine));
+        }
         let (mut epsilon, _) = self.tilts.quantile(delta.ln());
         let (mut below, mut above) = (0.0, f64::INFINITY);
-        for _ in 0..MOST_TILTS {
-            let rough = self.around_epsilon(epsilon, ROUGH);
+        for _ in 0..MAX_TILTS {
+            let rough = self.around_epsilon(epsilon, Resolution::Rough);
             let found = rough.epsilon_upper(delta)?;
             let is_hidden = found > 0.0 && rough.delta_upper(found) < 0.1 * delta;
             if is_hidden || found >= above {
@@ -137,23 +189,44 @@ impl<'a> Prepared<'a> {
                 break;
             }
         }
-        Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), WINDOW))
+        Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), Resolution::Fine))
     }
 
-    pub(crate) fn around_epsilon(&self, epsilon: f64, points: f64) -> Composed {
+    /// Whether it is plain without a transform that no `ε` up to the largest one belongs to a `δ`.
+    fn is_out_of_reach(&self, delta: f64) -> bool {
+        if self.side == Side::Lower {
+            return false;
+        }
+        let never = |kind: &Kind<'_>| kind.part.rounds as f64 * (-kind.infinite().min(1.0)).ln_1p();
+        let infinite = -self.kinds.iter().map(never).sum::<f64>().exp_m1();
+        // Half of what is above by 1 counts 1 − 1/e.
+        infinite >= delta || (delta < 0.3 && self.tilts.is_mostly_above(1.2 * MAX_EPSILON))
+    }
+
+    /// A guess at the `δ` that belongs to an `ε`.
+    pub(crate) fn guess_delta(&self, epsilon: f64) -> f64 {
+        self.tilts.log_delta(epsilon).min(0.0).exp()
+    }
+
+    pub(crate) fn around_epsilon(&self, epsilon: f64, resolution: Resolution) -> Composed {
         let theta = self.tilts.theta_at(epsilon);
-        let log_delta = self.tilts.log_moment(theta) - theta * epsilon;
-        self.view(theta, log_delta.min(0.0), points)
+        let log_delta = self.tilts.moments(theta).log_moment - theta * epsilon;
+        self.view(theta, log_delta.min(0.0), resolution)
     }
 
     /// The composed loss around the tilted mean, with everything that matters for a `δ` of `e^{log_delta}`.
-    fn view(&self, theta: f64, log_delta: f64, points: f64) -> Composed {
+    fn view(&self, theta: f64, log_delta: f64, resolution: Resolution) -> Composed {
         let mut window = self.tilts.window(theta, log_delta);
-        let mut step = self.step(window.below + window.above, points);
+        let mut step = self.step(window.below + window.above, resolution);
+        if resolution == Resolution::Fine && self.grid == Grid::Auto {
+            let epsilon = self.tilts.moments(theta).mean;
+            let least = (window.below + window.above).max(longest_reach(&self.kinds)) / WINDOWS.1;
+            step = step.min(step_within(GAP * epsilon, self.rounds, log_delta).max(least));
+        }
         // One kind's step suits its own loss. A common one may be coarse for some, which then spread by more than a little.
         if self.kinds.len() > 1 {
             window = tilts(&self.kinds, self.direction, Some(step)).window(theta, log_delta);
-            step = step.max((window.below + window.above) / MOST_POINTS);
+            step = step.max((window.below + window.above) / MAX_POINTS);
         }
         let rounds =
             self.kinds.iter().map(|kind| (kind.on_grid(self.direction, self.side, step), kind.part.rounds));
@@ -162,19 +235,22 @@ impl<'a> Prepared<'a> {
         composed
     }
 
-    fn step(&self, window: f64, points: f64) -> f64 {
+    fn step(&self, window: f64, resolution: Resolution) -> f64 {
         let reach = longest_reach(&self.kinds);
-        let least = window.max(reach) / MOST_POINTS;
+        let least = window.max(reach) / MAX_POINTS;
         // A round's own spread has to show, and T·h²/12, by which connecting the dots moves the sum, must not take it out of
         // the window.
-        let showing = |points: f64| {
+        let showing = |resolution: Resolution| {
+            let (points, of_round) = resolution.points(self.rounds);
             let points = points.max((points * self.rounds).sqrt());
             let shift = 0.5 * (window / self.rounds).sqrt() * (ROUGH / points).sqrt();
-            (window / points).min(shift).max(reach / points.max(ROUND)).max(least)
+            (window / points).min(shift).max(reach / points.max(of_round)).max(least)
         };
         match self.grid {
-            Grid::Step(step) if points == WINDOW => step.min(showing(ROUGH)).max(least),
-            _ => showing(points),
+            Grid::Step(step) if resolution == Resolution::Fine => {
+                step.min(showing(Resolution::Rough)).max(least)
+            }
+            _ => showing(resolution),
         }
     }
 }

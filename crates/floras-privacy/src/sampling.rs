@@ -105,6 +105,11 @@ pub trait Curve: Send + Sync {
 
     /// How far the upper bound may be below the truth by rounding, relative to it.
     fn tolerance(&self) -> f64;
+
+    /// The same curve in a form that is quicker to ask often, if there is one.
+    fn for_composition(&self) -> Option<&dyn Curve> {
+        None
+    }
 }
 
 pub(crate) fn value(curve: &dyn Curve, epsilon: f64, side: Side) -> f64 {
@@ -116,17 +121,19 @@ pub(crate) fn value(curve: &dyn Curve, epsilon: f64, side: Side) -> f64 {
 
 /// A curve with sampling, seen from one direction.
 pub(crate) struct Pair<'a> {
-    table: &'a Table,
-    direction: Direction,
-    chance: f64,
+    pub(crate) table: &'a Table,
+    pub(crate) direction: Direction,
+    pub(crate) chance: f64,
     infinite: f64,
     wrinkles: bool,
     /// The curve is taken as this much larger: by its tolerance, and for a lower bound smaller.
-    scale: f64,
+    pub(crate) scale: f64,
 }
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, curve: &dyn Curve) -> Self {
+        // For certain, all directions have the same curve, and this one has no differences of large numbers.
+        let direction = if chance == 1.0 { Direction::Replace } else { direction };
         let wrinkles = curve.tolerance() > WRINKLED;
         let scale = 1.0 + curve.tolerance();
         Self { table, direction, chance, infinite: curve.infinite(), wrinkles, scale }

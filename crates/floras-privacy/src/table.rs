@@ -1,13 +1,17 @@
-//! A curve `δ(ε)` that is dear to compute, tabulated: pieces of Chebyshev series of `ln δ`.
+//! A curve `δ(ε)` that is dear to compute, tabulated: pieces of polynomials of `ln δ`, fitted at Chebyshev's nodes.
 
 use crate::law::Side;
 
 /// Coefficients in a piece.
 const ORDER: usize = 14;
-/// Pieces at the start: each half as long as the next one, because curves turn fastest near 0.
-const FIRST_PIECES: i32 = 16;
+/// Pieces at the start, each half as long as the next one, because curves turn fastest near 0.
+const HALVED: i32 = 8;
+/// Below these, each is a quarter as long as the next one, at most so many.
+const QUARTERED: usize = 40;
+/// The first piece begins where the curve has fallen by no more than this, relatively, so that it hides no fall.
+const HIDDEN_FALL: f64 = 1e-6;
 /// A piece is halved until it is as good as its tolerance, but not more often.
-const MOST_PIECES: usize = 2000;
+const MAX_PIECES: usize = 2000;
 
 /// `ln δ` on `[0, end]`; beyond, `δ` is taken as 0 by [`Table::value`].
 #[derive(Clone, Debug)]
@@ -21,22 +25,24 @@ struct Piece {
     to: f64,
     middle: f64,
     inverse_half: f64,
+    /// Of the powers of `x`, which is −1 and 1 at the ends.
     coefficients: [f64; ORDER],
+    /// Of the last two of Chebyshev's polynomials: as large as what is left out, or larger.
+    last: f64,
 }
 
 impl Table {
     /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`. A piece that is not as good
     /// when it is as short as `shortest`, relative to its end, is moved by what it is seen to be off: up or down.
     pub(crate) fn new(f: impl Fn(f64) -> f64, end: f64, tolerance: f64, shortest: f64, side: Side) -> Self {
-        let halvings = (-FIRST_PIECES..0).map(|power| end * 2_f64.powi(power));
-        let mut ends: Vec<f64> = halvings.chain([end]).rev().collect();
+        let mut ends = first_ends(&f, end);
         let mut pieces: Vec<Piece> = Vec::new();
         let mut from = 0.0;
         while let Some(&to) = ends.last() {
             let mut piece = Piece::fit(&f, from, to);
             if !piece.is_good(&f, from, tolerance) {
                 let width = to - from;
-                if pieces.len() + ends.len() < MOST_PIECES && width > 1e-10 * end && width > shortest * to {
+                if pieces.len() + ends.len() < MAX_PIECES && width > 1e-10 * to && width > shortest * to {
                     ends.push(0.5 * (from + to));
                     continue;
                 }
@@ -58,6 +64,35 @@ impl Table {
         let index = self.pieces.partition_point(|piece| piece.to < epsilon);
         self.pieces.get(index).map_or(0.0, |piece| piece.log_value(epsilon).exp())
     }
+
+    /// Replaces ascending `ε ≥ 0` by their values.
+    pub(crate) fn replace_by_values(&self, epsilons: &mut [f64]) {
+        let mut rest = epsilons;
+        for piece in &self.pieces {
+            let count = rest.partition_point(|&epsilon| epsilon <= piece.to);
+            let (here, beyond) = std::mem::take(&mut rest).split_at_mut(count);
+            // In two loops, of which the first one has no calls.
+            here.iter_mut().for_each(|epsilon| *epsilon = piece.log_value(*epsilon));
+            here.iter_mut().for_each(|value| *value = value.exp());
+            rest = beyond;
+        }
+        rest.fill(0.0);
+    }
+}
+
+/// Ends of the first pieces, in descending order.
+fn first_ends(f: impl Fn(f64) -> f64, end: f64) -> Vec<f64> {
+    let mut ends: Vec<f64> = (0..HALVED).map(|power| end * 0.5_f64.powi(power)).collect();
+    let at_zero = f(0.0);
+    let mut last = end * 0.5_f64.powi(HALVED);
+    for _ in 0..QUARTERED {
+        ends.push(last);
+        if f(last) >= (1.0 - HIDDEN_FALL) * at_zero {
+            break;
+        }
+        last *= 0.25;
+    }
+    ends
 }
 
 impl Piece {
@@ -65,21 +100,18 @@ impl Piece {
         let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
         let angle = |j: usize| std::f64::consts::PI * (j as f64 + 0.5) / ORDER as f64;
         let values: [f64; ORDER] = std::array::from_fn(|j| f(middle + half * angle(j).cos()).ln());
-        let coefficients = std::array::from_fn(|k| {
+        let chebyshev: [f64; ORDER] = std::array::from_fn(|k| {
             let sum: f64 = (0..ORDER).map(|j| values[j] * (k as f64 * angle(j)).cos()).sum();
             sum * if k == 0 { 1.0 } else { 2.0 } / ORDER as f64
         });
-        Self { to, middle, inverse_half: 1.0 / half, coefficients }
+        let [.., before_last, last] = chebyshev;
+        let last = before_last.abs().max(last.abs());
+        Self { to, middle, inverse_half: 1.0 / half, coefficients: in_powers(&chebyshev), last }
     }
 
-    /// Clenshaw's recurrence.
     fn log_value(&self, epsilon: f64) -> f64 {
         let x = (epsilon - self.middle) * self.inverse_half;
-        let (mut next, mut after) = (0.0, 0.0);
-        for &coefficient in self.coefficients[1..].iter().rev() {
-            (next, after) = (2.0 * x * next - after + coefficient, next);
-        }
-        x * next - after + self.coefficients[0]
+        self.coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient)
     }
 
     /// The largest difference in `ln f` that is seen between the nodes.
@@ -94,17 +126,29 @@ impl Piece {
     }
 
     fn is_good(&self, f: impl Fn(f64) -> f64, from: f64, tolerance: f64) -> bool {
-        let [.., before_last, last] = self.coefficients;
-        if before_last.abs().max(last.abs()) > tolerance {
-            return false;
-        }
         // The ends lie between no nodes, and the middle between two of them.
-        let width = self.to - from;
-        [0.003, 0.5, 0.93].iter().all(|share| {
-            let epsilon = from + share * width;
-            (self.log_value(epsilon) - f(epsilon).ln()).abs() <= tolerance
-        })
+        self.last <= tolerance
+            && [0.0, 0.003, 0.5, 1.0].iter().all(|share| {
+                let epsilon = from + share * (self.to - from);
+                (self.log_value(epsilon) - f(epsilon).ln()).abs() <= tolerance
+            })
     }
+}
+
+/// A series of Chebyshev's polynomials in powers: a few digits are lost only if the series hardly falls.
+fn in_powers(chebyshev: &[f64; ORDER]) -> [f64; ORDER] {
+    // T_{k+1} = 2x·T_k − T_{k−1}.
+    let (mut before, mut here) = ([0.0; ORDER], [0.0; ORDER]);
+    (before[0], here[1]) = (1.0, 1.0);
+    let mut powers = [0.0; ORDER];
+    for &coefficient in chebyshev {
+        for (power, factor) in powers.iter_mut().zip(before) {
+            *power += coefficient * factor;
+        }
+        let next = std::array::from_fn(|k| if k == 0 { 0.0 } else { 2.0 * here[k - 1] } - before[k]);
+        (before, here) = (here, next);
+    }
+    powers
 }
 
 #[cfg(test)]
@@ -146,6 +190,38 @@ mod tests {
                 let off = (table.value(epsilon) / f(epsilon)).ln();
                 assert!(sign * off > -0.005 && off.abs() < 0.06, "{side:?} at {epsilon}: {off}");
             }
+        }
+    }
+
+    /// A fall near 0 that no node of an even division would see. What matters is small beside the curve's end.
+    #[test]
+    fn a_fall_near_zero_is_not_missed() {
+        for fall in [1e-6, 1e-8, 1e-12] {
+            let f = |epsilon: f64| 1e-30 + 0.3 * (-200.0 * epsilon / fall).exp();
+            for (side, sign, shortest) in
+                [(Side::Upper, 1.0, 0.0), (Side::Upper, 1.0, 0.3), (Side::Lower, -1.0, 0.3)]
+            {
+                let table = Table::new(f, 1.0, 1e-9, shortest, side);
+                for i in 0..4000 {
+                    let epsilon = fall * f64::from(i) * 5e-4;
+                    let off = (table.value(epsilon) / f(epsilon)).ln();
+                    assert!(sign * off > -1e-8, "{side:?}, {fall}, at {epsilon}: {off}");
+                    if shortest == 0.0 || epsilon == 0.0 {
+                        assert!(off.abs() < 1e-8, "{side:?}, {fall}, at {epsilon}: {off}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_in_order_are_those_one_by_one() {
+        let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.7), 12.0, 1e-11, 0.0, Side::Upper);
+        let epsilons: Vec<f64> = (0..5000).map(|i| f64::from(i) * 0.0025).collect();
+        let mut values = epsilons.clone();
+        table.replace_by_values(&mut values);
+        for (epsilon, value) in epsilons.into_iter().zip(values) {
+            assert_eq!(value, table.value(epsilon), "at {epsilon}");
         }
     }
 }

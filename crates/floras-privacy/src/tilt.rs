@@ -3,12 +3,13 @@
 //! With `K_i(θ) = ln E[e^{θl}]` of a round of kind `i`, all rounds together have `K(θ) = Σ T_i·K_i(θ)`, and exceed an `ε`
 //! with a chance of at most `e^{K(θ) − θε}` (Chernoff's bound). The `θ` for which this is least is the tilt for `ε`.
 
-use crate::loss::Sketch;
-use crate::solve::least_at;
+use crate::loss::{Moments, Sketch};
 use crate::window::{BEYOND, Window};
 
-/// Steps of golden section with which a tilt is chosen.
-const GOLDEN_STEPS: usize = 40;
+/// Steps with which a tilt is looked for at most.
+const MAX_STEPS: usize = 60;
+/// Tilts are looked for within this factor of `1/highest`, in logarithms.
+const RANGE: f64 = 16.0;
 
 /// Sketches of all kinds' losses, from which tilts are chosen.
 pub(crate) struct Tilts {
@@ -23,54 +24,111 @@ impl Tilts {
         Self { kinds, highest }
     }
 
-    /// A sum over all rounds, from what one round of each kind adds to it.
-    fn sum(&self, of_round: impl Fn(&Sketch) -> f64) -> f64 {
-        self.kinds.iter().map(|(rounds, sketch)| rounds * of_round(sketch)).sum()
+    /// `K`, `K'` and `K''` of all rounds together.
+    pub(crate) fn moments(&self, theta: f64) -> Moments {
+        self.kinds.iter().fold(Moments::default(), |sum, (rounds, sketch)| {
+            let round = sketch.moments(theta);
+            Moments {
+                log_moment: sum.log_moment + rounds * round.log_moment,
+                mean: sum.mean + rounds * round.mean,
+                variance: sum.variance + rounds * round.variance,
+            }
+        })
     }
 
-    /// `K(θ)`.
-    pub(crate) fn log_moment(&self, theta: f64) -> f64 {
-        self.sum(|sketch| sketch.log_moment(theta))
-    }
-
-    /// The `θ > 0` where a function that first falls and then rises is least.
-    fn best_theta(&self, f: impl Fn(f64) -> f64) -> f64 {
-        let scale = 1.0 / self.highest;
-        least_at(|log_theta| f(scale * log_theta.exp()), -16.0, 16.0, GOLDEN_STEPS).exp() * scale
+    /// The `θ > 0` at which an increasing function is 0, by Newton's method in `ln θ`, with halving where that leads astray. The
+    /// function returns its value and its derivative with respect to `ln θ`; values as small as `tolerance` are good enough.
+    fn root(&self, f: impl Fn(f64) -> (f64, f64), tolerance: f64) -> f64 {
+        let (mut from, mut to) = (-RANGE - self.highest.ln(), RANGE - self.highest.ln());
+        let mut log_theta = 0.5 * (from + to);
+        for _ in 0..MAX_STEPS {
+            let (value, slope) = f(log_theta.exp());
+            if value.abs() <= tolerance || to - from < 1e-6 {
+                break;
+            }
+            if value > 0.0 {
+                to = log_theta
+            } else {
+                from = log_theta
+            }
+            let next = log_theta - value / slope;
+            log_theta = if next > from && next < to { next } else { 0.5 * (from + to) };
+        }
+        log_theta.exp()
     }
 
     /// Where `K(θ) − θ·ε` is least: the tilt that brings the mean of the sum to `ε`.
     pub(crate) fn theta_at(&self, epsilon: f64) -> f64 {
-        self.best_theta(|theta| self.log_moment(theta) - theta * epsilon)
+        // In nats, so that the tolerance has a meaning.
+        let slope = |theta: f64| {
+            let Moments { mean, variance, .. } = self.moments(theta);
+            (theta * (mean - epsilon), theta * (mean - epsilon).abs() + theta * theta * variance)
+        };
+        self.root(slope, 1e-3)
     }
 
     /// `min_θ [K(θ) + ln(1/tail)]/θ`: what the sum exceeds with a chance of at most `tail`, and the `θ` that shows it.
     pub(crate) fn quantile(&self, log_tail: f64) -> (f64, f64) {
-        let quantile = |theta: f64| (self.log_moment(theta) - log_tail) / theta;
-        let theta = self.best_theta(quantile);
-        (quantile(theta), theta)
+        let theta = self.root(
+            |theta| {
+                let Moments { log_moment, mean, variance } = self.moments(theta);
+                (theta * mean - log_moment + log_tail, theta * theta * variance)
+            },
+            1e-3,
+        );
+        ((self.moments(theta).log_moment - log_tail) / theta, theta)
+    }
+
+    /// The tilt that brings the mean of the sum to about the `ε` that belongs to a `δ`, by the approximation
+    /// `δ ≈ e^{K(θ) − θε}/(1 + θ(1 + θ)·√(2πK''))`.
+    pub(crate) fn theta_for(&self, log_delta: f64) -> f64 {
+        self.root(
+            |theta| {
+                let moments = self.moments(theta);
+                (-log_delta_at(theta, moments) + log_delta, 1.0 + theta * theta * moments.variance)
+            },
+            1e-2,
+        )
+    }
+
+    /// The same approximation of `ln δ` for an `ε`.
+    pub(crate) fn log_delta(&self, epsilon: f64) -> f64 {
+        let theta = self.theta_at(epsilon);
+        let moments = self.moments(theta);
+        log_delta_at(theta, Moments { mean: epsilon, ..moments })
+    }
+
+    /// Whether the sum is above `epsilon` in half of all cases at least, by Chernoff's bound from the other side.
+    pub(crate) fn is_mostly_above(&self, epsilon: f64) -> bool {
+        if self.moments(0.0).mean <= epsilon {
+            return false;
+        }
+        // Convex in θ, so that any θ shows it, and a coarse search is enough.
+        let log_chance = |theta: f64| self.moments(-theta).log_moment + theta * epsilon;
+        let steps = (-40..=0).map(|power| 2_f64.powi(power));
+        steps.map(log_chance).fold(f64::INFINITY, f64::min) < -std::f64::consts::LN_2
     }
 
     /// How far from its mean the tilted sum strays to one side, but with a chance of `e^{−BEYOND}`, and the further tilt that
     /// shows it.
     pub(crate) fn reach(&self, theta: f64, sign: f64) -> (f64, f64) {
-        let at_theta = |(_, sketch): &(f64, Sketch)| (sketch.log_moment(theta), sketch.tilted_mean(theta));
-        let at_theta: Vec<(f64, f64)> = self.kinds.iter().map(at_theta).collect();
-        let reach = |log_shift: f64| {
-            let shift = log_shift.exp() / self.highest;
-            let rise = |((rounds, sketch), (log_moment, mean)): (&(f64, Sketch), &(f64, f64))| {
-                rounds * (sketch.log_moment(theta + sign * shift) - log_moment - sign * shift * mean)
-            };
-            (BEYOND + self.kinds.iter().zip(&at_theta).map(rise).sum::<f64>()) / shift
-        };
-        let log_shift = least_at(reach, -16.0, 16.0, GOLDEN_STEPS);
-        (reach(log_shift), log_shift.exp() / self.highest)
+        let here = self.moments(theta);
+        let rise = |shift: f64, there: Moments| there.log_moment - here.log_moment - sign * shift * here.mean;
+        let shift = self.root(
+            |shift| {
+                let there = self.moments(theta + sign * shift);
+                let value = shift * sign * (there.mean - here.mean) - rise(shift, there) - BEYOND;
+                (value, shift * shift * there.variance)
+            },
+            1e-2,
+        );
+        ((BEYOND + rise(shift, self.moments(theta + sign * shift))) / shift, shift)
     }
 
     /// The window around the tilted mean that holds everything that matters for a `δ` of `e^{log_delta}`.
     pub(crate) fn window(&self, theta: f64, log_delta: f64) -> Window {
         let (beyond, top_theta) = self.quantile(log_delta - BEYOND);
-        let middle = self.sum(|sketch| sketch.tilted_mean(theta));
+        let middle = self.moments(theta).mean;
         let (below, shift) = self.reach(theta, -1.0);
         let below = below.max(0.0);
         let above = self.reach(theta, 1.0).0.max(beyond - middle).max(0.0);
@@ -79,4 +137,11 @@ impl Tilts {
         let bottom_theta = (self.kinds.len() > 1).then_some(theta - shift);
         Window { theta, top_theta, bottom_theta, below: below + margin, above: above + margin }
     }
+}
+
+/// `ln δ` at the mean of the tilted sum, approximately.
+fn log_delta_at(theta: f64, moments: Moments) -> f64 {
+    let Moments { log_moment, mean, variance } = moments;
+    let spread = (std::f64::consts::TAU * variance).sqrt();
+    log_moment - theta * mean - (theta * (1.0 + theta) * spread).ln_1p()
 }

@@ -13,7 +13,14 @@ use crate::solve::first_at_most;
 /// No `δ` below this is told from 0.
 pub(crate) const LEAST_DELTA: f64 = 1e-200;
 /// `−ln` of what may lie above the window relative to `δ`, and below it under the tilted measure.
-pub(crate) const BEYOND: f64 = 25.0;
+pub(crate) const BEYOND: f64 = 18.0;
+/// Exponentials of neighbouring points are multiplied from one to the next, and set right after so many.
+const BLOCK: usize = 16;
+/// Sums are kept at every so many points.
+const SUMS: usize = 64;
+/// The shares of `δ` that rounding and what is folded into the window may be, if a tilt suits it.
+const ROUNDED: f64 = 1e-6;
+const FOLDED: f64 = 1e-3;
 /// The share of `δ` that the lower bound spends on unlucky rounding.
 const UNLUCKY: f64 = 1e-3;
 
@@ -30,19 +37,31 @@ pub(crate) struct Window {
     pub(crate) above: f64,
 }
 
+/// What lies at and above a point.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// `Σ_{i≥j} f_i e^{−θ(S_i − reference)}`.
+    above: f64,
+    /// `Σ_{i≥j} f_i e^{−θ(S_i − reference) − (S_i − S_j)}`.
+    other: f64,
+}
+
 /// The sum of all losses, on a window of a grid, under a tilted measure.
 pub(crate) struct Composed {
     step: f64,
     start: i64,
     rounds: f64,
     theta: f64,
+    /// `e^{θh}` and `e^{−h}`, for steps downwards.
+    ratio: f64,
+    other_ratio: f64,
     /// `K(θ) − θ·reference`.
     log_scale: f64,
     reference: f64,
-    /// `Σ_{i≥j} f_i e^{−θ(S_i − reference)}`.
-    above: Vec<f64>,
-    /// `Σ_{i≥j} f_i e^{−θ(S_i − reference) − (S_i − S_j)}`.
-    above_other: Vec<f64>,
+    /// `f`, the tilted masses, of which that of the window's first point is somewhere in the middle.
+    tilted: Vec<f64>,
+    /// Sums over what lies at and above every 64th point.
+    sums: Vec<Sums>,
     /// The first point whose sums could be formed.
     sound_from: usize,
     /// How far a tilted mass may be off.
@@ -68,10 +87,9 @@ impl Composed {
         for (round, rounds) in kinds {
             all.add(&round, rounds, window);
         }
-        let (mut tilted, peak) = transformed_back(std::mem::take(&mut all.spectrum), count);
+        let (tilted, peak) = transformed_back(std::mem::take(&mut all.spectrum), count);
         let start = (all.mean - window.below / step).floor() as i64;
-        tilted.rotate_left(start.rem_euclid(count as i64) as usize);
-        let size: f64 = tilted.iter().map(|f| f * f).sum();
+        let size: f64 = tilted.chunks(64).map(|masses| masses.iter().map(|f| f * f).sum::<f64>()).sum();
         // Rounding errors of a transform are as good as independent: no point gets more than a few times its share. The
         // error of a kind's transform counts once for each of its rounds.
         let digits = 8.0 * f64::EPSILON * (count as f64).log2() / (count as f64).sqrt();
@@ -87,45 +105,74 @@ impl Composed {
             start,
             rounds: all.rounds,
             theta,
+            ratio: (theta * step).exp(),
+            other_ratio: (-step).exp(),
             log_scale: all.log_moment - theta * reference,
             reference,
-            above: Vec::new(),
-            above_other: Vec::new(),
+            tilted,
+            sums: Vec::new(),
             sound_from: 0,
             rounding: digits * (of_kinds + size.sqrt()),
             beyond: -all.log_finite.exp_m1() + above_window,
             log_below: below_window.max(-BEYOND),
             cut_off: 0.0,
         };
-        composed.add_up(&tilted);
+        composed.add_up();
         composed
+    }
+
+    pub(crate) fn step(&self) -> f64 {
+        self.step
     }
 
     fn loss(&self, point: usize) -> f64 {
         self.step * (self.start + point as i64) as f64
     }
 
-    fn add_up(&mut self, tilted: &[f64]) {
-        self.above = vec![0.0; tilted.len() + 1];
-        self.above_other = vec![0.0; tilted.len() + 1];
-        // Factors from one point to the next, set right every so often: an exponential for each point takes longer.
-        const BLOCK: usize = 64;
-        let (ratio, other_ratio) = ((self.theta * self.step).exp(), (-self.step).exp());
-        let mut untilt = 0.0;
-        for (done, point) in (0..tilted.len()).rev().enumerate() {
-            if done.is_multiple_of(BLOCK) {
-                let distance = self.loss(point) - self.reference;
-                untilt = (-self.theta * distance).exp();
-                if untilt.is_nan() || untilt > 1e200 {
-                    self.sound_from = point + 1;
+    /// Adds up from the top to the first point that is sound, and keeps the sums at every 64th.
+    fn add_up(&mut self) {
+        let count = self.tilted.len();
+        self.sums = vec![Sums::default(); count / SUMS + 2];
+        let mut sums = Sums::default();
+        for block in (0..=count / SUMS).rev() {
+            let (from, to) = (block * SUMS, ((block + 1) * SUMS).min(count));
+            match self.add(sums, from, to) {
+                Some(more) => sums = more,
+                None => {
+                    self.sound_from = to;
                     break;
                 }
             }
-            let mass = tilted[point].max(0.0) * untilt;
-            self.above[point] = self.above[point + 1] + mass;
-            self.above_other[point] = self.above_other[point + 1] * other_ratio + mass;
+            self.sums[block] = sums;
+        }
+    }
+
+    /// Adds the points from `from` to below `to`, a block at most, to the sums above them; `None` where that overflows.
+    fn add(&self, mut sums: Sums, from: usize, to: usize) -> Option<Sums> {
+        if to <= from {
+            return Some(sums);
+        }
+        // Factors from one point to the next: an exponential for each point takes longer.
+        let (ratio, other_ratio) = (self.ratio, self.other_ratio);
+        let mut untilt = (-self.theta * (self.loss(to - 1) - self.reference)).exp();
+        if untilt.is_nan() || untilt > 1e200 {
+            return None;
+        }
+        let count = self.tilted.len();
+        let mut slot = (self.start + to as i64).rem_euclid(count as i64) as usize;
+        for _ in from..to {
+            slot = if slot == 0 { count - 1 } else { slot - 1 };
+            let mass = self.tilted[slot].max(0.0) * untilt;
+            sums = Sums { above: sums.above + mass, other: sums.other * other_ratio + mass };
             untilt *= ratio;
         }
+        Some(sums)
+    }
+
+    /// The sums at and above a point that is sound.
+    fn sums_from(&self, point: usize) -> Option<Sums> {
+        let block = point.div_ceil(SUMS);
+        self.add(self.sums[block], point, (block * SUMS).min(self.tilted.len()))
     }
 
     /// `δ(ε)` by what is in the window, and how far rounding may have moved it; `None` below the window.
@@ -134,12 +181,13 @@ impl Composed {
         if point < self.sound_from {
             return None;
         }
-        let point = point.min(self.above.len() - 1);
+        let point = point.min(self.tilted.len());
+        let sums = self.sums_from(point)?;
         let distance = epsilon - self.reference;
         // The exponent is between −step and 0: a larger one could overflow where the sum is too small for a double.
-        let kept = self.above[point] - (epsilon - self.loss(point)).min(0.0).exp() * self.above_other[point];
+        let kept = sums.above - (epsilon - self.loss(point)).min(0.0).exp() * sums.other;
         let scale = self.log_scale.exp();
-        let points = (1.0 / -(-self.theta * self.step).exp_m1()).min(self.above.len() as f64);
+        let points = (1.0 / -(-self.theta * self.step).exp_m1()).min(self.tilted.len() as f64);
         let error = self.rounding * points * (-self.theta * distance).exp();
         Some((scale * kept.max(0.0), scale * error))
     }
@@ -153,14 +201,13 @@ impl Composed {
     /// Never too large, but for the rounding of losses to the grid.
     fn delta_before_rounding(&self, epsilon: f64) -> f64 {
         let Some((kept, error)) = self.in_window(epsilon) else { return 0.0 };
-        let folded = (self.log_scale - self.theta * (epsilon - self.reference) + self.log_below).exp();
-        (kept - error - self.beyond - self.cut_off - folded).max(0.0)
+        (kept - error - self.beyond - self.cut_off - self.folded(epsilon)).max(0.0)
     }
 
     /// What rounding to the grid can add to the sum of all losses, but with a chance of `η`.
     fn rounding_of_losses(&self, unlucky: f64) -> f64 {
         let (h, rounds) = (self.step, self.rounds);
-        rounds * h * h / 8.0 + h * (0.5 * rounds * (1.0 / unlucky).ln()).sqrt()
+        rounds * h * h / 8.0 + h * per_step(rounds, unlucky.ln())
     }
 
     /// Never too large.
@@ -173,6 +220,20 @@ impl Composed {
         let guess = self.reference.max(self.step);
         let epsilon = first_at_most(|epsilon| self.delta_upper(epsilon), delta, guess, MAX_EPSILON, 1e-10);
         epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON })
+    }
+
+    /// Whether the tilt suits a `δ`: neither the rounding of the transform nor what is folded into the window counts there.
+    pub(crate) fn resolves(&self, delta: f64) -> bool {
+        let Ok(epsilon) = self.epsilon_upper(delta) else { return false };
+        let Some((_, error)) = self.in_window(epsilon) else { return false };
+        // A jump at the end of what is sound hides where the curve comes down to δ.
+        let is_hidden = epsilon > 0.0 && self.delta_upper(epsilon) < 0.1 * delta;
+        !is_hidden && error <= ROUNDED * delta && self.folded(epsilon) <= FOLDED * delta
+    }
+
+    /// What may be folded into the window from below, as it counts at an `ε`.
+    fn folded(&self, epsilon: f64) -> f64 {
+        (self.log_scale - self.theta * (epsilon - self.reference) + self.log_below).exp()
     }
 
     pub(crate) fn epsilon_lower(&self, delta: f64) -> f64 {
@@ -195,6 +256,16 @@ impl Composed {
         }
         (lower - self.rounding_of_losses(unlucky)).max(0.0)
     }
+}
+
+/// By how many steps the losses of all rounds may be rounded, but with a chance of `e^{log_unlucky}`, beside their mean.
+fn per_step(rounds: f64, log_unlucky: f64) -> f64 {
+    (-0.5 * rounds * log_unlucky).sqrt()
+}
+
+/// The step with which the rounding of losses takes about `gap` off the lower bound for a `δ`.
+pub(crate) fn step_within(gap: f64, rounds: f64, log_delta: f64) -> f64 {
+    gap.max(0.0) / per_step(rounds, UNLUCKY.ln() + log_delta)
 }
 
 /// What all rounds of all kinds come to.
@@ -237,12 +308,26 @@ impl AllKinds {
         let log_moment = log_moment(round, window.theta);
         let mut tilted = vec![0.0; self.count];
         let (mut spread, mut mean) = (0.0, 0.0);
-        for (index, &mass) in (round.first..).zip(&round.masses) {
-            if mass > 0.0 {
-                let weight = mass * (window.theta * round.step * index as f64 - log_moment).exp();
-                tilted[index.rem_euclid(self.count as i64) as usize] += weight;
-                spread += weight * weight;
-                mean += weight * index as f64;
+        let exponential = |index: i64| (window.theta * round.step * index as f64 - log_moment).exp();
+        let ratio = (window.theta * round.step).exp();
+        let mut slot = round.first.rem_euclid(self.count as i64) as usize;
+        for (block, masses) in round.masses.chunks(BLOCK).enumerate() {
+            let start = round.first + (block * BLOCK) as i64;
+            let mut factor = exponential(start);
+            // Where the exponential leaves the range of a double within a block, each is formed by itself.
+            let is_tame = factor > 1e-200 && exponential(start + BLOCK as i64) > 1e-200;
+            for (index, &mass) in (start..).zip(masses) {
+                if mass > 0.0 {
+                    let weight = mass * if is_tame { factor } else { exponential(index) };
+                    tilted[slot] += weight;
+                    spread += weight * weight;
+                    mean += weight * index as f64;
+                }
+                factor *= ratio;
+                slot += 1;
+                if slot == self.count {
+                    slot = 0;
+                }
             }
         }
         self.rounds += times;
@@ -259,7 +344,7 @@ impl AllKinds {
 
     /// Multiplies the spectrum by the power of another.
     fn multiply(&mut self, mut other: Vec<Complex64>, rounds: u64) {
-        other.iter_mut().for_each(|value| *value = fourier::power(*value, rounds));
+        fourier::raise(&mut other, rounds);
         if self.spectrum.is_empty() {
             self.spectrum = other;
             return;
@@ -272,20 +357,33 @@ impl AllKinds {
 
 /// `ln Σ m e^{θl}` of what is finite.
 fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
-    let terms = (round.first..).zip(&round.masses).filter(|&(_, &mass)| mass > 0.0);
     let exponent = |index: i64| theta * round.step * index as f64;
-    let sum: f64 = terms.clone().map(|(index, mass)| mass * exponent(index).exp()).sum();
-    if sum.is_finite() && sum > 0.0 {
+    let ratio = (theta * round.step).exp();
+    let of_block = |(block, masses): (usize, &[f64])| {
+        let mut factor = exponent(round.first + (block * BLOCK) as i64).exp();
+        let mut sum = 0.0;
+        for mass in masses {
+            sum += mass * factor;
+            factor *= ratio;
+        }
+        sum
+    };
+    let sum: f64 = round.masses.chunks(BLOCK).enumerate().map(of_block).sum();
+    if sum.is_finite() && sum > 1e-200 {
         return sum.ln();
     }
+    let terms = (round.first..).zip(&round.masses).filter(|&(_, &mass)| mass > 0.0);
     log_sum_exp(terms.map(|(index, mass)| mass.ln() + exponent(index)))
 }
 
 /// The masses of a spectrum, and its mean magnitude, which no mass exceeds.
 fn transformed_back(spectrum: Vec<Complex64>, count: usize) -> (Vec<f64>, f64) {
-    let mut magnitudes = 0.0;
-    for value in &spectrum {
-        magnitudes += 2.0 * value.norm_sqr().sqrt();
+    // Side by side, because a sum in order is slow.
+    let mut magnitudes = [0.0; 8];
+    for values in spectrum.chunks(8) {
+        for (magnitude, value) in magnitudes.iter_mut().zip(values) {
+            *magnitude += value.norm_sqr().sqrt();
+        }
     }
-    (fourier::inverse(spectrum, count), magnitudes / count as f64)
+    (fourier::inverse(spectrum, count), 2.0 * magnitudes.iter().sum::<f64>() / count as f64)
 }

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::published::{self, PublishedRound, Weight};
-use floras_privacy::{Bounds, Composition, Curve, Grid, Law, Receiver, Sampling, gaussian, idealised};
+use floras_privacy::{
+    Bounds, Composition, Curve, Grid, Law, PrivacyError, Receiver, Sampling, gaussian, idealised,
+};
 use serde_json::Value;
 
 /// A relative difference to the recorded numbers, which are upper bounds on grids of their own.
@@ -254,9 +256,17 @@ fn rounds_of_any_size_agree_with_their_closed_form() {
         for rounds in [2, 10, 3000] {
             for delta in [0.3, 1e-5, 1e-15] {
                 let law = Law::HalfNormal { scale };
-                let exact = epsilon(&law, Sampling::Everyone, rounds, delta).upper;
-                let composed = epsilon(&Opaque(law), Sampling::Everyone, rounds, delta);
+                let opaque = Opaque(law.clone());
+                let bounds =
+                    |curve| Composition::new(curve, Sampling::Everyone, rounds).unwrap().epsilon(delta);
                 let case = format!("a = {scale}, T = {rounds}, δ = {delta}");
+                let (exact, composed) = match (bounds(&law), bounds(&opaque)) {
+                    (Ok(exact), Ok(composed)) => (exact.upper, composed),
+                    (exact, composed) => {
+                        assert!(exact.is_err() && composed.is_err(), "{case}: {exact:?} and {composed:?}");
+                        continue;
+                    }
+                };
                 if exact > 0.0 {
                     encloses(composed, exact, 1e-3, &case);
                 } else {
@@ -297,6 +307,48 @@ fn a_tail_far_above_the_middle_of_the_window_is_not_lost() {
     let back = composition.delta(there.upper).unwrap();
     assert!((back.upper / 5e-15 - 1.0).abs() < 1e-3, "{there:?}, {back:?}");
     assert!(back.lower > 0.5 * back.upper, "{there:?}, {back:?}");
+}
+
+/// A loss that is large and nearly the same in every round. With probability `p^T` someone takes part in all rounds, each of
+/// which then loses no more than `−ln p`.
+#[test]
+fn losses_that_are_large_and_alike_compose() {
+    let p = 0.999_f64;
+    for (mu, rounds) in [(100.0, 3), (100.0, 15), (20.0, 300)] {
+        let law = Law::Constant(mu);
+        let of_everyone = |delta| epsilon(&law, Sampling::Everyone, rounds, delta).upper;
+        let most = of_everyone(1e-5);
+        let least = of_everyone(1e-5 / p.powi(rounds as i32)) + 2.0 * rounds as f64 * p.ln();
+        let found = epsilon(&law, Sampling::ReplaceOne(p), rounds, 1e-5);
+        let case = format!("μ = {mu}, T = {rounds}: {found:?}, {least} to {most}");
+        assert!(found.upper >= least && found.lower <= most && found.upper <= 1.0001 * most, "{case}");
+        encloses(epsilon(&Opaque(law), Sampling::Everyone, rounds, 1e-5), most, 1e-4, &case);
+    }
+}
+
+/// For certain, neighbours that are added or removed are as far apart as replaced ones.
+#[test]
+fn certain_participation_is_the_same_for_all_neighbours() {
+    for (law, rounds) in [(half_normal(5.0), 1), (half_normal(5.0), 40), (Law::Constant(30.0), 7)] {
+        for curve in [&law as &dyn Curve, &Opaque(law.clone())] {
+            let of = |sampling| Composition::new(curve, sampling, rounds).unwrap().epsilon(1e-5).unwrap();
+            assert_eq!(of(Sampling::AddOrRemove(1.0)), of(Sampling::Everyone), "T = {rounds}");
+        }
+    }
+}
+
+/// Beyond the largest `ε` there is no answer, found without a composition: it would take minutes here.
+#[test]
+fn an_epsilon_far_out_of_reach_takes_no_time() {
+    let begin = std::time::Instant::now();
+    for (mu, rounds) in [(100.0, 30), (3e4, 2), (1e3, 1_000_000), (60.0, 3000)] {
+        for sampling in [Sampling::ReplaceOne(0.5), Sampling::ReplaceOne(0.999)] {
+            let found = Composition::new(&Law::Constant(mu), sampling, rounds).unwrap().epsilon(1e-5);
+            let is_out = matches!(found, Err(PrivacyError::EpsilonOutOfReach { .. }));
+            assert!(is_out, "μ = {mu}, T = {rounds}: {found:?}");
+        }
+    }
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }
 
 /// Hardly any loss on a grid that cannot show it.

@@ -129,5 +129,5 @@ fn noise_that_hides_no_one_has_no_epsilon() {
     let error =
         Composition::new(&Law::Constant(1e6), Sampling::Everyone, 1).unwrap().epsilon(1e-5).unwrap_err();
     assert!(matches!(error, PrivacyError::EpsilonOutOfReach { .. }), "{error:?}");
-    says(error, "no epsilon below 1000000000");
+    says(error, "no epsilon below 100000");
 }
