@@ -189,7 +189,7 @@ impl Coefficients {
         let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack + ROUNDED_MEANS);
         cells.add_infinite(BEYOND_REACH + others.none);
         let step = if receiver == Receiver::Paper { 2.0 * STEP } else { STEP };
-        let (small, noise) = (pilot::small_estimate(&others), LogBins::of_noise(&others, step));
+        let (small, noise) = (pilot::small_estimate(receiver, &others), LogBins::of_noise(&others, step));
         let gains = |t: f64| pilot::divisors(receiver, t, small, step).gains(&noise);
         // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients
         // below a small one it is at most e^{t²/2} times that of the small one.

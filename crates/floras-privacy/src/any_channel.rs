@@ -20,10 +20,12 @@
 //!    `φ(τ − t) = φ(τ − t₀)^{1−λ}·φ(τ − t₁)^λ·e^{λ(1−λ)h²/2}`, and `ln δ_G(ε; Δtg)` as a function of `t` has a second derivative
 //!    of at least `−B/t₀²`, `B = 2ε + 2z² + z√(z² + 2ε) + 4`, wherever `ε/μ − μ/2 ≤ z` (a test checks this). Hölder's
 //!    inequality over `τ` and `ν` gives `δ_t ≤ e^{(1 + B/t₀²)h²/8}·max(δ_{t₀}, δ_{t₁}) + Φ(−z)`.
-//! 2. *The same, if `g` falls with `|τ|`*: `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of
+//! 2. *The same, for `g` that falls with `|τ|`* (MMSE weights are replaced by their largest one below `|τ| = 1`): `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of
 //!    `τ` are symmetric and unimodal; Anderson's inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}`
 //!    with every `μ` larger by `t₁/t₀`. With `t₀ = 0` it covers the weakest channels.
-//! 3. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ ≤ 1/((1 − e⁻/t₀)·ν_γ)` with `e⁻ = max(−e, 0)`.
+//! 3. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ = 1/(|1 + e/t|·ν_γ)`. As a function of `x`, `δ_G(ε; m/(1 + x))` is convex while
+//!    `μ = m/(1 + x) ≤ √8`, for every `ε`: its second derivative has the sign of `(ε/μ)² − μ²/4 + 2`. So the sum of its values at
+//!    `±|e|/t` falls with `t`, and is largest at `t₀`. Where `μ` is larger, `1/(1 − |e|/t₀)` and 1 bound the two factors.
 //!
 //! For the clipped projector, `u = max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
 //! `|t + e| ≥ c` then `|t|/u ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|/c ≤ 1 + |e|/c`.
@@ -35,6 +37,8 @@
 use std::sync::OnceLock;
 
 use crate::actual::ROUNDED_MEANS;
+use crate::chords::Chords;
+use crate::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require_positive};
 use crate::gains::{LogBins, STEP};
 use crate::law::{CellsBuilder, FINE_CELL, Law};
@@ -44,7 +48,7 @@ use crate::normal;
 use crate::pilot::{self, BEYOND_REACH, REACH};
 use crate::receiver::Receiver;
 use crate::sampling::Curve;
-use crate::tabulated::Tabulated;
+use crate::solve::{first_at_most, first_at_most_from};
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
 const FINE: f64 = 0.0025;
@@ -55,47 +59,80 @@ const CHANNELS: (f64, f64) = (1e-4, 1e5);
 /// Where the search begins, in the same units; towards weaker and stronger channels it goes as far as it has to.
 const START: (f64, f64) = (1.0, 20.0);
 /// Regions are chosen anew on each rung: up to this `ε`, and then each larger than the last by this factor.
-const LADDER: (f64, f64) = (1e-3, 1.5);
+const LADDER: (f64, f64) = (1e-3, 1.25);
 /// From 0 to beyond the largest `ε` that is ever looked at.
-const RUNGS: usize = 48;
+const RUNGS: usize = 84;
 /// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
 const TOLERANCE: f64 = 1e-3;
+/// Up to this `μ`, `δ_G(ε; m/(1 + x))` is convex in `x` for every `ε`.
+const CONVEX: f64 = 2.8;
+/// The `δ` at which the worst channel for the lower bound of a composition is looked for.
+const SMALL: f64 = 1e-5;
+/// A smaller `δ` is not told from 0.
+const NOTHING: f64 = 1e-40;
 /// A larger `μ` hides nothing that any `ε` could tell of.
 const MAX_MU: f64 = 1e8;
 
-/// `δ*(ε)`, a curve for every channel.
-pub struct AnyChannel {
-    curve: Tabulated<Worst>,
+/// `δ*(ε)`, a curve for every channel. A single question is answered by the search for the worst channel, a composition by chords
+/// between some of its answers.
+pub struct AnyChannel(Composable);
+
+/// The search, and chords that are computed when a composition first asks for them.
+struct Composable {
+    worst: Worst,
+    upper: OnceLock<Chords>,
+    lower: OnceLock<Law>,
 }
 
 impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
-        Ok(Self { curve: Tabulated::new(Worst::new(receiver, unused, sensitivity)?) })
+        let worst = Worst::new(receiver, unused, sensitivity)?;
+        Ok(Self(Composable { worst, upper: OnceLock::new(), lower: OnceLock::new() }))
     }
 
     /// The distribution of `μ` for a client with the channel `t = h/s`.
     pub fn law_at(&self, t: f64) -> Law {
-        self.curve.curve().law_at(t)
+        self.0.worst.law(t, t)
     }
 
     /// The distribution of `μ` in the limit of a strong client, `t → ∞`.
     pub fn strong_client(&self) -> &Law {
-        &self.curve.curve().strong
+        &self.0.worst.strong
+    }
+}
+
+impl Composable {
+    fn upper_chords(&self) -> &Chords {
+        let nothing = NOTHING.max(1e-6 * self.worst.infinite());
+        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.supremum(epsilon), nothing))
+    }
+
+    /// A channel that is about the worst where `δ` is small: a client may have it in every round.
+    fn one_channel(&self) -> &Law {
+        self.lower.get_or_init(|| {
+            let start = first_at_most(|e| self.worst.strong.lower(e), SMALL, 1e-3, MAX_EPSILON, 1e-3);
+            let start = 0.99 * start.unwrap_or(MAX_EPSILON);
+            let supremum = |epsilon: f64| self.worst.supremum(epsilon);
+            let epsilon =
+                first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
+            let t = self.worst.worst_at(epsilon);
+            self.worst.law(t, t)
+        })
     }
 }
 
 impl Curve for AnyChannel {
     fn upper(&self, epsilon: f64) -> f64 {
-        self.curve.upper(epsilon)
+        self.0.worst.supremum(epsilon)
     }
 
     fn lower(&self, epsilon: f64) -> f64 {
-        self.curve.lower(epsilon)
+        self.0.worst.attained(epsilon)
     }
 
     fn infinite(&self) -> f64 {
-        self.curve.infinite()
+        self.0.worst.infinite()
     }
 
     fn simpler(&self) -> Option<&Law> {
@@ -103,7 +140,25 @@ impl Curve for AnyChannel {
     }
 
     fn for_composition(&self) -> Option<&dyn Curve> {
-        self.curve.for_composition()
+        Some(&self.0)
+    }
+
+    fn tolerance(&self) -> f64 {
+        TOLERANCE
+    }
+}
+
+impl Curve for Composable {
+    fn upper(&self, epsilon: f64) -> f64 {
+        self.upper_chords().upper(epsilon)
+    }
+
+    fn lower(&self, epsilon: f64) -> f64 {
+        self.one_channel().lower(epsilon)
+    }
+
+    fn infinite(&self) -> f64 {
+        self.worst.infinite() + self.upper_chords().beyond
     }
 
     fn tolerance(&self) -> f64 {
@@ -120,8 +175,9 @@ pub(crate) struct Worst {
     strong: Law,
     /// Unit of [`CHANNELS`].
     scale: f64,
-    /// For each channel that cells end at: its own curve, and bounds for all weaker and for all stronger ones.
-    channels: Vec<[OnceLock<NodeLaw>; 3]>,
+    /// For each channel that cells end at: its own curve, bounds for all weaker and for all stronger ones, and a bound on its own
+    /// curve whose gains fall with the estimate.
+    channels: Vec<[OnceLock<NodeLaw>; 4]>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
 
@@ -152,15 +208,16 @@ impl Worst {
         self.scale * CHANNELS.0 * (index as f64 * FINE).exp()
     }
 
-    fn law_at(&self, t: f64) -> Law {
-        self.law(t, t)
-    }
-
     /// The distribution of `Δ·a·g(τ)` for an estimate `τ` around `t`. What is without noise is infinite.
     fn law(&self, t: f64, amplitude: f64) -> Law {
+        self.law_with(t, amplitude, pilot::small_estimate(self.receiver, &self.noise))
+    }
+
+    /// The same, where estimates below `small` count as having the largest weight of them.
+    fn law_with(&self, t: f64, amplitude: f64, small: f64) -> Law {
         let largest = self.sensitivity * amplitude;
         let mut cells = CellsBuilder::new(largest, FINE_CELL, self.noise.slack + ROUNDED_MEANS);
-        let divisors = pilot::divisors(self.receiver, t, pilot::small_estimate(&self.noise), STEP);
+        let divisors = pilot::divisors(self.receiver, t, small, STEP);
         for (mass, mean, (low, high)) in divisors.gains(&self.noise_bins) {
             cells.add_range(largest * mean, (largest * low, largest * high), mass);
         }
@@ -168,36 +225,54 @@ impl Worst {
         cells.build()
     }
 
-    /// A bound on the distribution of `μ` for all channels from `t` on: `Δ/((1 − e⁻/t)·ν_γ)`.
+    /// A bound on the distribution of `μ` for all channels from `t` on, as in 3.
     fn law_from(&self, t: f64) -> Law {
-        // e⁻ in panels: 0, and then up to each end.
-        const PANELS: usize = 96;
+        // |e| in panels, each counted as its end.
+        const PANELS: usize = 192;
         let end = |i: usize| REACH * i as f64 / PANELS as f64;
+        let shares: Vec<f64> = (1..=PANELS).map(|i| normal::between(end(i - 1), end(i))).collect();
         without_channel(&self.noise, |noise| {
             let strong = self.sensitivity / noise.sqrt();
-            let above = [(strong, 0.5)].into_iter();
-            let below =
-                (1..=PANELS).map(move |i| (strong / (1.0 - end(i) / t), normal::between(end(i - 1), end(i))));
-            above.chain(below).collect::<Vec<_>>()
+            let shares = shares.iter().enumerate();
+            let both = shares.flat_map(|(i, &share)| {
+                // A panel's far end for the negative sign, and its near end for the positive one.
+                let (near, far) = (end(i) / t, end(i + 1) / t);
+                let is_convex = strong / (1.0 - far) <= CONVEX;
+                let above = if is_convex { strong / (1.0 + near) } else { strong };
+                [(strong / (1.0 - far), share), (above, share)]
+            });
+            both.collect::<Vec<_>>()
         })
     }
 
     fn own(&self, index: usize) -> &NodeLaw {
-        self.channels[index][0].get_or_init(|| NodeLaw::new(self.law_at(self.channel(index))))
+        self.channels[index][0].get_or_init(|| {
+            let t = self.channel(index);
+            NodeLaw::new(self.law(t, t))
+        })
     }
 
-    /// Anderson's inequality with `t₀ = 0`. Where `g` does not fall with `|τ|`, it is at most its largest value.
+    /// A bound on a channel's curve with gains that fall with the estimate's size: MMSE weights do so from 1 on.
+    fn falling(&self, index: usize) -> &NodeLaw {
+        if self.receiver.is_monotone() {
+            return self.own(index);
+        }
+        self.channels[index][3].get_or_init(|| {
+            let t = self.channel(index);
+            NodeLaw::new(self.law_with(t, t, 1.0))
+        })
+    }
+
+    /// Anderson's inequality with `t₀ = 0`.
     fn weaker(&self, index: usize) -> &NodeLaw {
         self.channels[index][1].get_or_init(|| {
             let t = self.channel(index);
-            NodeLaw::new(if self.receiver.is_monotone() {
-                self.law(0.0, t)
+            let small = if self.receiver.is_monotone() {
+                pilot::small_estimate(self.receiver, &self.noise)
             } else {
-                // u ≥ 2 for MMSE weights, for every estimate.
-                without_channel(&self.noise, |noise| {
-                    [(self.sensitivity * t / (1.0 + 4.0 * noise).sqrt(), 1.0)]
-                })
-            })
+                1.0
+            };
+            NodeLaw::new(self.law_with(0.0, t, small))
         })
     }
 
@@ -219,12 +294,8 @@ impl Worst {
                 let spread = curvature(nodes.epsilon, least, ratio);
                 let exponent = (1.0 + spread / (start * start)) * width * width / 8.0;
                 let curved = exponent.exp() * left.max(right) + least;
-                if self.receiver.is_monotone() || start > REACH + 2.0 {
-                    let shift = (ratio / nodes::STEP - 1e-9).ceil() as i64;
-                    curved.min(self.own(from).upper(nodes, shift))
-                } else {
-                    curved
-                }
+                let shift = (ratio / nodes::STEP - 1e-9).ceil() as i64;
+                curved.min(self.falling(from).upper(nodes, shift))
             }
         }
     }
@@ -337,6 +408,23 @@ impl Worst {
         bound.min(1.0)
     }
 
+    fn infinite(&self) -> f64 {
+        2.0 * BEYOND_REACH + self.strong.infinite()
+    }
+
+    /// The channel at the end of a region whose value is the largest one.
+    fn worst_at(&self, epsilon: f64) -> f64 {
+        let nodes = Nodes::new(epsilon);
+        let regions = self.regions(Self::rung(epsilon)).iter();
+        let ends = regions.flat_map(|&(_, region)| match region {
+            Region::Weaker(index) | Region::Stronger(index) => [index; 2],
+            Region::Between(from, to) => [from, to],
+        });
+        let values = ends.map(|index| (index, self.own(index).upper(&nodes, 0)));
+        let worst = values.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index);
+        self.channel(worst)
+    }
+
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
         let value = |law: &NodeLaw| law.law.lower(epsilon);
@@ -347,25 +435,7 @@ impl Worst {
 
 /// By how much the bound of a region may exceed what is reached: `ε` moves by a tenth of it or less where `δ` is small.
 fn close(reached: f64) -> f64 {
-    if reached > 1e-3 { 0.02 } else { 0.01 }
-}
-
-impl Curve for Worst {
-    fn upper(&self, epsilon: f64) -> f64 {
-        self.supremum(epsilon)
-    }
-
-    fn lower(&self, epsilon: f64) -> f64 {
-        self.attained(epsilon)
-    }
-
-    fn infinite(&self) -> f64 {
-        2.0 * BEYOND_REACH + self.strong.infinite()
-    }
-
-    fn tolerance(&self) -> f64 {
-        TOLERANCE
-    }
+    if reached > 1e-4 { 0.003 } else { 0.01 }
 }
 
 /// `B` for all `μ` that add more than `least` to a curve, in a cell of this width in `ln t`.

@@ -23,6 +23,7 @@ mod actual;
 mod any_channel;
 pub mod calibrate;
 pub mod cauchy;
+mod chords;
 mod compose;
 mod error;
 mod fourier;

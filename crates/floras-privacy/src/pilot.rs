@@ -56,9 +56,7 @@ pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64
     let (from, to) = ((t - REACH).max(0.0), t + REACH);
     let start = match receiver {
         Receiver::Clipped(c) => c,
-        Receiver::Paper => small,
-        // Smaller estimates have smaller weights.
-        Receiver::Mmse => 0.1,
+        Receiver::Paper | Receiver::Mmse => small,
     };
     let number = |size: f64| (size.ln() / step + 1e-9).floor();
     let mut ends = if from <= start { vec![0.0, start] } else { vec![(number(from) * step).exp()] };
@@ -82,9 +80,10 @@ pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64) -> Log
     if receiver == Receiver::Mmse { bins.unaligned() } else { bins }
 }
 
-/// A size of estimates below which dividing by them makes no difference beside a client's own noise.
-pub(crate) fn small_estimate(noise: &Noise) -> f64 {
-    (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3)
+/// A size below which estimates need not be told apart: dividing by them makes no difference beside a client's own noise, or, with
+/// MMSE weights, their weights are small.
+pub(crate) fn small_estimate(receiver: Receiver, noise: &Noise) -> f64 {
+    if receiver == Receiver::Mmse { 0.1 } else { (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3) }
 }
 
 /// The probabilities of panels between some ends for a client with the channel `t`, from the first one within reach on.
@@ -133,7 +132,7 @@ pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
         let mean = ((t * (same - other) + moments) / probability).clamp(start.size, end.size);
         let (least, largest) = (start.divisor.min(end.divisor), start.divisor.max(end.divisor));
         // u is convex in |τ| for every receiver, so that it is not above its mean at the mean of |τ|.
-        let mean = receiver.divisor(mean).clamp(least, largest);
+        let mean = if start.size > 0.0 { receiver.divisor(mean).clamp(least, largest) } else { least };
         panels.push(Panel { probability, least, largest, mean });
     }
     panels

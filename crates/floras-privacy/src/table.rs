@@ -8,7 +8,7 @@ const ORDER: usize = 14;
 const HALVED: i32 = 8;
 /// Below these, each is a quarter as long as the next one, at most so many.
 const QUARTERED: usize = 40;
-/// The first piece begins where the curve has fallen by no more than this, relatively, so that it hides no fall.
+/// Up to the end of the first piece the curve falls by no more than this, or a tenth of the tolerance, so that no fall is hidden.
 const HIDDEN_FALL: f64 = 1e-6;
 /// A piece is halved until it is as good as its tolerance, but not more often.
 const MAX_PIECES: usize = 2000;
@@ -35,7 +35,7 @@ impl Table {
     /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`. A piece that is not as good
     /// when it is as short as `shortest`, relative to its end, is moved by what it is seen to be off: up or down.
     pub(crate) fn new(f: impl Fn(f64) -> f64, end: f64, tolerance: f64, shortest: f64, side: Side) -> Self {
-        let mut ends = first_ends(&f, end);
+        let mut ends = first_ends(&f, end, HIDDEN_FALL.max(0.1 * tolerance));
         let mut pieces: Vec<Piece> = Vec::new();
         let mut from = 0.0;
         while let Some(&to) = ends.last() {
@@ -81,13 +81,13 @@ impl Table {
 }
 
 /// Ends of the first pieces, in descending order.
-fn first_ends(f: impl Fn(f64) -> f64, end: f64) -> Vec<f64> {
+fn first_ends(f: impl Fn(f64) -> f64, end: f64, hidden_fall: f64) -> Vec<f64> {
     let mut ends: Vec<f64> = (0..HALVED).map(|power| end * 0.5_f64.powi(power)).collect();
     let at_zero = f(0.0);
     let mut last = end * 0.5_f64.powi(HALVED);
     for _ in 0..QUARTERED {
         ends.push(last);
-        if f(last) >= (1.0 - HIDDEN_FALL) * at_zero {
+        if f(last) >= (1.0 - hidden_fall) * at_zero {
             break;
         }
         last *= 0.25;

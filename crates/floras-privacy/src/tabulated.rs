@@ -11,7 +11,7 @@ use crate::table::Table;
 /// What is smaller than this counts as infinite loss.
 const NOTHING: f64 = 1e-40;
 /// Pieces of the tables of a curve with kinks are not shorter than this, relative to their end.
-const SHORTEST: f64 = 0.3;
+const SHORTEST: f64 = 0.1;
 /// The lower bound matters less.
 const TOLERANCE_BELOW: f64 = 1e-3;
 
@@ -22,11 +22,6 @@ pub(crate) struct Tabulated<C>(Tables<C>);
 impl<C: Curve> Tabulated<C> {
     pub(crate) fn new(curve: C) -> Self {
         Self(Tables { curve, extent: OnceLock::new(), upper: OnceLock::new(), lower: OnceLock::new() })
-    }
-
-    /// The curve itself.
-    pub(crate) fn curve(&self) -> &C {
-        &self.0.curve
     }
 }
 

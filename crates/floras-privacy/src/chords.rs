@@ -1,0 +1,97 @@
+//! A curve that is dear to ask, by chords between some of its points: for compositions.
+//!
+//! A curve `D` is convex as a function of `x = e^ε`. So values that are not below it at some points, replaced by their greatest convex
+//! minorant and connected by chords, are not below it anywhere. Wrinkles of the values, which a supremum over cells has,
+//! disappear in the minorant.
+
+use crate::compose::MAX_EPSILON;
+
+/// From one point to the next, `ln δ` falls by about this much: where `δ` is above each of these values.
+const FALLS: [(f64, f64); 3] = [(1e-3, 0.1), (1e-8, 0.2), (0.0, 0.4)];
+/// No more points are taken; where they end, what is left counts as infinite.
+const MAX_POINTS: usize = 2000;
+
+/// Points of a curve with chords between them.
+pub(crate) struct Chords {
+    /// `ε` and `δ`.
+    points: Vec<(f64, f64)>,
+    /// What lies beyond the last point.
+    pub(crate) beyond: f64,
+}
+
+impl Chords {
+    /// Takes points of a decreasing `f` until it is at most `nothing`.
+    pub(crate) fn new(f: impl Fn(f64) -> f64, nothing: f64) -> Self {
+        let mut points = vec![(0.0, f(0.0))];
+        let mut step = 1e-4;
+        while let Some(&(epsilon, value)) = points.last()
+            && value > nothing
+            && epsilon < MAX_EPSILON
+            && points.len() < MAX_POINTS
+        {
+            let next = (epsilon + step).min(MAX_EPSILON);
+            let at_next = f(next).clamp(1e-3 * nothing, value);
+            points.push((next, at_next));
+            let fall = FALLS.iter().find(|&&(above, _)| at_next > above).map_or(0.4, |&(_, fall)| fall);
+            let slope = (value / at_next).ln() / (next - epsilon);
+            step = (fall / slope.max(1e-30)).clamp(0.5 * step, 2.0 * step);
+        }
+        let beyond = points.last().map_or(0.0, |&(_, value)| value);
+        Self { points: convex_minorant(points), beyond }
+    }
+
+    /// The chord's value; 0 beyond the last point.
+    pub(crate) fn upper(&self, epsilon: f64) -> f64 {
+        let right = self.points.partition_point(|&(point, _)| point < epsilon);
+        match (right.checked_sub(1).and_then(|left| self.points.get(left)), self.points.get(right)) {
+            (None, Some(&(_, value))) => value,
+            (Some(&(from, start)), Some(&(to, end))) => start + share(from, epsilon, to) * (end - start),
+            (_, None) => 0.0,
+        }
+    }
+}
+
+/// How far from one `e^ε` to another a third one lies.
+fn share(from: f64, epsilon: f64, to: f64) -> f64 {
+    // Relative to the far end, lest anything overflows.
+    ((epsilon - to).exp() - (from - to).exp()) / -(from - to).exp_m1()
+}
+
+fn convex_minorant(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut corners: Vec<(f64, f64)> = Vec::with_capacity(points.len());
+    for point in points {
+        while let [.., before, last] = corners[..]
+            && last.1 >= before.1 + share(before.0, last.0, point.0) * (point.1 - before.1)
+        {
+            corners.pop();
+        }
+        corners.push(point);
+    }
+    corners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gaussian;
+
+    /// A curve with 2% wrinkles above the true one: chords stay above the truth, and lose the wrinkles.
+    #[test]
+    fn chords_are_above_the_curve_and_without_wrinkles() {
+        for mu in [0.05, 0.7, 3.0, 40.0] {
+            let wrinkled = |epsilon: f64| {
+                gaussian::delta(epsilon, mu) * (1.01 + 0.01 * (40.0 * (1.0 + epsilon).ln()).sin())
+            };
+            let chords = Chords::new(wrinkled, 1e-30);
+            assert!(chords.points.len() < 500, "{}", chords.points.len());
+            let end = gaussian::epsilon(1e-25, mu).unwrap();
+            for i in 0..=3000 {
+                let epsilon = end * f64::from(i) / 3000.0;
+                let exact = gaussian::delta(epsilon, mu);
+                let ratio = chords.upper(epsilon) / exact;
+                let most = if exact > 1e-3 { 1.025 } else { 1.15 };
+                assert!((1.0 - 1e-12..most).contains(&ratio), "μ = {mu}, ε = {epsilon}: {ratio}");
+            }
+        }
+    }
+}
