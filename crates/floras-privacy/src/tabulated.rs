@@ -13,7 +13,7 @@ const NOTHING: f64 = 1e-40;
 /// Pieces of the tables of a curve with kinks are not shorter than this, relative to their end.
 const SHORTEST: f64 = 0.3;
 /// The lower bound matters less.
-const TOLERANCE_BELOW: f64 = 1e-4;
+const TOLERANCE_BELOW: f64 = 2e-4;
 
 /// A curve with tables of its bounds, which are made when a composition first asks for them. A single question goes to the
 /// curve itself.
@@ -94,15 +94,17 @@ impl<C: Curve> Tables<C> {
 
     fn table(&self, f: impl Fn(f64) -> f64, tolerance: f64, side: Side) -> Table {
         let Extent { end, nothing, .. } = self.extent();
-        let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
+        // A composition tabulates this table again, to a tenth of the tolerance, and must not meet its joints.
+        let (tolerance, shortest) =
+            if tolerance > WRINKLED { (0.5 * tolerance, SHORTEST) } else { (0.03 * tolerance, 0.0) };
         Table::new(|epsilon| f(epsilon).max(1e-3 * nothing), end, tolerance, shortest, side)
     }
 }
 
 impl<C: Curve> Curve for Tables<C> {
-    /// To half the curve's own tolerance.
+    /// To half the curve's own tolerance at most.
     fn upper(&self, epsilon: f64) -> f64 {
-        let table = || self.table(|epsilon| self.curve.upper(epsilon), 0.5 * self.tolerance(), Side::Upper);
+        let table = || self.table(|epsilon| self.curve.upper(epsilon), self.tolerance(), Side::Upper);
         self.upper.get_or_init(table).value(epsilon)
     }
 
