@@ -77,7 +77,10 @@ fn multiply_by_exponentials(values: &mut [f64], step: f64) {
     for (block, values) in values.chunks_mut(BLOCK).enumerate() {
         let mut factor = (step * (block * BLOCK) as f64).exp();
         for value in values {
-            *value *= factor;
+            // What is 0 stays so, even if the factor overflows.
+            if *value != 0.0 {
+                *value *= factor;
+            }
             factor *= ratio;
         }
     }

@@ -134,7 +134,7 @@ impl Tilts {
         let above = self.reach(theta, 1.0).0.max(beyond - middle).max(0.0);
         // The grid spreads the loss a little more than the sketch does.
         let margin = 0.02 * (below + above);
-        let bottom_theta = (self.kinds.len() > 1).then_some(theta - shift);
+        let bottom_theta = theta - shift;
         Window { theta, top_theta, bottom_theta, below: below + margin, above: above + margin }
     }
 }

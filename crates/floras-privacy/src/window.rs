@@ -30,8 +30,8 @@ pub(crate) struct Window {
     pub(crate) theta: f64,
     /// The tilt with which Chernoff's bound is tightest above the window.
     pub(crate) top_theta: f64,
-    /// The same below, if it is not certain that as little lies there as it was planned.
-    pub(crate) bottom_theta: Option<f64>,
+    /// The same below.
+    pub(crate) bottom_theta: f64,
     /// How far the window reaches below and above the tilted mean.
     pub(crate) below: f64,
     pub(crate) above: f64,
@@ -96,9 +96,7 @@ impl Composed {
         let of_kinds: f64 = all.spreads.iter().map(|&(rounds, spread)| rounds * peak * spread).sum();
         let (bottom, top) = (step * start as f64, step * (start + count as i64) as f64);
         let above_window = (all.top_moment - window.top_theta * top).exp();
-        let below_window = window.bottom_theta.map_or(-BEYOND, |bottom_theta| {
-            all.bottom_moment - all.log_moment + (theta - bottom_theta) * bottom
-        });
+        let below_window = all.bottom_moment - all.log_moment + (theta - window.bottom_theta) * bottom;
         let reference = step * all.mean.round();
         let mut composed = Self {
             step,
@@ -334,9 +332,7 @@ impl AllKinds {
         self.mean += times * mean;
         self.log_moment += times * log_moment;
         self.top_moment += times * self::log_moment(round, window.top_theta);
-        if let Some(bottom_theta) = window.bottom_theta {
-            self.bottom_moment += times * self::log_moment(round, bottom_theta);
-        }
+        self.bottom_moment += times * self::log_moment(round, window.bottom_theta);
         self.log_finite += times * (-round.infinite.min(1.0)).ln_1p();
         self.spreads.push((times, spread.sqrt().min(1.0)));
         self.multiply(fourier::forward(&mut tilted), rounds);
@@ -368,9 +364,12 @@ fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
         }
         sum
     };
-    let sum: f64 = round.masses.chunks(BLOCK).enumerate().map(of_block).sum();
-    if sum.is_finite() && sum > 1e-200 {
-        return sum.ln();
+    // Within a block, no factor may leave the range of a double and come back.
+    if (theta * round.step).abs() * (BLOCK as f64) < 100.0 {
+        let sum: f64 = round.masses.chunks(BLOCK).enumerate().map(of_block).sum();
+        if sum.is_finite() && sum > 1e-200 {
+            return sum.ln();
+        }
     }
     let terms = (round.first..).zip(&round.masses).filter(|&(_, &mass)| mass > 0.0);
     log_sum_exp(terms.map(|(index, mass)| mass.ln() + exponent(index)))
