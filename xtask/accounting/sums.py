@@ -1,0 +1,208 @@
+"""Sums of many independent values, exact far into one tail.
+
+The distribution is tilted by exp(theta s), put on a lattice, transformed, raised to the number of terms and
+transformed back. A tilt moves the middle of the sum to a tail, where the transform is accurate to many digits. Several
+tilts are joined: each covers the range where it is the most accurate one.
+
+A value between two lattice points is split between them so that its mean stays. This adds variance; the lattice is
+refined until the effect on ln(delta) is below VARIANCE_EFFECT. If that would take too many points, values are moved to
+the lattice point on the side that lowers delta.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from gaussian import Array, Distribution
+
+VARIANCE_EFFECT = 1e-3
+FEWEST_POINTS = 1 << 14
+MOST_POINTS = 1 << 18
+CUT = 34.0  # a window leaves out at most exp(-CUT) of a tilted distribution on each side
+FLOOR = 1e-13  # weights below this share of the largest are rounding noise
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """So many independent terms of one distribution."""
+
+    terms: Distribution
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cumulant:
+    """ln E[exp(theta s)] of the sum, and its derivative: the tilted mean."""
+
+    theta: float
+    value: float
+    mean: float
+
+    def divergence(self) -> float:
+        """How unlikely the tilted sum is: -ln of its probability, up to a factor."""
+        return self.theta * self.mean - self.value
+
+
+def tilted_weights(part: Part, theta: float) -> tuple[Array, float]:
+    """Weights of one tilted term, and ln of their sum before they are normalised."""
+    exponent = theta * part.terms.values
+    top = float(exponent.max())
+    weights = part.terms.weights * np.exp(exponent - top)
+    total = float(weights.sum())
+    return weights / total, top + math.log(total)
+
+
+def cumulant(parts: list[Part], theta: float) -> Cumulant:
+    value = mean = 0.0
+    for part in parts:
+        weights, log_total = tilted_weights(part, theta)
+        value += part.count * log_total
+        mean += part.count * float(weights @ part.terms.values)
+    return Cumulant(theta, value, mean)
+
+
+def find_tilt(parts: list[Part], start: Cumulant, direction: int, target: float, unit: float) -> Cumulant | None:
+    """A tilt beyond `start` whose divergence from it is about `target`; None if no tilt reaches it."""
+
+    def distance(other: Cumulant) -> float:
+        return (other.theta - start.theta) * other.mean - other.value + start.value
+
+    step = unit
+    low, high = 0.0, None
+    found = start
+    for _ in range(200):
+        found = cumulant(parts, start.theta + direction * step)
+        if distance(found) < target:
+            low, step = step, 2 * step
+        else:
+            high = step
+            break
+        if step > unit * 1e20:
+            return None
+    if high is None:
+        return None
+    for _ in range(40):
+        middle = (low + high) / 2
+        found = cumulant(parts, start.theta + direction * middle)
+        reached = distance(found)
+        if abs(reached - target) < 0.05 * target:
+            break
+        low, high = (middle, high) if reached < target else (low, middle)
+    return found
+
+
+def window(parts: list[Part], tilt: Cumulant, unit: float) -> tuple[float, float]:
+    """Where all of a tilted sum is but for exp(-CUT) on each side."""
+    ends = []
+    for direction in (-1, 1):
+        end = find_tilt(parts, tilt, direction, CUT, unit)
+        if end is not None:
+            ends.append(end.mean)
+        else:
+            extreme = np.min if direction < 0 else np.max
+            ends.append(sum(part.count * float(extreme(part.terms.values)) for part in parts))
+    return ends[0], ends[1]
+
+
+def on_lattice(
+    parts: list[Part], tilt: Cumulant, ends: tuple[float, float], curvature: float, finest: float, safe: int
+) -> tuple[Array, Array]:
+    """Places of the lattice and weights of the tilted sum there. The step is at most `finest` if points allow it."""
+    low, high = ends
+    points = FEWEST_POINTS
+    tilted = [(part, tilted_weights(part, tilt.theta)[0]) for part in parts]
+    # Splitting widens the sum by this many steps at most; what left the window would come back at its other end.
+    split_terms = sum(part.count * float(weights[part.terms.values != 0].sum()) for part, weights in tilted)
+    margin = math.ceil(6 * math.sqrt(split_terms)) + 8
+    while 4 * margin > points:
+        points *= 2
+    while True:
+        step = (high - low) / (points - 2 * margin)
+        added = 0.0
+        for part, weights in tilted:
+            rest = np.mod(part.terms.values, step)
+            added += part.count * float(weights @ (rest * (step - rest)))
+        if (curvature**2 * added / 2 <= VARIANCE_EFFECT and step <= finest) or points >= MOST_POINTS:
+            break
+        points *= 2
+    split = curvature**2 * added / 2 <= 4 * VARIANCE_EFFECT
+    log_size = np.zeros(points // 2 + 1)
+    phase = np.zeros(points // 2 + 1)
+    for part, weights in tilted:
+        place = part.terms.values / step
+        lower = np.floor(place)
+        if not split:  # to the side that lowers delta
+            place = lower if safe < 0 else np.ceil(place)
+            lower = place
+        share = place - lower
+        index = np.mod(lower, points).astype(np.int64) % points
+        mass = np.bincount(index, weights * (1 - share), points)
+        mass += np.bincount((index + 1) % points, weights * share, points)
+        transform = np.fft.rfft(mass)
+        log_size += part.count * np.log(np.maximum(np.abs(transform), 1e-300))
+        phase += part.count * np.angle(transform)
+    transform = np.exp(log_size) * (np.cos(phase) + 1j * np.sin(phase))
+    weights = np.fft.irfft(transform, points)
+    start = math.floor(low / step) - margin
+    index = start + np.mod(np.arange(points) - start, points)
+    return index * step, weights
+
+
+def without_mode(part: Part) -> tuple[Part, float]:
+    """The part with its likeliest value moved to 0, where it is on every lattice, and what that takes off the sum."""
+    mode = float(part.terms.values[np.argmax(part.terms.weights)])
+    return Part(Distribution(part.terms.values - mode, part.terms.weights), part.count), mode * part.count
+
+
+def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = False) -> Distribution:
+    """The distribution of the sum, accurate into its upper (tail = 1) or lower (tail = -1) tail.
+
+    The tail reaches to probabilities well below delta. Larger values must raise delta if tail = 1, and lower it if
+    tail = -1. `heavy` says that the other tail is heavy, and joins more tilts near the middle.
+    """
+    parts = [part for part in parts if part.count > 0]
+    fixed = sum(p.count * float(p.terms.values[0]) for p in parts if np.ptp(p.terms.values) == 0)
+    mass = math.prod(float(p.terms.weights.sum()) ** p.count for p in parts if np.ptp(p.terms.values) == 0)
+    parts = [part for part in parts if np.ptp(part.terms.values) > 0]
+    if not parts:
+        return Distribution(np.array([fixed]), np.array([mass]))
+    if len(parts) == 1 and parts[0].count == 1:
+        return Distribution(parts[0].terms.values + fixed, parts[0].terms.weights * mass)
+    moved = [without_mode(part) for part in parts]
+    parts, fixed = [part for part, _ in moved], fixed + sum(offset for _, offset in moved)
+    spread = max(float(np.ptp(part.terms.values)) for part in parts)
+    unit = 1e-6 / spread
+    depth = math.sqrt(2 * (math.log(1 / delta) + 4))
+    steps = math.ceil(depth / 2.5)
+    origin = cumulant(parts, 0.0)
+    tilts = [origin]
+    targets = [(depth * step / steps) ** 2 / 2 for step in range(1, steps + 1)]
+    if heavy:
+        targets = [0.004, 0.02, 0.08, 0.25, 0.7, 1.5] + [target for target in targets if target > 2]
+    for target in targets:
+        found = find_tilt(parts, origin, tail, target, unit)
+        if found is None:
+            break
+        tilts.append(found)
+    # The tilted densities are proportional to exp(theta s - value): where two are equal, the better one changes.
+    crossings = [(b.value - a.value) / (b.theta - a.theta) for a, b in zip(tilts, tilts[1:])]
+    values, weights = [], []
+    for number, tilt in enumerate(tilts):
+        nearby = tilts[min(number + 1, len(tilts) - 1)]
+        ends = window(parts, tilt, unit)
+        # The range that this tilt covers, in which the step must be small.
+        first = crossings[number - 1] if number > 0 else ends[(1 - tail) // 2]
+        last = crossings[number] if number < len(crossings) else ends[(1 + tail) // 2]
+        finest = max(abs(last - first) / 400, (ends[1] - ends[0]) / MOST_POINTS)
+        curvature = max(abs(nearby.theta), abs(tilt.theta))
+        places, tilted = on_lattice(parts, tilt, ends, curvature, finest, -tail)
+        keep = tilted > FLOOR * tilted.max()
+        if number > 0:
+            keep &= tail * (places - crossings[number - 1]) >= 0
+        if number < len(crossings):
+            keep &= tail * (places - crossings[number]) < 0
+        places = places[keep]
+        values.append(places)
+        weights.append(tilted[keep] * np.exp(tilt.value - tilt.theta * places))
+    return Distribution(np.concatenate(values) + fixed, np.concatenate(weights) * mass)
