@@ -131,10 +131,11 @@ def estimates(t: float, receiver: Receiver, narrow: float) -> tuple[Array, Array
     """Nodes of the estimate z = t + e and their weights. `narrow` is a scale around z = 0 that must be resolved."""
     low, high = t - REACH, t + REACH
     edges = [np.arange(low, high, 0.5), [high]]
-    if low < 0.5 and receiver.kind != "clipped":
+    if low < 0.5:
+        narrow = max(narrow, receiver.level / 4)
         scales = 0.5 * 0.5 ** np.arange(0, max(1.0, math.log2(1.0 / narrow)) + 1)
         edges += [scales, -scales, [0.0]]
-    if receiver.kind == "clipped" and low < receiver.level:
+    if receiver.kind == "clipped":
         edges += [[receiver.level, -receiver.level]]
     joined = np.concatenate([np.asarray(edge, dtype=float) for edge in edges])
     z, weight = panels(np.unique(joined[(joined >= low) & (joined <= high)]), 4)
