@@ -25,7 +25,7 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small vectors: threads only wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from evaluator import Bounds, Setting, evaluate  # noqa: E402
+from evaluator import LARGEST_EPSILON, Bounds, Setting, evaluate  # noqa: E402
 from settings import draw_many, found  # noqa: E402
 
 FIELDS = ("epsilon", "participation_known", "in_every_round")
@@ -93,7 +93,7 @@ class Ratios:
     def add(self, setting: Setting, view: str, stated: dict, truth: dict[str, Bounds]) -> None:
         for field in FIELDS:
             number = stated.get(field)
-            if field not in truth or number is None or truth[field].lower < NEGLIGIBLE:
+            if field not in truth or number is None or not NEGLIGIBLE < truth[field].lower < LARGEST_EPSILON / 2:
                 continue
             bounds = truth[field]
             value = bounds.lower if bounds.upper is None else (bounds.lower + bounds.upper) / 2

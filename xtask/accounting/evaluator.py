@@ -140,8 +140,8 @@ def sampled_losses(mus: Distribution, p: float, delta: float, rounds: int) -> Di
     reach = math.sqrt(2 * math.log(rounds / delta)) + 2
     values, weights = [], []
     for mu, weight in zip(mus.values, mus.weights):
-        count = min(max(math.ceil((mu + 2 * reach) / 0.4), 8), 400)
-        y, share = panels(np.linspace(-reach, mu + reach, count + 1), 4)
+        around = np.linspace(-reach, reach, math.ceil(reach / 0.25) + 1)
+        y, share = panels(np.unique(np.concatenate([around, mu + around])), 3)
         density = (1 - p) * np.exp(-y * y / 2) + p * np.exp(-((y - mu) ** 2) / 2)
         loss = mu * y - mu * mu / 2
         with np.errstate(over="ignore"):

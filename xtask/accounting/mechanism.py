@@ -213,10 +213,17 @@ def noise_squares(
     parts = [part]
     if used > 0:
         parts.append(Part(others, used))
-    if math.isfinite(cap) and used > 0:
-        parts = [Part(below(part.terms, cap), part.count) for part in parts]
+    if used > 0:
+        parts = [Part(below(part.terms, min(cap, rare(part))), part.count) for part in parts]
     result = sum_distribution(parts, delta * 1e-2, -1, heavy=receiver.kind == "paper")
     return compress(result, 2e-3)
+
+
+def rare(part: Part) -> float:
+    """A value that a term exceeds with a probability of at most 1e-4 over the number of terms."""
+    order = np.argsort(part.terms.values)[::-1]
+    beyond = np.cumsum(part.terms.weights[order]) <= 1e-4 / part.count
+    return float(part.terms.values[order][np.count_nonzero(beyond)])
 
 
 def below(distribution: Distribution, cap: float) -> Distribution:

@@ -20,6 +20,7 @@ VARIANCE_EFFECT = 1e-3
 FEWEST_POINTS = 1 << 14
 MOST_POINTS = 1 << 18
 CUT = 34.0  # a window leaves out at most exp(-CUT) of a tilted distribution on each side
+NARROW = 1e-5  # a sum that varies by less than this share is taken as constant
 FLOOR = 1e-13  # weights below this share of the largest are rounding noise
 
 
@@ -42,6 +43,15 @@ class Cumulant:
     def divergence(self) -> float:
         """How unlikely the tilted sum is: -ln of its probability, up to a factor."""
         return self.theta * self.mean - self.value
+
+
+@dataclasses.dataclass(frozen=True)
+class Lattice:
+    """Equally spaced places, in the order of a transform, and the weights of a tilted sum there."""
+
+    step: float
+    places: Array
+    weights: Array
 
 
 def tilted_weights(part: Part, theta: float) -> tuple[Array, float]:
@@ -107,8 +117,8 @@ def window(parts: list[Part], tilt: Cumulant, unit: float) -> tuple[float, float
 
 def on_lattice(
     parts: list[Part], tilt: Cumulant, ends: tuple[float, float], curvature: float, finest: float, safe: int
-) -> tuple[Array, Array]:
-    """Places of the lattice and weights of the tilted sum there. The step is at most `finest` if points allow it."""
+) -> Lattice:
+    """The tilted sum. The step is at most `finest` if points allow it."""
     low, high = ends
     points = FEWEST_POINTS
     tilted = [(part, tilted_weights(part, tilt.theta)[0]) for part in parts]
@@ -146,7 +156,7 @@ def on_lattice(
     weights = np.fft.irfft(transform, points)
     start = math.floor(low / step) - margin
     index = start + np.mod(np.arange(points) - start, points)
-    return index * step, weights
+    return Lattice(step, index * step, weights)
 
 
 def without_mode(part: Part) -> tuple[Part, float]:
@@ -185,9 +195,11 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
         if found is None:
             break
         tilts.append(found)
+    if abs(tilts[-1].mean - origin.mean) < NARROW * abs(fixed + origin.mean):
+        return Distribution(np.array([fixed + origin.mean]), np.array([mass * math.exp(origin.value)]))
     # The tilted densities are proportional to exp(theta s - value): where two are equal, the better one changes.
     crossings = [(b.value - a.value) / (b.theta - a.theta) for a, b in zip(tilts, tilts[1:])]
-    values, weights = [], []
+    lattices = []
     for number, tilt in enumerate(tilts):
         nearby = tilts[min(number + 1, len(tilts) - 1)]
         ends = window(parts, tilt, unit)
@@ -196,13 +208,21 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
         last = crossings[number] if number < len(crossings) else ends[(1 + tail) // 2]
         finest = max(abs(last - first) / 400, (ends[1] - ends[0]) / MOST_POINTS)
         curvature = max(abs(nearby.theta), abs(tilt.theta))
-        places, tilted = on_lattice(parts, tilt, ends, curvature, finest, -tail)
-        keep = tilted > FLOOR * tilted.max()
-        if number > 0:
-            keep &= tail * (places - crossings[number - 1]) >= 0
-        if number < len(crossings):
-            keep &= tail * (places - crossings[number]) < 0
-        places = places[keep]
+        lattices.append(on_lattice(parts, tilt, ends, curvature, finest, -tail))
+    # A lattice point stands for the cell around it. Around a crossing both lattices count, with shares that add up to 1.
+    widths = [max(a.step, b.step) for a, b in zip(lattices, lattices[1:])]
+    values, weights = [], []
+    for number, (tilt, lattice) in enumerate(zip(tilts, lattices)):
+        share = np.where(lattice.weights > FLOOR * lattice.weights.max(), 1.0, 0.0)
+        for crossing in (number - 1, number):
+            if 0 <= crossing < len(crossings):
+                beyond = np.clip(tail * (lattice.places - crossings[crossing]) / widths[crossing] + 0.5, 0, 1)
+                share *= beyond if crossing < number else 1 - beyond
+        keep = share > 0
+        places = lattice.places[keep]
         values.append(places)
-        weights.append(tilted[keep] * np.exp(tilt.value - tilt.theta * places))
-    return Distribution(np.concatenate(values) + fixed, np.concatenate(weights) * mass)
+        weights.append(share[keep] * lattice.weights[keep] * np.exp(tilt.value - tilt.theta * places))
+    joined = np.concatenate(weights)
+    # Coarse lattices that meet at a crossing can count mass twice.
+    joined = joined * mass * min(1.0, math.exp(origin.value) / float(joined.sum()))
+    return Distribution(np.concatenate(values) + fixed, joined)
