@@ -33,8 +33,9 @@ from sums import Part, sum_distribution
 DELTA_ERROR = 0.01  # relative error of a curve
 EPSILON_ERROR = 5e-4  # relative error of an epsilon, beside it
 STEEP = 300.0  # above this epsilon nodes of the channel may be too far apart for the curve's bend
+USED_ERROR = 3e-3  # by how much the actual view may be too small: rare loud sequences of other clients are left out
 SEARCH_ERROR = 3e-3  # by how much the search for the worst channel of one round may fall short
-STEEP_ERROR = 0.01  # relative error of an epsilon of the actual and the any-channel view there
+STEEP_ERROR = 0.02  # relative error of an epsilon there, and of the worst of a few channels over many rounds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,7 @@ def known(mus: Distribution, rounds: int, delta: float, p: float) -> Curve:
 
 def sampled_losses(mus: Distribution, p: float, delta: float, rounds: int) -> Distribution:
     """Losses of one round of (1 - p) Q + p P against Q, distributed as under the former."""
-    mus = thinned(compress(relevant(mus, delta, rounds), 4e-3, 1e-12), 400)
+    mus = thinned(compress(relevant(mus, delta, rounds), 2e-3, 1e-12), 1500)
     reach = math.sqrt(2 * math.log(rounds / delta)) + 2
     values, weights = [], []
     for mu, weight in zip(mus.values, mus.weights):
@@ -173,7 +174,8 @@ def statements(mus: Distribution, setting: Setting, steep: bool = False) -> dict
 
     def of(curve: Curve, exact: bool) -> Bounds:
         found = bounds(curve, delta, exact)
-        return bounds(curve, delta, exact, STEEP_ERROR) if steep and found.lower > STEEP else found
+        steep_here = found.lower > STEEP and (steep or not exact)
+        return bounds(curve, delta, exact, STEEP_ERROR) if steep_here else found
 
     every = of(known(mus, rounds, delta, 1.0), True)
     if p == 1:
@@ -236,7 +238,7 @@ def any_channel(setting: Setting, receiver: Receiver, noise: Distribution) -> di
                 break
             if not any(improved(t) for t in (best_t / width, best_t * width)):
                 width = math.sqrt(width)
-        found = bounds(best_curve, delta, rounds == 1, EPSILON_ERROR if best < STEEP else STEEP_ERROR)
+        found = bounds(best_curve, delta, rounds == 1, EPSILON_ERROR if best < STEEP and rounds == 1 else STEEP_ERROR)
         if found.upper is None:
             return found
         return Bounds(found.lower, found.upper * (1 + SEARCH_ERROR))
@@ -263,7 +265,10 @@ def evaluate(setting: Setting) -> dict[str, dict[str, Bounds]]:
     channels = fading.channels(setting.noise_std, real)
     others = noise_squares(receiver, setting.unused, setting.delta, setting.per_round - 1, channels)
     mus = averaged(channels, receiver, setting.sensitivity, thinned(others, 150))
-    result["actual"] = statements(mus, setting, steep=True)
+    result["actual"] = {
+        field: Bounds(found.lower, None if found.upper is None else found.upper * (1 + USED_ERROR))
+        for field, found in statements(mus, setting, steep=True).items()
+    }
     amplitudes = fading.amplitudes()
     raw = Distribution(setting.sensitivity / setting.noise_std * amplitudes.values, amplitudes.weights)
     result["raw_signal"] = statements(raw, setting)
