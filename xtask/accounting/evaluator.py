@@ -28,7 +28,7 @@ import numpy as np
 
 from gaussian import LARGEST_EPSILON, Distribution, compress, mixture_delta, panels, solve, unsampled_epsilon
 from mechanism import Fading, Receiver, at_channel, averaged, noise_squares, strong_client, thinned
-from sums import Part, sum_distribution
+from sums import repeated_sum
 
 DELTA_ERROR = 0.01  # relative error of a curve
 EPSILON_ERROR = 5e-4  # relative error of an epsilon, beside it
@@ -123,7 +123,7 @@ def composed(mus: Distribution, rounds: int, delta: float, p: float = 1.0) -> Di
     squares = compress(Distribution(mus.values**2, mus.weights), 2e-3)
     if p < 1:
         squares = Distribution(np.append(squares.values, 0.0), np.append(p * squares.weights, 1 - p))
-    total = sum_distribution([Part(squares, rounds)], delta * 1e-2, 1)
+    total = repeated_sum(squares, rounds, delta * 1e-2)
     return compress(Distribution(np.sqrt(np.maximum(total.values, 0.0)), total.weights), 2e-4, 1e-12)
 
 
@@ -159,7 +159,7 @@ def secret(mus: Distribution, rounds: int, delta: float, p: float) -> Curve:
     """The curve if nobody knows who takes part: exact for one round, otherwise from below."""
     if rounds == 1:
         return lambda epsilon: p * mixture_delta(unsampled_epsilon(epsilon, p), mus)
-    total = sum_distribution([Part(sampled_losses(mus, p, delta, rounds), rounds)], delta * 1e-2, 1)
+    total = repeated_sum(sampled_losses(mus, p, delta, rounds), rounds, delta * 1e-2)
 
     def curve(epsilon: float) -> float:
         keep = total.values > epsilon
@@ -211,7 +211,7 @@ def any_channel(setting: Setting, receiver: Receiver, noise: Distribution) -> di
         return best_t
 
     # With many rounds the worst channel is that of one round at a larger delta.
-    targets = {min(delta / p, 0.3)} | (set() if rounds == 1 else {0.3, min(0.3, delta**0.3)})
+    targets = {min(delta / p, 0.3), delta} | (set() if rounds == 1 else {0.3, min(0.3, delta**0.3)})
     starts = sorted({t for t in map(worst_of_one_round, targets) if math.isfinite(t)})
 
     def worst(share: float) -> Bounds:

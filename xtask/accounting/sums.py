@@ -226,3 +226,24 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
     # Coarse lattices that meet at a crossing can count mass twice.
     joined = joined * mass * min(1.0, math.exp(origin.value) / float(joined.sum()))
     return Distribution(np.concatenate(values) + fixed, joined)
+
+
+def repeated_sum(terms: Distribution, count: int, delta: float) -> Distribution:
+    """The sum of `count` terms, accurate into its upper tail even if that is due to one large term.
+
+    No tilt resolves a tail that falls slowly and then ends. So sums with no rare large term and with exactly one are
+    computed apart. Two or more are left out: together they are less likely than 1e-4 delta.
+    """
+    order = np.argsort(terms.values)[::-1]
+    rare = np.cumsum(terms.weights[order]) <= min(1e-6, 1e-2 * math.sqrt(delta)) / count
+    large, small = order[rare], order[~rare]
+    if count == 1 or len(large) == 0:
+        return sum_distribution([Part(terms, count)], delta, 1)
+    large = Distribution(terms.values[large], terms.weights[large])
+    small = Distribution(terms.values[small], terms.weights[small])
+    none = sum_distribution([Part(small, count)], delta, 1)
+    share = delta / (count * float(large.weights.sum()))
+    one = sum_distribution([Part(large, 1), Part(small, count - 1)], min(share, 0.1), 1)
+    return Distribution(
+        np.concatenate([none.values, one.values]), np.concatenate([none.weights, count * one.weights])
+    )
