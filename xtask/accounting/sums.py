@@ -172,6 +172,7 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
     tail = -1. `heavy` says that the other tail is heavy, and joins more tilts near the middle.
     """
     parts = [part for part in parts if part.count > 0]
+    smallest = sum(part.count * float(part.terms.values.min()) for part in parts)  # without rounding of the mode
     fixed = sum(p.count * float(p.terms.values[0]) for p in parts if np.ptp(p.terms.values) == 0)
     mass = math.prod(float(p.terms.weights.sum()) ** p.count for p in parts if np.ptp(p.terms.values) == 0)
     parts = [part for part in parts if np.ptp(part.terms.values) > 0]
@@ -225,7 +226,10 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
     joined = np.concatenate(weights)
     # Coarse lattices that meet at a crossing can count mass twice.
     joined = joined * mass * min(1.0, math.exp(origin.value) / float(joined.sum()))
-    return Distribution(np.concatenate(values) + fixed, joined)
+    # Splitting may have moved a little beyond the smallest and the largest sum.
+    least = sum(part.count * float(part.terms.values.min()) for part in parts)
+    most = sum(part.count * float(part.terms.values.max()) for part in parts)
+    return Distribution(np.maximum(np.clip(np.concatenate(values), least, most) + fixed, smallest), joined)
 
 
 def repeated_sum(terms: Distribution, count: int, delta: float) -> Distribution:
