@@ -6,7 +6,7 @@ tilts are joined: each covers the range where it is the most accurate one.
 
 A value between two lattice points is split between them so that its mean stays. This adds variance; the lattice is
 refined until the effect on ln(delta) is below VARIANCE_EFFECT. If that would take too many points, values are moved to
-the lattice point on the side that lowers delta.
+the lattice point on the side that lowers delta. A smooth sum of many terms is transformed without a lattice for its terms.
 """
 
 import dataclasses
@@ -19,6 +19,8 @@ from gaussian import Array, Distribution
 VARIANCE_EFFECT = 1e-3
 FEWEST_POINTS = 1 << 14
 MOST_POINTS = 1 << 18
+DIRECT_POINTS = 1 << 13
+DIRECT_FREQUENCIES = 96
 CUT = 34.0  # a window leaves out at most exp(-CUT) of a tilted distribution on each side
 NARROW = 1e-5  # a sum that varies by less than this share is taken as constant
 FLOOR = 1e-13  # weights below this share of the largest are rounding noise
@@ -115,10 +117,37 @@ def window(parts: list[Part], tilt: Cumulant, unit: float) -> tuple[float, float
     return ends[0], ends[1]
 
 
+def directly(parts: list[Part], tilt: Cumulant, ends: tuple[float, float]) -> Lattice | None:
+    """The tilted sum without any rounding of its terms, or None unless the sum is smooth enough.
+
+    The transform of a smooth sum vanishes but for a few low frequencies, at which it is computed as it stands.
+    """
+    if sum(part.count for part in parts) < 30:
+        return None
+    low, high = ends
+    step = (high - low) / (DIRECT_POINTS - 64)
+    frequencies = np.arange(DIRECT_FREQUENCIES) * (2 * math.pi / (DIRECT_POINTS * step))
+    logarithm = np.zeros(DIRECT_FREQUENCIES, dtype=complex)
+    for part in parts:
+        weights = tilted_weights(part, tilt.theta)[0]
+        terms = np.exp(-1j * np.outer(frequencies, part.terms.values)) @ weights
+        logarithm += part.count * np.log(np.where(terms == 0, 1e-300, terms))
+    if logarithm[-DIRECT_FREQUENCIES // 4 :].real.max() > math.log(FLOOR) - 5:
+        return None
+    transform = np.zeros(DIRECT_POINTS // 2 + 1, dtype=complex)
+    transform[:DIRECT_FREQUENCIES] = np.exp(logarithm)
+    start = math.floor(low / step) - 32
+    index = start + np.mod(np.arange(DIRECT_POINTS) - start, DIRECT_POINTS)
+    return Lattice(step, index * step, np.fft.irfft(transform, DIRECT_POINTS))
+
+
 def on_lattice(
     parts: list[Part], tilt: Cumulant, ends: tuple[float, float], curvature: float, finest: float, safe: int
 ) -> Lattice:
     """The tilted sum. The step is at most `finest` if points allow it."""
+    direct = directly(parts, tilt, ends)
+    if direct is not None:
+        return direct
     low, high = ends
     points = FEWEST_POINTS
     tilted = [(part, tilted_weights(part, tilt.theta)[0]) for part in parts]
@@ -136,7 +165,8 @@ def on_lattice(
         if (curvature**2 * added / 2 <= VARIANCE_EFFECT and step <= finest) or points >= MOST_POINTS:
             break
         points *= 2
-    split = curvature**2 * added / 2 <= 4 * VARIANCE_EFFECT
+    # Moving every term to one side would leave the window if there are many.
+    split = curvature**2 * added / 2 <= 4 * VARIANCE_EFFECT or split_terms > margin
     log_size = np.zeros(points // 2 + 1)
     phase = np.zeros(points // 2 + 1)
     for part, weights in tilted:
