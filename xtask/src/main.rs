@@ -34,8 +34,9 @@ enum Chore {
     BenchPeers(peers::Options),
     /// Have TensorBoard read the event files of a short run, and compare.
     CheckTensorboard,
-    /// Remake the reference values of the privacy accounting with mpmath and dp-accounting, and compare.
-    CheckAccounting,
+    /// Remake the reference values of the privacy accounting with independent programs, and compare; or compare
+    /// `floras account` with one of them in random settings.
+    CheckAccounting(accounting::Options),
     /// Rank what the paper leaves open by how near it comes to the paper's numbers.
     Conventions(conventions::Options),
     /// Reproduce the paper's figures and write the book's chapter on them.
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         Chore::TestPython(options) => test::run_python(&options),
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
-        Chore::CheckAccounting => accounting::run(),
+        Chore::CheckAccounting(options) => accounting::run(&options),
         Chore::Conventions(options) => conventions::run(&options),
         Chore::Reproduction(options) => reproduction::run(&options),
         Chore::CheckReport => report::run(),

@@ -1,4 +1,4 @@
-"""Writes and checks the recorded values beside this file; for normal.py and accounting.py."""
+"""Writes and checks the recorded values beside this file; for normal.py, accounting.py and xtask/accounting/recorded.py."""
 
 import importlib.metadata
 import json
@@ -6,7 +6,7 @@ import math
 import pathlib
 import sys
 
-SETTINGS = ["kinds", "x", "mu", "a", "p", "rounds", "epsilon", "delta"]  # what an entry is known by
+SETTINGS = ["command", "kinds", "x", "mu", "a", "p", "rounds", "epsilon", "delta"]  # what an entry is known by
 SHOWN = 20  # differences that are printed
 
 

@@ -1,0 +1,120 @@
+//! Accounts of diverse settings against bounds on the true `ε`, which an independent program computed
+//! (`xtask/accounting/recorded.py`).
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use floras_sim::inquiry::Inquiry;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+const REFERENCE: &str = include_str!("../../floras-privacy/tests/reference/random.json");
+
+/// A recorded bound is allowed to be off by this share.
+const TOLERANCE: f64 = 1e-4;
+/// An `ε` may be left out as too large only if it is at least this.
+const LARGE_ENOUGH: f64 = 1e4;
+
+#[derive(Deserialize)]
+struct Reference {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    command: String,
+    setting: Map<String, Value>,
+    /// Bounds by view and field.
+    views: BTreeMap<String, BTreeMap<String, Bounds>>,
+}
+
+#[derive(Deserialize)]
+struct Bounds {
+    lower: f64,
+    upper: Option<f64>,
+}
+
+/// How much larger than the true `ε` a view's statement may be.
+///
+/// The actual view bounds the noise of other clients' sequences, generously for the paper's receiver. The others are
+/// exact but for their numerical grids.
+fn looseness(view: &str) -> f64 {
+    if view == "actual" { 2.0 } else { 1.03 }
+}
+
+impl Case {
+    /// The setting as a table of an experiment file, where `clipped=1` is `{ clipped = 1 }`.
+    fn table(&self) -> toml::Table {
+        let mut table = toml::Table::try_from(&self.setting).unwrap();
+        for key in ["receiver", "fading"] {
+            let number = table.get(key).and_then(toml::Value::as_str).and_then(|text| text.split_once('='));
+            if let Some((name, number)) = number {
+                let inner =
+                    toml::Table::from_iter([(name.to_owned(), number.parse::<f64>().unwrap().into())]);
+                table.insert(key.to_owned(), inner.into());
+            }
+        }
+        table
+    }
+
+    /// What the account states, by view.
+    fn statements(&self) -> Map<String, Value> {
+        let table = self.table();
+        let sequences = Inquiry::sequences(&table).unwrap();
+        let report = Inquiry::read(&table).unwrap().account(sequences, None).unwrap();
+        serde_json::from_value(serde_json::to_value(report.views).unwrap()).unwrap()
+    }
+}
+
+/// All cases with their statements, which take most of the time.
+static CASES: LazyLock<Vec<(Case, Map<String, Value>)>> = LazyLock::new(|| {
+    let cases = serde_json::from_str::<Reference>(REFERENCE).unwrap().cases;
+    cases
+        .into_iter()
+        .map(|case| {
+            let statements = case.statements();
+            (case, statements)
+        })
+        .collect()
+});
+
+/// The stated numbers for which `is_wrong` holds, one a line.
+fn wrong(is_wrong: impl Fn(&str, Option<f64>, &Bounds) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (case, statements) in CASES.iter() {
+        for (view, fields) in &case.views {
+            let Some(statement) = statements.get(view).filter(|statement| statement["guarantee"] == true)
+            else {
+                continue;
+            };
+            for (field, bounds) in fields {
+                let Some(value) = statement.get(field) else { continue };
+                let stated = value.as_f64();
+                if is_wrong(view, stated, bounds) {
+                    let (Bounds { lower, upper }, command) = (bounds, &case.command);
+                    found.push(format!("{view}.{field} = {stated:?}, true {lower} to {upper:?}: {command}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn guarantees_are_not_below_the_true_epsilon() {
+    let wrong = wrong(|_, stated, bounds| match stated {
+        Some(stated) => stated < bounds.lower * (1.0 - TOLERANCE),
+        None => bounds.lower < LARGE_ENOUGH,
+    });
+    assert!(wrong.is_empty(), "{} false guarantees:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn guarantees_are_close_to_the_true_epsilon() {
+    let wrong = wrong(|view, stated, bounds| {
+        stated.zip(bounds.upper).is_some_and(|(stated, upper)| stated > upper * looseness(view) + 1e-4)
+    });
+    assert!(wrong.is_empty(), "{} loose guarantees:\n{}", wrong.len(), wrong.join("\n"));
+}
