@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use floras_phy::{Fading, Family, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
 use floras_privacy::{
-    Account, Amplitude, Angle, Coefficients, Law, Level, Margins, Neighbours, PrivacyError, Receiver, Sampling,
+    Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
     Scaling, Setting, Source, Values, View, Views,
 };
 use rayon::prelude::*;
@@ -339,7 +339,7 @@ fn of_floras(
         },
         receiver: receiver(floras.receiver),
         channel: law.filter(|_| orthonormal),
-        margins: Margins::default(),
+        margins: settings.privacy.margins,
     };
     let mut account = Account::of(&setting)?;
     if noise_std == 0.0 {

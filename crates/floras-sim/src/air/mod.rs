@@ -45,7 +45,8 @@ use crate::purpose;
 /// Client numbers stay below this.
 const MOST_CLIENTS: u32 = 1 << 24;
 /// The keys of `[privacy]` that say how updates are sent, and what is said about it.
-const PRIVACY_KEYS: [&str; 3] = ["clip", "normalise", "delta"];
+const PRIVACY_KEYS: [&str; 6] =
+    ["clip", "normalise", "delta", "pilot_noise", "channel_growth", "foreign_pilots"];
 /// Accounts that are remembered; rounds with other numbers of clients are accounted for anew.
 const MOST_ACCOUNTS: usize = 4096;
 

@@ -2,12 +2,15 @@
 
 use floras_phy::UplinkError;
 use floras_phy::precode::{self, Normalisation};
-use floras_privacy::View;
+use floras_privacy::{Margins, View};
 use toml::Table;
 
 use super::error::ExperimentError;
 use super::section::Section;
 use super::write::Write;
+
+const KEYS: [&str; 8] =
+    ["clip", "normalise", "delta", "pilot_noise", "channel_growth", "foreign_pilots", "budget", "view"];
 
 /// The section `[privacy]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +21,8 @@ pub struct PrivacySettings {
     pub normalise: Normalise,
     /// `δ` of the privacy statements.
     pub delta: f64,
+    /// How far the radio may depart from the model; the decoder's views of scheme `floras` count on it.
+    pub margins: Margins,
     /// Where to stop; absent means after all rounds.
     pub budget: Option<Budget>,
 }
@@ -64,7 +69,7 @@ impl PrivacySettings {
     }
 
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "privacy", &["clip", "normalise", "delta", "budget", "view"])?;
+        let section = Section::open(table, "privacy", &KEYS)?;
         let views = View::ALL.map(|view| (view.name(), view));
         let view = section.one_of("view", &views)?.unwrap_or(View::Actual);
         let words = "an epsilon above 0 and at most 1e6, or \"none\"";
@@ -78,6 +83,7 @@ impl PrivacySettings {
             )?,
             normalise: section.one_of("normalise", &modes)?.unwrap_or_default(),
             delta: section.number("delta", 1e-300..=0.5, "a number above 0 and at most 0.5")?.unwrap_or(1e-5),
+            margins: read_margins(&section)?,
             budget: budget.map(|epsilon| Budget { epsilon, view }),
         })
     }
@@ -95,6 +101,7 @@ impl PrivacySettings {
             }
         }
         out.key("delta", self.delta);
+        write_margins(self.margins, out);
         match self.budget {
             None => out.key("budget", "none"),
             Some(budget) => {
@@ -102,5 +109,34 @@ impl PrivacySettings {
                 out.key("view", budget.view.name());
             }
         }
+    }
+}
+
+/// Reads the margins; those that are left out have their defaults.
+fn read_margins(section: &Section<'_>) -> Result<Margins, ExperimentError> {
+    let default = Margins::default();
+    let number = |key: &str, allowed, words: &str| section.number(key, allowed, words);
+    Ok(Margins {
+        pilot_noise: number("pilot_noise", 0.01..=100.0, "a number between 0.01 and 100")?
+            .unwrap_or(default.pilot_noise),
+        channel_growth: number("channel_growth", 1.0..=1000.0, "a number between 1 and 1000")?
+            .unwrap_or(default.channel_growth),
+        foreign_pilots: section
+            .whole("foreign_pilots", 0..=1_000_000_000)?
+            .unwrap_or(default.foreign_pilots),
+    })
+}
+
+/// Writes the margins that are not at their default, so that files of earlier versions stay as they are.
+fn write_margins(margins: Margins, out: &mut Write) {
+    let default = Margins::default();
+    if margins.pilot_noise != default.pilot_noise {
+        out.key("pilot_noise", margins.pilot_noise);
+    }
+    if margins.channel_growth != default.channel_growth {
+        out.key("channel_growth", margins.channel_growth);
+    }
+    if margins.foreign_pilots != default.foreign_pilots {
+        out.key("foreign_pilots", margins.foreign_pilots);
     }
 }
