@@ -1,14 +1,15 @@
 //! What a reader of an account should know.
 
-use floras_privacy::{Level, Local, Sampling, Scaling, Setting, View, Views};
+use floras_privacy::{Level, Local, Sampling, Scaling, Setting, Statement, View, Views};
 
-use crate::accounting::SELECTION;
+use crate::accounting::{SELECTION, any_channel_assumes};
 
 /// The notes on the statements about a setting.
 pub(super) fn of(setting: &Setting, views: &Views) -> Vec<String> {
     let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
     notes.extend(faded_clients(views));
-    if setting.sampling() != Sampling::Everyone && setting.per_round < setting.clients {
+    notes.extend(any_channel_assumes(views));
+    if setting.sampling() != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
     if let Level::Item { local, .. } = setting.level {
@@ -34,6 +35,35 @@ fn faded_clients(views: &Views) -> Option<String> {
             epsilon_text(idealised)
         )
     })
+}
+
+/// Whether a statement is a guarantee: `yes`, `no`, or `model` if it is one in a world that nobody lives in, because it
+/// assumes that no client's channel fades.
+pub fn guarantee_text(view: View, statement: &Statement) -> &'static str {
+    match statement.guarantee {
+        false => "no",
+        true if view == View::Idealised && !statement.assumptions.is_empty() => "model",
+        true => "yes",
+    }
+}
+
+/// The numbers of a view under sampling: `ε` itself, for an adversary who knows in which rounds a client takes part, and for a
+/// client that takes part in every round.
+pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> Option<[String; 2]> {
+    let details = ["participation_known", "in_every_round"].map(|name| statement.details.get(name).copied());
+    if details == [None, None] {
+        return None;
+    }
+    Some(details.map(|number| number.map_or_else(|| out_of_reach(statement), &text)))
+}
+
+/// A view's `ε`, or that there is none, or that it is too large to be stated.
+pub fn bound_text(statement: &Statement, text: impl Fn(f64) -> String) -> String {
+    statement.epsilon.map_or_else(|| out_of_reach(statement), text)
+}
+
+fn out_of_reach(statement: &Statement) -> String {
+    statement.epsilon_above.map_or_else(|| "none".to_owned(), |above| format!("> {above:e}"))
 }
 
 /// An `ε` with as many digits as anyone needs.
