@@ -6,7 +6,7 @@
 use floras_privacy::{Statement, View, Views};
 use floras_sim::PrivacyReport;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::inquiry::{bound_text, guarantee_text, sampled_texts};
+use floras_sim::inquiry::{bound_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::html::number::{certainty, count, epsilon, grouped};
 use crate::html::{Cell, Html};
@@ -143,8 +143,7 @@ fn delta_text(delta: f64) -> String {
 
 /// A table of all views.
 pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String]) {
-    let known = |statement: &Statement| sampled_texts(statement, epsilon);
-    let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
+    let is_sampled = is_sampled(views);
     let mut heading = vec!["view", "ε"];
     if is_sampled {
         heading.extend(["ε, participation known", "ε in every round"]);
@@ -156,8 +155,7 @@ pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String]) {
         let mut row = vec![Cell::text(view.name())];
         row.push(Cell::number(bound_text(statement, epsilon)));
         if is_sampled {
-            let known = known(statement).unwrap_or_else(|| ["–", "–"].map(str::to_owned));
-            row.extend(known.map(Cell::number));
+            row.extend(sampled_texts(statement, epsilon).map(Cell::number));
         }
         let guarantee = guarantee_text(view, statement);
         let is_good = if guarantee == "model" { None } else { Some(statement.guarantee) };

@@ -13,7 +13,7 @@ use floras_privacy::{Coefficients, Level, Local, Margins, Neighbours, Receiver, 
 
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
-pub use notes::{bound_text, epsilon_text, guarantee_text, sampled_texts};
+pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::accounting::coefficients;
 use crate::error::SimError;

@@ -47,14 +47,25 @@ pub fn guarantee_text(view: View, statement: &Statement) -> &'static str {
     }
 }
 
-/// The numbers of a view under sampling: `ε` itself, for an adversary who knows in which rounds a client takes part, and for a
-/// client that takes part in every round.
-pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> Option<[String; 2]> {
-    let details = ["participation_known", "in_every_round"].map(|name| statement.details.get(name).copied());
-    if details == [None, None] {
-        return None;
-    }
-    Some(details.map(|number| number.map_or_else(|| out_of_reach(statement), &text)))
+/// What a view has beside `ε` under sampling: for an adversary who knows in which rounds a client takes part, and for a client
+/// that takes part in every round.
+const SAMPLED: [&str; 2] = ["participation_known", "in_every_round"];
+
+/// Whether clients take part by chance.
+pub fn is_sampled(views: &Views) -> bool {
+    let has_known = |statement: &Statement| SAMPLED.iter().any(|name| statement.details.contains_key(*name));
+    views.iter().any(|(_, statement)| has_known(statement))
+}
+
+/// The numbers of a view under sampling, with participation known and in every round.
+pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> [String; 2] {
+    let details = SAMPLED.map(|name| statement.details.get(name).copied());
+    details.map(|number| match number {
+        Some(number) => text(number),
+        // The published formula has one number only, and without any bound there is none of these either.
+        None if details == [None, None] && statement.epsilon_above.is_none() => "–".to_owned(),
+        None => out_of_reach(statement),
+    })
 }
 
 /// A view's `ε`, or that there is none, or that it is too large to be stated.

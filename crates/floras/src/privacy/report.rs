@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
-use floras_privacy::{Level, Neighbours, Setting, Statement, View, Views};
-use floras_sim::inquiry::{bound_text, epsilon_text, guarantee_text, receiver_name, sampled_texts};
+use floras_privacy::{Level, Neighbours, Setting, View, Views};
+use floras_sim::inquiry::{
+    bound_text, epsilon_text, guarantee_text, is_sampled, receiver_name, sampled_texts,
+};
 
 use crate::table::count;
 
 /// The table of all views. A view without a statement says what it lacks.
 pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Result<()> {
     // With sampling there are two more numbers: with participation known, and in every round.
-    let known = |statement: &Statement| sampled_texts(statement, epsilon_text);
-    let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
+    let is_sampled = is_sampled(views);
     let columns = |[known, always]: [&str; 2]| {
         if is_sampled { format!("{known:<12}{always:<13}") } else { String::new() }
     };
@@ -29,8 +30,8 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
             Some(statement) => {
                 let epsilon = bound_text(statement, epsilon_text);
                 let guarantee = guarantee_text(view, statement);
-                let known = known(statement).unwrap_or_else(|| ["–", "–"].map(str::to_owned));
-                let known = columns([known[0].as_str(), known[1].as_str()]);
+                let [known, always] = sampled_texts(statement, epsilon_text);
+                let known = columns([known.as_str(), always.as_str()]);
                 writeln!(
                     out,
                     "{:<13}{epsilon:<12}{known}{guarantee:<11}{}",
