@@ -241,8 +241,7 @@ impl AirInterface {
         Ok(accounting.report(&self.settings_for(cohort), rounds, None)?)
     }
 
-    /// The account of rounds with such a cohort. Those who did not answer may have sent their pilot, so that their sequences count
-    /// as used: `γ = N − selected`. Whether a client answers must not depend on its data.
+    /// The account of rounds with such a cohort. Whether a client answers must not depend on its data.
     fn accounting(&self, cohort: Cohort) -> Result<Arc<Accounting>, SimError> {
         self.check_cohort(cohort)?;
         let accounts = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -264,9 +263,14 @@ impl AirInterface {
 
     fn settings_for(&self, cohort: Cohort) -> Settings {
         let mut settings = self.settings.clone();
-        settings.clients.per_round = cohort.selected;
+        let counted = match settings.uplink.scheme {
+            // Those who did not answer may have sent their pilot, so that their sequences count as used: γ = N − selected.
+            Scheme::Floras(_) => cohort.selected,
+            _ => cohort.answered,
+        };
+        settings.clients.per_round = counted;
         settings.clients.total = match cohort.sampling() {
-            Sampling::Everyone => cohort.selected,
+            Sampling::Everyone => counted,
             _ => cohort.among,
         };
         settings

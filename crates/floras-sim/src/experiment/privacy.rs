@@ -140,3 +140,50 @@ fn write_margins(margins: Margins, out: &mut Write) {
         out.key("foreign_pilots", margins.foreign_pilots);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Experiment;
+
+    const GIVEN: &str = "[uplink]\nsequences = 25\n[privacy]\nclip = 1.0\npilot_noise = 2\nforeign_pilots = 3";
+
+    #[test]
+    fn margins_are_written_where_they_are_given() {
+        let text = Experiment::parse("a test", GIVEN).unwrap().to_toml();
+        assert!(text.contains("pilot_noise = 2.0\nforeign_pilots = 3\n"), "{text}");
+        assert!(!text.contains("channel_growth"), "{text}");
+        let plain = Experiment::parse("a test", "").unwrap().to_toml();
+        assert!(!plain.contains("pilot_noise") && !plain.contains("foreign_pilots"), "{plain}");
+    }
+
+    #[test]
+    fn margins_that_cannot_be_are_refused() {
+        let refusal =
+            |given: &str| Experiment::parse("a test", &GIVEN.replace("pilot_noise = 2", given)).unwrap_err().to_string();
+        assert_eq!(refusal("pilot_noise = 0"), "privacy.pilot_noise must be a number between 0.01 and 100, not 0");
+        assert_eq!(
+            refusal("channel_growth = 0.5"),
+            "privacy.channel_growth must be a number between 1 and 1000, not 0.5"
+        );
+        let many = GIVEN.replace("foreign_pilots = 3", "foreign_pilots = 6");
+        let error = Experiment::parse("a test", &many).unwrap_err().to_string();
+        assert_eq!(error, "privacy.foreign_pilots: 6 foreign pilots do not fit on 5 unused sequences");
+        let ideal = GIVEN.replace("sequences = 25", "scheme = \"ideal\"");
+        let error = Experiment::parse("a test", &ideal).unwrap_err().to_string();
+        assert_eq!(error, "privacy.pilot_noise: only scheme \"floras\" is accounted for with it");
+    }
+
+    #[test]
+    fn margins_reach_the_account_of_the_air() {
+        let epsilon = |given: &str| {
+            let text = "[uplink]\nsequences = 40\nreceiver = { clipped = 1.0 }\n[privacy]\nclip = 1.0\n";
+            let sections = format!("{text}{given}").parse().unwrap();
+            let air = crate::AirInterface::new(&sections, None).unwrap();
+            air.spend(crate::Cohort::complete(20, 20)).unwrap()["any_channel"]
+        };
+        let plain = epsilon("");
+        for margin in ["pilot_noise = 1.5", "channel_growth = 1.5", "foreign_pilots = 5"] {
+            assert!(epsilon(margin) > 1.05 * plain, "{margin}");
+        }
+    }
+}

@@ -404,3 +404,28 @@ impl Workspaces {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    /// Features at the end of single precision: the second step's logits overflow.
+    #[test]
+    fn a_broken_update_is_zero_and_the_trial_goes_on() {
+        let text = "rounds = 3\ntrials = 1\n[clients]\ntotal = 4\nper_round = 4\n[uplink]\nscheme = \"ideal\"\n\
+                    [privacy]\nclip = 1.0\n[local]\nsteps = 5";
+        let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
+        let (width, classes) = (federation.test.width(), federation.test.classes());
+        let loud = Samples::new(width, classes, vec![f32::MAX; 20 * width], vec![1; 20]).unwrap();
+        let mut trial = Trial::replay(&federation, 0, (2, &loud)).unwrap();
+        for round in 1..=3 {
+            let metrics = trial.step().unwrap();
+            assert_eq!((metrics.round, metrics.broken, metrics.diverged), (round, 1, false));
+            assert!(metrics.local_loss.is_some_and(f64::is_finite));
+            assert!(trial.sent()[2].iter().all(|&value| value == 0.0));
+            assert!(trial.sent()[1].iter().any(|&value| value != 0.0));
+        }
+        assert_eq!(trial.status(), Status::Finished);
+    }
+}
