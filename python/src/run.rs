@@ -256,6 +256,7 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
     columns.set_item("round", PyArray1::from_vec(py, whole(|line| line.round)))?;
     let diverged: Vec<bool> = lines.iter().map(|line| line.diverged).collect();
     columns.set_item("diverged", PyArray1::from_vec(py, diverged))?;
+    columns.set_item("broken", PyArray1::from_vec(py, whole(|line| line.broken)))?;
     let measured: [Measured; 8] = [
         ("rate", |line| Some(line.rate)),
         ("local_loss", |line| line.local_loss),

@@ -118,6 +118,7 @@ impl Uplink {
             sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
             clients: rows.len() as f32,
             norms: aggregate.norms,
+            broken: aggregate.broken,
         };
         let channel =
             Channel { draw: Draw { air: Arc::clone(&self.air), occasion, channel: aggregate.channel } };
@@ -304,6 +305,7 @@ pub(crate) struct Aggregate {
     sum: Py<PyArray1<f32>>,
     clients: f32,
     norms: Option<Vec<f64>>,
+    broken: Vec<usize>,
 }
 
 #[pymethods]
@@ -325,6 +327,12 @@ impl Aggregate {
     #[getter]
     fn norms<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
         self.norms.as_ref().map(|norms| PyArray1::from_slice(py, norms))
+    }
+
+    /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
+    #[getter]
+    fn broken(&self) -> Vec<usize> {
+        self.broken.clone()
     }
 
     fn __repr__(this: PyRef<'_, Self>) -> String {

@@ -6,6 +6,7 @@
 use floras_privacy::{Statement, View, Views};
 use floras_sim::PrivacyReport;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
+use floras_sim::inquiry::{bound_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::html::number::{certainty, count, epsilon, grouped};
 use crate::html::{Cell, Html};
@@ -142,23 +143,23 @@ fn delta_text(delta: f64) -> String {
 
 /// A table of all views.
 pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String]) {
-    let known = |statement: &Statement| statement.details.get("in_every_round").copied();
-    let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
+    let is_sampled = is_sampled(views);
     let mut heading = vec!["view", "ε"];
     if is_sampled {
-        heading.push("ε if known to be in every round");
+        heading.extend(["ε, participation known", "ε in every round"]);
     }
     heading.extend(["guarantee", "against", "what it means"]);
     let mut rows = Vec::new();
     for view in View::ALL {
         let Some(statement) = views.get(view) else { continue };
         let mut row = vec![Cell::text(view.name())];
-        row.push(Cell::number(statement.epsilon.map_or("none".to_owned(), epsilon)));
+        row.push(Cell::number(bound_text(statement, epsilon)));
         if is_sampled {
-            row.push(Cell::number(known(statement).map_or("–".to_owned(), epsilon)));
+            row.extend(sampled_texts(statement, epsilon).map(Cell::number));
         }
-        let holds = statement.guarantee;
-        row.push(Cell::Mark(if holds { "yes" } else { "no" }.to_owned(), Some(holds)));
+        let guarantee = guarantee_text(view, statement);
+        let is_good = if guarantee == "model" { None } else { Some(statement.guarantee) };
+        row.push(Cell::Mark(guarantee.to_owned(), is_good));
         row.push(Cell::text(&*statement.adversary));
         row.push(Cell::text(meaning(statement, notes)));
         rows.push(row);

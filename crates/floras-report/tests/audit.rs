@@ -10,7 +10,7 @@ use std::path::Path;
 use common::{SMALL, report, run_into, words};
 use floras_report::Kind;
 use floras_sim::audit::{
-    Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
+    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
     DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
     SequenceAttack, Verdicts,
 };
@@ -28,6 +28,22 @@ fn view(published: Option<f64>, rigorous: Option<f64>, lower_bound: f64, claims_
         adversary: "someone <curious>".to_owned(),
         published_claims_it: claims_it,
         measured: Measured { games: 54_321, right: 43_210, wrong: 17, ceiling: 9.375 },
+    }
+}
+
+fn assumption(margin: Option<&str>, with_margin: Option<f64>) -> AssumptionAttack {
+    AssumptionAttack {
+        assumption: "pilots are quiet".to_owned(),
+        attack: "a pilot is loud".to_owned(),
+        delta: 1e-3,
+        stated: Some(3.125),
+        margin: margin.map(str::to_owned),
+        with_margin,
+        lower_bound: 5.625,
+        confidence: 0.91,
+        stated_is: Some(AuditVerdict::Violated),
+        with_margin_is: with_margin.map(|claim| AuditVerdict::on(claim, 5.625)),
+        measured: Measured { games: 300, right: 200, wrong: 1, ceiling: 9.5 },
     }
 }
 
@@ -141,6 +157,7 @@ fn audit() -> AuditReport {
                 noise_std_with: 0.875,
                 named: 0.96,
             }),
+            assumptions: vec![assumption(Some("a_margin = 2"), Some(9.625)), assumption(None, None)],
         },
         notes: vec!["A note & more.".to_owned()],
     }
@@ -164,6 +181,14 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
     let text = words(&page);
     for word in [
         "made-up",
+        "pilots are quiet",
+        "a pilot is loud",
+        "3.125",
+        "5.625",
+        "a_margin = 2",
+        "9.625",
+        "no setting",
+        "91 %",
         "4010",
         "3 rounds",
         "1e-5",
@@ -250,6 +275,7 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
 fn what_the_paper_does_not_claim_is_not_violated() {
     let mut harmless = audit();
     harmless.views.idealised = None;
+    harmless.attacks.assumptions.clear();
     harmless.attacks.membership[0].published = None;
     harmless.attacks.membership[0].verdict.published = None;
     let (_folder, page) = reported(&harmless);

@@ -24,6 +24,7 @@ fn games(criterion: &mut Criterion) {
     let game = WorstCaseGame {
         per_round: 20,
         chance: 1.0,
+        participation_known: false,
         rounds: 1,
         clip: 1.0,
         parameters: 4010,

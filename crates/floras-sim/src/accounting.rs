@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use floras_phy::{Fading, Family, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
 use floras_privacy::{
-    Account, Amplitude, Angle, Coefficients, Law, Level, Margins, Neighbours, PrivacyError, Receiver, Sampling,
+    Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
     Scaling, Setting, Source, Values, View, Views,
 };
 use rayon::prelude::*;
@@ -339,7 +339,7 @@ fn of_floras(
         },
         receiver: receiver(floras.receiver),
         channel: law.filter(|_| orthonormal),
-        margins: Margins::default(),
+        margins: settings.privacy.margins,
     };
     let mut account = Account::of(&setting)?;
     if noise_std == 0.0 {
@@ -523,6 +523,7 @@ impl Draws<'_> {
 fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> {
     let mut notes: Vec<String> =
         views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
+    notes.extend(any_channel_assumes(views));
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
@@ -539,9 +540,18 @@ fn shown_receiver(settings: &Settings) -> Receiver {
     }
 }
 
+/// What the any-channel number assumes of the radio, where there is such a number.
+pub(crate) fn any_channel_assumes(views: &Views) -> Option<String> {
+    let statement = views.get(View::AnyChannel)?;
+    let has_number = statement.epsilon.is_some() && !statement.assumptions.is_empty();
+    has_number.then(|| format!("any-channel assumes: {}", statement.assumptions.join("; ")))
+}
+
 /// What sampling needs.
-pub const SELECTION: &str = "K of M helps only against those who do not know who took part; a base station that chooses the \
-     clients knows. `if known` (in JSON `in_every_round`) is for someone who is known to be in every round";
+pub const SELECTION: &str = "K of M helps only against an adversary who does not know who takes part. `known` (in JSON \
+     `participation_known`) is for one who does: a base station that selects the clients, or anyone who tells them apart by \
+     their channels, so that the any-channel number is always this one. `every round` (`in_every_round`) is the same for a \
+     client that takes part in every round";
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,9 @@ pub struct Summary {
     pub seed: u64,
     /// Rounds in a trial.
     pub rounds: u32,
+    /// Updates of the trials' last rounds that were not finite, and were sent as zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken: u32,
     /// How each trial ended.
     pub trials: Vec<TrialSummary>,
     /// Means over the trials that finished; `None` if all diverged.
@@ -28,6 +31,11 @@ pub struct Summary {
     pub finals: Option<Finals>,
     /// What can be said about privacy.
     pub privacy: PrivacyReport,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How a trial ended.
@@ -45,7 +53,7 @@ pub enum TrialSummary {
         /// Share of the test samples whose class was found.
         test_accuracy: f64,
     },
-    /// A loss or a parameter left the range of numbers.
+    /// A parameter of the common model, or the last loss, left the range of numbers.
     Diverged {
         /// From 0.
         trial: u32,
@@ -114,6 +122,7 @@ impl Summary {
             version: VERSION.to_owned(),
             seed: settings.seed,
             rounds,
+            broken: last_lines.iter().map(|line| line.broken).sum(),
             trials,
             finals,
             privacy,

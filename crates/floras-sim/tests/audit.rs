@@ -41,6 +41,7 @@ fn one_round(parameters: usize) -> WorstCaseGame {
     WorstCaseGame {
         per_round: 20,
         chance: 1.0,
+        participation_known: false,
         rounds: 1,
         clip: 1.0,
         parameters,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use floras_sim::audit::{
-    AuditReport, AuditVerdict, CollusionAttack, DespreadingAttack, Effort, MembershipGame,
+    AssumptionAttack, AuditReport, AuditVerdict, CollusionAttack, DespreadingAttack, Effort, MembershipGame,
     ReconstructionAttack, SequenceAttack, Stage, audit,
 };
 use floras_sim::{Experiment, Federation, read_source, set};
@@ -158,6 +158,7 @@ fn print(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
     if let Some(collusion) = &attacks.collusion {
         print_collusion(out, collusion)?;
     }
+    print_assumptions(out, &attacks.assumptions)?;
     for note in &found.notes {
         writeln!(out, "note: {note}")?;
     }
@@ -323,6 +324,35 @@ fn print_collusion(out: &mut impl Write, attack: &CollusionAttack) -> io::Result
     ];
     columns(out, &rows)?;
     writeln!(out, "  despread updates that bear their sender's name: {}\n", percent(attack.named))
+}
+
+fn print_assumptions(out: &mut impl Write, attacks: &[AssumptionAttack]) -> io::Result<()> {
+    let Some(AssumptionAttack { delta, confidence, .. }) = attacks.first() else { return Ok(()) };
+    writeln!(
+        out,
+        "what the any-channel view assumes, broken (20 clients, 40 sequences, C = 1, clipped=1, one round, delta = {delta:e})"
+    )?;
+    let mut rows = vec![row(&["stated", "measured", "stated is", "allowed for by", "then", "then it is"])];
+    for attack in attacks {
+        let margin = attack.margin.clone().unwrap_or_else(|| "–".to_owned());
+        rows.push(vec![
+            epsilon(attack.stated),
+            format!("≥ {:.3}", attack.lower_bound),
+            verdict(attack.stated_is),
+            margin,
+            if attack.margin.is_some() { epsilon(attack.with_margin) } else { "–".to_owned() },
+            attack.with_margin_is.map_or("–".to_owned(), |found| verdict(Some(found))),
+        ]);
+    }
+    for (number, row) in rows.iter_mut().enumerate() {
+        row.insert(0, if number == 0 { String::new() } else { number.to_string() });
+    }
+    columns(out, &rows)?;
+    for (number, attack) in (1..).zip(attacks) {
+        writeln!(out, "  {number}: {}; but {}", attack.assumption, attack.attack)?;
+    }
+    let percent = 100.0 * confidence;
+    writeln!(out, "  all these bounds hold together with a probability of {percent}%\n")
 }
 
 /// Shows how far the attack at hand has come: a bar on a terminal, a line for each attack in a pipe.

@@ -107,9 +107,13 @@ impl Progress {
         let (round, rounds) = (metrics.round, self.rounds);
         let width = rounds.to_string().len();
         format!(
-            "trial {trial}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}",
+            "trial {trial}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}{}",
             number(metrics.local_loss),
-            number(accuracy)
+            number(accuracy),
+            match metrics.broken {
+                0 => String::new(),
+                broken => format!("  broken updates {broken}"),
+            }
         )
     }
 

@@ -78,6 +78,10 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
             diverged.iter().map(|(trial, round)| format!("trial {trial} in round {round}")).collect();
         writeln!(out, "diverged        {} of {trials}: {}", diverged.len(), shortened(&each))?;
     }
+    if summary.broken > 0 {
+        let updates = count(summary.broken as usize, "update");
+        writeln!(out, "broken          {updates} of the last round not finite, and sent as zero")?;
+    }
     match outcome.rounds_per_second() {
         Some(speed) => writeln!(out, "speed           {speed:.0} rounds/s")?,
         None => writeln!(out, "the run was already complete")?,

@@ -40,6 +40,9 @@ class Radio(TypedDict, total=False):
     fading: str | dict[str, float]
     modulation: str
     phase_error: str | dict[str, float]
+    pilot_noise: float
+    channel_growth: float
+    foreign_pilots: int
 
 
 def account(

@@ -1,6 +1,6 @@
 //! What each attack came to.
 
-use floras_sim::audit::{CollusionAttack, DespreadClient, DespreadingAttack, MembershipGame};
+use floras_sim::audit::{AssumptionAttack, CollusionAttack, DespreadClient, DespreadingAttack, MembershipGame};
 
 use super::number::epsilon;
 use super::views::{COUNTED, claim, counted, lower_bound, rigorous};
@@ -177,4 +177,33 @@ pub(super) fn collusion(html: &mut Html, attack: &CollusionAttack) {
         share(attack.confidence),
         share(attack.named)
     ));
+}
+
+/// What the any-channel view assumes, broken.
+pub(super) fn assumptions(html: &mut Html, attacks: &[AssumptionAttack]) {
+    let Some(AssumptionAttack { delta, confidence, .. }) = attacks.first() else { return };
+    html.paragraph(&format!(
+        "The any-channel ε holds for every channel, but not for every radio. Here each of its assumptions is broken in a small \
+         federation: 20 clients, 40 sequences, the clipped projector with c = 1, C = 1, one round, δ = {delta:e}. The stated ε \
+         ignores the attack. Where the account has a setting that allows for it, its ε stands beside it. All measured numbers \
+         hold together with a confidence of {}.",
+        share(*confidence)
+    ));
+    let row = |attack: &AssumptionAttack| {
+        let with_margin = match &attack.margin {
+            None => Cell::text("no setting"),
+            Some(_) => claim(attack.with_margin, attack.with_margin_is, "no finite ε"),
+        };
+        vec![
+            Cell::text(attack.assumption.as_str()),
+            Cell::text(attack.attack.as_str()),
+            claim(attack.stated, attack.stated_is, "none"),
+            lower_bound(attack.lower_bound, &attack.measured),
+            Cell::text(attack.margin.as_deref().unwrap_or("–")),
+            with_margin,
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = attacks.iter().map(row).collect();
+    let heading = ["assumed", "instead", "stated ε", "ε is at least", "allowed for by", "ε with it"];
+    html.table(&heading, &rows);
 }

@@ -129,6 +129,11 @@ pub(crate) fn content(html: &mut Html, report: &AuditReport, place: Place) {
     if let Some(attack) = &report.attacks.collusion {
         place.part(html, "One client hands over its key", |part| attacks::collusion(part, attack));
     }
+    if !report.attacks.assumptions.is_empty() {
+        place.part(html, "What the any-channel view assumes", |part| {
+            attacks::assumptions(part, &report.attacks.assumptions);
+        });
+    }
     if !report.notes.is_empty() {
         place.part(html, "What to know", |part| {
             part.notes(&report.notes);

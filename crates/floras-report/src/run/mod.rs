@@ -230,7 +230,7 @@ fn warnings(body: &mut Html, run: &Run) {
             "p",
             "warning",
             &format!(
-                "{} of {} diverged, that is, a loss or a parameter left the range of numbers: {}{more}. {rest}",
+                "{} of {} diverged, that is, a parameter of the common model left the range of numbers: {}{more}. {rest}",
                 diverged.len(),
                 count(summary.trials.len() as u64, "trial"),
                 shown.join(", ")

@@ -21,6 +21,7 @@
 mod ledger;
 mod occasion;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,7 +46,8 @@ use crate::purpose;
 /// Client numbers stay below this.
 const MOST_CLIENTS: u32 = 1 << 24;
 /// The keys of `[privacy]` that say how updates are sent, and what is said about it.
-const PRIVACY_KEYS: [&str; 3] = ["clip", "normalise", "delta"];
+const PRIVACY_KEYS: [&str; 6] =
+    ["clip", "normalise", "delta", "pilot_noise", "channel_growth", "foreign_pilots"];
 /// Accounts that are remembered; rounds with other numbers of clients are accounted for anew.
 const MOST_ACCOUNTS: usize = 4096;
 
@@ -70,6 +72,8 @@ pub struct Aggregate {
     pub channel: EffectiveChannel,
     /// The updates' norms before they were clipped; `None` if they were not measured, because nothing clips them.
     pub norms: Option<Vec<f64>>,
+    /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
+    pub broken: Vec<usize>,
 }
 
 impl AirInterface {
@@ -139,7 +143,25 @@ impl AirInterface {
     }
 
     /// Carries the updates of a round, one for each of its clients, over the air.
+    ///
+    /// An update with a value that is not finite is sent as zero. Refusing the round would tell that one client's training broke
+    /// down, which depends on its data.
     pub fn aggregate<U: AsRef<[f32]> + Sync>(
+        &self,
+        occasion: &Occasion,
+        updates: &[U],
+    ) -> Result<Aggregate, SimError> {
+        match self.carry(occasion, updates) {
+            Err(SimError::Uplink(UplinkError::NotFinite { .. })) => {
+                let (sound, broken) = with_zeros(updates);
+                Ok(Aggregate { broken, ..self.carry(occasion, &sound)? })
+            }
+            carried => carried,
+        }
+    }
+
+    /// The same for updates that are finite.
+    fn carry<U: AsRef<[f32]> + Sync>(
         &self,
         occasion: &Occasion,
         updates: &[U],
@@ -152,7 +174,7 @@ impl AirInterface {
         let Some(clip) = privacy.clip else {
             let channel = transmit_into(uplink, &round, updates, over.fidelity, &mut sum)?;
             bring_back(over, None, &mut sum)?;
-            return Ok(Aggregate { sum, channel, norms: None });
+            return Ok(Aggregate { sum, channel, norms: None, broken: Vec::new() });
         };
         match privacy.normalise {
             Normalise::Clip => {
@@ -160,14 +182,15 @@ impl AirInterface {
                 let channel =
                     transmit_scaled_into(uplink, &round, updates, &factors, over.fidelity, &mut sum)?;
                 bring_back(over, None, &mut sum)?;
-                Ok(Aggregate { sum, channel, norms: Some(norms) })
+                Ok(Aggregate { sum, channel, norms: Some(norms), broken: Vec::new() })
             }
             Normalise::Paper => {
                 let mut sent: Vec<Vec<f32>> = updates.iter().map(|update| update.as_ref().to_vec()).collect();
                 let normalisation = precode::normalise(&mut sent, clip)?;
                 let channel = transmit_into(uplink, &round, &sent, over.fidelity, &mut sum)?;
                 bring_back(over, Some(&normalisation), &mut sum)?;
-                Ok(Aggregate { sum, channel, norms: Some(normalisation.norms().to_vec()) })
+                let norms = Some(normalisation.norms().to_vec());
+                Ok(Aggregate { sum, channel, norms, broken: Vec::new() })
             }
         }
     }
@@ -218,8 +241,7 @@ impl AirInterface {
         Ok(accounting.report(&self.settings_for(cohort), rounds, None)?)
     }
 
-    /// The account of rounds with such a cohort. Those who did not answer left their sequences unused. Whether a client answers must
-    /// not depend on its data.
+    /// The account of rounds with such a cohort. Whether a client answers must not depend on its data.
     fn accounting(&self, cohort: Cohort) -> Result<Arc<Accounting>, SimError> {
         self.check_cohort(cohort)?;
         let accounts = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,9 +263,14 @@ impl AirInterface {
 
     fn settings_for(&self, cohort: Cohort) -> Settings {
         let mut settings = self.settings.clone();
-        settings.clients.per_round = cohort.answered;
+        let counted = match settings.uplink.scheme {
+            // Those who did not answer may have sent their pilot, so that their sequences count as used: γ = N − selected.
+            Scheme::Floras(_) => cohort.selected,
+            _ => cohort.answered,
+        };
+        settings.clients.per_round = counted;
         settings.clients.total = match cohort.sampling() {
-            Sampling::Everyone => cohort.answered,
+            Sampling::Everyone => counted,
             _ => cohort.among,
         };
         settings
@@ -299,6 +326,17 @@ impl std::fmt::Debug for AirInterface {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AirInterface").field("settings", &self.settings.uplink).finish_non_exhaustive()
     }
+}
+
+/// Zeros in the place of updates that are not finite, and which they are.
+fn with_zeros<U: AsRef<[f32]> + Sync>(updates: &[U]) -> (Vec<Cow<'_, [f32]>>, Vec<usize>) {
+    let is_broken = |update: &U| update.as_ref().iter().any(|value| !value.is_finite());
+    let broken: Vec<usize> = (0..updates.len()).filter(|&place| is_broken(&updates[place])).collect();
+    let sound = updates.iter().enumerate().map(|(place, update)| {
+        let update = update.as_ref();
+        if broken.contains(&place) { Cow::Owned(vec![0.0; update.len()]) } else { Cow::Borrowed(update) }
+    });
+    (sound.collect(), broken)
 }
 
 /// Clamps a decoded sum, and brings it back to the scale that the updates had.
@@ -437,9 +475,25 @@ mod tests {
         let spend =
             |answered, selected, among| air.spend(Cohort { answered, selected, among }).unwrap()["idealised"];
         let known = AirInterface::new(&CLIPPED.parse().unwrap(), None).unwrap();
-        let alone = known.spend(Cohort::complete(19, 19)).unwrap()["idealised"];
+        let alone = known.spend(Cohort::complete(20, 20)).unwrap()["idealised"];
+        // Who is missing may have sent its pilot: its sequence is not an unused one.
         assert_eq!(spend(19, 20, 100), alone);
-        assert!(spend(19, 19, 100) < spend(19, 19, 40) && spend(19, 19, 40) < alone);
+        assert!(spend(20, 20, 100) < spend(20, 20, 40) && spend(20, 20, 40) < alone);
+    }
+
+    #[test]
+    fn an_update_that_is_not_finite_is_sent_as_zero() {
+        let of_one = |broken: [f32; 2]| [vec![0.5, 0.25], broken.to_vec(), vec![-0.25, 0.125]];
+        for settings in [CLIPPED, "[privacy]\nclip = \"none\"", NORMALISED] {
+            let air = air(settings, None);
+            let round = Occasion::of_all(3, 1, 3);
+            let zero = air.aggregate(&round, &of_one([0.0, 0.0])).unwrap();
+            assert!(zero.broken.is_empty());
+            for broken in [[f32::NAN, 0.0], [1.0, f32::INFINITY]] {
+                let aggregate = air.aggregate(&round, &of_one(broken)).unwrap();
+                assert_eq!(aggregate, Aggregate { broken: vec![1], ..zero.clone() }, "{settings}");
+            }
+        }
     }
 
     #[test]

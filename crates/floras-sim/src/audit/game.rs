@@ -39,6 +39,8 @@ pub struct WorstCaseGame {
     pub per_round: u32,
     /// The chance with which the watched client takes part in a round.
     pub chance: f64,
+    /// Whether the adversary sees in which rounds the watched client takes part.
+    pub participation_known: bool,
     /// `T`.
     pub rounds: u32,
     /// `C`.
@@ -64,14 +66,14 @@ pub struct DecodedScores {
 
 /// What a round says, in each world against one in which the client is absent: two logarithms of likelihood ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Evidence {
+pub(super) struct Evidence {
     plus: f64,
     minus: f64,
 }
 
 impl Evidence {
     /// `y` along the canary's direction, of which `amplitude` is expected under noise of this standard deviation.
-    fn of(y: f64, amplitude: f64, noise_std: f64) -> Self {
+    pub(super) fn of(y: f64, amplitude: f64, noise_std: f64) -> Self {
         let exponent = |amplitude: f64| {
             if amplitude == 0.0 {
                 0.0
@@ -86,7 +88,7 @@ impl Evidence {
     }
 
     /// `ln p₊/p₋` for a client that takes part with this chance.
-    fn score(self, chance: f64) -> f64 {
+    pub(super) fn score(self, chance: f64) -> f64 {
         let mixed = |exponent: f64| {
             if chance >= 1.0 { exponent } else { log_sum((1.0 - chance).ln(), chance.ln() + exponent) }
         };
@@ -153,19 +155,25 @@ impl WorstCaseGame {
     ) -> Result<(f64, f64), UplinkError> {
         let channel = uplink.realise(round)?;
         let (gain, noise_std) = (channel.gains()[0], channel.noise_std());
-        let update = if self.takes_part(round) { canary.update(sign) } else { &canary.nothing };
+        let takes_part = self.takes_part(round);
+        if self.participation_known && !takes_part {
+            // What is received does not depend on the world.
+            return Ok((0.0, 0.0));
+        }
+        let chance = if self.participation_known { 1.0 } else { self.chance };
+        let update = if takes_part { canary.update(sign) } else { &canary.nothing };
         // What the others send is nothing, so that the kernel may leave them out.
         let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
         EffectiveChannel::new(vec![gain], noise_std)?.apply_into(&[update], noise, received)?;
         let (mut along, mut square) = canary.measure(received);
-        let decoder = Evidence::of(along, gain * self.clip, noise_std).score(self.chance);
+        let decoder = Evidence::of(along, gain * self.clip, noise_std).score(chance);
         if let Some(bound) = self.truncate {
             precode::truncate(received, bound)?;
             (along, square) = canary.measure(received);
         }
         let others = (self.parameters.max(2) - 1) as f64;
         let spread = ((square - along * along).max(0.0) / others).sqrt();
-        Ok((Evidence::of(along, self.clip, spread).score(self.chance), decoder))
+        Ok((Evidence::of(along, self.clip, spread).score(chance), decoder))
     }
 
     /// Plays against a base station that despreads every sequence. With the group key it knows which one is the client's.
@@ -301,6 +309,7 @@ mod tests {
         WorstCaseGame {
             per_round: 5,
             chance: 1.0,
+            participation_known: false,
             rounds: 1,
             clip: 1.0,
             parameters,
@@ -364,6 +373,16 @@ mod tests {
         let scores = game.decoded(&noise, 60_000, 4).unwrap().decoder.with;
         let mean = scores.iter().map(|score| (-score).exp()).sum::<f64>() / 60_000.0;
         assert!((mean - 1.0).abs() < 0.03, "{mean}");
+    }
+
+    /// A round without the client scores 0, and one with it is that of a Gaussian mechanism with `μ = 2`: in a third of 3000 games,
+    /// within six standard deviations of 26.
+    #[test]
+    fn an_adversary_who_knows_learns_nothing_from_absence() {
+        let game = WorstCaseGame { chance: 1.0 / 3.0, participation_known: true, ..game(10) };
+        let scores = game.decoded(&CentralGaussian::new(1.0).unwrap(), 3000, 4).unwrap().decoder;
+        let present = scores.with.iter().filter(|&&score| score != 0.0).count();
+        assert!((845..1155).contains(&present), "{present}");
     }
 
     /// No fading and a pilot that is 50 times its noise; `μ = 2·C·h/s = 1`, so that scores are nearly `N(±½, 1)`. Standard errors of

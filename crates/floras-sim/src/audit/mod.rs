@@ -8,10 +8,12 @@
 //! | despreading | what is each client's update, whose is it, and are two by the same client? |
 //! | reconstruction | what do the clients' samples look like? |
 //! | collusion | what changes if one client hands over its group key? |
+//! | assumptions | what is the `ε` where an assumption of the any-channel view does not hold? |
 //!
 //! An adversary's success gives a lower bound on `ε` ([`Scores::lower_bound`]), next to the accounting's upper bound. A lower
 //! bound that exceeds a claim refutes it; one that does not proves nothing.
 
+mod assumptions;
 mod bound;
 mod collusion;
 mod despreading;
@@ -27,16 +29,16 @@ mod trials;
 mod views;
 mod words;
 
-use floras_phy::UplinkError;
+use floras_phy::{Family, UplinkError};
 
 use crate::error::SimError;
-use crate::experiment::{ExperimentError, FadingChoice, Settings, VERSION};
+use crate::experiment::{ExperimentError, FadingChoice, Scheme, Settings, VERSION};
 use crate::federation::Federation;
 
 pub use bound::{LowerBound, Scores};
 pub use game::{DecodedScores, WorstCaseGame};
 pub use report::{
-    Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
+    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
     DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
     SequenceAttack, Verdicts,
 };
@@ -112,6 +114,7 @@ pub fn audit(
         reconstruction: reconstruction.flatten(),
         membership: membership.games,
         collusion: collusion::attack(&bench)?,
+        assumptions: assumptions_broken(&bench)?,
     };
     Ok(AuditReport {
         version: VERSION.to_owned(),
@@ -126,6 +129,16 @@ pub fn audit(
         views,
         attacks,
     })
+}
+
+/// The attacks on what the any-channel view assumes; none where a scheme has no such view.
+fn assumptions_broken(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
+    if !matches!(&bench.settings.uplink.scheme, Scheme::Floras(floras) if floras.family != Family::Gaussian) {
+        return Ok(Vec::new());
+    }
+    bench.begin("what the any-channel view assumes", 0);
+    let Effort { games, confidence, .. } = bench.effort;
+    Ok(assumptions::attack(bench.settings.seed, (games / 5).max(200), confidence)?)
 }
 
 /// `None` if training left the range of numbers.
@@ -185,6 +198,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
     Ok(WorstCaseGame {
         per_round: clients.per_round,
         chance: f64::from(clients.per_round) / f64::from(clients.total),
+        participation_known: false,
         rounds: federation.rounds(),
         clip,
         parameters: federation.model().parameters(),

@@ -166,6 +166,9 @@ pub struct Attacks {
     pub membership: Vec<MembershipGame>,
     /// One client that hands over its group key.
     pub collusion: Option<CollusionAttack>,
+    /// What the any-channel view assumes, broken. Empty where there is no such view, and in files of older versions.
+    #[serde(default)]
+    pub assumptions: Vec<AssumptionAttack>,
 }
 
 /// Which sequences are in use?
@@ -316,6 +319,36 @@ pub struct CollusionAttack {
     pub noise_std_with: f64,
     /// Share of clients whose despread update carries its owner's name.
     pub named: f64,
+}
+
+/// An assumption of the any-channel view, and what is measured where it does not hold.
+///
+/// All of them are attacked in one small federation: 20 clients, 40 sequences, the clipped projector with `c = 1`, `C = 1`, one
+/// round.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct AssumptionAttack {
+    /// What is assumed.
+    pub assumption: String,
+    /// What happens instead.
+    pub attack: String,
+    /// `δ` of all numbers.
+    pub delta: f64,
+    /// `ε` under the assumption.
+    pub stated: Option<f64>,
+    /// The setting or rule that allows for the attack; `None` if there is none.
+    pub margin: Option<String>,
+    /// `ε` with it; `None` also if no finite `ε` holds then.
+    pub with_margin: Option<f64>,
+    /// No true `ε` is smaller than this where the attack takes place, with the stated confidence.
+    pub lower_bound: f64,
+    /// The probability with which this and the other attacks' bounds hold.
+    pub confidence: f64,
+    /// What follows for the number under the assumption,
+    pub stated_is: Option<AuditVerdict>,
+    /// and for the one that allows for the attack.
+    pub with_margin_is: Option<AuditVerdict>,
+    /// How the number was measured.
+    pub measured: Measured,
 }
 
 impl AuditReport {

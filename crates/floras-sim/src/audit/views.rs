@@ -3,7 +3,7 @@
 use floras_phy::{Complex64, Fading, Family, Floras, Receiver, Snr, SnrConvention};
 use floras_privacy::{Statement, View, Views};
 
-use super::Bench;
+use super::{Bench, WorstCaseGame};
 use super::bound::{LowerBound, Scores};
 use super::report::{AuditedView, AuditedViews, Claims};
 use crate::error::SimError;
@@ -111,9 +111,14 @@ fn of_floras(
         );
         views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
+        let sees = if bench.game.chance < 1.0 {
+            ". All other channels are strong, so that the pilot shows who takes part"
+        } else {
+            ""
+        };
         let adversary = format!(
             "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
-             found: h = {strength}·s, with s the pilot's noise"
+             found: h = {strength}·s, with s the pilot's noise{sees}"
         );
         views.any_channel = Some(row(View::AnyChannel, &scores, adversary));
     }
@@ -174,11 +179,13 @@ fn worst_channel(
         Ok(floras.over(fading, snr, bench.settings.seed)?)
     };
     let (games, few) = (bench.games(1.0), bench.games(0.05));
+    // A weak client among strong ones is seen in the pilot.
+    let game = WorstCaseGame { participation_known: true, ..bench.game.clone() };
     bench.begin_games("looking for the worst channel", few * STRENGTHS.len() as u32);
     let mut best = (STRENGTHS[0], (f64::NEG_INFINITY, 0.0));
     for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
         let uplink = over(strength)?;
-        let scores = bench.game.decoded_with(&uplink, few, place, &bench.tick())?;
+        let scores = game.decoded_with(&uplink, few, place, &bench.tick())?;
         // An even chance of error shows small differences, and accuracy those between channels that give little away.
         let found = scores.decoder.lower_bound(delta(bench), 0.5);
         let found = (found.epsilon, found.accuracy);
@@ -188,6 +195,6 @@ fn worst_channel(
     }
     let uplink = over(best.0)?;
     bench.begin_games("decoded sums over the worst channel", games);
-    let scores = bench.game.decoded_with(&uplink, games, table::ANY_CHANNEL, &bench.tick())?;
+    let scores = game.decoded_with(&uplink, games, table::ANY_CHANNEL, &bench.tick())?;
     Ok((best.0, scores.decoder))
 }

@@ -67,7 +67,7 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
     }
     if settings.clients.per_round < settings.clients.total {
         notes.push(format!(
-            "{SELECTION}. The table's adversaries do not know; in games with natural canaries, with single samples and with the \
+            "{SELECTION}. The table's adversaries do not know, but for the one of any channel; in games with natural canaries, with single samples and with the \
              group key the client is known to take part in every round"
         ));
     }

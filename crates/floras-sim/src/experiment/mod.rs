@@ -18,6 +18,7 @@ mod write;
 
 use std::ops::RangeInclusive;
 
+use floras_privacy::Margins;
 use toml::{Table, Value};
 
 pub use clients::{ClientSettings, Weights};
@@ -302,6 +303,7 @@ impl Settings {
             let error = floras_phy::UplinkError::TooFewSequences { sequences, clients: per_round as usize };
             return Err(ExperimentError::refused("uplink.sequences", error));
         }
+        self.check_margins()?;
         if weights == Weights::Samples
             && matches!(self.uplink.scheme, Scheme::Floras(_) | Scheme::Gaussian { .. })
         {
@@ -315,6 +317,32 @@ impl Settings {
         if self.privacy.normalise == Normalise::Paper && self.privacy.clip.is_none() {
             let reason = "\"paper\" scales the longest update to norm C, and needs privacy.clip";
             return Err(ExperimentError::refused("privacy.normalise", reason));
+        }
+        Ok(())
+    }
+}
+
+impl Settings {
+    /// Margins describe despreading, and fit the sequences.
+    fn check_margins(&self) -> Result<(), ExperimentError> {
+        let margins = self.privacy.margins;
+        let Scheme::Floras(FlorasScheme { sequences, .. }) = self.uplink.scheme else {
+            let default = Margins::default();
+            let given = [
+                ("privacy.pilot_noise", margins.pilot_noise != default.pilot_noise),
+                ("privacy.channel_growth", margins.channel_growth != default.channel_growth),
+                ("privacy.foreign_pilots", margins.foreign_pilots != default.foreign_pilots),
+            ];
+            let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+            return Err(ExperimentError::refused(key, "only scheme \"floras\" is accounted for with it"));
+        };
+        let unused = sequences as u64 - u64::from(self.clients.per_round);
+        if margins.foreign_pilots > unused {
+            let reason = format!(
+                "{} foreign pilots do not fit on {unused} unused sequences",
+                margins.foreign_pilots
+            );
+            return Err(ExperimentError::refused("privacy.foreign_pilots", reason));
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ pub struct RoundMetrics {
     pub diverged: bool,
     /// `η_t`.
     pub rate: f64,
+    /// Clients whose update was not finite, and who sent zero instead. A function of their data, and not private.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken: u32,
     /// Mean over all clients' mini-batches, before each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_loss: Option<f64>,
@@ -50,6 +53,7 @@ impl RoundMetrics {
     pub fn values(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let named = [
             ("rate", Some(self.rate)),
+            ("broken", Some(f64::from(self.broken)).filter(|&broken| broken > 0.0)),
             ("local_loss", self.local_loss),
             ("train_loss", self.train_loss),
             ("test_loss", self.test_loss),
@@ -61,8 +65,17 @@ impl RoundMetrics {
         named.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
 
-    /// Whether everything measured is a number.
-    pub(crate) fn is_finite(&self) -> bool {
-        self.values().all(|(_, value)| value.is_finite())
+    /// Leaves out what is not a number. Whether training goes on must not depend on it: it is a function of the clients' data.
+    pub(crate) fn keep_finite(&mut self) {
+        let measured =
+            [&mut self.local_loss, &mut self.train_loss, &mut self.test_loss, &mut self.update_norm];
+        for value in measured {
+            *value = value.filter(|value| value.is_finite());
+        }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

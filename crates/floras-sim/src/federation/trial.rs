@@ -25,7 +25,7 @@ pub enum Status {
     Running,
     /// All rounds are done.
     Finished,
-    /// A loss or a parameter left the range of numbers; the trial ended there.
+    /// A parameter of the common model left the range of numbers; the trial ended there.
     Diverged,
 }
 
@@ -54,6 +54,19 @@ pub struct Trial<'f> {
 
 /// Training broke down in this round.
 struct Diverged;
+
+/// A parameter of the common model beyond this counts as out of range: the product of two such numbers is near the end of
+/// single precision.
+const LARGEST: f32 = 1e18;
+
+/// What local training has come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Trained {
+    /// Mean loss of the clients whose loss is finite; `None` if no client's is.
+    loss: Option<f64>,
+    /// Clients whose update was not finite.
+    broken: u32,
+}
 
 impl<'f> Trial<'f> {
     /// A trial at its beginning.
@@ -168,7 +181,8 @@ impl<'f> Trial<'f> {
             RoundMetrics { trial: self.number.into(), round: number, rate, ..RoundMetrics::default() };
         let outcome = self.advance(&mut metrics)?;
         self.round = number;
-        if outcome.is_err() || !metrics.is_finite() {
+        metrics.keep_finite();
+        if outcome.is_err() {
             self.parameters = before;
             self.status = Status::Diverged;
             return Ok(RoundMetrics::diverged(self.number.into(), number, rate));
@@ -187,19 +201,20 @@ impl<'f> Trial<'f> {
         self.clients.clone_from(&clients);
         self.channel = None;
         let round = Round::new(settings.seed, self.number, at, &clients)?;
-        let local_loss = self.train_locally(&round, metrics.rate)?;
-        if !local_loss.is_finite() {
-            return Ok(Err(Diverged));
-        }
-        metrics.local_loss = Some(local_loss);
+        let trained = self.train_locally(&round, metrics.rate)?;
+        metrics.local_loss = trained.loss;
+        metrics.broken = trained.broken;
         match self.aggregate(&round, metrics) {
             Ok(()) => {}
             Err(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. }) => return Ok(Err(Diverged)),
             Err(other) => return Err(other.into()),
         }
+        // The common model is released, so that ending here gives nothing away that the model does not.
+        if self.parameters.iter().any(|value| !value.is_finite() || value.abs() > LARGEST) {
+            return Ok(Err(Diverged));
+        }
         self.evaluate(metrics);
-        let finite = self.parameters.iter().all(|value| value.is_finite());
-        Ok(if finite { Ok(()) } else { Err(Diverged) })
+        Ok(Ok(()))
     }
 
     /// The clients of a round. One that is watched takes part in every round.
@@ -214,13 +229,13 @@ impl<'f> Trial<'f> {
         clients
     }
 
-    /// Every client of the round trains; its way back to the common model is left in `updates`. Returns the mean loss.
-    fn train_locally(&mut self, round: &Round<'_>, rate: f64) -> Result<f64, SimError> {
+    /// Every client of the round trains; its way back to the common model is left in `updates`.
+    fn train_locally(&mut self, round: &Round<'_>, rate: f64) -> Result<Trained, SimError> {
         let mut updates = mem::take(&mut self.updates);
         let batches = |client| round.stream_of(purpose::BATCHES, client);
-        let loss = self.train_all(round.clients(), rate, &batches, &mut updates);
+        let trained = self.train_all(round.clients(), rate, &batches, &mut updates);
         self.updates = updates;
-        loss
+        trained
     }
 
     /// What the clients of the coming round would send before clipping, were their samples in the order of another trial: what
@@ -241,13 +256,15 @@ impl<'f> Trial<'f> {
         self.shadows(self.number)
     }
 
+    /// An update that is not finite becomes zero: that training broke down for one client is a function of its data, which must
+    /// neither end a trial nor be seen in the sum.
     fn train_all(
         &self,
         clients: &[u32],
         rate: f64,
         batches: &(dyn Fn(u32) -> Stream + Sync),
         updates: &mut [Vec<f32>],
-    ) -> Result<f64, SimError> {
+    ) -> Result<Trained, SimError> {
         let Self { federation, holdings, parameters, workspaces, replaced, .. } = self;
         let replaced = *replaced;
         let mean_size = holdings.mean_size();
@@ -264,9 +281,23 @@ impl<'f> Trial<'f> {
                 _ => holdings.with_client(client, work),
             }
         };
-        let losses: Result<Vec<f64>, LearnError> = updates.par_iter_mut().zip(clients).map(train).collect();
-        let losses = losses.map_err(SimError::learn("data"))?;
-        Ok(losses.iter().sum::<f64>() / losses.len() as f64)
+        let train = |(update, client): (&mut Vec<f32>, &u32)| {
+            let loss = train((&mut *update, client))?;
+            let is_broken = update.iter().any(|value| !value.is_finite());
+            if is_broken {
+                update.fill(0.0);
+            }
+            Ok((loss, is_broken))
+        };
+        let trained: Result<Vec<(f64, bool)>, LearnError> =
+            updates.par_iter_mut().zip(clients).map(train).collect();
+        let trained = trained.map_err(SimError::learn("data"))?;
+        let losses: Vec<f64> =
+            trained.iter().map(|&(loss, _)| loss).filter(|loss| loss.is_finite()).collect();
+        Ok(Trained {
+            loss: (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64),
+            broken: trained.iter().filter(|(_, is_broken)| *is_broken).count() as u32,
+        })
     }
 
     /// Sends the updates, and steps the common model by what is decoded.
@@ -371,5 +402,30 @@ impl Workspaces {
         if let Ok(mut free) = self.0.lock() {
             free.push(workspace);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    /// Features at the end of single precision: the second step's logits overflow.
+    #[test]
+    fn a_broken_update_is_zero_and_the_trial_goes_on() {
+        let text = "rounds = 3\ntrials = 1\n[clients]\ntotal = 4\nper_round = 4\n[uplink]\nscheme = \"ideal\"\n\
+                    [privacy]\nclip = 1.0\n[local]\nsteps = 5";
+        let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
+        let (width, classes) = (federation.test.width(), federation.test.classes());
+        let loud = Samples::new(width, classes, vec![f32::MAX; 20 * width], vec![1; 20]).unwrap();
+        let mut trial = Trial::replay(&federation, 0, (2, &loud)).unwrap();
+        for round in 1..=3 {
+            let metrics = trial.step().unwrap();
+            assert_eq!((metrics.round, metrics.broken, metrics.diverged), (round, 1, false));
+            assert!(metrics.local_loss.is_some_and(f64::is_finite));
+            assert!(trial.sent()[2].iter().all(|&value| value == 0.0));
+            assert!(trial.sent()[1].iter().any(|&value| value != 0.0));
+        }
+        assert_eq!(trial.status(), Status::Finished);
     }
 }

@@ -1,7 +1,7 @@
 //! What meets an `ε`, or that nothing does and why.
 
 use floras_privacy::calibrate::{self, Calibrated, Target};
-use floras_privacy::{Account, PrivacyError, Receiver, View, Views};
+use floras_privacy::{Account, Margins, PrivacyError, Receiver, Setting, View, Views};
 use serde::Serialize;
 
 use super::{Inquiry, ReceiverChoice, notes, receiver_name, wrong};
@@ -85,7 +85,7 @@ impl Inquiry {
         match self.search(goal) {
             Ok(found) => self.report(goal, found),
             Err(SimError::Privacy(error @ PrivacyError::NothingMeets { .. })) => {
-                self.nothing(goal, error.to_string())
+                Ok(self.nothing(goal, error.to_string()))
             }
             Err(other) => Err(other),
         }
@@ -122,18 +122,30 @@ impl Inquiry {
             ));
         }
         let most = |otherwise: u64| goal.most_sequences.or(self.length).unwrap_or(otherwise);
+        // A sequence with a foreign pilot counts for nothing, so that the search is one without them, and they come on top.
+        let foreign_pilots = self.margins.foreign_pilots;
+        let most = |otherwise: u64| most(otherwise).saturating_sub(foreign_pilots);
+        let silent = Self { margins: Margins { foreign_pilots: 0, ..self.margins }, ..self.clone() };
         let smallest = self.per_round;
-        Ok(match self.receiver {
+        let found = match self.receiver {
             ReceiverChoice::Given(receiver) => {
-                let setting = self.setting(smallest, receiver)?;
+                let setting = silent.setting(smallest, receiver)?;
                 calibrate::fewest_sequences(&setting, target, most(MOST_SEQUENCES))?
             }
             ReceiverChoice::ClippedSomehow => {
-                let setting = self.setting(smallest, Receiver::Clipped(1.0))?;
+                let setting = silent.setting(smallest, Receiver::Clipped(1.0))?;
                 let most = most(smallest.saturating_add(MOST_SEQUENCES_FOR_LEVEL));
                 calibrate::least_noise(&setting, target, most)?
             }
-        })
+        };
+        if foreign_pilots == 0 {
+            return Ok(found);
+        }
+        let Calibrated { setting, rounds, epsilon } = found;
+        let sequences = setting.sequences.saturating_add(foreign_pilots);
+        let setting = Setting { sequences, margins: self.margins, ..setting };
+        let epsilon = Account::of(&setting)?.epsilon(target.view, rounds)?.unwrap_or(epsilon);
+        Ok(Calibrated { setting, rounds, epsilon })
     }
 
     fn report(&self, goal: &Goal, found: Calibrated) -> Result<CalibrationReport, SimError> {
@@ -158,9 +170,8 @@ impl Inquiry {
         })
     }
 
-    fn nothing(&self, goal: &Goal, reason: String) -> Result<CalibrationReport, SimError> {
-        let setting = self.setting(self.per_round, Receiver::Paper)?;
-        Ok(CalibrationReport {
+    fn nothing(&self, goal: &Goal, reason: String) -> CalibrationReport {
+        CalibrationReport {
             sequences: None,
             gamma: None,
             view: goal.view.name(),
@@ -170,12 +181,12 @@ impl Inquiry {
             rounds: None,
             receiver: None,
             noise_std: None,
-            delta: setting.delta,
+            delta: self.delta,
             level: self.level.name(),
             views: None,
             notes: Vec::new(),
             reason: Some(reason),
             found: None,
-        })
+        }
     }
 }

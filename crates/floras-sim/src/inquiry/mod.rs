@@ -9,11 +9,11 @@ mod notes;
 mod read;
 
 use floras_phy::{Fading, Modulation, Snr, SnrConvention};
-use floras_privacy::{Coefficients, Level, Margins, Local, Neighbours, Receiver, Scaling, Setting};
+use floras_privacy::{Coefficients, Level, Local, Margins, Neighbours, Receiver, Scaling, Setting};
 
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
-pub use notes::epsilon_text;
+pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::accounting::coefficients;
 use crate::error::SimError;
@@ -56,6 +56,8 @@ pub struct Inquiry {
     pub fading: Fading,
     /// Whether clients correct their channel's phase.
     pub modulation: Modulation,
+    /// How far the radio may depart from the model.
+    pub margins: Margins,
 }
 
 /// All data of a client, or one item of it.
@@ -101,7 +103,7 @@ impl Inquiry {
             scaling: self.scaling,
             receiver,
             channel: self.channel()?,
-            margins: Margins::default(),
+            margins: self.margins,
         };
         setting.check()?;
         if self.length.is_some_and(|length| sequences > length) {

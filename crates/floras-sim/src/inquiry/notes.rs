@@ -1,14 +1,15 @@
 //! What a reader of an account should know.
 
-use floras_privacy::{Level, Local, Sampling, Scaling, Setting, View, Views};
+use floras_privacy::{Level, Local, Sampling, Scaling, Setting, Statement, View, Views};
 
-use crate::accounting::SELECTION;
+use crate::accounting::{SELECTION, any_channel_assumes};
 
 /// The notes on the statements about a setting.
 pub(super) fn of(setting: &Setting, views: &Views) -> Vec<String> {
     let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
     notes.extend(faded_clients(views));
-    if setting.sampling() != Sampling::Everyone && setting.per_round < setting.clients {
+    notes.extend(any_channel_assumes(views));
+    if setting.sampling() != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
     if let Level::Item { local, .. } = setting.level {
@@ -34,6 +35,46 @@ fn faded_clients(views: &Views) -> Option<String> {
             epsilon_text(idealised)
         )
     })
+}
+
+/// Whether a statement is a guarantee: `yes`, `no`, or `model` if it is one in a world that nobody lives in, because it
+/// assumes that no client's channel fades.
+pub fn guarantee_text(view: View, statement: &Statement) -> &'static str {
+    match statement.guarantee {
+        false => "no",
+        true if view == View::Idealised && !statement.assumptions.is_empty() => "model",
+        true => "yes",
+    }
+}
+
+/// What a view has beside `ε` under sampling: for an adversary who knows in which rounds a client takes part, and for a client
+/// that takes part in every round.
+const SAMPLED: [&str; 2] = ["participation_known", "in_every_round"];
+
+/// Whether clients take part by chance.
+pub fn is_sampled(views: &Views) -> bool {
+    let has_known = |statement: &Statement| SAMPLED.iter().any(|name| statement.details.contains_key(*name));
+    views.iter().any(|(_, statement)| has_known(statement))
+}
+
+/// The numbers of a view under sampling, with participation known and in every round.
+pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> [String; 2] {
+    let details = SAMPLED.map(|name| statement.details.get(name).copied());
+    details.map(|number| match number {
+        Some(number) => text(number),
+        // The published formula has one number only, and without any bound there is none of these either.
+        None if details == [None, None] && statement.epsilon_above.is_none() => "–".to_owned(),
+        None => out_of_reach(statement),
+    })
+}
+
+/// A view's `ε`, or that there is none, or that it is too large to be stated.
+pub fn bound_text(statement: &Statement, text: impl Fn(f64) -> String) -> String {
+    statement.epsilon.map_or_else(|| out_of_reach(statement), text)
+}
+
+fn out_of_reach(statement: &Statement) -> String {
+    statement.epsilon_above.map_or_else(|| "none".to_owned(), |above| format!("> {above:e}"))
 }
 
 /// An `ε` with as many digits as anyone needs.

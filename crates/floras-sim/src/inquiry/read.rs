@@ -1,14 +1,14 @@
 //! Inquiries as tables, with the keys of an experiment file and of the command line.
 
 use floras_phy::{Fading, SnrConvention};
-use floras_privacy::{Local, Neighbours, Scaling, View};
+use floras_privacy::{Local, Margins, Neighbours, Scaling, View};
 use toml::Table;
 
 use super::{Find, Goal, Inquiry, LevelChoice, ReceiverChoice};
 use crate::accounting::receiver;
 use crate::experiment::{ExperimentError, FadingChoice, Section, radio};
 
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 27] = [
     "clip",
     "per_round",
     "clients",
@@ -27,6 +27,9 @@ const KEYS: [&str; 24] = [
     "fading",
     "modulation",
     "phase_error",
+    "pilot_noise",
+    "channel_growth",
+    "foreign_pilots",
     "sequences",
     "dim",
     "epsilon",
@@ -67,6 +70,11 @@ impl Inquiry {
                 .unwrap_or(SnrConvention::Symbol),
             fading: read_fading(&section)?,
             modulation: radio::read_modulation(&section)?,
+            margins: Margins {
+                pilot_noise: section.number("pilot_noise", ANY, "a number")?.unwrap_or(1.0),
+                channel_growth: section.number("channel_growth", ANY, "a number")?.unwrap_or(1.0),
+                foreign_pilots: whole("foreign_pilots")?.unwrap_or(0),
+            },
         })
     }
 

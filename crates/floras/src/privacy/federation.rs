@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use floras_phy::{Fading, Modulation, PhaseError, SnrConvention};
-use floras_privacy::{Local, Neighbours, Receiver, Scaling};
+use floras_privacy::{Local, Margins, Neighbours, Receiver, Scaling};
 use floras_sim::inquiry::{Inquiry, LevelChoice, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
 
@@ -79,6 +79,18 @@ pub(crate) struct FederationOptions {
     /// Whether clients correct their channel's phase.
     #[arg(long, value_enum, default_value_t = ModulationName::Real)]
     modulation: ModulationName,
+
+    /// Margin: the pilot noise's standard deviation relative to the payload noise's, at most (ρ).
+    #[arg(long, value_name = "ρ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
+    pilot_noise: f64,
+
+    /// Margin: the factor by which a client's channel grows from its pilot to its payload, at most (κ).
+    #[arg(long, value_name = "κ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
+    channel_growth: f64,
+
+    /// Margin: unused sequences on which someone else may send a pilot (j).
+    #[arg(long, value_name = "j", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value = "0")]
+    foreign_pilots: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -157,6 +169,11 @@ impl FederationOptions {
             modulation: match self.modulation {
                 ModulationName::Real => Modulation::Real,
                 ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
+            },
+            margins: Margins {
+                pilot_noise: self.pilot_noise,
+                channel_growth: self.channel_growth,
+                foreign_pilots: self.foreign_pilots,
             },
         }
     }

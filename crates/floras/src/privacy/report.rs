@@ -2,25 +2,36 @@
 
 use std::io::{self, Write};
 
-use floras_privacy::{Level, Neighbours, Setting, Statement, View, Views};
-use floras_sim::inquiry::{epsilon_text, receiver_name};
+use floras_privacy::{Level, Neighbours, Setting, View, Views};
+use floras_sim::inquiry::{
+    bound_text, epsilon_text, guarantee_text, is_sampled, receiver_name, sampled_texts,
+};
 
 use crate::table::count;
 
 /// The table of all views. A view without a statement says what it lacks.
 pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Result<()> {
-    // With sampling there is one more number: for those who are known to be in every round.
-    let known = |statement: &Statement| statement.details.get("in_every_round").copied();
-    let is_sampled = views.iter().any(|(_, statement)| known(statement).is_some());
-    let column = |text: &str| if is_sampled { format!("{text:<12}") } else { String::new() };
-    writeln!(out, "{:<13}{:<12}{}{:<11}against", "view", "epsilon", column("if known"), "guarantee")?;
+    // With sampling there are two more numbers: with participation known, and in every round.
+    let is_sampled = is_sampled(views);
+    let columns = |[known, always]: [&str; 2]| {
+        if is_sampled { format!("{known:<12}{always:<13}") } else { String::new() }
+    };
+    writeln!(
+        out,
+        "{:<13}{:<12}{}{:<11}against",
+        "view",
+        "epsilon",
+        columns(["known", "every round"]),
+        "guarantee"
+    )?;
     for view in View::ALL {
         match views.get(view) {
-            None => writeln!(out, "{:<13}{:<12}{}{:<11}({lacks})", view.name(), "–", column("–"), "–")?,
+            None => writeln!(out, "{:<13}{:<12}{}{:<11}({lacks})", view.name(), "–", columns(["–", "–"]), "–")?,
             Some(statement) => {
-                let epsilon = statement.epsilon.map_or("none".to_owned(), epsilon_text);
-                let guarantee = if statement.guarantee { "yes" } else { "no" };
-                let known = column(&known(statement).map_or("–".to_owned(), epsilon_text));
+                let epsilon = bound_text(statement, epsilon_text);
+                let guarantee = guarantee_text(view, statement);
+                let [known, always] = sampled_texts(statement, epsilon_text);
+                let known = columns([known.as_str(), always.as_str()]);
                 writeln!(
                     out,
                     "{:<13}{epsilon:<12}{known}{guarantee:<11}{}",
