@@ -83,8 +83,8 @@ pub struct Part<'a> {
 /// # Ok::<(), floras_privacy::PrivacyError>(())
 /// ```
 pub struct Composition<'a> {
-    parts: Vec<Part<'a>>,
-    directions: &'static [Direction],
+    pub(crate) parts: Vec<Part<'a>>,
+    pub(crate) directions: &'static [Direction],
     grid: Grid,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Composition<'a> {
 
     /// The law of `μ` of all rounds together, if everyone takes part and it has a simple form: `√(Σ μ²)` if each kind's is
     /// known for certain.
-    fn as_one_law(&self) -> Option<Law> {
+    pub(crate) fn as_one_law(&self) -> Option<Law> {
         let of_part = |part: &Part<'_>| {
             if part.sampling.chance() < 1.0 { None } else { part.curve.composed(part.rounds) }
         };
@@ -185,7 +185,12 @@ impl<'a> Composition<'a> {
         self.parts.iter().map(of_part).sum()
     }
 
-    fn prepared(&self, direction: Direction, side: Side, delta: f64) -> Result<Prepared<'a>, PrivacyError> {
+    pub(crate) fn prepared(
+        &self,
+        direction: Direction,
+        side: Side,
+        delta: f64,
+    ) -> Result<Prepared<'a>, PrivacyError> {
         Prepared::new(&self.parts, self.grid, direction, side, delta)
     }
 
@@ -266,7 +271,13 @@ fn at_least_once(parts: &[Part<'_>]) -> f64 {
 }
 
 /// `D(e^ε)` of one round.
-fn one_round_delta(curve: &dyn Curve, direction: Direction, p: f64, side: Side, epsilon: f64) -> f64 {
+pub(crate) fn one_round_delta(
+    curve: &dyn Curve,
+    direction: Direction,
+    p: f64,
+    side: Side,
+    epsilon: f64,
+) -> f64 {
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };
     infinite
         + match direction {
@@ -296,7 +307,9 @@ fn one_round_epsilon(
         let simpler = |law: &Law| first_at_most(|e| law.lower(e), target, 1e-3, MAX_EPSILON, 1e-3);
         let epsilon = match curve.simpler().map(simpler) {
             // What is below the simpler curve's root is below this one's.
-            Some(start) => first_at_most_from(at, target, 0.99 * start.unwrap_or(MAX_EPSILON), MAX_EPSILON, 1e-9),
+            Some(start) => {
+                first_at_most_from(at, target, 0.99 * start.unwrap_or(MAX_EPSILON), MAX_EPSILON, 1e-9)
+            }
             None => first_at_most(at, target, 1e-3, MAX_EPSILON, 1e-12),
         };
         epsilon.map(|epsilon| if direction == Direction::Known { epsilon } else { diluted(epsilon, p) })

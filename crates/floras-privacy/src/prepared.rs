@@ -162,6 +162,16 @@ impl<'a> Prepared<'a> {
         composed
     }
 
+    /// The loss of one round of each kind on a grid.
+    pub(crate) fn round_losses(&self, step: f64) -> Vec<LossDistribution> {
+        self.kinds.iter().map(|kind| kind.on_grid(self.direction, self.side, step)).collect()
+    }
+
+    /// How far apart the ends of a round's loss are, of whichever kind is longest.
+    pub(crate) fn reach(&self) -> f64 {
+        longest_reach(&self.kinds)
+    }
+
     fn step(&self, window: f64, points: f64) -> f64 {
         let reach = longest_reach(&self.kinds);
         let least = window.max(reach) / MOST_POINTS;

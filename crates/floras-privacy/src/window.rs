@@ -130,11 +130,12 @@ impl Composed {
 
     /// `δ(ε)` by what is in the window, and how far rounding may have moved it; `None` below the window.
     fn in_window(&self, epsilon: f64) -> Option<(f64, f64)> {
-        let point = ((epsilon / self.step).floor() as i64 + 1 - self.start).max(0) as usize;
-        if point < self.sound_from {
+        let point = (epsilon / self.step).floor() as i64 + 1 - self.start;
+        // What lies below the window is folded into its top, where it counts for too little.
+        if point < self.sound_from as i64 {
             return None;
         }
-        let point = point.min(self.above.len() - 1);
+        let point = (point as usize).min(self.above.len() - 1);
         let distance = epsilon - self.reference;
         // The exponent is between −step and 0: a larger one could overflow where the sum is too small for a double.
         let kept = self.above[point] - (epsilon - self.loss(point)).min(0.0).exp() * self.above_other[point];
