@@ -218,6 +218,11 @@ impl<'a> Mixed<'a> {
         })
     }
 
+    /// Whether what is derived from a view's curve is a guarantee.
+    pub fn is_guarantee(&self, view: View) -> bool {
+        matches!(self.curves(view), Some(Ok(Curves { caveat: None, .. })))
+    }
+
     /// Whether some clients take part by chance.
     fn is_sampled(&self) -> bool {
         self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone)
