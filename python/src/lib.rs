@@ -30,6 +30,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(privacy::calibrate, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::epsilon_curve, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::delta_curve, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::curve, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::losses, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::check_losses, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::compose, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::group, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::statement, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::experiment, module)?)?;
     module.add_function(wrap_pyfunction!(run::presets, module)?)?;

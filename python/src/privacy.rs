@@ -1,7 +1,7 @@
 //! `floras.privacy`: how private a described federation is, as `floras account` and `floras calibrate` say it.
 
 use floras_sim::ExperimentError;
-use floras_sim::inquiry::{Goal, Inquiry};
+use floras_sim::inquiry::{self, CurveKind, Goal, Inquiry};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -115,4 +115,88 @@ pub(crate) fn delta_curve<'py>(
         return Err(PyValueError::new_err(format!("the {view} view has no delta for every epsilon here")));
     };
     Ok(PyArray1::from_vec(py, curve))
+}
+
+/// The sequences and the inquiry of keywords that describe a federation.
+fn described(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(u64, Inquiry)> {
+    let table = given(keywords)?;
+    let inquiry = inquiry(&table, &["dim", "epsilon", "view", "find", "most_sequences"])?;
+    Ok((Inquiry::sequences(&table).map_err(refusal)?, inquiry))
+}
+
+/// A curve of a view; see ``floras.privacy.curve``.
+#[pyfunction]
+#[pyo3(signature = (kind, view, at, **keywords))]
+pub(crate) fn curve<'py>(
+    py: Python<'py>,
+    kind: &str,
+    view: &str,
+    at: Option<Vec<f64>>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Option<f64>)> {
+    let Some(kind) = CurveKind::ALL.into_iter().find(|known| known.name() == kind) else {
+        return Err(PyValueError::new_err(format!("kind must be delta, tradeoff or renyi, not {kind:?}")));
+    };
+    let view = view_of(view)?;
+    let (sequences, inquiry) = described(keywords)?;
+    let curves = work(py, || inquiry.curves(sequences, kind, Some(view), at.as_deref()))?;
+    let curves = curves.map_err(ToPython::to_python)?;
+    let column = |of: usize| {
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        PyArray1::from_vec(py, points.map(|point| point[of]).collect())
+    };
+    Ok((column(0), column(1), curves.first().and_then(|curve| curve.event)))
+}
+
+/// The loss distribution of one round of a view, as JSON; see ``floras.privacy.losses``.
+#[pyfunction]
+#[pyo3(signature = (view, **keywords))]
+pub(crate) fn losses<'py>(
+    py: Python<'py>,
+    view: &str,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let view = view_of(view)?;
+    let (sequences, inquiry) = described(keywords)?;
+    let losses = work(py, || inquiry.losses(sequences, view))?.map_err(ToPython::to_python)?;
+    convert::python(py, &losses)
+}
+
+/// Checks a loss distribution in JSON.
+#[pyfunction]
+pub(crate) fn check_losses(text: &str) -> PyResult<()> {
+    inquiry::read_losses(text).map(|_| ()).map_err(ToPython::to_python)
+}
+
+/// Composes loss distributions in JSON; see ``floras.privacy.compose``.
+#[pyfunction]
+pub(crate) fn compose<'py>(py: Python<'py>, files: Vec<String>, delta: f64) -> PyResult<Bound<'py, PyAny>> {
+    let joint = work(py, || {
+        let losses = files.iter().map(|text| inquiry::read_losses(text)).collect::<Result<Vec<_>, _>>()?;
+        inquiry::compose(&losses, delta)
+    })?;
+    convert::python(py, &joint.map_err(ToPython::to_python)?)
+}
+
+/// The epsilon of a group of clients; see ``floras.privacy.account``.
+#[pyfunction]
+#[pyo3(signature = (size, **keywords))]
+pub(crate) fn group<'py>(
+    py: Python<'py>,
+    size: u64,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (sequences, inquiry) = described(keywords)?;
+    let group = work(py, || inquiry.group(sequences, size, None))?.map_err(ToPython::to_python)?;
+    convert::python(py, &group)
+}
+
+/// A paragraph for a paper; see ``floras.privacy.statement``.
+#[pyfunction]
+#[pyo3(signature = (view, **keywords))]
+pub(crate) fn statement(py: Python<'_>, view: &str, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
+    let view = view_of(view)?;
+    let (sequences, inquiry) = described(keywords)?;
+    let report = work(py, || inquiry.account(sequences, None))?.map_err(ToPython::to_python)?;
+    Ok(report.paragraph(view))
 }

@@ -133,3 +133,52 @@ def test_the_uplinks_account_is_that_of_the_same_setting() -> None:
     asked = privacy.account(**SETTING, clients=200, rounds=5, length=32, snr_db=20.0)["views"]
     for view in ("published", "idealised", "any_channel", "actual"):
         assert views[view]["epsilon"] == asked[view]["epsilon"], view
+
+
+FED: dict[str, Any] = {"clip": 1.0, "sequences": 60, "per_round": 20, "rounds": 100}
+
+
+@pytest.mark.parametrize("more", [{}, {"clients": 200}, {"clients": 200, "neighbours": "add-remove"}])
+def test_dp_accounting_composes_an_export_to_the_same_epsilon(more: dict[str, Any]) -> None:
+    pytest.importorskip("dp_accounting")
+    stated = privacy.account(**FED, **more)["views"]["idealised"]["epsilon"]
+    one_round = privacy.losses(**FED, **more).to_dp_accounting()
+    composed = one_round.self_compose(100).get_epsilon_for_delta(1e-5)
+    assert composed == pytest.approx(stated, rel=1e-4)
+
+
+def test_a_distribution_of_dp_accounting_composes_with_a_training() -> None:
+    module = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    gaussian = module.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3)
+    alone = gaussian.self_compose(10).get_epsilon_for_delta(1e-5)
+    taken = privacy.Losses.from_dp_accounting(gaussian, rounds=10, neighbours="replace-one")
+    assert privacy.compose([taken])["epsilon"] == pytest.approx(alone, rel=1e-3)
+    joint = privacy.compose([taken, privacy.losses(**FED)])["epsilon"]
+    assert joint > alone
+
+
+def test_an_export_is_read_back(tmp_path: Any) -> None:
+    losses = privacy.losses(**FED)
+    losses.export(tmp_path / "a.json")
+    assert privacy.Losses.load(tmp_path / "a.json") == losses
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    with pytest.raises(ValueError, match="masses"):
+        privacy.Losses({**losses.content, "losses": [{**losses.content["losses"][0], "infinity": -1.0}]})
+
+
+def test_curves_are_monotone_arrays() -> None:
+    for kind in ("delta", "tradeoff"):
+        x, y, event = privacy.curve(kind, **FED)  # type: ignore[arg-type]
+        assert event is None
+        assert np.all(np.diff(x) > 0)
+        assert np.all(np.diff(y) <= 0)
+    x, y, event = privacy.curve("renyi", **FED, at=[2.0, 3.0, 4.0])
+    assert event is not None
+    assert np.all(np.diff(y) >= 0)
+
+
+def test_a_group_and_a_statement() -> None:
+    report = privacy.account(**FED, group=2)
+    one = report["views"]["idealised"]["epsilon"]
+    assert report["group"]["views"]["idealised"]["epsilon"] > one
+    assert "differential privacy" in privacy.statement(**FED, view="idealised")

@@ -83,8 +83,8 @@ pub struct Part<'a> {
 /// # Ok::<(), floras_privacy::PrivacyError>(())
 /// ```
 pub struct Composition<'a> {
-    parts: Vec<Part<'a>>,
-    directions: &'static [Direction],
+    pub(crate) parts: Vec<Part<'a>>,
+    pub(crate) directions: &'static [Direction],
     grid: Grid,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Composition<'a> {
 
     /// The law of `μ` of all rounds together, if everyone takes part and it has a simple form: `√(Σ μ²)` if each kind's is
     /// known for certain.
-    fn as_one_law(&self) -> Option<Law> {
+    pub(crate) fn as_one_law(&self) -> Option<Law> {
         let of_part = |part: &Part<'_>| {
             if part.sampling.chance() < 1.0 { None } else { part.curve.composed(part.rounds) }
         };
@@ -185,7 +185,12 @@ impl<'a> Composition<'a> {
         self.parts.iter().map(of_part).sum()
     }
 
-    fn prepared(&self, direction: Direction, side: Side, delta: f64) -> Result<Prepared<'a>, PrivacyError> {
+    pub(crate) fn prepared(
+        &self,
+        direction: Direction,
+        side: Side,
+        delta: f64,
+    ) -> Result<Prepared<'a>, PrivacyError> {
         Prepared::new(&self.parts, self.grid, direction, side, delta)
     }
 
@@ -273,7 +278,13 @@ fn at_least_once(parts: &[Part<'_>]) -> f64 {
 }
 
 /// `D(e^ε)` of one round.
-fn one_round_delta(curve: &dyn Curve, direction: Direction, p: f64, side: Side, epsilon: f64) -> f64 {
+pub(crate) fn one_round_delta(
+    curve: &dyn Curve,
+    direction: Direction,
+    p: f64,
+    side: Side,
+    epsilon: f64,
+) -> f64 {
     // For certain, all directions have the same curve, and the added side would be a difference of large numbers.
     let direction = if p == 1.0 { Direction::Replace } else { direction };
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };

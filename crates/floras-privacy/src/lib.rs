@@ -9,6 +9,9 @@
 //! | [`mixed`] | the same for rounds that differ |
 //! | [`calibrate`] | the sequences, the clip norm, the level or the rounds that meet an `ε` |
 //! | [`ledger`] | what each round of a run has spent |
+//! | [`DeltaCurve`], [`TradeOff`], [`RenyiCurve`] | what a view leaks, as curves |
+//! | [`LossFile`], [`JointLoss`] | loss distributions to export, to import and to compose |
+//! | [`group_epsilon`] | several clients together |
 //! | [`Law`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
 //! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the laws of the views |
 //! | [`published`] | the paper's theorems as printed, which are no guarantees |
@@ -25,10 +28,12 @@ pub mod calibrate;
 pub mod cauchy;
 mod chords;
 mod compose;
+mod curve;
 mod error;
 mod fourier;
 mod gains;
 pub mod gaussian;
+mod group;
 mod law;
 pub mod ledger;
 mod loss;
@@ -37,18 +42,21 @@ mod nodes;
 mod noise;
 pub mod normal;
 mod pilot;
+mod pld;
 mod prepared;
 pub mod published;
 mod pure;
 mod quadrature;
 pub mod rdp;
 mod receiver;
+mod renyi;
 mod sampling;
 mod setting;
 mod solve;
 mod table;
 mod tabulated;
 mod tilt;
+mod tradeoff;
 mod view;
 mod window;
 
@@ -56,9 +64,14 @@ pub use account::{Account, Source};
 pub use actual::{Amplitude, Angle, Coefficients};
 pub use any_channel::{AnyChannel, idealised, simple_bound};
 pub use compose::{Bounds, Composition, Grid, MAX_EPSILON, Part};
+pub use curve::DeltaCurve;
 pub use error::PrivacyError;
+pub use group::{GroupBound, GroupEpsilon, group_epsilon};
 pub use law::{Cells, Law, Values};
+pub use pld::{JointLoss, LossDirection, LossFile, LossFileError, RoundLoss};
 pub use receiver::{Receiver, clipped_mean};
+pub use renyi::{ORDERS, RenyiCurve};
 pub use sampling::{Curve, Sampling};
 pub use setting::{Level, Local, Margins, NORMALISED, Neighbours, Scaling, Setting};
+pub use tradeoff::TradeOff;
 pub use view::{Statement, View, Views};

@@ -66,6 +66,35 @@ impl LossDistribution {
         masses[first] = (rise - (excess[first] - excess[first - 1]) * down + 1.0).max(0.0);
         Self { step, first: -(first as i64), masses, infinite }
     }
+
+    /// The finite losses that have mass, with it.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
+        let at = |(index, &mass): (i64, &f64)| (self.step * index as f64, mass);
+        (self.first..).zip(&self.masses).map(at).filter(|&(_, mass)| mass > 0.0)
+    }
+
+    /// The smallest point of the grid.
+    pub(crate) fn lowest(&self) -> f64 {
+        self.step * self.first as f64
+    }
+
+    /// The largest point of the grid.
+    pub(crate) fn highest(&self) -> f64 {
+        self.step * (self.first + self.masses.len() as i64 - 1) as f64
+    }
+
+    /// The same on a grid of another step; it leaks at least as much.
+    pub(crate) fn with_step(&self, step: f64) -> Self {
+        let (first, last) = ((self.lowest() / step).floor(), (self.highest() / step).ceil());
+        let points: Vec<f64> = (first as i64..=last as i64).map(|index| step * index as f64).collect();
+        let masses = moved_to_points(self.losses(), &points);
+        Self { step, first: first as i64, masses, infinite: self.infinite }
+    }
+
+    /// `ln Σ m e^{θl}` over the finite losses.
+    pub(crate) fn log_moment(&self, theta: f64) -> f64 {
+        log_sum_exp(self.losses().map(|(loss, mass)| mass.ln() + theta * loss))
+    }
 }
 
 /// Exponentials of equidistant points are multiplied from one to the next, and set right every so often.
@@ -190,6 +219,24 @@ fn make_convex(values: &mut [f64], step: f64) {
     }
 }
 
+/// Moves masses to the points of a coarser or finer set, in ascending order, that covers them: each to the two points around it,
+/// so that `Σ m e^{−l}` stays. The curve of the result connects dots of the first one's, and is nowhere below it.
+pub(crate) fn moved_to_points(losses: impl Iterator<Item = (f64, f64)>, points: &[f64]) -> Vec<f64> {
+    let mut masses = vec![0.0; points.len()];
+    for (loss, mass) in losses {
+        let above = points.partition_point(|&point| point < loss).min(points.len() - 1);
+        if above == 0 || points[above] <= loss {
+            masses[above] += mass;
+            continue;
+        }
+        let (left, right) = (points[above - 1], points[above]);
+        let share = ((left - loss).exp_m1() / (left - right).exp_m1()).clamp(0.0, 1.0);
+        masses[above - 1] += (1.0 - share) * mass;
+        masses[above] += share * mass;
+    }
+    masses
+}
+
 /// By how much a sketch's dots grow further apart.
 const RATIO: f64 = 1.1;
 /// Dots are no further apart than this share of the largest loss: large losses may all be nearly the same.
@@ -239,6 +286,23 @@ impl Sketch {
         losses.push(0.0);
         losses.extend(spread(highest));
         Self::connecting(pair, &losses)
+    }
+
+    /// A sketch of a loss on a grid, which leaks at least as much.
+    pub(crate) fn of(round: &LossDistribution) -> Self {
+        let (lowest, highest) = (round.lowest().min(-round.step), round.highest().max(round.step));
+        let spread = |end: f64| {
+            let next =
+                move |&loss: &f64| (loss < end).then(|| (RATIO * loss).max(loss + round.step).min(end));
+            std::iter::successors(Some(round.step), next)
+        };
+        let mut points: Vec<f64> = spread(-lowest).map(|loss| -loss).collect();
+        points.reverse();
+        points.push(0.0);
+        points.extend(spread(highest));
+        let masses = moved_to_points(round.losses(), &points);
+        let dots = points.into_iter().zip(masses).filter(|&(_, mass)| mass > 0.0);
+        Self { dots: dots.map(|(loss, mass)| (loss, mass.ln())).collect() }
     }
 
     /// Connects the dots at some losses in ascending order, one of which is 0.

@@ -113,6 +113,13 @@ struct Curves<'a> {
     assumptions: &'a [String],
 }
 
+/// Rounds whose curve bounds a view.
+pub(crate) struct Bounding<'a> {
+    pub(crate) parts: Vec<Part<'a>>,
+    /// Rounds whose curve the bound is not below.
+    pub(crate) at_least: Option<Vec<Part<'a>>>,
+}
+
 impl<'a> Mixed<'a> {
     /// `T_i` rounds of each account. All must have the same `δ`, and neighbours of the same kind.
     pub fn new(parts: &[(&'a Account, u64)]) -> Result<Self, PrivacyError> {
@@ -211,6 +218,11 @@ impl<'a> Mixed<'a> {
         })
     }
 
+    /// Whether what is derived from a view's curve is a guarantee.
+    pub fn is_guarantee(&self, view: View) -> bool {
+        matches!(self.curves(view), Some(Ok(Curves { caveat: None, .. })))
+    }
+
     /// Whether some clients take part by chance.
     fn is_sampled(&self) -> bool {
         self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone)
@@ -234,6 +246,31 @@ impl<'a> Mixed<'a> {
             }
         }
         Some(nothing.map_or(Ok(curves), |reason| Err(reason.clone())))
+    }
+
+    /// The rounds whose curves bound a view, each of which is enough; empty if there is no guarantee.
+    pub(crate) fn bounding(&self, view: View) -> Vec<Bounding<'a>> {
+        let Some(Ok(curves)) = self.curves(view) else { return Vec::new() };
+        let exposure = Exposure::in_view(view);
+        let alone = |parts| Bounding { parts, at_least: None };
+        let mut bounding = vec![alone(exposed(&curves.parts, exposure))];
+        if exposure == Exposure::Sampled && self.is_sampled() {
+            bounding.push(alone(exposed(&curves.parts, Exposure::Known)));
+        }
+        if view == View::AnyChannel {
+            if let Some(Ok(strong)) = self.curves(View::Idealised) {
+                bounding[0].at_least = Some(exposed(&strong.parts, exposure));
+            }
+            if let Some(simple) = self.simple() {
+                bounding.push(alone(exposed(&simple, exposure)));
+            }
+        }
+        bounding
+    }
+
+    /// The accounts and their rounds.
+    pub(crate) fn parts(&self) -> &[(&'a Account, u64)] {
+        &self.parts
     }
 
     /// The simple bounds of all rounds, if each has one.

@@ -29,6 +29,8 @@ const GAP: f64 = 0.03;
 pub(crate) enum Resolution {
     /// To find out where to look.
     Rough,
+    /// For a picture.
+    Plot,
     /// For the bounds.
     Fine,
 }
@@ -39,6 +41,7 @@ impl Resolution {
     fn points(self, rounds: f64) -> (f64, f64) {
         match self {
             Self::Rough => (ROUGH, ROUGH_ROUND),
+            Self::Plot => (2.0 * ROUGH, ROUGH_ROUND),
             Self::Fine => ((WINDOW * (rounds / 1000.0).sqrt()).clamp(WINDOWS.0, WINDOWS.1), ROUND),
         }
     }
@@ -233,6 +236,16 @@ impl<'a> Prepared<'a> {
         let mut composed = Composed::new(rounds, step, window);
         composed.cut_off = 2.0 * self.rounds * self.cut;
         composed
+    }
+
+    /// The loss of one round of each kind on a grid.
+    pub(crate) fn round_losses(&self, step: f64) -> Vec<LossDistribution> {
+        self.kinds.iter().map(|kind| kind.on_grid(self.direction, self.side, step)).collect()
+    }
+
+    /// How far apart the ends of a round's loss are, of whichever kind is longest.
+    pub(crate) fn reach(&self) -> f64 {
+        longest_reach(&self.kinds)
     }
 
     fn step(&self, window: f64, resolution: Resolution) -> f64 {

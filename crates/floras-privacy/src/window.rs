@@ -175,11 +175,12 @@ impl Composed {
 
     /// `δ(ε)` by what is in the window, and how far rounding may have moved it; `None` below the window.
     fn in_window(&self, epsilon: f64) -> Option<(f64, f64)> {
-        let point = ((epsilon / self.step).floor() as i64 + 1 - self.start).max(0) as usize;
-        if point < self.sound_from {
+        let point = (epsilon / self.step).floor() as i64 + 1 - self.start;
+        // What lies below the window is folded into its top, where it counts for too little.
+        if point < self.sound_from as i64 {
             return None;
         }
-        let point = point.min(self.tilted.len());
+        let point = (point as usize).min(self.tilted.len());
         let sums = self.sums_from(point)?;
         let distance = epsilon - self.reference;
         // The exponent is between −step and 0: a larger one could overflow where the sum is too small for a double.

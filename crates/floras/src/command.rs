@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Account(privacy::account::Options),
     /// Find the sequences, the clip norm or the rounds that meet an epsilon.
     Calibrate(privacy::calibrate::Options),
+    /// Say how private several trainings are together.
+    Compose(privacy::compose::Options),
     /// Attack an experiment, and say what leaks.
     Audit(audit::Options),
     /// Say what the paper's convergence theorem makes of an experiment, and what holds.

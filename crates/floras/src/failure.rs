@@ -48,6 +48,10 @@ pub(crate) enum Failure {
         value: String,
     },
 
+    /// A calibration without a solution. It is an answer, and not wrong input.
+    #[error("{0}")]
+    NothingMeets(String),
+
     /// Threads could not be started.
     #[error("cannot start the threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -93,7 +97,7 @@ impl Failure {
             | Self::Experiment(_)
             | Self::Source(_)
             | Self::Option { .. } => true,
-            Self::Threads(_) | Self::Output(_) | Self::Json(_) => false,
+            Self::NothingMeets(_) | Self::Threads(_) | Self::Output(_) | Self::Json(_) => false,
         }
     }
 }

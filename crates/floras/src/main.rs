@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
+        Command::Compose(options) => privacy::compose::run(&options),
         Command::Audit(options) => audit::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Theory(options) => theory::run(&options),

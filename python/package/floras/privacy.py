@@ -8,18 +8,30 @@ same numbers. There are five views: what the paper *published*, the *idealised* 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from floras import _core
 from floras._types import View
+from floras.losses import Losses, compose
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["account", "calibrate", "delta_curve", "epsilon_curve"]
+__all__ = [
+    "Curve",
+    "Losses",
+    "account",
+    "calibrate",
+    "compose",
+    "curve",
+    "delta_curve",
+    "epsilon_curve",
+    "losses",
+    "statement",
+]
 
 
 class Radio(TypedDict, total=False):
@@ -45,6 +57,17 @@ class Radio(TypedDict, total=False):
     foreign_pilots: int
 
 
+class Curve(NamedTuple):
+    """A curve of a view."""
+
+    x: npt.NDArray[np.float64]
+    """Epsilons, type I errors, or orders."""
+    y: npt.NDArray[np.float64]
+    """Deltas, type II errors, or Rényi divergences, which may be infinite."""
+    event: float | None
+    """A Rényi curve holds outside an event of at most this probability."""
+
+
 def account(
     *,
     clip: float,
@@ -52,14 +75,15 @@ def account(
     per_round: int,
     rounds: int = 1,
     dim: int | None = None,
+    group: int | None = None,
     **radio: Unpack[Radio],
 ) -> dict[str, Any]:
     """Account for ``rounds`` rounds of a federation, in every view.
 
     ``clip`` is C, ``sequences`` N, ``per_round`` K, and ``clients`` M if not all take part in every round.
     The *actual* and the *raw signal* view need the radio: ``length`` and ``snr_db``. With ``dim``, the number
-    of parameters, one round of the paper's receiver is told exactly as well. The result is what ``floras
-    account --json`` prints.
+    of parameters, one round of the paper's receiver is told exactly as well. With ``group``, the result has
+    the epsilon of up to that many clients together. It is what ``floras account --json`` prints.
 
     >>> report = floras.privacy.account(clip=1.0, sequences=30, per_round=20, clients=20, rounds=10)
     >>> report["gamma"], report["views"]["actual"]
@@ -67,7 +91,11 @@ def account(
     >>> report["views"]["published"]["epsilon"] < report["views"]["idealised"]["epsilon"]
     True
     """
-    return _core.account(clip=clip, sequences=sequences, per_round=per_round, rounds=rounds, dim=dim, **radio)
+    setting = {"clip": clip, "sequences": sequences, "per_round": per_round, "rounds": rounds, **radio}
+    report = _core.account(dim=dim, **setting)
+    if group is not None:
+        report["group"] = _core.group(group, **setting)
+    return report
 
 
 def calibrate(
@@ -141,3 +169,61 @@ def delta_curve(
     return _core.delta_curve(
         list(epsilons), view, clip=clip, sequences=sequences, per_round=per_round, rounds=rounds, **radio
     )
+
+
+def curve(
+    kind: Literal["delta", "tradeoff", "renyi"],
+    *,
+    clip: float,
+    sequences: int,
+    per_round: int,
+    rounds: int = 1,
+    view: View = "idealised",
+    at: Iterable[float] | None = None,
+    **radio: Unpack[Radio],
+) -> Curve:
+    """Return delta(epsilon), the trade-off function or the Rényi curve of a view after ``rounds`` rounds.
+
+    ``at`` are the epsilons, type I errors or orders to look at.
+
+    >>> curve = floras.privacy.curve("tradeoff", clip=1.0, sequences=40, per_round=20, at=[0.0, 0.5, 1.0])
+    >>> bool(curve.y[0] > curve.y[1] > curve.y[2])
+    True
+    """
+    points = None if at is None else [float(x) for x in at]
+    setting = {"clip": clip, "sequences": sequences, "per_round": per_round, "rounds": rounds, **radio}
+    return Curve(*_core.curve(kind, view, points, **setting))
+
+
+def losses(
+    *,
+    clip: float,
+    sequences: int,
+    per_round: int,
+    rounds: int = 1,
+    view: View = "idealised",
+    **radio: Unpack[Radio],
+) -> Losses:
+    """Return the loss distribution of one round of a view, fine enough for ``rounds`` of them.
+
+    >>> one = floras.privacy.losses(clip=1.0, sequences=40, per_round=20, rounds=10)
+    >>> both = floras.privacy.compose([one, one])
+    >>> both["rounds"]
+    20
+    """
+    setting = {"clip": clip, "sequences": sequences, "per_round": per_round, "rounds": rounds, **radio}
+    return Losses(_core.losses(view, **setting))
+
+
+def statement(
+    *,
+    clip: float,
+    sequences: int,
+    per_round: int,
+    rounds: int = 1,
+    view: View = "any-channel",
+    **radio: Unpack[Radio],
+) -> str:
+    """Return a paragraph for a paper about a view: setting, epsilon, assumptions and citations."""
+    setting = {"clip": clip, "sequences": sequences, "per_round": per_round, "rounds": rounds, **radio}
+    return _core.statement(view, **setting)

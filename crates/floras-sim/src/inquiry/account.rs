@@ -4,7 +4,7 @@ use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::{Account, Receiver, Setting, View, Views};
 use serde::Serialize;
 
-use super::{Inquiry, ReceiverChoice, notes, receiver_name, wrong};
+use super::{CurveReport, GroupReport, Inquiry, ReceiverChoice, notes, receiver_name, wrong};
 use crate::error::SimError;
 
 /// How private a federation is: what `floras account --json` prints.
@@ -34,6 +34,15 @@ pub struct AccountReport {
     pub one_round_in_d: Option<OneRound>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// What is established for a group of clients, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupReport>,
+    /// The curves that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curves: Option<Vec<CurveReport>>,
+    /// A paragraph for a paper, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
     /// What was accounted for.
     #[serde(skip)]
     pub setting: Setting,
@@ -69,6 +78,9 @@ impl Inquiry {
             notes: notes::of(&setting, &views),
             views,
             one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,
+            group: None,
+            curves: None,
+            statement: None,
             setting,
         })
     }
@@ -96,13 +108,11 @@ impl Inquiry {
         epsilons.iter().map(|&epsilon| Ok(account.delta_at(view, rounds, epsilon)?)).collect()
     }
 
-    fn accountable(&self, sequences: u64) -> Result<Setting, SimError> {
+    /// The federation, if it can be accounted for. A length without an SNR only limits the sequences.
+    pub(super) fn accountable(&self, sequences: u64) -> Result<Setting, SimError> {
         let ReceiverChoice::Given(receiver) = self.receiver else {
             return Err(wrong("receiver", "paper, mmse or clipped with a number", "clipped without one"));
         };
-        if let (Some(length), None) = (self.length, self.snr_db) {
-            return Err(wrong("length", "given together with an SNR in decibels", format!("{length} alone")));
-        }
         self.setting(sequences, receiver)
     }
 }

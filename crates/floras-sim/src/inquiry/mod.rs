@@ -5,14 +5,17 @@
 
 mod account;
 mod calibrate;
+mod curves;
 mod notes;
 mod read;
+mod statement;
 
 use floras_phy::{Fading, Modulation, Snr, SnrConvention};
 use floras_privacy::{Coefficients, Level, Local, Margins, Neighbours, Receiver, Scaling, Setting};
 
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
+pub use curves::{CurveKind, CurveReport, GroupReport, JointReport, compose, read_losses};
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::accounting::coefficients;

@@ -1,11 +1,14 @@
 //! `floras account`: every view of a federation, side by side.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use clap::Args;
-use floras_sim::inquiry::{OneRound, epsilon_text};
+use clap::{Args, ValueEnum};
+use floras_privacy::View;
+use floras_sim::inquiry::{AccountReport, CurveKind, CurveReport, GroupReport, OneRound, epsilon_text};
+use floras_sim::write_atomically;
 
-use super::federation::{FederationOptions, as_option};
+use super::federation::{FederationOptions, ViewName, as_option};
 use super::report;
 use crate::command::whole_number;
 use crate::failure::Failure;
@@ -18,9 +21,14 @@ Examples:
   floras account --clip 1 --sequences 25 --per-round 20 --clients 20 --rounds 1
   floras account --clip 1 --sequences 30 --per-round 20 --clients 200 --length 32 --snr-db 20
   floras account --clip 1 --sequences 40 --per-round 20 --receiver clipped=1.0
+  floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --curve tradeoff --csv
+  floras account --clip 1 --sequences 40 --per-round 20 --group 3 --view idealised
+  floras account --clip 1 --sequences 40 --per-round 20 --statement --view any-channel
+  floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --view idealised --export a.json
 
 The smaller an epsilon, the less is given away; it holds but for a chance of delta. The published
-numbers are those of the paper's theorems; docs/accounting.md says why they do not hold as printed.")]
+numbers are those of the paper's theorems; docs/accounting.md says why they do not hold as printed.
+`floras compose` composes exported loss distributions.")]
 pub(crate) struct Options {
     #[command(flatten)]
     federation: FederationOptions,
@@ -33,22 +41,91 @@ pub(crate) struct Options {
     #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
     dim: Option<u64>,
 
+    /// The view that --curve, --group, --statement and --export are about.
+    #[arg(long, value_enum)]
+    view: Option<ViewName>,
+
+    /// Print a curve instead: delta(epsilon), the trade-off function, or the Rényi divergence by order.
+    #[arg(long, value_enum)]
+    curve: Option<CurveName>,
+
+    /// Print the curve as CSV.
+    #[arg(long, requires = "curve", conflicts_with = "json")]
+    csv: bool,
+
+    /// Add the epsilon of up to this many clients together.
+    #[arg(long, value_name = "k", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    group: Option<u64>,
+
+    /// Print a paragraph for a paper instead, about --view or else about any channel.
+    #[arg(long, conflicts_with_all = ["curve", "group"])]
+    statement: bool,
+
+    /// Write the loss distribution of one round of --view to a file, for `floras compose` and dp-accounting.
+    #[arg(long, value_name = "FILE", requires = "view")]
+    export: Option<PathBuf>,
+
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CurveName {
+    Delta,
+    Tradeoff,
+    Renyi,
+}
+
+impl From<CurveName> for CurveKind {
+    fn from(name: CurveName) -> Self {
+        match name {
+            CurveName::Delta => Self::Delta,
+            CurveName::Tradeoff => Self::TradeOff,
+            CurveName::Renyi => Self::Renyi,
+        }
+    }
+}
+
 /// Accounts and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let inquiry = options.federation.inquiry();
-    let account = inquiry.account(options.sequences, options.dim).map_err(as_option)?;
+    let (sequences, view) = (options.sequences, options.view.map(View::from));
+    let curves = options
+        .curve
+        .map(|kind| inquiry.curves(sequences, kind.into(), view, None))
+        .transpose()
+        .map_err(as_option)?;
+    if let (Some(file), Some(view)) = (&options.export, view) {
+        let losses = inquiry.losses(sequences, view).map_err(as_option)?;
+        let text = serde_json::to_string(&losses)?;
+        write_atomically(file, text.as_bytes())?;
+    }
     let mut out = io::stdout().lock();
+    if let (Some(curves), false) = (&curves, options.json) {
+        return Ok(if options.csv { csv(&mut out, curves)? } else { table(&mut out, curves)? });
+    }
+    let mut account = inquiry.account(sequences, options.dim).map_err(as_option)?;
+    account.curves = curves;
+    account.group =
+        options.group.map(|size| inquiry.group(sequences, size, view)).transpose().map_err(as_option)?;
+    account.statement = options.statement.then(|| account.paragraph(view.unwrap_or(View::AnyChannel)));
     if options.json {
         writeln!(out, "{}", serde_json::to_string(&account)?)?;
-        return Ok(());
+    } else if let Some(statement) = &account.statement {
+        writeln!(out, "{statement}")?;
+    } else {
+        print(&mut out, &account)?;
     }
+    Ok(())
+}
+
+fn print(out: &mut impl Write, account: &AccountReport) -> io::Result<()> {
     writeln!(out, "{}\n", report::description(&account.setting, account.rounds))?;
-    report::views(&mut out, &account.views, report::NEEDS_RADIO)?;
+    report::views(out, &account.views, report::NEEDS_RADIO)?;
+    if let Some(group) = &account.group {
+        print_group(out, group)?;
+    }
     if let Some(OneRound { dim, epsilon, pure_epsilon }) = account.one_round_in_d {
         writeln!(
             out,
@@ -57,6 +134,66 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             epsilon_text(pure_epsilon)
         )?;
     }
-    report::notes(&mut out, &account.notes)?;
+    report::notes(out, &account.notes)
+}
+
+fn print_group(out: &mut impl Write, group: &GroupReport) -> io::Result<()> {
+    writeln!(out, "\n{:<13}{:<12}bound", format!("{} clients", group.size), "epsilon")?;
+    for (view, epsilon) in &group.views {
+        let view = view.replace('_', "-");
+        match epsilon {
+            None => writeln!(out, "{view:<13}{:<12}no finite epsilon is established", "none")?,
+            Some(found) => {
+                let bound = match found.bound {
+                    floras_privacy::GroupBound::Scaled => "sensitivity times the size of the group",
+                    floras_privacy::GroupBound::Generic => "one client at a time",
+                };
+                writeln!(out, "{view:<13}{:<12}{bound}", epsilon_text(found.epsilon))?;
+            }
+        }
+    }
     Ok(())
+}
+
+/// One header, one line per point.
+fn csv(out: &mut impl Write, curves: &[CurveReport]) -> io::Result<()> {
+    let Some(first) = curves.first() else { return Ok(()) };
+    let [x, y] = first.columns;
+    let event = if first.event.is_some() { ",event" } else { "" };
+    writeln!(out, "view,{x},{y}{event}")?;
+    for curve in curves {
+        for [x, y] in &curve.points {
+            let event = curve.event.map_or(String::new(), |event| format!(",{event:e}"));
+            writeln!(out, "{},{x},{y:e}{event}", curve.view)?;
+        }
+    }
+    Ok(())
+}
+
+fn table(out: &mut impl Write, curves: &[CurveReport]) -> io::Result<()> {
+    for (number, curve) in curves.iter().enumerate() {
+        let line = if number == 0 { "" } else { "\n" };
+        let guarantee = if curve.guarantee { "" } else { ", not a guarantee" };
+        let event = match curve.event {
+            Some(event) if event > 0.0 => format!(", outside an event of probability {event:.1e}"),
+            _ => String::new(),
+        };
+        writeln!(out, "{line}{} view{guarantee}{event}", curve.view)?;
+        let [x, y] = curve.columns;
+        writeln!(out, "{x:<16}{y}")?;
+        for [x, y] in &curve.points {
+            writeln!(out, "{:<16}{}", short(*x), short(*y))?;
+        }
+    }
+    Ok(())
+}
+
+/// A number with as many digits as a table needs.
+fn short(number: f64) -> String {
+    match number {
+        0.0 => "0".to_owned(),
+        infinite if infinite.is_infinite() => "infinite".to_owned(),
+        small if small < 1e-3 => format!("{small:.3e}"),
+        usual => format!("{usual:.4}"),
+    }
 }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use floras_privacy::{Receiver, View};
+use floras_privacy::Receiver;
 use floras_sim::inquiry::{CalibrationReport, Find, Found, Goal, epsilon_text};
 use indicatif::ProgressBar;
 
-use super::federation::{FederationOptions, as_option};
+use super::federation::{FederationOptions, ViewName, as_option};
 use super::report;
 use crate::command::{number, whole_number};
 use crate::failure::Failure;
@@ -53,15 +53,6 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ViewName {
-    Idealised,
-    Actual,
-    AnyChannel,
-    Published,
-    RawSignal,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum FindName {
     Sequences,
     Clip,
@@ -78,27 +69,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if options.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
-        return Ok(());
+    } else if let Some(found) = &report.found {
+        options.print(&mut out, &report, found)?;
     }
-    match (&report.found, &report.reason) {
-        (Some(found), _) => options.print(&mut out, &report, found)?,
-        // That nothing meets the epsilon is an answer too.
-        (None, reason) => writeln!(out, "{}", reason.as_deref().unwrap_or_default())?,
-    }
-    Ok(())
+    report.reason.map_or(Ok(()), |reason| Err(Failure::NothingMeets(reason)))
 }
 
 impl Options {
     fn goal(&self) -> Goal {
         Goal {
             epsilon: self.epsilon,
-            view: match self.view {
-                ViewName::Idealised => View::Idealised,
-                ViewName::Actual => View::Actual,
-                ViewName::AnyChannel => View::AnyChannel,
-                ViewName::Published => View::Published,
-                ViewName::RawSignal => View::RawSignal,
-            },
+            view: self.view.into(),
             find: match self.find {
                 FindName::Sequences => Find::Sequences,
                 FindName::Clip => Find::Clip,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use floras_phy::{Fading, Modulation, PhaseError, SnrConvention};
-use floras_privacy::{Local, Margins, Neighbours, Receiver, Scaling};
+use floras_privacy::{Local, Margins, Neighbours, Receiver, Scaling, View};
 use floras_sim::inquiry::{Inquiry, LevelChoice, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
 
@@ -128,6 +128,28 @@ enum ConventionName {
 enum ModulationName {
     Real,
     PhaseCorrected,
+}
+
+/// A view.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ViewName {
+    Idealised,
+    Actual,
+    AnyChannel,
+    Published,
+    RawSignal,
+}
+
+impl From<ViewName> for View {
+    fn from(name: ViewName) -> Self {
+        match name {
+            ViewName::Idealised => Self::Idealised,
+            ViewName::Actual => Self::Actual,
+            ViewName::AnyChannel => Self::AnyChannel,
+            ViewName::Published => Self::Published,
+            ViewName::RawSignal => Self::RawSignal,
+        }
+    }
 }
 
 impl FederationOptions {

@@ -1,7 +1,8 @@
-//! `floras account` and `floras calibrate`: how private a federation is, and against whom.
+//! `floras account`, `floras calibrate` and `floras compose`: how private a federation is, and against whom.
 
 pub(crate) mod account;
 pub(crate) mod calibrate;
+pub(crate) mod compose;
 mod federation;
 mod report;
 

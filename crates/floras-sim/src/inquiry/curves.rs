@@ -1,0 +1,239 @@
+//! The curves of a described federation, its loss distributions, and groups of its clients.
+
+use std::collections::BTreeMap;
+
+use floras_privacy::mixed::Mixed;
+use floras_privacy::{
+    Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, Neighbours, ORDERS, RenyiCurve,
+    TradeOff, View, group_epsilon,
+};
+use serde::Serialize;
+
+use super::{Inquiry, wrong};
+use crate::error::SimError;
+use crate::experiment::ExperimentError;
+
+/// Points of a curve, unless they are given.
+const POINTS: usize = 41;
+/// The views that can have a curve.
+const RIGOROUS: [View; 4] = [View::Idealised, View::Actual, View::AnyChannel, View::RawSignal];
+
+/// Which curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CurveKind {
+    /// `δ(ε)`.
+    Delta,
+    /// The trade-off function: the smallest type II error by type I error.
+    TradeOff,
+    /// The Rényi divergence by order.
+    Renyi,
+}
+
+impl CurveKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Delta, Self::TradeOff, Self::Renyi];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delta => "delta",
+            Self::TradeOff => "tradeoff",
+            Self::Renyi => "renyi",
+        }
+    }
+
+    /// What the two numbers of a point are.
+    pub fn columns(self) -> [&'static str; 2] {
+        match self {
+            Self::Delta => ["epsilon", "delta"],
+            Self::TradeOff => ["type_one_error", "type_two_error"],
+            Self::Renyi => ["order", "epsilon"],
+        }
+    }
+}
+
+/// A curve of one view.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CurveReport {
+    /// `delta`, `tradeoff` or `renyi`.
+    pub kind: &'static str,
+    /// The view's name.
+    pub view: &'static str,
+    /// Whether it is a guarantee.
+    pub guarantee: bool,
+    /// What the two numbers of a point are.
+    pub columns: [&'static str; 2],
+    /// The points. An infinite number is `null` in JSON.
+    pub points: Vec<[f64; 2]>,
+    /// A Rényi curve holds outside an event of at most this probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<f64>,
+}
+
+/// What is established for a group of clients.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupReport {
+    /// `k`.
+    pub size: u64,
+    /// By view; `None` if no finite `ε` is established.
+    pub views: BTreeMap<String, Option<GroupEpsilon>>,
+}
+
+/// Several trainings together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JointReport {
+    /// An upper bound on the `ε` of all of them; `None` if no finite one is established.
+    pub epsilon: Option<f64>,
+    /// `δ`.
+    pub delta: f64,
+    /// All rounds.
+    pub rounds: u64,
+    /// Whether every training's number is a guarantee.
+    pub guarantee: bool,
+    /// `replace-one` or `add-remove`.
+    pub neighbours: String,
+    /// `client` or `item`.
+    pub level: String,
+    /// The views of the trainings.
+    pub views: Vec<String>,
+    /// Why there is no `ε`.
+    pub reason: Option<String>,
+}
+
+impl Inquiry {
+    /// A curve of a view, or of all views that have one, at some `ε`, type I errors or orders; at usual ones if absent.
+    pub fn curves(
+        &self,
+        sequences: u64,
+        kind: CurveKind,
+        view: Option<View>,
+        at: Option<&[f64]>,
+    ) -> Result<Vec<CurveReport>, SimError> {
+        check_points(kind, at.unwrap_or_default())?;
+        let account = Account::of(&self.accountable(sequences)?)?;
+        let rounds = Mixed::new(&[(&account, self.rounds.unwrap_or(1))])?;
+        let views = view.map_or(RIGOROUS.to_vec(), |view| vec![view]);
+        let mut reports = Vec::new();
+        for candidate in views {
+            match curve_of(&rounds, kind, candidate, at)? {
+                Some(report) => reports.push(report),
+                None if view.is_some() => return Err(self.no_curve(&account, candidate)?),
+                None => {}
+            }
+        }
+        Ok(reports)
+    }
+
+    /// The loss distribution of one round of a view.
+    pub fn losses(&self, sequences: u64, view: View) -> Result<LossFile, SimError> {
+        let account = Account::of(&self.accountable(sequences)?)?;
+        let rounds = Mixed::new(&[(&account, self.rounds.unwrap_or(1))])?;
+        let neighbours = match self.neighbours {
+            Neighbours::ReplaceOne => "replace-one",
+            Neighbours::AddOrRemove => "add-remove",
+        };
+        match LossFile::of_view(&rounds, view, self.level.name(), neighbours)? {
+            Some(losses) => Ok(losses),
+            None => Err(self.no_curve(&account, view)?),
+        }
+    }
+
+    /// `ε` of up to `size` clients together, in a view or in all of them.
+    pub fn group(&self, sequences: u64, size: u64, view: Option<View>) -> Result<GroupReport, SimError> {
+        let setting = self.accountable(sequences)?;
+        let rounds = self.rounds.unwrap_or(1);
+        let views = view.map_or(RIGOROUS.to_vec(), |view| vec![view]);
+        let of_view = |view: View| {
+            let epsilon = group_epsilon(&setting, view, rounds, size)?;
+            Ok((view.name().replace('-', "_"), epsilon))
+        };
+        Ok(GroupReport { size, views: views.into_iter().map(of_view).collect::<Result<_, SimError>>()? })
+    }
+
+    /// Why a view has no curve.
+    fn no_curve(&self, account: &Account, view: View) -> Result<SimError, SimError> {
+        if view == View::Published {
+            let allowed =
+                "idealised, actual, any-channel or raw-signal: the published numbers belong to no curve";
+            return Ok(wrong("view", allowed, view));
+        }
+        let reason = match account.statement(view, self.rounds.unwrap_or(1))? {
+            None => "it needs the radio: length and snr_db".to_owned(),
+            Some(statement) => statement.reason.unwrap_or_default(),
+        };
+        Ok(wrong("view", "one with a finite epsilon", format!("{view} ({reason})")))
+    }
+}
+
+/// Reads a loss distribution from JSON.
+pub fn read_losses(text: &str) -> Result<LossFile, SimError> {
+    let refused = |why: String| SimError::from(ExperimentError::refused("loss distribution", &why));
+    let losses: LossFile = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+    losses.check().map_err(|error| refused(error.to_string()))?;
+    Ok(losses)
+}
+
+/// The `ε` of several trainings together.
+pub fn compose(files: &[LossFile], delta: f64) -> Result<JointReport, SimError> {
+    let joint = JointLoss::new(files).map_err(|error| match error {
+        LossFileError::Privacy(error) => SimError::Privacy(error),
+        other => ExperimentError::refused("loss distribution", &other.to_string()).into(),
+    })?;
+    let (epsilon, reason) = match joint.epsilon_upper(delta) {
+        Ok(epsilon) => (Some(epsilon), None),
+        Err(error) if error.is_no_guarantee() => (None, Some(error.to_string())),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(JointReport {
+        guarantee: joint.guarantee() && epsilon.is_some(),
+        epsilon,
+        delta,
+        rounds: joint.rounds(),
+        neighbours: files[0].neighbours.clone(),
+        level: files[0].level.clone(),
+        views: files.iter().map(|file| file.view.clone()).collect(),
+        reason,
+    })
+}
+
+fn check_points(kind: CurveKind, at: &[f64]) -> Result<(), SimError> {
+    let (name, allowed, range) = match kind {
+        CurveKind::Delta => ("epsilon", "between 0 and 1e6", 0.0..=1e6),
+        CurveKind::TradeOff => ("type_one_error", "between 0 and 1", 0.0..=1.0),
+        // Checked again where it matters: 1 itself is no order.
+        CurveKind::Renyi => ("order", "above 1 and at most 1e6", 1.0 + f64::EPSILON..=1e6),
+    };
+    at.iter().find(|x| !range.contains(*x)).map_or(Ok(()), |x| Err(wrong(name, allowed, x)))
+}
+
+fn curve_of(
+    rounds: &Mixed<'_>,
+    kind: CurveKind,
+    view: View,
+    at: Option<&[f64]>,
+) -> Result<Option<CurveReport>, SimError> {
+    let (points, event) = if kind == CurveKind::Renyi {
+        let Some(curve) = RenyiCurve::new(rounds, view, at.unwrap_or(&ORDERS))? else { return Ok(None) };
+        (curve.orders.into_iter().zip(curve.epsilons).collect(), Some(curve.event))
+    } else {
+        let Some(curve) = DeltaCurve::new(rounds, view)? else { return Ok(None) };
+        let points: Vec<(f64, f64)> = if kind == CurveKind::Delta {
+            let epsilons = at.map_or_else(|| curve.epsilons(POINTS), <[f64]>::to_vec);
+            epsilons.into_iter().map(|epsilon| (epsilon, curve.delta(epsilon))).collect()
+        } else {
+            let trade_off = TradeOff::new(&curve);
+            let errors = at.map_or_else(|| TradeOff::type_one_errors(POINTS), <[f64]>::to_vec);
+            errors.into_iter().map(|error| (error, trade_off.type_two_error(error))).collect()
+        };
+        (points, None)
+    };
+    let guarantee = rounds.is_guarantee(view);
+    Ok(Some(CurveReport {
+        kind: kind.name(),
+        view: view.name(),
+        guarantee,
+        columns: kind.columns(),
+        points: points.into_iter().map(|(x, y): (f64, f64)| [x, y]).collect(),
+        event,
+    }))
+}

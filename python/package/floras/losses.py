@@ -1,0 +1,119 @@
+"""Privacy loss distributions: exported from a view, imported, and exchanged with dp-accounting.
+
+A `Losses` holds the privacy loss of *one* round on a grid and the number of rounds. It is what ``floras account
+--export`` writes and what ``floras compose`` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from floras import _core
+
+__all__ = ["Losses", "compose"]
+
+FORMAT = "floras-loss-distribution"
+
+
+def _dp_accounting() -> Any:
+    """Import dp-accounting where it is needed, since floras does without it."""
+    try:
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+    except ImportError as error:
+        raise ImportError("dp-accounting is not installed: pip install 'floras[dp-accounting]'") from error
+    return pld_pmf, privacy_loss_distribution
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The loss distribution of one round of a view, as JSON has it."""
+
+    content: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        _core.check_losses(json.dumps(self.content))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Losses:
+        """Read a file that `export` or ``floras account --export`` wrote."""
+        return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write a file, as a whole or not at all."""
+        path = Path(path)
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(json.dumps(self.content), encoding="utf-8")
+        partial.replace(path)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds, each with this loss."""
+        return int(self.content["rounds"])
+
+    @property
+    def step(self) -> float:
+        """Distance between losses on the grid."""
+        return float(self.content["step"])
+
+    def to_dp_accounting(self) -> Any:
+        """Return *one* round as dp-accounting's ``PrivacyLossDistribution``.
+
+        Compose it with ``self_compose(losses.rounds)``.
+        """
+        pld_pmf, module = _dp_accounting()
+        import numpy as np
+
+        parts = [
+            pld_pmf.DensePLDPmf(self.step, loss["first"], np.asarray(loss["masses"]), loss["infinity"], True)
+            for loss in self.content["losses"]
+        ]
+        return module.PrivacyLossDistribution(*parts)
+
+    @classmethod
+    def from_dp_accounting(
+        cls,
+        distribution: Any,
+        *,
+        rounds: int = 1,
+        neighbours: str = "add-remove",
+        level: str = "client",
+        name: str = "dp-accounting",
+    ) -> Losses:
+        """Take over a pessimistic ``PrivacyLossDistribution`` of dp-accounting, of which there are some rounds."""
+        directions = ["both"] if distribution._symmetric else ["remove", "add"]
+        parts = [distribution._pmf_remove, distribution._pmf_add][: len(directions)]
+        dense = [part.to_dense_pmf() for part in parts]
+        losses = [
+            {
+                "direction": direction,
+                "first": int(part._lower_loss),
+                "masses": [max(float(mass), 0.0) for mass in part._probs],
+                "infinity": float(part._infinity_mass),
+            }
+            for direction, part in zip(directions, dense, strict=True)
+        ]
+        return cls(
+            {
+                "format": FORMAT,
+                "version": 1,
+                "view": name,
+                "guarantee": True,
+                "neighbours": neighbours,
+                "level": level,
+                "rounds": rounds,
+                "step": float(dense[0]._discretization),
+                "pessimistic": bool(dense[0]._pessimistic_estimate),
+                "losses": losses,
+                "assumptions": [],
+            }
+        )
+
+
+def compose(trainings: Iterable[Losses], delta: float = 1e-5) -> dict[str, Any]:
+    """Compose several trainings; the result is what ``floras compose --json`` prints."""
+    return _core.compose([json.dumps(training.content) for training in trainings], delta)
