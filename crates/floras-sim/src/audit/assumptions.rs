@@ -16,7 +16,8 @@
 use floras_phy::Receiver;
 use floras_phy::random::{Stream, StreamName};
 use floras_privacy::{
-    Account, AnyChannel, Composition, Level, Margins, Neighbours, PrivacyError, Sampling, Scaling, Setting, View,
+    Account, AnyChannel, Composition, Level, Margins, Neighbours, PrivacyError, Sampling, Scaling, Setting,
+    View,
 };
 use rand::RngExt;
 use rand_distr::StandardNormal;
