@@ -10,9 +10,9 @@ use std::path::Path;
 use common::{SMALL, report, run_into, words};
 use floras_report::Kind;
 use floras_sim::audit::{
-    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
-    DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
-    SequenceAttack, Verdicts,
+    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack,
+    DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
+    ReconstructionRow, SequenceAttack, Verdicts,
 };
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 

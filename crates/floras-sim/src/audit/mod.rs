@@ -38,9 +38,9 @@ use crate::federation::Federation;
 pub use bound::{LowerBound, Scores};
 pub use game::{DecodedScores, WorstCaseGame};
 pub use report::{
-    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack, DespreadClient,
-    DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow,
-    SequenceAttack, Verdicts,
+    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack,
+    DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
+    ReconstructionRow, SequenceAttack, Verdicts,
 };
 
 /// Rounds in which detectors look for the sequences in use.

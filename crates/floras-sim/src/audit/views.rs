@@ -3,9 +3,9 @@
 use floras_phy::{Complex64, Fading, Family, Floras, Receiver, Snr, SnrConvention};
 use floras_privacy::{Statement, View, Views};
 
-use super::{Bench, WorstCaseGame};
 use super::bound::{LowerBound, Scores};
 use super::report::{AuditedView, AuditedViews, Claims};
+use super::{Bench, WorstCaseGame};
 use crate::error::SimError;
 use crate::experiment::{FlorasScheme, Scheme, Settings};
 

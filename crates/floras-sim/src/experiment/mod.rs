@@ -338,10 +338,8 @@ impl Settings {
         };
         let unused = sequences as u64 - u64::from(self.clients.per_round);
         if margins.foreign_pilots > unused {
-            let reason = format!(
-                "{} foreign pilots do not fit on {unused} unused sequences",
-                margins.foreign_pilots
-            );
+            let reason =
+                format!("{} foreign pilots do not fit on {unused} unused sequences", margins.foreign_pilots);
             return Err(ExperimentError::refused("privacy.foreign_pilots", reason));
         }
         Ok(())

@@ -121,9 +121,7 @@ fn read_margins(section: &Section<'_>) -> Result<Margins, ExperimentError> {
             .unwrap_or(default.pilot_noise),
         channel_growth: number("channel_growth", 1.0..=1000.0, "a number between 1 and 1000")?
             .unwrap_or(default.channel_growth),
-        foreign_pilots: section
-            .whole("foreign_pilots", 0..=1_000_000_000)?
-            .unwrap_or(default.foreign_pilots),
+        foreign_pilots: section.whole("foreign_pilots", 0..=1_000_000_000)?.unwrap_or(default.foreign_pilots),
     })
 }
 
@@ -145,7 +143,8 @@ fn write_margins(margins: Margins, out: &mut Write) {
 mod tests {
     use crate::Experiment;
 
-    const GIVEN: &str = "[uplink]\nsequences = 25\n[privacy]\nclip = 1.0\npilot_noise = 2\nforeign_pilots = 3";
+    const GIVEN: &str =
+        "[uplink]\nsequences = 25\n[privacy]\nclip = 1.0\npilot_noise = 2\nforeign_pilots = 3";
 
     #[test]
     fn margins_are_written_where_they_are_given() {
@@ -158,9 +157,13 @@ mod tests {
 
     #[test]
     fn margins_that_cannot_be_are_refused() {
-        let refusal =
-            |given: &str| Experiment::parse("a test", &GIVEN.replace("pilot_noise = 2", given)).unwrap_err().to_string();
-        assert_eq!(refusal("pilot_noise = 0"), "privacy.pilot_noise must be a number between 0.01 and 100, not 0");
+        let refusal = |given: &str| {
+            Experiment::parse("a test", &GIVEN.replace("pilot_noise = 2", given)).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal("pilot_noise = 0"),
+            "privacy.pilot_noise must be a number between 0.01 and 100, not 0"
+        );
         assert_eq!(
             refusal("channel_growth = 0.5"),
             "privacy.channel_growth must be a number between 1 and 1000, not 0.5"

@@ -26,7 +26,9 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
     )?;
     for view in View::ALL {
         match views.get(view) {
-            None => writeln!(out, "{:<13}{:<12}{}{:<11}({lacks})", view.name(), "–", columns(["–", "–"]), "–")?,
+            None => {
+                writeln!(out, "{:<13}{:<12}{}{:<11}({lacks})", view.name(), "–", columns(["–", "–"]), "–")?
+            }
             Some(statement) => {
                 let epsilon = bound_text(statement, epsilon_text);
                 let guarantee = guarantee_text(view, statement);
