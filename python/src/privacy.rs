@@ -165,14 +165,14 @@ pub(crate) fn losses<'py>(
 /// Checks a loss distribution in JSON.
 #[pyfunction]
 pub(crate) fn check_losses(text: &str) -> PyResult<()> {
-    inquiry::read_losses(text).map(|_| ()).map_err(ToPython::to_python)
+    inquiry::read_losses("losses", text).map(|_| ()).map_err(ToPython::to_python)
 }
 
 /// Composes loss distributions in JSON; see ``floras.privacy.compose``.
 #[pyfunction]
 pub(crate) fn compose<'py>(py: Python<'py>, files: Vec<String>, delta: f64) -> PyResult<Bound<'py, PyAny>> {
     let joint = work(py, || {
-        let losses = files.iter().map(|text| inquiry::read_losses(text)).collect::<Result<Vec<_>, _>>()?;
+        let losses = files.iter().map(|text| inquiry::read_losses("losses", text)).collect::<Result<Vec<_>, _>>()?;
         inquiry::compose(&losses, delta)
     })?;
     convert::python(py, &joint.map_err(ToPython::to_python)?)

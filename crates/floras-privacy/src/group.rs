@@ -16,7 +16,7 @@
 //! q = 1 − (M−k choose K)/(M choose K)      (replace-one),      q = 1 − (M choose K)/(M+k choose K)      (add-or-remove)
 //! ```
 //!
-//! and `q` is at most `kp`. In the actual and the any-channel view clients have channels of their own, and no
+//! and `q` is at most `kp`. At the item level, a group is counted as entering every round. In the actual and the any-channel view clients have channels of their own, and no
 //! scaled bound is known here: the generic one is stated. The published view has no group privacy.
 //!
 //! # Citations
@@ -96,8 +96,9 @@ fn sampling(setting: &Setting, group: u64) -> Sampling {
                 at_least_one(setting.clients.saturating_add(group), setting.per_round, group)
             }
         },
-        // Items of one client or of several: each enters with the same probability.
-        Level::Item { .. } => (setting.sampling().chance() * group as f64).min(1.0),
+        // Items of one client may be all that it has, so that no others could take their places.
+        Level::Item { .. } if group > 1 => 1.0,
+        Level::Item { .. } => setting.sampling().chance(),
     };
     match setting.neighbours {
         // Without others who could take the group's places, everyone is counted as taking part.

@@ -33,6 +33,61 @@ fn what_a_user_sees_is_as_recorded() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
 }
 
+/// Whatever `calibrate` finds, `account` accepts, and states the same epsilon.
+#[test]
+fn calibrations_can_be_fed_back_to_account() {
+    let federation = "--per-round 20 --receiver clipped=1.0 --length 128";
+    let cases = [
+        "--view idealised --epsilon 4 --clip 1",
+        "--view any-channel --epsilon 6 --clip 1",
+        "--view published --epsilon 1 --clip 1",
+        "--view idealised --find clip --epsilon 2 --clip 1 --sequences 64",
+        "--view any-channel --find clip --epsilon 6 --clip 1 --sequences 64",
+        "--view idealised --find rounds --epsilon 8 --clip 1 --sequences 64 --rounds 50",
+        "--view actual --epsilon 6 --clip 1 --snr-db 10",
+        "--view raw-signal --find clip --epsilon 4 --clip 1 --sequences 64 --snr-db 10",
+    ];
+    for case in cases {
+        let found = json(&format!("calibrate {federation} {case} --json"));
+        let [sequences, clip, rounds] = ["sequences", "clip", "rounds"].map(|key| found[key].to_string());
+        let receiver = found["receiver"].as_str().expect("a receiver");
+        let radio = if case.contains("--snr-db") { "--snr-db 10" } else { "" };
+        let account = json(&format!(
+            "account --per-round 20 --length 128 --sequences {sequences} --clip {clip} --rounds {rounds} \
+             --receiver {receiver} {radio} --json"
+        ));
+        let view = found["view"].as_str().expect("a view").replace('-', "_");
+        assert_eq!(account["views"][&view]["epsilon"], found["epsilon"], "{case}");
+    }
+}
+
+#[test]
+fn exported_trainings_compose() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let account = "account --clip 1 --sequences 60 --per-round 20 --receiver clipped=1.0 --view idealised";
+    let (code, _, error) = said(folder.path(), &format!("{account} --rounds 10 --export a.json"));
+    assert_eq!((code, &error[..]), (Some(0), ""));
+    let (code, text, _) = said(folder.path(), "compose a.json a.json --json");
+    assert_eq!(code, Some(0));
+    let joint: Value = serde_json::from_str(&text).expect("JSON");
+    let twice = json(&format!("{account} --rounds 20 --json"));
+    let stated = twice["views"]["idealised"]["epsilon"].as_f64().expect("a number");
+    let ratio = joint["epsilon"].as_f64().expect("a number") / stated;
+    assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
+    // A damaged file: one message, and nothing else.
+    let damaged = std::fs::read_to_string(folder.path().join("a.json"))
+        .expect("a file")
+        .replace("\"step\"", "\"stop\"");
+    std::fs::write(folder.path().join("b.json"), damaged).expect("a file");
+    let (code, text, error) = said(folder.path(), "compose b.json");
+    assert_eq!((code, &text[..]), (Some(2), ""));
+    assert!(error.contains("b.json") && error.contains("stop"), "{error}");
+    // Neither a file nor half of one is left behind by a refusal.
+    let (code, _, _) = said(folder.path(), &format!("{account} --rounds 0 --export c.json"));
+    assert_eq!(code, Some(2));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+}
+
 #[test]
 fn bench_reports_time_and_memory_as_json() {
     for fidelity in ["symbol", "chip"] {

@@ -165,9 +165,9 @@ impl Inquiry {
     }
 }
 
-/// Reads a loss distribution from JSON.
-pub fn read_losses(text: &str) -> Result<LossFile, SimError> {
-    let refused = |why: String| SimError::from(ExperimentError::refused("loss distribution", &why));
+/// Reads a loss distribution from JSON. Errors name where it is from.
+pub fn read_losses(name: &str, text: &str) -> Result<LossFile, SimError> {
+    let refused = |why: String| SimError::from(ExperimentError::refused(name, &why));
     let losses: LossFile = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
     losses.check().map_err(|error| refused(error.to_string()))?;
     Ok(losses)

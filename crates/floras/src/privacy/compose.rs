@@ -63,7 +63,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn read(file: &Path) -> Result<LossFile, Failure> {
-    let refused = |why: String| Failure::option(file.display().to_string(), "a loss distribution", why);
-    let text = fs::read_to_string(file).map_err(|error| refused(format!("an unreadable file: {error}")))?;
-    inquiry::read_losses(&text).map_err(|error| refused(error.to_string()))
+    let name = file.display().to_string();
+    match fs::read_to_string(file) {
+        Ok(text) => inquiry::read_losses(&name, &text).map_err(as_option),
+        Err(error) => Err(Failure::option(name, "a readable file", error)),
+    }
 }
