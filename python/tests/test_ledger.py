@@ -80,8 +80,8 @@ def test_the_lot_counts_for_what_it_was_drawn_from() -> None:
         uplink.aggregate(updates(20), seed=1, among=10)
 
 
-def test_rounds_with_fewer_clients_lie_between_all_and_none_of_them() -> None:
-    """A client that died leaves one more sequence unused: less is given away than if all had answered."""
+def test_clients_that_did_not_answer_hide_nobody() -> None:
+    """The pilot of a client that died may have been heard, so that its sequence does not count as unused."""
     uplink = floras.Uplink(**PRIVATE)
     mixed = floras.Ledger(uplink)
     for number in range(1, 11):
@@ -89,8 +89,9 @@ def test_rounds_with_fewer_clients_lie_between_all_and_none_of_them() -> None:
         mixed.record(uplink.aggregate(updates(count), seed=5, round=number, selected=20))
     for view in ("published", "idealised", "actual", "any-channel"):
         all_answered = uplink.account(20, 10)["views"][view.replace("-", "_")]["epsilon"]
-        few_answered = uplink.account(15, 10)["views"][view.replace("-", "_")]["epsilon"]
-        assert few_answered < mixed.epsilon(view) < all_answered, view  # type: ignore[operator,arg-type]
+        epsilon = mixed.epsilon(view)  # type: ignore[arg-type]
+        assert epsilon is not None
+        assert 0.999 * all_answered <= epsilon <= 1.5 * all_answered, view
 
 
 def test_gaussian_rounds_compose_as_the_closed_form_says() -> None:
