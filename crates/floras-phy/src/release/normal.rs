@@ -273,7 +273,7 @@ mod tests {
         let count = COUNT as f64;
         let exact = [(0.0, 1.0), (1.0, 2.0), (0.0, 15.0), (3.0, 96.0), (0.0, 945.0), (15.0, 10_170.0)];
         for (moment, (mean, variance)) in moments.iter().zip(exact) {
-            let z = (moment / count - mean) / (variance / count as f64).sqrt();
+            let z = (moment / count - mean) / (variance / count).sqrt();
             assert!(z.abs() < 5.0, "a moment of {mean} is off by {z} standard errors");
         }
         let z = product / (count / 2.0).sqrt();
