@@ -173,8 +173,10 @@ def test_rounds_with_different_numbers_of_answers_are_composed_as_what_they_are(
 
     strategy = FlorasStrategy(noisy(), fraction_evaluate=0.0)
     start(strategy, answer, rounds=2)
-    worst, best = (floras.Ledger(noisy()).after(count, rounds=2) for count in (20, 18))
-    assert best * 1.001 < strategy.ledger.epsilon("actual") < worst * 0.999
+    planned = floras.Ledger(noisy())
+    all_answer = planned.after(20, rounds=2)
+    few_answer = planned.after(18, rounds=2, selected=20)
+    assert all_answer * 1.0001 < strategy.ledger.epsilon("actual") < few_answer * 0.9999
 
 
 def bad_replies() -> list[tuple[str, Any, str]]:
@@ -337,7 +339,7 @@ def test_nothing_is_gained_from_the_lot_in_a_round_in_which_someone_fails() -> N
     one = shifting(lambda _: 0.1)
     strategy = FlorasStrategy(noisy(clients=20), fraction_train=0.5, fraction_evaluate=0.0)
     start(strategy, answer)
-    assert strategy.ledger.epsilon("actual") == noisy().account(9)["views"]["actual"]["epsilon"]
+    assert strategy.ledger.epsilon("actual") == floras.Ledger(noisy()).after(9, selected=10)
 
 
 def test_a_lot_that_is_counted_on_names_nobody() -> None:

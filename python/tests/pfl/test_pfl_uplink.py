@@ -203,7 +203,8 @@ def test_epsilon_is_in_the_metrics_as_often_as_asked() -> None:
     mechanism = FlorasUplink(floras.Uplink("floras", sequences=12, clip=1.0), seed=5, epsilon_every=3)
     users = named(updates_of(8, 10))
     shown = [federation.gather(users, [mechanism])[1].to_simple_dict() for _ in range(4)]
-    assert ["Central DP | epsilon (actual, no guarantee)" in metrics for metrics in shown] == [True, False, True, False]
+    name = "Central DP | epsilon (actual, no guarantee)"
+    assert [name in metrics for metrics in shown] == [True, False, True, False]
     views = floras.Ledger(mechanism.uplink)
     for number in (1, 2, 3):
         views.record(mechanism.uplink.realise(8, seed=5, round=number))

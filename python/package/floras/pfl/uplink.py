@@ -8,15 +8,15 @@ What the base station of a linear uplink decodes in a round is (effective channe
 The gain `g_k` belongs to one user, the noise `ν` to the sum. So the two halves of the formula are the two
 steps that pfl has for a mechanism: `postprocess_one_user` and `postprocess_server`.
 
-**Which sum.** pfl adds the users' statistics up in single precision. Noise that is fit for release needs a sum
-whose rounding is negligible, so `_Round` keeps the same sum in double precision with compensation; that one
-goes to `Channel.add_noise`, and pfl's is only compared with it.
+**Which sum.** pfl adds the users' statistics up in single precision. Noise that is fit for release needs a
+sum whose rounding is negligible, so `_Round` keeps the same sum in double precision with compensation. That
+one goes to `Channel.add_noise`, and pfl's is only compared with it.
 
 **When the channel is drawn.** pfl tells the size of the cohort only at the end of a round, and a user may
-return nothing at all. Such a user sends nothing, and `K` is the number of those who did answer. Users therefore get their place (0, 1, 2, …) in the order in which they answer. The
-gain at a place does not depend on how many places follow, only the noise does; `_Round` draws gains ahead,
-and the channel of exactly those who answered at the end, and checks that the gains are the ones that were
-applied.
+return nothing at all. Such a user sends nothing, and `K` is the number of those who did answer. Users
+therefore get their place (0, 1, 2, …) in the order in which they answer. The gain at a place does not depend
+on how many places follow, only the noise does; `_Round` draws gains ahead, and the channel of exactly those
+who answered at the end, and checks that the gains are the ones that were applied.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class FlorasUplink(CentralPrivacyMechanism):
     - One process only: with several workers this raises, since each would draw gains and noise of its own.
 
     `seed` is None for noise that is fit for real data, from a key of the operating system that is used once.
-    With a number the rounds can be repeated by whoever knows it, and no view is a guarantee. `ledger` is a `floras.Ledger`, the path of its file, or None for one in
-    memory. The number of a round is the ledger's, so that a training that goes on from a checkpoint never
-    draws the same noise twice. `epsilon_every` is the number of rounds from one epsilon in the metrics to the
-    next; to compute it takes some tenths of a second.
+    With a number the rounds can be repeated by whoever knows it, and no view is a guarantee. `ledger` is a
+    `floras.Ledger`, the path of its file, or None for one in memory. The number of a round is the ledger's, so
+    that a training that goes on from a checkpoint never draws the same noise twice. `epsilon_every` is the
+    number of rounds from one epsilon in the metrics to the next; to compute it takes some tenths of a second.
 
     >>> import floras
     >>> mechanism = FlorasUplink(floras.Uplink("floras", sequences=30, clip=1.0), seed=1)
@@ -276,14 +276,17 @@ class _Round:
 
     def sum_like(self, total: Vector) -> npt.NDArray[np.float64]:
         """Return the sum in double precision; it must be the one that pfl has, up to rounding."""
-        if total.shape != self._sum.shape or not np.allclose(total, self._sum, rtol=1e-3, atol=self._tolerance()):
+        if total.shape != self._sum.shape or not np.allclose(
+            total, self._sum, rtol=1e-3, atol=self._tolerance()
+        ):
             raise RuntimeError(
-                "the sum is not that of the users' updates: FlorasUplink must be the last of the postprocessors"
+                "the sum is not that of the users' updates: "
+                "FlorasUplink must be the last of the postprocessors"
             )
         return self._sum + self._error
 
     def _tolerance(self) -> float:
-        """Return how far pfl's sum in single precision may be off: its rounding is relative to what was added."""
+        """Return how far pfl's sum may be off: its rounding is relative to what was added."""
         return 1e-5 * float(np.abs(self._gains[: self.answered]) @ np.asarray(self.norms))
 
     def channel(self) -> floras.Channel:
