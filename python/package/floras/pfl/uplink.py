@@ -61,9 +61,10 @@ class FlorasUplink(CentralPrivacyMechanism):
 
     `seed` is None for noise that is fit for real data, from a key of the operating system that is used once.
     With a number the rounds can be repeated by whoever knows it, and no view is a guarantee. `ledger` is a
-    `floras.Ledger`, the path of its file, or None for one in memory. The number of a round is the ledger's, so
-    that a training that goes on from a checkpoint never draws the same noise twice. `epsilon_every` is the
-    number of rounds from one epsilon in the metrics to the next; to compute it takes some tenths of a second.
+    `floras.Ledger`, the path of its file, or None for one in memory. The number of a round is the ledger's,
+    so that a training that goes on from a checkpoint never draws the same noise twice. `epsilon_every` is
+    the number of rounds from one epsilon in the metrics to the next; to compute it takes some tenths of a
+    second.
 
     >>> import floras
     >>> mechanism = FlorasUplink(floras.Uplink("floras", sequences=30, clip=1.0), seed=1)
