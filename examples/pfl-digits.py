@@ -78,8 +78,8 @@ class Logistic(torch.nn.Module):
 # `length` at a power of two that is at least the number of sequences.
 #
 # The mechanism draws the channel of every round: a gain for each user, noise for the sum. Without a seed
-# both come from the operating system, as they must if the result is to be published. With `seed=1` the run
-# can be repeated.
+# the noise is fit for real data, as it must be if the result is to be published. With `seed=1` the run can be
+# repeated, and no view is a guarantee.
 plan = FlorasAccountant(
     rounds=ROUNDS,
     per_round=len(users),
@@ -106,7 +106,7 @@ class Progress(TrainingProcessCallback):
         if done == 1 or done % 10 == 0:
             shown = aggregate_metrics.to_simple_dict()
             noise = shown.get("Central DP | DP noise std. dev. on summed stats")
-            epsilon = shown.get("Central DP | epsilon (actual)")
+            epsilon = shown.get("Central DP | epsilon (actual, no guarantee)")
             radio = (
                 "" if noise is None else f", noise {noise:.2f}, epsilon so far {epsilon:.2f} (actual view)"
             )

@@ -20,7 +20,8 @@ use crate::uplink::{Channel, MOST_CLIENTS, Uplink};
 /// With a ``path`` it is kept in a file, one line a round. A round is on the disk before ``record`` returns, so that a crash
 /// cannot make it forgotten; a file that is there is read, and gone on with.
 ///
-/// Rounds may differ in how many clients answered. They are composed as what they are.
+/// Rounds may differ in how many clients answered. They are composed as what they are. Once a round with a seed is on record, no
+/// view is a guarantee.
 ///
 /// >>> import numpy as np
 /// >>> uplink = floras.Uplink(sequences=25, clip=1.0, receiver={"clipped": 1.0})
@@ -157,6 +158,12 @@ impl Ledger {
             }
         }
         Ok(views)
+    }
+
+    /// Why no view is a guarantee, because of the noise of some round on record; ``None`` if all of it is fit for release.
+    #[getter]
+    fn noise_caveat(&self, py: Python<'_>) -> Option<&'static str> {
+        py.detach(|| self.ledger.lock().unwrap_or_else(PoisonError::into_inner).noise_caveat())
     }
 
     /// The client whose channels have given away most so far; ``None`` if nothing is known to be hidden.

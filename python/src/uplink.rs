@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use floras_phy::EffectiveChannel;
-use floras_sim::{AirInterface, ExperimentError, Occasion, SimError};
-use numpy::PyArray1;
+use floras_sim::{AirInterface, ExperimentError, Noise, Occasion, SimError};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -93,8 +93,9 @@ impl Uplink {
     /// ``deltas`` is a float32 array with one row for each client, or a sequence of float32 arrays; it is read where it is, and
     /// never changed. A client's update is the common model *minus* its trained one, so that the server subtracts the mean.
     ///
-    /// ``seed`` makes the round reproducible, to the last bit. Without one, randomness comes from the operating system, and
-    /// nobody can compute the noise again. ``round`` counts from 1. ``clients`` are the numbers of those who sent, from 0 on;
+    /// Without a ``seed`` the noise is fit for real data: it comes from a cryptographic generator with a key from the operating
+    /// system, and the sum lies on a public grid. ``seed`` makes the round reproducible, to the last bit; its noise is the
+    /// simulation's, and no view of it is a guarantee. ``round`` counts from 1. ``clients`` are the numbers of those who sent, from 0 on;
     /// ``selected`` says how many were asked, if some did not answer, and ``among`` from how many they were chosen by lot, if that
     /// were not all.
     #[pyo3(signature = (deltas, *, seed = None, round = None, clients = None, selected = None, among = None, trial = None))]
@@ -216,7 +217,9 @@ fn occasion(
             numbers.into_iter().map(|number| number as u32).collect()
         }
     };
+    let is_given = given_seed.is_some_and(|seed| !seed.is_none());
     Ok(Occasion {
+        noise: if is_given { Noise::Simulated } else { Noise::Release },
         seed: seed(given_seed)?,
         trial: optional("trial", trial, 0..=u16::MAX.into())?.unwrap_or(0) as u16,
         round: optional("round", round, 1..=u64::from(u32::MAX))?.unwrap_or(1) as u32,
@@ -279,7 +282,51 @@ impl Channel {
         convert::python(py, &spend)
     }
 
-    /// The noise in a sum of so many parameters: the same one whenever it is asked for.
+    /// Whether the round's noise is fit for sums of real data, which it is without a seed. A view of other rounds is no
+    /// guarantee.
+    #[getter]
+    fn is_for_release(&self) -> bool {
+        self.draw.occasion.noise == Noise::Release
+    }
+
+    /// Draws the same round again with other clients: ``per_round`` of them, numbered from 0, of ``selected`` who were asked. The
+    /// channels of those who are in both are the same.
+    #[pyo3(signature = (per_round, selected = None))]
+    fn with_clients(
+        &self,
+        py: Python<'_>,
+        per_round: &Bound<'_, PyAny>,
+        selected: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)? as u32;
+        let selected =
+            optional("selected", selected, 1..=MOST_CLIENTS)?.map_or(per_round, |selected| selected as u32);
+        let Draw { air, occasion, .. } = &self.draw;
+        let occasion = Occasion { clients: (0..per_round).collect(), selected, ..occasion.clone() };
+        let channel = work(py, || air.realise(&occasion))?.map_err(ToPython::to_python)?;
+        Ok(Self { draw: Draw { air: Arc::clone(air), occasion, channel } })
+    }
+
+    /// Adds the round's noise to a float64 sum ``sum(gains[k] * x[k])``, and returns it as float32.
+    ///
+    /// Without a seed the noise is fit for release, and new in every call: call it once. Add up with compensation, as ``math.fsum``
+    /// does: the sum's own rounding is covered up to 24 units in the last place of the summed magnitudes.
+    fn add_noise<'py>(
+        &self,
+        py: Python<'py>,
+        sum: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let sum: PyReadonlyArray1<'py, f64> = sum.extract().map_err(|_| {
+            let given = convert::type_name(sum);
+            PyTypeError::new_err(format!("sum must be a one-dimensional float64 array, not {given}"))
+        })?;
+        let sum = sum.as_slice()?;
+        let Draw { air, occasion, channel } = &self.draw;
+        let noisy = work(py, || air.add_noise(occasion, channel.noise_std(), sum))?;
+        Ok(PyArray1::from_vec(py, noisy.map_err(ToPython::to_python)?))
+    }
+
+    /// The noise in a sum of so many parameters: the same one whenever it is asked for. Only with a seed; see ``add_noise``.
     fn noise<'py>(
         &self,
         py: Python<'py>,

@@ -21,15 +21,15 @@ def updates(count: int) -> npt.NDArray[np.float32]:
     return np.zeros((count, 10), np.float32)
 
 
-def filled(ledger: floras.Ledger, rounds: int, count: int = 20) -> floras.Ledger:
+def filled(ledger: floras.Ledger, rounds: int, count: int = 20, seed: int | None = 5) -> floras.Ledger:
     for number in range(ledger.rounds + 1, ledger.rounds + rounds + 1):
-        ledger.record(ledger.uplink.aggregate(updates(count), seed=5, round=number))
+        ledger.record(ledger.uplink.aggregate(updates(count), seed=seed, round=number))
     return ledger
 
 
 def test_rounds_of_one_kind_are_what_the_account_says() -> None:
     uplink = floras.Uplink(**PRIVATE)
-    ledger = filled(floras.Ledger(uplink), 10)
+    ledger = filled(floras.Ledger(uplink), 10, seed=None)
     account = uplink.account(per_round=20, rounds=10)
     for view, statement in ledger.views().items():
         assert statement["epsilon"] == account["views"][view]["epsilon"], view
@@ -47,7 +47,7 @@ def test_rounds_of_one_kind_are_what_the_account_says() -> None:
 )
 def test_the_ledger_names_the_same_adversaries_as_the_account(settings: dict[str, Any]) -> None:
     uplink = floras.Uplink(clip=1.0, **settings)
-    ledger = filled(floras.Ledger(uplink), 2)
+    ledger = filled(floras.Ledger(uplink), 2, seed=None)
     account = uplink.account(per_round=20, rounds=2)["views"]
     assert ledger.views() == {view: statement for view, statement in account.items() if statement}
     mixed = floras.Ledger(uplink)
@@ -91,6 +91,7 @@ def test_clients_that_do_not_answer_count_as_used_sequences() -> None:
         all_answered = uplink.account(20, 10)["views"][view.replace("-", "_")]["epsilon"]
         few_answered = uplink.account(15, 10)["views"][view.replace("-", "_")]["epsilon"]
         epsilon = mixed.epsilon(view)  # type: ignore[arg-type]
+        assert epsilon is not None
         assert epsilon == pytest.approx(all_answered, rel=1e-3), view
         assert few_answered < epsilon, view
 
@@ -109,7 +110,8 @@ def test_gaussian_rounds_compose_as_the_closed_form_says() -> None:
         return 0.5 * math.erfc(-x / math.sqrt(2))
 
     delta = normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
-    assert delta == pytest.approx(1e-5, rel=1e-6)
+    # Epsilon is a little larger, for floating-point arithmetic.
+    assert 0.999e-5 < delta < 1e-5
     assert ledger.worst is not None
     assert ledger.worst["mu"] == pytest.approx(mu)
     assert ledger.worst["epsilon"] == pytest.approx(epsilon, rel=1e-6)

@@ -132,7 +132,9 @@ def test_the_uplinks_account_is_that_of_the_same_setting() -> None:
     views = uplink.account(per_round=20, rounds=5)["views"]
     asked = privacy.account(**SETTING, clients=200, rounds=5, length=32, snr_db=20.0)["views"]
     for view in ("published", "idealised", "any_channel", "actual"):
-        assert views[view]["epsilon"] == asked[view]["epsilon"], view
+        # The uplink's includes what floating-point arithmetic costs.
+        loss = views[view]["epsilon"] - asked[view]["epsilon"]
+        assert loss == 0 if view == "published" else 4e-5 < loss < 1e-3, view
 
 
 FED: dict[str, Any] = {"clip": 1.0, "sequences": 60, "per_round": 20, "rounds": 100}

@@ -2,6 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use floras_phy::random::{Purpose, StreamName};
+use floras_phy::release::{self, ReleaseKey};
 use floras_phy::*;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -19,6 +20,10 @@ fn normal_numbers(criterion: &mut Criterion) {
             let mut stream = name.stream();
             out.iter_mut().for_each(|value| *value = StandardNormal.sample(&mut stream));
         });
+    });
+    let mut release = vec![0.0_f64; 1 << 16];
+    group.bench_function("release_noise", |bencher| {
+        bencher.iter(|| release::fill_normals(ReleaseKey::generate().expect("random bytes"), &mut release));
     });
     group.finish();
 }
@@ -56,6 +61,14 @@ fn one_round(criterion: &mut Criterion) {
     group.bench_function("symbol level", |bencher| {
         let channel = walsh.realise(&round).expect("a round");
         bencher.iter(|| channel.apply_into(&updates, noise, &mut decoded));
+    });
+    group.bench_function("symbol level, noise fit for release", |bencher| {
+        let channel = walsh.realise(&round).expect("a round");
+        let factors = vec![1.0; CLIENTS as usize];
+        bencher.iter(|| {
+            let key = ReleaseKey::generate().expect("random bytes");
+            channel.release_into(&updates, &factors, key, &mut decoded)
+        });
     });
     for (name, uplink) in [("walsh", &walsh), ("orthonormal", &cosine)] {
         group.bench_function(BenchmarkId::new("chip level, L = 32", name), |bencher| {

@@ -12,6 +12,7 @@
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
 use crate::random::{NormalField, StreamName, TILE};
+use crate::release::{self, ReleaseKey};
 use crate::updates;
 
 /// Parameters that are decoded together: their sums stay in the first-level cache while the clients are added.
@@ -93,6 +94,20 @@ impl EffectiveChannel {
         require_count("factors, one for each client", self.gains.len(), factors.len())?;
         let scaled = ScaledSymbolLevel { channel: self.symbol_level(noise), factors };
         kernel::run(&scaled, updates, self.gains.len(), decoded).map(|_| ())
+    }
+
+    /// [`apply_scaled_into`](Self::apply_scaled_into) with noise that is fit for release: the sum in double precision, noise
+    /// from a cryptographic generator, and the result on the public grid of [`grid_step`](crate::release::grid_step).
+    ///
+    /// `key` is used up. What this adds to `ε` is in [`floating_point_loss`](crate::release::floating_point_loss).
+    pub fn release_into<U: AsRef<[f32]> + Sync>(
+        &self,
+        updates: &[U],
+        factors: &[f64],
+        key: ReleaseKey,
+        decoded: &mut [f32],
+    ) -> Result<(), UplinkError> {
+        release::release_into(self, updates, factors, &key, decoded)
     }
 
     fn symbol_level(&self, noise: StreamName) -> SymbolLevel {

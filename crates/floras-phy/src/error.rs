@@ -98,6 +98,10 @@ pub enum UplinkError {
         found: usize,
     },
 
+    /// No random bytes for a key.
+    #[error("the operating system returned no random bytes for a key")]
+    NoRandomness,
+
     /// A number outside its range.
     #[error("{name} must be {allowed}, not {value}")]
     OutOfRange {

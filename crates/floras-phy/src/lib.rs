@@ -12,7 +12,8 @@
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
-//! | [`random`] | reproducible streams and fast normal numbers |
+//! | [`random`] | reproducible streams and fast normal numbers, for simulation |
+//! | [`release`] | noise for sums of real data: cryptographic, on a public grid |
 //!
 //! A round in full:
 //!
@@ -49,6 +50,7 @@ mod kernel;
 pub mod precode;
 pub mod random;
 mod receiver;
+pub mod release;
 mod round;
 mod sequences;
 mod snr;

@@ -100,11 +100,20 @@ impl Accounting {
         select: &dyn Fn(u16, u32) -> Vec<u32>,
         sampling: Sampling,
     ) -> Result<Self, SimError> {
-        let sensitivity = sensitivity(settings);
-        let account = account(settings, sensitivity, &Draws { settings, uplink, select })?;
-        let account = account.with_sampling(sampling)?;
+        let account = Self::curves(settings, uplink, select, sampling)?;
         let one_round = ledger::of_one_round(&account)?;
-        Ok(Self { account, sensitivity, one_round, told: Mutex::default() })
+        Ok(Self { account, sensitivity: sensitivity(settings), one_round, told: Mutex::default() })
+    }
+
+    /// The curves alone.
+    pub(crate) fn curves(
+        settings: &Settings,
+        uplink: &dyn Uplink,
+        select: &dyn Fn(u16, u32) -> Vec<u32>,
+        sampling: Sampling,
+    ) -> Result<Account, SimError> {
+        let account = account(settings, sensitivity(settings), &Draws { settings, uplink, select })?;
+        Ok(account.with_sampling(sampling)?)
     }
 
     /// The rounds, up to `most`, that a budget allows.
@@ -224,7 +233,7 @@ pub(crate) fn adversary(scheme: &Scheme, view: View) -> Option<&'static str> {
 }
 
 /// A view's name in JSON.
-fn key(view: View) -> String {
+pub(crate) fn key(view: View) -> String {
     view.name().replace('-', "_")
 }
 
@@ -530,8 +539,15 @@ fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> 
     if settings.privacy.clip.is_some() && settings.privacy.normalise == Normalise::Paper {
         notes.push(floras_privacy::NORMALISED.to_owned());
     }
+    if settings.privacy.clip.is_some() {
+        notes.push(SIMULATED.to_owned());
+    }
     notes
 }
+
+/// What holds for the noise of every simulation.
+pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε describes the mechanism with ideal noise, and \
+     this run's outputs are not fit for release";
 
 fn shown_receiver(settings: &Settings) -> Receiver {
     match &settings.uplink.scheme {

@@ -96,6 +96,13 @@ pub enum SimError {
         difference: Difference,
     },
 
+    /// Noise that is fit for release, without its sum.
+    #[error(
+        "the noise of a round without a seed is fit for release, and is drawn together with its sum: call add_noise, or give \
+         a seed"
+    )]
+    NoiseApart,
+
     /// A run that was told to stop.
     #[error("the run was stopped; what is done is recorded in {folder}", folder = folder.display())]
     Stopped {

@@ -44,8 +44,8 @@ mod summary;
 mod sweep;
 pub mod theory;
 
-pub use accounting::{PrivacyReport, SELECTION, Spent, coefficients, receiver};
-pub use air::{Aggregate, AirInterface, AirLedger, Cohort, Occasion};
+pub use accounting::{PrivacyReport, SELECTION, SIMULATED, Spent, coefficients, receiver};
+pub use air::{Aggregate, AirInterface, AirLedger, Cohort, Noise, Occasion};
 pub use error::SimError;
 pub use experiment::{
     Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError,

@@ -1,7 +1,7 @@
 //! The ledger of an [`AirInterface`]: what the rounds so far have given away together, kept in a file if asked.
 //!
-//! Rounds may differ: a client that dies leaves its sequence unused, and the round has another curve. Rounds of one kind are
-//! counted, and the kinds composed.
+//! Rounds may differ in how many were asked and how many answered, and have another curve then. Rounds of one kind are counted,
+//! and the kinds composed. Once a round has noise that is not fit for release, no view is a guarantee any more.
 //!
 //! The file has one JSON object a line. The first says which uplink it belongs to; every other is a round, and is on the disk
 //! before the round's result may be shown to anyone.
@@ -19,7 +19,7 @@ use floras_privacy::{Statement, View};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::{AirInterface, Cohort, Kind, MOST_CLIENTS, Occasion, accounts, wrong};
+use super::{AirInterface, Cohort, Kind, MOST_CLIENTS, Noise, Occasion, accounts, wrong};
 use crate::error::SimError;
 use crate::experiment::{Difference, VERSION};
 
@@ -30,6 +30,8 @@ pub struct AirLedger {
     ledger: Ledger,
     kinds: BTreeMap<Cohort, u64>,
     rounds: u32,
+    /// Why statements about all rounds are no guarantee, because of the noise of one of them.
+    unfit: Option<&'static str>,
     file: Option<LedgerFile>,
     /// The one that the file belongs to.
     process: u32,
@@ -68,6 +70,9 @@ struct Line {
     gains: Vec<f64>,
     /// under which noise,
     noise_std: f64,
+    /// from which generator (older files do not say),
+    #[serde(default)]
+    noise: Noise,
     /// and so with which `μ`.
     mu: Vec<f64>,
     /// `ε` of this round alone, in every view that has one.
@@ -80,8 +85,10 @@ impl AirLedger {
     /// An empty ledger.
     pub fn new(air: Arc<AirInterface>) -> Result<Self, SimError> {
         let clients = air.clients().unwrap_or(0);
-        let ledger = Ledger::new(clients, air.delta(), None, BTreeMap::new())?;
-        Ok(Self { air, ledger, kinds: BTreeMap::new(), rounds: 0, file: None, process: std::process::id() })
+        let delta = air.release.inner_delta(air.delta());
+        let ledger = Ledger::new(clients, delta, None, BTreeMap::new())?;
+        let (kinds, process) = (BTreeMap::new(), std::process::id());
+        Ok(Self { air, ledger, kinds, rounds: 0, unfit: None, file: None, process })
     }
 
     /// A ledger in a file, which is made if it is not there, and read if it is. A file of another uplink is refused, and so is
@@ -124,6 +131,11 @@ impl AirLedger {
         self.rounds
     }
 
+    /// Why no view is a guarantee, because of the noise of some round; `None` if all of it is fit for release.
+    pub fn noise_caveat(&self) -> Option<&'static str> {
+        self.unfit
+    }
+
     /// How many rounds there were of each kind.
     pub fn kinds(&self) -> &BTreeMap<Cohort, u64> {
         &self.kinds
@@ -142,31 +154,36 @@ impl AirLedger {
             return Err(SimError::Locked { folder: path.clone() });
         }
         let cohort = self.air.cohort(occasion);
-        let accounting = self.air.accounting(cohort)?;
+        let account = self.air.accounting(cohort)?;
         let (gains, noise_std) = (channel.gains().to_vec(), channel.noise_std());
         let mut line = Line {
             round: next,
             selected: cohort.selected,
             among: cohort.among,
             clients: occasion.clients.clone(),
-            mu: given_channels(accounting.sensitivity(), &gains, noise_std),
+            mu: given_channels(account.rigorous.sensitivity(), &gains, noise_std),
             gains,
             noise_std,
-            spent: accounting.one_rounds().clone(),
+            noise: occasion.noise,
+            spent: self.air.spend(cohort)?,
             worst: None,
         };
         let mut ledger = self.ledger.clone();
         enter(&mut ledger, &line);
-        line.worst = ledger.worst()?;
+        line.worst = self.with_loss(ledger.worst()?);
         self.append(&line)?;
         self.ledger = ledger;
-        self.count(&line);
+        self.count(&line, channel);
         Ok(())
     }
 
     /// The client whose channels have given away most; `None` if nothing is known to be hidden.
     pub fn worst(&self) -> Result<Option<Worst>, SimError> {
-        Ok(self.ledger.worst()?)
+        Ok(self.with_loss(self.ledger.worst()?))
+    }
+
+    fn with_loss(&self, worst: Option<Worst>) -> Option<Worst> {
+        worst.map(|worst| Worst { epsilon: worst.epsilon + self.air.release.epsilon(), ..worst })
     }
 
     /// `ε` of all rounds so far, and of so many more with such a cohort, in a view; `None` if there is no finite one, and 0 of no
@@ -176,7 +193,8 @@ impl AirLedger {
         if kinds.is_empty() {
             return Ok(Some(0.0));
         }
-        Ok(Mixed::new(&accounts(&kinds))?.epsilon(view)?)
+        let epsilon = Mixed::new(&accounts(&kinds, view))?.epsilon(view)?;
+        Ok(epsilon.map(|epsilon| self.air.release.stated(view, epsilon)))
     }
 
     /// `ε` of all rounds so far in a view.
@@ -190,7 +208,10 @@ impl AirLedger {
         if kinds.is_empty() {
             return Ok(None);
         }
-        let mut statement = Mixed::new(&accounts(&kinds))?.statement(view)?;
+        let mut statement = Mixed::new(&accounts(&kinds, view))?.statement(view)?;
+        if let Some(statement) = &mut statement {
+            self.air.release.complete(view, statement, self.unfit);
+        }
         if let (Some(statement), Some(adversary)) = (&mut statement, self.air.adversary(view)) {
             statement.adversary = adversary.to_owned();
         }
@@ -236,7 +257,8 @@ impl AirLedger {
         kinds.into_iter().map(|(cohort, rounds)| Ok((self.air.accounting(cohort)?, rounds))).collect()
     }
 
-    fn count(&mut self, line: &Line) {
+    fn count(&mut self, line: &Line, channel: &EffectiveChannel) {
+        self.unfit = self.unfit.or_else(|| self.air.unfit(line.noise, channel));
         let cohort =
             Cohort { answered: line.clients.len() as u32, selected: line.selected, among: line.among };
         *self.kinds.entry(cohort).or_default() += 1;
@@ -289,11 +311,14 @@ impl AirLedger {
                 clients: line.clients.clone(),
                 selected: line.selected,
                 among: Some(line.among),
+                noise: line.noise,
             };
             line.check().map_err(|reason| damaged(number, reason))?;
             self.air.checked(&occasion).map_err(|error| damaged(number, error.to_string()))?;
             enter(&mut self.ledger, &line);
-            self.count(&line);
+            let channel = EffectiveChannel::new(line.gains.clone(), line.noise_std)
+                .map_err(|error| damaged(number, error.to_string()))?;
+            self.count(&line, &channel);
         }
         Ok(())
     }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A [`Trial`](crate::Trial) and an [`AirInterface`] go the same way, so that the same updates under the same seed come to the
-//! same bytes. What the rounds give away is in an [`AirLedger`].
+//! same bytes. A round of real data takes [`Noise::Release`] instead of the simulation's noise. What the rounds give away is in
+//! an [`AirLedger`].
 //!
 //! ```
 //! use floras_sim::{AirInterface, Occasion};
@@ -19,6 +20,7 @@
 //! ```
 
 mod ledger;
+mod noise;
 mod occasion;
 
 use std::borrow::Cow;
@@ -27,12 +29,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use floras_phy::precode::{self, ClipFactors, Normalisation};
 use floras_phy::random::{Purpose, StreamName};
-use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into};
+use floras_phy::release::{self, ReleaseKey};
+use floras_phy::{
+    EffectiveChannel, Fidelity, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into,
+};
 use floras_privacy::{Account, Sampling, View};
 use rand::seq::index;
 use toml::{Table, Value};
 
 pub use ledger::AirLedger;
+pub use noise::Noise;
 pub use occasion::{Cohort, Occasion};
 
 use crate::accounting::{self, Accounting, PrivacyReport};
@@ -42,6 +48,7 @@ use crate::experiment::{
     UplinkSettings, Weights, parse_toml, uplink_keys,
 };
 use crate::purpose;
+use noise::Release;
 
 /// Client numbers stay below this.
 const MOST_CLIENTS: u32 = 1 << 24;
@@ -60,7 +67,25 @@ pub struct AirInterface {
     clients: Option<u32>,
     /// The scheme under the seed that was used last.
     uplink: Mutex<(u64, Arc<dyn Uplink>)>,
-    accounts: Mutex<BTreeMap<Cohort, Arc<Accounting>>>,
+    accounts: Mutex<BTreeMap<Cohort, Arc<RoundAccount>>>,
+    release: Release,
+}
+
+/// The account of one kind of round.
+pub(crate) struct RoundAccount {
+    /// Of the rigorous views, at a `δ` that leaves room for floating-point arithmetic.
+    rigorous: Accounting,
+    /// Of the published one, at the `δ` that was asked for; `None` if the scheme has none.
+    published: Option<Account>,
+}
+
+impl RoundAccount {
+    fn of(&self, view: View) -> &Account {
+        match &self.published {
+            Some(published) if view == View::Published => published,
+            _ => self.rigorous.account(),
+        }
+    }
 }
 
 /// What a round has come to.
@@ -100,7 +125,8 @@ impl AirInterface {
         }
         let uplink = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
         let description = describe(&experiment, clients)?;
-        Ok(Self { settings, description, clients, uplink, accounts: Mutex::default() })
+        let release = Release::new(settings.privacy.delta);
+        Ok(Self { settings, description, clients, uplink, accounts: Mutex::default(), release })
     }
 
     /// [`new`](Self::new) with the keys of both sections side by side, as in `{ sequences = 25, clip = 1.0 }`.
@@ -170,24 +196,23 @@ impl AirInterface {
         let uplink = self.uplink(occasion.seed)?;
         let mut sum = vec![0.0; updates.first().map_or(0, |update| update.as_ref().len())];
         let (privacy, over) = (self.settings.privacy, &self.settings.uplink);
-        let uplink = uplink.as_ref();
+        let send = Send { uplink: uplink.as_ref(), round, fidelity: over.fidelity, noise: occasion.noise };
         let Some(clip) = privacy.clip else {
-            let channel = transmit_into(uplink, &round, updates, over.fidelity, &mut sum)?;
+            let channel = send.plain(updates, &mut sum)?;
             bring_back(over, None, &mut sum)?;
             return Ok(Aggregate { sum, channel, norms: None, broken: Vec::new() });
         };
         match privacy.normalise {
             Normalise::Clip => {
                 let ClipFactors { factors, norms } = precode::clip_factors(updates, clip)?;
-                let channel =
-                    transmit_scaled_into(uplink, &round, updates, &factors, over.fidelity, &mut sum)?;
+                let channel = send.scaled(updates, &factors, &mut sum)?;
                 bring_back(over, None, &mut sum)?;
                 Ok(Aggregate { sum, channel, norms: Some(norms), broken: Vec::new() })
             }
             Normalise::Paper => {
                 let mut sent: Vec<Vec<f32>> = updates.iter().map(|update| update.as_ref().to_vec()).collect();
                 let normalisation = precode::normalise(&mut sent, clip)?;
-                let channel = transmit_into(uplink, &round, &sent, over.fidelity, &mut sum)?;
+                let channel = send.plain(&sent, &mut sum)?;
                 bring_back(over, Some(&normalisation), &mut sum)?;
                 let norms = Some(normalisation.norms().to_vec());
                 Ok(Aggregate { sum, channel, norms, broken: Vec::new() })
@@ -201,15 +226,45 @@ impl AirInterface {
         Ok(self.uplink(occasion.seed)?.realise(&round)?)
     }
 
-    /// `ν·n` of a round with `parameters` parameters: the noise that [`aggregate`](Self::aggregate) would add at the symbol level.
+    /// `ν·n` of a round with `parameters` parameters: the simulation's noise that [`aggregate`](Self::aggregate) would add at the
+    /// symbol level. Noise that is fit for release cannot be had apart from its sum: see [`add_noise`](Self::add_noise).
     pub fn noise(
         &self,
         occasion: &Occasion,
         noise_std: f64,
         parameters: usize,
     ) -> Result<Vec<f32>, SimError> {
-        let stream = self.checked(occasion)?.stream_name(Purpose::PAYLOAD_NOISE);
+        let round = self.checked(occasion)?;
+        if occasion.noise == Noise::Release {
+            return Err(SimError::NoiseApart);
+        }
+        let stream = round.stream_name(Purpose::PAYLOAD_NOISE);
         Ok(EffectiveChannel::new(vec![0.0], noise_std)?.apply(&[vec![0.0; parameters]], stream)?)
+    }
+
+    /// Adds a round's noise to a sum `Σ g_k x_k` that was made elsewhere. Noise that is fit for release is a new one in every call,
+    /// and the sum's error must be at most `24·2⁻⁵³·Σ|g_k x_k|`.
+    pub fn add_noise(&self, occasion: &Occasion, noise_std: f64, sum: &[f64]) -> Result<Vec<f32>, SimError> {
+        match occasion.noise {
+            Noise::Simulated => {
+                let mut noisy = self.noise(occasion, noise_std, sum.len())?;
+                for (noisy, &value) in noisy.iter_mut().zip(sum) {
+                    *noisy += value as f32;
+                }
+                Ok(noisy)
+            }
+            Noise::Release => {
+                self.checked(occasion)?;
+                let mut noisy = vec![0.0; sum.len()];
+                release::add_noise_into(sum, noise_std, ReleaseKey::generate()?, &mut noisy)?;
+                Ok(noisy)
+            }
+        }
+    }
+
+    /// Why statements about a round with this channel are no guarantee because of its noise, if they are not.
+    fn unfit(&self, noise: Noise, channel: &EffectiveChannel) -> Option<&'static str> {
+        noise::unfit(&self.settings, noise, channel)
     }
 
     /// How many were asked in a round, from how many, and how many answered.
@@ -231,28 +286,88 @@ impl AirInterface {
 
     /// `ε` of one round with such a cohort, in every view that has one.
     pub fn spend(&self, cohort: Cohort) -> Result<BTreeMap<String, f64>, SimError> {
-        Ok(self.accounting(cohort)?.one_rounds().clone())
+        let account = self.accounting(cohort)?;
+        let mut spend = account.rigorous.one_rounds().clone();
+        self.add_loss(&account, 1, &mut spend)?;
+        Ok(spend)
     }
 
-    /// All that is said about `rounds` rounds in which `per_round` clients take part.
+    /// All that is said about `rounds` rounds in which `per_round` clients take part, with noise that is fit for release.
     pub fn report(&self, per_round: u32, rounds: u32) -> Result<PrivacyReport, SimError> {
         let cohort = self.complete(per_round);
-        let accounting = self.accounting(cohort)?;
-        Ok(accounting.report(&self.settings_for(cohort), rounds, None)?)
+        let account = self.accounting(cohort)?;
+        let settings = self.settings_for(cohort);
+        let mut report = account.rigorous.report(&settings, rounds, None)?;
+        report.delta = self.delta();
+        report.views.published =
+            account.of(View::Published).statement(View::Published, rounds.max(1).into())?;
+        for view in View::ALL {
+            if let Some(statement) = report.views.get_mut(view) {
+                self.release.complete(view, statement, noise::always_unfit(&self.settings));
+            }
+        }
+        for spent in &mut report.growth {
+            self.add_loss(&account, spent.rounds, &mut spent.epsilon)?;
+        }
+        if let Some(note) = report.notes.iter_mut().find(|note| *note == accounting::SIMULATED) {
+            *note = self.noise_note();
+        }
+        Ok(report)
+    }
+
+    fn noise_note(&self) -> String {
+        if let Some(reason) = noise::always_unfit(&self.settings) {
+            return reason.to_owned();
+        }
+        format!(
+            "this holds for rounds without a seed, whose noise is fit for release; {:.1e} of every ε is for floating-point \
+             arithmetic, for up to 2^40 released values",
+            self.release.epsilon()
+        )
+    }
+
+    /// Brings `ε` of ideal mechanisms, by view, to what is stated.
+    fn add_loss(
+        &self,
+        account: &RoundAccount,
+        rounds: u32,
+        epsilons: &mut BTreeMap<String, f64>,
+    ) -> Result<(), SimError> {
+        for view in View::ALL {
+            if let Some(epsilon) = epsilons.get_mut(&accounting::key(view)) {
+                *epsilon = self.release.stated(view, *epsilon);
+                if view == View::Published {
+                    let published = account.of(view).epsilon(view, rounds.max(1).into())?;
+                    *epsilon = published.unwrap_or(*epsilon);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The account of rounds with such a cohort. Whether a client answers must not depend on its data.
-    fn accounting(&self, cohort: Cohort) -> Result<Arc<Accounting>, SimError> {
+    fn accounting(&self, cohort: Cohort) -> Result<Arc<RoundAccount>, SimError> {
         self.check_cohort(cohort)?;
         let accounts = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = accounts().get(&cohort) {
             return Ok(Arc::clone(known));
         }
         let settings = self.settings_for(cohort);
-        let uplink = self.uplink(settings.seed)?;
+        let uplink = if cohort.answered == cohort.selected {
+            self.uplink(settings.seed)?
+        } else {
+            settings.uplink.build(settings.seed)?.into()
+        };
         let select = |trial: u16, round: u32| select(&settings, trial, round);
         let sampling = cohort.sampling();
-        let made = Arc::new(Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?);
+        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?;
+        let has_published = matches!(settings.uplink.scheme, Scheme::Floras(_));
+        let published = has_published.then(|| {
+            let mut settings = settings.clone();
+            settings.privacy.delta = self.delta();
+            Accounting::curves(&settings, uplink.as_ref(), &select, sampling)
+        });
+        let made = Arc::new(RoundAccount { rigorous, published: published.transpose()? });
         let mut accounts = accounts();
         if accounts.len() >= MOST_ACCOUNTS {
             accounts.clear();
@@ -261,6 +376,7 @@ impl AirInterface {
         Ok(made)
     }
 
+    /// The settings that the account of a cohort reads.
     fn settings_for(&self, cohort: Cohort) -> Settings {
         let mut settings = self.settings.clone();
         let counted = match settings.uplink.scheme {
@@ -273,6 +389,7 @@ impl AirInterface {
             Sampling::Everyone => counted,
             _ => cohort.among,
         };
+        settings.privacy.delta = self.release.inner_delta(self.delta());
         settings
     }
 
@@ -339,6 +456,46 @@ fn with_zeros<U: AsRef<[f32]> + Sync>(updates: &[U]) -> (Vec<Cow<'_, [f32]>>, Ve
     (sound.collect(), broken)
 }
 
+/// How the updates of a round are sent.
+struct Send<'a> {
+    uplink: &'a dyn Uplink,
+    round: Round<'a>,
+    fidelity: Fidelity,
+    noise: Noise,
+}
+
+impl Send<'_> {
+    /// Whether the noise is the simulation's. Chips have no other.
+    fn is_simulated(&self) -> bool {
+        self.noise == Noise::Simulated || self.fidelity == Fidelity::Chip
+    }
+
+    fn plain<U: AsRef<[f32]> + Sync>(
+        &self,
+        updates: &[U],
+        sum: &mut [f32],
+    ) -> Result<EffectiveChannel, UplinkError> {
+        if self.is_simulated() {
+            return transmit_into(self.uplink, &self.round, updates, self.fidelity, sum);
+        }
+        self.scaled(updates, &vec![1.0; self.round.clients().len()], sum)
+    }
+
+    fn scaled<U: AsRef<[f32]> + Sync>(
+        &self,
+        updates: &[U],
+        factors: &[f64],
+        sum: &mut [f32],
+    ) -> Result<EffectiveChannel, UplinkError> {
+        if self.is_simulated() {
+            return transmit_scaled_into(self.uplink, &self.round, updates, factors, self.fidelity, sum);
+        }
+        let channel = self.uplink.realise(&self.round)?;
+        channel.release_into(updates, factors, ReleaseKey::generate()?, sum)?;
+        Ok(channel)
+    }
+}
+
 /// Clamps a decoded sum, and brings it back to the scale that the updates had.
 pub(crate) fn bring_back(
     settings: &UplinkSettings,
@@ -384,11 +541,11 @@ fn describe(experiment: &Experiment, clients: Option<u32>) -> Result<Table, SimE
 }
 
 /// An account and how many rounds of its kind there were.
-type Kind = (Arc<Accounting>, u64);
+type Kind = (Arc<RoundAccount>, u64);
 
-/// The accounts of some kinds of rounds, as the privacy side takes them.
-fn accounts(kinds: &[Kind]) -> Vec<(&Account, u64)> {
-    kinds.iter().map(|(accounting, rounds)| (accounting.account(), *rounds)).collect()
+/// The accounts of some kinds of rounds in a view, as the privacy side takes them.
+fn accounts(kinds: &[Kind], view: View) -> Vec<(&Account, u64)> {
+    kinds.iter().map(|(account, rounds)| (account.of(view), *rounds)).collect()
 }
 
 fn with_clients(mut table: Table, clients: ClientSettings) -> Table {
@@ -413,6 +570,8 @@ fn wrong(name: &str, allowed: &str, value: u32) -> SimError {
 
 #[cfg(test)]
 mod tests {
+    use floras_privacy::Statement;
+
     use super::*;
     use crate::{Federation, Trial};
 
@@ -439,7 +598,15 @@ mod tests {
             trial.step().unwrap();
             let clients = trial.latest().0.to_vec();
             let selected = clients.len() as u32;
-            let occasion = Occasion { seed: 1, trial: 0, round: 3, clients, selected, among: None };
+            let occasion = Occasion {
+                seed: 1,
+                trial: 0,
+                round: 3,
+                clients,
+                selected,
+                among: None,
+                noise: Noise::Simulated,
+            };
             let air = AirInterface::of_experiment(&experiment).unwrap();
             let aggregate = air.aggregate(&occasion, &updates).unwrap();
             assert_eq!(Some(&aggregate.channel), trial.latest().1, "{text}");
@@ -468,9 +635,10 @@ mod tests {
         assert!(refusal(&asked(26), None).contains("25"), "{}", refusal(&asked(26), None));
     }
 
-    /// Who is missing may tell who was asked: such a round is one in which the others are known.
+    /// Who is missing may tell who was asked: such a round is one in which the others are known. And whoever is missing may have
+    /// sent a pilot: of 25 sequences 5 are unused, whether 20 answered or 19.
     #[test]
-    fn nothing_is_gained_from_the_lot_once_someone_is_missing() {
+    fn nothing_is_gained_once_someone_is_missing() {
         let air = air(CLIPPED, Some(100));
         let spend =
             |answered, selected, among| air.spend(Cohort { answered, selected, among }).unwrap()["idealised"];
@@ -496,6 +664,110 @@ mod tests {
         }
     }
 
+    /// The schemes whose noise is added at the symbol level.
+    const RELEASED: [&str; 4] = [
+        CLIPPED,
+        NORMALISED,
+        "[uplink]\nscheme = \"gaussian\"\nnoise_std = 3.0\n[privacy]\nclip = 1.0",
+        "[uplink]\nscheme = \"channel-inversion\"\nartificial_noise_std = 3.0\n[privacy]\nclip = 1.0",
+    ];
+
+    #[test]
+    fn noise_for_release_is_new_in_every_call() {
+        for text in RELEASED {
+            let (air, occasion) = (air(text, None), Occasion::of_all(1, 1, 20));
+            let update: Vec<f32> = (0_u16..1000).map(|index| f32::from(index % 7) * 0.01).collect();
+            let updates = vec![update; 20];
+            let release = || air.aggregate(&occasion.clone().for_release(), &updates).unwrap();
+            let (first, second) = (release(), release());
+            assert_ne!(first.sum, second.sum, "{text}");
+            // The channel is the seed's.
+            assert_eq!(first.channel, air.aggregate(&occasion, &updates).unwrap().channel, "{text}");
+        }
+    }
+
+    #[test]
+    fn released_sums_lie_on_the_grid() {
+        let air = air("[uplink]\nscheme = \"gaussian\"\nnoise_std = 3.0\n[privacy]\nclip = 1.0", None);
+        let occasion = Occasion::of_all(1, 1, 20).for_release();
+        let aggregated = air.aggregate(&occasion, &vec![vec![0.01; 1000]; 20]).unwrap().sum;
+        let added = air.add_noise(&occasion, 3.0, &[0.123; 1000]).unwrap();
+        let step = release::grid_step(3.0).unwrap() as f32;
+        assert!(aggregated.iter().chain(&added).all(|value| value % step == 0.0));
+        let apart = air.noise(&occasion, 3.0, 10).unwrap_err().to_string();
+        assert!(apart.contains("add_noise"), "{apart}");
+    }
+
+    #[test]
+    fn noise_is_added_to_a_sum_as_in_aggregate() {
+        let air = air("[uplink]\nscheme = \"gaussian\"\nnoise_std = 3.0\n[privacy]\nclip = 1.0", None);
+        let occasion = Occasion::of_all(1, 1, 1);
+        let update = vec![0.01_f32; 1000];
+        let sum: Vec<f64> = update.iter().map(|&value| value.into()).collect();
+        let (added, aggregated) =
+            (air.add_noise(&occasion, 3.0, &sum).unwrap(), air.aggregate(&occasion, &[update]).unwrap().sum);
+        assert!(added.iter().zip(&aggregated).all(|(left, right)| (left - right).abs() < 1e-5));
+    }
+
+    /// The views of a ledger with one round.
+    fn recorded(air: AirInterface, occasion: &Occasion) -> Statement {
+        let air = Arc::new(air);
+        let mut ledger = AirLedger::new(Arc::clone(&air)).unwrap();
+        ledger.record(occasion, &air.realise(occasion).unwrap()).unwrap();
+        ledger.statement(View::Idealised).unwrap().unwrap()
+    }
+
+    #[test]
+    fn only_noise_for_release_is_a_guarantee() {
+        let occasion = Occasion::of_all(1, 1, 20);
+        let simulated = recorded(air(CLIPPED, None), &occasion);
+        assert!(!simulated.guarantee && simulated.reason.unwrap().contains("simulation's generator"));
+        let released = recorded(air(CLIPPED, None), &occasion.clone().for_release());
+        assert!(released.guarantee, "{:?}", released.reason);
+        assert_eq!(released.epsilon, simulated.epsilon);
+        let chips = recorded(
+            air(CHIPS.replace("[privacy]", "sequences = 25\n[privacy]").as_str(), None),
+            &occasion.clone().for_release(),
+        );
+        assert!(!chips.guarantee && chips.reason.unwrap().contains("chip"));
+        let tiny = CLIPPED.to_owned() + "\ndelta = 1e-30";
+        let tiny = recorded(air(&tiny, None), &occasion.for_release());
+        assert!(!tiny.guarantee && tiny.reason.unwrap().contains("delta"));
+    }
+
+    #[test]
+    fn a_plan_says_which_noise_it_is_about() {
+        let plan = air(CLIPPED, None).report(20, 10).unwrap();
+        assert!(plan.views.idealised.unwrap().guarantee);
+        assert!(plan.notes.iter().any(|note| note.contains("fit for release")), "{:?}", plan.notes);
+        let chips = air(CHIPS.replace("[privacy]", "sequences = 25\n[privacy]").as_str(), None);
+        assert!(!chips.report(20, 10).unwrap().views.idealised.unwrap().guarantee);
+    }
+
+    #[test]
+    fn the_noise_of_a_round_is_remembered_in_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger.jsonl");
+        let air = Arc::new(air(CLIPPED, None));
+        let record = |occasion: &Occasion| {
+            let mut ledger = AirLedger::open(Arc::clone(&air), &path).unwrap();
+            ledger.record(occasion, &air.realise(occasion).unwrap()).unwrap();
+        };
+        let is_guarantee = || {
+            let ledger = AirLedger::open(Arc::clone(&air), &path).unwrap();
+            ledger.statement(View::Idealised).unwrap().unwrap().guarantee
+        };
+        record(&Occasion::of_all(1, 1, 20).for_release());
+        assert!(is_guarantee());
+        record(&Occasion::of_all(1, 2, 20));
+        assert!(!is_guarantee());
+        // A file of an older version does not say.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let first_round = text.lines().take(2).collect::<Vec<_>>().join("\n") + "\n";
+        std::fs::write(&path, first_round.replace("\"noise\":\"release\",", "")).unwrap();
+        assert!(!is_guarantee());
+    }
+
     #[test]
     fn other_sections_and_unknown_keys_are_refused() {
         let model = "[model]\nl2 = 0.1".parse().unwrap();
@@ -513,6 +785,17 @@ mod tests {
         let federation = Federation::new(&experiment).unwrap();
         let ours = AirInterface::of_experiment(&experiment).unwrap().report(7, 10).unwrap();
         let theirs = federation.accounting().unwrap().report(experiment.settings(), 10, None).unwrap();
-        assert_eq!(ours.views, theirs.views);
+        for view in View::ALL {
+            let epsilon =
+                |views: &floras_privacy::Views| views.get(view).and_then(|statement| statement.epsilon);
+            match (epsilon(&ours.views), epsilon(&theirs.views)) {
+                // What floating-point arithmetic costs.
+                (Some(ours), Some(theirs)) => {
+                    assert!((3e-5..1e-3).contains(&(ours - theirs)), "{ours} {theirs}")
+                }
+                (ours, theirs) => assert_eq!(ours, theirs),
+            }
+        }
+        assert_eq!((ours.delta, ours.rounds), (theirs.delta, theirs.rounds));
     }
 }

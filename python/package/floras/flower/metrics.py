@@ -21,7 +21,7 @@ def of_round(
     gains = [float(gain) for gain in result.gains]
     record = _who(ledger, result.selected, answered)
     if sequences is not None:
-        record["floras-unused-sequences"] = sequences - answered
+        record["floras-unused-sequences"] = sequences - result.selected
     record["floras-noise-std"] = float(result.noise_std)
     record["floras-mean-gain"] = sum(gains) / answered
     if not is_secret:
@@ -53,7 +53,7 @@ def summary(
     if uplink.clip is None:
         lines.append("Nothing clips the updates (uplink.clip), so that nothing is said about privacy")
     if seed is not None:
-        lines.append("The seed is fixed: whoever knows it can take the noise off again")
+        lines.append("The seed is fixed: whoever knows it can take the noise off, and no view is a guarantee")
     if budget is not None:
         lines.append(f"Budget: epsilon {budget} in the {_name(view)} view")
         if view == "published":

@@ -7,7 +7,7 @@
 
 The radio is simulated by the server, which sees the clipped updates itself. What is said about privacy
 holds for whoever sees what comes out of the simulated base station, and is what a real radio would give.
-For that the seed must be secret: leave it out.
+For that the noise must be fit for real data: leave the seed out. With a seed no view is a guarantee.
 
 This module needs `pip install "floras[pfl]"`.
 """

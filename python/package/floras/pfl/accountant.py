@@ -17,6 +17,10 @@ from floras._types import View
 _RADIO = ("receiver", "length", "snr_db", "snr_convention", "fading", "modulation", "phase_error")
 
 
+# What an uplink's epsilon includes for floating-point arithmetic, rounded up, and what that leaves of delta.
+_LOSS = 5e-5
+
+
 class FlorasAccountant:
     """Plans a training of `rounds` rounds with `per_round` of `clients` users, and keeps its ledger.
 
@@ -107,7 +111,12 @@ class FlorasAccountant:
         }
 
     def _fewest(self, epsilon: float, delta: float) -> int:
-        found = floras.privacy.calibrate(epsilon=epsilon, delta=delta, view=self.view, **self._question())
+        found = floras.privacy.calibrate(
+            epsilon=max(epsilon - _LOSS, epsilon / 2),
+            delta=delta * (1 - _LOSS),
+            view=self.view,
+            **self._question(),
+        )
         if found["sequences"] is None:
             raise ValueError(found["reason"])
         if self._settings.get("receiver") == "clipped":
@@ -117,7 +126,9 @@ class FlorasAccountant:
 
     def _delta(self, epsilon: float, sequences: int) -> float:
         question = {**self._question(), "sequences": sequences}
-        delta = float(floras.privacy.delta_curve([epsilon], view=self.view, **question)[0])
+        ideal = floras.privacy.delta_curve([max(epsilon - _LOSS, 0.0)], view=self.view, **question)[0]
+        # A little above, so that rounding does not bring it below again.
+        delta = float(ideal) * (1 + 2 * _LOSS)
         if not 0 < delta <= 0.5:
             raise ValueError(
                 f"epsilon = {epsilon} must go with a delta above 0 and at most 0.5, not {delta:g}"

@@ -8,18 +8,20 @@ What the base station of a linear uplink decodes in a round is (effective channe
 The gain `g_k` belongs to one user, the noise `ν` to the sum. So the two halves of the formula are the two
 steps that pfl has for a mechanism: `postprocess_one_user` and `postprocess_server`.
 
+**Which sum.** pfl adds the users' statistics up in single precision. Noise that is fit for release needs a
+sum whose rounding is negligible, so `_Round` keeps the same sum in double precision with compensation. That
+one goes to `Channel.add_noise`, and pfl's is only compared with it.
+
 **When the channel is drawn.** pfl tells the size of the cohort only at the end of a round, and a user may
-return nothing at all. Such a user sends nothing: its sequence is one more unused one, and `K` is the number
-of those who did answer. Users therefore get their place (0, 1, 2, …) in the order in which they answer. The
-gain at a place does not depend on how many places follow, only the noise does; `_Round` draws gains ahead,
-and the channel of exactly those who answered at the end, and checks that the gains are the ones that were
-applied.
+return nothing at all. Such a user sends nothing, and `K` is the number of those who did answer. Users
+therefore get their place (0, 1, 2, …) in the order in which they answer. The gain at a place does not depend
+on how many places follow, only the noise does; `_Round` draws gains ahead, and the channel of exactly those
+who answered at the end, and checks that the gains are the ones that were applied.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -57,11 +59,12 @@ class FlorasUplink(CentralPrivacyMechanism):
     - Evaluation on other populations has no statistics and is not touched.
     - One process only: with several workers this raises, since each would draw gains and noise of its own.
 
-    `seed` is None for a secret one from the operating system in every round; with a number the rounds can
-    be repeated by whoever knows it. `ledger` is a `floras.Ledger`, the path of its file, or None for one in
-    memory. The number of a round is the ledger's, so that a training that goes on from a checkpoint never
-    draws the same noise twice. `epsilon_every` is the number of rounds from one epsilon in the metrics to the
-    next; to compute it takes some tenths of a second.
+    `seed` is None for noise that is fit for real data, from a key of the operating system that is used once.
+    With a number the rounds can be repeated by whoever knows it, and no view is a guarantee. `ledger` is a
+    `floras.Ledger`, the path of its file, or None for one in memory. The number of a round is the ledger's,
+    so that a training that goes on from a checkpoint never draws the same noise twice. `epsilon_every` is
+    the number of rounds from one epsilon in the metrics to the next; to compute it takes some tenths of a
+    second.
 
     >>> import floras
     >>> mechanism = FlorasUplink(floras.Uplink("floras", sequences=30, clip=1.0), seed=1)
@@ -134,9 +137,9 @@ class FlorasUplink(CentralPrivacyMechanism):
         _check_weight(stats, user_context)
         this_round = self._this_round()
         update = _vector_of(stats, user_context)
-        gain = this_round.answer(user_context, float(np.linalg.norm(update)))
         clipped = update if self._uplink.clip is None else floras.clip(update, self._uplink.clip)
-        return _with_vector(stats, np.float32(gain) * clipped), Metrics()
+        sent = this_round.answer(user_context, float(np.linalg.norm(update)), clipped)
+        return _with_vector(stats, sent), Metrics()
 
     def postprocess_server_metrics(
         self, *, central_context: CentralContext, aggregate_metrics: Metrics
@@ -162,7 +165,7 @@ class FlorasUplink(CentralPrivacyMechanism):
         this_round.check_complete(stats, aggregate_metrics)
         channel = this_round.channel()
         total = _vector_of(stats, None)
-        decoded = total + channel.noise(len(total))
+        decoded = channel.add_noise(this_round.sum_like(total))
         bound = self._uplink.settings.get("truncate")
         if isinstance(bound, (int, float)):
             decoded = np.clip(decoded, -bound, bound)
@@ -181,9 +184,7 @@ class FlorasUplink(CentralPrivacyMechanism):
     def _this_round(self) -> _Round:
         if self._round is None:
             _check_one_process()
-            # Without a seed every round has a secret one of its own.
-            seed = secrets.randbits(63) if self._seed is None else self._seed
-            self._round = _Round(self._uplink, self._ledger.rounds + 1, seed)
+            self._round = _Round(self._uplink, self._ledger.rounds + 1, self._seed)
         return self._round
 
     def _metrics(
@@ -219,7 +220,8 @@ class FlorasUplink(CentralPrivacyMechanism):
         for view, is_guarantee in self._guarantees.items():
             epsilon = self._ledger.epsilon(cast("View", view))
             if epsilon is not None:
-                label = view if is_guarantee else f"{view}, no guarantee"
+                is_covered = self._ledger.noise_caveat is None and epsilon <= 150
+                label = view if is_guarantee and is_covered else f"{view}, no guarantee"
                 name = PrivacyMetricName(f"epsilon ({label})", is_local_privacy=False)
                 named.append((name, epsilon))
         return named
@@ -228,10 +230,14 @@ class FlorasUplink(CentralPrivacyMechanism):
 class _Round:
     """Who was asked, who has answered, and with which gain, in the round under way."""
 
-    def __init__(self, uplink: floras.Uplink, number: int, seed: int) -> None:
+    def __init__(self, uplink: floras.Uplink, number: int, seed: int | None) -> None:
         self._uplink = uplink
         self._number = number
         self._seed = seed
+        self._drawn: floras.Channel | None = None
+        # The sum of what was sent, and the errors of its additions.
+        self._sum: npt.NDArray[np.float64] = np.zeros(0)
+        self._error: npt.NDArray[np.float64] = np.zeros(0)
         self._users: set[Any] = set()
         self._gains: npt.NDArray[np.float64] = np.empty(0)
         self.asked = 0
@@ -242,8 +248,8 @@ class _Round:
         """K, the users whose statistics are in the sum."""
         return len(self.norms)
 
-    def answer(self, user: UserContext, norm: float) -> float:
-        """Give the next place to a user and return the gain that belongs to it."""
+    def answer(self, user: UserContext, norm: float, update: Vector) -> Vector:
+        """Give the next place to a user and return its update times the gain that belongs to it."""
         if user.user_id is not None and user.user_id in self._users:
             raise ValueError(
                 f"the users of a round must be different: user {user.user_id!r} answers a second time "
@@ -253,8 +259,36 @@ class _Round:
         place = self.answered
         if place >= len(self._gains):
             self._gains = self._realise(self._ahead(place + 1)).gains
+        sent = float(self._gains[place]) * update.astype(np.float64)
+        if not self.norms:
+            self._sum, self._error = np.zeros_like(sent), np.zeros_like(sent)
+        if sent.shape != self._sum.shape:
+            raise ValueError(
+                f"the statistics of all users must have {len(self._sum)} values, and those of user "
+                f"{user.user_id!r} have {len(sent)}"
+            )
+        # Knuth's two-sum: what the addition loses is kept.
+        total = self._sum + sent
+        part = total - self._sum
+        self._error += (self._sum - (total - part)) + (sent - part)
+        self._sum = total
         self.norms.append(norm)
-        return float(self._gains[place])
+        return sent.astype(np.float32)
+
+    def sum_like(self, total: Vector) -> npt.NDArray[np.float64]:
+        """Return the sum in double precision; it must be the one that pfl has, up to rounding."""
+        if total.shape != self._sum.shape or not np.allclose(
+            total, self._sum, rtol=1e-3, atol=self._tolerance()
+        ):
+            raise RuntimeError(
+                "the sum is not that of the users' updates: "
+                "FlorasUplink must be the last of the postprocessors"
+            )
+        return self._sum + self._error
+
+    def _tolerance(self) -> float:
+        """Return how far pfl's sum may be off: its rounding is relative to what was added."""
+        return 1e-5 * float(np.abs(self._gains[: self.answered]) @ np.asarray(self.norms))
 
     def channel(self) -> floras.Channel:
         """Draw the channel of those who answered."""
@@ -281,7 +315,9 @@ class _Round:
             )
 
     def _realise(self, users: int, selected: int | None = None) -> floras.Channel:
-        return self._uplink.realise(users, seed=self._seed, round=self._number, selected=selected)
+        if self._drawn is None:
+            self._drawn = self._uplink.realise(users, seed=self._seed, round=self._number)
+        return self._drawn.with_clients(users, selected)
 
     def _ahead(self, users: int) -> int:
         """Return for how many users to draw gains if those of `users` are needed."""
