@@ -172,7 +172,8 @@ pub(crate) fn check_losses(text: &str) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn compose<'py>(py: Python<'py>, files: Vec<String>, delta: f64) -> PyResult<Bound<'py, PyAny>> {
     let joint = work(py, || {
-        let losses = files.iter().map(|text| inquiry::read_losses("losses", text)).collect::<Result<Vec<_>, _>>()?;
+        let losses =
+            files.iter().map(|text| inquiry::read_losses("losses", text)).collect::<Result<Vec<_>, _>>()?;
         inquiry::compose(&losses, delta)
     })?;
     convert::python(py, &joint.map_err(ToPython::to_python)?)
@@ -194,7 +195,11 @@ pub(crate) fn group<'py>(
 /// A paragraph for a paper; see ``floras.privacy.statement``.
 #[pyfunction]
 #[pyo3(signature = (view, **keywords))]
-pub(crate) fn statement(py: Python<'_>, view: &str, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
+pub(crate) fn statement(
+    py: Python<'_>,
+    view: &str,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<String> {
     let view = view_of(view)?;
     let (sequences, inquiry) = described(keywords)?;
     let report = work(py, || inquiry.account(sequences, None))?.map_err(ToPython::to_python)?;

@@ -20,6 +20,9 @@ use crate::solve::least_at;
 
 /// Points of the grid.
 const POINTS: usize = 1 << 16;
+/// The same where rounding to that grid would move little noise by more than [`ROUNDING`], relatively.
+const MORE_POINTS: usize = 1 << 18;
+const ROUNDING: f64 = 3e-4;
 /// Points with which sizes and tilts are chosen.
 const SKETCH: usize = 1 << 10;
 /// `−ln` of the share that may lie above the grid.
@@ -182,7 +185,9 @@ impl Noise {
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
         let above = (sketch.quantile(1.0, ABOVE) - sketch.mean()).max(0.0);
-        let count = fast_length(POINTS);
+        let rough = luck(terms, (below + above) / POINTS as f64);
+        let little = (sketch.mean() - 0.5 * below).max(1e-300);
+        let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
         // Rounding spreads the sum by less than half a step a term, at random.
         let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
         // A term has to fit too, or it would be folded onto itself.
@@ -568,8 +573,8 @@ mod tests {
         let mut below = 0.0;
         for (successes, ways) in [1.0, 4.0, 6.0, 4.0, 1.0].into_iter().enumerate() {
             let value = 4.0 + 2.0 * successes as f64;
-            // The value itself is rounded down a little, and nothing lies in between.
-            assert!((share_up_to(&noise, value * 0.99) - below).abs() < 1e-9, "below {value}");
+            // The value's cell begins at most its width below, and nothing lies in between.
+            assert!((share_up_to(&noise, value * 0.975) - below).abs() < 1e-9, "below {value}");
             below += ways * 0.25_f64.powi(successes as i32) * 0.75_f64.powi(4 - successes as i32);
             assert!((share_up_to(&noise, value) - below).abs() < 1e-9, "up to {value}");
         }
