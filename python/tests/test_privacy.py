@@ -44,7 +44,6 @@ def test_an_account_is_the_programs(settings: dict[str, Any], program: Callable[
         {"epsilon": 4.0, "clip": 1.0, "per_round": 20, "receiver": "clipped", "view": "any-channel"},
         {"epsilon": 8.0, "find": "rounds", "clip": 1.0, "per_round": 20, "sequences": 40},
         {"epsilon": 8.0, "find": "clip", "clip": 1.0, "per_round": 20, "sequences": 40},
-        {"epsilon": 0.01, "clip": 1.0, "per_round": 20, "length": 32},
     ],
 )
 def test_a_calibration_is_the_programs(settings: dict[str, Any], program: Callable[..., str]) -> None:
