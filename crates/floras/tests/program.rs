@@ -244,7 +244,9 @@ fn run_prints_one_json_object() {
     assert_eq!(report["out"], "here");
     let views = &report["privacy"]["views"];
     for view in ["published", "idealised", "actual", "any_channel", "raw_signal"] {
-        assert!(views[view]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0), "{view}: {views}");
+        // Where no useful number is established, what is exceeded is stated instead.
+        let stated = views[view]["epsilon"].as_f64().or(views[view]["epsilon_above"].as_f64());
+        assert!(stated.is_some_and(|epsilon| epsilon > 0.0), "{view}: {views}");
     }
     assert_eq!(
         (&views["published"]["guarantee"], &views["actual"]["guarantee"]),
@@ -269,7 +271,7 @@ fn account_and_calibrate_print_one_json_object() {
     );
     let epsilon = |view: &str| account["views"][view]["epsilon"].as_f64().expect("a number");
     assert!((epsilon("published") - 0.978).abs() < 5e-4 && (epsilon("idealised") - 1.7227).abs() < 5e-5);
-    assert!((epsilon("actual") - 14.0).abs() < 0.05 && epsilon("any_channel") > 25.1);
+    assert!((epsilon("actual") - 14.0).abs() < 0.1 && epsilon("any_channel") > 25.1);
     assert!(epsilon("raw_signal") > epsilon("any_channel") && account["notes"].is_array());
     let bare = object("account --clip 1 --sequences 30 --per-round 20 --json");
     assert_eq!((&bare["views"]["actual"], &bare["views"]["raw_signal"]), (&Value::Null, &Value::Null));
