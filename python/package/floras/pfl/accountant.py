@@ -111,14 +111,15 @@ class FlorasAccountant:
         }
 
     def _fewest(self, epsilon: float, delta: float) -> int:
+        asked = max(epsilon - _LOSS, epsilon / 2)
         found = floras.privacy.calibrate(
-            epsilon=max(epsilon - _LOSS, epsilon / 2),
+            epsilon=asked,
             delta=delta * (1 - _LOSS),
             view=self.view,
             **self._question(),
         )
         if found["sequences"] is None:
-            raise ValueError(found["reason"])
+            raise ValueError(found["reason"].replace(f"epsilon = {asked:g}", f"epsilon = {epsilon:g}"))
         if self._settings.get("receiver") == "clipped":
             # The level was asked for as well: the answer reads clipped=c.
             self._settings["receiver"] = {"clipped": float(found["receiver"].partition("=")[2])}
