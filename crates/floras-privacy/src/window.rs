@@ -175,7 +175,8 @@ impl Composed {
 
     /// `δ(ε)` by what is in the window, and how far rounding may have moved it; `None` below the window.
     fn in_window(&self, epsilon: f64) -> Option<(f64, f64)> {
-        let point = (epsilon / self.step).floor() as i64 + 1 - self.start;
+        // A lower bound that is nowhere positive has a step of nothing.
+        let point = ((epsilon / self.step).floor() as i64).saturating_add(1).saturating_sub(self.start);
         // What lies below the window is folded into its top, where it counts for too little.
         if point < self.sound_from as i64 {
             return None;

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn margins_reach_the_account_of_the_air() {
         let epsilon = |given: &str| {
-            let text = "[uplink]\nsequences = 40\nreceiver = { clipped = 1.0 }\n[privacy]\nclip = 1.0\n";
+            let text = "[uplink]\nsequences = 40\nlength = 64\nreceiver = { clipped = 1.0 }\n[privacy]\nclip = 1.0\n";
             let sections = format!("{text}{given}").parse().unwrap();
             let air = crate::AirInterface::new(&sections, None).unwrap();
             air.spend(crate::Cohort::complete(20, 20)).unwrap()["any_channel"]
