@@ -268,10 +268,10 @@ fn logs_that_a_kill_left_after_the_summary_are_removed() {
 #[test]
 fn a_trial_that_diverges_ends_alone_and_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    // The penalty blows the parameters up by a factor of a thousand in every step.
+    // The penalty blows the parameters up by a factor of ten in every step.
     let experiment = experiment(&[
         "uplink.scheme=ideal",
-        "model.l2=1000",
+        "model.l2=10",
         "local.rate=1",
         "trials=2",
         "rounds=40",
