@@ -124,6 +124,9 @@ fn described(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(u64, Inquiry)> {
     Ok((Inquiry::sequences(&table).map_err(refusal)?, inquiry))
 }
 
+/// An array of numbers for Python.
+type Array<'py> = Bound<'py, PyArray1<f64>>;
+
 /// A curve of a view; see ``floras.privacy.curve``.
 #[pyfunction]
 #[pyo3(signature = (kind, view, at, **keywords))]
@@ -133,7 +136,7 @@ pub(crate) fn curve<'py>(
     view: &str,
     at: Option<Vec<f64>>,
     keywords: Option<&Bound<'py, PyDict>>,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Option<f64>)> {
+) -> PyResult<(Array<'py>, Array<'py>, Option<f64>)> {
     let Some(kind) = CurveKind::ALL.into_iter().find(|known| known.name() == kind) else {
         return Err(PyValueError::new_err(format!("kind must be delta, tradeoff or renyi, not {kind:?}")));
     };

@@ -494,8 +494,7 @@ where
             .map(|((high, share), (low, _))| (high, low, share))
             .collect::<Vec<_>>()
     };
-    let values: Vec<(NoiseCell, Vec<(f64, f64, f64)>)> =
-        noise.cells().iter().map(|&cell| (cell, ends(&cell))).collect();
+    let values: Vec<(NoiseCell, Vec<_>)> = noise.cells().iter().map(|&cell| (cell, ends(&cell))).collect();
     let highs = values.iter().flat_map(|(_, ends)| ends.iter().map(|&(high, ..)| high));
     let largest = highs.filter(|&mu| mu < MAX_MU).fold(0.0, f64::max);
     let mut cells = CellsBuilder::new(largest, FINE_CELL, noise.slack);

@@ -93,7 +93,7 @@ mod tests {
                 let most = match (mu > 5.0, exact > 1e-3) {
                     (false, true) => 1.03,
                     (false, false) => 1.15,
-                    (true, true) => 1.15,
+                    (true, true) => 1.2,
                     (true, false) => 1.6,
                 };
                 assert!((1.0 - 1e-12..most).contains(&ratio), "μ = {mu}, ε = {epsilon}: {ratio}");

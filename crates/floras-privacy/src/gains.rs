@@ -12,6 +12,9 @@ pub(crate) const STEP: f64 = 0.01;
 /// A product beyond this leaves a gain of no account; it counts as this one.
 const LARGEST: f64 = 1e5;
 
+/// The mass, the mean and the range of a gain.
+pub(crate) type Gain = (f64, f64, (f64, f64));
+
 /// Masses and means of a positive quantity in bins of its logarithm, and the mass at 0.
 #[derive(Clone, Debug)]
 pub(crate) struct LogBins {
@@ -65,7 +68,7 @@ impl LogBins {
     }
 
     /// The gains for the product of two independent quantities: for each bin the mass, the mean and the range.
-    pub(crate) fn gains(&self, other: &Self) -> Vec<(f64, f64, (f64, f64))> {
+    pub(crate) fn gains(&self, other: &Self) -> Vec<Gain> {
         let first = self.first + other.first;
         let last = (LARGEST.ln() / self.step) as i64;
         let count = (self.bins.len() + other.bins.len() - 1).min((last - first).max(1) as usize);
@@ -89,7 +92,7 @@ impl LogBins {
         }
         let width = ((self.widths + other.widths) as f64 * self.step).exp();
         let ratio = self.step.exp();
-        let mut gains: Vec<(f64, f64, (f64, f64))> = Vec::with_capacity(count + 1);
+        let mut gains: Vec<Gain> = Vec::with_capacity(count + 1);
         let mut least = 0.0;
         for (bin, &(mass, weighted)) in sums.iter().enumerate() {
             // Factors from one bin to the next, set right every so often.
@@ -128,7 +131,7 @@ mod tests {
         let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
         let expected = [(0.5, 0.1), (1.5, 0.125), (2.0, 0.3), (6.0, 0.375), (0.0, 0.1)];
         for (product, mass) in expected {
-            let close = |&&(found, mean, (low, high)): &&(f64, f64, (f64, f64))| {
+            let close = |&&(found, mean, (low, high)): &&Gain| {
                 (found - mass).abs() < 1e-12
                     && low <= gain(product) + 1e-12
                     && gain(product) <= high + 1e-12

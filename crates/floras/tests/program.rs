@@ -271,7 +271,7 @@ fn account_and_calibrate_print_one_json_object() {
     );
     let epsilon = |view: &str| account["views"][view]["epsilon"].as_f64().expect("a number");
     assert!((epsilon("published") - 0.978).abs() < 5e-4 && (epsilon("idealised") - 1.7227).abs() < 5e-5);
-    assert!((epsilon("actual") - 14.0).abs() < 0.1 && epsilon("any_channel") > 25.1);
+    assert!((epsilon("actual") - 14.0).abs() < 0.15 && epsilon("any_channel") > 25.1);
     assert!(epsilon("raw_signal") > epsilon("any_channel") && account["notes"].is_array());
     let bare = object("account --clip 1 --sequences 30 --per-round 20 --json");
     assert_eq!((&bare["views"]["actual"], &bare["views"]["raw_signal"]), (&Value::Null, &Value::Null));
@@ -282,7 +282,10 @@ fn account_and_calibrate_print_one_json_object() {
         (&29.into(), &9.into(), &"idealised".into())
     );
     assert!(found["epsilon"].as_f64().is_some_and(|epsilon| epsilon <= 2.0) && found["views"].is_object());
-    let none = object("calibrate --epsilon 2 --clip 1 --per-round 20 --most-sequences 21 --json");
+    let (code, out, _) =
+        said(folder.path(), "calibrate --epsilon 2 --clip 1 --per-round 20 --most-sequences 21 --json");
+    let none: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(code, Some(1), "nothing meets the target");
     assert!(none["sequences"].is_null() && none["reason"].is_string(), "{none}");
 }
 

@@ -177,7 +177,7 @@ pub fn read_losses(name: &str, text: &str) -> Result<LossFile, SimError> {
 pub fn compose(files: &[LossFile], delta: f64) -> Result<JointReport, SimError> {
     let joint = JointLoss::new(files).map_err(|error| match error {
         LossFileError::Privacy(error) => SimError::Privacy(error),
-        other => ExperimentError::refused("loss distribution", &other.to_string()).into(),
+        other => ExperimentError::refused("loss distribution", other.to_string()).into(),
     })?;
     let (epsilon, reason) = match joint.epsilon_upper(delta) {
         Ok(epsilon) => (Some(epsilon), None),

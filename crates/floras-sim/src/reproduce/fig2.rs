@@ -161,7 +161,7 @@ impl Setting {
         } else if holds.upper <= published {
             (Verdict::Reproduced, "the published bound is above what holds")
         } else {
-            (Verdict::NotReproduced, "the two are closer than the numerical error")
+            (Verdict::NotReproduced, "it lies between what one pair of neighbours reaches and what is proved")
         };
         Ok(Claim {
             claim: format!("{}: the formula's ε after T = {rounds} is a guarantee", self.words()),

@@ -103,7 +103,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let mut out = io::stdout().lock();
     if let (Some(curves), false) = (&curves, options.json) {
-        return Ok(if options.csv { csv(&mut out, curves)? } else { table(&mut out, curves)? });
+        if options.csv {
+            csv(&mut out, curves)?;
+        } else {
+            table(&mut out, curves)?;
+        }
+        return Ok(());
     }
     let mut account = inquiry.account(sequences, options.dim).map_err(as_option)?;
     account.curves = curves;
