@@ -1,7 +1,7 @@
 """Privacy loss distributions: exported from a view, imported, and exchanged with dp-accounting.
 
-A `Losses` holds the privacy loss of *one* round on a grid and the number of rounds. It is what ``floras account
---export`` writes and what ``floras compose`` reads.
+A `Losses` holds the privacy loss of *one* round on a grid and the number of rounds. It is what
+``floras account --export`` writes and what ``floras compose`` reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMAT = "floras-loss-distribution"
 def _dp_accounting() -> Any:
     """Import dp-accounting where it is needed, since floras does without it."""
     try:
-        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError("dp-accounting is not installed: pip install 'floras[dp-accounting]'") from error
     return pld_pmf, privacy_loss_distribution
@@ -84,7 +84,7 @@ class Losses:
         level: str = "client",
         name: str = "dp-accounting",
     ) -> Losses:
-        """Take over a pessimistic ``PrivacyLossDistribution`` of dp-accounting, of which there are some rounds."""
+        """Take over a pessimistic ``PrivacyLossDistribution`` of dp-accounting, for some rounds."""
         directions = ["both"] if distribution._symmetric else ["remove", "add"]
         parts = [distribution._pmf_remove, distribution._pmf_add][: len(directions)]
         dense = [part.to_dense_pmf() for part in parts]
