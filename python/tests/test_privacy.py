@@ -84,7 +84,6 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (privacy.account, {**SETTING, "rounds": -3}, ValueError, "rounds must be a whole number"),
     (privacy.account, {**SETTING, "sequences": 10}, ValueError, "sequences|N"),
     (privacy.account, {**SETTING, "snr_db": 3.0}, ValueError, "snr_db must be given together with a length"),
-    (privacy.account, {**SETTING, "length": 32}, ValueError, "length must be given together with an SNR"),
     (privacy.account, {**SETTING, "length": 16, "snr_db": 3.0}, ValueError, "sequences must be at most"),
     (privacy.account, {**SETTING, "level": "household"}, ValueError, "level must be"),
     (privacy.account, {**SETTING, "level": "item"}, ValueError, "batch and samples"),
