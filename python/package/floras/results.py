@@ -124,7 +124,7 @@ def run(
     >>> result.final["test_accuracy"].keys()
     dict_keys(['ci95', 'mean'])
     >>> result.to_pandas().shape
-    (6, 11)
+    (6, 12)
     """
     settings = _experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=set)
     if resume and out is None:
