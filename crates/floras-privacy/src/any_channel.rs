@@ -18,7 +18,7 @@
 //!
 //! 1. *Between two channels* `t₀ < t₁`, `h = t₁ − t₀`. The density of `τ` satisfies
 //!    `φ(τ − t) = φ(τ − t₀)^{1−λ}·φ(τ − t₁)^λ·e^{λ(1−λ)h²/2}`, and `ln δ_G(ε; Δtg)` as a function of `t` has a second derivative
-//!    of at least `−B/t₀²`, `B = 2ε + 2z² + z√(z² + 2ε) + 4`, wherever `ε/μ − μ/2 ≤ z` (a test checks this). Hölder's
+//!    of at least `−B/t₀²`, `B = 2ε + 2z² + z√(z² + 2ε) + 4`, wherever `ε/μ − μ/2 ≤ z` (checked on a grid of `ε` and `z`, not proved). Hölder's
 //!    inequality over `τ` and `ν` gives `δ_t ≤ e^{(1 + B/t₀²)h²/8}·max(δ_{t₀}, δ_{t₁}) + Φ(−z)`.
 //! 2. *The same, for `g` that falls with `|τ|`* (MMSE weights are replaced by their largest one below `|τ| = 1`): `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of
 //!    `τ` are symmetric and unimodal; Anderson's inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}`
