@@ -9,8 +9,6 @@ use crate::pilot::Panel;
 
 /// Width of a bin.
 pub(crate) const STEP: f64 = 0.01;
-/// A product beyond this leaves a gain of no account; it counts as this one.
-const LARGEST: f64 = 1e5;
 
 /// The mass, the mean and the range of a gain.
 pub(crate) type Gain = (f64, f64, (f64, f64));
@@ -70,29 +68,16 @@ impl LogBins {
     /// The gains for the product of two independent quantities: for each bin the mass, the mean and the range.
     pub(crate) fn gains(&self, other: &Self) -> Vec<Gain> {
         let first = self.first + other.first;
-        let last = (LARGEST.ln() / self.step) as i64;
-        let count = (self.bins.len() + other.bins.len() - 1).min((last - first).max(1) as usize);
-        let mut sums = vec![(0.0, 0.0); count];
-        for (offset, &(mass, weighted)) in self.bins.iter().enumerate() {
-            if mass == 0.0 {
-                continue;
+        let mut sums = vec![(0.0, 0.0); self.bins.len() + other.bins.len() - 1];
+        for (offset, &(mass, weighted)) in self.bins.iter().enumerate().filter(|(_, bin)| bin.0 > 0.0) {
+            for (sum, bin) in sums[offset..].iter_mut().zip(&other.bins) {
+                sum.0 += mass * bin.0;
+                sum.1 += weighted * bin.1;
             }
-            let reachable = count.saturating_sub(offset).min(other.bins.len());
-            if reachable > 0 {
-                for (sum, bin) in sums[offset..].iter_mut().zip(&other.bins) {
-                    sum.0 += mass * bin.0;
-                    sum.1 += weighted * bin.1;
-                }
-            }
-            // What lies further out leaves a smaller gain than the last bin.
-            let further: f64 = other.bins[reachable..].iter().map(|bin| bin.0).sum();
-            let end = ((first + count as i64 - 1) as f64 * self.step).exp();
-            sums[count - 1].0 += mass * further;
-            sums[count - 1].1 += mass * further * end;
         }
         let width = ((self.widths + other.widths) as f64 * self.step).exp();
         let ratio = self.step.exp();
-        let mut gains: Vec<Gain> = Vec::with_capacity(count + 1);
+        let mut gains: Vec<Gain> = Vec::with_capacity(sums.len() + 1);
         let mut least = 0.0;
         for (bin, &(mass, weighted)) in sums.iter().enumerate() {
             // Factors from one bin to the next, set right every so often.

@@ -22,7 +22,7 @@ use crate::sampling::Curve;
 pub(crate) const FINE_CELL: f64 = 0.005;
 /// The same for laws that many integrals go into.
 pub(crate) const COARSE_CELL: f64 = 0.01;
-/// Cells reach so far below the largest `μ`, in `ln μ`.
+/// Cells reach this far below 1, or below the largest `μ` if that is smaller, in `ln μ`.
 const DEPTH: f64 = 20.0;
 /// Ends of a range that are further apart than this factor are not kept apart.
 const WIDE_RANGE: f64 = 1.2;
@@ -179,7 +179,7 @@ pub(crate) struct CellsBuilder {
 impl CellsBuilder {
     /// For finite values up to `largest`, in cells of this width in `ln μ`, that may be too large by `slack`, relatively.
     pub(crate) fn new(largest: f64, width: f64, slack: f64) -> Self {
-        let count = (DEPTH / width) as usize;
+        let count = ((DEPTH + largest.ln().max(0.0)) / width) as usize;
         let empty = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
         Self { top: largest.ln(), width, cells: vec![empty; count + 1], infinite: 0.0, slack }
     }
@@ -251,12 +251,13 @@ impl Cells {
         sum
     }
 
-    /// Masses at whole powers of `e^step`: every cell's mass at the two nodes around it, so that its mean is kept. Returns the first
-    /// node and the masses.
-    pub(crate) fn at_nodes(&self, step: f64) -> (i64, Vec<f64>) {
+    /// Masses at whole powers of `e^step`: every cell's mass at the two nodes around it, so that its mean is kept. A cell that is
+    /// wider than `widest` counts as its upper end. Returns the first node and the masses.
+    pub(crate) fn at_nodes(&self, step: f64, widest: f64) -> (i64, Vec<f64>) {
+        let node = |mu: f64| (mu.max(1e-300).ln() / step).floor() as i64;
         let ends = |cell: &Cell| {
-            let lower = (cell.lower.max(1e-300).ln() / step).floor() as i64;
-            (lower, ((cell.upper.ln() / step).ceil() as i64).max(lower + 1))
+            let upper = node(cell.upper) + 1;
+            (if cell.width() > widest { upper - 1 } else { node(cell.lower) }, upper)
         };
         let first = self.cells.first().map_or(0, |cell| ends(cell).0);
         let last = self.cells.iter().map(|cell| ends(cell).1).max().unwrap_or(0);
@@ -265,7 +266,8 @@ impl Cells {
         for cell in &self.cells {
             let (from, to) = ends(cell);
             let [low, high] = [from, to].map(|node| (node as f64 * step).exp());
-            let share = ((cell.mean - low) / (high - low)).clamp(0.0, 1.0);
+            let mean = if cell.width() > widest { cell.upper } else { cell.mean };
+            let share = ((mean - low) / (high - low)).clamp(0.0, 1.0);
             masses[(to - first) as usize] += share * cell.mass;
             masses[(from - first) as usize] += (1.0 - share) * cell.mass;
         }
@@ -274,7 +276,7 @@ impl Cells {
 
     /// The widest cell, in `ln μ`.
     pub(crate) fn widest(&self) -> f64 {
-        self.cells.iter().map(|cell| (cell.upper / cell.lower.max(1e-300)).ln()).fold(0.0, f64::max)
+        self.cells.iter().map(Cell::width).fold(0.0, f64::max)
     }
 
     /// The other way round: a convex cell's mass at its mean, a concave cell's at its ends, and all of it where `μ` may be.
@@ -304,6 +306,11 @@ impl Cell {
     fn scaled(&self, factor: f64) -> Self {
         let Self { lower, upper, mass, mean } = *self;
         Self { lower: factor * lower, upper: factor * upper, mass, mean: factor * mean }
+    }
+
+    /// In `ln μ`.
+    fn width(&self) -> f64 {
+        (self.upper / self.lower.max(1e-300)).ln()
     }
 
     /// How far from the lower end to the upper one the mean lies.

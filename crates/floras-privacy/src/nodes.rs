@@ -12,8 +12,10 @@ use crate::sampling::Curve;
 
 /// Distance of two nodes in `ln μ`.
 pub(crate) const STEP: f64 = 0.004;
-/// No cell reaches further than this many nodes.
-const REACH: usize = 110;
+/// A cell that is wider than this in `ln μ` counts as its upper end.
+const WIDEST: f64 = 0.06;
+/// No other cell reaches further than this many nodes.
+const REACH: usize = 17;
 
 /// A distribution of `μ` with its masses at nodes.
 pub(crate) struct NodeLaw {
@@ -28,8 +30,8 @@ impl NodeLaw {
     pub(crate) fn new(law: Law) -> Self {
         let (first, masses, spread) = match &law {
             Law::Cells(cells) => {
-                let (first, masses) = cells.at_nodes(STEP);
-                let width = (cells.widest() + 2.0 * STEP).exp_m1();
+                let (first, masses) = cells.at_nodes(STEP, WIDEST);
+                let width = (cells.widest().min(WIDEST) + 2.0 * STEP).exp_m1();
                 (first, masses, 1.1 * width * width / 8.0)
             }
             Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => {
