@@ -2,12 +2,9 @@
 
 mod accounting;
 mod book;
-mod conventions;
-mod figures;
 mod peers;
 mod python;
 mod report;
-mod reproduction;
 mod shell;
 mod tensorboard;
 mod test;
@@ -15,7 +12,8 @@ mod wheel;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
 
 /// Chores of the workspace.
 #[derive(Debug, Parser)]
@@ -38,13 +36,29 @@ enum Chore {
     /// `floras account` with one of them in random settings.
     CheckAccounting(accounting::Options),
     /// Rank what the paper leaves open by how near it comes to the paper's numbers.
-    Conventions(conventions::Options),
+    #[command(disable_help_flag = true)]
+    Conventions(Forwarded),
     /// Reproduce the paper's figures and write the book's chapter on them.
-    Reproduction(reproduction::Options),
+    #[command(disable_help_flag = true)]
+    Reproduction(Forwarded),
     /// Open the reports of a short run, a short sweep and a short audit in a browser, and take pictures of them.
     CheckReport,
     /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
     BookFigures,
+}
+
+/// Arguments of the program `chapters`.
+#[derive(Debug, Args)]
+struct Forwarded {
+    /// Passed on; `--help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs the program that computes what the book shows.
+fn compute(chapter: &str, Forwarded { arguments }: &Forwarded) -> Result<()> {
+    let build = ["run", "--quiet", "--package", "chapters", "--", chapter];
+    shell::run(shell::cargo().args(build).args(arguments))
 }
 
 fn main() -> ExitCode {
@@ -54,10 +68,10 @@ fn main() -> ExitCode {
         Chore::BenchPeers(options) => peers::run(&options),
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting(options) => accounting::run(&options),
-        Chore::Conventions(options) => conventions::run(&options),
-        Chore::Reproduction(options) => reproduction::run(&options),
+        Chore::Conventions(options) => compute("conventions", &options),
+        Chore::Reproduction(options) => compute("reproduction", &options),
         Chore::CheckReport => report::run(),
-        Chore::BookFigures => figures::run(),
+        Chore::BookFigures => compute("book-figures", &Forwarded { arguments: Vec::new() }),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

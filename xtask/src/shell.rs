@@ -9,7 +9,8 @@ use anyhow::{Context, Result, ensure};
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let root = here.ancestors().find(|directory| directory.join("Cargo.lock").exists());
+    root.unwrap_or(here).to_path_buf()
 }
 
 /// The cargo that runs us.

@@ -1,0 +1,41 @@
+//! Computes what the book shows: `cargo xtask conventions`, `reproduction` and `book-figures`.
+//!
+//! A program of its own, so that `cargo xtask` alone builds without the libraries.
+
+mod conventions;
+mod figures;
+mod reproduction;
+#[expect(dead_code, reason = "xtask uses the rest")]
+#[path = "../../src/shell.rs"]
+mod shell;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Computes the chapters and the pictures of the book.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Chapter {
+    /// Rank what the paper leaves open by how near it comes to the paper's numbers.
+    Conventions(conventions::Options),
+    /// Reproduce the paper's figures and write the book's chapter on them.
+    Reproduction(reproduction::Options),
+    /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
+    BookFigures,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Chapter::parse() {
+        Chapter::Conventions(options) => conventions::run(&options),
+        Chapter::Reproduction(options) => reproduction::run(&options),
+        Chapter::BookFigures => figures::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
