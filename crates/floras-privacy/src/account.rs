@@ -27,7 +27,6 @@
 use std::collections::BTreeMap;
 
 use crate::error::{PrivacyError, require_delta};
-use crate::law::Law;
 use crate::mixed::Mixed;
 use crate::published::{Participation, PublishedRound};
 use crate::rdp::RenyiRound;
@@ -94,7 +93,7 @@ pub struct Account {
     /// The RDP form, for the paper's receiver.
     pub(crate) renyi: Option<RenyiRound>,
     /// The simple bound for every channel, for the clipped projector.
-    pub(crate) simple: Option<Law>,
+    pub(crate) simple: Option<Box<dyn Curve>>,
     sources: BTreeMap<View, Source>,
 }
 

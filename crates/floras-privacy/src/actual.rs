@@ -235,8 +235,10 @@ impl Coefficients {
             (Receiver::Paper, None) => {
                 let used = Noise::of_sum(&[self.used_term(BOUNDED, others)]);
                 let mut all = if unused == 0 { used } else { receiver.noise_of_unused(unused).plus(&used) };
-                // How much more noise there is in truth is not known.
-                all.slack = 1.0;
+                // How much more noise used sequences make in truth is not known.
+                if others > 0 {
+                    all.slack = 1.0;
+                }
                 all
             }
             (Receiver::Mmse | Receiver::Clipped(_), _) => {

@@ -18,14 +18,22 @@
 //!
 //! 1. *Between two channels* `t₀ < t₁`, `h = t₁ − t₀`. The density of `τ` satisfies
 //!    `φ(τ − t) = φ(τ − t₀)^{1−λ}·φ(τ − t₁)^λ·e^{λ(1−λ)h²/2}`, and `ln δ_G(ε; Δtg)` as a function of `t` has a second derivative
-//!    of at least `−B/t₀²`, `B = 2ε + 2z² + z√(z² + 2ε) + 4`, wherever `ε/μ − μ/2 ≤ z` (checked on a grid of `ε` and `z`, not proved). Hölder's
-//!    inequality over `τ` and `ν` gives `δ_t ≤ e^{(1 + B/t₀²)h²/8}·max(δ_{t₀}, δ_{t₁}) + Φ(−z)`.
+//!    of at least `−B/t₀²`, `B = 3/2·(y² + yz + z²) + 12`, wherever `ε/μ − μ/2 ≤ z` in the cell, `y² = z² + 2ε` (below). Hölder's
+//!    inequality over `τ` and `ν` gives `δ_t ≤ e^{(1 + B/t₀²)h²/8}·max(δ_{t₀}, δ_{t₁}) + Φ(−z₁)`, where `z₁` is `z` at the end `t₁`.
 //! 2. *The same, for `g` that falls with `|τ|`* (MMSE weights are replaced by their largest one below `|τ| = 1`): `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of
 //!    `τ` are symmetric and unimodal; Anderson's inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}`
 //!    with every `μ` larger by `t₁/t₀`. With `t₀ = 0` it covers the weakest channels.
 //! 3. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ = 1/(|1 + e/t|·ν_γ)`. As a function of `x`, `δ_G(ε; m/(1 + x))` is convex while
 //!    `μ = m/(1 + x) ≤ √8`, for every `ε`: its second derivative has the sign of `(ε/μ)² − μ²/4 + 2`. So the sum of its values at
 //!    `±|e|/t` falls with `t`, and is largest at `t₀`. Where `μ` is larger, `1/(1 − |e|/t₀)` and 1 bound the two factors.
+//!
+//! *The curvature.* Let `f = ln δ_G(ε; e^s)`, `z = ε/μ − μ/2`, `y = ε/μ + μ/2`, so that `y − z = μ` and `y² − z² = 2ε`, and `M` the Mills
+//! ratio. Then `f' = μ/(M(z) − M(y))`, `f'' = f'·(1 + yz − f')`, and the second derivative in `t` is `−f'·(f' − yz)/t²`. With
+//! `S = −M' = 1 − xM`, `1/f'` is the mean of `S` on `[z, y]`. For `x ≥ 0`, `1/(x² + 3) ≤ S ≤ 1/(x² + 1)`, so that, for `z ≥ 0`,
+//! `1 + yz ≤ f' ≤ wr`, `w = 3 + yz`, `r = x/arctan x`, `x = √3·μ/w`. `F·(F − yz)` rises with `F ≥ yz`, and at `F = wr` it is `w²r(r − 1) + 3wr`.
+//! With `y² + yz + z² = w²x²/3 + 3w − 9`, what is left to show is `w²·(x²/2 − r(r − 1)) + 3w·(3/2 − r) − 3/2 ≥ 0` for `w ≥ 3` and
+//! `x ≥ 0`: a parabola in `w` that rises from its least value at `w = 3`. For `z < 0`, `S ≥ 1` makes `f'` smaller. A test evaluates all
+//! three inequalities, and the curvature itself for both signs of `z`, on grids.
 //!
 //! For the clipped projector, `u = max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
 //! `|t + e| ≥ c` then `|t|/u ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|/c ≤ 1 + |e|/c`.
@@ -440,10 +448,19 @@ fn close(reached: f64) -> f64 {
 
 /// `B` for all `μ` that add more than `least` to a curve, in a cell of this width in `ln t`.
 fn curvature(epsilon: f64, least: f64, width: f64) -> f64 {
-    // δ_G ≤ Φ(−z) ≤ e^{−z²/2}. Within the cell z moves by less than the width times √(z² + 2ε), or so.
+    if epsilon == 0.0 {
+        return largest_curvature(0.0, 0.0);
+    }
+    // δ_G ≤ Φ(−z) ≤ e^{−z²/2} at the cell's strong end, where μ is largest.
     let z = (-2.0 * least.ln()).sqrt();
-    let z = z + 1.5 * width * (z * z + 2.0 * epsilon).sqrt();
-    2.0 * epsilon + 2.0 * z * z + z * (z * z + 2.0 * epsilon).sqrt() + 4.0
+    let mu = 2.0 * epsilon / (z + (z * z + 2.0 * epsilon).sqrt()) * (-width).exp();
+    largest_curvature(epsilon, (epsilon / mu - 0.5 * mu).max(0.0))
+}
+
+/// A bound on `f'·(f' − yz)` wherever `ε/μ − μ/2 ≤ z`, for `z ≥ 0`.
+fn largest_curvature(epsilon: f64, z: f64) -> f64 {
+    let y = (z * z + 2.0 * epsilon).sqrt();
+    1.5 * (y * y + y * z + z * z) + 12.0
 }
 
 /// The law of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
@@ -510,4 +527,60 @@ where
     }
     cells.add_infinite(noise.none + BEYOND_REACH);
     cells.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `f'·(f' − yz)` from the Mills ratio, on a grid of `ε` from 1e-6 to 1e5 and `z` from −8 to 40, and by differences of `ln δ_G`.
+    #[test]
+    fn curvature_is_below_its_bound() {
+        for i in 0..=220 {
+            let epsilon = 10_f64.powf(-6.0 + 0.05 * f64::from(i));
+            for j in 0..=480 {
+                let z = -8.0 + 0.1 * f64::from(j);
+                let y = (z * z + 2.0 * epsilon).sqrt();
+                // Where z < 0, y − z has all digits; otherwise (y² − z²)/(y + z) has.
+                let mu = if z < 0.0 { y - z } else { 2.0 * epsilon / (y + z) };
+                // The mean of −M' by the midpoint rule: a difference of M loses digits where μ is small.
+                let slope = if mu < 1e-3 {
+                    normal::mills_slope(z + 0.5 * mu)
+                } else {
+                    (normal::mills_ratio(z) - normal::mills_ratio(y)) / mu
+                };
+                let first = 1.0 / slope;
+                let curvature = first * (first - y * z);
+                let bound = largest_curvature(epsilon, z.max(0.0));
+                assert!(curvature <= bound, "ε = {epsilon}, z = {z}: {curvature} above {bound}");
+                if (-4.0..4.0).contains(&z) && (0.01..1e3).contains(&epsilon) {
+                    let log = |s: f64| crate::gaussian::delta(epsilon, mu * s.exp()).ln();
+                    let h = 1e-3 / (1.0 + y);
+                    let (before, here, after) = (log(-h), log(0.0), log(h));
+                    let differences = (after - before) / (2.0 * h) - (after - 2.0 * here + before) / (h * h);
+                    assert!(
+                        (differences - curvature).abs() < 1e-3 * (1.0 + y * y),
+                        "ε = {epsilon}, z = {z}: {curvature}, by differences {differences}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// What the proof of the bound needs: two bounds on `−M'`, and a parabola that rises from a positive value.
+    #[test]
+    fn inequalities_of_the_proof_hold() {
+        for i in 0..=4000 {
+            let x = 0.01 * f64::from(i);
+            let slope = normal::mills_slope(x);
+            assert!(slope * (x * x + 3.0) >= 1.0 - 1e-9 && slope * (x * x + 1.0) <= 1.0 + 1e-9, "at {x}");
+        }
+        for i in 1..=4000 {
+            let x = 10_f64.powf(-2.0 + 0.002 * f64::from(i));
+            let r = x / x.atan();
+            let (a, b) = (0.5 * x * x - r * (r - 1.0), 3.0 * (1.5 - r));
+            // At w = 3, and the derivative there.
+            assert!(9.0 * a + 3.0 * b - 1.5 >= 0.0 && a >= 0.0 && 6.0 * a + b >= 0.0, "at {x}");
+        }
+    }
 }

@@ -7,12 +7,14 @@
 //! | [`largest_clip`] | the largest `C`: what a client may send |
 //! | [`most_rounds`] | the largest `T` |
 
+use std::cell::Cell;
+
 use crate::account::Account;
 use crate::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require, require_rounds};
 use crate::receiver::Receiver;
 use crate::setting::Setting;
-use crate::solve::least_at;
+use crate::solve::{least_at, refine};
 use crate::view::View;
 
 /// Levels of the clipped projector that are considered.
@@ -83,7 +85,8 @@ pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<
         let largest = most.saturating_sub(setting.per_round);
         let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
         target.check(&with(1))?;
-        guess = smallest(1, largest.max(1), |gamma| ideal.is_met(&with(gamma)))?.unwrap_or(largest);
+        let epsilon_of = |gamma| ideal.epsilon_of(&with(gamma));
+        guess = smallest(target.epsilon, 1, largest.max(1), epsilon_of)?.unwrap_or(largest);
     }
     fewest_sequences_near(setting, target, most, guess)
 }
@@ -107,7 +110,7 @@ pub fn fewest_sequences_near(
         let why = format!("there are no unused sequences with N ≤ {most} and K = {}", setting.per_round);
         return Err(target.nothing(why));
     }
-    match smallest(guess, largest, |gamma| target.is_met(&with(gamma)))? {
+    match smallest(target.epsilon, guess, largest, |gamma| target.epsilon_of(&with(gamma)))? {
         Some(gamma) => target.met_by(with(gamma)),
         None => Err(target.nothing(format!(
             "with N = {}, the most that there may be, it is still {:.4}",
@@ -117,46 +120,81 @@ pub fn fewest_sequences_near(
     }
 }
 
-/// The smallest number from 1 to `most` for which something holds that holds for all larger ones, looked for from a guess on.
+/// The smallest number from 1 to `most` whose `ε` is at most the target, looked for from a guess on. `ε` falls with the number.
 fn smallest(
+    target: f64,
     guess: u64,
     most: u64,
-    holds: impl Fn(u64) -> Result<bool, PrivacyError>,
+    epsilon_of: impl Fn(u64) -> Result<f64, PrivacyError>,
 ) -> Result<Option<u64>, PrivacyError> {
     let guess = guess.clamp(1, most);
-    let (mut lower, mut upper) = (0, guess);
-    if holds(guess)? {
-        let mut step = 1;
-        while upper > 1 {
-            let below = upper.saturating_sub(step).max(1);
-            if !holds(below)? {
-                lower = below;
-                break;
-            }
-            upper = below;
-            step *= 2;
-        }
+    let at_guess = epsilon_of(guess)?;
+    // Numbers with their ε: one that is too small, if any, and one that is enough.
+    let (mut lower, mut upper) = (None, None);
+    if at_guess <= target {
+        upper = Some((guess, at_guess))
     } else {
-        lower = guess;
-        // From 1 on, steps that double are numbers that double; from a good guess on, they stay near it.
-        let mut step = 1;
-        loop {
-            if lower >= most {
-                return Ok(None);
+        lower = Some((guess, at_guess))
+    }
+    let mut step = 1;
+    loop {
+        let next = match (lower, upper) {
+            (None, Some((1, _))) => return Ok(Some(1)),
+            (None, Some((upper, below))) => {
+                // ε falls about with the inverse of the number, or with its root.
+                let towards = upper as f64 * (below / target).clamp(0.25, 1.0);
+                upper.saturating_sub(step).min(towards as u64).max(1)
             }
-            upper = lower.saturating_add(step).min(most);
-            if holds(upper)? {
-                break;
+            (Some((lower, _)), None) if lower >= most => return Ok(None),
+            (Some((lower, above)), None) => {
+                let towards = lower as f64 * (above / target).min(4.0);
+                lower.saturating_add(step).max(towards as u64).min(most)
             }
-            lower = upper;
-            step = step.saturating_mul(2);
+            (Some((lower, _)), Some((upper, _))) if upper - lower == 1 => return Ok(Some(upper)),
+            (Some(lower), Some(upper)) => between(lower, upper, target, step),
+            (None, None) => return Ok(None),
+        };
+        let epsilon = epsilon_of(next)?;
+        if epsilon <= target {
+            upper = Some((next, epsilon))
+        } else {
+            lower = Some((next, epsilon))
         }
+        step = step.saturating_mul(2);
     }
-    while upper - lower > 1 {
-        let middle = lower + (upper - lower) / 2;
-        if holds(middle)? { upper = middle } else { lower = middle }
+}
+
+/// A number between two others: now where `ln ε`, as a function of the logarithm, would meet the target, and now the middle one.
+fn between((lower, above): (u64, f64), (upper, below): (u64, f64), target: f64, step: u64) -> u64 {
+    let middle = lower + (upper - lower) / 2;
+    let is_interpolated = above.is_finite() && below > 0.0 && !step.trailing_zeros().is_multiple_of(3);
+    if !is_interpolated {
+        return middle;
     }
-    Ok(Some(upper))
+    let share = (above / target).ln() / (above / below).ln();
+    let number = lower as f64 * (upper as f64 / lower as f64).powf(share);
+    // The next whole number is enough, if the curve is straight; now the one before it is asked, and now itself.
+    let number = if step.trailing_zeros() % 3 == 1 { number.ceil() } else { number.floor() };
+    (number as u64).clamp(lower + 1, upper - 1)
+}
+
+/// The largest value, up to [`CLOSE`], whose `ε` is at most the target, between one that is and one that is not.
+fn largest(
+    target: Target,
+    with: impl Fn(f64) -> Setting,
+    is_met: f64,
+    is_not: f64,
+) -> Result<f64, PrivacyError> {
+    let error = Cell::new(None);
+    let epsilon_of = |inverse: f64| {
+        target.epsilon_of(&with(1.0 / inverse)).unwrap_or_else(|found| {
+            error.set(Some(found));
+            f64::INFINITY
+        })
+    };
+    let [lower, upper] = [1.0 / is_not, 1.0 / is_met].map(|inverse| (inverse, epsilon_of(inverse)));
+    let found = 1.0 / refine(&epsilon_of, target.epsilon, lower, upper, CLOSE);
+    error.take().map_or(Ok(found), Err)
 }
 
 /// The number of sequences, up to `most`, and the level `c` of the clipped projector that together make the least noise.
@@ -208,18 +246,14 @@ fn largest_level(target: Target, with: impl Fn(f64) -> Setting) -> Result<Option
         let best = least_at_roughly(epsilon, LEVELS.0.ln(), 5_f64.ln()).exp();
         met = target.is_met(&with(best))?.then_some(best);
     }
-    let Some(mut lower) = met else { return Ok(None) };
-    let mut upper = LEVELS.1;
-    if target.is_met(&with(upper))? {
-        return Ok(Some(upper));
+    let Some(lower) = met else { return Ok(None) };
+    if target.is_met(&with(LEVELS.1))? {
+        return Ok(Some(LEVELS.1));
     }
-    while upper / lower > 1.0 + CLOSE {
-        let middle = (lower * upper).sqrt();
-        if target.is_met(&with(middle))? { lower = middle } else { upper = middle }
-    }
+    let found = largest(target, &with, lower, LEVELS.1)?;
     // A short number that is not above it.
-    let short = (lower * 1e3).floor() / 1e3;
-    Ok(Some(if short > 0.0 && target.is_met(&with(short))? { short } else { lower }))
+    let short = (found * 1e3).floor() / 1e3;
+    Ok(Some(if short > 0.0 && target.is_met(&with(short))? { short } else { found }))
 }
 
 /// Golden section with few steps, for functions that are dear.
@@ -248,11 +282,7 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
             return target.met_by(with(lower));
         }
     }
-    while upper / lower > 1.0 + CLOSE {
-        let middle = (lower * upper).sqrt();
-        if target.is_met(&with(middle))? { lower = middle } else { upper = middle }
-    }
-    target.met_by(with(lower))
+    target.met_by(with(largest(target, &with, lower, upper)?))
 }
 
 impl Target {

@@ -61,7 +61,7 @@ use crate::compose::{Bounds, Composition, MAX_EPSILON, Part};
 use crate::error::{PrivacyError, require_epsilon, require_rounds};
 use crate::published::{self, PublishedRound};
 use crate::rdp::Conversion;
-use crate::sampling::{Curve, Sampling};
+use crate::sampling::Sampling;
 use crate::view::{Statement, View, Views};
 
 /// Rounds with accounts of their own.
@@ -276,7 +276,7 @@ impl<'a> Mixed<'a> {
     /// The simple bounds of all rounds, if each has one.
     fn simple(&self) -> Option<Vec<Part<'a>>> {
         let of_part = |&(account, rounds): &(&'a Account, u64)| {
-            let curve: &dyn Curve = account.simple.as_ref()?;
+            let curve = account.simple.as_deref()?;
             Some(Part { curve, sampling: account.sampling(), rounds })
         };
         self.parts.iter().map(of_part).collect()

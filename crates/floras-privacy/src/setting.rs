@@ -259,10 +259,10 @@ impl Setting {
     }
 
     /// A bound on the any-channel view in simple terms, for the clipped projector with unused sequences.
-    pub(crate) fn simple_bound(&self) -> Result<Option<Law>, PrivacyError> {
+    pub(crate) fn simple_bound(&self) -> Result<Option<Box<dyn Curve>>, PrivacyError> {
         match self.decoder() {
             Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
-                simple_bound(c, unused, sensitivity).map(Some)
+                simple_bound(c, unused, sensitivity).map(|law| Some(boxed(law)))
             }
             _ => Ok(None),
         }

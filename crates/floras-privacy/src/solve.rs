@@ -58,8 +58,9 @@ pub(crate) fn first_at_most_from(
     None
 }
 
-/// Bisection in `x`, with steps of false position in `ln f` (where curves of privacy are nearly straight) in between.
-fn refine(
+/// [`first_at_most`] between two points with their values, of which the first exceeds the target and the second does not: bisection
+/// in `x`, with steps of false position in `ln f` (where curves of privacy are nearly straight) in between.
+pub(crate) fn refine(
     f: &impl Fn(f64) -> f64,
     target: f64,
     mut lower: (f64, f64),

@@ -59,6 +59,9 @@ impl fmt::Display for View {
     }
 }
 
+/// A lower bound that is further below `ε` than this, relatively, needs a reason.
+const GAP: f64 = 0.01;
+
 /// What is said in one view.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Statement {
@@ -168,5 +171,29 @@ impl Views {
         Some(format!(
             "the published ε of {published:.4} is smaller than the {view} {epsilon:.4} because {why}"
         ))
+    }
+
+    /// For each view whose lower bound is more than 1% below its `ε`, one line that says why.
+    pub fn why_bounds_differ(&self, is_sampled: bool) -> Vec<String> {
+        let line = |(view, statement): (View, &Statement)| {
+            let (upper, lower) = (statement.epsilon?, statement.epsilon_lower?);
+            if lower >= (1.0 - GAP) * upper {
+                return None;
+            }
+            let why = match view {
+                View::AnyChannel => {
+                    "it admits another worst channel for every loss, and the lower bound has one channel in all rounds"
+                }
+                _ if is_sampled => {
+                    "it bounds both directions of a replacement at once, and the lower bound is for the worst pair of \
+                     populations that is known"
+                }
+                _ => "the noise of the other clients' sequences is known from below only",
+            };
+            Some(format!(
+                "the {view} ε of {upper:.4} is an upper bound and the truth is at least {lower:.4}: {why}"
+            ))
+        };
+        self.iter().filter_map(line).collect()
     }
 }

@@ -533,9 +533,11 @@ fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> 
     let mut notes: Vec<String> =
         views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
     notes.extend(any_channel_assumes(views));
-    if sampling != Sampling::Everyone {
+    let is_sampled = sampling != Sampling::Everyone;
+    if is_sampled {
         notes.push(SELECTION.to_owned());
     }
+    notes.extend(views.why_bounds_differ(is_sampled));
     if settings.privacy.clip.is_some() && settings.privacy.normalise == Normalise::Paper {
         notes.push(floras_privacy::NORMALISED.to_owned());
     }

@@ -78,7 +78,7 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
         ),
         (
             "[privacy]\nbudget = 0.0",
-            "privacy.budget must be an epsilon above 0 and at most 1e6, or \"none\", not 0.0",
+            "privacy.budget must be an epsilon between 1e-9 and 1e5, or \"none\", not 0.0",
         ),
         (
             "[privacy]\nbudget = 8.0\nview = \"any\"",

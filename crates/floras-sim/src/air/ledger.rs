@@ -15,7 +15,7 @@ use std::sync::Arc;
 use floras_phy::EffectiveChannel;
 use floras_privacy::ledger::{Ledger, Spend, Worst, given_channels};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{Statement, View};
+use floras_privacy::{MAX_EPSILON, Statement, View};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -220,9 +220,9 @@ impl AirLedger {
 
     /// How many more rounds with such a cohort a budget allows, up to `most`.
     pub fn affordable(&self, view: View, budget: f64, cohort: Cohort, most: u64) -> Result<u64, SimError> {
-        if !(budget > 0.0 && budget <= 1e6) {
+        if !(1e-9..=MAX_EPSILON).contains(&budget) {
             let key = "budget".to_owned();
-            let allowed = "above 0 and at most 1e6".to_owned();
+            let allowed = "between 1e-9 and 1e5".to_owned();
             return Err(crate::experiment::ExperimentError::Value {
                 key,
                 allowed,

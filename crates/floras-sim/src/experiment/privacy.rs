@@ -2,7 +2,7 @@
 
 use floras_phy::UplinkError;
 use floras_phy::precode::{self, Normalisation};
-use floras_privacy::{Margins, View};
+use floras_privacy::{MAX_EPSILON, Margins, View};
 use toml::Table;
 
 use super::error::ExperimentError;
@@ -72,8 +72,8 @@ impl PrivacySettings {
         let section = Section::open(table, "privacy", &KEYS)?;
         let views = View::ALL.map(|view| (view.name(), view));
         let view = section.one_of("view", &views)?.unwrap_or(View::Actual);
-        let words = "an epsilon above 0 and at most 1e6, or \"none\"";
-        let budget = section.number_or_none("budget", 1e-9..=1e6, words)?;
+        let words = "an epsilon between 1e-9 and 1e5, or \"none\"";
+        let budget = section.number_or_none("budget", 1e-9..=MAX_EPSILON, words)?;
         let modes = [("clip", Normalise::Clip), ("paper", Normalise::Paper)];
         Ok(Self {
             clip: section.number_or_none(
@@ -82,7 +82,7 @@ impl PrivacySettings {
                 "a number between 1e-30 and 1e30, or \"none\"",
             )?,
             normalise: section.one_of("normalise", &modes)?.unwrap_or_default(),
-            delta: section.number("delta", 1e-300..=0.5, "a number above 0 and at most 0.5")?.unwrap_or(1e-5),
+            delta: section.number("delta", 1e-30..=0.5, "a number between 1e-30 and 0.5")?.unwrap_or(1e-5),
             margins: read_margins(&section)?,
             budget: budget.map(|epsilon| Budget { epsilon, view }),
         })

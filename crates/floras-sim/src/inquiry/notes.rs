@@ -1,6 +1,6 @@
 //! What a reader of an account should know.
 
-use floras_privacy::{Level, Local, Sampling, Scaling, Setting, Statement, View, Views};
+use floras_privacy::{Level, Local, MAX_EPSILON, Sampling, Scaling, Setting, Statement, View, Views};
 
 use crate::accounting::{SELECTION, any_channel_assumes};
 
@@ -9,9 +9,11 @@ pub(super) fn of(setting: &Setting, views: &Views) -> Vec<String> {
     let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
     notes.extend(faded_clients(views));
     notes.extend(any_channel_assumes(views));
-    if setting.sampling() != Sampling::Everyone {
+    let is_sampled = setting.sampling() != Sampling::Everyone;
+    if is_sampled {
         notes.push(SELECTION.to_owned());
     }
+    notes.extend(views.why_bounds_differ(is_sampled));
     if let Level::Item { local, .. } = setting.level {
         if let Local::Epochs = local {
             notes.push(format!("published: {}", floras_privacy::published::WHY_ITEM_LEVEL_NEEDS_ONE_STEP));
@@ -64,7 +66,7 @@ pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> [St
         Some(number) => text(number),
         // The published formula has one number only, and without any bound there is none of these either.
         None if details == [None, None] && statement.epsilon_above.is_none() => "–".to_owned(),
-        None => out_of_reach(statement),
+        None => format!("> {MAX_EPSILON:e}"),
     })
 }
 
