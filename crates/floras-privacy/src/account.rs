@@ -102,8 +102,9 @@ impl Account {
     pub fn of(setting: &Setting) -> Result<Self, PrivacyError> {
         setting.check()?;
         let mut account = Self::new(setting.sampling(), setting.delta)?;
-        for view in View::ALL {
-            account.look_at(setting, view)?;
+        let sources = View::for_each(|view| setting.source(view));
+        for (view, source) in View::ALL.into_iter().zip(sources) {
+            account.look_at(setting, view, source?)?;
         }
         Ok(account)
     }
@@ -112,14 +113,14 @@ impl Account {
     pub(crate) fn of_view(setting: &Setting, view: View) -> Result<Self, PrivacyError> {
         let mut account = Self::new(setting.sampling(), setting.delta)?;
         if view == View::AnyChannel {
-            account.look_at(setting, View::Idealised)?;
+            account.look_at(setting, View::Idealised, setting.source(View::Idealised)?)?;
         }
-        account.look_at(setting, view)?;
+        account.look_at(setting, view, setting.source(view)?)?;
         Ok(account)
     }
 
-    /// Adds one view of a setting.
-    fn look_at(&mut self, setting: &Setting, view: View) -> Result<(), PrivacyError> {
+    /// Adds one view of a setting, whose numbers come from this source.
+    fn look_at(&mut self, setting: &Setting, view: View, source: Source) -> Result<(), PrivacyError> {
         let fixed = setting.scaling == Scaling::Fixed;
         match view {
             View::Published => {
@@ -134,7 +135,6 @@ impl Account {
             View::AnyChannel => self.simple = setting.simple_bound()?,
             View::Idealised | View::Actual | View::RawSignal => {}
         }
-        let source = setting.source(view)?;
         self.set(view, if fixed { source } else { source.with_caveat(NORMALISED) });
         Ok(())
     }

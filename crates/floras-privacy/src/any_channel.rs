@@ -42,7 +42,7 @@
 //! Anderson, *The integral of a symmetric unimodal function over a symmetric convex set and some probability inequalities*,
 //! Proc. Amer. Math. Soc. 6 (1955).
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::actual::ROUNDED_MEANS;
 use crate::chords::Chords;
@@ -76,18 +76,24 @@ const TOLERANCE: f64 = 1e-3;
 const CONVEX: f64 = 2.8;
 /// The `δ` at which the worst channel for the lower bound of a composition is looked for.
 const SMALL: f64 = 1e-5;
-/// A smaller `δ` is not told from 0.
-const NOTHING: f64 = 1e-40;
+/// Chords reach down to the first of these, or where a composition needs less, to the second.
+const SMALLEST: [f64; 2] = [1e-23, 1e-40];
 /// A larger `μ` hides nothing that any `ε` could tell of.
 const MAX_MU: f64 = 1e8;
 
 /// `δ*(ε)`, a curve for every channel. A single question is answered by the search for the worst channel, a composition by chords
 /// between some of its answers.
-pub struct AnyChannel(Composable);
+pub struct AnyChannel {
+    worst: Arc<Worst>,
+    /// The chords down to each of [`SMALLEST`].
+    composable: [Composable; 2],
+}
 
-/// The search, and chords that are computed when a composition first asks for them.
+/// Chords, and a channel for the lower bound, that are computed when a composition first asks for them.
 struct Composable {
-    worst: Worst,
+    worst: Arc<Worst>,
+    /// What is smaller counts as infinite.
+    smallest: f64,
     upper: OnceLock<Chords>,
     lower: OnceLock<Law>,
 }
@@ -95,25 +101,31 @@ struct Composable {
 impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
-        let worst = Worst::new(receiver, unused, sensitivity)?;
-        Ok(Self(Composable { worst, upper: OnceLock::new(), lower: OnceLock::new() }))
+        let worst = Arc::new(Worst::new(receiver, unused, sensitivity)?);
+        let composable = SMALLEST.map(|smallest| Composable {
+            worst: worst.clone(),
+            smallest,
+            upper: OnceLock::new(),
+            lower: OnceLock::new(),
+        });
+        Ok(Self { worst, composable })
     }
 
     /// The distribution of `μ` for a client with the channel `t = h/s`.
     pub fn law_at(&self, t: f64) -> Law {
-        self.0.worst.law(t, t)
+        self.worst.law(t, t)
     }
 
     /// The distribution of `μ` in the limit of a strong client, `t → ∞`.
     pub fn strong_client(&self) -> &Law {
-        &self.0.worst.strong
+        &self.worst.strong
     }
 }
 
 impl Composable {
     fn upper_chords(&self) -> &Chords {
-        let nothing = NOTHING.max(1e-6 * self.worst.infinite());
-        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.supremum(epsilon), nothing))
+        let smallest = self.smallest.max(1e-6 * self.worst.infinite());
+        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.supremum(epsilon), smallest))
     }
 
     /// A channel that is about the worst where `δ` is small: a client may have it in every round.
@@ -124,31 +136,31 @@ impl Composable {
             let supremum = |epsilon: f64| self.worst.supremum(epsilon);
             let epsilon =
                 first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
-            let t = self.worst.worst_at(epsilon);
-            self.worst.law(t, t)
+            self.worst.own(self.worst.worst_at(epsilon)).law.clone()
         })
     }
 }
 
 impl Curve for AnyChannel {
     fn upper(&self, epsilon: f64) -> f64 {
-        self.0.worst.supremum(epsilon)
+        self.worst.supremum(epsilon)
     }
 
     fn lower(&self, epsilon: f64) -> f64 {
-        self.0.worst.attained(epsilon)
+        self.worst.attained(epsilon)
     }
 
     fn infinite(&self) -> f64 {
-        self.0.worst.infinite()
+        self.worst.infinite()
     }
 
     fn simpler(&self) -> Option<&Law> {
         Some(self.strong_client())
     }
 
-    fn for_composition(&self) -> Option<&dyn Curve> {
-        Some(&self.0)
+    fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
+        let enough = self.composable.iter().find(|composable| composable.smallest <= 1e-3 * least);
+        enough.or(self.composable.last()).map(|composable| composable as &dyn Curve)
     }
 
     fn tolerance(&self) -> f64 {
@@ -178,7 +190,7 @@ impl Curve for Composable {
 pub(crate) struct Worst {
     receiver: Receiver,
     sensitivity: f64,
-    noise: Noise,
+    noise: Arc<Noise>,
     noise_bins: LogBins,
     strong: Law,
     /// Unit of [`CHANNELS`].
@@ -203,10 +215,10 @@ enum Region {
 impl Worst {
     fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
         let strong = idealised(receiver, unused, sensitivity)?;
+        let noise = receiver.noise_of_unused(unused);
         let scale = if let Receiver::Clipped(c) = receiver { c.max(1.0) } else { 1.0 };
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
-        let noise = receiver.noise_of_unused(unused);
         let noise_bins = LogBins::of_noise(&noise, STEP);
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
         Ok(Self { receiver, sensitivity, noise, noise_bins, strong, scale, channels, rungs })
@@ -308,22 +320,15 @@ impl Worst {
         }
     }
 
-    /// The value of a channel in a region.
-    fn reached(&self, region: Region, value: impl Fn(&NodeLaw) -> f64) -> f64 {
-        match region {
-            Region::Weaker(index) => value(self.own(index)),
-            Region::Between(from, to) => value(self.own(from)).max(value(self.own(to))),
-            Region::Stronger(_) => 0.0,
-        }
-    }
-
     /// The largest value of some regions' channels and of a strong client.
     fn largest(&self, regions: &[Region], nodes: &Nodes) -> f64 {
-        let value = |law: &NodeLaw| law.upper(nodes, 0);
-        regions
-            .iter()
-            .map(|&region| self.reached(region, value))
-            .fold(self.strong.upper(nodes.epsilon), f64::max)
+        let value = |index: usize| self.own(index).upper(nodes, 0);
+        let of_region = |&region: &Region| match region {
+            Region::Weaker(index) => value(index),
+            Region::Between(from, to) => value(from).max(value(to)),
+            Region::Stronger(_) => 0.0,
+        };
+        regions.iter().map(of_region).fold(self.strong.upper(nodes.epsilon), f64::max)
     }
 
     /// The parts of a region, if it can be cut.
@@ -421,7 +426,7 @@ impl Worst {
     }
 
     /// The channel at the end of a region whose value is the largest one.
-    fn worst_at(&self, epsilon: f64) -> f64 {
+    fn worst_at(&self, epsilon: f64) -> usize {
         let nodes = Nodes::new(epsilon);
         let regions = self.regions(Self::rung(epsilon)).iter();
         let ends = regions.flat_map(|&(_, region)| match region {
@@ -429,15 +434,13 @@ impl Worst {
             Region::Between(from, to) => [from, to],
         });
         let values = ends.map(|index| (index, self.own(index).upper(&nodes, 0)));
-        let worst = values.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index);
-        self.channel(worst)
+        values.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
     }
 
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
-        let value = |law: &NodeLaw| law.law.lower(epsilon);
-        let regions = self.regions(Self::rung(epsilon)).iter().take(4);
-        regions.map(|&(_, region)| self.reached(region, value)).fold(self.strong.lower(epsilon), f64::max)
+        let worst = self.own(self.worst_at(epsilon)).law.lower(epsilon);
+        worst.max(self.strong.lower(epsilon))
     }
 }
 

@@ -203,6 +203,10 @@ impl<'a> Composition<'a> {
         if self.total_variation() <= delta {
             return Ok(0.0);
         }
+        // Rounds together show at least as much as one of them.
+        if side == Side::Upper && self.parts.iter().any(|part| is_beyond_reach(part, direction, delta)) {
+            return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
+        }
         let composed = self.prepared(direction, side, delta)?.around_delta(delta)?;
         match side {
             Side::Upper => composed.epsilon_upper(delta),
@@ -299,6 +303,11 @@ pub(crate) fn one_round_delta(
         }
 }
 
+/// Whether one round alone exceeds a `δ` at the largest `ε`.
+fn is_beyond_reach(part: &Part<'_>, direction: Direction, delta: f64) -> bool {
+    one_round_delta(part.curve, direction, part.sampling.chance(), Side::Upper, MAX_EPSILON) > delta
+}
+
 fn one_round_epsilon(
     curve: &dyn Curve,
     direction: Direction,
@@ -306,6 +315,9 @@ fn one_round_epsilon(
     side: Side,
     delta: f64,
 ) -> Result<f64, PrivacyError> {
+    if one_round_delta(curve, direction, p, side, MAX_EPSILON) > delta {
+        return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
+    }
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };
     let epsilon = if direction == Direction::Add && p < 1.0 {
         let at = |epsilon: f64| one_round_delta(curve, direction, p, side, epsilon);

@@ -209,12 +209,14 @@ impl<'a> Mixed<'a> {
 
     /// The statements of all views.
     pub fn views(&self) -> Result<Views, PrivacyError> {
+        let [published, idealised, actual, any_channel, raw_signal] =
+            View::for_each(|view| self.statement(view));
         Ok(Views {
-            published: self.statement(View::Published)?,
-            idealised: self.statement(View::Idealised)?,
-            actual: self.statement(View::Actual)?,
-            any_channel: self.statement(View::AnyChannel)?,
-            raw_signal: self.statement(View::RawSignal)?,
+            published: published?,
+            idealised: idealised?,
+            actual: actual?,
+            any_channel: any_channel?,
+            raw_signal: raw_signal?,
         })
     }
 

@@ -138,10 +138,15 @@ pub(crate) struct Noise {
 impl Noise {
     /// Cells in any order; those close together become one.
     fn new(cells: impl IntoIterator<Item = NoiseCell>) -> Self {
-        let mut all: Vec<NoiseCell> = cells.into_iter().filter(|cell| cell.mass > 0.0).collect();
+        let mut all: Vec<NoiseCell> = cells.into_iter().collect();
         all.sort_by(|a, b| a.least.total_cmp(&b.least));
+        Self::ascending(all)
+    }
+
+    /// Cells in ascending order; those close together become one.
+    fn ascending(all: impl IntoIterator<Item = NoiseCell>) -> Self {
         let mut cells: Vec<NoiseCell> = Vec::new();
-        for cell in all {
+        for cell in all.into_iter().filter(|cell| cell.mass > 0.0) {
             match cells.last_mut() {
                 Some(last) if cell.largest <= last.least * (1.0 + WIDTH) => last.add(cell),
                 _ => cells.push(cell),
@@ -211,7 +216,7 @@ impl Noise {
             best.map_or(0.0, |tilt| (tilt.masses[slot].max(0.0) + tilt.rounding) * back(tilt).exp())
         };
         let indices = start..start + count as i64;
-        let mut noise = Self::new(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
+        let mut noise = Self::ascending(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
         // Whatever went missing is without noise.
         let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
         noise.none = 2.0 * (-BELOW).exp() + (1.0 - total).max(0.0);

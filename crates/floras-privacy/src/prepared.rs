@@ -66,10 +66,10 @@ struct Kind<'a> {
 
 impl<'a> Kind<'a> {
     fn new(part: Part<'a>, direction: Direction, side: Side, cut: f64) -> Self {
-        let part = Part { curve: part.curve.for_composition().unwrap_or(part.curve), ..part };
         let chance = part.sampling.chance();
-        let curve = |epsilon: f64| value(part.curve, epsilon, side);
         let floor = 0.5 * cut / chance;
+        let part = Part { curve: part.curve.for_composition(floor).unwrap_or(part.curve), ..part };
+        let curve = |epsilon: f64| value(part.curve, epsilon, side);
         let end = first_at_most(curve, floor, 1e-6, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON).max(1e-12);
         let tolerance = part.curve.tolerance();
         let beyond = chance * (1.0 + tolerance) * curve(end);

@@ -10,6 +10,7 @@
 //! | clipped at `c` | `1/max(|τ|, c)` | a sum of bounded terms |
 
 use std::f64::consts::SQRT_2;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::error::{PrivacyError, require};
 use crate::noise::{Noise, Term};
@@ -63,12 +64,27 @@ impl Receiver {
         self != Self::Mmse
     }
 
-    /// The law of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down.
-    pub(crate) fn noise_of_unused(self, unused: u64) -> Noise {
-        match self {
-            Self::Paper => Noise::cauchy(unused as f64),
-            Self::Mmse | Self::Clipped(_) => Noise::of_sum(&[self.unused_term(unused)]),
-        }
+    /// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down. The last few are kept, because several views ask for the same one.
+    pub(crate) fn noise_of_unused(self, unused: u64) -> Arc<Noise> {
+        static RECENT: Mutex<Vec<(Receiver, u64, Arc<OnceLock<Arc<Noise>>>)>> = Mutex::new(Vec::new());
+        const KEPT: usize = 4;
+        let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = recent.iter().position(|entry| (entry.0, entry.1) == (self, unused));
+        let position = known.unwrap_or_else(|| {
+            recent.truncate(KEPT - 1);
+            recent.push((self, unused, Arc::default()));
+            recent.len() - 1
+        });
+        recent[..=position].rotate_right(1);
+        let noise = recent[0].2.clone();
+        drop(recent);
+        let compute = || {
+            Arc::new(match self {
+                Self::Paper => Noise::cauchy(unused as f64),
+                Self::Mmse | Self::Clipped(_) => Noise::of_sum(&[self.unused_term(unused)]),
+            })
+        };
+        noise.get_or_init(compute).clone()
     }
 
     /// `Y = w(G)²`, for weights that are bounded.

@@ -106,8 +106,9 @@ pub trait Curve: Send + Sync {
     /// How far the upper bound may be below the truth by rounding, relative to it.
     fn tolerance(&self) -> f64;
 
-    /// The same curve in a form that is quicker to ask often, if there is one.
-    fn for_composition(&self) -> Option<&dyn Curve> {
+    /// The same curve in a form that is quicker to ask often, if there is one. What is below `least` does not matter.
+    fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
+        let _ = least;
         None
     }
 }

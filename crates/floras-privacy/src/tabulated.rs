@@ -46,7 +46,7 @@ impl<C: Curve> Curve for Tabulated<C> {
         self.0.curve.tolerance()
     }
 
-    fn for_composition(&self) -> Option<&dyn Curve> {
+    fn for_composition(&self, _least: f64) -> Option<&dyn Curve> {
         Some(&self.0)
     }
 }

@@ -28,6 +28,15 @@ impl View {
     pub const ALL: [Self; 5] =
         [Self::Published, Self::Idealised, Self::Actual, Self::AnyChannel, Self::RawSignal];
 
+    /// A value for each of them, in this order, computed side by side.
+    pub(crate) fn for_each<T: Send>(of: impl Fn(Self) -> T + Sync) -> [T; 5] {
+        std::thread::scope(|scope| {
+            let of = &of;
+            let threads = Self::ALL.map(|view| scope.spawn(move || of(view)));
+            threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
     /// The name on the command line and in experiment files.
     pub fn name(self) -> &'static str {
         match self {
