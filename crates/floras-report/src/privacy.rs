@@ -4,12 +4,15 @@
 //! afterwards at most `e^ε/(1 + e^ε)` sure of one of them, except with a probability of about `δ`.
 
 use floras_privacy::{Statement, View, Views};
-use floras_sim::PrivacyReport;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::inquiry::{bound_text, guarantee_text, is_sampled, sampled_texts};
+use floras_sim::{PlottedCurves, PrivacyReport};
 
 use crate::html::number::{certainty, count, epsilon, grouped};
 use crate::html::{Cell, Html};
+
+/// A smaller `δ` is not plotted.
+const SMALLEST_SHOWN: f64 = 1e-12;
 
 /// How much an `ε` promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +221,47 @@ pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
         },
         curves,
     })
+}
+
+/// `δ(ε)` and the trade-off function after all rounds, in every view that has them.
+pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
+    let curves = |of: &dyn Fn(&PlottedCurves) -> (Vec<f64>, Vec<Option<f64>>)| -> Vec<Curve> {
+        let curve = |plotted: &PlottedCurves| {
+            let (colour, view) =
+                View::ALL.into_iter().enumerate().find(|(_, view)| view.name() == plotted.view)?;
+            let holds = report.views.get(view).is_some_and(|statement| statement.guarantee);
+            let name = if holds { view.name().to_owned() } else { format!("{} (no guarantee)", view.name()) };
+            let style = if holds { Style::Solid } else { Style::Dashed };
+            let (x, y) = of(plotted);
+            Some(Curve { name, colour, style, x, y, band: None })
+        };
+        report.curves.iter().filter_map(curve).collect()
+    };
+    if report.curves.is_empty() {
+        return Vec::new();
+    }
+    let rounds = count(report.rounds.into(), "round");
+    // A logarithmic axis has no place for 0, and nobody looks at less than this.
+    let shown = |&delta: &f64| (delta >= SMALLEST_SHOWN).then_some(delta);
+    let axis = |label: &str, logarithmic: bool, range| Axis { label: label.to_owned(), logarithmic, range };
+    let delta = Panel {
+        name: "delta".to_owned(),
+        title: format!("δ for every ε, after {rounds}"),
+        x: axis("ε of a client (no unit)", false, None),
+        y: axis("δ (probability)", true, None),
+        curves: curves(&|plotted| (plotted.epsilon.clone(), plotted.delta.iter().map(shown).collect())),
+    };
+    let errors = |plotted: &PlottedCurves| {
+        (plotted.type_one_error.clone(), plotted.type_two_error.iter().copied().map(Some).collect())
+    };
+    let trade_off = Panel {
+        name: "trade-off".to_owned(),
+        title: format!("Trade-off function after {rounds}"),
+        x: axis("type I error α (probability)", false, Some((0.0, 1.0))),
+        y: axis("least type II error β (probability)", false, Some((0.0, 1.0))),
+        curves: curves(&errors),
+    };
+    vec![delta, trade_off]
 }
 
 /// A sentence about the client that gave away most.

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use floras_phy::{Fading, Family, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
+use floras_privacy::mixed::Mixed;
 use floras_privacy::{
     Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
     Scaling, Setting, Source, Values, View, Views,
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
 use crate::experiment::{Air, FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
+use crate::plotted::{self, PlottedCurves};
 
 /// Who looks at central Gaussian noise.
 const TRUSTED_SERVER: &str = "whoever sees the noisy sum; the server that adds the noise is trusted";
@@ -57,6 +59,9 @@ pub struct PrivacyReport {
     /// How `ε` grew: after some numbers of rounds, from the first to the last. Empty in files of older versions.
     #[serde(default)]
     pub growth: Vec<Spent>,
+    /// `δ(ε)` and trade-off functions after all rounds. Empty in files of older versions.
+    #[serde(default)]
+    pub curves: Vec<PlottedCurves>,
 }
 
 /// `ε` after some rounds.
@@ -178,6 +183,7 @@ impl Accounting {
         let notes = notes(settings, &views, self.account.sampling());
         let level = "client".to_owned();
         let growth = self.growth(rounds.max(1), &views)?;
+        let curves = plotted::curves(&Mixed::new(&[(&self.account, rounds.max(1).into())])?, &views)?;
         Ok(PrivacyReport {
             delta: settings.privacy.delta,
             rounds,
@@ -186,6 +192,7 @@ impl Accounting {
             worst_client: None,
             notes,
             growth,
+            curves,
         })
     }
 

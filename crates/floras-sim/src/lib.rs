@@ -34,6 +34,7 @@ mod experiment;
 mod federation;
 pub mod figure;
 pub mod inquiry;
+mod plotted;
 mod presets;
 mod purpose;
 mod record;
@@ -53,6 +54,7 @@ pub use experiment::{
     RecordSettings, Scheme, Settings, UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
 };
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
+pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
 pub use record::{Entry, RunDirectory, write_atomically};
 pub use run::{Event, Outcome, run, run_until};

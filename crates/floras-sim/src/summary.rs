@@ -195,6 +195,7 @@ mod tests {
                 worst_client: None,
                 notes: Vec::new(),
                 growth: Vec::new(),
+                curves: Vec::new(),
             };
             Summary::new(&Settings::default(), 9, lines, privacy)
         };

@@ -137,10 +137,12 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
         .flatten()
         .collect();
     let spent = run.summary.as_ref().and_then(|summary| privacy::growth(&summary.privacy));
+    let guarantees =
+        run.summary.as_ref().map_or_else(Vec::new, |summary| privacy::guarantees(&summary.privacy));
     let holdings = run.holdings();
     let audit = audit::read(folder)?;
     let mut output = Output::new(folder);
-    for panel in learning.iter().chain(&radio).chain(&spent) {
+    for panel in learning.iter().chain(&radio).chain(&spent).chain(&guarantees) {
         output.panel(panel)?;
     }
     if let Some(holdings) = &holdings {
@@ -152,7 +154,7 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
     let mut body = Html::default();
     head(&mut body, &run);
     results(&mut body, &run, &learning, &trials);
-    private(&mut body, &run, spent.as_ref());
+    private(&mut body, &run, spent.as_ref(), &guarantees);
     if let Some(audit) = &audit {
         body.section("Audit", |section| audit::content(section, audit, audit::Place::Section));
     }
@@ -297,7 +299,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn private(body: &mut Html, run: &Run, spent: Option<&Panel>) {
+fn private(body: &mut Html, run: &Run, spent: Option<&Panel>, guarantees: &[Panel]) {
     let Some(summary) = &run.summary else { return };
     let report = &summary.privacy;
     body.section("How private it was, and against whom", |section| {
@@ -318,6 +320,16 @@ fn private(body: &mut Html, run: &Run, spent: Option<&Panel>) {
                 std::slice::from_ref(panel),
                 "Both axes have steps of powers of ten. Dashed curves are no guarantees. Of views beyond 100,000 in the first \
                  round, only both ends are computed.",
+            );
+        }
+        if !guarantees.is_empty() {
+            figures(
+                section,
+                guarantees,
+                "Left: the guarantee holds for every pair (ε, δ) on a curve, and not only for the stated δ. Right: someone who \
+                 decides between two data sets of a client, and is wrong about the first with probability α, is wrong about \
+                 the second with probability β or more. On the straight line from 1 to 1 they learn nothing. Dashed curves \
+                 are no guarantees. Views with ε above 100 are left out.",
             );
         }
         section.notes(&report.notes);
