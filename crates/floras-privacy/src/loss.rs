@@ -32,27 +32,23 @@ impl LossDistribution {
     pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
         let last = (highest / step).ceil().max(1.0) as usize;
         let first = (-lowest / step).ceil().max(1.0) as usize;
-        let mut positive = excesses(pair, step, last + 1);
-        if pair.has_wrinkles() {
-            make_convex(&mut positive, step);
-        }
+        let positive = excesses(pair, step, last + 1);
         let negative = if pair.is_symmetric() {
             let mut negative = positive.clone();
             negative.resize(first + 1, 0.0);
             multiply_by_exponentials(&mut negative, -step);
             negative
         } else {
-            let mut negative = excesses(pair, -step, first + 1);
-            if pair.has_wrinkles() {
-                make_convex(&mut negative, -step);
-            }
-            negative
+            excesses(pair, -step, first + 1)
         };
         let infinite = positive[last] + pair.infinite();
         // In ascending order, with the 0 that both have once.
         let mut excess = negative;
         excess.reverse();
         excess.extend(&positive[1..]);
+        if pair.has_wrinkles() {
+            make_convex(&mut excess, step, first);
+        }
         let (up, down) = (1.0 / step.exp_m1(), -1.0 / (-step).exp_m1());
         // A mass can only be negative by rounding, and to leave it out makes the curve larger.
         let mass = |rise: f64, fall: f64| (rise * up - fall * down).max(0.0);
@@ -183,11 +179,14 @@ fn log_one_plus(x: f64) -> f64 {
     if x.abs() < 0.5 { x.ln_1p() } else { (1.0 + x).ln() }
 }
 
-/// Replaces the values of a nearly convex function of `x = e^{step·i}` by its greatest convex minorant.
+/// Replaces the excess `E` of a nearly convex `D(x) = E(x) + (1 − x)₊`, `x = e^{step·(i − zero)}`, by that of the greatest convex
+/// minorant of `D`.
 ///
 /// A curve that was tabulated is convex but for its tolerance, and a wrinkle would count as mass. A convex function that lies
-/// below the values lies below their minorant too, so that a bound stays one.
-fn make_convex(values: &mut [f64], step: f64) {
+/// below the values lies below their minorant too, so that an upper bound stays one; and so does a lower bound.
+fn make_convex(values: &mut [f64], step: f64, zero: usize) {
+    // (1 − x)₊, whose kink is at 0.
+    let kink = |i: usize| if i < zero { -((i as f64 - zero as f64) * step).exp_m1() } else { 0.0 };
     // Corners of the minorant so far. Widths in x are taken relative to the corner in the middle; most are of one step.
     let mut corners: Vec<usize> = Vec::with_capacity(values.len());
     let (one_left, one_right) = (-(-step).exp_m1(), step.exp_m1());
@@ -196,8 +195,10 @@ fn make_convex(values: &mut [f64], step: f64) {
     let bends_down = |values: &[f64], a: usize, b: usize, c: usize| {
         let left = (values[b] - values[a]) / left_of(b - a);
         let right = (values[c] - values[b]) / right_of(c - b);
-        // In the order of x, which falls for a negative step.
-        if step > 0.0 { left > right } else { left < right }
+        if c <= zero || a >= zero {
+            return left > right;
+        }
+        left + (kink(b) - kink(a)) / left_of(b - a) > right + (kink(c) - kink(b)) / right_of(c - b)
     };
     for i in 0..values.len() {
         while let [.., a, b] = corners[..]
@@ -212,9 +213,12 @@ fn make_convex(values: &mut [f64], step: f64) {
         if to == from + 1 {
             continue;
         }
-        let (start, slope) = (values[from], (values[to] - values[from]) / right_of(to - from));
-        for (i, value) in values.iter_mut().enumerate().take(to).skip(from + 1) {
-            *value = start + slope * right_of(i - from);
+        // A segment across 0 is straight in D, and others are in E as well.
+        let of_kink = |i: usize| if from < zero && zero < to { kink(i) } else { 0.0 };
+        let start = values[from] + of_kink(from);
+        let slope = (values[to] + of_kink(to) - start) / right_of(to - from);
+        for i in from + 1..to {
+            values[i] = start + slope * right_of(i - from) - of_kink(i);
         }
     }
 }
@@ -421,36 +425,59 @@ mod tests {
         }
     }
 
-    #[test]
-    fn convex_values_stay_as_they_are() {
-        for step in [0.05, -0.05] {
-            let before: Vec<f64> = (0..200)
-                .map(
-                    |i| if step > 0.0 { convex(i, step) } else { (step * i as f64).exp() * convex(i, -step) },
-                )
-                .collect();
-            let mut after = before.clone();
-            make_convex(&mut after, step);
-            for (i, (before, after)) in before.iter().zip(&after).enumerate() {
-                assert!((after / before - 1.0).abs() < 1e-9, "{step}, {i}: {before:e} became {after:e}");
+    /// The excess of a Gaussian mechanism from `−zero` steps to as many.
+    fn excess(zero: usize, step: f64) -> Vec<f64> {
+        let at = |i: usize| {
+            if i >= zero {
+                convex(i - zero, step)
+            } else {
+                (-(step * (zero - i) as f64)).exp() * convex(zero - i, step)
             }
-        }
+        };
+        (0..=2 * zero).map(at).collect()
+    }
+
+    /// Masses of the losses, and one more at 0.
+    fn second_differences(values: &[f64], step: f64, zero: usize) -> Vec<f64> {
+        let (up, down) = (1.0 / step.exp_m1(), -1.0 / (-step).exp_m1());
+        let masses = values.windows(3).map(|dots| (dots[2] - dots[1]) * up - (dots[1] - dots[0]) * down);
+        masses.enumerate().map(|(i, mass)| if i + 1 == zero { mass + 1.0 } else { mass }).collect()
     }
 
     #[test]
-    fn wrinkles_are_smoothed_from_below() {
-        let step = 0.05;
-        let wrinkled: Vec<f64> = (0..200).map(|i| convex(i, step) * (1.0 + 1e-3 * (i % 7) as f64)).collect();
-        let mut values = wrinkled.clone();
-        make_convex(&mut values, step);
-        for i in 0..200 {
-            let truth = convex(i, step);
-            assert!(values[i] <= wrinkled[i] * (1.0 + 1e-12) && values[i] >= truth * (1.0 - 1e-12), "{i}");
+    fn convex_values_stay_as_they_are() {
+        let before = excess(200, 0.05);
+        let mut after = before.clone();
+        make_convex(&mut after, 0.05, 200);
+        for (i, (before, after)) in before.iter().zip(&after).enumerate() {
+            assert!((after / before - 1.0).abs() < 1e-9, "{i}: {before:e} became {after:e}");
         }
-        for i in 1..199 {
-            let x = |i: usize| (step * i as f64).exp();
-            let slope = |i: usize| (values[i + 1] - values[i]) / (x(i + 1) - x(i));
-            assert!(slope(i) >= slope(i - 1) - 1e-12 * slope(i - 1).abs() - 1e-18, "a bend down at {i}");
+    }
+
+    /// Wrinkles everywhere, and values at and around 0 that are too large: a steep fall there would be a negative mass at 0.
+    #[test]
+    fn wrinkles_are_smoothed_from_below() {
+        let (step, zero) = (0.005, 400);
+        let truth = excess(zero, step);
+        for around_zero in [0, 1, 5] {
+            let wrinkle =
+                |i: usize| 1e-3 * (i % 7) as f64 + if i.abs_diff(zero) <= around_zero { 0.02 } else { 0.0 };
+            let wrinkled: Vec<f64> =
+                truth.iter().enumerate().map(|(i, value)| value * (1.0 + wrinkle(i))).collect();
+            let mut values = wrinkled.clone();
+            make_convex(&mut values, step, zero);
+            for i in 0..values.len() {
+                let (least, most) = (truth[i] * (1.0 - 1e-12), wrinkled[i] * (1.0 + 1e-12));
+                assert!((least..=most).contains(&values[i]), "{i}: {least}, {}, {most}", values[i]);
+            }
+            let masses = second_differences(&values, step, zero);
+            // What is too large at 0 alone would be a negative mass there.
+            assert!(around_zero > 0 || second_differences(&wrinkled, step, zero)[zero - 1] < -0.1);
+            assert!(
+                masses.iter().all(|&mass| mass > -1e-11),
+                "{:?}",
+                masses.iter().copied().fold(0.0, f64::min)
+            );
         }
     }
 

@@ -7,6 +7,7 @@ use crate::loss::{LossDistribution, Sketch};
 use crate::sampling::{Direction, Pair, diluted, value};
 use crate::solve::first_at_most;
 use crate::table::Table;
+use crate::tabulated::TOLERANCE_BELOW;
 use crate::tilt::Tilts;
 use crate::window::{Composed, step_within};
 
@@ -76,7 +77,9 @@ impl<'a> Kind<'a> {
         // Never 0, whose logarithm the table could not hold.
         let above_zero = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
         let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
-        let table = Table::new(above_zero, end, 0.1 * tolerance, shortest, side);
+        let close =
+            if side == Side::Lower && tolerance > WRINKLED { TOLERANCE_BELOW } else { 0.1 * tolerance };
+        let table = Table::new(above_zero, end, close, shortest, side);
         let pair = Pair::new(&table, direction, chance, part.curve).finite();
         // Beyond the table there is nothing to see.
         let furthest = if direction == Direction::Known { end } else { diluted(end, chance) };
@@ -142,10 +145,16 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self, PrivacyError> {
         let rounds = parts.iter().map(|part| part.rounds).sum::<u64>() as f64;
         let cut = (CUT * delta / rounds).max(1e-280);
-        let kinds: Vec<Kind<'a>> = parts.iter().map(|&part| Kind::new(part, direction, side, cut)).collect();
-        // The finest step that there can be.
-        let step = longest_reach(&kinds) / MAX_POINTS;
-        let tilts = tilts(&kinds, direction, (kinds.len() > 1).then_some(step));
+        let of_side =
+            |side: Side| parts.iter().map(|&part| Kind::new(part, direction, side, cut)).collect::<Vec<_>>();
+        let tilts = |kinds: &[Kind<'_>]| {
+            // The finest step that there can be.
+            let step = longest_reach(kinds) / MAX_POINTS;
+            tilts(kinds, direction, (kinds.len() > 1).then_some(step))
+        };
+        let kinds = of_side(side);
+        // A lower bound has jumps, which a sketch takes for losses; where to look is seen from above.
+        let tilts = if side == Side::Lower { tilts(&of_side(Side::Upper)) } else { tilts(&kinds) };
         Ok(Self { kinds, tilts, grid, direction, side, rounds, cut })
     }
 

@@ -23,6 +23,7 @@ use crate::compose::WRINKLED;
 use crate::error::{PrivacyError, require};
 use crate::law::{Law, Side};
 use crate::table::Table;
+use crate::tabulated::TOLERANCE_BELOW;
 
 /// Who takes part, and what neighbouring populations are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,9 +146,10 @@ impl<'a> Pair<'a> {
         Self { infinite: 0.0, ..self }
     }
 
-    /// The same for a lower bound.
+    /// The same for a lower bound. Tables of curves with wrinkles are made less closely from below.
     pub(crate) fn lower(self) -> Self {
-        Self { scale: 2.0 - self.scale, ..self.finite() }
+        let tables = if self.wrinkles { 2.0 * TOLERANCE_BELOW } else { 0.0 };
+        Self { scale: 2.0 - self.scale - tables, ..self.finite() }
     }
 
     /// Whether the tabulated curve may fail to be convex by more than rounding.

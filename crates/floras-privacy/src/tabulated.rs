@@ -12,8 +12,8 @@ use crate::table::Table;
 const NOTHING: f64 = 1e-40;
 /// Pieces of the tables of a curve with kinks are not shorter than this, relative to their end.
 const SHORTEST: f64 = 0.1;
-/// The lower bound matters less.
-const TOLERANCE_BELOW: f64 = 1e-3;
+/// Tables of lower bounds, which have small jumps, are this good.
+pub(crate) const TOLERANCE_BELOW: f64 = 1e-3;
 
 /// A curve with tables of its bounds, which are made when a composition first asks for them. A single question goes to the
 /// curve itself.
