@@ -5,8 +5,8 @@ use floras_privacy::{DeltaCurve, PrivacyError, TradeOff, View, Views};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Points of a curve.
-const POINTS: usize = 41;
+/// Points of `δ(ε)` and of the trade-off function.
+const POINTS: [usize; 2] = [41, 101];
 /// Curves reach beyond the stated `ε` by this factor.
 const BEYOND: f64 = 1.5;
 /// A larger `ε` has curves that show nothing.
@@ -41,8 +41,8 @@ pub(crate) fn curves(rounds: &Mixed<'_>, views: &Views) -> Result<Vec<PlottedCur
 }
 
 fn plotted(view: View, curve: &DeltaCurve<'_>) -> PlottedCurves {
-    let (epsilon, trade_off) = (curve.epsilons(POINTS), TradeOff::new(curve));
-    let type_one_error = TradeOff::type_one_errors(POINTS);
+    let (epsilon, trade_off) = (curve.epsilons(POINTS[0]), TradeOff::new(curve));
+    let type_one_error = TradeOff::type_one_errors(POINTS[1]);
     PlottedCurves {
         view: view.name().to_owned(),
         delta: epsilon.iter().map(|&epsilon| curve.delta(epsilon)).collect(),
