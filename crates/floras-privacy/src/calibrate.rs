@@ -282,7 +282,7 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
             return target.met_by(with(lower));
         }
     }
-    target.met_by(with(largest(target, &with, lower, upper)?))
+    target.met_by(with(largest(target, with, lower, upper)?))
 }
 
 impl Target {

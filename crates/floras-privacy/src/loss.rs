@@ -217,8 +217,8 @@ fn make_convex(values: &mut [f64], step: f64, zero: usize) {
         let of_kink = |i: usize| if from < zero && zero < to { kink(i) } else { 0.0 };
         let start = values[from] + of_kink(from);
         let slope = (values[to] + of_kink(to) - start) / right_of(to - from);
-        for i in from + 1..to {
-            values[i] = start + slope * right_of(i - from) - of_kink(i);
+        for (i, value) in values.iter_mut().enumerate().take(to).skip(from + 1) {
+            *value = start + slope * right_of(i - from) - of_kink(i);
         }
     }
 }

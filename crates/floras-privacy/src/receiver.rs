@@ -66,7 +66,8 @@ impl Receiver {
 
     /// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down. The last few are kept, because several views ask for the same one.
     pub(crate) fn noise_of_unused(self, unused: u64) -> Arc<Noise> {
-        static RECENT: Mutex<Vec<(Receiver, u64, Arc<OnceLock<Arc<Noise>>>)>> = Mutex::new(Vec::new());
+        type Shared = Arc<OnceLock<Arc<Noise>>>;
+        static RECENT: Mutex<Vec<(Receiver, u64, Shared)>> = Mutex::new(Vec::new());
         const KEPT: usize = 4;
         let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
         let known = recent.iter().position(|entry| (entry.0, entry.1) == (self, unused));

@@ -225,7 +225,8 @@ pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
 
 /// `δ(ε)` and the trade-off function after all rounds, in every view that has them.
 pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
-    let curves = |of: &dyn Fn(&PlottedCurves) -> (Vec<f64>, Vec<Option<f64>>)| -> Vec<Curve> {
+    type Points = (Vec<f64>, Vec<Option<f64>>);
+    let curves = |of: &dyn Fn(&PlottedCurves) -> Points| -> Vec<Curve> {
         let curve = |plotted: &PlottedCurves| {
             let (colour, view) =
                 View::ALL.into_iter().enumerate().find(|(_, view)| view.name() == plotted.view)?;
