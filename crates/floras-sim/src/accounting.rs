@@ -180,7 +180,7 @@ impl Accounting {
                 statement.adversary = adversary.to_owned();
             }
         }
-        let notes = notes(settings, &views, self.account.sampling());
+        let notes = notes(settings, &views, self.account.sampling(), rounds.into());
         let level = "client".to_owned();
         let growth = self.growth(rounds.max(1), &views)?;
         let curves = plotted::curves(&Mixed::new(&[(&self.account, rounds.max(1).into())])?, &views)?;
@@ -536,15 +536,14 @@ impl Draws<'_> {
 }
 
 /// What a reader should know about some statements.
-fn notes(settings: &Settings, views: &Views, sampling: Sampling) -> Vec<String> {
+fn notes(settings: &Settings, views: &Views, sampling: Sampling, rounds: u64) -> Vec<String> {
     let mut notes: Vec<String> =
         views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
     notes.extend(any_channel_assumes(views));
-    let is_sampled = sampling != Sampling::Everyone;
-    if is_sampled {
+    if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
-    notes.extend(views.why_bounds_differ(is_sampled));
+    notes.extend(views.why_bounds_differ(sampling, rounds));
     if settings.privacy.clip.is_some() && settings.privacy.normalise == Normalise::Paper {
         notes.push(floras_privacy::NORMALISED.to_owned());
     }

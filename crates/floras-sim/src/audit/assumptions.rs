@@ -199,14 +199,14 @@ fn all() -> Vec<Attack> {
             margin: None,
         },
         Attack {
-            assumption: "nobody transmits on an unused sequence during the pilot",
+            assumption: "nobody but the clients transmits during the pilot",
             attack: "foreign pilots of 10 s on 10 of 20 unused sequences; the victim's channel is 3 s",
             scene: Scene { foreign_pilots: 10, ..Scene::with_channel(3.0) },
             stated: plain,
             margin: with_margin("foreign_pilots = 10", Margins { foreign_pilots: 10, ..default }),
         },
         Attack {
-            assumption: "nobody transmits on an unused sequence during the pilot",
+            assumption: "nobody but the clients transmits during the pilot",
             attack: "foreign pilots of 10 s on all 20 unused sequences; the victim's channel is 5 s",
             scene: Scene { foreign_pilots: 20, ..Scene::with_channel(5.0) },
             stated: plain,

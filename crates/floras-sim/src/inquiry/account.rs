@@ -75,7 +75,7 @@ impl Inquiry {
             per_round: setting.per_round,
             clients: setting.clients,
             receiver: receiver_name(setting.receiver),
-            notes: notes::of(&setting, &views),
+            notes: notes::of(&setting, &views, rounds),
             views,
             one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,
             group: None,

@@ -163,7 +163,7 @@ impl Inquiry {
             noise_std: setting.noise_std(),
             delta: setting.delta,
             level: self.level.name(),
-            notes: notes::of(setting, &views),
+            notes: notes::of(setting, &views, *rounds),
             views: Some(views),
             reason: None,
             found: Some(found),

@@ -96,6 +96,8 @@ pub struct JointReport {
     pub level: String,
     /// The views of the trainings.
     pub views: Vec<String>,
+    /// What they assume.
+    pub assumptions: Vec<String>,
     /// Why there is no `ε`.
     pub reason: Option<String>,
 }
@@ -192,8 +194,20 @@ pub fn compose(files: &[LossFile], delta: f64) -> Result<JointReport, SimError> 
         neighbours: files[0].neighbours.clone(),
         level: files[0].level.clone(),
         views: files.iter().map(|file| file.view.clone()).collect(),
+        assumptions: assumptions(files),
         reason,
     })
+}
+
+/// What the trainings assume, each once.
+fn assumptions(files: &[LossFile]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for assumption in files.iter().flat_map(|file| &file.assumptions) {
+        if !all.contains(assumption) {
+            all.push(assumption.clone());
+        }
+    }
+    all
 }
 
 fn check_points(kind: CurveKind, at: &[f64]) -> Result<(), SimError> {

@@ -5,15 +5,14 @@ use floras_privacy::{Level, Local, MAX_EPSILON, Sampling, Scaling, Setting, Stat
 use crate::accounting::{SELECTION, any_channel_assumes};
 
 /// The notes on the statements about a setting.
-pub(super) fn of(setting: &Setting, views: &Views) -> Vec<String> {
+pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
     let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
     notes.extend(faded_clients(views));
     notes.extend(any_channel_assumes(views));
-    let is_sampled = setting.sampling() != Sampling::Everyone;
-    if is_sampled {
+    if setting.sampling() != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
-    notes.extend(views.why_bounds_differ(is_sampled));
+    notes.extend(views.why_bounds_differ(setting.sampling(), rounds));
     if let Level::Item { local, .. } = setting.level {
         if let Local::Epochs = local {
             notes.push(format!("published: {}", floras_privacy::published::WHY_ITEM_LEVEL_NEEDS_ONE_STEP));

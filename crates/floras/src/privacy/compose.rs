@@ -59,6 +59,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         None => writeln!(out, "{trainings}, {rounds}: {}", joint.reason.unwrap_or_default())?,
     }
+    let mut views = joint.views;
+    views.dedup();
+    writeln!(out, "view: {}", views.join(", "))?;
+    if !joint.assumptions.is_empty() {
+        writeln!(out, "note: it assumes: {}", joint.assumptions.join("; "))?;
+    }
     Ok(())
 }
 
