@@ -86,7 +86,7 @@ fn is_below(small: Option<(f64, f64)>, large: Option<(f64, f64)>, what: &str) ->
 }
 
 proptest! {
-    #![proptest_config(config(24))]
+    #![proptest_config(config(12))]
 
     /// `idealised ≤ any-channel ≤ simple bound`, for one adversary: in statements, `epsilon`, `delta_at` and for mixed rounds.
     #[test]
@@ -154,7 +154,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(8))]
+    #![proptest_config(config(5))]
 
     /// What calibration finds, the account confirms; a clip norm leaves at most 1% of `ε` to spare, and one sequence less is
     /// too few.
