@@ -300,7 +300,7 @@ def test_wrong_questions_are_refused(tmp_path: Path) -> None:
     ledger = floras.Ledger(floras.Uplink(**PRIVATE))
     with pytest.raises(ValueError, match="view must be one of"):
         ledger.epsilon("everything")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="budget must be above 0"):
+    with pytest.raises(ValueError, match="budget must be between 1e-9 and 1e5"):
         ledger.affordable(20, -1.0)
     with pytest.raises(ValueError, match="per_round must be between 1"):
         ledger.after(0)
