@@ -63,6 +63,17 @@ impl LossDistribution {
         Self { step, first: -(first as i64), masses, infinite }
     }
 
+    /// Takes what the masses exceed 1 by, if a wrinkle left something, off the lowest losses. Below the lowest loss that keeps mass
+    /// the curve is then the chord to `D(0) = 1`, which no convex curve exceeds; above, it stays.
+    pub(crate) fn remove_excess(&mut self) {
+        let mut excess = self.masses.iter().sum::<f64>() + self.infinite - 1.0;
+        for mass in &mut self.masses {
+            let removed = mass.min(excess.max(0.0));
+            *mass -= removed;
+            excess -= removed;
+        }
+    }
+
     /// The finite losses that have mass, with it.
     pub(crate) fn losses(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
         let at = |(index, &mass): (i64, &f64)| (self.step * index as f64, mass);
@@ -423,6 +434,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Two hundredths too many: off the lowest losses, so that the total is 1 and the curve above them stays.
+    #[test]
+    fn excess_mass_is_taken_off_the_lowest_losses() {
+        let mut loss =
+            LossDistribution { step: 0.1, first: -2, masses: vec![0.01, 0.5, 0.01, 0.4], infinite: 0.1 };
+        let before = loss.clone();
+        loss.remove_excess();
+        assert!((loss.masses.iter().sum::<f64>() + loss.infinite - 1.0).abs() < 1e-15);
+        assert!((loss.masses[1] - 0.49).abs() < 1e-15 && loss.masses[0] == 0.0);
+        assert!((curve(&loss, -0.1) - curve(&before, -0.1)).abs() < 1e-15);
+        let kept = loss.clone();
+        loss.remove_excess();
+        assert!(loss.masses.iter().zip(&kept.masses).all(|(a, b)| (a - b).abs() < 1e-15));
     }
 
     /// The excess of a Gaussian mechanism from `−zero` steps to as many.

@@ -224,7 +224,8 @@ impl LossFile {
 }
 
 impl RoundLoss {
-    fn new(direction: Direction, loss: LossDistribution) -> Self {
+    fn new(direction: Direction, mut loss: LossDistribution) -> Self {
+        loss.remove_excess();
         let direction = match direction {
             Direction::Replace | Direction::Known => LossDirection::Both,
             Direction::Remove => LossDirection::Remove,
@@ -254,8 +255,7 @@ impl RoundLoss {
             return wrong("masses", "finite and not negative", mass.to_string());
         }
         let total: f64 = all.sum();
-        // Of a curve with wrinkles a little more than 1 is left, and too much is on the safe side.
-        if !(1.0 - 1e-9..=1.01).contains(&total) {
+        if (total - 1.0).abs() > 1e-9 {
             return wrong("masses", "numbers that add up to 1 with the infinite one", total.to_string());
         }
         Ok(())

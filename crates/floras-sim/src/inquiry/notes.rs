@@ -30,7 +30,7 @@ fn faded_clients(views: &Views) -> Option<String> {
     let (idealised, actual) = (epsilon(View::Idealised)?, epsilon(View::Actual)?);
     (actual > 1.05 * idealised).then(|| {
         format!(
-            "the actual decoder gives away more than the idealised one ({} instead of {}): a client whose channel fades is \
+            "the actual decoder leaks more than the idealised one ({} instead of {}): a client whose channel fades is \
              amplified together with the noise of its own sequence only",
             epsilon_text(actual),
             epsilon_text(idealised)
