@@ -26,7 +26,7 @@
 
 use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
 use crate::law::{Law, Side};
-use crate::prepared::{Prepared, Resolution};
+use crate::prepared::{CUT, Prepared, Resolution};
 use crate::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
 use crate::solve::{first_at_most, first_at_most_from};
 use crate::window::{Composed, LEAST_DELTA};
@@ -35,6 +35,8 @@ use crate::window::{Composed, LEAST_DELTA};
 pub const MAX_EPSILON: f64 = 1e5;
 /// A curve that is known less well than this has wrinkles.
 pub(crate) const WRINKLED: f64 = 1e-9;
+/// Shares of `δ` that rare, large losses may cost, in the order in which they are tried.
+const HEAVY_TAIL_CUTS: [f64; 3] = [1e-3, 0.02, 0.2];
 
 /// A value that lies between two others.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -191,7 +193,7 @@ impl<'a> Composition<'a> {
         side: Side,
         delta: f64,
     ) -> Result<Prepared<'a>, PrivacyError> {
-        Prepared::new(&self.parts, self.grid, direction, side, delta)
+        Prepared::new(&self.parts, self.grid, direction, side, delta, CUT)
     }
 
     fn epsilon_of(&self, direction: Direction, side: Side, delta: f64) -> Result<f64, PrivacyError> {
@@ -207,11 +209,34 @@ impl<'a> Composition<'a> {
         if side == Side::Upper && self.parts.iter().any(|part| is_beyond_reach(part, direction, delta)) {
             return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
         }
-        let composed = self.prepared(direction, side, delta)?.around_delta(delta)?;
         match side {
-            Side::Upper => composed.epsilon_upper(delta),
-            Side::Lower => Ok(composed.epsilon_lower(delta)),
+            Side::Upper => self.composed_epsilon(direction, delta),
+            Side::Lower => {
+                let composed = self.prepared(direction, side, delta)?.around_delta(delta)?;
+                Ok(composed.epsilon_lower(delta))
+            }
         }
+    }
+
+    /// An upper bound on `ε`. Where rare, large losses spoil the transform, more of them count as infinite: what is lost to `δ`
+    /// by that is less than what the rounding of the transform would cost.
+    fn composed_epsilon(&self, direction: Direction, delta: f64) -> Result<f64, PrivacyError> {
+        let mut least = f64::INFINITY;
+        for cut in [CUT].into_iter().chain(HEAVY_TAIL_CUTS) {
+            let prepared = Prepared::new(&self.parts, self.grid, direction, Side::Upper, delta, cut)?;
+            if prepared.is_out_of_reach(delta) {
+                break;
+            }
+            // Where a transform shows nothing, one with fewer large losses may.
+            let Ok(composed) = prepared.around_delta(delta) else { continue };
+            if let Ok(epsilon) = composed.epsilon_upper(delta) {
+                least = least.min(epsilon);
+            }
+            if composed.resolves(delta) {
+                break;
+            }
+        }
+        if least.is_finite() { Ok(least) } else { Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON }) }
     }
 
     fn delta_of(&self, direction: Direction, side: Side, epsilon: f64) -> Result<f64, PrivacyError> {

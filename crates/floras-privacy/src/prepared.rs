@@ -48,8 +48,8 @@ impl Resolution {
     }
 }
 
-/// What is cut off a round's loss, relative to `δ/T`.
-const CUT: f64 = 1e-7;
+/// What is cut off a round's loss and counts as infinite, relative to `δ/T`.
+pub(crate) const CUT: f64 = 1e-7;
 /// Pieces in the table of a curve that is not smooth are not shorter than this, relative to their end.
 const SHORTEST: f64 = 0.15;
 /// So many tilts are tried at most.
@@ -142,9 +142,10 @@ impl<'a> Prepared<'a> {
         direction: Direction,
         side: Side,
         delta: f64,
+        cut: f64,
     ) -> Result<Self, PrivacyError> {
         let rounds = parts.iter().map(|part| part.rounds).sum::<u64>() as f64;
-        let cut = (CUT * delta / rounds).max(1e-280);
+        let cut = (cut * delta / rounds).max(1e-280);
         let of_side =
             |side: Side| parts.iter().map(|&part| Kind::new(part, direction, side, cut)).collect::<Vec<_>>();
         let tilts = |kinds: &[Kind<'_>]| {
@@ -205,7 +206,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Whether it is plain without a transform that no `ε` up to the largest one belongs to a `δ`.
-    fn is_out_of_reach(&self, delta: f64) -> bool {
+    pub(crate) fn is_out_of_reach(&self, delta: f64) -> bool {
         if self.side == Side::Lower {
             return false;
         }
