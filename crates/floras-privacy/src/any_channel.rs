@@ -42,6 +42,8 @@
 //! Anderson, *The integral of a symmetric unimodal function over a symmetric convex set and some probability inequalities*,
 //! Proc. Amer. Math. Soc. 6 (1955).
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::actual::ROUNDED_MEANS;
@@ -76,8 +78,8 @@ const TOLERANCE: f64 = 1e-3;
 const CONVEX: f64 = 2.8;
 /// The `δ` at which the worst channel for the lower bound of a composition is looked for.
 const SMALL: f64 = 1e-5;
-/// Chords reach down to the first of these, or where a composition needs less, to the second.
-const SMALLEST: [f64; 2] = [1e-23, 1e-40];
+/// Chords reach down to the first of these that a composition is content with.
+const SMALLEST: [f64; 3] = [1e-16, 1e-23, 1e-40];
 /// A larger `μ` hides nothing that any `ε` could tell of.
 const MAX_MU: f64 = 1e8;
 
@@ -86,7 +88,7 @@ const MAX_MU: f64 = 1e8;
 pub struct AnyChannel {
     worst: Arc<Worst>,
     /// The chords down to each of [`SMALLEST`].
-    composable: [Composable; 2],
+    composable: [Composable; 3],
 }
 
 /// Chords, and a channel for the lower bound, that are computed when a composition first asks for them.
@@ -159,7 +161,7 @@ impl Curve for AnyChannel {
     }
 
     fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
-        let enough = self.composable.iter().find(|composable| composable.smallest <= 1e-3 * least);
+        let enough = self.composable.iter().find(|composable| composable.smallest <= 0.1 * least);
         enough.or(self.composable.last()).map(|composable| composable as &dyn Curve)
     }
 
@@ -199,6 +201,27 @@ pub(crate) struct Worst {
     /// curve whose gains fall with the estimate.
     channels: Vec<[OnceLock<NodeLaw>; 4]>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
+}
+
+/// The curves of single channels at one `ε`, each computed once.
+struct AtEpsilon<'a> {
+    worst: &'a Worst,
+    nodes: Nodes,
+    strong: f64,
+    own: RefCell<HashMap<usize, f64>>,
+}
+
+impl<'a> AtEpsilon<'a> {
+    fn new(worst: &'a Worst, epsilon: f64) -> Self {
+        let strong = worst.strong.upper(epsilon);
+        Self { worst, nodes: Nodes::new(epsilon), strong, own: RefCell::default() }
+    }
+
+    /// `δ_t(ε)` of a channel between cells.
+    fn own(&self, index: usize) -> f64 {
+        let value = || self.worst.own(index).upper(&self.nodes, 0);
+        *self.own.borrow_mut().entry(index).or_insert_with(value)
+    }
 }
 
 /// Channels that are looked at together.
@@ -301,13 +324,14 @@ impl Worst {
     }
 
     /// A bound on `δ_t(ε)` for all channels of a region, where the largest known value is `reached`.
-    fn bound(&self, region: Region, nodes: &Nodes, reached: f64) -> f64 {
+    fn bound(&self, region: Region, at: &AtEpsilon<'_>, reached: f64) -> f64 {
+        let nodes = &at.nodes;
         match region {
             Region::Weaker(index) => self.weaker(index).upper(nodes, 0),
             Region::Stronger(index) => self.stronger(index).upper(nodes, 0),
             Region::Between(from, to) => {
                 let (start, end) = (self.channel(from), self.channel(to));
-                let [left, right] = [from, to].map(|index| self.own(index).upper(nodes, 0));
+                let [left, right] = [from, to].map(|index| at.own(index));
                 let least = 1e-6 * reached.max(1e-35);
                 let ratio = (end / start).ln();
                 let width = end - start;
@@ -321,14 +345,13 @@ impl Worst {
     }
 
     /// The largest value of some regions' channels and of a strong client.
-    fn largest(&self, regions: &[Region], nodes: &Nodes) -> f64 {
-        let value = |index: usize| self.own(index).upper(nodes, 0);
+    fn largest(&self, regions: &[Region], at: &AtEpsilon<'_>) -> f64 {
         let of_region = |&region: &Region| match region {
-            Region::Weaker(index) => value(index),
-            Region::Between(from, to) => value(from).max(value(to)),
+            Region::Weaker(index) => at.own(index),
+            Region::Between(from, to) => at.own(from).max(at.own(to)),
             Region::Stronger(_) => 0.0,
         };
-        regions.iter().map(of_region).fold(self.strong.upper(nodes.epsilon), f64::max)
+        regions.iter().map(of_region).fold(at.strong, f64::max)
     }
 
     /// The parts of a region, if it can be cut.
@@ -362,10 +385,10 @@ impl Worst {
     }
 
     /// Cuts regions until the bound of none exceeds what is reached at `ε` by more than a little.
-    fn refine(&self, regions: &mut Vec<Region>, nodes: &Nodes) {
-        let mut reached = self.largest(regions, nodes);
+    fn refine(&self, regions: &mut Vec<Region>, at: &AtEpsilon<'_>) {
+        let mut reached = self.largest(regions, at);
         let mut open: Vec<(f64, Region)> =
-            regions.drain(..).map(|region| (self.bound(region, nodes, reached), region)).collect();
+            regions.drain(..).map(|region| (self.bound(region, at, reached), region)).collect();
         loop {
             let largest = open.iter().enumerate().max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
             let Some((index, &(bound, region))) = largest else { return };
@@ -376,8 +399,8 @@ impl Worst {
             match self.cut(region) {
                 None => regions.push(region),
                 Some(parts) => {
-                    reached = reached.max(self.largest(&parts, nodes));
-                    open.extend(parts.map(|part| (self.bound(part, nodes, reached), part)));
+                    reached = reached.max(self.largest(&parts, at));
+                    open.extend(parts.map(|part| (self.bound(part, at, reached), part)));
                 }
             }
         }
@@ -394,7 +417,7 @@ impl Worst {
     fn regions(&self, rung: usize) -> &[(f64, Region)] {
         self.rungs[rung].get_or_init(|| {
             let at = |rung: usize| if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
-            let [from, to] = [rung, rung + 1].map(|rung| Nodes::new(at(rung)));
+            let [from, to] = [rung, rung + 1].map(|rung| AtEpsilon::new(self, at(rung)));
             let mut regions = self.start();
             self.refine(&mut regions, &from);
             self.refine(&mut regions, &to);
@@ -409,14 +432,14 @@ impl Worst {
     /// A bound on `δ*(ε)`: the largest bound of all regions. Each falls with `ε`, so that most need not be computed.
     fn supremum(&self, epsilon: f64) -> f64 {
         let regions = self.regions(Self::rung(epsilon));
-        let nodes = Nodes::new(epsilon);
-        let reached = regions.first().map_or(0.0, |&(_, region)| self.largest(&[region], &nodes));
-        let mut bound = self.strong.upper(epsilon);
+        let at = AtEpsilon::new(self, epsilon);
+        let reached = regions.first().map_or(0.0, |&(_, region)| self.largest(&[region], &at));
+        let mut bound = at.strong;
         for &(at_rung, region) in regions {
             if at_rung <= bound {
                 break;
             }
-            bound = bound.max(self.bound(region, &nodes, reached));
+            bound = bound.max(self.bound(region, &at, reached));
         }
         bound.min(1.0)
     }
@@ -427,13 +450,13 @@ impl Worst {
 
     /// The channel at the end of a region whose value is the largest one.
     fn worst_at(&self, epsilon: f64) -> usize {
-        let nodes = Nodes::new(epsilon);
+        let at = AtEpsilon::new(self, epsilon);
         let regions = self.regions(Self::rung(epsilon)).iter();
         let ends = regions.flat_map(|&(_, region)| match region {
             Region::Weaker(index) | Region::Stronger(index) => [index; 2],
             Region::Between(from, to) => [from, to],
         });
-        let values = ends.map(|index| (index, self.own(index).upper(&nodes, 0)));
+        let values = ends.map(|index| (index, at.own(index)));
         values.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
     }
 

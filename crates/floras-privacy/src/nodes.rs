@@ -47,13 +47,13 @@ impl NodeLaw {
             return self.law.upper(nodes.epsilon);
         }
         let start = self.first + shift - nodes.first;
-        let Some(masses) = self.masses.get((-start).max(0) as usize..) else { return 0.0 };
+        let Some(masses) = self.masses.get((-start).max(0) as usize..) else { return LEAST };
         let from = start.max(0) as usize;
         let [values, curved] =
             [&nodes.values, &nodes.curved].map(|values| dot(masses, values.get(from..).unwrap_or_default()));
         // Beyond the last node nothing is hidden.
         let beyond = masses.get(nodes.values.len().saturating_sub(from)..).unwrap_or_default();
-        values + self.spread * curved + beyond.iter().sum::<f64>()
+        values + self.spread * curved + beyond.iter().sum::<f64>() + LEAST
     }
 }
 
@@ -72,7 +72,11 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// `δ_G(ε; μ)` at nodes, and the largest `−μ²f''` nearby; 0 below the first node, 1 beyond the last one.
+/// `δ_G` is smaller than this where `z` exceeds [`FURTHEST`], and counts as this there.
+const LEAST: f64 = 1e-49;
+const FURTHEST: f64 = 15.0;
+
+/// `δ_G(ε; μ)` at nodes, and the largest `−μ²f''` nearby; [`LEAST`] below the first node, 1 beyond the last one.
 pub(crate) struct Nodes {
     pub(crate) epsilon: f64,
     first: i64,
@@ -84,10 +88,10 @@ impl Nodes {
     pub(crate) fn new(epsilon: f64) -> Self {
         /// The lowest `ln μ`.
         const LOWEST: f64 = -14.0;
-        // δ_G is 1 where z is below −9, and nothing where it is above 37.
+        // δ_G is 1 where z is below −9.
         let mu_at = |z: f64| (z * z + 2.0 * epsilon).sqrt() - z;
         let node = |mu: f64| (mu.max(LOWEST.exp()).ln() / STEP).floor() as i64;
-        let (first, last) = (node(mu_at(37.0)) - 1, node(mu_at(-9.0)) + 1);
+        let (first, last) = (node(mu_at(FURTHEST)) - 1, node(mu_at(-9.0)) + 1);
         let at = |index: i64| {
             let mu = (index as f64 * STEP).exp();
             let (z, y) = (epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu);
