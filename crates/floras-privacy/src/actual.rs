@@ -20,7 +20,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use crate::error::{PrivacyError, require, require_positive};
-use crate::gains::{LogBins, STEP};
+use crate::gains::{self, LogBins, STEP};
 use crate::law::{COARSE_CELL, CellsBuilder, Law};
 use crate::noise::{Noise, Term};
 use crate::normal;
@@ -188,7 +188,7 @@ impl Coefficients {
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack + ROUNDED_MEANS);
         cells.add_infinite(BEYOND_REACH + others.none);
-        let step = if receiver == Receiver::Paper { 2.0 * STEP } else { STEP };
+        let step = gains::step(receiver);
         let (small, noise) = (pilot::small_estimate(receiver, &others), LogBins::of_noise(&others, step));
         let gains = |t: f64| pilot::divisors(receiver, t, small, step).gains(&noise);
         // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients

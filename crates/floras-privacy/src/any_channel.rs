@@ -50,7 +50,7 @@ use crate::actual::ROUNDED_MEANS;
 use crate::chords::Chords;
 use crate::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require_positive};
-use crate::gains::{LogBins, STEP};
+use crate::gains::{self, LogBins};
 use crate::law::{CellsBuilder, FINE_CELL, Law};
 use crate::nodes::{self, NodeLaw, Nodes};
 use crate::noise::{Noise, NoiseCell};
@@ -242,7 +242,7 @@ impl Worst {
         let scale = if let Receiver::Clipped(c) = receiver { c.max(1.0) } else { 1.0 };
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
-        let noise_bins = LogBins::of_noise(&noise, STEP);
+        let noise_bins = LogBins::of_noise(&noise, gains::step(receiver));
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
         Ok(Self { receiver, sensitivity, noise, noise_bins, strong, scale, channels, rungs })
     }
@@ -260,7 +260,7 @@ impl Worst {
     fn law_with(&self, t: f64, amplitude: f64, small: f64) -> Law {
         let largest = self.sensitivity * amplitude;
         let mut cells = CellsBuilder::new(largest, FINE_CELL, self.noise.slack + ROUNDED_MEANS);
-        let divisors = pilot::divisors(self.receiver, t, small, STEP);
+        let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver));
         for (mass, mean, (low, high)) in divisors.gains(&self.noise_bins) {
             cells.add_range(largest * mean, (largest * low, largest * high), mass);
         }

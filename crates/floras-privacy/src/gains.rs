@@ -6,9 +6,15 @@
 
 use crate::noise::Noise;
 use crate::pilot::Panel;
+use crate::receiver::Receiver;
 
 /// Width of a bin.
 pub(crate) const STEP: f64 = 0.01;
+
+/// Width of a bin for a receiver: the paper's divisors reach over many bins, and need not be known as well.
+pub(crate) fn step(receiver: Receiver) -> f64 {
+    if receiver == Receiver::Paper { 2.0 * STEP } else { STEP }
+}
 
 /// The mass, the mean and the range of a gain.
 pub(crate) type Gain = (f64, f64, (f64, f64));

@@ -30,6 +30,7 @@ mod chords;
 mod compose;
 mod curve;
 mod error;
+mod few;
 mod fourier;
 mod gains;
 pub mod gaussian;

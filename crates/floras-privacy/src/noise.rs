@@ -11,6 +11,7 @@
 //! The lower end of the law decides about small `δ`, and a plain transform knows it only to about 1e-16 of the whole. So
 //! the transform is made under several tilts `e^{−θν²}`, each of which sees another part of the lower end sharply.
 
+use crate::few::LogSum;
 use crate::fourier::{self, fast_length};
 use crate::loss::log_sum_exp;
 use crate::normal;
@@ -37,8 +38,6 @@ const LIMITS: [f64; 2] = [14.0, 40.0];
 const MOST_TILT: f64 = 1e5;
 /// Neighbouring values are put together until they span this much, relatively.
 const WIDTH: f64 = 0.02;
-/// The same for the grid of a single term, where there is hardly anything.
-const WIDE: f64 = 0.05;
 /// A smaller `|G|` makes at least as much Cauchy noise as this one.
 const QUIETEST: f64 = 0.01;
 
@@ -82,6 +81,14 @@ impl Term {
             smaller.checked_sub(1).map_or(0.0, |last| sums[last].1)
         };
         Self { count, most, mean, below: Box::new(below) }
+    }
+
+    /// Whether the sum may be so small that an even grid does not tell it from 0.
+    fn is_few(&self) -> bool {
+        const SMALL: f64 = 1e-6;
+        const SELDOM: f64 = 1e-30;
+        self.count == 1
+            || (self.count < 100 && (self.below)(SMALL * self.most).powi(self.count as i32) > SELDOM)
     }
 
     /// Masses at `0, step, 2·step, …`, every value rounded down.
@@ -181,10 +188,11 @@ impl Noise {
         if terms.iter().all(|term| term.count == 0) {
             return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0, slack: 0.0 };
         }
-        if let [term] = terms
-            && term.count == 1
+        let mut kinds = terms.iter().filter(|term| term.count > 0);
+        if let (Some(term), None) = (kinds.next(), kinds.next())
+            && term.is_few()
         {
-            return Self::of_one(term);
+            return Self::of_few(term);
         }
         let sketch = SumSketch::new(terms);
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
@@ -224,23 +232,12 @@ impl Noise {
         noise
     }
 
-    /// The distribution of a single term, on a grid that grows by a constant factor: where little noise is likely, an even grid
-    /// would take it for none.
-    fn of_one(term: &Term) -> Self {
-        const LEAST: f64 = 1e-56;
-        const SELDOM: f64 = 1e-6;
-        let (mut upper, mut up_to) = (term.most, 1.0);
-        let mut cells = Vec::new();
-        while upper > LEAST * term.most {
-            // Very little noise is seldom, and need not be known as well.
-            let lower = upper / (1.0 + if upper < SELDOM * term.most { WIDE } else { 0.1 * WIDTH });
-            let below = (term.below)(lower);
-            cells.push(NoiseCell::of(lower, up_to - below));
-            (upper, up_to) = (lower, below);
-        }
-        let mut noise = Self::new(cells);
-        noise.none = up_to;
-        noise.slack = 0.1 * WIDTH;
+    /// The distribution of a sum of a few terms that may be close to 0.
+    fn of_few(term: &Term) -> Self {
+        let sum = LogSum::new(term.count, term.most, &term.below);
+        let mut noise = Self::ascending(sum.values().map(|(value, mass)| NoiseCell::of(value, mass)));
+        noise.none = sum.zero;
+        noise.slack = 0.5 * sum.rounding();
         noise
     }
 

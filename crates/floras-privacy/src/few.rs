@@ -1,0 +1,128 @@
+//! The distribution of a sum of a few equal terms, on a grid that grows by a constant factor.
+//!
+//! MMSE weights may be close to 0, so that a few unused sequences make hardly any noise with a probability that matters: with two of
+//! them, `P(ν² < x)` is about `x`. An even grid takes such values for 0. On the grid `x_i = x_0·e^{ih}`,
+//!
+//! ```text
+//! x_i + x_j = x_0·e^{(i + ln(1 + e^{−(i−j)h})/h)·h},     j ≤ i
+//! ```
+//!
+//! so that two values add up to one whose index depends on the distance of theirs alone. Every value is rounded down: less noise
+//! hides less.
+
+/// Width of a bin in `ln x`.
+const STEP: f64 = 0.0025;
+/// A value that is smaller than another one by this factor adds nothing to it.
+const NEGLIGIBLE: f64 = 1e-3;
+/// A sum of values that are all below the grid has a smaller probability than this.
+const NEVER: f64 = 1e-31;
+/// The grid reaches no further down than this, relative to the largest value of a term.
+const DEEPEST: f64 = 1e-56;
+
+/// Masses on the grid, and the mass of what counts as 0.
+#[derive(Clone)]
+pub(crate) struct LogSum {
+    /// `x_0`.
+    least: f64,
+    masses: Vec<f64>,
+    pub(crate) zero: f64,
+    /// How often values were rounded down.
+    rounded: u32,
+}
+
+impl LogSum {
+    /// The sum of `count ≥ 1` terms with `P(Y < y) = below(y)` for `0 < y ≤ most`.
+    pub(crate) fn new(count: u64, most: f64, below: impl Fn(f64) -> f64) -> Self {
+        let one = Self::of_one(count, most, below);
+        let (mut sum, mut power, mut rest): (Option<Self>, _, _) = (None, one, count);
+        loop {
+            if rest % 2 == 1 {
+                sum = Some(match sum {
+                    None => power.clone(),
+                    Some(sum) => sum.plus(&power),
+                });
+            }
+            rest /= 2;
+            if rest == 0 {
+                return sum.unwrap_or(power);
+            }
+            power = power.plus(&power);
+        }
+    }
+
+    fn of_one(count: u64, most: f64, below: impl Fn(f64) -> f64) -> Self {
+        let is_deep = |x: f64| x < DEEPEST * most || below(x).powf(count as f64) < NEVER;
+        let mut depth = 1.0;
+        while !is_deep(most * f64::exp(-depth)) {
+            depth *= 1.1;
+        }
+        let bins = (depth / STEP).ceil() as usize;
+        let least = most * (-(bins as f64) * STEP).exp();
+        let mut up_to: Vec<f64> = (0..bins).map(|i| below(least * (i as f64 * STEP).exp())).collect();
+        up_to.push(1.0);
+        let masses = up_to.windows(2).map(|ends| (ends[1] - ends[0]).max(0.0)).collect();
+        Self { least, masses, zero: up_to[0], rounded: 1 }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let distances = (-NEGLIGIBLE.ln() / STEP) as usize;
+        let rises: Vec<usize> = (0..distances)
+            .map(|distance| ((-(distance as f64) * STEP).exp().ln_1p() / STEP).floor() as usize)
+            .collect();
+        let mut masses = vec![0.0; self.masses.len().max(other.masses.len()) + rises[0]];
+        // Pairs of which the first is not smaller, and then those of which the second is larger.
+        for (large, small, equal) in [(self, other, true), (other, self, false)] {
+            // What is far below a value, and 0.
+            let mut far = small.zero;
+            for (i, &mass) in large.masses.iter().enumerate() {
+                if let Some(leaving) = i.checked_sub(distances) {
+                    far += small.masses.get(leaving).unwrap_or(&0.0);
+                }
+                masses[i] += mass * far;
+                let near = (i + 1).saturating_sub(distances);
+                let end = if equal { i + 1 } else { i };
+                for (j, &other) in small.masses.iter().enumerate().take(end).skip(near) {
+                    masses[i + rises[i - j]] += mass * other;
+                }
+            }
+        }
+        Self {
+            least: self.least,
+            masses,
+            zero: self.zero * other.zero,
+            rounded: self.rounded.max(other.rounded) + 1,
+        }
+    }
+
+    /// The values, in ascending order, with their masses.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let value = |(i, &mass): (usize, &f64)| (self.least * (i as f64 * STEP).exp(), mass);
+        self.masses.iter().enumerate().map(value)
+    }
+
+    /// By how much a value may have been rounded down, relatively.
+    pub(crate) fn rounding(&self) -> f64 {
+        (f64::from(self.rounded) * STEP + f64::from(self.rounded - 1) * NEGLIGIBLE).exp_m1()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Y = U²` with uniform `U`: three of them are below `x ≤ 1` with the probability of an eighth of a ball, `π/6·x^{3/2}`.
+    #[test]
+    fn sums_of_squares_fill_balls() {
+        let sum = LogSum::new(3, 1.0, f64::sqrt);
+        assert!(sum.rounding() < 0.015);
+        let total: f64 = sum.values().map(|(_, mass)| mass).sum();
+        assert!((total + sum.zero - 1.0).abs() < 1e-12);
+        for x in [1e-20, 1e-12, 1e-6, 1e-3, 0.1, 0.9] {
+            let ball = |x: f64| std::f64::consts::PI / 6.0 * x.powf(1.5);
+            let ours: f64 =
+                sum.zero + sum.values().filter(|&(value, _)| value < x).map(|(_, mass)| mass).sum::<f64>();
+            let largest = ball(x * (1.0 + sum.rounding()) * STEP.exp());
+            assert!(ours >= ball(x) && ours <= largest, "{x}: {} of the ball", ours / ball(x));
+        }
+    }
+}
