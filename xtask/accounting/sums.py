@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from gaussian import Array, Distribution
+from gaussian import Array, Distribution, compress
 
 VARIANCE_EFFECT = 1e-3
 FEWEST_POINTS = 1 << 14
@@ -23,6 +23,7 @@ DIRECT_POINTS = 1 << 13
 DIRECT_FREQUENCIES = 96
 CUT = 34.0  # a window leaves out at most exp(-CUT) of a tilted distribution on each side
 NARROW = 1e-5  # a sum that varies by less than this share is taken as constant
+CELL = 5e-3  # width of a cell of the sum of all but one term, in standard deviations
 FLOOR = 1e-13  # weights below this share of the largest are rounding noise
 
 
@@ -266,10 +267,11 @@ def repeated_sum(terms: Distribution, count: int, delta: float) -> Distribution:
     """The sum of `count` terms, accurate into its upper tail even if that is due to one large term.
 
     No tilt resolves a tail that falls slowly and then ends. So sums with no rare large term and with exactly one are
-    computed apart. Two or more are left out: together they are less likely than 1e-4 delta.
+    computed apart, the latter without a lattice for the large term. Two or more are left out: together they are less
+    likely than 0.05 delta.
     """
     order = np.argsort(terms.values)[::-1]
-    rare = np.cumsum(terms.weights[order]) <= min(1e-6, 1e-2 * math.sqrt(delta)) / count
+    rare = np.cumsum(terms.weights[order]) <= 0.3 * math.sqrt(delta) / count
     large, small = order[rare], order[~rare]
     if count == 1 or len(large) == 0:
         return sum_distribution([Part(terms, count)], delta, 1)
@@ -277,7 +279,11 @@ def repeated_sum(terms: Distribution, count: int, delta: float) -> Distribution:
     small = Distribution(terms.values[small], terms.weights[small])
     none = sum_distribution([Part(small, count)], delta, 1)
     share = delta / (count * float(large.weights.sum()))
-    one = sum_distribution([Part(large, 1), Part(small, count - 1)], min(share, 0.1), 1)
-    return Distribution(
-        np.concatenate([none.values, one.values]), np.concatenate([none.weights, count * one.weights])
-    )
+    rest = sum_distribution([Part(small, count - 1)], min(share, 0.1), 1)
+    middle = float(rest.weights @ rest.values) / float(rest.weights.sum())
+    spread = math.sqrt(float(rest.weights @ (rest.values - middle) ** 2))
+    centred = Distribution(rest.values - middle, rest.weights)
+    rest = compress(centred, CELL, spread) if spread > 0 else centred
+    values = np.add.outer(large.values, rest.values + middle).ravel()
+    weights = count * np.multiply.outer(large.weights, rest.weights).ravel()
+    return Distribution(np.concatenate([none.values, values]), np.concatenate([none.weights, weights]))

@@ -33,6 +33,9 @@ use crate::error::{PrivacyError, require, require_delta, require_positive};
 use crate::quadrature::panel;
 use crate::solve::first_at_most;
 
+/// The largest number of parameters.
+pub const MAX_DIMENSION: u64 = 1_000_000_000_000;
+
 /// So many standard deviations out, a bell has fallen below 3·10⁻²⁰ of its height.
 const FAR: f64 = 9.5;
 /// A panel that adds a smaller share than this is the last.
@@ -64,7 +67,7 @@ impl CauchyRound {
     /// A round with clip norm `C`, noise of scale `γ`, and `d` parameters.
     pub fn new(clip: f64, gamma: f64, dimension: u64) -> Result<Self, PrivacyError> {
         let sinh = clip_ratio(clip, gamma)?;
-        let holds = (1..=1_000_000_000_000).contains(&dimension);
+        let holds = (1..=MAX_DIMENSION).contains(&dimension);
         require(holds, "the number of parameters", "between 1 and 1e12", dimension as f64)?;
         Ok(Self { degree: dimension as f64 + 1.0, sinh, cosh: sinh.hypot(1.0) })
     }

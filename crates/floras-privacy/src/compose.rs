@@ -209,34 +209,29 @@ impl<'a> Composition<'a> {
         if side == Side::Upper && self.parts.iter().any(|part| is_beyond_reach(part, direction, delta)) {
             return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
         }
-        match side {
-            Side::Upper => self.composed_epsilon(direction, delta),
-            Side::Lower => {
-                let composed = self.prepared(direction, side, delta)?.around_delta(delta)?;
-                Ok(composed.epsilon_lower(delta))
-            }
-        }
+        self.composed_epsilon(direction, side, delta)
     }
 
-    /// An upper bound on `ε`. Where rare, large losses spoil the transform, more of them count as infinite: what is lost to `δ`
-    /// by that is less than what the rounding of the transform would cost.
-    fn composed_epsilon(&self, direction: Direction, delta: f64) -> Result<f64, PrivacyError> {
-        let mut least = f64::INFINITY;
+    /// A bound on `ε`. Where rare, large losses spoil the transform, more of them count as infinite: what is lost to `δ` by that is less
+    /// than what the rounding of the transform would cost.
+    fn composed_epsilon(&self, direction: Direction, side: Side, delta: f64) -> Result<f64, PrivacyError> {
+        let mut best: Option<f64> = None;
         for cut in [CUT].into_iter().chain(HEAVY_TAIL_CUTS) {
-            let prepared = Prepared::new(&self.parts, self.grid, direction, Side::Upper, delta, cut)?;
+            let prepared = Prepared::new(&self.parts, self.grid, direction, side, delta, cut)?;
             if prepared.is_out_of_reach(delta) {
                 break;
             }
             // Where a transform shows nothing, one with fewer large losses may.
             let Ok(composed) = prepared.around_delta(delta) else { continue };
-            if let Ok(epsilon) = composed.epsilon_upper(delta) {
-                least = least.min(epsilon);
-            }
+            best = match side {
+                Side::Upper => best.into_iter().chain(composed.epsilon_upper(delta)).reduce(f64::min),
+                Side::Lower => best.into_iter().chain([composed.epsilon_lower(delta)]).reduce(f64::max),
+            };
             if composed.resolves(delta) {
                 break;
             }
         }
-        if least.is_finite() { Ok(least) } else { Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON }) }
+        best.ok_or(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON })
     }
 
     fn delta_of(&self, direction: Direction, side: Side, epsilon: f64) -> Result<f64, PrivacyError> {

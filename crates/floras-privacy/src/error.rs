@@ -9,7 +9,7 @@ use crate::view::View;
 #[non_exhaustive]
 pub enum PrivacyError {
     /// A number outside its range.
-    #[error("{name} must be {allowed}, not {value:?}")]
+    #[error("{name} must be {allowed}, not {value}")]
     OutOfRange {
         /// What the number is, in words.
         name: &'static str,

@@ -32,7 +32,7 @@ use crate::solve::first_at_most;
 use crate::view::View;
 
 /// The largest group.
-const MAX_GROUP: u64 = 1_000_000;
+pub const MAX_GROUP: u64 = 1_000_000;
 /// So many `ε` are tried on the way to the smallest, each larger by this factor than the one before.
 const RATIO: f64 = 1.25;
 

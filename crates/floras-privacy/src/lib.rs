@@ -67,7 +67,7 @@ pub use any_channel::{AnyChannel, idealised, simple_bound};
 pub use compose::{Bounds, Composition, Grid, MAX_EPSILON, Part};
 pub use curve::DeltaCurve;
 pub use error::PrivacyError;
-pub use group::{GroupBound, GroupEpsilon, group_epsilon};
+pub use group::{GroupBound, GroupEpsilon, MAX_GROUP, group_epsilon};
 pub use law::{Cells, Law, Values};
 pub use pld::{JointLoss, LossDirection, LossFile, LossFileError, RoundLoss};
 pub use receiver::{Receiver, clipped_mean};

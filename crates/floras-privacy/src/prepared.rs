@@ -52,6 +52,8 @@ impl Resolution {
 pub(crate) const CUT: f64 = 1e-7;
 /// Pieces in the table of a curve that is not smooth are not shorter than this, relative to their end.
 const SHORTEST: f64 = 0.15;
+/// The tilts that are tried first, relative to the one that the sketch shows.
+const TILT_SHARES: [f64; 4] = [1.0, 0.8, 0.5, 0.0];
 /// So many tilts are tried at most.
 const MAX_TILTS: usize = 30;
 
@@ -161,15 +163,20 @@ impl<'a> Prepared<'a> {
 
     /// The composed loss around the `ε` that belongs to a `δ`.
     ///
-    /// The sketch shows a tilt that nearly always suits. Where it does not, as with a heavy tail, the `ε` is found from afar:
-    /// with a tilt for too large an `ε`, the rounding of the transform hides the true one, but shows a smaller one than before.
+    /// The sketch shows a tilt that nearly always suits. Where it does not, as with a heavy tail, a weaker one may. If none does, the
+    /// `ε` is found from afar: with a tilt for too large an `ε`, the rounding of the transform hides the true one, but shows a smaller
+    /// one than before.
     /// Where a tilt shows nothing at all below, the true one is looked for by halving.
     pub(crate) fn around_delta(&self, delta: f64) -> Result<Composed, PrivacyError> {
         if self.is_out_of_reach(delta) {
             return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
         }
-        let composed = self.view(self.tilts.theta_for(delta.ln()), delta.ln(), Resolution::Fine);
-        if composed.resolves(delta) {
+        let theta = self.tilts.theta_for(delta.ln());
+        for share in TILT_SHARES {
+            let composed = self.view(share * theta, delta.ln(), Resolution::Fine);
+            if !composed.resolves(delta) {
+                continue;
+            }
             // With a heavy tail, the ε may be far below the middle of the window, and the step not fine enough for it.
             let epsilon = composed.epsilon_upper(delta)?;
             let is_fine = step_within(1.3 * GAP * epsilon, self.rounds, delta.ln()) >= composed.step();
@@ -182,11 +189,12 @@ impl<'a> Prepared<'a> {
         let (mut below, mut above) = (0.0, f64::INFINITY);
         for _ in 0..MAX_TILTS {
             let rough = self.around_epsilon(epsilon, Resolution::Rough);
-            let found = rough.epsilon_upper(delta)?;
+            // A window far above the true one shows nothing at all.
+            let found = rough.epsilon_upper(delta).unwrap_or(f64::INFINITY);
             let is_hidden = found > 0.0 && rough.delta_upper(found) < 0.1 * delta;
             if is_hidden || found >= above {
                 if is_hidden {
-                    above = above.min(found)
+                    above = above.min(found).min(epsilon)
                 } else {
                     below = epsilon
                 }
