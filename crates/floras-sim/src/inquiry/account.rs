@@ -1,6 +1,6 @@
 //! Every view of a described federation, side by side.
 
-use floras_privacy::cauchy::CauchyRound;
+use floras_privacy::cauchy::{CauchyRound, MAX_DIMENSION};
 use floras_privacy::{Account, Receiver, Setting, View, Views};
 use serde::Serialize;
 
@@ -118,6 +118,9 @@ impl Inquiry {
 }
 
 fn one_round(setting: &Setting, dim: u64) -> Result<OneRound, SimError> {
+    if !(1..=MAX_DIMENSION).contains(&dim) {
+        return Err(wrong("dim", "between 1 and 1e12", dim));
+    }
     if setting.receiver != Receiver::Paper || setting.gamma() == 0 {
         return Err(wrong("dim", "given with the paper's receiver and at least one unused sequence", dim));
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
-    Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, Neighbours, ORDERS, RenyiCurve,
-    TradeOff, View, group_epsilon,
+    Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, MAX_GROUP, Neighbours, ORDERS,
+    RenyiCurve, TradeOff, View, group_epsilon,
 };
 use serde::Serialize;
 
@@ -144,12 +144,25 @@ impl Inquiry {
     pub fn group(&self, sequences: u64, size: u64, view: Option<View>) -> Result<GroupReport, SimError> {
         let setting = self.accountable(sequences)?;
         let rounds = self.rounds.unwrap_or(1);
+        if !(1..=MAX_GROUP).contains(&size) {
+            return Err(wrong("group", "between 1 and 1e6", size));
+        }
+        let needs_radio =
+            |view: &View| matches!(view, View::Actual | View::RawSignal) && setting.channel.is_none();
+        if let Some(view) = view.filter(needs_radio) {
+            return Err(wrong(
+                "view",
+                "idealised or any-channel: without length and snr_db there is no other",
+                view,
+            ));
+        }
         let views = view.map_or(RIGOROUS.to_vec(), |view| vec![view]);
+        let views = views.into_iter().filter(|view| !needs_radio(view));
         let of_view = |view: View| {
             let epsilon = group_epsilon(&setting, view, rounds, size)?;
             Ok((view.name().replace('-', "_"), epsilon))
         };
-        Ok(GroupReport { size, views: views.into_iter().map(of_view).collect::<Result<_, SimError>>()? })
+        Ok(GroupReport { size, views: views.map(of_view).collect::<Result<_, SimError>>()? })
     }
 
     /// Why a view has no curve.

@@ -54,7 +54,7 @@ pub(crate) struct Options {
     csv: bool,
 
     /// Add the epsilon of up to this many clients together.
-    #[arg(long, value_name = "k", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(long, value_name = "k", conflicts_with = "curve", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
     group: Option<u64>,
 
     /// Print a paragraph for a paper instead, about --view or else about any channel.

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use floras_phy::{Fading, Modulation, PhaseError, SnrConvention};
-use floras_privacy::{Local, Margins, Neighbours, Receiver, Scaling, View};
+use floras_privacy::{Local, Margins, Neighbours, PrivacyError, Receiver, Scaling, View};
 use floras_sim::inquiry::{Inquiry, LevelChoice, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
 
@@ -201,13 +201,16 @@ impl FederationOptions {
     }
 }
 
-/// The complaint about a key, in the words of the command line.
+/// The error about a key, in the words of the command line.
 pub(crate) fn as_option(error: SimError) -> Failure {
     match error {
         SimError::Experiment(ExperimentError::Value { key, allowed, value }) => {
             Failure::option(format!("--{}", key.replace('_', "-")), allowed, value)
         }
-        // The accounting's own words name no room.
+        SimError::Privacy(PrivacyError::OutOfRange { name: "rounds", allowed, value }) => {
+            Failure::option("--rounds", allowed, value)
+        }
+        // Without the stage at which it occurred.
         SimError::Privacy(error) => Failure::Privacy(error),
         SimError::Uplink(error) => Failure::Input(error),
         other => Failure::Simulation(other),
