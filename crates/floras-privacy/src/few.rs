@@ -1,4 +1,4 @@
-//! The distribution of a sum of a few equal terms, on a grid that grows by a constant factor.
+//! The distribution of a sum of a few terms, on a grid that grows by a constant factor.
 //!
 //! MMSE weights may be close to 0, so that a few unused sequences make hardly any noise with a probability that matters: with two of
 //! them, `P(ν² < x)` is about `x`. An even grid takes such values for 0. On the grid `x_i = x_0·e^{ih}`,
@@ -30,11 +30,45 @@ pub(crate) struct LogSum {
     rounded: u32,
 }
 
+/// Independent terms of one distribution.
+pub(crate) struct Few<'a> {
+    /// At least 1.
+    pub(crate) count: u64,
+    /// No value is larger.
+    pub(crate) most: f64,
+    /// `P(Y < y)` for `0 < y ≤ most`.
+    pub(crate) below: &'a dyn Fn(f64) -> f64,
+}
+
 impl LogSum {
-    /// The sum of `count ≥ 1` terms with `P(Y < y) = below(y)` for `0 < y ≤ most`.
-    pub(crate) fn new(count: u64, most: f64, below: impl Fn(f64) -> f64) -> Self {
-        let one = Self::of_one(count, most, below);
-        let (mut sum, mut power, mut rest): (Option<Self>, _, _) = (None, one, count);
+    /// The sum of all terms, of which there is at least one.
+    pub(crate) fn new(terms: &[Few<'_>]) -> Self {
+        let most = terms.iter().map(|term| term.most).fold(0.0, f64::max);
+        let all_below = |x: f64| -> f64 {
+            terms.iter().map(|term| (term.below)(x.min(term.most)).powf(term.count as f64)).product()
+        };
+        let is_deep = |x: f64| x < DEEPEST * most || all_below(x) < NEVER;
+        let mut depth = 1.0;
+        while !is_deep(most * f64::exp(-depth)) {
+            depth *= 1.1;
+        }
+        let bins = (depth / STEP).ceil() as usize;
+        let least = most * (-(bins as f64) * STEP).exp();
+        let powers = terms.iter().map(|term| Self::of_one(term, least, bins).times(term.count));
+        powers.reduce(|sum, power| sum.plus(&power)).expect("there is a term")
+    }
+
+    fn of_one(term: &Few<'_>, least: f64, bins: usize) -> Self {
+        let below = |x: f64| if x > term.most { 1.0 } else { (term.below)(x) };
+        let mut up_to: Vec<f64> = (0..bins).map(|i| below(least * (i as f64 * STEP).exp())).collect();
+        up_to.push(1.0);
+        let masses = up_to.windows(2).map(|ends| (ends[1] - ends[0]).max(0.0)).collect();
+        Self { least, masses, zero: up_to[0], rounded: 1 }
+    }
+
+    /// The sum of `count ≥ 1` independent ones, by doubling.
+    fn times(self, count: u64) -> Self {
+        let (mut sum, mut power, mut rest): (Option<Self>, _, _) = (None, self, count);
         loop {
             if rest % 2 == 1 {
                 sum = Some(match sum {
@@ -48,20 +82,6 @@ impl LogSum {
             }
             power = power.plus(&power);
         }
-    }
-
-    fn of_one(count: u64, most: f64, below: impl Fn(f64) -> f64) -> Self {
-        let is_deep = |x: f64| x < DEEPEST * most || below(x).powf(count as f64) < NEVER;
-        let mut depth = 1.0;
-        while !is_deep(most * f64::exp(-depth)) {
-            depth *= 1.1;
-        }
-        let bins = (depth / STEP).ceil() as usize;
-        let least = most * (-(bins as f64) * STEP).exp();
-        let mut up_to: Vec<f64> = (0..bins).map(|i| below(least * (i as f64 * STEP).exp())).collect();
-        up_to.push(1.0);
-        let masses = up_to.windows(2).map(|ends| (ends[1] - ends[0]).max(0.0)).collect();
-        Self { least, masses, zero: up_to[0], rounded: 1 }
     }
 
     fn plus(&self, other: &Self) -> Self {
@@ -113,7 +133,14 @@ mod tests {
     /// `Y = U²` with uniform `U`: three of them are below `x ≤ 1` with the probability of an eighth of a ball, `π/6·x^{3/2}`.
     #[test]
     fn sums_of_squares_fill_balls() {
-        let sum = LogSum::new(3, 1.0, f64::sqrt);
+        let term = |count: u64| Few { count, most: 1.0, below: &f64::sqrt };
+        for sum in [LogSum::new(&[term(3)]), LogSum::new(&[term(1), term(2)])] {
+            is_a_ball(&sum);
+        }
+    }
+
+    #[track_caller]
+    fn is_a_ball(sum: &LogSum) {
         assert!(sum.rounding() < 0.015);
         let total: f64 = sum.values().map(|(_, mass)| mass).sum();
         assert!((total + sum.zero - 1.0).abs() < 1e-12);

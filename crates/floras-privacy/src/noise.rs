@@ -11,7 +11,7 @@
 //! The lower end of the law decides about small `δ`, and a plain transform knows it only to about 1e-16 of the whole. So
 //! the transform is made under several tilts `e^{−θν²}`, each of which sees another part of the lower end sharply.
 
-use crate::few::LogSum;
+use crate::few::{Few, LogSum};
 use crate::fourier::{self, fast_length};
 use crate::loss::log_sum_exp;
 use crate::normal;
@@ -83,14 +83,6 @@ impl Term {
         Self { count, most, mean, below: Box::new(below) }
     }
 
-    /// Whether the sum may be so small that an even grid does not tell it from 0.
-    fn is_few(&self) -> bool {
-        const SMALL: f64 = 1e-6;
-        const SELDOM: f64 = 1e-30;
-        self.count == 1
-            || (self.count < 100 && (self.below)(SMALL * self.most).powi(self.count as i32) > SELDOM)
-    }
-
     /// Masses at `0, step, 2·step, …`, every value rounded down.
     fn masses(&self, step: f64) -> Vec<f64> {
         let last = (self.most / step).floor() as usize;
@@ -99,6 +91,17 @@ impl Term {
         below.push(1.0);
         below.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect()
     }
+}
+
+/// Whether the sum may be so small that an even grid does not tell it from 0.
+fn are_few(terms: &[&Term]) -> bool {
+    const SMALL: f64 = 1e-6;
+    const SELDOM: f64 = 1e-30;
+    const MAX_TERMS: u64 = 100;
+    let count: u64 = terms.iter().map(|term| term.count).sum();
+    let most = terms.iter().map(|term| term.most).fold(0.0, f64::max);
+    let below = |term: &&Term| (term.below)((SMALL * most).min(term.most)).powf(term.count as f64);
+    count == 1 || (count < MAX_TERMS && terms.iter().map(below).product::<f64>() > SELDOM)
 }
 
 /// Values of `ν²` that lie close together.
@@ -185,14 +188,12 @@ impl Noise {
 
     /// The law of a sum of independent terms.
     pub(crate) fn of_sum(terms: &[Term]) -> Self {
-        if terms.iter().all(|term| term.count == 0) {
+        if terms.iter().all(|term| term.count == 0 || term.most == 0.0) {
             return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0, slack: 0.0 };
         }
-        let mut kinds = terms.iter().filter(|term| term.count > 0);
-        if let (Some(term), None) = (kinds.next(), kinds.next())
-            && term.is_few()
-        {
-            return Self::of_few(term);
+        let terms_with_values: Vec<&Term> = terms.iter().filter(|term| term.count > 0).collect();
+        if are_few(&terms_with_values) {
+            return Self::of_few(&terms_with_values);
         }
         let sketch = SumSketch::new(terms);
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
@@ -233,8 +234,9 @@ impl Noise {
     }
 
     /// The distribution of a sum of a few terms that may be close to 0.
-    fn of_few(term: &Term) -> Self {
-        let sum = LogSum::new(term.count, term.most, &term.below);
+    fn of_few(terms: &[&Term]) -> Self {
+        let few = terms.iter().map(|term| Few { count: term.count, most: term.most, below: &*term.below });
+        let sum = LogSum::new(&few.collect::<Vec<_>>());
         let mut noise = Self::ascending(sum.values().map(|(value, mass)| NoiseCell::of(value, mass)));
         noise.none = sum.zero;
         noise.slack = 0.5 * sum.rounding();
