@@ -212,8 +212,8 @@ impl<'a> Composition<'a> {
         self.composed_epsilon(direction, side, delta)
     }
 
-    /// A bound on `ε`. Where rare, large losses spoil the transform, more of them count as infinite: what is lost to `δ` by that is less
-    /// than what the rounding of the transform would cost.
+    /// A bound on `ε`. Where rare, large losses spoil the transform or take up its grid, more of them count as infinite: what is lost
+    /// to `δ` by that is less than what rounding would cost.
     fn composed_epsilon(&self, direction: Direction, side: Side, delta: f64) -> Result<f64, PrivacyError> {
         let mut best: Option<f64> = None;
         for cut in [CUT].into_iter().chain(HEAVY_TAIL_CUTS) {
@@ -227,7 +227,7 @@ impl<'a> Composition<'a> {
                 Side::Upper => best.into_iter().chain(composed.epsilon_upper(delta)).reduce(f64::min),
                 Side::Lower => best.into_iter().chain([composed.epsilon_lower(delta)]).reduce(f64::max),
             };
-            if composed.resolves(delta) {
+            if composed.resolves(delta) && prepared.is_fine(&composed, best.unwrap_or(0.0), delta) {
                 break;
             }
         }

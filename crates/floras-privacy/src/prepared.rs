@@ -179,8 +179,7 @@ impl<'a> Prepared<'a> {
             }
             // With a heavy tail, the ε may be far below the middle of the window, and the step not fine enough for it.
             let epsilon = composed.epsilon_upper(delta)?;
-            let is_fine = step_within(1.3 * GAP * epsilon, self.rounds, delta.ln()) >= composed.step();
-            if epsilon == 0.0 || is_fine || self.grid != Grid::Auto {
+            if self.is_fine(&composed, epsilon, delta) {
                 return Ok(composed);
             }
             return Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), Resolution::Fine));
@@ -211,6 +210,12 @@ impl<'a> Prepared<'a> {
             }
         }
         Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), Resolution::Fine))
+    }
+
+    /// Whether the step of the grid is small enough for an `ε`, or given.
+    pub(crate) fn is_fine(&self, composed: &Composed, epsilon: f64, delta: f64) -> bool {
+        let enough = step_within(1.3 * GAP * epsilon, self.rounds, delta.ln());
+        epsilon == 0.0 || enough >= composed.step() || self.grid != Grid::Auto
     }
 
     /// Whether it is plain without a transform that no `ε` up to the largest one belongs to a `δ`.
