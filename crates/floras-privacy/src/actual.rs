@@ -242,7 +242,15 @@ impl Coefficients {
                 all
             }
             (Receiver::Mmse | Receiver::Clipped(_), _) => {
-                Noise::of_sum(&[receiver.unused_term(unused), self.used_term(receiver, others)])
+                let mut all =
+                    Noise::of_sum(&[receiver.unused_term(unused), self.used_term(receiver, others)]);
+                if others > 0 {
+                    all.slack += USED_RATIO - 1.0;
+                }
+                if receiver.with_bounded_weights() != receiver {
+                    all.slack = 1.0;
+                }
+                all
             }
         }
     }
@@ -250,6 +258,7 @@ impl Coefficients {
     /// `w(t + e)²` of another client, rounded down, with probabilities.
     fn used_values(&self, receiver: Receiver) -> Vec<(f64, f64)> {
         let most = self.seen.iter().map(|cell| cell.largest).fold(0.0, f64::max);
+        let receiver = receiver.with_bounded_weights();
         let mut ends = vec![0.0, if let Receiver::Clipped(c) = receiver { c } else { 1e-3 }];
         while let Some(&last) = ends.last()
             && last < most + REACH

@@ -9,7 +9,7 @@ use crate::view::View;
 #[non_exhaustive]
 pub enum PrivacyError {
     /// A number outside its range.
-    #[error("{name} must be {allowed}, not {value}")]
+    #[error("{name} must be {allowed}, not {}", plain(*.value))]
     OutOfRange {
         /// What the number is, in words.
         name: &'static str,
@@ -106,7 +106,12 @@ impl PrivacyError {
     }
 }
 
-/// `Ok` if the condition holds, and otherwise the complaint that `name` must be `allowed`.
+/// A whole number without a point, others as they are written shortest.
+fn plain(value: f64) -> String {
+    if value.trunc() == value && value.abs() < 1e15 { format!("{value}") } else { format!("{value:?}") }
+}
+
+/// `Ok` if the condition holds, and otherwise the error that `name` must be `allowed`.
 pub(crate) fn require(
     holds: bool,
     name: &'static str,

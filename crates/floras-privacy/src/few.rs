@@ -40,27 +40,35 @@ pub(crate) struct Few<'a> {
     pub(crate) below: &'a dyn Fn(f64) -> f64,
 }
 
+impl Few<'_> {
+    fn probability_below(&self, x: f64) -> f64 {
+        if x > self.most { 1.0 } else { (self.below)(x) }
+    }
+}
+
 impl LogSum {
     /// The sum of all terms, of which there is at least one.
     pub(crate) fn new(terms: &[Few<'_>]) -> Self {
         let most = terms.iter().map(|term| term.most).fold(0.0, f64::max);
         let all_below = |x: f64| -> f64 {
-            terms.iter().map(|term| (term.below)(x.min(term.most)).powf(term.count as f64)).product()
+            terms.iter().map(|term| term.probability_below(x).powf(term.count as f64)).product()
         };
         let is_deep = |x: f64| x < DEEPEST * most || all_below(x) < NEVER;
         let mut depth = 1.0;
         while !is_deep(most * f64::exp(-depth)) {
             depth *= 1.1;
         }
-        let bins = (depth / STEP).ceil() as usize;
+        // The sum is hardly ever below that, and values that are all far smaller add nothing to it.
+        let number: f64 = terms.iter().map(|term| term.count as f64).sum();
+        let bins = ((depth + (number / NEGLIGIBLE).ln()) / STEP).ceil() as usize;
         let least = most * (-(bins as f64) * STEP).exp();
         let powers = terms.iter().map(|term| Self::of_one(term, least, bins).times(term.count));
         powers.reduce(|sum, power| sum.plus(&power)).expect("there is a term")
     }
 
     fn of_one(term: &Few<'_>, least: f64, bins: usize) -> Self {
-        let below = |x: f64| if x > term.most { 1.0 } else { (term.below)(x) };
-        let mut up_to: Vec<f64> = (0..bins).map(|i| below(least * (i as f64 * STEP).exp())).collect();
+        let mut up_to: Vec<f64> =
+            (0..bins).map(|i| term.probability_below(least * (i as f64 * STEP).exp())).collect();
         up_to.push(1.0);
         let masses = up_to.windows(2).map(|ends| (ends[1] - ends[0]).max(0.0)).collect();
         Self { least, masses, zero: up_to[0], rounded: 1 }
@@ -122,7 +130,7 @@ impl LogSum {
 
     /// By how much a value may have been rounded down, relatively.
     pub(crate) fn rounding(&self) -> f64 {
-        (f64::from(self.rounded) * STEP + f64::from(self.rounded - 1) * NEGLIGIBLE).exp_m1()
+        (f64::from(self.rounded) * (STEP + NEGLIGIBLE)).exp_m1()
     }
 }
 

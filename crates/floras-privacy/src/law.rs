@@ -181,7 +181,7 @@ impl CellsBuilder {
     pub(crate) fn new(largest: f64, width: f64, slack: f64) -> Self {
         let count = ((DEPTH + largest.ln().max(0.0)) / width) as usize;
         let empty = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
-        Self { top: largest.ln(), width, cells: vec![empty; count + 1], infinite: 0.0, slack }
+        Self { top: largest.ln(), width, cells: vec![empty; count + 1], infinite: 0.0, slack: slack.min(1.0) }
     }
 
     /// Adds a mass that lies between two values, with a mean that is not below the true one. Masses need not sum to 1: what is

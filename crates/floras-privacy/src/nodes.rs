@@ -47,13 +47,15 @@ impl NodeLaw {
             return self.law.upper(nodes.epsilon);
         }
         let start = self.first + shift - nodes.first;
-        let Some(masses) = self.masses.get((-start).max(0) as usize..) else { return LEAST };
+        let (below, masses) = self.masses.split_at((-start).clamp(0, self.masses.len() as i64) as usize);
         let from = start.max(0) as usize;
         let [values, curved] =
             [&nodes.values, &nodes.curved].map(|values| dot(masses, values.get(from..).unwrap_or_default()));
         // Beyond the last node nothing is hidden.
         let beyond = masses.get(nodes.values.len().saturating_sub(from)..).unwrap_or_default();
-        values + self.spread * curved + beyond.iter().sum::<f64>() + LEAST
+        // Below the first one the curve is not above its value there.
+        let below = below.iter().sum::<f64>() * nodes.values.first().copied().unwrap_or(1.0);
+        below + values + self.spread * curved + beyond.iter().sum::<f64>()
     }
 }
 
@@ -72,11 +74,10 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// `δ_G` is smaller than this where `z` exceeds [`FURTHEST`], and counts as this there.
-const LEAST: f64 = 1e-49;
+/// `δ_G` is below 1e-49 where `z` exceeds this.
 const FURTHEST: f64 = 15.0;
 
-/// `δ_G(ε; μ)` at nodes, and the largest `−μ²f''` nearby; [`LEAST`] below the first node, 1 beyond the last one.
+/// `δ_G(ε; μ)` at nodes, and the largest `−μ²f''` nearby; at most the first one below it, 1 beyond the last one.
 pub(crate) struct Nodes {
     pub(crate) epsilon: f64,
     first: i64,
@@ -87,7 +88,7 @@ pub(crate) struct Nodes {
 impl Nodes {
     pub(crate) fn new(epsilon: f64) -> Self {
         /// The lowest `ln μ`.
-        const LOWEST: f64 = -14.0;
+        const LOWEST: f64 = -35.0;
         // δ_G is 1 where z is below −9.
         let mu_at = |z: f64| (z * z + 2.0 * epsilon).sqrt() - z;
         let node = |mu: f64| (mu.max(LOWEST.exp()).ln() / STEP).floor() as i64;

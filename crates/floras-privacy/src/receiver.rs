@@ -82,10 +82,25 @@ impl Receiver {
         let compute = || {
             Arc::new(match self {
                 Self::Paper => Noise::cauchy(unused as f64),
-                Self::Mmse | Self::Clipped(_) => Noise::of_sum(&[self.unused_term(unused)]),
+                Self::Mmse | Self::Clipped(_) => {
+                    let mut noise = Noise::of_sum(&[self.unused_term(unused)]);
+                    // How much more noise there is in truth is not known.
+                    if self.with_bounded_weights() != self {
+                        noise.slack = 1.0;
+                    }
+                    noise
+                }
             })
         };
         noise.get_or_init(compute).clone()
+    }
+
+    /// The same with a level of at least [`LEAST_LEVEL`]: there is not more noise than in truth.
+    pub(crate) fn with_bounded_weights(self) -> Self {
+        match self {
+            Self::Clipped(c) => Self::Clipped(c.max(LEAST_LEVEL)),
+            Self::Paper | Self::Mmse => self,
+        }
     }
 
     /// `Y = w(G)²`, for weights that are bounded.

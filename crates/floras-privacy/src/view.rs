@@ -179,7 +179,9 @@ impl Views {
             }
         };
         Some(format!(
-            "the published ε of {published:.4} is smaller than the {view} {epsilon:.4} because {why}"
+            "the published ε of {} is smaller than the {view} {} because {why}",
+            shown(published),
+            shown(epsilon)
         ))
     }
 
@@ -190,7 +192,8 @@ impl Views {
             if lower >= (1.0 - GAP) * upper {
                 return None;
             }
-            let truth = if lower > 0.0 { format!("at least {lower:.4}") } else { "not known".to_owned() };
+            let truth =
+                if lower > 0.0 { format!("at least {}", shown(lower)) } else { "not known".to_owned() };
             let why = match (view, sampling) {
                 (View::AnyChannel, _) if rounds > 1 => {
                     "it admits another worst channel for every loss, and the lower bound has one channel in all rounds"
@@ -202,8 +205,14 @@ impl Views {
                 (View::Actual, _) => "the noise of the other clients' sequences is bounded from one side",
                 _ => "the noise of the unused sequences is bounded in cells, and little noise is rare",
             };
-            Some(format!("the {view} ε of {upper:.4} is an upper bound, and the truth is {truth}: {why}"))
+            let upper = shown(upper);
+            Some(format!("the {view} ε of {upper} is an upper bound, and the truth is {truth}: {why}"))
         };
         self.iter().filter_map(line).collect()
     }
+}
+
+/// An `ε` with four decimals, or with four digits if it is small.
+fn shown(epsilon: f64) -> String {
+    if epsilon < 1e-3 && epsilon > 0.0 { format!("{epsilon:.3e}") } else { format!("{epsilon:.4}") }
 }

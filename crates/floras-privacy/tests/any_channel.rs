@@ -271,3 +271,23 @@ fn a_law_is_refused_without_noise_or_with_numbers_out_of_range() {
     assert!(simple_bound(0.0, 5, 1.0).is_err() && simple_bound(1.0, 0, 1.0).is_err());
     assert!(matches!(idealised(Receiver::Paper, 4, 2.0), Ok(Law::HalfNormal { scale }) if scale == 0.5));
 }
+
+/// Values of `μ` far below 1 were once taken for 0.
+#[test]
+fn tiny_sensitivities_are_not_taken_for_none() {
+    for receiver in [Receiver::Clipped(1.0), Receiver::Mmse, Receiver::Paper] {
+        for sensitivity in [1e-3, 2e-7, 1e-12, 1e-20] {
+            let any = AnyChannel::new(receiver, 20, sensitivity).unwrap();
+            for t in [0.5, 3.0, 20.0] {
+                let law = any.law_at(t);
+                for epsilon in [0.0, 0.1 * sensitivity, sensitivity] {
+                    let (bound, reached) = (any.upper(epsilon) + any.infinite(), law.delta_lower(epsilon));
+                    assert!(
+                        bound >= reached,
+                        "{receiver:?}, Δ = {sensitivity}, t = {t}: {bound:e} < {reached:e}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -21,14 +21,14 @@ pub(crate) fn write_with(
     let partial = path.with_file_name(name);
     let written = File::create(&partial).and_then(|mut file| {
         fill(&mut file)?;
-        file.sync_all()
+        file.sync_all()?;
+        fs::rename(&partial, path)
     });
     if let Err(error) = written {
         // What is half-written would only take room on a disk that may be full.
         let _ = fs::remove_file(&partial);
         return Err(SimError::file("write", path)(error));
     }
-    fs::rename(&partial, path).map_err(SimError::file("write", path))?;
     sync_folder(path)
 }
 
