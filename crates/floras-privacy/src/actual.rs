@@ -34,7 +34,7 @@ const WEAKEST: f64 = 1e-5;
 /// than in truth.
 const BOUNDED: Receiver = Receiver::Clipped(0.05);
 /// Panels of the estimate, and cells of the coefficient, for the noise of used sequences.
-const USED_RATIO: f64 = 1.004;
+const USED_RATIO: f64 = 1.002;
 const USED_STEP: f64 = 0.02;
 
 /// The distribution of a client's channel as the base station sees it, in units of the despread noise.

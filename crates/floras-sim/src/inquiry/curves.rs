@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
     Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, MAX_GROUP, Neighbours, ORDERS,
-    RenyiCurve, TradeOff, View, group_epsilon,
+    RenyiCurve, Setting, TradeOff, View, group_epsilon,
 };
 use serde::Serialize;
 
@@ -17,6 +17,10 @@ use crate::experiment::ExperimentError;
 const POINTS: usize = 41;
 /// The views that can have a curve.
 const RIGOROUS: [View; 4] = [View::Idealised, View::Actual, View::AnyChannel, View::RawSignal];
+
+fn needs_radio(setting: &Setting, view: View) -> bool {
+    matches!(view, View::Actual | View::RawSignal) && setting.channel.is_none()
+}
 
 /// Which curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,22 +151,27 @@ impl Inquiry {
         if !(1..=MAX_GROUP).contains(&size) {
             return Err(wrong("group", "between 1 and 1e6", size));
         }
-        let needs_radio =
-            |view: &View| matches!(view, View::Actual | View::RawSignal) && setting.channel.is_none();
-        if let Some(view) = view.filter(needs_radio) {
-            return Err(wrong(
-                "view",
-                "idealised or any-channel: without length and snr_db there is no other",
-                view,
-            ));
-        }
-        let views = view.map_or(RIGOROUS.to_vec(), |view| vec![view]);
-        let views = views.into_iter().filter(|view| !needs_radio(view));
+        let views = match view {
+            Some(view) => {
+                self.require_view(sequences, view)?;
+                vec![view]
+            }
+            None => RIGOROUS.into_iter().filter(|&view| !needs_radio(&setting, view)).collect(),
+        };
         let of_view = |view: View| {
             let epsilon = group_epsilon(&setting, view, rounds, size)?;
             Ok((view.name().replace('-', "_"), epsilon))
         };
-        Ok(GroupReport { size, views: views.map(of_view).collect::<Result<_, SimError>>()? })
+        Ok(GroupReport { size, views: views.into_iter().map(of_view).collect::<Result<_, SimError>>()? })
+    }
+
+    /// An error for a view that needs the radio, where none is described.
+    pub fn require_view(&self, sequences: u64, view: View) -> Result<(), SimError> {
+        if needs_radio(&self.accountable(sequences)?, view) {
+            let allowed = "published, idealised or any-channel: without length and snr_db there is no other";
+            return Err(wrong("view", allowed, view));
+        }
+        Ok(())
     }
 
     /// Why a view has no curve.

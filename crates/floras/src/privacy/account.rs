@@ -110,6 +110,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         return Ok(());
     }
+    if let Some(view) = view.filter(|_| options.statement) {
+        inquiry.require_view(sequences, view).map_err(as_option)?;
+    }
     let mut account = inquiry.account(sequences, options.dim).map_err(as_option)?;
     account.curves = curves;
     account.group =
