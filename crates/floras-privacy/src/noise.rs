@@ -26,11 +26,12 @@ const POINTS: usize = 1 << 16;
 /// The same where rounding to that grid would move little noise by more than [`ROUNDING`], relatively.
 const MORE_POINTS: usize = 1 << 18;
 const ROUNDING: f64 = 3e-4;
-/// Fewer terms than this are added on a grid that grows by a constant factor, where rounding to an even one would move little noise, that is
-/// less only with a probability of `e^{−FEW_BELOW}`, by more than this, relatively.
-const MAX_FEW: f64 = 100.0;
+/// An even grid is given up if rounding to it may move the sum's `e^{−FEW_BELOW}` quantile by more than this, relatively.
 const FEW_ROUNDING: f64 = 2e-2;
+/// `−ln` of the probability in [`FEW_ROUNDING`].
 const FEW_BELOW: f64 = 25.0;
+/// Fewer terms than this are then added on a grid that grows by a constant factor.
+const MAX_FEW: f64 = 100.0;
 /// The lower bound counts on noise above this quantile.
 const LEAST_SHARE: f64 = 1e-13;
 /// Points with which sizes and tilts are chosen.
@@ -205,7 +206,7 @@ impl Noise {
             if number < MAX_FEW {
                 return Self::of_few(&terms);
             }
-            // Many quiet terms beside a few loud ones: each kind on a grid of its own.
+            // Many small terms beside a few large ones: each kind on a grid of its own.
             if let [one, other] = terms[..] {
                 return Self::of_sum(from_ref(one)).plus(&Self::of_sum(from_ref(other)));
             }
@@ -594,13 +595,13 @@ mod tests {
         assert_eq!(Noise::of_sum(&[Term::discrete(0, vec![(1.0, 1.0)])]).cells(), [NoiseCell::of(0.0, 1.0)]);
     }
 
-    /// One loud unused sequence beside many quiet used ones: none of them is lost on a grid for the loud one. And a kind of terms of which
-    /// there are none does not widen the grid.
+    /// One unused sequence with a large weight beside many used ones with small weights: a grid for the large one does not lose them. A kind
+    /// without terms does not widen the grid.
     #[test]
-    fn quiet_terms_count_beside_loud_ones() {
-        let loud = Receiver::Clipped(0.01);
+    fn small_terms_count_beside_large_ones() {
+        let large = Receiver::Clipped(0.01);
         for count in [9, 89, 200] {
-            let noise = Noise::of_sum(&[loud.unused_term(1), Term::discrete(count, vec![(0.01, 1.0)])]);
+            let noise = Noise::of_sum(&[large.unused_term(1), Term::discrete(count, vec![(0.01, 1.0)])]);
             let least = noise.cells().iter().find(|cell| cell.mass > 1e-25).unwrap().least;
             // P(1/G² < 0.01) = P(|G| > 10) is about 1e-23.
             let expected = 0.01 * (count as f64 + 1.0);
