@@ -43,3 +43,19 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), SimError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file cannot take the place of a directory, and what was written for it does not stay.
+    #[test]
+    fn a_file_that_cannot_be_put_in_place_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let taken = directory.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        assert!(write(&taken, b"losses").is_err());
+        let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["taken"]);
+    }
+}
