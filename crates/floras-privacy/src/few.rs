@@ -11,7 +11,7 @@
 //! hides less.
 
 /// Width of a bin in `ln x`.
-const STEP: f64 = 0.0025;
+const STEP: f64 = 0.002;
 /// A value that is smaller than another one by this factor adds nothing to it.
 const NEGLIGIBLE: f64 = 1e-3;
 /// A sum of values that are all below the grid has a smaller probability than this.
