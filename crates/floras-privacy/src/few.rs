@@ -12,7 +12,7 @@
 
 /// Width of a bin in `ln x`.
 const STEP: f64 = 0.002;
-/// A value that is smaller than another one by this factor adds nothing to it.
+/// Values below the grid are smaller than the sum by more than this factor.
 const NEGLIGIBLE: f64 = 1e-3;
 /// A sum of values that are all below the grid has a smaller probability than this.
 const NEVER: f64 = 1e-31;
@@ -93,25 +93,16 @@ impl LogSum {
     }
 
     fn plus(&self, other: &Self) -> Self {
-        let distances = (-NEGLIGIBLE.ln() / STEP) as usize;
-        let rises: Vec<usize> = (0..distances)
-            .map(|distance| ((-(distance as f64) * STEP).exp().ln_1p() / STEP).floor() as usize)
-            .collect();
-        let mut masses = vec![0.0; self.masses.len().max(other.masses.len()) + rises[0]];
+        let starts = starts_of_rises();
+        let length = self.masses.len().max(other.masses.len());
+        let mut masses = vec![0.0; length + starts.len()];
         // Pairs of which the first is not smaller, and then those of which the second is larger.
-        for (large, small, equal) in [(self, other, true), (other, self, false)] {
-            // What is far below a value, and 0.
-            let mut far = small.zero;
-            for (i, &mass) in large.masses.iter().enumerate() {
-                if let Some(leaving) = i.checked_sub(distances) {
-                    far += small.masses.get(leaving).unwrap_or(&0.0);
-                }
-                masses[i] += mass * far;
-                let near = (i + 1).saturating_sub(distances);
-                let end = if equal { i + 1 } else { i };
-                for (j, &other) in small.masses.iter().enumerate().take(end).skip(near) {
-                    masses[i + rises[i - j]] += mass * other;
-                }
+        for (large, small, least_distance) in [(self, other, 0), (other, self, 1)] {
+            let below = small.sums_below(length);
+            for (rise, &start) in starts.iter().enumerate() {
+                let start = start.max(least_distance);
+                let end = rise.checked_sub(1).map(|less| starts[less]);
+                add_products(&mut masses[rise..], &large.masses, &below, start, end);
             }
         }
         Self {
@@ -120,6 +111,17 @@ impl LogSum {
             zero: self.zero * other.zero,
             rounded: self.rounded.max(other.rounded) + 1,
         }
+    }
+
+    /// The mass of 0 and of all values before each index, up to `length` of them.
+    fn sums_below(&self, length: usize) -> Vec<f64> {
+        let masses = self.masses.iter().copied().chain(std::iter::repeat(0.0)).take(length);
+        let mut sum = self.zero;
+        let sums = masses.map(|mass| {
+            sum += mass;
+            sum
+        });
+        [self.zero].into_iter().chain(sums).collect()
     }
 
     /// The values, in ascending order, with their masses.
@@ -131,6 +133,42 @@ impl LogSum {
     /// By how much a value may have been rounded down, relatively.
     pub(crate) fn rounding(&self) -> f64 {
         (f64::from(self.rounded) * (STEP + NEGLIGIBLE)).exp_m1()
+    }
+}
+
+/// How far two values have to be apart so that their sum is at most `rise` bins above the larger one, for each `rise`.
+fn starts_of_rises() -> Vec<usize> {
+    let mut starts = Vec::new();
+    // From here on a value raises another one by less than a bin.
+    let mut distance = (STEP.ln() / -STEP).ceil() as usize + 1;
+    while distance > 0 {
+        let rise = ((-((distance - 1) as f64) * STEP).exp().ln_1p() / STEP).floor() as usize;
+        starts.resize(rise, distance);
+        distance -= 1;
+    }
+    starts.push(0);
+    starts
+}
+
+/// Adds to each sum a mass of `large` times the mass of all values at distances from `start` on, and before `end` if it has one.
+fn add_products(sums: &mut [f64], large: &[f64], below: &[f64], start: usize, end: Option<usize>) {
+    let Some(end) = end else {
+        // Without an end, 0 is among the values.
+        for (i, (sum, mass)) in sums.iter_mut().zip(large).enumerate() {
+            *sum += mass * below[(i + 1).saturating_sub(start)];
+        }
+        return;
+    };
+    if start >= end || start >= large.len() {
+        return;
+    }
+    let turn = (end - 1).min(large.len());
+    for ((sum, mass), up_to) in sums[start..turn].iter_mut().zip(&large[start..turn]).zip(&below[1..]) {
+        *sum += mass * (up_to - below[0]);
+    }
+    let values = below[turn - start + 1..].iter().zip(below);
+    for ((sum, mass), (up_to, before)) in sums[turn..].iter_mut().zip(&large[turn..]).zip(values) {
+        *sum += mass * (up_to - before);
     }
 }
 
