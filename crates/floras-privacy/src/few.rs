@@ -198,4 +198,29 @@ mod tests {
             assert!(ours >= ball(x) && ours <= largest, "{x}: {} of the ball", ours / ball(x));
         }
     }
+
+    /// The sum of two different distributions, pair by pair.
+    #[test]
+    fn sums_equal_those_of_all_pairs() {
+        let masses = |count: usize, power: i32| -> Vec<f64> {
+            (0..count).map(|i| 1e-3 * f64::powi((1 + i % 97) as f64 / 97.0, power)).collect()
+        };
+        let of = |masses: Vec<f64>, zero: f64| LogSum { least: 1.0, masses, zero, rounded: 1 };
+        let (one, other) = (of(masses(5000, 2), 0.01), of(masses(3500, 9), 0.2));
+        let sum = one.plus(&other);
+        let mut expected = vec![0.0; sum.masses.len()];
+        for (i, a) in one.masses.iter().enumerate() {
+            expected[i] += a * other.zero;
+            for (j, b) in other.masses.iter().enumerate() {
+                let rise = (-(i.abs_diff(j) as f64) * STEP).exp().ln_1p() / STEP;
+                expected[i.max(j) + rise as usize] += a * b;
+            }
+        }
+        for (j, b) in other.masses.iter().enumerate() {
+            expected[j] += b * one.zero;
+        }
+        for (i, (ours, expected)) in sum.masses.iter().zip(&expected).enumerate() {
+            assert!((ours - expected).abs() <= 1e-11 * expected + 1e-15, "{i}: {ours}, not {expected}");
+        }
+    }
 }
