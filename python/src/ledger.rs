@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use floras_privacy::View;
+use floras_core::View;
 use floras_sim::{AirLedger, Cohort};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Speed of the air interface: `cargo bench -p floras-phy`. Everything on one thread; compare within one run.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use floras_phy::random::{Purpose, StreamName};
+use floras_core::random::{Purpose, StreamName};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::*;
 use rand_distr::{Distribution, StandardNormal};
@@ -42,10 +42,9 @@ fn floras(sequences: SequenceSet) -> Floras {
         sequences,
         modulation: Modulation::Real,
         receiver: Receiver::Paper,
-        fading: Fading::Rayleigh,
+        channels: Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol).expect("20 dB"),
     })
-    .expect("valid settings")
 }
 
 fn one_round(criterion: &mut Criterion) {

@@ -14,11 +14,13 @@
 
 use std::ops::Range;
 
+use floras_core::Family;
+use floras_core::random::{NormalField, Purpose, StreamName, TILE, Tile, tile_of_normals};
+
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
-use crate::random::{NormalField, Purpose, StreamName, TILE, Tile, tile_of_normals};
-use crate::sequences::{Family, SequenceSet};
+use crate::sequences::SequenceSet;
 use crate::{updates, walsh};
 
 /// Longest sequence: a thread holds `L` chips of 128 parameters, 512 MiB at this length.
@@ -287,7 +289,7 @@ impl ChipLevel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Purpose;
+    use floras_core::random::Purpose;
 
     const NOISE: StreamName = StreamName::new(6, Purpose::PAYLOAD_NOISE);
 

@@ -9,9 +9,10 @@
 //! so that a scheme is its law of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
 //! simulation draws, and what the privacy accounting reads.
 
+use floras_core::random::{NormalField, StreamName, TILE};
+
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
-use crate::random::{NormalField, StreamName, TILE};
 use crate::release::{self, ReleaseKey};
 use crate::updates;
 
@@ -22,7 +23,7 @@ const BLOCK: usize = 8 * TILE;
 ///
 /// ```
 /// use floras_phy::EffectiveChannel;
-/// use floras_phy::random::{Purpose, StreamName};
+/// use floras_core::random::{Purpose, StreamName};
 ///
 /// let channel = EffectiveChannel::new(vec![1.0, 0.5], 0.0)?;
 /// let noise = StreamName::new(1, Purpose::PAYLOAD_NOISE);
@@ -185,7 +186,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::TASK;
-    use crate::random::Purpose;
+    use floras_core::random::Purpose;
 
     const NOISE: StreamName = StreamName::new(8, Purpose::PAYLOAD_NOISE);
 

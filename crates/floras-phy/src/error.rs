@@ -98,6 +98,10 @@ pub enum UplinkError {
         found: usize,
     },
 
+    /// A choice out of range.
+    #[error(transparent)]
+    Choice(#[from] floras_core::ChoiceError),
+
     /// No random bytes for a key.
     #[error("the operating system returned no random bytes for a key")]
     NoRandomness,

@@ -4,10 +4,10 @@
 //! processor has. Everything below must be inlined into it: `#[inline(always)]`, `for` loops, and no closures with real
 //! work in them.
 
+use floras_core::random::TILE;
 use rayon::prelude::*;
 
 use crate::error::{UplinkError, require_count};
-use crate::random::TILE;
 use crate::updates;
 
 /// Parameters that one task works on: enough to make tasks cheap, few enough to share the work evenly.

@@ -8,11 +8,10 @@
 //! |---|---|
 //! | [`SequenceSet`] | Walsh, orthonormal and Gaussian spreading sequences |
 //! | [`assignment`] | who uses which sequence, hidden from the base station |
-//! | [`Fading`], [`Snr`] | block fading, and noise with its convention |
+//! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed |
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
-//! | [`random`] | reproducible streams and fast normal numbers, for simulation |
 //! | [`release`] | noise for sums of real data: cryptographic, on a public grid |
 //!
 //! A round in full:
@@ -24,9 +23,9 @@
 //!     sequences: SequenceSet::walsh(3, 4)?,
 //!     modulation: Modulation::Real,
 //!     receiver: Receiver::Paper,
-//!     fading: Fading::Rayleigh,
+//!     channels: Fading::Rayleigh.into(),
 //!     snr: Snr::new(20.0, SnrConvention::Symbol)?,
-//! })?;
+//! });
 //! let mut updates = vec![vec![0.1, -0.2, 0.3], vec![0.0, 0.5, 0.1]];
 //! precode::clip(&mut updates, 1.0)?;
 //! let round = Round::new(1, 0, 0, &[0, 1])?;
@@ -42,34 +41,33 @@
 //! sequences*, IEEE Trans. Inf. Theory 72(5), 2026, arXiv:2306.08280: the paper that this crate calls "the paper".
 
 pub mod assignment;
+mod channels;
 mod chip;
 mod effective;
 mod error;
-mod fading;
 mod kernel;
 pub mod precode;
-pub mod random;
-mod receiver;
 pub mod release;
 mod round;
 mod sequences;
-mod snr;
 mod updates;
 mod uplink;
 mod walsh;
 
+pub use channels::{Channels, Trace};
 pub use chip::ChipLink;
 pub use effective::EffectiveChannel;
 pub use error::UplinkError;
-pub use fading::{Fading, Trace};
+/// The vocabulary of the air interface.
+pub use floras_core::{
+    Admission, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation, NoiseReference, PhaseError,
+    PowerRule, Receiver, Snr, SnrConvention, random,
+};
 /// A channel coefficient.
 pub use num_complex::Complex64;
-pub use receiver::Receiver;
 pub use round::Round;
-pub use sequences::{Family, SequenceSet};
-pub use snr::{Decibel, Snr, SnrConvention};
+pub use sequences::SequenceSet;
 pub use uplink::{
-    Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Fidelity,
-    Floras, FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings,
-    PhaseError, PowerRule, Uplink, transmit, transmit_into, transmit_scaled_into,
+    CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Floras, FlorasSettings,
+    Ideal, PhaseCorrected, PhaseCorrectedSettings, Uplink, transmit, transmit_into, transmit_scaled_into,
 };

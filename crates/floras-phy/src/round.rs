@@ -1,7 +1,8 @@
 //! One round of a federation, as the air interface sees it: who takes part, and which random streams belong to it.
 
+use floras_core::random::{Purpose, Stream, StreamName};
+
 use crate::error::UplinkError;
-use crate::random::{Purpose, Stream, StreamName};
 
 /// The clients of one round, and the names of its random streams.
 ///

@@ -14,8 +14,10 @@ use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
 
+use floras_core::random::{Purpose, StreamName, TILE};
+use floras_core::{Choice, Family};
+
 use crate::error::{UplinkError, require_count};
-use crate::random::{Purpose, StreamName, TILE};
 use crate::walsh;
 
 /// Largest number of sequences, and of chips in a sequence.
@@ -24,28 +26,6 @@ const MOST: usize = 1 << 24;
 const MOST_DRAWN: usize = 1 << 27;
 /// Largest number of chips in a set that is despread without a fast transform: some seconds of work.
 const MOST_TRANSFORMED: usize = 1 << 32;
-
-/// A kind of spreading sequence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// Rows of a Hadamard matrix.
-    #[default]
-    Walsh,
-    /// Columns of the cosine transform.
-    Orthonormal,
-    /// Independent Gaussian chips.
-    Gaussian,
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Walsh => "Walsh",
-            Self::Orthonormal => "orthonormal",
-            Self::Gaussian => "Gaussian",
-        })
-    }
-}
 
 /// A set of `N` spreading sequences of length `L`.
 ///
@@ -226,7 +206,7 @@ impl SequenceSet {
 
 impl fmt::Display for SequenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} sequences of {} chips", self.count, self.family(), self.length)
+        write!(f, "{} {} sequences of {} chips", self.count, self.family().label(), self.length)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::UplinkError;
 #[cfg(test)]
-use crate::random::{Purpose, StreamName};
+use floras_core::random::{Purpose, StreamName};
 
 /// The common number of parameters `d` of one update for each of `clients` clients.
 pub(crate) fn check_shape<U: AsRef<[f32]>>(updates: &[U], clients: usize) -> Result<usize, UplinkError> {

@@ -76,10 +76,9 @@ fn clamped_noise_is_twice_as_strong_as_the_truncated_law_says() {
         sequences: SequenceSet::walsh(1 + gamma, 2).unwrap(),
         modulation: Modulation::Real,
         receiver: Receiver::Paper,
-        fading: Fading::None,
+        channels: Fading::None.into(),
         snr: Snr::new(80.0, SnrConvention::Symbol).unwrap(),
-    })
-    .unwrap();
+    });
     let decode = |number| {
         let round = Round::new(7, 0, number, &[0]).unwrap();
         let mut sum = transmit(&uplink, &round, &[vec![0.0_f32]], Fidelity::Symbol).unwrap().sum;

@@ -4,7 +4,7 @@
 
 mod support;
 
-use floras_phy::random::{Purpose, StreamName};
+use floras_core::random::{Purpose, StreamName};
 use floras_phy::*;
 use rayon::prelude::*;
 use support::{SIGNIFICANCE, common_p_value, decode_rounds, snr};
@@ -24,21 +24,19 @@ fn every_modulation() -> [Modulation; 3] {
     [
         Modulation::Real,
         Modulation::PhaseCorrected(PhaseError::None),
-        Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad: 0.8 }),
+        Modulation::PhaseCorrected(PhaseError::uniform(0.8).unwrap()),
     ]
 }
 
-const EVERY_RECEIVER: [Receiver; 3] = [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0)];
+const EVERY_RECEIVER: [Receiver; 3] = [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(ClipLevel::ONE)];
 
-fn every_floras(sets: &[SequenceSet], fading: &Fading, snr: Snr) -> Vec<Floras> {
+fn every_floras(sets: &[SequenceSet], channels: &Channels, snr: Snr) -> Vec<Floras> {
     let mut variants = Vec::new();
     for sequences in sets {
         for modulation in every_modulation() {
             for receiver in EVERY_RECEIVER {
-                let (sequences, fading) = (sequences.clone(), fading.clone());
-                variants.push(
-                    Floras::new(FlorasSettings { sequences, modulation, receiver, fading, snr }).unwrap(),
-                );
+                let (sequences, channels) = (sequences.clone(), channels.clone());
+                variants.push(Floras::new(FlorasSettings { sequences, modulation, receiver, channels, snr }));
             }
         }
     }
@@ -63,17 +61,17 @@ fn without_noise_and_unused_sequences_the_sum_is_exact() {
     let orthonormal = [SequenceSet::walsh(26, 32).unwrap(), SequenceSet::orthonormal(26, 26).unwrap()];
     let mut schemes: Vec<Box<dyn Uplink>> =
         vec![Box::new(Ideal), Box::new(CentralGaussian::new(0.0).unwrap())];
-    for floras in every_floras(&orthonormal, &Fading::Rayleigh, Snr::NOISELESS) {
+    for floras in every_floras(&orthonormal, &Fading::Rayleigh.into(), Snr::NOISELESS) {
         schemes.push(Box::new(floras));
     }
     for noise in [NoiseReference::PerSymbol, NoiseReference::SameBandwidth] {
         for power in [PowerRule::WorstAdmitted, PowerRule::FixedAtThreshold] {
             let settings = ChannelInversionSettings {
-                admission: Admission::Amplitude(1e-6),
+                admission: Admission::at_amplitude(1e-6).unwrap(),
                 power,
                 noise,
                 length: 32,
-                fading: Fading::Rayleigh,
+                channels: Fading::Rayleigh.into(),
                 snr: Snr::NOISELESS,
                 artificial_noise_std: 0.0,
             };
@@ -83,7 +81,7 @@ fn without_noise_and_unused_sequences_the_sum_is_exact() {
             phase_error: PhaseError::None,
             noise,
             length: 32,
-            fading: Fading::None,
+            channels: Fading::None.into(),
             snr: Snr::NOISELESS,
         })
         .unwrap();
@@ -133,7 +131,7 @@ fn lowest_p_value(left: &[Vec<f32>], right: &[Vec<f32>]) -> (f64, &'static str) 
 /// `a_wrong_noise_scale_does_not_pass` shows that this is caught.
 #[test]
 fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
-    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
         let symbol = decode_rounds(&floras, &probes(), Fidelity::Symbol, 1, ROUNDS);
         let chip = decode_rounds(&floras, &probes(), Fidelity::Chip, 2, ROUNDS);
         let (p_value, statistic) = lowest_p_value(&symbol, &chip);
@@ -144,7 +142,7 @@ fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
 #[test]
 fn a_wrong_noise_scale_does_not_pass() {
     let clients: Vec<u32> = (0..4).collect();
-    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
         let wrong: Vec<Vec<f32>> = (0..ROUNDS)
             .into_par_iter()
             .map(|number| {
@@ -165,7 +163,7 @@ fn a_wrong_noise_scale_does_not_pass() {
 #[test]
 fn coordinates_that_were_independent_would_not_pass() {
     let [walsh, ..] = every_set();
-    let floras = &every_floras(&[walsh], &Fading::Rayleigh, snr(5.0))[0];
+    let floras = &every_floras(&[walsh], &Fading::Rayleigh.into(), snr(5.0))[0];
     let decode = |seed| decode_rounds(floras, &probes(), Fidelity::Symbol, seed, ROUNDS);
     let (joint, other) = (decode(1), decode(3));
     let independent: Vec<Vec<f32>> = joint.iter().zip(&other).map(|(x, y)| vec![x[0], x[1], y[2]]).collect();
@@ -177,7 +175,7 @@ fn coordinates_that_were_independent_would_not_pass() {
 /// Bounded receivers have moments; the paper's does not, so its characteristic function is compared instead.
 #[test]
 fn moments_agree_between_the_fidelities() {
-    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
         let [symbol, chip] = [(Fidelity::Symbol, 11), (Fidelity::Chip, 12)]
             .map(|(fidelity, seed)| decode_rounds(&floras, &probes(), fidelity, seed, ROUNDS));
         let bounded = floras.settings().receiver != Receiver::Paper;
@@ -207,21 +205,21 @@ fn moments_agree_between_the_fidelities() {
 fn schemes_without_spreading_agree_at_both_fidelities_too() {
     let inversion = |artificial_noise_std| {
         ChannelInversion::new(ChannelInversionSettings {
-            admission: Admission::Amplitude(0.3),
+            admission: Admission::at_amplitude(0.3).unwrap(),
             power: PowerRule::WorstAdmitted,
             noise: NoiseReference::SameBandwidth,
             length: 5,
-            fading: Fading::Nakagami(2.0),
+            channels: Fading::nakagami(2.0).unwrap().into(),
             snr: snr(5.0),
             artificial_noise_std,
         })
         .unwrap()
     };
     let corrected = PhaseCorrected::new(PhaseCorrectedSettings {
-        phase_error: PhaseError::Gaussian { std_rad: 0.4 },
+        phase_error: PhaseError::gaussian(0.4).unwrap(),
         noise: NoiseReference::PerSymbol,
         length: 5,
-        fading: Fading::Rician(2.0),
+        channels: Fading::rician(2.0).unwrap().into(),
         snr: snr(5.0),
     });
     let schemes: [&dyn Uplink; 4] =
@@ -239,7 +237,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
     let updates = made_up_updates(4, 70_001);
     let clients: Vec<u32> = (0..4).collect();
     let round = Round::new(9, 1, 2, &clients).unwrap();
-    for floras in every_floras(&every_set(), &Fading::Rayleigh, snr(5.0)) {
+    for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
         for fidelity in BOTH {
             let [one, two, five] = [1, 2, 5].map(|threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

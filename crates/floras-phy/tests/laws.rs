@@ -14,8 +14,14 @@ use support::{SIGNIFICANCE, decode_rounds, p_value, silent_fading, snr};
 const ROUNDS: u32 = 40_000;
 const BOTH: [Fidelity; 2] = [Fidelity::Symbol, Fidelity::Chip];
 
-fn floras(sequences: SequenceSet, receiver: Receiver, fading: Fading, snr: Snr) -> Floras {
-    Floras::new(FlorasSettings { sequences, modulation: Modulation::Real, receiver, fading, snr }).unwrap()
+fn floras(sequences: SequenceSet, receiver: Receiver, channels: impl Into<Channels>, snr: Snr) -> Floras {
+    Floras::new(FlorasSettings {
+        sequences,
+        modulation: Modulation::Real,
+        receiver,
+        channels: channels.into(),
+        snr,
+    })
 }
 
 /// At 80 dB and without fading, the used sequences' noise is 10⁻⁴ and less: what is left comes from the unused ones.
@@ -120,7 +126,7 @@ fn the_clipped_projector_has_noise_of_power_gamma_times_m_of_c() {
     let gamma = 10;
     let clients = [0, 1, 2];
     for c in [0.5, 1.0, 2.0] {
-        let uplink = unused_noise_only(clients.len(), gamma, Receiver::Clipped(c));
+        let uplink = unused_noise_only(clients.len(), gamma, Receiver::clipped(c).unwrap());
         for fidelity in BOTH {
             let powers: Vec<f64> = (0..ROUNDS)
                 .into_par_iter()
@@ -158,10 +164,10 @@ fn the_clipped_projectors_noise_has_no_heavy_tail() {
         let sample = noise(&unused_noise_only(3, gamma, receiver), 3, 1, Fidelity::Chip);
         first_coordinates(&sample).iter().filter(|x| x.abs() > 8.0 * std).count()
     };
-    assert_eq!(beyond(Receiver::Clipped(1.0)), 0);
+    assert_eq!(beyond(Receiver::clipped(1.0).unwrap()), 0);
     // P(|Cauchy(0, 10)| > 8·2.91) = 0.258.
     assert!(beyond(Receiver::Paper) > ROUNDS as usize / 5);
-    let sample = noise(&unused_noise_only(3, gamma, Receiver::Clipped(1.0)), 3, 1, Fidelity::Chip);
+    let sample = noise(&unused_noise_only(3, gamma, Receiver::clipped(1.0).unwrap()), 3, 1, Fidelity::Chip);
     let fourth = first_coordinates(&sample).iter().map(|x| (x / std).powi(4)).sum::<f64>() / ROUNDS as f64;
     // 3·E[ν⁴]/E[ν²]² = 3.03 here, with a standard error of √96/200 = 0.05; a Cauchy sample's is in the thousands.
     assert!((2.78..3.28).contains(&fourth), "kurtosis {fourth}");

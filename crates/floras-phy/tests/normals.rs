@@ -3,7 +3,7 @@
 
 mod support;
 
-use floras_phy::random::{Purpose, StreamName, TILE};
+use floras_core::random::{Purpose, StreamName, TILE};
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 use support::{SIGNIFICANCE, p_value};

@@ -13,12 +13,13 @@ fn composition(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("epsilon of 1000 rounds");
     group.sample_size(20);
     let paper = idealised(Receiver::Paper, 5, SENSITIVITY).expect("five unused sequences");
-    let clipped = AnyChannel::new(Receiver::Clipped(1.0), 20, SENSITIVITY).expect("20 unused sequences");
+    let clipped =
+        AnyChannel::new(Receiver::clipped(1.0).unwrap(), 20, SENSITIVITY).expect("20 unused sequences");
     let replace = Sampling::ReplaceOne(0.1);
     let cases: [(&str, &dyn Curve, Sampling, Grid); 6] = [
         ("p = 0.1, steps of 1e-4", &paper, replace, Grid::Step(1e-4)),
         ("p = 0.1", &paper, replace, Grid::Auto),
-        ("p = 0.1, add or remove", &paper, Sampling::AddOrRemove(0.1), Grid::Auto),
+        ("p = 0.1, add or remove", &paper, Sampling::AddRemove(0.1), Grid::Auto),
         ("p = 0.1, any channel", &clipped, replace, Grid::Auto),
         ("everyone, any channel", &clipped, Sampling::Everyone, Grid::Auto),
         ("everyone, closed form", &paper, Sampling::Everyone, Grid::Auto),
@@ -44,7 +45,7 @@ fn composition(criterion: &mut Criterion) {
 fn laws(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("one curve");
     group.sample_size(10);
-    for receiver in [Receiver::Paper, Receiver::Clipped(1.0)] {
+    for receiver in [Receiver::Paper, Receiver::clipped(1.0).unwrap()] {
         group.bench_function(format!("any channel, γ = 20, {receiver:?}"), |bencher| {
             bencher.iter(|| AnyChannel::new(receiver, 20, SENSITIVITY));
         });

@@ -1,7 +1,7 @@
 //! The account of a federation: every view, for any number of rounds.
 //!
 //! ```
-//! use floras_privacy::{Account, Level, Margins, Neighbours, Receiver, Scaling, Setting, View};
+//! use floras_privacy::{Account, PrivacyUnit, Margins, Neighbours, Receiver, Clipping, Setting, View};
 //!
 //! let setting = Setting {
 //!     clip: 1.0,
@@ -9,9 +9,9 @@
 //!     per_round: 20,
 //!     clients: 20,
 //!     delta: 1e-5,
-//!     level: Level::Client,
+//!     unit: PrivacyUnit::Client,
 //!     neighbours: Neighbours::ReplaceOne,
-//!     scaling: Scaling::Fixed,
+//!     clipping: Clipping::Each,
 //!     receiver: Receiver::Paper,
 //!     channel: None,
 //!     margins: Margins::default(),
@@ -26,14 +26,17 @@
 
 use std::collections::BTreeMap;
 
+use floras_core::Clipping;
+use floras_core::Receiver;
+use floras_core::View;
+
 use crate::error::{PrivacyError, require_delta};
 use crate::mixed::Mixed;
 use crate::published::{Participation, PublishedRound};
 use crate::rdp::RenyiRound;
-use crate::receiver::Receiver;
 use crate::sampling::{Curve, Sampling};
-use crate::setting::{NORMALISED, Scaling, Setting};
-use crate::view::{Statement, View, Views};
+use crate::setting::{NORMALISED, Setting};
+use crate::view::{Statement, Views, for_each_view};
 
 /// Where a view's numbers come from.
 pub enum Source {
@@ -102,7 +105,7 @@ impl Account {
     pub fn of(setting: &Setting) -> Result<Self, PrivacyError> {
         setting.check()?;
         let mut account = Self::new(setting.sampling(), setting.delta)?;
-        let sources = View::for_each(|view| setting.source(view));
+        let sources = for_each_view(|view| setting.source(view));
         for (view, source) in View::ALL.into_iter().zip(sources) {
             account.look_at(setting, view, source?)?;
         }
@@ -121,7 +124,7 @@ impl Account {
 
     /// Adds one view of a setting, whose numbers come from this source.
     fn look_at(&mut self, setting: &Setting, view: View, source: Source) -> Result<(), PrivacyError> {
-        let fixed = setting.scaling == Scaling::Fixed;
+        let fixed = setting.clipping == Clipping::Each;
         match view {
             View::Published => {
                 let [per_clients, plus_one] = [Participation::PerClients, Participation::PerClientsPlusOne]

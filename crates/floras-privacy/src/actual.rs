@@ -19,6 +19,8 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
+use floras_core::{Fading, Modulation, PhaseError, Receiver};
+
 use crate::error::{PrivacyError, require, require_positive};
 use crate::gains::{self, LogBins, STEP};
 use crate::law::{COARSE_CELL, CellsBuilder, Law};
@@ -26,13 +28,15 @@ use crate::noise::{Noise, Term};
 use crate::normal;
 use crate::pilot::{self, BEYOND_REACH, REACH};
 use crate::quadrature::{narrow_panels, short_panel};
-use crate::receiver::Receiver;
+use crate::receiver::{noise_of_unused, unused_term, with_bounded_weights};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
 /// Used sequences of the paper's receiver count as if their weights were bounded like this: their noise is then smaller
 /// than in truth.
-const BOUNDED: Receiver = Receiver::Clipped(0.05);
+fn bounded() -> Receiver {
+    Receiver::clipped(0.05).expect("0.05 is in range")
+}
 /// Panels of the estimate, and cells of the coefficient, for the noise of used sequences.
 const USED_RATIO: f64 = 1.002;
 const USED_STEP: f64 = 0.02;
@@ -58,7 +62,7 @@ struct Coefficient {
 }
 
 /// The distribution of `|h|`, the amplitude of a complex channel coefficient.
-pub enum Amplitude<'a> {
+pub(crate) enum Amplitude<'a> {
     /// Always the same: a cable.
     Constant(f64),
     /// A density, which need not be normalised.
@@ -72,7 +76,7 @@ pub enum Amplitude<'a> {
 
 /// The distribution of the angle `θ` between a channel and the axis that the base station looks along: it sees `|h|·cos θ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Angle {
+pub(crate) enum Angle {
     /// None: phases are corrected.
     Zero,
     /// Uniform over the circle: nobody corrects phases.
@@ -84,8 +88,32 @@ pub enum Angle {
 }
 
 impl Coefficients {
+    /// The distribution under fading and a modulation, with `noise_std > 0` the standard deviation of the despread noise.
+    pub fn of(fading: Fading, modulation: Modulation, noise_std: f64) -> Result<Self, PrivacyError> {
+        if (fading, modulation) == (Fading::Rayleigh, Modulation::Real) {
+            return Self::normal(noise_std, 0.5_f64.sqrt());
+        }
+        let angle = match modulation {
+            // A cable turns no phase.
+            Modulation::Real if fading == Fading::None => Angle::Zero,
+            Modulation::Real => Angle::Uniform,
+            Modulation::PhaseCorrected(PhaseError::None) => Angle::Zero,
+            Modulation::PhaseCorrected(PhaseError::Uniform(half_width)) => Angle::Within(half_width.get()),
+            Modulation::PhaseCorrected(PhaseError::Gaussian(std)) => Angle::Normal(std.get()),
+        };
+        let range = fading.amplitude_range();
+        let density = |x: f64| fading.amplitude_density(x).unwrap_or(0.0);
+        let amplitude = match fading {
+            Fading::None => Amplitude::Constant(1.0),
+            Fading::Rayleigh | Fading::Rician(_) | Fading::Nakagami(_) => {
+                Amplitude::Density { range, density: &density }
+            }
+        };
+        Self::new(noise_std, &amplitude, angle)
+    }
+
     /// The distribution of `|h|·|cos θ|` in units of the despread noise.
-    pub fn new(noise_std: f64, amplitude: &Amplitude<'_>, angle: Angle) -> Result<Self, PrivacyError> {
+    pub(crate) fn new(noise_std: f64, amplitude: &Amplitude<'_>, angle: Angle) -> Result<Self, PrivacyError> {
         match amplitude {
             Amplitude::Constant(size) => {
                 let values: Vec<(f64, f64)> =
@@ -182,7 +210,6 @@ impl Coefficients {
         unused: u64,
         sensitivity: f64,
     ) -> Result<Law, PrivacyError> {
-        receiver.check()?;
         require_positive("the sensitivity", sensitivity)?;
         let others = self.other_noise(receiver, per_round.saturating_sub(1), unused);
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
@@ -233,8 +260,8 @@ impl Coefficients {
                 if scale == 0.0 { Noise::of_sum(&[]) } else { Noise::cauchy(scale) }
             }
             (Receiver::Paper, None) => {
-                let used = Noise::of_sum(&[self.used_term(BOUNDED, others)]);
-                let mut all = if unused == 0 { used } else { receiver.noise_of_unused(unused).plus(&used) };
+                let used = Noise::of_sum(&[self.used_term(bounded(), others)]);
+                let mut all = if unused == 0 { used } else { noise_of_unused(receiver, unused).plus(&used) };
                 // How much more noise used sequences make in truth is not known.
                 if others > 0 {
                     all.slack = 1.0;
@@ -243,11 +270,11 @@ impl Coefficients {
             }
             (Receiver::Mmse | Receiver::Clipped(_), _) => {
                 let mut all =
-                    Noise::of_sum(&[receiver.unused_term(unused), self.used_term(receiver, others)]);
+                    Noise::of_sum(&[unused_term(receiver, unused), self.used_term(receiver, others)]);
                 if others > 0 {
                     all.slack += USED_RATIO - 1.0;
                 }
-                if receiver.with_bounded_weights() != receiver {
+                if with_bounded_weights(receiver) != receiver {
                     all.slack = 1.0;
                 }
                 all
@@ -258,8 +285,8 @@ impl Coefficients {
     /// `w(t + e)²` of another client, rounded down, with probabilities.
     fn used_values(&self, receiver: Receiver) -> Vec<(f64, f64)> {
         let most = self.seen.iter().map(|cell| cell.largest).fold(0.0, f64::max);
-        let receiver = receiver.with_bounded_weights();
-        let mut ends = vec![0.0, if let Receiver::Clipped(c) = receiver { c } else { 1e-3 }];
+        let receiver = with_bounded_weights(receiver);
+        let mut ends = vec![0.0, receiver.level().unwrap_or(1e-3)];
         while let Some(&last) = ends.last()
             && last < most + REACH
         {
@@ -273,7 +300,8 @@ impl Coefficients {
             }
         }
         let value = |panel: usize| {
-            let [one, other] = [ends[panel], ends[panel + 1]].map(|size| receiver.weight(size.max(1e-100)));
+            let [one, other] =
+                [ends[panel], ends[panel + 1]].map(|size| receiver.weight(size.max(1e-100), 1.0));
             one.min(other).powi(2)
         };
         masses
@@ -431,7 +459,7 @@ mod tests {
     /// Those used sequences whose law is not normal are counted with less noise than they make.
     #[test]
     fn other_clients_never_make_a_curve_larger() {
-        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0)] {
+        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
             let channel = Coefficients::from_values(0.05, &[(0.3, 1.0), (0.8, 1.0), (1.1, 1.0)]).unwrap();
             let at = |clients: u64| channel.actual(receiver, clients, 10, 2.0).unwrap().upper(1.0);
             let (alone, many) = (at(1), at(200));
@@ -447,7 +475,7 @@ mod tests {
             let exact = 0.5 * (gaussian::delta(epsilon, 4.0) + gaussian::delta(epsilon, 8.0));
             assert!((law.upper(epsilon) / exact - 1.0).abs() < 1e-12);
             // Whatever the receiver does with them, it cannot show more than the samples do.
-            let actual = channel.actual(Receiver::Clipped(1.0), 3, 5, 2.0).unwrap();
+            let actual = channel.actual(Receiver::clipped(1.0).unwrap(), 3, 5, 2.0).unwrap();
             assert!(actual.lower(epsilon) <= law.upper(epsilon));
         }
         // Without any other sequence there is no other noise.
@@ -487,7 +515,6 @@ mod tests {
         assert!(Coefficients::from_density(1.0, (0.0, 0.0), |_| 1.0).is_err());
         let channel = Coefficients::normal(1.0, 1.0).unwrap();
         assert!(channel.raw_signal(-1.0).is_err());
-        assert!(channel.actual(Receiver::Clipped(0.0), 2, 2, 1.0).is_err());
         assert!(channel.actual(Receiver::Paper, 2, 2, 0.0).is_err());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Orthonormal sequences. Client `k` has the channel `t = h_k/s` and the estimate `τ = t + e`, both in units of the despread
 //! noise `s`; the decoder divides by `u(τ)` ([`crate::pilot`]), and `ν_γ² = Σ_{j≤γ} w(G_j)²` comes from the unused sequences
-//! ([`crate::Receiver`]). For *any* fixed channels,
+//! ([`Receiver`]). For *any* fixed channels,
 //!
 //! ```text
 //! μ_k = Δ·|t|·g(τ),     g = 1/√(1 + u²·(ν_γ² + other used sequences))  ≤  1/√(1 + u²ν_γ²)
@@ -46,6 +46,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use floras_core::{ClipLevel, Receiver};
+
 use crate::actual::ROUNDED_MEANS;
 use crate::chords::Chords;
 use crate::compose::MAX_EPSILON;
@@ -56,7 +58,7 @@ use crate::nodes::{self, NodeLaw, Nodes};
 use crate::noise::{Noise, NoiseCell};
 use crate::normal;
 use crate::pilot::{self, BEYOND_REACH, REACH};
-use crate::receiver::Receiver;
+use crate::receiver::{is_monotone, noise_of_unused};
 use crate::sampling::Curve;
 use crate::solve::{first_at_most, first_at_most_from};
 
@@ -238,8 +240,8 @@ enum Region {
 impl Worst {
     fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
         let strong = idealised(receiver, unused, sensitivity)?;
-        let noise = receiver.noise_of_unused(unused);
-        let scale = if let Receiver::Clipped(c) = receiver { c.max(1.0) } else { 1.0 };
+        let noise = noise_of_unused(receiver, unused);
+        let scale = receiver.level().unwrap_or(1.0).max(1.0);
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
         let noise_bins = LogBins::of_noise(&noise, gains::step(receiver));
@@ -297,7 +299,7 @@ impl Worst {
 
     /// A bound on a channel's curve with gains that fall with the estimate's size: MMSE weights do so from 1 on.
     fn falling(&self, index: usize) -> &NodeLaw {
-        if self.receiver.is_monotone() {
+        if is_monotone(self.receiver) {
             return self.own(index);
         }
         self.channels[index][3].get_or_init(|| {
@@ -310,7 +312,7 @@ impl Worst {
     fn weaker(&self, index: usize) -> &NodeLaw {
         self.channels[index][1].get_or_init(|| {
             let t = self.channel(index);
-            let small = if self.receiver.is_monotone() {
+            let small = if is_monotone(self.receiver) {
                 pilot::small_estimate(self.receiver, &self.noise)
             } else {
                 1.0
@@ -491,7 +493,6 @@ fn largest_curvature(epsilon: f64, z: f64) -> f64 {
 
 /// The law of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
 pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Law, PrivacyError> {
-    receiver.check()?;
     require_positive("the sensitivity", sensitivity)?;
     if unused == 0 {
         return Err(PrivacyError::NoUnusedSequences);
@@ -499,15 +500,15 @@ pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<La
     if receiver == Receiver::Paper {
         return Ok(Law::HalfNormal { scale: sensitivity / unused as f64 });
     }
-    let noise = receiver.noise_of_unused(unused);
+    let noise = noise_of_unused(receiver, unused);
     Ok(without_channel(&noise, |noise| [(sensitivity / noise.sqrt(), 1.0)]))
 }
 
 /// The law of `Δ·(1 + |e|/c)/ν_γ`, above that of `μ` for every channel under the clipped projector.
-pub fn simple_bound(c: f64, unused: u64, sensitivity: f64) -> Result<Law, PrivacyError> {
-    let receiver = Receiver::Clipped(c);
+pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<Law, PrivacyError> {
+    let (receiver, c) = (Receiver::Clipped(level), level.get());
     idealised(receiver, unused, sensitivity)?;
-    let noise = receiver.noise_of_unused(unused);
+    let noise = noise_of_unused(receiver, unused);
     // |e| up to the end of each panel, which is 0.4% of 1 + |e|/c wide.
     let mut ends = vec![0.0];
     while let Some(&end) = ends.last()

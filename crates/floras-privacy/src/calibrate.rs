@@ -9,13 +9,14 @@
 
 use std::cell::Cell;
 
+use floras_core::View;
+use floras_core::{ClipLevel, Receiver};
+
 use crate::account::Account;
 use crate::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require, require_rounds};
-use crate::receiver::Receiver;
 use crate::setting::Setting;
 use crate::solve::{least_at, refine};
-use crate::view::View;
 
 /// Levels of the clipped projector that are considered.
 const LEVELS: (f64, f64) = (0.1, 50.0);
@@ -211,7 +212,7 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
     while gamma >= 1 {
         let with = |c: f64| Setting {
             sequences: setting.per_round + gamma,
-            receiver: Receiver::Clipped(c),
+            receiver: Receiver::clipped(c).expect("the search stays within the range of levels"),
             ..setting.clone()
         };
         target.check(&with(1.0))?;
@@ -226,9 +227,11 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
     match best {
         Some((_, setting)) => target.met_by(setting),
         // The same words as without a choice of c.
-        None => {
-            fewest_sequences(&Setting { receiver: Receiver::Clipped(1.0), ..setting.clone() }, target, most)
-        }
+        None => fewest_sequences(
+            &Setting { receiver: Receiver::Clipped(ClipLevel::ONE), ..setting.clone() },
+            target,
+            most,
+        ),
     }
 }
 

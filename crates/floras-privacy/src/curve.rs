@@ -4,13 +4,14 @@
 //! it was tilted. So a few windows are composed, tilted for different `ε`, and the smallest bound counts. That takes a few
 //! compositions instead of one for each `ε`.
 
+use floras_core::View;
+
 use crate::compose::{Composition, Part, one_round_delta};
 use crate::error::PrivacyError;
 use crate::law::{Law, Side};
 use crate::mixed::{Bounding, Mixed};
 use crate::prepared::Resolution;
 use crate::sampling::{Curve, Direction};
-use crate::view::View;
 use crate::window::Composed;
 
 /// Where windows are tilted for, relative to the largest `ε` of interest.
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_curve_agrees_with_single_evaluations() {
-        for sampling in [Sampling::ReplaceOne(0.1), Sampling::AddOrRemove(0.1), Sampling::Known(0.1)] {
+        for sampling in [Sampling::ReplaceOne(0.1), Sampling::AddRemove(0.1), Sampling::Known(0.1)] {
             let account = account(Law::HalfNormal { scale: 0.3 }, sampling);
             let rounds = Mixed::new(&[(&account, 30)]).unwrap();
             let curve = DeltaCurve::new(&rounds, View::Actual).unwrap().unwrap();

@@ -1,8 +1,7 @@
 //! What can be wrong with the input of the accounting, and when there is no guarantee to state.
 
+use floras_core::View;
 use thiserror::Error;
-
-use crate::view::View;
 
 /// Why there is no number. Each message names the thing and what is allowed.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -18,6 +17,10 @@ pub enum PrivacyError {
         /// What was given.
         value: f64,
     },
+
+    /// A choice out of range.
+    #[error(transparent)]
+    Choice(#[from] floras_core::ChoiceError),
 
     /// Two numbers that do not fit together.
     #[error("{name} must be {allowed}, not {value}")]

@@ -4,9 +4,10 @@
 //! keeps its mass and its mean; means of independent factors multiply. What is in a bin of the product lies within two
 //! widths, and `g` between its chord and its tangent there, up to the cube of the width.
 
+use floras_core::Receiver;
+
 use crate::noise::Noise;
 use crate::pilot::Panel;
-use crate::receiver::Receiver;
 
 /// Width of a bin.
 pub(crate) const STEP: f64 = 0.01;

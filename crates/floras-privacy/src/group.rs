@@ -23,13 +23,15 @@
 //! Dwork, Roth, *The algorithmic foundations of differential privacy*, 2014, theorem 2.2. Vadhan, *The complexity of
 //! differential privacy*, 2017, lemma 2.2. Balle, Barthe, Gaboardi, NeurIPS 2018.
 
+use floras_core::View;
+use floras_core::{Clipping, Neighbours};
+
 use crate::account::Account;
 use crate::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require, require_rounds};
 use crate::sampling::Sampling;
-use crate::setting::{Level, Neighbours, Scaling, Setting};
+use crate::setting::{PrivacyUnit, Setting};
 use crate::solve::first_at_most;
-use crate::view::View;
 
 /// The largest group.
 pub const MAX_GROUP: u64 = 1_000_000;
@@ -79,7 +81,7 @@ pub fn group_epsilon(
 
 /// The sensitivity times `k`, and `q` in place of `p`.
 fn scaled(setting: &Setting, rounds: u64, group: u64) -> Result<Option<f64>, PrivacyError> {
-    if setting.scaling == Scaling::PaperNormalisation {
+    if setting.clipping == Clipping::Paper {
         return Ok(None);
     }
     let larger = Setting { clip: setting.clip * group as f64, ..setting.clone() };
@@ -89,22 +91,22 @@ fn scaled(setting: &Setting, rounds: u64, group: u64) -> Result<Option<f64>, Pri
 
 /// Who takes part, of a group.
 fn sampling(setting: &Setting, group: u64) -> Sampling {
-    let chance = match setting.level {
-        Level::Client => match setting.neighbours {
+    let chance = match setting.unit {
+        PrivacyUnit::Client => match setting.neighbours {
             Neighbours::ReplaceOne => at_least_one(setting.clients, setting.per_round, group),
-            Neighbours::AddOrRemove => {
+            Neighbours::AddRemove => {
                 at_least_one(setting.clients.saturating_add(group), setting.per_round, group)
             }
         },
         // Items of one client may be all that it has, so that no others could take their places.
-        Level::Item { .. } if group > 1 => 1.0,
-        Level::Item { .. } => setting.sampling().chance(),
+        PrivacyUnit::Item { .. } if group > 1 => 1.0,
+        PrivacyUnit::Item { .. } => setting.sampling().chance(),
     };
     match setting.neighbours {
         // Without others who could take the group's places, everyone is counted as taking part.
         Neighbours::ReplaceOne if chance >= 1.0 => Sampling::Everyone,
         Neighbours::ReplaceOne => Sampling::ReplaceOne(chance),
-        Neighbours::AddOrRemove => Sampling::AddOrRemove(chance),
+        Neighbours::AddRemove => Sampling::AddRemove(chance),
     }
 }
 
@@ -161,8 +163,8 @@ fn log_ratio(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receiver::Receiver;
     use crate::setting::Margins;
+    use floras_core::Receiver;
 
     fn setting() -> Setting {
         Setting {
@@ -171,10 +173,10 @@ mod tests {
             per_round: 20,
             clients: 20,
             delta: 1e-5,
-            level: Level::Client,
+            unit: PrivacyUnit::Client,
             neighbours: Neighbours::ReplaceOne,
-            scaling: Scaling::Fixed,
-            receiver: Receiver::Clipped(1.0),
+            clipping: Clipping::Each,
+            receiver: Receiver::clipped(1.0).unwrap(),
             channel: None,
             margins: Margins::default(),
         }

@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
+use floras_core::View;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::error::{PrivacyError, require_delta};
 use crate::gaussian;
-use crate::view::View;
 
 /// What one round spent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -62,17 +62,21 @@ mod view;
 mod window;
 
 pub use account::{Account, Source};
-pub use actual::{Amplitude, Angle, Coefficients};
+pub use actual::Coefficients;
 pub use any_channel::{AnyChannel, idealised, simple_bound};
 pub use compose::{Bounds, Composition, Grid, MAX_EPSILON, Part};
 pub use curve::DeltaCurve;
 pub use error::PrivacyError;
+/// The vocabulary of the accounting.
+pub use floras_core::{
+    ClipLevel, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, Receiver, View,
+};
 pub use group::{GroupBound, GroupEpsilon, MAX_GROUP, group_epsilon};
 pub use law::{Cells, Law, Values};
 pub use pld::{JointLoss, LossDirection, LossFile, LossFileError, RoundLoss};
-pub use receiver::{Receiver, clipped_mean};
+pub use receiver::clipped_mean;
 pub use renyi::{ORDERS, RenyiCurve};
 pub use sampling::{Curve, Sampling};
-pub use setting::{Level, Local, Margins, NORMALISED, Neighbours, Scaling, Setting};
+pub use setting::{Margins, NORMALISED, PrivacyUnit, Setting};
 pub use tradeoff::TradeOff;
-pub use view::{Statement, View, Views};
+pub use view::{Statement, Views};

@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use floras_privacy::mixed::Mixed;
-//! use floras_privacy::{Account, Level, Margins, Neighbours, Receiver, Scaling, Setting, View};
+//! use floras_privacy::{Account, PrivacyUnit, Margins, Neighbours, Receiver, Clipping, Setting, View};
 //!
 //! let all = Setting {
 //!     clip: 1.0,
@@ -35,10 +35,10 @@
 //!     per_round: 20,
 //!     clients: 20,
 //!     delta: 1e-5,
-//!     level: Level::Client,
+//!     unit: PrivacyUnit::Client,
 //!     neighbours: Neighbours::ReplaceOne,
-//!     scaling: Scaling::Fixed,
-//!     receiver: Receiver::Clipped(1.0),
+//!     clipping: Clipping::Each,
+//!     receiver: Receiver::clipped(1.0)?,
 //!     channel: None,
 //!     margins: Margins::default(),
 //! };
@@ -56,13 +56,15 @@
 
 use std::collections::BTreeMap;
 
+use floras_core::View;
+
 use crate::account::{Account, Source};
 use crate::compose::{Bounds, Composition, MAX_EPSILON, Part};
 use crate::error::{PrivacyError, require_epsilon, require_rounds};
 use crate::published::{self, PublishedRound};
 use crate::rdp::Conversion;
 use crate::sampling::Sampling;
-use crate::view::{Statement, View, Views};
+use crate::view::{Statement, Views, for_each_view};
 
 /// Rounds with accounts of their own.
 pub struct Mixed<'a> {
@@ -210,7 +212,7 @@ impl<'a> Mixed<'a> {
     /// The statements of all views.
     pub fn views(&self) -> Result<Views, PrivacyError> {
         let [published, idealised, actual, any_channel, raw_signal] =
-            View::for_each(|view| self.statement(view));
+            for_each_view(|view| self.statement(view));
         Ok(Views {
             published: published?,
             idealised: idealised?,

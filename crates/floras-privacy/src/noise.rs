@@ -413,7 +413,8 @@ mod tests {
 
     use super::*;
     use crate::quadrature::equal_panels;
-    use crate::receiver::{Receiver, clipped_mean};
+    use crate::receiver::{clipped_mean, noise_of_unused, unused_term};
+    use floras_core::Receiver;
 
     /// What a value may be rounded down by: the cells, and the luck of rounding.
     const ROUNDED: f64 = 1.03;
@@ -452,7 +453,7 @@ mod tests {
     #[test]
     fn one_unused_sequence_has_the_law_of_its_weight() {
         for c in [0.5, 1.0, 2.0] {
-            let noise = Receiver::Clipped(c).noise_of_unused(1);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 1);
             let most = 1.0 / (c * c);
             let values = [0.01, 0.015, 0.02, 0.03, 0.06, 0.1, 0.2, 0.5, 0.9, 0.999, 1.01];
             let values = values.map(|share| if share < 0.1 { share } else { share * most });
@@ -464,7 +465,7 @@ mod tests {
     #[test]
     fn two_unused_sequences_have_the_law_of_a_convolution() {
         for c in [0.5, 1.0, 2.0] {
-            let noise = Receiver::Clipped(c).noise_of_unused(2);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 2);
             let truth = |v: f64| {
                 // Panels end where the other term's law has its atom.
                 let mut points = vec![f64::max(c, 1.0 / v.sqrt()), 40.0];
@@ -490,22 +491,22 @@ mod tests {
         const DRAWS: usize = 400_000;
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(11);
         for (receiver, unused) in [
-            (Receiver::Clipped(1.0), 3),
-            (Receiver::Clipped(1.0), 10),
-            (Receiver::Clipped(0.2), 10),
+            (Receiver::clipped(1.0).unwrap(), 3),
+            (Receiver::clipped(1.0).unwrap(), 10),
+            (Receiver::clipped(0.2).unwrap(), 10),
             (Receiver::Mmse, 1),
             (Receiver::Mmse, 10),
             (Receiver::Paper, 10),
         ] {
             let mut squares: Vec<f64> = (0..DRAWS)
                 .map(|_| {
-                    let one = |_| receiver.weight(generator.sample(StandardNormal)).powi(2);
+                    let one = |_| receiver.weight(generator.sample(StandardNormal), 1.0).powi(2);
                     (0..unused).map(one).sum()
                 })
                 .collect();
             squares.sort_by(f64::total_cmp);
             let truth = |v: f64| squares.partition_point(|&square| square <= v) as f64 / DRAWS as f64;
-            let noise = receiver.noise_of_unused(unused);
+            let noise = noise_of_unused(receiver, unused);
             for rank in [400, 20_000, 200_000, 300_000, 396_000] {
                 let value = squares[rank];
                 let ours = share_up_to(&noise, value);
@@ -529,7 +530,7 @@ mod tests {
     fn the_lower_tail_follows_weighted_samples() {
         const DRAWS: usize = 400_000;
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(12);
-        let noise = Receiver::Clipped(1.0).noise_of_unused(3);
+        let noise = noise_of_unused(Receiver::clipped(1.0).unwrap(), 3);
         for v in [0.1, 0.15, 0.3] {
             let likeliest = (3.0_f64 / v).sqrt();
             let mut draw = |limit: f64| {
@@ -563,10 +564,13 @@ mod tests {
     #[test]
     fn no_mass_gets_lost() {
         for unused in [1, 2, 10, 1000] {
-            for receiver in
-                [Receiver::Clipped(1e-6), Receiver::Clipped(1.0), Receiver::Clipped(1e6), Receiver::Mmse]
-            {
-                let noise = receiver.noise_of_unused(unused);
+            for receiver in [
+                Receiver::clipped(1e-6).unwrap(),
+                Receiver::clipped(1.0).unwrap(),
+                Receiver::clipped(1e6).unwrap(),
+                Receiver::Mmse,
+            ] {
+                let noise = noise_of_unused(receiver, unused);
                 let total = share_up_to(&noise, f64::INFINITY);
                 assert!((total - 1.0).abs() < 1e-8, "{receiver:?}, γ = {unused}: {total}");
                 assert!(
@@ -598,9 +602,9 @@ mod tests {
     /// without terms does not widen the grid.
     #[test]
     fn small_terms_count_beside_large_ones() {
-        let large = Receiver::Clipped(0.01);
+        let large = Receiver::clipped(0.01).unwrap();
         for count in [9, 89, 200] {
-            let noise = Noise::of_sum(&[large.unused_term(1), Term::discrete(count, vec![(0.01, 1.0)])]);
+            let noise = Noise::of_sum(&[unused_term(large, 1), Term::discrete(count, vec![(0.01, 1.0)])]);
             let least = noise.cells().iter().find(|cell| cell.mass > 1e-25).unwrap().least;
             // P(1/G² < 0.01) = P(|G| > 10) is about 1e-23.
             let expected = 0.01 * (count as f64 + 1.0);
@@ -635,7 +639,7 @@ mod tests {
             (0.02, 10),
             (3.0, 1_000_000_000),
         ] {
-            let noise = Receiver::Clipped(c).noise_of_unused(count);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), count);
             let total: f64 = noise.cells().iter().map(|cell| cell.mass).sum();
             let mean: f64 = noise.cells().iter().map(|cell| cell.mean * cell.mass).sum();
             let expected = count as f64 * clipped_mean(c);

@@ -11,10 +11,12 @@
 //! a panel of relative width `h`, `g` lies between its chord and its tangent up to `h³`, so that its mean is known to `h³`
 //! without any rule of integration.
 
+use floras_core::Receiver;
+
 use crate::gains::LogBins;
 use crate::noise::Noise;
 use crate::normal;
-use crate::receiver::Receiver;
+use crate::receiver::divisor;
 
 /// Estimates further than this from the channel are counted as infinite losses.
 pub(crate) const REACH: f64 = 12.0;
@@ -55,7 +57,7 @@ impl Panel {
 pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64> {
     let (from, to) = ((t - REACH).max(0.0), t + REACH);
     let start = match receiver {
-        Receiver::Clipped(c) => c,
+        Receiver::Clipped(c) => c.get(),
         Receiver::Paper | Receiver::Mmse => small,
     };
     let number = |size: f64| (size.ln() / step + 1e-9).floor();
@@ -132,7 +134,7 @@ pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
         let mean = ((t * (same - other) + moments) / probability).clamp(start.size, end.size);
         let (least, largest) = (start.divisor.min(end.divisor), start.divisor.max(end.divisor));
         // u is convex in |τ| for every receiver, so that it is not above its mean at the mean of |τ|.
-        let mean = if start.size > 0.0 { receiver.divisor(mean).clamp(least, largest) } else { least };
+        let mean = if start.size > 0.0 { divisor(receiver, mean).clamp(least, largest) } else { least };
         panels.push(Panel { probability, least, largest, mean });
     }
     panels
@@ -160,7 +162,7 @@ impl End {
         };
         let (near_density, near_tail) = of(near.abs());
         let (far_density, far_tail) = of(far);
-        Self { size, divisor: receiver.divisor(size), near, near_density, near_tail, far_density, far_tail }
+        Self { size, divisor: divisor(receiver, size), near, near_density, near_tail, far_density, far_tail }
     }
 }
 
@@ -172,7 +174,12 @@ mod tests {
     /// The mean of `g` over all estimates, by panels and by a plain rule with kinks resolved: between them lies less than 1e-4.
     #[test]
     fn panels_enclose_the_mean_gain() {
-        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0), Receiver::Clipped(0.1)] {
+        for receiver in [
+            Receiver::Paper,
+            Receiver::Mmse,
+            Receiver::clipped(1.0).unwrap(),
+            Receiver::clipped(0.1).unwrap(),
+        ] {
             for (t, noise) in [(0.3, 4.0), (1.0, 0.1), (4.0, 17.0), (40.0, 2.0), (3000.0, 20.0)] {
                 let ends = ends(receiver, t, 1e-9, 0.02);
                 let (mut low, mut mean, mut total) = (0.0, 0.0, 0.0);
@@ -183,7 +190,7 @@ mod tests {
                     mean += panel.probability * bound;
                     total += panel.probability;
                 }
-                let gain = |tau: f64| 1.0 / (1.0 + noise * receiver.divisor(tau).powi(2)).sqrt();
+                let gain = |tau: f64| 1.0 / (1.0 + noise * divisor(receiver, tau).powi(2)).sqrt();
                 let nodes = equal_panels(t - 12.0, t + 12.0, 6000);
                 let exact: f64 = nodes.iter().map(|&(x, w)| w * normal::density(x - t) * gain(x.abs())).sum();
                 assert!((total - 1.0).abs() < 1e-12, "{receiver:?} {t}: {total}");

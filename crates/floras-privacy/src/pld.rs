@@ -12,6 +12,7 @@
 //! Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the dots: tighter discrete approximations of privacy loss
 //! distributions*, PoPETs 2022. Google, *dp-accounting*, `pld/privacy_loss_distribution.py`.
 
+use floras_core::View;
 use serde::{Deserialize, Serialize};
 
 use crate::compose::Composition;
@@ -21,7 +22,6 @@ use crate::loss::{LossDistribution, Sketch};
 use crate::mixed::Mixed;
 use crate::sampling::Direction;
 use crate::tilt::Tilts;
-use crate::view::View;
 use crate::window::Composed;
 
 /// The value of `format`.
@@ -394,7 +394,7 @@ mod tests {
 
     fn file(law: Law, sampling: Sampling, rounds: u64) -> LossFile {
         let account = account(law, sampling);
-        let neighbours = if let Sampling::AddOrRemove(_) = sampling { "add-remove" } else { "replace-one" };
+        let neighbours = if let Sampling::AddRemove(_) = sampling { "add-remove" } else { "replace-one" };
         let rounds = Mixed::new(&[(&account, rounds)]).unwrap();
         LossFile::of_view(&rounds, View::Actual, "client", neighbours).unwrap().unwrap()
     }
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn an_export_composes_to_the_account_s_epsilon() {
         let samplings =
-            [Sampling::Everyone, Sampling::ReplaceOne(0.1), Sampling::AddOrRemove(0.1), Sampling::Known(0.1)];
+            [Sampling::Everyone, Sampling::ReplaceOne(0.1), Sampling::AddRemove(0.1), Sampling::Known(0.1)];
         for sampling in samplings {
             for rounds in [1, 100] {
                 let law = Law::HalfNormal { scale: 0.3 };
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn both_directions_of_added_neighbours_are_exported() {
-        let file = file(Law::Constant(1.0), Sampling::AddOrRemove(0.2), 10);
+        let file = file(Law::Constant(1.0), Sampling::AddRemove(0.2), 10);
         let directions: Vec<LossDirection> = file.losses.iter().map(|loss| loss.direction).collect();
         assert_eq!(directions, [LossDirection::Remove, LossDirection::Add]);
         assert!(file.check().is_ok());
@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn different_neighbours_do_not_compose() {
         let one = file(Law::Constant(1.0), Sampling::Everyone, 3);
-        let other = file(Law::Constant(1.0), Sampling::AddOrRemove(0.5), 3);
+        let other = file(Law::Constant(1.0), Sampling::AddRemove(0.5), 3);
         assert!(matches!(JointLoss::new(&[one, other]), Err(LossFileError::Different { .. })));
         assert!(matches!(JointLoss::new(&[]), Err(LossFileError::Nothing)));
     }

@@ -20,12 +20,13 @@
 //! Mironov, *Rényi differential privacy*, CSF 2017. Bun, Steinke, *Concentrated differential privacy*, TCC 2016, section 8:
 //! approximate variants.
 
+use floras_core::View;
+
 use crate::compose::{Composition, Part};
 use crate::error::{PrivacyError, require};
 use crate::law::{Law, Side};
 use crate::mixed::Mixed;
 use crate::sampling::{Direction, Sampling};
-use crate::view::View;
 
 /// Orders that are usually looked at.
 pub const ORDERS: [f64; 20] = [
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn sampling_lowers_the_divergence_as_known() {
         let (p, mu) = (0.1, 1.0_f64);
-        let found = curve(Law::Constant(mu), Sampling::AddOrRemove(p), 1, &[2.0]);
+        let found = curve(Law::Constant(mu), Sampling::AddRemove(p), 1, &[2.0]);
         let exact = (p * p * (mu * mu).exp_m1()).ln_1p();
         assert!((found.epsilons[0] / exact - 1.0).abs() < 0.05, "{} and {exact}", found.epsilons[0]);
     }

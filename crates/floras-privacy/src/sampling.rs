@@ -33,7 +33,7 @@ pub enum Sampling {
     /// With this chance; replace-one neighbours.
     ReplaceOne(f64),
     /// With this chance; neighbours have one client more or one less. The worse of both directions counts.
-    AddOrRemove(f64),
+    AddRemove(f64),
     /// With this probability, and the adversary sees in which rounds; neighbours of either kind.
     Known(f64),
 }
@@ -50,7 +50,7 @@ impl Sampling {
     pub fn chance(self) -> f64 {
         match self {
             Self::Everyone => 1.0,
-            Self::ReplaceOne(chance) | Self::AddOrRemove(chance) | Self::Known(chance) => chance,
+            Self::ReplaceOne(chance) | Self::AddRemove(chance) | Self::Known(chance) => chance,
         }
     }
 
@@ -58,7 +58,7 @@ impl Sampling {
     pub(crate) fn directions(self) -> &'static [Direction] {
         match self {
             Self::Everyone | Self::ReplaceOne(_) => &[Direction::Replace],
-            Self::AddOrRemove(_) => &[Direction::Remove, Direction::Add],
+            Self::AddRemove(_) => &[Direction::Remove, Direction::Add],
             Self::Known(_) => &[Direction::Known],
         }
     }
@@ -308,8 +308,7 @@ mod tests {
     fn a_chance_out_of_range_is_refused() {
         for chance in [0.0, -0.1, 1.1, f64::NAN] {
             assert!(
-                Sampling::ReplaceOne(chance).check().is_err()
-                    && Sampling::AddOrRemove(chance).check().is_err()
+                Sampling::ReplaceOne(chance).check().is_err() && Sampling::AddRemove(chance).check().is_err()
             );
         }
         assert!(Sampling::Everyone.check().is_ok() && Sampling::ReplaceOne(1.0).check().is_ok());

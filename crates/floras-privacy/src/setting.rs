@@ -1,21 +1,22 @@
 //! A federation, as far as its privacy is concerned: who takes part, what is sent, and what is assumed of the radio.
 
+use floras_core::{Clipping, LocalWork, Neighbours, Receiver, View};
+
 use crate::account::Source;
 use crate::actual::Coefficients;
 use crate::any_channel::{AnyChannel, idealised, simple_bound};
 use crate::error::{PrivacyError, require, require_delta, require_positive};
 use crate::law::Law;
 use crate::published::{Participation, PublishedRound, Weight, batch_ratio};
-use crate::receiver::{Receiver, clipped_mean};
+use crate::receiver::clipped_mean;
 use crate::sampling::{Curve, Sampling};
-use crate::view::View;
 
 /// The largest `K`, `M` and `N`.
 const MAX_COUNT: u64 = 1_000_000_000;
 
-/// What has to stay hidden.
+/// What has to stay hidden: a [`Level`](floras_core::Level) with its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
+pub enum PrivacyUnit {
     /// All data of a client.
     #[default]
     Client,
@@ -25,39 +26,9 @@ pub enum Level {
         batch: u64,
         /// `D`, samples of a client.
         samples: u64,
-        /// How much of them a round touches.
-        local: Local,
+        /// How much of its data a client uses in a round.
+        local: LocalWork,
     },
-}
-
-/// What a client does in a round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Local {
-    /// One step on one mini-batch.
-    #[default]
-    OneStep,
-    /// Whole epochs, which touch every sample.
-    Epochs,
-}
-
-/// Which populations are neighbours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Neighbours {
-    /// One client (or item) has other data.
-    #[default]
-    ReplaceOne,
-    /// One client (or item) more, or one less.
-    AddOrRemove,
-}
-
-/// How updates are brought to norm `C`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scaling {
-    /// Each on its own, by a norm that is fixed beforehand.
-    #[default]
-    Fixed,
-    /// All together, by the longest of them, with their means and the scale sent in the clear.
-    PaperNormalisation,
 }
 
 /// Why there is no guarantee under the paper's normalisation.
@@ -151,11 +122,11 @@ pub struct Setting {
     /// `δ`.
     pub delta: f64,
     /// Clients or items.
-    pub level: Level,
+    pub unit: PrivacyUnit,
     /// What neighbours are.
     pub neighbours: Neighbours,
     /// How updates are brought to norm `C`.
-    pub scaling: Scaling,
+    pub clipping: Clipping,
     /// The base station's weights.
     pub receiver: Receiver,
     /// The distribution of the channels, without which there is no actual and no raw-signal view.
@@ -166,7 +137,7 @@ pub struct Setting {
 
 impl Setting {
     /// `Ok` if all numbers are in range and fit together.
-    pub fn check(&self) -> Result<(), PrivacyError> {
+    pub(crate) fn check(&self) -> Result<(), PrivacyError> {
         require_positive("the clip norm", self.clip)?;
         require_delta(self.delta)?;
         require_count("the number of clients", self.clients)?;
@@ -178,15 +149,14 @@ impl Setting {
         fits("the number of sequences", self.sequences >= self.per_round, self.sequences, || {
             format!("at least {}, the number of clients a round", self.per_round)
         })?;
-        if let Level::Item { batch, samples, .. } = self.level {
+        if let PrivacyUnit::Item { batch, samples, .. } = self.unit {
             require_count("the mini-batch size", batch)?;
             require_count("the number of samples of a client", samples)?;
             fits("the mini-batch size", batch <= samples, batch, || {
                 format!("at most {samples}, the number of samples of a client")
             })?;
         }
-        self.margins.check(self.gamma())?;
-        self.receiver.check()
+        self.margins.check(self.gamma())
     }
 
     /// `γ = N − K`.
@@ -197,37 +167,37 @@ impl Setting {
     /// `Δ = 2C`: replaced, a clipped update moves the sum by no more. Added or removed too, because `K` is fixed and someone
     /// else takes the place. Under the paper's normalisation one client rescales all others: `(K + 1)·C`.
     pub fn sensitivity(&self) -> f64 {
-        match self.scaling {
-            Scaling::Fixed => 2.0 * self.clip,
-            Scaling::PaperNormalisation => (self.per_round as f64 + 1.0) * self.clip,
+        match self.clipping {
+            Clipping::Each => 2.0 * self.clip,
+            Clipping::Paper => (self.per_round as f64 + 1.0) * self.clip,
         }
     }
 
     /// The standard deviation around which the noise in every parameter of the sum concentrates, for weights that are bounded:
     /// of the unused sequences, and of the used ones if the channel is known.
     pub fn noise_std(&self) -> Option<f64> {
-        let Receiver::Clipped(c) = self.receiver else { return None };
+        let c = self.receiver.level()?;
         let used = self.channel.as_ref().map_or(0.0, |channel| channel.mean_square_weight(self.receiver));
         Some((self.gamma() as f64 * clipped_mean(c) + self.per_round as f64 * used).sqrt())
     }
 
     /// The probability that a client's, or an item's, data enter a round.
     pub fn sampling(&self) -> Sampling {
-        let one_more = f64::from(u8::from(self.neighbours == Neighbours::AddOrRemove));
-        let chance = match self.level {
-            Level::Client => self.per_round as f64 / (self.clients as f64 + one_more),
-            Level::Item { batch, samples, local } => {
+        let one_more = f64::from(u8::from(self.neighbours == Neighbours::AddRemove));
+        let chance = match self.unit {
+            PrivacyUnit::Client => self.per_round as f64 / (self.clients as f64 + one_more),
+            PrivacyUnit::Item { batch, samples, local } => {
                 let of_client = self.per_round as f64 / self.clients as f64;
                 match local {
-                    Local::OneStep => of_client * batch as f64 / (samples as f64 + one_more),
-                    Local::Epochs => of_client,
+                    LocalWork::OneStep => of_client * batch as f64 / (samples as f64 + one_more),
+                    LocalWork::Epochs => of_client,
                 }
             }
         };
         match self.neighbours {
             Neighbours::ReplaceOne if chance >= 1.0 => Sampling::Everyone,
             Neighbours::ReplaceOne => Sampling::ReplaceOne(chance),
-            Neighbours::AddOrRemove => Sampling::AddOrRemove(chance),
+            Neighbours::AddRemove => Sampling::AddRemove(chance),
         }
     }
 
@@ -279,14 +249,11 @@ impl Setting {
     /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.
     fn decoder(&self) -> Option<Decoder> {
         let Margins { pilot_noise, channel_growth, foreign_pilots } = self.margins;
-        let receiver = match self.receiver {
-            Receiver::Clipped(c) => Receiver::Clipped(c / pilot_noise),
-            Receiver::Paper => Receiver::Paper,
-            Receiver::Mmse if pilot_noise == 1.0 => Receiver::Mmse,
-            Receiver::Mmse => return None,
-        };
+        if self.receiver == Receiver::Mmse && pilot_noise != 1.0 {
+            return None;
+        }
         Some(Decoder {
-            receiver,
+            receiver: self.receiver.in_units_of(pilot_noise),
             unused: self.gamma().saturating_sub(foreign_pilots),
             sensitivity: self.sensitivity() * pilot_noise * channel_growth,
             channel_scale: 1.0 / pilot_noise,
@@ -316,9 +283,9 @@ impl Setting {
     /// One round as published, for either meaning of `p`.
     pub fn published(&self, participation: Participation) -> Result<PublishedRound, PrivacyError> {
         let p = participation.rate(self.per_round, self.clients)?;
-        let weight = match self.level {
-            Level::Client => Weight::client(p)?,
-            Level::Item { batch, samples, .. } => Weight::item(batch_ratio(batch, samples)?, p)?,
+        let weight = match self.unit {
+            PrivacyUnit::Client => Weight::client(p)?,
+            PrivacyUnit::Item { batch, samples, .. } => Weight::item(batch_ratio(batch, samples)?, p)?,
         };
         PublishedRound::new(weight, self.clip, self.gamma() as f64)
     }

@@ -1,72 +1,20 @@
-//! The views: who looks, and what they are told.
+//! The statements of the views.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+use floras_core::{Receiver, View};
 use serde::{Deserialize, Serialize};
 
 use crate::compose::Bounds;
-use crate::receiver::Receiver;
 use crate::sampling::Sampling;
 
-/// A way to look at the same federation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum View {
-    /// The paper's theorems, as printed.
-    Published,
-    /// High SNR: the noise of the unused sequences, and nothing else.
-    Idealised,
-    /// The whole decoder, averaged over the channels.
-    Actual,
-    /// The worst over every channel that a client can have.
-    AnyChannel,
-    /// A base station that keeps its raw samples.
-    RawSignal,
-}
-
-impl View {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 5] =
-        [Self::Published, Self::Idealised, Self::Actual, Self::AnyChannel, Self::RawSignal];
-
-    /// A value for each of them, in this order, computed side by side.
-    pub(crate) fn for_each<T: Send>(of: impl Fn(Self) -> T + Sync) -> [T; 5] {
-        std::thread::scope(|scope| {
-            let of = &of;
-            let threads = Self::ALL.map(|view| scope.spawn(move || of(view)));
-            threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })
-    }
-
-    /// The name on the command line and in experiment files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Idealised => "idealised",
-            Self::Actual => "actual",
-            Self::AnyChannel => "any-channel",
-            Self::RawSignal => "raw-signal",
-        }
-    }
-
-    /// Who the adversary is.
-    pub fn adversary(self) -> &'static str {
-        match self {
-            Self::Published => "anyone who sees the decoded sums, as the paper has it",
-            Self::Idealised => "a base station with the decoded sums and the noise level, at high SNR",
-            Self::Actual => "a base station with the decoded sums and all channel estimates",
-            Self::AnyChannel => {
-                "a base station with the decoded sums that knows, or even chooses, every channel"
-            }
-            Self::RawSignal => "a base station that keeps its raw samples and despreads them itself",
-        }
-    }
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+/// A value for each view, in the order of [`View::ALL`], computed side by side.
+pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; 5] {
+    std::thread::scope(|scope| {
+        let of = &of;
+        let threads = View::ALL.map(|view| scope.spawn(move || of(view)));
+        threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 /// A lower bound that is further below `ε` than this, relatively, needs a reason.

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{
-    Account, AnyChannel, Coefficients, Composition, Curve, Law, Level, Margins, Neighbours, Receiver,
-    Sampling, Scaling, Setting, View, gaussian, idealised, simple_bound,
+    Account, AnyChannel, ClipLevel, Clipping, Coefficients, Composition, Curve, Law, Margins, Neighbours,
+    PrivacyUnit, Receiver, Sampling, Setting, View, gaussian, idealised, simple_bound,
 };
 use proptest::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -35,10 +35,15 @@ fn the_any_channel_table_is_reproduced() {
         (3.0, 236, 2.13, 1.51, 2.47),
     ] {
         let what = |column: &str| format!("c = {c}, γ = {unused}, {column}");
-        let curve = AnyChannel::new(Receiver::Clipped(c), unused, SENSITIVITY).unwrap();
+        let curve = AnyChannel::new(Receiver::clipped(c).unwrap(), unused, SENSITIVITY).unwrap();
         is_near(epsilon(&curve), any, 0.02, &what("any channel"));
         is_near(epsilon(curve.strong_client()), strong, 0.01, &what("strong client"));
-        is_near(epsilon(&simple_bound(c, unused, SENSITIVITY).unwrap()), simple, 0.01, &what("simple bound"));
+        is_near(
+            epsilon(&simple_bound(ClipLevel::new(c).unwrap(), unused, SENSITIVITY).unwrap()),
+            simple,
+            0.01,
+            &what("simple bound"),
+        );
     }
     let paper = AnyChannel::new(Receiver::Paper, 10, SENSITIVITY).unwrap();
     assert!(epsilon(&paper) >= 25.1, "25.1 or more: {}", epsilon(&paper));
@@ -62,7 +67,7 @@ fn despread(snr_db: f64, sequences: u64) -> f64 {
 /// is good to a few per cent.
 #[test]
 fn the_table_of_actual_channels_is_reproduced() {
-    let clipped = Receiver::Clipped;
+    let clipped = |c: f64| Receiver::clipped(c).unwrap();
     for (snr, is_real, receiver, unused, printed) in [
         (20.0, true, Receiver::Paper, 10, 14.0),
         (20.0, true, Receiver::Paper, 108, 3.96),
@@ -94,15 +99,15 @@ fn laws_of_mu_follow_samples() {
     const DRAWS: usize = 200_000;
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(21);
     for (receiver, unused, channel, epsilon) in [
-        (Receiver::Clipped(1.0), 1, Some(3.0), 4.0),
-        (Receiver::Clipped(1.0), 20, Some(2.0), 1.0),
-        (Receiver::Clipped(1.0), 20, Some(0.7), 0.1),
-        (Receiver::Clipped(2.0), 30, Some(4.0), 1.0),
-        (Receiver::Clipped(0.1), 20, Some(2.0), 0.5),
+        (Receiver::clipped(1.0).unwrap(), 1, Some(3.0), 4.0),
+        (Receiver::clipped(1.0).unwrap(), 20, Some(2.0), 1.0),
+        (Receiver::clipped(1.0).unwrap(), 20, Some(0.7), 0.1),
+        (Receiver::clipped(2.0).unwrap(), 30, Some(4.0), 1.0),
+        (Receiver::clipped(0.1).unwrap(), 20, Some(2.0), 0.5),
         (Receiver::Mmse, 20, Some(2.0), 1.0),
         (Receiver::Paper, 10, Some(2.0), 1.0),
-        (Receiver::Clipped(1.0), 10, None, 1.5),
-        (Receiver::Clipped(1.0), 1, None, 3.0),
+        (Receiver::clipped(1.0).unwrap(), 10, None, 1.5),
+        (Receiver::clipped(1.0).unwrap(), 1, None, 3.0),
         (Receiver::Mmse, 10, None, 6.0),
         (Receiver::Paper, 10, None, 0.5),
     ] {
@@ -113,10 +118,10 @@ fn laws_of_mu_follow_samples() {
         let mut normal = || -> f64 { generator.sample(StandardNormal) };
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..DRAWS {
-            let noise: f64 = (0..unused).map(|_| receiver.weight(normal()).powi(2)).sum();
+            let noise: f64 = (0..unused).map(|_| receiver.weight(normal(), 1.0).powi(2)).sum();
             let mu = match channel {
                 Some(t) => {
-                    let w = receiver.weight(t + normal());
+                    let w = receiver.weight(t + normal(), 1.0).abs();
                     SENSITIVITY * t * w / (w * w + noise).sqrt()
                 }
                 None => SENSITIVITY / noise.sqrt(),
@@ -142,14 +147,14 @@ fn laws_of_mu_follow_samples() {
 fn the_any_channel_curve_is_above_every_channel() {
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(22);
     for (receiver, unused) in [
-        (Receiver::Clipped(1.0), 20),
-        (Receiver::Clipped(2.0), 108),
-        (Receiver::Clipped(0.3), 5),
+        (Receiver::clipped(1.0).unwrap(), 20),
+        (Receiver::clipped(2.0).unwrap(), 108),
+        (Receiver::clipped(0.3).unwrap(), 5),
         (Receiver::Mmse, 20),
         (Receiver::Paper, 10),
         // At a small ε the curve turns within a millionth of where it ends.
         (Receiver::Paper, 2000),
-        (Receiver::Clipped(1.0), 1),
+        (Receiver::clipped(1.0).unwrap(), 1),
     ] {
         let curve = AnyChannel::new(receiver, unused, SENSITIVITY).unwrap();
         for _ in 0..25 {
@@ -183,7 +188,9 @@ fn the_any_channel_curve_is_a_bound_at_small_epsilons_too() {
 #[test]
 fn the_any_channel_curve_is_above_every_law_of_fading_and_below_the_simple_bound() {
     let unused = 20;
-    for receiver in [Receiver::Clipped(1.0), Receiver::Clipped(2.0), Receiver::Mmse, Receiver::Paper] {
+    for receiver in
+        [Receiver::clipped(1.0).unwrap(), Receiver::clipped(2.0).unwrap(), Receiver::Mmse, Receiver::Paper]
+    {
         let any = AnyChannel::new(receiver, unused, SENSITIVITY).unwrap();
         let epsilons = [0.01, 0.3, 1.0, 3.0, 8.0, 20.0];
         for snr in [0.0, 20.0, 40.0] {
@@ -227,9 +234,9 @@ proptest! {
     ) {
         let c = 10_f64.powf(log_c);
         let t = 10_f64.powf(log_t) * if is_negative { -1.0 } else { 1.0 };
-        let receiver = Receiver::Clipped(c);
-        let square = |estimates: &[f64]| estimates.iter().map(|&tau| receiver.weight(tau).powi(2)).sum::<f64>();
-        let w = receiver.weight(t + e);
+        let receiver = Receiver::clipped(c).unwrap();
+        let square = |estimates: &[f64]| estimates.iter().map(|&tau| receiver.weight(tau, 1.0).powi(2)).sum::<f64>();
+        let w = receiver.weight(t + e, 1.0).abs();
         let mu = |noise: f64| SENSITIVITY * t.abs() * w / noise.sqrt();
         let exact = mu(w * w + square(&unused) + square(&used));
         let without_used = mu(w * w + square(&unused));
@@ -248,9 +255,9 @@ fn far_out_any_channel_is_not_below_a_strong_client_either() {
         per_round: 20,
         clients: 20,
         delta: 1e-5,
-        level: Level::Client,
+        unit: PrivacyUnit::Client,
         neighbours: Neighbours::ReplaceOne,
-        scaling: Scaling::PaperNormalisation,
+        clipping: Clipping::Paper,
         receiver: Receiver::Paper,
         channel: None,
         margins: Margins::default(),
@@ -264,18 +271,18 @@ fn far_out_any_channel_is_not_below_a_strong_client_either() {
 
 #[test]
 fn a_law_is_refused_without_noise_or_with_numbers_out_of_range() {
-    for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::Clipped(1.0)] {
+    for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
         assert!(idealised(receiver, 0, 1.0).is_err() && AnyChannel::new(receiver, 0, 1.0).is_err());
         assert!(idealised(receiver, 1, f64::NAN).is_err() && idealised(receiver, 1, 0.0).is_err());
     }
-    assert!(simple_bound(0.0, 5, 1.0).is_err() && simple_bound(1.0, 0, 1.0).is_err());
+    assert!(simple_bound(ClipLevel::ONE, 0, 1.0).is_err());
     assert!(matches!(idealised(Receiver::Paper, 4, 2.0), Ok(Law::HalfNormal { scale }) if scale == 0.5));
 }
 
 /// Values of `μ` far below 1 were once taken for 0.
 #[test]
 fn tiny_sensitivities_are_not_taken_for_none() {
-    for receiver in [Receiver::Clipped(1.0), Receiver::Mmse, Receiver::Paper] {
+    for receiver in [Receiver::clipped(1.0).unwrap(), Receiver::Mmse, Receiver::Paper] {
         for sensitivity in [1e-3, 2e-7, 1e-12, 1e-20] {
             let any = AnyChannel::new(receiver, 20, sensitivity).unwrap();
             for t in [0.5, 3.0, 20.0] {

@@ -6,7 +6,7 @@ use floras_privacy::calibrate::{
     Target, fewest_sequences, fewest_sequences_near, largest_clip, least_noise, most_rounds,
 };
 use floras_privacy::{
-    Account, Coefficients, Level, Margins, Neighbours, PrivacyError, Receiver, Scaling, Setting, View,
+    Account, Clipping, Coefficients, Margins, Neighbours, PrivacyError, PrivacyUnit, Receiver, Setting, View,
 };
 
 fn setting() -> Setting {
@@ -16,9 +16,9 @@ fn setting() -> Setting {
         per_round: 20,
         clients: 20,
         delta: 1e-5,
-        level: Level::Client,
+        unit: PrivacyUnit::Client,
         neighbours: Neighbours::ReplaceOne,
-        scaling: Scaling::Fixed,
+        clipping: Clipping::Each,
         receiver: Receiver::Paper,
         channel: None,
         margins: Margins::default(),
@@ -55,7 +55,7 @@ fn every_guess_leads_to_the_same_number_of_sequences() {
 #[test]
 fn an_epsilon_asked_for_alone_is_the_one_that_is_stated() {
     let channel = Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap());
-    for receiver in [Receiver::Paper, Receiver::Clipped(1.0)] {
+    for receiver in [Receiver::Paper, Receiver::clipped(1.0).unwrap()] {
         let account = Account::of(&Setting { receiver, channel: channel.clone(), ..setting() }).unwrap();
         for view in View::ALL {
             for rounds in [1, 7] {
@@ -79,7 +79,7 @@ fn a_clip_norm_one_percent_larger_would_be_too_much() {
 fn the_level_that_is_found_makes_less_noise_than_level_one() {
     let target = Target { view: View::Idealised, epsilon: 4.0, rounds: 1 };
     let found = least_noise(&setting(), target, 84).unwrap();
-    let one = Setting { receiver: Receiver::Clipped(1.0), ..setting() };
+    let one = Setting { receiver: Receiver::clipped(1.0).unwrap(), ..setting() };
     let fixed = fewest_sequences(&one, target, 84).unwrap();
     assert!(found.epsilon <= 4.0 && found.setting.sequences <= 84);
     assert!(found.setting.noise_std().unwrap() < fixed.setting.noise_std().unwrap());

@@ -150,7 +150,7 @@ fn the_gaussian_mechanism_agrees_with_its_closed_form() {
 #[test]
 fn gaussian_rounds_with_added_or_removed_clients_agree_with_the_library() {
     for row in accounting("subsampled_gaussian_add_remove") {
-        let (law, sampling) = (Law::Constant(number(&row, "mu")), Sampling::AddOrRemove(number(&row, "p")));
+        let (law, sampling) = (Law::Constant(number(&row, "mu")), Sampling::AddRemove(number(&row, "p")));
         let bounds = epsilon(&law, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
         agrees(bounds, number(&row, "epsilon"), &row);
         for direction in ["add", "remove"] {
@@ -217,14 +217,14 @@ fn the_published_numbers_break_where_the_text_says_so() {
 fn delta_and_epsilon_are_each_other_s_inverse() {
     let half = half_normal(5.0);
     let constant = Law::Constant(0.7);
-    let clipped = idealised(Receiver::Clipped(1.0), 20, 2.0).unwrap();
+    let clipped = idealised(Receiver::clipped(1.0).unwrap(), 20, 2.0).unwrap();
     let cases = [
         (&half, Sampling::Everyone, 50),
         (&half, Sampling::ReplaceOne(0.1), 1),
         (&half, Sampling::ReplaceOne(0.1), 200),
         (&constant, Sampling::Everyone, 1),
-        (&constant, Sampling::AddOrRemove(0.3), 1),
-        (&constant, Sampling::AddOrRemove(0.3), 40),
+        (&constant, Sampling::AddRemove(0.3), 1),
+        (&constant, Sampling::AddRemove(0.3), 40),
         (&clipped, Sampling::Everyone, 1),
         (&clipped, Sampling::ReplaceOne(0.1), 20),
     ];
@@ -295,7 +295,7 @@ fn any_step_of_the_grid_gives_an_upper_bound() {
     for (law, p, rounds) in
         [(half_normal(100.0), 1e-3, 100_000), (half_normal(5.0), 0.1, 1000), (Law::Constant(3.0), 0.5, 3)]
     {
-        let sampling = Sampling::AddOrRemove(p);
+        let sampling = Sampling::AddRemove(p);
         let auto = epsilon(&law, sampling, rounds, 1e-6);
         for step in [1.0, 0.01, 1e-4] {
             let composition =
@@ -313,7 +313,7 @@ fn any_step_of_the_grid_gives_an_upper_bound() {
 /// The tilted middle may lie a thousand below the `ε` in question, where `e^ε` and what it multiplies leave the range of a double.
 #[test]
 fn a_tail_far_above_the_middle_of_the_window_is_not_lost() {
-    let law = idealised(Receiver::Clipped(1.0), 1, 9.0).unwrap();
+    let law = idealised(Receiver::clipped(1.0).unwrap(), 1, 9.0).unwrap();
     let composition = Composition::new(&law, Sampling::ReplaceOne(0.34), 10).unwrap();
     let there = composition.epsilon(5e-15).unwrap();
     let back = composition.delta(there.upper).unwrap();
@@ -344,7 +344,7 @@ fn certain_participation_is_the_same_for_all_neighbours() {
     for (law, rounds) in [(half_normal(5.0), 1), (half_normal(5.0), 40), (Law::Constant(30.0), 7)] {
         for curve in [&law as &dyn Curve, &Opaque(law.clone())] {
             let of = |sampling| Composition::new(curve, sampling, rounds).unwrap().epsilon(1e-5).unwrap();
-            assert_eq!(of(Sampling::AddOrRemove(1.0)), of(Sampling::Everyone), "T = {rounds}");
+            assert_eq!(of(Sampling::AddRemove(1.0)), of(Sampling::Everyone), "T = {rounds}");
         }
     }
 }
@@ -368,7 +368,7 @@ fn an_epsilon_far_out_of_reach_takes_no_time() {
 fn a_step_above_all_losses_is_made_finer() {
     for (law, sampling, rounds, delta, step) in [
         (Law::Constant(2.8e-4), Sampling::ReplaceOne(0.42), 69, 1e-3, 3e-3),
-        (half_normal(1e6), Sampling::AddOrRemove(1e-5), 11_208, 1e-7, 5e-4),
+        (half_normal(1e6), Sampling::AddRemove(1e-5), 11_208, 1e-7, 5e-4),
     ] {
         let auto = epsilon(&law, sampling, rounds, delta);
         let composition = Composition::new(&law, sampling, rounds).unwrap();

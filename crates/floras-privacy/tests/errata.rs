@@ -3,8 +3,8 @@
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{Composition, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{
-    Account, AnyChannel, Coefficients, Curve, Level, Local, Margins, Neighbours, Receiver, Sampling, Scaling,
-    Setting, View,
+    Account, AnyChannel, Clipping, Coefficients, Curve, LocalWork, Margins, Neighbours, PrivacyUnit,
+    Receiver, Sampling, Setting, View,
 };
 
 /// `ln` of the Cauchy density of scale `γ`, without its constant.
@@ -112,13 +112,13 @@ fn the_smaller_of_the_two_losses_is_called_the_larger_one() {
 fn no_number_of_unused_sequences_hides_a_client_whose_estimate_comes_close_to_zero() {
     let (sensitivity, t) = (2.0, 4.0);
     let mu = |receiver: Receiver, estimate: f64, noise: f64| {
-        let weight = receiver.weight(estimate);
+        let weight = receiver.weight(estimate, 1.0);
         sensitivity * t * weight / weight.hypot(noise)
     };
     for noise in [10.0, 1e3, 1e6] {
         let paper = mu(Receiver::Paper, 1e-9, noise);
         assert!((paper / (sensitivity * t) - 1.0).abs() < 1e-5, "ν = {noise}: {paper}");
-        assert!(mu(Receiver::Clipped(1.0), 1e-9, noise) < 1.01 * sensitivity * t / noise);
+        assert!(mu(Receiver::clipped(1.0).unwrap(), 1e-9, noise) < 1.01 * sensitivity * t / noise);
     }
     // So the worst channel stays bad where strong clients are well hidden.
     for unused in [20, 108] {
@@ -135,9 +135,9 @@ fn setting(sequences: u64, per_round: u64, clients: u64) -> Setting {
         per_round,
         clients,
         delta: 1e-5,
-        level: Level::Client,
+        unit: PrivacyUnit::Client,
         neighbours: Neighbours::ReplaceOne,
-        scaling: Scaling::Fixed,
+        clipping: Clipping::Each,
         receiver: Receiver::Paper,
         channel: None,
         margins: Margins::default(),
@@ -149,13 +149,13 @@ fn setting(sequences: u64, per_round: u64, clients: u64) -> Setting {
 #[test]
 fn a_sample_that_every_round_uses_is_hidden_no_better_than_its_client() {
     let (batch, samples) = (20, 200);
-    let epsilon = |level| {
-        let account = Account::of(&Setting { level, ..setting(25, 20, 200) }).unwrap();
+    let epsilon = |unit| {
+        let account = Account::of(&Setting { unit, ..setting(25, 20, 200) }).unwrap();
         account.epsilon(View::Idealised, 100).unwrap().unwrap()
     };
-    let one_step = epsilon(Level::Item { batch, samples, local: Local::OneStep });
-    let epochs = epsilon(Level::Item { batch, samples, local: Local::Epochs });
-    assert_eq!(epochs, epsilon(Level::Client));
+    let one_step = epsilon(PrivacyUnit::Item { batch, samples, local: LocalWork::OneStep });
+    let epochs = epsilon(PrivacyUnit::Item { batch, samples, local: LocalWork::Epochs });
+    assert_eq!(epochs, epsilon(PrivacyUnit::Client));
     let weight = Weight::item(batch_ratio(batch, samples).unwrap(), 0.1).unwrap();
     let round = PublishedRound::new(weight, 1.0, 5.0).unwrap();
     let printed = round.epsilon(Composition::Renyi, 100, 1e-5).unwrap().as_printed();
@@ -185,6 +185,6 @@ fn the_raw_signal_is_the_same_for_any_number_of_unused_sequences() {
 fn replaced_and_added_clients_have_different_chances() {
     let sampling = |neighbours| Setting { neighbours, ..setting(25, 20, 20) }.sampling();
     assert_eq!(sampling(Neighbours::ReplaceOne), Sampling::Everyone);
-    let added = sampling(Neighbours::AddOrRemove);
-    assert!(matches!(added, Sampling::AddOrRemove(_)) && (added.chance() - 20.0 / 21.0).abs() < 1e-15);
+    let added = sampling(Neighbours::AddRemove);
+    assert!(matches!(added, Sampling::AddRemove(_)) && (added.chance() - 20.0 / 21.0).abs() < 1e-15);
 }

@@ -5,8 +5,8 @@
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::{Participation, WHY_NOT_A_GUARANTEE};
 use floras_privacy::{
-    Account, Coefficients, Law, Level, Margins, NORMALISED, Neighbours, Receiver, Sampling, Scaling, Setting,
-    Source, Statement, View, gaussian,
+    Account, Clipping, Coefficients, Law, Margins, NORMALISED, Neighbours, PrivacyUnit, Receiver, Sampling,
+    Setting, Source, Statement, View, gaussian,
 };
 
 fn setting() -> Setting {
@@ -16,10 +16,10 @@ fn setting() -> Setting {
         per_round: 20,
         clients: 100,
         delta: 1e-5,
-        level: Level::Client,
+        unit: PrivacyUnit::Client,
         neighbours: Neighbours::ReplaceOne,
-        scaling: Scaling::Fixed,
-        receiver: Receiver::Clipped(1.0),
+        clipping: Clipping::Each,
+        receiver: Receiver::clipped(1.0).unwrap(),
         channel: Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap()),
         margins: Margins::default(),
     }
@@ -126,7 +126,7 @@ fn published_divergences_add_up_at_a_common_order() {
 #[test]
 fn it_is_a_guarantee_only_if_all_rounds_have_one() {
     let whole = answered(20);
-    let normalised = Account::of(&Setting { scaling: Scaling::PaperNormalisation, ..setting() }).unwrap();
+    let normalised = Account::of(&Setting { clipping: Clipping::Paper, ..setting() }).unwrap();
     let mut estimated = answered(18);
     estimated.add_caveat("an estimate");
     let both = statement(&[(&whole, 2), (&normalised, 1)], View::Idealised);

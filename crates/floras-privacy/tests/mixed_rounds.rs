@@ -144,7 +144,7 @@ fn sampled_rounds_of_several_kinds_agree_with_the_library() {
     let all: Value = serde_json::from_str(include_str!("reference/accounting.json")).unwrap();
     for (list, sampling) in [
         ("mixed_replace_one", Sampling::ReplaceOne as fn(f64) -> Sampling),
-        ("mixed_add_remove", Sampling::AddOrRemove),
+        ("mixed_add_remove", Sampling::AddRemove),
     ] {
         for row in all[list].as_array().unwrap() {
             let kinds = row["kinds"].as_array().unwrap();
@@ -174,8 +174,8 @@ fn curves() -> [Box<dyn Curve>; 4] {
     [
         Box::new(Law::HalfNormal { scale: 0.4 }),
         Box::new(Opaque(Law::Constant(0.7))),
-        Box::new(idealised(Receiver::Clipped(1.0), 20, 2.0).unwrap()),
-        Box::new(AnyChannel::new(Receiver::Clipped(1.0), 30, 2.0).unwrap()),
+        Box::new(idealised(Receiver::clipped(1.0).unwrap(), 20, 2.0).unwrap()),
+        Box::new(AnyChannel::new(Receiver::clipped(1.0).unwrap(), 30, 2.0).unwrap()),
     ]
 }
 
@@ -184,7 +184,7 @@ fn curves() -> [Box<dyn Curve>; 4] {
 fn two_parts_of_the_same_kind_are_one_of_their_rounds_together() {
     for (i, curve) in curves().iter().enumerate() {
         let curve = curve.as_ref();
-        for sampling in [Sampling::ReplaceOne(0.2), Sampling::AddOrRemove(0.3)] {
+        for sampling in [Sampling::ReplaceOne(0.2), Sampling::AddRemove(0.3)] {
             for (one, other, delta) in [(1, 1, 1e-5), (40, 500, 1e-9)] {
                 let case = (i, sampling, one, other, delta);
                 let parts = [part(curve, sampling, one), part(curve, sampling, other)];
@@ -202,7 +202,7 @@ fn two_parts_of_the_same_kind_are_one_of_their_rounds_together() {
 #[test]
 fn the_order_of_the_parts_does_not_matter() {
     let curves = curves();
-    for sampling in [Sampling::ReplaceOne as fn(f64) -> Sampling, Sampling::AddOrRemove] {
+    for sampling in [Sampling::ReplaceOne as fn(f64) -> Sampling, Sampling::AddRemove] {
         let chances = [0.1, 0.5, 1.0, 0.02];
         let rounds = [40, 3, 1, 100];
         let parts: Vec<Part<'_>> =
@@ -218,7 +218,7 @@ fn the_order_of_the_parts_does_not_matter() {
 /// More unused sequences hide better: between all rounds of the one kind and all of the other.
 #[test]
 fn a_mixture_lies_between_its_kinds() {
-    let [few, many] = [5, 8].map(|gamma| idealised(Receiver::Clipped(1.0), gamma, 2.0).unwrap());
+    let [few, many] = [5, 8].map(|gamma| idealised(Receiver::clipped(1.0).unwrap(), gamma, 2.0).unwrap());
     let sampling = Sampling::ReplaceOne(0.1);
     let [more, less] = [&few, &many].map(|law| epsilon(&[part(law, sampling, 50)], 1e-5));
     let mixed = epsilon(&[part(&few, sampling, 20), part(&many, sampling, 30)], 1e-5);
@@ -241,7 +241,7 @@ fn with_parts<R>(
     use_them: impl FnOnce(&[Part<'_>]) -> R,
 ) -> R {
     let laws: Vec<Law> = kinds.iter().map(|&(scale, ..)| Law::HalfNormal { scale }).collect();
-    let sampling = |p| if add_or_remove { Sampling::AddOrRemove(p) } else { Sampling::ReplaceOne(p) };
+    let sampling = |p| if add_or_remove { Sampling::AddRemove(p) } else { Sampling::ReplaceOne(p) };
     let parts: Vec<Part<'_>> =
         laws.iter().zip(kinds).map(|(law, &(_, p, rounds))| part(law, sampling(p), rounds)).collect();
     use_them(&parts)

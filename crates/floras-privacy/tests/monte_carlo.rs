@@ -39,7 +39,7 @@ impl Sampler {
 
     /// High SNR: the gain is 1, and the unused sequences' despread noise is divided by their pilots' noise.
     fn idealised_loss(&mut self, receiver: Receiver, unused: usize) -> f64 {
-        let square: f64 = (0..unused).map(|_| receiver.weight(self.normal()).powi(2)).sum();
+        let square: f64 = (0..unused).map(|_| receiver.weight(self.normal(), 1.0).powi(2)).sum();
         self.loss(1.0, square.sqrt())
     }
 
@@ -49,7 +49,7 @@ impl Sampler {
         let mut gain = 0.0;
         for sequence in 0..used + unused {
             let h = if sequence < used { 0.5_f64.sqrt() * self.normal() } else { 0.0 };
-            let weight = receiver.weight(h / s + self.normal()) / s;
+            let weight = receiver.weight(h / s + self.normal(), 1.0) / s;
             square += (s * weight).powi(2);
             if sequence == 0 {
                 gain = h.abs() * weight;
@@ -119,8 +119,8 @@ fn samples_of_the_idealised_mechanism_keep_the_rigorous_bound_and_break_the_publ
 #[test]
 fn samples_of_the_clipped_projector_keep_its_bound() {
     for (receiver, unused, rounds, epsilons) in [
-        (Receiver::Clipped(1.0), 10, 1, [0.3, 1.5]),
-        (Receiver::Clipped(1.0), 10, 10, [2.0, 7.0]),
+        (Receiver::clipped(1.0).unwrap(), 10, 1, [0.3, 1.5]),
+        (Receiver::clipped(1.0).unwrap(), 10, 10, [2.0, 7.0]),
         (Receiver::Mmse, 10, 1, [1.0, 5.0]),
     ] {
         let mut sampler = Sampler::new(32);
@@ -141,7 +141,7 @@ fn samples_of_the_actual_mechanism_keep_its_bound_and_break_that_of_high_snr() {
     for (receiver, rounds, epsilons, draws) in [
         (Receiver::Paper, 1, [0.3, 1.7227], 1_000_000),
         (Receiver::Paper, 10, [1.0, 4.0], 200_000),
-        (Receiver::Clipped(1.0), 1, [0.5, 2.0], 1_000_000),
+        (Receiver::clipped(1.0).unwrap(), 1, [0.5, 2.0], 1_000_000),
     ] {
         let law = channel.actual(receiver, used as u64, unused as u64, SENSITIVITY).unwrap();
         let mut sampler = Sampler::new(33 + rounds);

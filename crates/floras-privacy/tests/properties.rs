@@ -26,7 +26,7 @@ fn problems() -> impl Strategy<Value = Problem> {
     let sampling = (0..3, ten_to(-6.0..0.0)).prop_map(|(kind, p)| match kind {
         0 => Sampling::Everyone,
         1 => Sampling::ReplaceOne(p),
-        _ => Sampling::AddOrRemove(p),
+        _ => Sampling::AddRemove(p),
     });
     (ten_to(-1.0..0.3), ten_to(0.0..6.0), sampling, ten_to(0.0..6.0), ten_to(-15.0..-0.3)).prop_map(
         |(clip, gamma, sampling, rounds, delta)| Problem {
@@ -113,7 +113,7 @@ proptest! {
             _ => {
                 let more = (problem.sampling.chance() * factor).min(1.0);
                 larger.sampling = match problem.sampling {
-                    Sampling::AddOrRemove(_) => Sampling::AddOrRemove(more),
+                    Sampling::AddRemove(_) => Sampling::AddRemove(more),
                     Sampling::Known(_) => Sampling::Known(more),
                     Sampling::Everyone | Sampling::ReplaceOne(_) => Sampling::ReplaceOne(more),
                 };

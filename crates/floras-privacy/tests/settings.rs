@@ -7,8 +7,8 @@
 use floras_privacy::calibrate::{Target, fewest_sequences, largest_clip};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
-    Account, Coefficients, Level, Margins, Neighbours, PrivacyError, Receiver, Sampling, Scaling, Setting,
-    View,
+    Account, Clipping, Coefficients, Margins, Neighbours, PrivacyError, PrivacyUnit, Receiver, Sampling,
+    Setting, View,
 };
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn receivers() -> impl Strategy<Value = Receiver> {
     prop_oneof![
         1 => Just(Receiver::Paper),
         1 => Just(Receiver::Mmse),
-        3 => ten_to(-2.0..3.0).prop_map(Receiver::Clipped),
+        3 => ten_to(-2.0..3.0).prop_map(|c| Receiver::clipped(c).unwrap()),
     ]
 }
 
@@ -50,9 +50,9 @@ fn settings() -> impl Strategy<Value = (Setting, u64)> {
                 per_round,
                 clients: (per_round as f64 * crowd).round() as u64,
                 delta,
-                level: Level::Client,
-                neighbours: if kind == 0 { Neighbours::ReplaceOne } else { Neighbours::AddOrRemove },
-                scaling: Scaling::Fixed,
+                unit: PrivacyUnit::Client,
+                neighbours: if kind == 0 { Neighbours::ReplaceOne } else { Neighbours::AddRemove },
+                clipping: Clipping::Each,
                 receiver,
                 channel,
                 margins: Margins::default(),

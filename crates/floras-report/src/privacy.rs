@@ -3,7 +3,8 @@
 //! Someone who holds two possibilities for equally likely, and sees what an `(ε, δ)`-private mechanism gives out, is
 //! afterwards at most `e^ε/(1 + e^ε)` sure of one of them, except with a probability of about `δ`.
 
-use floras_privacy::{Statement, View, Views};
+use floras_core::View;
+use floras_privacy::{Statement, Views};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::inquiry::{bound_text, guarantee_text, is_sampled, sampled_texts};
 use floras_sim::{PlottedCurves, PrivacyReport};

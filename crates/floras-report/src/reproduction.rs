@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use floras_privacy::View;
+use floras_core::View;
 use floras_sim::figure::{Claim, Figure, PrivacyRow, Reproduction, Verdict};
 
 use crate::error::ReportError;

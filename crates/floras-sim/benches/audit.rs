@@ -1,22 +1,21 @@
 //! Speed of the audit's games: `cargo bench -p floras-sim`. One iteration is a thousand one-round games at d = 4010.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use floras_phy::{
-    Fading, Floras, FlorasSettings, Modulation, Receiver, SequenceSet, Snr, SnrConvention, UplinkError,
-};
+use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+use floras_phy::{Floras, FlorasSettings, SequenceSet, UplinkError};
 use floras_sim::audit::WorstCaseGame;
 
 /// In each world.
 const GAMES: u32 = 500;
 
 fn floras() -> Result<Floras, UplinkError> {
-    Floras::new(FlorasSettings {
+    Ok(Floras::new(FlorasSettings {
         sequences: SequenceSet::walsh(25, 32)?,
         modulation: Modulation::Real,
         receiver: Receiver::Paper,
-        fading: Fading::Rayleigh,
+        channels: Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol)?,
-    })
+    }))
 }
 
 fn games(criterion: &mut Criterion) {

@@ -13,18 +13,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use floras_phy::{Fading, Family, Modulation, PhaseError, Round, Snr, Uplink, UplinkError};
+use floras_core::{ChannelSource, Clipping, Family, Modulation, Neighbours, Receiver, Snr, View};
+use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
-    Account, Amplitude, Angle, Coefficients, Law, Level, Neighbours, PrivacyError, Receiver, Sampling,
-    Scaling, Setting, Source, Values, View, Views,
+    Account, Coefficients, Law, PrivacyError, PrivacyUnit, Sampling, Setting, Source, Values, Views,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
-use crate::experiment::{Air, FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
+use crate::experiment::{Air, FlorasScheme, Scheme, Settings};
 use crate::plotted::{self, PlottedCurves};
 
 /// Who looks at central Gaussian noise.
@@ -269,8 +269,8 @@ fn log_spaced(last: u32, points: u32) -> Vec<u32> {
 fn sensitivity(settings: &Settings) -> Option<f64> {
     let clip = settings.privacy.clip?;
     Some(match settings.privacy.normalise {
-        Normalise::Clip => 2.0 * clip,
-        Normalise::Paper => (f64::from(settings.clients.per_round) + 1.0) * clip,
+        Clipping::Each => 2.0 * clip,
+        Clipping::Paper => (f64::from(settings.clients.per_round) + 1.0) * clip,
     })
 }
 
@@ -336,25 +336,24 @@ fn of_floras(
 ) -> Result<Account, SimError> {
     let snr = Snr::new(floras.air.snr_db, floras.air.snr_convention)?;
     let noise_std = snr.despread_noise_std(floras.air.length);
-    let law = match &floras.air.fading {
-        FadingChoice::Law(fading) if noise_std > 0.0 => coefficients(fading, floras.modulation, noise_std)?,
-        _ => None,
-    };
     let orthonormal = floras.family != Family::Gaussian;
+    let channel = match floras.air.fading {
+        ChannelSource::Fading(fading) if noise_std > 0.0 && orthonormal => {
+            Some(Coefficients::of(fading, floras.modulation, noise_std)?)
+        }
+        ChannelSource::Fading(_) | ChannelSource::Trace(_) => None,
+    };
     let setting = Setting {
         clip: settings.privacy.clip.unwrap_or_default(),
         sequences: floras.sequences as u64,
         per_round: settings.clients.per_round.into(),
         clients: settings.clients.total.into(),
         delta: settings.privacy.delta,
-        level: Level::Client,
+        unit: PrivacyUnit::Client,
         neighbours: Neighbours::ReplaceOne,
-        scaling: match settings.privacy.normalise {
-            Normalise::Clip => Scaling::Fixed,
-            Normalise::Paper => Scaling::PaperNormalisation,
-        },
-        receiver: receiver(floras.receiver),
-        channel: law.filter(|_| orthonormal),
+        clipping: settings.privacy.normalise,
+        receiver: floras.receiver,
+        channel,
         margins: settings.privacy.margins,
     };
     let mut account = Account::of(&setting)?;
@@ -381,47 +380,10 @@ fn of_floras(
     Ok(account)
 }
 
-/// The privacy side's name for a receiver.
-pub fn receiver(receiver: floras_phy::Receiver) -> Receiver {
-    match receiver {
-        floras_phy::Receiver::Paper => Receiver::Paper,
-        floras_phy::Receiver::Mmse => Receiver::Mmse,
-        floras_phy::Receiver::Clipped(c) => Receiver::Clipped(c),
-    }
-}
-
-/// The law of a client's channel as the base station sees it, in units of the despread noise; `None` for a trace, which has
-/// none.
-pub fn coefficients(
-    fading: &Fading,
-    modulation: Modulation,
-    noise_std: f64,
-) -> Result<Option<Coefficients>, PrivacyError> {
-    if let (Fading::Rayleigh, Modulation::Real) = (fading, modulation) {
-        return Coefficients::normal(noise_std, 0.5_f64.sqrt()).map(Some);
-    }
-    let angle = match modulation {
-        // A cable turns no phase.
-        Modulation::Real if *fading == Fading::None => Angle::Zero,
-        Modulation::Real => Angle::Uniform,
-        Modulation::PhaseCorrected(PhaseError::None) => Angle::Zero,
-        Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad }) => Angle::Within(half_width_rad),
-        Modulation::PhaseCorrected(PhaseError::Gaussian { std_rad }) => Angle::Normal(std_rad),
-    };
-    let Some(range) = fading.amplitude_range() else { return Ok(None) };
-    let density = |x: f64| fading.amplitude_density(x).unwrap_or(0.0);
-    let amplitude = if range.0 == range.1 {
-        Amplitude::Constant(range.0)
-    } else {
-        Amplitude::Density { range, density: &density }
-    };
-    Coefficients::new(noise_std, &amplitude, angle).map(Some)
-}
-
 fn caveat(settings: &Settings, source: Source) -> Source {
     match settings.privacy.normalise {
-        Normalise::Clip => source,
-        Normalise::Paper => source.with_caveat(floras_privacy::NORMALISED),
+        Clipping::Each => source,
+        Clipping::Paper => source.with_caveat(floras_privacy::NORMALISED),
     }
 }
 
@@ -473,7 +435,7 @@ impl Draws<'_> {
     /// Hands over rounds: those of the experiment under a trace, which holds no others, and fresh ones otherwise.
     fn each(&self, mut see: impl FnMut(&Round<'_>) -> Result<(), UplinkError>) -> Result<(), SimError> {
         let rounds = (DRAWS / self.settings.clients.per_round).clamp(20, DRAWS);
-        let is_trace = |air: &Air| matches!(air.fading, FadingChoice::Trace(_));
+        let is_trace = |air: &Air| matches!(air.fading, ChannelSource::Trace(_));
         let of_trace = self.settings.uplink.scheme.air().is_some_and(is_trace);
         let in_trial = if of_trace { self.settings.rounds } else { rounds };
         for number in 0..rounds {
@@ -544,7 +506,7 @@ fn notes(settings: &Settings, views: &Views, sampling: Sampling, rounds: u64) ->
         notes.push(SELECTION.to_owned());
     }
     notes.extend(views.why_bounds_differ(sampling, rounds));
-    if settings.privacy.clip.is_some() && settings.privacy.normalise == Normalise::Paper {
+    if settings.privacy.clip.is_some() && settings.privacy.normalise == Clipping::Paper {
         notes.push(floras_privacy::NORMALISED.to_owned());
     }
     if settings.privacy.clip.is_some() {
@@ -559,7 +521,7 @@ pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε
 
 fn shown_receiver(settings: &Settings) -> Receiver {
     match &settings.uplink.scheme {
-        Scheme::Floras(floras) => receiver(floras.receiver),
+        Scheme::Floras(floras) => floras.receiver,
         _ => Receiver::Paper,
     }
 }

@@ -18,6 +18,10 @@ pub enum SimError {
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
 
+    /// A choice was out of range.
+    #[error(transparent)]
+    Choice(#[from] floras_core::ChoiceError),
+
     /// The data or the model were wrong.
     #[error("{key}: {error}")]
     Learn {

@@ -45,13 +45,13 @@ mod summary;
 mod sweep;
 pub mod theory;
 
-pub use accounting::{PrivacyReport, SELECTION, SIMULATED, Spent, coefficients, receiver};
+pub use accounting::{PrivacyReport, SELECTION, SIMULATED, Spent};
 pub use air::{Aggregate, AirInterface, AirLedger, Cohort, Noise, Occasion};
 pub use error::SimError;
 pub use experiment::{
     Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError,
-    FadingChoice, FlorasScheme, LocalSettings, ModelKind, ModelSettings, Normalise, PrivacySettings,
-    RecordSettings, Scheme, Settings, UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
+    FlorasScheme, LocalSettings, ModelKind, ModelSettings, PrivacySettings, RecordSettings, Scheme, Settings,
+    UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
 };
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
 pub use plotted::PlottedCurves;

@@ -1,7 +1,8 @@
 //! The whole privacy guarantee of a view, to be plotted: `δ(ε)` and the trade-off function after all rounds of a run.
 
+use floras_core::View;
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{DeltaCurve, PrivacyError, TradeOff, View, Views};
+use floras_privacy::{DeltaCurve, PrivacyError, TradeOff, Views};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! What the simulation draws at random, beside what the air interface draws.
 
-use floras_phy::random::Purpose;
+use floras_core::random::Purpose;
 
 /// Which clients take part in a round.
 pub(crate) const SELECTION: Purpose = Purpose(64);

@@ -3,10 +3,10 @@
 //! Every test has a fixed seed. A lower bound that is asked for with an error of 1e-4 exceeds a true `ε` once in 10,000 seeds.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
-
+use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
 use floras_phy::{
-    CentralGaussian, ChipLink, EffectiveChannel, Fading, Floras, FlorasSettings, Modulation, Receiver, Round,
-    SequenceSet, Snr, SnrConvention, Uplink, UplinkError,
+    CentralGaussian, ChipLink, EffectiveChannel, Floras, FlorasSettings, Round, SequenceSet, Uplink,
+    UplinkError,
 };
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::{Law, Sampling};
@@ -21,20 +21,19 @@ fn strong(sequences: usize, receiver: Receiver) -> Floras {
         sequences: SequenceSet::walsh(sequences, 32).unwrap(),
         modulation: Modulation::Real,
         receiver,
-        fading: Fading::None,
+        channels: Fading::None.into(),
         snr: Snr::new(100.0, SnrConvention::Symbol).unwrap(),
     })
-    .unwrap()
 }
 
 /// Over Rayleigh fading.
 fn floras_at(sequences: usize, snr_db: f64) -> Floras {
     let settings = FlorasSettings {
-        fading: Fading::Rayleigh,
+        channels: Fading::Rayleigh.into(),
         snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
         ..strong(sequences, Receiver::Paper).settings().clone()
     };
-    Floras::new(settings).unwrap()
+    Floras::new(settings)
 }
 
 fn one_round(parameters: usize) -> WorstCaseGame {
@@ -93,8 +92,8 @@ fn epsilon(law: &Law, rounds: u64, delta: f64) -> f64 {
 #[test]
 fn half_the_noise_is_caught() {
     let idealised = |receiver| floras_privacy::idealised(receiver, 5, 2.0).unwrap();
-    caught(strong(25, Receiver::Paper), &idealised(floras_privacy::Receiver::Paper), 1);
-    caught(strong(25, Receiver::Clipped(1.0)), &idealised(floras_privacy::Receiver::Clipped(1.0)), 1);
+    caught(strong(25, Receiver::Paper), &idealised(Receiver::Paper), 1);
+    caught(strong(25, Receiver::clipped(1.0).unwrap()), &idealised(Receiver::clipped(1.0).unwrap()), 1);
     caught(CentralGaussian::new(2.0).unwrap(), &Law::Constant(1.0), 1);
     caught(CentralGaussian::new(8.0).unwrap(), &Law::Constant(0.25), 10);
 }

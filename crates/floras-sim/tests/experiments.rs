@@ -1,8 +1,7 @@
 //! The experiment file: what is refused and in which words, and that no text makes the reader panic.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
-
-use floras_sim::{Experiment, FadingChoice, PRESETS, Scheme, Settings, Sweep};
+use floras_sim::{Experiment, PRESETS, Settings, Sweep};
 use proptest::prelude::*;
 use toml::{Table, Value};
 
@@ -51,16 +50,19 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
         ),
         (
             "[uplink]\nfading = { rician = -1 }",
-            "uplink.fading: the Rician factor must be between 0 and 1e6 (a ratio of powers, not dB), not -1",
+            "uplink.fading must be rayleigh, none, rician=k, nakagami=m or trace=file (k between 0 and 1e6, a ratio of powers, not dB;",
         ),
         (
             "[uplink]\nfading = \"rician\"",
-            "uplink.fading must be \"rayleigh\", \"none\", { rician = k }, { nakagami = m } or { trace = \"file\" }, not \"rician\"",
+            "uplink.fading must be rayleigh, none, rician=k, nakagami=m or trace=file (",
         ),
-        ("[uplink]\nreceiver = { clipped = 0 }", "uplink.receiver: "),
+        (
+            "[uplink]\nreceiver = { clipped = 0 }",
+            "uplink.receiver must be paper, mmse or clipped=c (c between 1e-6 and 1e6), not ",
+        ),
         (
             "[uplink]\nscheme = \"noma\"",
-            "uplink.scheme must be \"floras\", \"channel-inversion\", \"phase-corrected\", \"ideal\" or \"gaussian\", not \"noma\"",
+            "uplink.scheme must be floras, channel-inversion, phase-corrected, ideal or gaussian, not \"noma\"",
         ),
         ("[local]\nepochs = 1\nsteps = 1", "local.steps: give either local.epochs or local.steps, not both"),
         (
@@ -82,7 +84,7 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
         ),
         (
             "[privacy]\nbudget = 8.0\nview = \"any\"",
-            "privacy.view must be \"published\", \"idealised\", \"actual\", \"any-channel\" or \"raw-signal\", not \"any\"",
+            "privacy.view must be published, idealised, actual, any-channel or raw-signal, not \"any\"",
         ),
         (
             "[clients]\nweights = \"samples\"",
@@ -101,7 +103,7 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
 #[test]
 fn a_wrong_value_is_wrong_under_any_scheme() {
     assert!(message("[uplink]\nscheme = \"ideal\"\nfading = 3").starts_with("uplink.fading must be"));
-    assert!(message("[uplink]\nadmission = { amplitude = 0 }").starts_with("uplink.admission: "));
+    assert!(message("[uplink]\nadmission = { amplitude = 0 }").starts_with("uplink.admission must be"));
     assert!(message("[sweep]\nrounds = [1]").starts_with("sweep: a file with this section is a grid"));
 }
 
@@ -135,11 +137,6 @@ fn settings_made_in_code_are_checked_like_a_file() {
     settings.local.sgd.batch = 0;
     assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("local.batch must be"));
     settings = Settings::default();
-    let trace = floras_phy::Trace::from_reader("round,client,real,imaginary\n0,0,1,0\n".as_bytes()).unwrap();
-    let Scheme::Floras(floras) = &mut settings.uplink.scheme else { panic!("the default scheme") };
-    floras.air.fading = FadingChoice::Law(trace.into());
-    assert!(Experiment::new(settings).unwrap_err().to_string().contains("a file cannot say"));
-    settings = Settings::default();
     settings.privacy.clip = Some(f64::NAN);
     assert!(Experiment::new(settings).unwrap_err().to_string().starts_with("privacy.clip must be"));
 }
@@ -157,13 +154,9 @@ fn overrides_take_toml_or_plain_words() {
         floras_sim::set(&mut table, assignment).unwrap();
     }
     let text = Experiment::from_table(&table).unwrap().to_toml();
-    for line in [
-        "partition = \"one-label\"",
-        "receiver = { clipped = 2.0 }",
-        "rounds = 7",
-        "name = \"x\"",
-        "steps = 3",
-    ] {
+    for line in
+        ["partition = \"one-label\"", "receiver = \"clipped=2\"", "rounds = 7", "name = \"x\"", "steps = 3"]
+    {
         assert!(text.contains(line), "{line} in {text}");
     }
     floras_sim::set(&mut table, "local.epochs=2").unwrap();

@@ -1,13 +1,11 @@
 //! What runs say about privacy: the ledger, the views of every scheme, and the budget.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::fs;
 use std::path::Path;
 
-use floras_phy::{
-    Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr, SnrConvention, Uplink,
-};
+use floras_core::{Modulation, Receiver, Snr, SnrConvention};
+use floras_phy::{Floras, FlorasSettings, Round, SequenceSet, Uplink};
 use floras_privacy::gaussian;
 use floras_privacy::ledger::Spend;
 use floras_sim::{Entry, Experiment, Federation, PrivacyReport};
@@ -53,10 +51,9 @@ fn the_ledger_holds_what_the_drawn_channels_give_away() {
         sequences: SequenceSet::walsh(16, 32).unwrap(),
         modulation: Modulation::Real,
         receiver: Receiver::Paper,
-        fading: floras_phy::Fading::Rayleigh,
+        channels: floras_core::Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
-    })
-    .unwrap();
+    });
     let lines = ledger(folder.path());
     assert_eq!(lines.len(), 12);
     for trial in 0..2_u16 {
@@ -249,28 +246,28 @@ fn the_papers_normalisation_carries_its_caveat() {
 /// averages to the curve within 5 standard errors.
 #[test]
 fn the_actual_view_is_the_average_over_drawn_channels() {
-    use floras_phy::{Fading, PhaseError};
+    use floras_core::{Fading, PhaseError};
     use floras_privacy::Curve;
     let cases = [
         (Fading::Rayleigh, Modulation::Real, Receiver::Paper),
-        (Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None), Receiver::Clipped(1.0)),
-        (Fading::Rician(3.0), Modulation::Real, Receiver::Clipped(2.0)),
+        (Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None), Receiver::clipped(1.0).unwrap()),
+        (Fading::rician(3.0).unwrap(), Modulation::Real, Receiver::clipped(2.0).unwrap()),
         (
-            Fading::Nakagami(2.0),
-            Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad: 0.7 }),
+            Fading::nakagami(2.0).unwrap(),
+            Modulation::PhaseCorrected(PhaseError::uniform(0.7).unwrap()),
             Receiver::Mmse,
         ),
-        (Fading::None, Modulation::PhaseCorrected(PhaseError::Gaussian { std_rad: 0.5 }), Receiver::Paper),
+        (Fading::None, Modulation::PhaseCorrected(PhaseError::gaussian(0.5).unwrap()), Receiver::Paper),
     ];
     let clients: Vec<u32> = (0..5).collect();
     for (fading, modulation, receiver) in cases {
         let snr = Snr::new(3.0, SnrConvention::Symbol).unwrap();
         let noise_std = snr.despread_noise_std(16);
         let sequences = SequenceSet::walsh(8, 16).unwrap();
-        let settings = FlorasSettings { sequences, modulation, receiver, fading: fading.clone(), snr };
-        let uplink = Floras::new(settings).unwrap();
-        let law = floras_sim::coefficients(&fading, modulation, noise_std).unwrap().unwrap();
-        let law = law.actual(floras_sim::receiver(receiver), 5, 3, 2.0).unwrap();
+        let settings = FlorasSettings { sequences, modulation, receiver, channels: fading.into(), snr };
+        let uplink = Floras::new(settings);
+        let law = floras_privacy::Coefficients::of(fading, modulation, noise_std).unwrap();
+        let law = law.actual(receiver, 5, 3, 2.0).unwrap();
         for epsilon in [0.2, 1.5] {
             let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
             for number in 0..20_000 {

@@ -1,8 +1,8 @@
 //! Settings in which an outside review found guarantees that were false, with its lower bounds on the true `ε`.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
-
-use floras_privacy::{Statement, View};
+use floras_core::View;
+use floras_privacy::Statement;
 use floras_sim::inquiry::Inquiry;
 
 fn statement(setting: &str, view: View) -> Statement {

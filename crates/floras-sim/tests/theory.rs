@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-use floras_phy::random::{Purpose, Stream, StreamName};
+use floras_core::random::{Purpose, Stream, StreamName};
 use floras_sim::Federation;
 use floras_sim::theory::{
     Limits, MOST_CLIENTS, Problem, RelativeNoise, RoundMap, Theory, Truncation, limit_floor,

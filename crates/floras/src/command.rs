@@ -1,8 +1,12 @@
 //! The command line.
 
+use std::ffi::OsStr;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
-use clap::{Parser, Subcommand};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Parser, Subcommand};
+use floras_core::Choice;
 
 use crate::{audit, bench, privacy, report, reproduce, run, sweep, theory};
 
@@ -47,6 +51,33 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: bench::What,
     },
+}
+
+/// Reads a choice; help and completions list its text forms.
+#[derive(Clone, Copy)]
+pub(crate) struct ChoiceParser<T>(PhantomData<fn() -> T>);
+
+/// A parser of some choice.
+pub(crate) fn choice<T: Choice>() -> ChoiceParser<T> {
+    ChoiceParser(PhantomData)
+}
+
+impl<T: Choice + Send + Sync + 'static> TypedValueParser for ChoiceParser<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        let parse = |text: &str| text.parse::<T>().map_err(|_| format!("it must be {}", T::allowed()));
+        TypedValueParser::parse_ref(&parse, command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(T::FORMS.iter().map(PossibleValue::new)))
+    }
 }
 
 /// Reads a whole number, and says in words what one is if the text is none.

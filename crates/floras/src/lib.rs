@@ -1,9 +1,10 @@
 //! Private federated learning over the air: the facade of the `floras` crates.
 //!
-//! [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes. [`privacy`] is the
+//! [`core`] is the vocabulary: receivers, fading, views and other choices; random streams. [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes. [`privacy`] is the
 //! accounting: who can learn how much. [`learn`] is the learning side: data sets, partitions, models, local SGD. [`sim`] joins
 //! them: experiment files, rounds, trials, run directories. [`report`] draws: plots, and the HTML report of a run directory.
 
+pub use floras_core as core;
 pub use floras_learn as learn;
 pub use floras_phy as phy;
 pub use floras_privacy as privacy;

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floras_phy::Receiver;
-use floras_privacy::View;
+use floras_core::{Clipping, Receiver, View};
 use floras_sim::{
-    Entry, Experiment, Federation, Finals, Normalise, Outcome, PRESETS, PrivacyReport, RunDirectory, Scheme,
-    VERSION, parse_toml, read_source, set,
+    Entry, Experiment, Federation, Finals, Outcome, PRESETS, PrivacyReport, RunDirectory, Scheme, VERSION,
+    parse_toml, read_source, set,
 };
 use serde::Serialize;
 use toml::Table;
@@ -106,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let privacy = experiment.settings().privacy;
     if let Some(budget) = privacy.budget
-        && (budget.view == View::Published || privacy.normalise == Normalise::Paper)
+        && (budget.view == View::Published || privacy.normalise == Clipping::Paper)
     {
         talk("note: the budget is kept in a view whose epsilon is no guarantee here");
     }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use floras_phy::Fading;
-use floras_sim::{Air, Estimate, FadingChoice, Federation, Outcome, PrivacyReport, Scheme};
+use floras_core::{ChannelSource, Choice, Fading};
+use floras_sim::{Air, Estimate, Federation, Outcome, PrivacyReport, Scheme};
 
 use crate::privacy::{epsilon_text, print_views};
 
@@ -48,9 +48,9 @@ fn uplink(scheme: &Scheme, per_round: usize) -> String {
 
 fn channel(air: &Air) -> String {
     let fading = match &air.fading {
-        FadingChoice::Law(Fading::None) => "a channel without fading".to_owned(),
-        FadingChoice::Law(law) => format!("fading channels ({law})"),
-        FadingChoice::Trace(path) => format!("the channels in {}", path.display()),
+        ChannelSource::Fading(Fading::None) => "a channel without fading".to_owned(),
+        ChannelSource::Fading(fading) => format!("fading channels ({})", fading.label()),
+        ChannelSource::Trace(path) => format!("the channels in {}", path.display()),
     };
     let snr = if air.snr_db.is_finite() { format!("SNR {} dB", air.snr_db) } else { "no noise".to_owned() };
     format!("{fading}, {snr}")

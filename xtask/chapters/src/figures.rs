@@ -9,9 +9,8 @@ mod audit;
 use std::fs;
 
 use anyhow::{Context, Result};
-use floras_phy::{
-    Fading, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr, SnrConvention, Uplink,
-};
+use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+use floras_phy::{Floras, FlorasSettings, Round, SequenceSet, Uplink};
 use floras_privacy::{AnyChannel, Composition, Sampling};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 
@@ -58,8 +57,8 @@ fn weights() -> Panel {
     let curves = [
         ("paper, 1/ĥ", Receiver::Paper, Style::Solid),
         ("MMSE", Receiver::Mmse, Style::Dotted),
-        ("clipped, c = 1", Receiver::Clipped(1.0), Style::Dashed),
-        ("clipped, c = 2", Receiver::Clipped(2.0), Style::Dashed),
+        ("clipped, c = 1", Receiver::clipped(1.0).unwrap(), Style::Dashed),
+        ("clipped, c = 2", Receiver::clipped(2.0).unwrap(), Style::Dashed),
     ];
     Panel {
         name: "receiver-weights".into(),
@@ -75,9 +74,9 @@ fn worst_channel() -> Result<Panel> {
     let channels: Vec<f64> = (-50..=100).map(|step| 10_f64.powf(f64::from(step) * 0.02)).collect();
     let mut curves = Vec::new();
     for (number, (name, receiver, style)) in [
-        ("paper", floras_privacy::Receiver::Paper, Style::Solid),
-        ("clipped, c = 1", floras_privacy::Receiver::Clipped(1.0), Style::Dashed),
-        ("clipped, c = 2", floras_privacy::Receiver::Clipped(2.0), Style::Dotted),
+        ("paper", Receiver::Paper, Style::Solid),
+        ("clipped, c = 1", Receiver::clipped(1.0)?, Style::Dashed),
+        ("clipped, c = 2", Receiver::clipped(2.0)?, Style::Dotted),
     ]
     .into_iter()
     .enumerate()
@@ -105,8 +104,8 @@ fn noise() -> Result<Panel> {
     let mut curves = Vec::new();
     for (number, (name, receiver)) in [
         ("paper", Receiver::Paper),
-        ("clipped, c = 1", Receiver::Clipped(1.0)),
-        ("clipped, c = 2", Receiver::Clipped(2.0)),
+        ("clipped, c = 1", Receiver::clipped(1.0).unwrap()),
+        ("clipped, c = 2", Receiver::clipped(2.0).unwrap()),
     ]
     .into_iter()
     .enumerate()
@@ -142,9 +141,9 @@ fn sorted_noise(receiver: Receiver, unused: usize) -> Result<Vec<f64>> {
         sequences: SequenceSet::orthonormal(unused + 1, unused + 1)?,
         modulation: Modulation::Real,
         receiver,
-        fading: Fading::None,
+        channels: Fading::None.into(),
         snr: Snr::new(80.0, SnrConvention::Symbol)?,
-    })?;
+    });
     let level = |number| -> Result<f64> { Ok(uplink.realise(&Round::new(1, 0, number, &[0])?)?.noise_std()) };
     let mut levels = (0..ROUNDS).map(level).collect::<Result<Vec<_>>>()?;
     levels.sort_by(f64::total_cmp);

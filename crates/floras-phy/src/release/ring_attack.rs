@@ -4,9 +4,10 @@
 //! single precision: whoever subtracts the right guess of a client's update finds `k` to be an integer there, and with a wrong
 //! guess to be anything.
 
+use floras_core::random::{Purpose, StreamName};
+
 use super::ReleaseKey;
 use crate::EffectiveChannel;
-use crate::random::{Purpose, StreamName};
 
 const PARAMETERS: usize = 1_000_000;
 const ROUNDS: u32 = 40;

@@ -14,54 +14,15 @@
 //! # Citations
 //! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
 
+use floras_core::{Admission, NoiseReference, PowerRule, Snr};
+
 use super::Uplink;
-use super::unspread::{NoiseReference, UnspreadNoise};
+use super::unspread::UnspreadNoise;
+use crate::channels::Channels;
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
-use crate::fading::Fading;
 use crate::round::Round;
-use crate::snr::Snr;
-
-/// The weakest channel that takes part. The paper says 0.01 and not of what.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Admission {
-    /// `|h|` must reach this.
-    Amplitude(f64),
-    /// `|h|²` must reach this.
-    Power(f64),
-}
-
-impl Admission {
-    /// The threshold as an amplitude.
-    pub fn amplitude(self) -> f64 {
-        match self {
-            Self::Amplitude(amplitude) => amplitude,
-            Self::Power(power) => power.sqrt(),
-        }
-    }
-
-    /// `Ok` if the threshold is in range.
-    pub fn check(self) -> Result<(), UplinkError> {
-        let amplitude = self.amplitude();
-        require(
-            (1e-9..=1e6).contains(&amplitude),
-            "the admission threshold, as an amplitude",
-            "between 1e-9 and 1e6",
-            amplitude,
-        )
-    }
-}
-
-/// How `η` is set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PowerRule {
-    /// `√η = min |h_k|` over the admitted clients: the weakest sends at full power.
-    #[default]
-    WorstAdmitted,
-    /// `√η` = the threshold, so that nobody needs to know the others' channels.
-    FixedAtThreshold,
-}
 
 /// What channel inversion consists of.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +35,8 @@ pub struct ChannelInversionSettings {
     pub noise: NoiseReference,
     /// `L` of the FLORAS system that this is compared with.
     pub length: usize,
-    /// The law of the channels.
-    pub fading: Fading,
+    /// Where the channel coefficients come from.
+    pub channels: Channels,
     /// The noise.
     pub snr: Snr,
     /// `a`: standard deviation of the artificial noise in each parameter of the sum, shared equally by the admitted
@@ -100,8 +61,6 @@ struct Alignment {
 impl ChannelInversion {
     /// Checks the settings.
     pub fn new(settings: ChannelInversionSettings) -> Result<Self, UplinkError> {
-        settings.admission.check()?;
-        settings.fading.check()?;
         let artificial = settings.artificial_noise_std;
         let holds = artificial.is_finite() && artificial >= 0.0;
         require(holds, "the artificial noise's standard deviation", "finite and not negative", artificial)?;
@@ -116,7 +75,7 @@ impl ChannelInversion {
 
     fn align(&self, round: &Round<'_>) -> Result<Alignment, UplinkError> {
         let threshold = self.settings.admission.amplitude();
-        let amplitudes: Vec<f64> = self.settings.fading.draw(round)?.iter().map(|h| h.norm()).collect();
+        let amplitudes: Vec<f64> = self.settings.channels.draw(round)?.iter().map(|h| h.norm()).collect();
         let weakest = amplitudes.iter().copied().filter(|&h| h >= threshold).min_by(f64::total_cmp);
         Ok(Alignment {
             admitted: amplitudes.iter().map(|&h| h >= threshold).collect(),
@@ -156,8 +115,8 @@ impl Uplink for ChannelInversion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fading::Trace;
-    use crate::snr::SnrConvention;
+    use crate::channels::Trace;
+    use floras_core::SnrConvention;
 
     const ROWS: &str =
         "round,client,real,imaginary\n0,0,0.3,0.4\n0,1,0,-2\n0,2,0.05,0\n1,0,0.01,0\n1,1,0,0\n";
@@ -168,7 +127,7 @@ mod tests {
             power,
             noise,
             length: 25,
-            fading: Trace::from_reader(ROWS.as_bytes()).unwrap().into(),
+            channels: Trace::from_reader(ROWS.as_bytes()).unwrap().into(),
             snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
             artificial_noise_std: 0.0,
         })
@@ -188,17 +147,22 @@ mod tests {
 
     #[test]
     fn a_client_below_the_threshold_stays_silent() {
-        for admission in [Admission::Amplitude(0.1), Admission::Power(0.01)] {
+        for admission in [Admission::at_amplitude(0.1).unwrap(), Admission::at_power(0.01).unwrap()] {
             let channel = realise(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, admission);
             assert_eq!(channel.gains(), [1.0, 1.0, 0.0]);
         }
-        let channel = realise(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, Admission::Power(0.0025));
+        let channel = realise(
+            PowerRule::WorstAdmitted,
+            NoiseReference::PerSymbol,
+            Admission::at_power(0.0025).unwrap(),
+        );
         assert_eq!(channel.gains(), [1.0, 1.0, 1.0]);
     }
 
     #[test]
     fn the_noise_follows_power_rule_and_bandwidth() {
-        let noise_of = |power, noise| realise(power, noise, Admission::Amplitude(0.1)).noise_std();
+        let noise_of =
+            |power, noise| realise(power, noise, Admission::at_amplitude(0.1).unwrap()).noise_std();
         let same = NoiseReference::SameBandwidth;
         assert!((noise_of(PowerRule::WorstAdmitted, NoiseReference::PerSymbol) - 0.2).abs() < 1e-12);
         assert!((noise_of(PowerRule::FixedAtThreshold, NoiseReference::PerSymbol) - 1.0).abs() < 1e-12);
@@ -207,8 +171,11 @@ mod tests {
 
     #[test]
     fn a_round_in_which_nobody_is_admitted_decodes_to_nothing() {
-        let uplink =
-            inversion(PowerRule::WorstAdmitted, NoiseReference::PerSymbol, Admission::Amplitude(0.1));
+        let uplink = inversion(
+            PowerRule::WorstAdmitted,
+            NoiseReference::PerSymbol,
+            Admission::at_amplitude(0.1).unwrap(),
+        );
         let uplink = with_artificial_noise(uplink, 3.0);
         let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
         for channel in [uplink.realise(&round).unwrap(), uplink.link(&round).unwrap().effective().unwrap()] {
@@ -223,7 +190,8 @@ mod tests {
         for (reference, of_channel) in
             [(NoiseReference::PerSymbol, 0.2), (NoiseReference::SameBandwidth, 0.04_f64)]
         {
-            let uplink = inversion(PowerRule::WorstAdmitted, reference, Admission::Amplitude(0.1));
+            let uplink =
+                inversion(PowerRule::WorstAdmitted, reference, Admission::at_amplitude(0.1).unwrap());
             let uplink = with_artificial_noise(uplink, 3.0);
             let round = Round::new(1, 0, 0, &[0, 1, 2]).unwrap();
             let channels =
@@ -238,12 +206,8 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         let settings =
-            inversion(PowerRule::default(), NoiseReference::default(), Admission::Amplitude(1.0)).settings;
-        for admission in [Admission::Amplitude(0.0), Admission::Power(-1.0), Admission::Amplitude(f64::NAN)] {
-            assert!(
-                ChannelInversion::new(ChannelInversionSettings { admission, ..settings.clone() }).is_err()
-            );
-        }
+            inversion(PowerRule::default(), NoiseReference::default(), Admission::at_amplitude(1.0).unwrap())
+                .settings;
         for artificial_noise_std in [-1.0, f64::NAN, f64::INFINITY] {
             let settings = ChannelInversionSettings { artificial_noise_std, ..settings.clone() };
             assert!(ChannelInversion::new(settings).is_err());

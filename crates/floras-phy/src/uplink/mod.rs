@@ -16,36 +16,26 @@ mod channel_inversion;
 mod despread;
 mod floras;
 mod ideal;
+mod modulation;
 mod phase_corrected;
-mod phase_error;
 mod unspread;
+
+use floras_core::Fidelity;
+use floras_core::random::Purpose;
 
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
 use crate::error::UplinkError;
 use crate::precode;
-use crate::random::Purpose;
 use crate::round::Round;
 use crate::updates;
 
 pub use central_gaussian::CentralGaussian;
-pub use channel_inversion::{Admission, ChannelInversion, ChannelInversionSettings, PowerRule};
+pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use despread::Despread;
-pub use floras::{Floras, FlorasSettings, Modulation};
+pub use floras::{Floras, FlorasSettings};
 pub use ideal::Ideal;
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
-pub use phase_error::PhaseError;
-pub use unspread::NoiseReference;
-
-/// At which level a round is simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fidelity {
-    /// One Gaussian for each parameter, from the effective channel.
-    #[default]
-    Symbol,
-    /// Every chip on the air.
-    Chip,
-}
 
 /// What the base station has after a round.
 #[derive(Clone, Debug, PartialEq)]

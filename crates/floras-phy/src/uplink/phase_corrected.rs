@@ -1,6 +1,6 @@
 //! Aggregation with phase correction and without spreading: each client turns its symbol by its channel's phase.
 //!
-//! The air adds `Σ_k |h_k|·x_k`, and the base station, which knows the fading law, divides by `E|h|`:
+//! The air adds `Σ_k |h_k|·x_k`, and the base station, which knows the distribution of fading, divides by `E|h|`:
 //!
 //! ```text
 //! x̃ = Σ_k (|h_k|·cos(error_k)/E|h|)·x_k + n/E|h|
@@ -11,14 +11,16 @@
 //! # Citations
 //! Sery, Cohen, *On analog gradient descent learning over multiple access fading channels*, IEEE TSP 68 (2020).
 
-use super::unspread::{NoiseReference, UnspreadNoise};
-use super::{PhaseError, Uplink};
+use floras_core::{Modulation, NoiseReference, PhaseError, Snr};
+
+use super::Uplink;
+use super::modulation::amplitudes;
+use super::unspread::UnspreadNoise;
+use crate::channels::Channels;
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
-use crate::fading::Fading;
 use crate::round::Round;
-use crate::snr::Snr;
 
 /// What phase-corrected aggregation consists of.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +31,8 @@ pub struct PhaseCorrectedSettings {
     pub noise: NoiseReference,
     /// `L` of the FLORAS system that this is compared with.
     pub length: usize,
-    /// The law of the channels.
-    pub fading: Fading,
+    /// Where the channel coefficients come from.
+    pub channels: Channels,
     /// The noise.
     pub snr: Snr,
 }
@@ -46,10 +48,8 @@ pub struct PhaseCorrected {
 impl PhaseCorrected {
     /// Checks the settings.
     pub fn new(settings: PhaseCorrectedSettings) -> Result<Self, UplinkError> {
-        settings.phase_error.check()?;
-        settings.fading.check()?;
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
-        let mean_amplitude = settings.fading.mean_amplitude();
+        let mean_amplitude = settings.channels.mean_amplitude();
         let holds = mean_amplitude > 0.0 && mean_amplitude.is_finite();
         require(holds, "the mean amplitude of the channels", "positive and finite", mean_amplitude)?;
         Ok(Self { settings, noise, mean_amplitude })
@@ -61,8 +61,7 @@ impl PhaseCorrected {
     }
 
     fn amplitudes(&self, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
-        let channels = self.settings.fading.draw(round)?;
-        Ok(self.settings.phase_error.corrected_amplitudes(&channels, round))
+        amplitudes(Modulation::PhaseCorrected(self.settings.phase_error), &self.settings.channels, round)
     }
 }
 
@@ -83,8 +82,9 @@ impl Uplink for PhaseCorrected {
 
 #[cfg(test)]
 mod tests {
+    use floras_core::{Fading, SnrConvention};
+
     use super::*;
-    use crate::snr::SnrConvention;
 
     #[test]
     fn gains_have_mean_one_and_the_spread_of_rayleigh_amplitudes() {
@@ -94,7 +94,7 @@ mod tests {
             phase_error: PhaseError::None,
             noise: NoiseReference::PerSymbol,
             length: 32,
-            fading: Fading::Rayleigh,
+            channels: Fading::Rayleigh.into(),
             snr,
         })
         .unwrap();
@@ -114,18 +114,11 @@ mod tests {
             phase_error: PhaseError::None,
             noise: NoiseReference::PerSymbol,
             length: 32,
-            fading: Fading::Rayleigh,
+            channels: Fading::Rayleigh.into(),
             snr: Snr::NOISELESS,
         };
-        let wrong = [
-            PhaseCorrectedSettings { phase_error: PhaseError::Gaussian { std_rad: -1.0 }, ..sound.clone() },
-            PhaseCorrectedSettings { length: 0, ..sound.clone() },
-            PhaseCorrectedSettings { fading: Fading::Nakagami(0.1), ..sound.clone() },
-        ];
-        for settings in wrong {
-            assert!(PhaseCorrected::new(settings).is_err());
-        }
+        assert!(PhaseCorrected::new(PhaseCorrectedSettings { length: 0, ..sound.clone() }).is_err());
         let silence = crate::Trace::from_reader("round,client,real,imaginary\n0,0,0,0\n".as_bytes()).unwrap();
-        assert!(PhaseCorrected::new(PhaseCorrectedSettings { fading: silence.into(), ..sound }).is_err());
+        assert!(PhaseCorrected::new(PhaseCorrectedSettings { channels: silence.into(), ..sound }).is_err());
     }
 }

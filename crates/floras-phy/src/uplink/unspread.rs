@@ -1,22 +1,10 @@
 //! What the schemes without spreading sequences share: one received amplitude a client, and one noise.
 
+use floras_core::{NoiseReference, Snr};
+
 use crate::chip::ChipLink;
 use crate::error::UplinkError;
 use crate::sequences::{SequenceSet, check_sizes};
-use crate::snr::Snr;
-
-/// Which noise a scheme without spreading meets, next to FLORAS that spends `L` chips on a symbol.
-///
-/// The paper compares per symbol. With the same bandwidth the scheme may repeat its symbol `L` times, and the noise
-/// falls by `√L`: the comparison that spends equal resources. Report both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum NoiseReference {
-    /// One channel use a parameter: noise `σ`.
-    #[default]
-    PerSymbol,
-    /// As many chips a parameter as FLORAS spends: noise `σ/√L`.
-    SameBandwidth,
-}
 
 /// The noise of a scheme without spreading.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +48,7 @@ pub(super) fn repeat_link(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snr::SnrConvention;
+    use floras_core::SnrConvention;
 
     #[test]
     fn a_length_that_cannot_be_is_refused() {

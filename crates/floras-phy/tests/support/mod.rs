@@ -51,7 +51,7 @@ pub(crate) fn decode_rounds(
 }
 
 /// A channel trace of zeros: everybody is in a fade that nothing gets through.
-pub(crate) fn silent_fading(clients: u32, rounds: u32) -> Fading {
+pub(crate) fn silent_fading(clients: u32, rounds: u32) -> Channels {
     let mut rows = "round,client,real,imaginary\n".to_owned();
     for round in 0..rounds {
         for client in 0..clients {

@@ -6,6 +6,7 @@ pub(crate) mod words;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use curves::Trials;
 use floras_sim::figure::Panel;
 use floras_sim::{Experiment, PartitionRecord, RoundMetrics, RunDirectory, Settings, Summary, TrialSummary};
 
@@ -16,7 +17,6 @@ use crate::html::number::{count, grouped, percent, plain};
 use crate::html::{Cell, Html, figure, page};
 use crate::plot::{Holdings, grid, inline_svg};
 use crate::privacy;
-use curves::Trials;
 
 /// Everything that a run directory says.
 pub(crate) struct Run {

@@ -1,8 +1,8 @@
 //! What was run, in sentences for someone who has not read the paper.
 
+use floras_core::{ChannelSource, Choice, Fading, Receiver};
 use floras_learn::Partition;
-use floras_phy::{Fading, Receiver};
-use floras_sim::{Air, DataChoice, FadingChoice, FlorasScheme, ModelKind, Scheme, Settings};
+use floras_sim::{Air, DataChoice, FlorasScheme, ModelKind, Scheme, Settings};
 
 use crate::html::number::{count, grouped};
 
@@ -130,9 +130,9 @@ fn of_floras(floras: &FlorasScheme, per_round: u32) -> String {
 
 fn channel(air: &Air) -> String {
     let fading = match &air.fading {
-        FadingChoice::Law(Fading::None) => "does not fade".to_owned(),
-        FadingChoice::Law(law) => format!("fades anew in every round ({law})"),
-        FadingChoice::Trace(path) => format!("follows the measured values in {}", path.display()),
+        ChannelSource::Fading(Fading::None) => "does not fade".to_owned(),
+        ChannelSource::Fading(fading) => format!("fades anew in every round ({})", fading.label()),
+        ChannelSource::Trace(path) => format!("follows the measured values in {}", path.display()),
     };
     if air.snr_db.is_finite() {
         format!("The channel {fading}, with a signal-to-noise ratio of {} dB.", air.snr_db)
@@ -202,7 +202,7 @@ fn data_folder(set: &DataChoice) -> Option<&std::path::Path> {
 
 fn trace(settings: &Settings) -> Option<&std::path::Path> {
     match &settings.uplink.scheme.air()?.fading {
-        FadingChoice::Trace(path) => Some(path),
-        FadingChoice::Law(_) => None,
+        ChannelSource::Trace(path) => Some(path),
+        ChannelSource::Fading(_) => None,
     }
 }

@@ -12,10 +12,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use floras_core::View;
 use floras_phy::EffectiveChannel;
 use floras_privacy::ledger::{Ledger, Spend, Worst, given_channels};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{MAX_EPSILON, Statement, View};
+use floras_privacy::{MAX_EPSILON, Statement};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 

@@ -27,25 +27,24 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use floras_core::random::{Purpose, StreamName};
+use floras_core::{ChannelSource, Clipping};
+use floras_core::{Fidelity, View};
 use floras_phy::precode::{self, ClipFactors, Normalisation};
-use floras_phy::random::{Purpose, StreamName};
 use floras_phy::release::{self, ReleaseKey};
-use floras_phy::{
-    EffectiveChannel, Fidelity, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into,
-};
-use floras_privacy::{Account, Sampling, View};
-use rand::seq::index;
-use toml::{Table, Value};
-
+use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into};
+use floras_privacy::{Account, Sampling};
 pub use ledger::AirLedger;
 pub use noise::Noise;
 pub use occasion::{Cohort, Occasion};
+use rand::seq::index;
+use toml::{Table, Value};
 
 use crate::accounting::{self, Accounting, PrivacyReport};
 use crate::error::SimError;
 use crate::experiment::{
-    Air, ClientSettings, Experiment, ExperimentError, FadingChoice, Normalise, Scheme, Section, Settings,
-    UplinkSettings, Weights, parse_toml, uplink_keys,
+    Air, ClientSettings, Experiment, ExperimentError, Scheme, Section, Settings, UplinkSettings, Weights,
+    parse_toml, uplink_keys,
 };
 use crate::purpose;
 use noise::Release;
@@ -120,7 +119,7 @@ impl AirInterface {
         let experiment = Experiment::from_table(&with_clients(table, one_client))?;
         let mut settings = experiment.settings().clone();
         settings.trials = 1;
-        if let Some(Air { fading: FadingChoice::Trace(path), .. }) = settings.uplink.scheme.air() {
+        if let Some(Air { fading: ChannelSource::Trace(path), .. }) = settings.uplink.scheme.air() {
             settings.rounds = floras_phy::Trace::from_path(path)?.rounds();
         }
         let uplink = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
@@ -203,13 +202,13 @@ impl AirInterface {
             return Ok(Aggregate { sum, channel, norms: None, broken: Vec::new() });
         };
         match privacy.normalise {
-            Normalise::Clip => {
+            Clipping::Each => {
                 let ClipFactors { factors, norms } = precode::clip_factors(updates, clip)?;
                 let channel = send.scaled(updates, &factors, &mut sum)?;
                 bring_back(over, None, &mut sum)?;
                 Ok(Aggregate { sum, channel, norms: Some(norms), broken: Vec::new() })
             }
-            Normalise::Paper => {
+            Clipping::Paper => {
                 let mut sent: Vec<Vec<f32>> = updates.iter().map(|update| update.as_ref().to_vec()).collect();
                 let normalisation = precode::normalise(&mut sent, clip)?;
                 let channel = send.plain(&sent, &mut sum)?;

@@ -5,11 +5,12 @@
 //! loss is added to every `ε` but the published one, which is the paper's formula as printed. A statement about rounds whose
 //! noise is not fit for release is no guarantee, and says why.
 
+use floras_core::{Fidelity, View};
+use floras_phy::EffectiveChannel;
 use floras_phy::release::{
     FloatingPointLoss, MAX_EPSILON, MAX_VALUES, floating_point_loss, summation_is_covered,
 };
-use floras_phy::{EffectiveChannel, Fidelity};
-use floras_privacy::{Statement, View};
+use floras_privacy::Statement;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Settings;

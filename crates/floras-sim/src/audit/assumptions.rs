@@ -13,11 +13,10 @@
 //! with `w` the receiver of the air interface and `t` the watched client's channel in the payload. Given the estimates this is
 //! a Gaussian mechanism, so that the score `2·g·C·y/ν²` is the log-likelihood ratio: no adversary does better.
 
-use floras_phy::Receiver;
-use floras_phy::random::{Stream, StreamName};
+use floras_core::random::{Stream, StreamName};
+use floras_core::{ClipLevel, Clipping, Neighbours, Receiver, View};
 use floras_privacy::{
-    Account, AnyChannel, Composition, Level, Margins, Neighbours, PrivacyError, Sampling, Scaling, Setting,
-    View,
+    Account, AnyChannel, Composition, Margins, PrivacyError, PrivacyUnit, Sampling, Setting,
 };
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -35,7 +34,7 @@ const SEQUENCES: usize = 40;
 const CLIENTS: u64 = 200;
 /// `C`, and the clipped projector's level.
 const CLIP: f64 = 1.0;
-const LEVEL: f64 = 1.0;
+const LEVEL: ClipLevel = ClipLevel::ONE;
 /// `δ` of all attacks. Large enough for the events that it allows to be counted: at 10⁻⁵ most of them need 10⁸ games.
 const DELTA: f64 = 1e-3;
 /// The channels of all clients but the watched one. Their sequences add no noise, and their pilots are told from a weak one.
@@ -146,10 +145,10 @@ impl Stated {
             per_round,
             clients,
             delta: DELTA,
-            level: Level::Client,
+            unit: PrivacyUnit::Client,
             neighbours: Neighbours::ReplaceOne,
-            scaling: Scaling::Fixed,
-            receiver: floras_privacy::Receiver::Clipped(LEVEL),
+            clipping: Clipping::Each,
+            receiver: Receiver::Clipped(LEVEL),
             channel: None,
             margins,
         };

@@ -10,8 +10,9 @@
 //! and what hid the clients, the noise of the `γ` unused sequences, is gone: the decoded sum is that of a federation with
 //! `N = K`. Every despread update has a name.
 
+use floras_core::Family;
 use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember, permutation};
-use floras_phy::{Family, Round, Uplink};
+use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
 
 use super::report::CollusionAttack;

@@ -21,7 +21,7 @@
 
 use std::ops::Range;
 
-use floras_phy::random::{Purpose, StreamName};
+use floras_core::random::{Purpose, StreamName};
 use floras_phy::{Despread, EffectiveChannel, Floras, Round, Uplink, UplinkError, precode};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -287,10 +287,8 @@ impl Canary {
 
 #[cfg(test)]
 mod tests {
-    use floras_phy::{
-        CentralGaussian, Fading, Fidelity, FlorasSettings, Modulation, Receiver, SequenceSet, Snr,
-        SnrConvention, transmit,
-    };
+    use floras_core::{Fading, Fidelity, Modulation, Receiver, Snr, SnrConvention};
+    use floras_phy::{CentralGaussian, FlorasSettings, SequenceSet, transmit};
 
     use super::*;
 
@@ -299,10 +297,9 @@ mod tests {
             sequences: SequenceSet::walsh(8, 8).unwrap(),
             modulation: Modulation::Real,
             receiver: Receiver::Paper,
-            fading: Fading::Rayleigh,
+            channels: Fading::Rayleigh.into(),
             snr: Snr::new(10.0, SnrConvention::Symbol).unwrap(),
         })
-        .unwrap()
     }
 
     fn game(parameters: usize) -> WorstCaseGame {
@@ -390,12 +387,12 @@ mod tests {
     #[test]
     fn scores_of_raw_samples_are_those_of_the_channels_own_noise() {
         let settings = FlorasSettings {
-            fading: Fading::None,
+            channels: Fading::None.into(),
             snr: Snr::new(20.0 * 50_f64.log10(), SnrConvention::Despread).unwrap(),
             ..floras().settings().clone()
         };
         let game = WorstCaseGame { clip: 0.01, ..game(10) };
-        let scores = game.raw(&Floras::new(settings).unwrap(), 40_000, 0, true).unwrap();
+        let scores = game.raw(&Floras::new(settings), 40_000, 0, true).unwrap();
         for (scores, expected) in [(&scores.with, 0.5), (&scores.without, -0.5)] {
             let mean = scores.iter().sum::<f64>() / 40_000.0;
             let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 40_000.0;

@@ -29,10 +29,11 @@ mod trials;
 mod views;
 mod words;
 
-use floras_phy::{Family, UplinkError};
+use floras_core::{ChannelSource, Family};
+use floras_phy::UplinkError;
 
 use crate::error::SimError;
-use crate::experiment::{ExperimentError, FadingChoice, Scheme, Settings, VERSION};
+use crate::experiment::{ExperimentError, Scheme, Settings, VERSION};
 use crate::federation::Federation;
 
 pub use bound::{LowerBound, Scores};
@@ -189,7 +190,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
     };
     let clients = settings.clients;
     let is_traced =
-        settings.uplink.scheme.air().is_some_and(|air| matches!(air.fading, FadingChoice::Trace(_)));
+        settings.uplink.scheme.air().is_some_and(|air| matches!(air.fading, ChannelSource::Trace(_)));
     if is_traced && clients.per_round < clients.total {
         let reason = "an audit over a channel trace needs all clients in every round, because a trace may lack those who were not \
                       selected; set clients.per_round to clients.total";

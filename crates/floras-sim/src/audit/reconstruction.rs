@@ -17,9 +17,11 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use floras_core::random::{Stream, StreamName};
+use floras_core::{Fidelity, Snr};
 use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
-use floras_phy::random::{Stream, StreamName};
-use floras_phy::{EffectiveChannel, Fidelity, Floras, Round, Snr, UplinkError, transmit};
+use floras_phy::{EffectiveChannel, Floras, Round, UplinkError, transmit};
+use picture::{Canvas, Update, correlation, grey, stretched};
 use rand::seq::IndexedRandom;
 
 use super::report::{ReconstructionAttack, ReconstructionRow};
@@ -27,7 +29,6 @@ use crate::error::SimError;
 use crate::experiment::{FlorasScheme, ModelKind, Scheme, UplinkSettings};
 use crate::federation::Federation;
 use crate::purpose;
-use picture::{Canvas, Update, correlation, grey, stretched};
 
 /// The signal-to-noise ratios that are looked at, in the order of the picture.
 const SNRS_DB: [f64; 3] = [40.0, 20.0, 0.0];
@@ -154,7 +155,7 @@ impl Scene<'_> {
     fn despread(&self, scheme: &FlorasScheme, snr_db: f64) -> Result<ReconstructionRow, SimError> {
         let snr = Snr::new(snr_db, scheme.air.snr_convention)?;
         let seed = self.federation.experiment().settings().seed;
-        let uplink = scheme.over(scheme.air.law()?, snr, seed)?;
+        let uplink = scheme.over(scheme.air.channel()?.0, snr, seed)?;
         let seen = self.portraits.iter().map(|&place| {
             let values = self.on_sequence_of(place, &uplink)?;
             Ok(self.update(&values).sample())

@@ -1,7 +1,8 @@
 //! The audit's table: for every adversary what is claimed, and what it reached.
 
-use floras_phy::{Complex64, Fading, Family, Floras, Receiver, Snr, SnrConvention};
-use floras_privacy::{Statement, View, Views};
+use floras_core::{Fading, Family, Receiver, Snr, SnrConvention, View};
+use floras_phy::{Channels, Complex64, Floras};
+use floras_privacy::{Statement, Views};
 
 use super::bound::{LowerBound, Scores};
 use super::report::{AuditedView, AuditedViews, Claims};
@@ -98,12 +99,12 @@ fn of_floras(
     views: &mut AuditedViews,
 ) -> Result<(), SimError> {
     let (seed, games) = (bench.settings.seed, bench.games(1.0));
-    let (fading, snr) = floras.air.channel()?;
+    let (channels, snr) = floras.air.channel()?;
     let noise_std = snr.despread_noise_std(floras.air.length);
     let has_unused = floras.sequences > bench.settings.clients.per_round as usize && noise_std > 0.0;
     if has_unused && floras.family != Family::Gaussian {
         bench.begin_games("decoded sums over a strong channel", games);
-        let strong = floras.over(Fading::None, Snr::new(STRONG_DB, SnrConvention::Symbol)?, seed)?;
+        let strong = floras.over(Fading::None.into(), Snr::new(STRONG_DB, SnrConvention::Symbol)?, seed)?;
         let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
         let adversary = format!(
             "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
@@ -126,7 +127,7 @@ fn of_floras(
         return Ok(());
     }
     bench.begin_games("raw samples", games);
-    let scores = bench.game.raw(&floras.over(fading, snr, seed)?, games, table::RAW_SIGNAL, false)?;
+    let scores = bench.game.raw(&floras.over(channels, snr, seed)?, games, table::RAW_SIGNAL, false)?;
     let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the \
                      client's";
     let found = row(View::RawSignal, &scores, adversary.to_owned());
@@ -175,8 +176,8 @@ fn worst_channel(
 ) -> Result<(f64, Scores), SimError> {
     let over = |strength: f64| -> Result<Floras, SimError> {
         let coefficient = |strength: f64| Complex64::new((strength * noise_std).min(1e6), 0.0);
-        let fading = Fading::Fixed([strength, STRENGTH_OF_OTHERS].map(coefficient).into());
-        Ok(floras.over(fading, snr, bench.settings.seed)?)
+        let channels = Channels::fixed(&[strength, STRENGTH_OF_OTHERS].map(coefficient))?;
+        Ok(floras.over(channels, snr, bench.settings.seed)?)
     };
     let (games, few) = (bench.games(1.0), bench.games(0.05));
     // A weak client among strong ones is seen in the pilot.

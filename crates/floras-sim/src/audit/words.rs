@@ -1,10 +1,10 @@
 //! An audit's settings and notes, in words.
 
-use floras_phy::{Family, Modulation, Receiver};
+use floras_core::{Choice, Clipping, Family};
 
 use super::report::{AuditVerdict, AuditedViews};
 use crate::accounting::SELECTION;
-use crate::experiment::{FadingChoice, Normalise, Scheme, Settings};
+use crate::experiment::{Scheme, Settings};
 
 /// The settings that decide what leaks.
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
@@ -15,45 +15,21 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     if let Scheme::Floras(floras) = &settings.uplink.scheme {
         let unused = floras.sequences - clients.per_round as usize;
         add("sequences, N", format!("{} ({unused} unused)", floras.sequences));
-        add("modulation", modulation(floras.modulation).to_owned());
-        add("receiver", receiver(floras.receiver));
+        add("modulation", floras.modulation.label());
+        add("receiver", floras.receiver.label());
     }
     if let Some(air) = settings.uplink.scheme.air() {
         add("sequence length, L", air.length.to_string());
-        add(
-            "fading",
-            match &air.fading {
-                FadingChoice::Law(law) => law.to_string(),
-                FadingChoice::Trace(path) => format!("trace {}", path.display()),
-            },
-        );
+        add("fading", air.fading.label());
         add("SNR", format!("{} dB", air.snr_db));
     }
     let norm = settings.privacy.clip.map_or("none".to_owned(), |clip| clip.to_string());
-    let mode = match settings.privacy.normalise {
-        Normalise::Clip => "each update clipped on its own",
-        Normalise::Paper => "the paper's normalisation",
-    };
+    let mode = settings.privacy.normalise.label();
     add("norm of an update, C", format!("{norm} ({mode})"));
     if let Some(bound) = settings.uplink.truncate {
         add("truncation, B", bound.to_string());
     }
     words
-}
-
-fn modulation(modulation: Modulation) -> &'static str {
-    match modulation {
-        Modulation::Real => "real",
-        Modulation::PhaseCorrected(_) => "phase-corrected",
-    }
-}
-
-fn receiver(receiver: Receiver) -> String {
-    match receiver {
-        Receiver::Paper => "the paper's, 1/ĥ".to_owned(),
-        Receiver::Mmse => "MMSE".to_owned(),
-        Receiver::Clipped(c) => format!("clipped projector, c = {c}"),
-    }
 }
 
 /// What a reader should know.
@@ -83,7 +59,7 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
     {
         notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());
     }
-    if settings.privacy.normalise == Normalise::Paper {
+    if settings.privacy.normalise == Clipping::Paper {
         notes.push(
             "under the paper's normalisation the sensitivity is (K+1)·C; the games move one client by 2·C, and do not use that \
              it rescales all others"

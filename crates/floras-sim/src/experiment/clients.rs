@@ -1,5 +1,6 @@
 //! The section `[clients]`: how many there are, how many take part, and how much each counts.
 
+use floras_core::named_choice;
 use toml::Table;
 
 use super::WHOLE;
@@ -28,26 +29,27 @@ pub enum Weights {
     Samples,
 }
 
+named_choice!(
+    Weights,
+    "weights",
+    [Equal => "equal", "all clients equally"],
+    [Samples => "samples", "in proportion to samples"],
+);
+
 impl ClientSettings {
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
         let section = Section::open(table, "clients", &["total", "per_round", "weights"])?;
         let total = section.whole("total", WHOLE)?.unwrap_or(20) as u32;
-        let weights =
-            section.one_of("weights", &[("equal", Weights::Equal), ("samples", Weights::Samples)])?;
         Ok(Self {
             total,
             per_round: section.whole("per_round", WHOLE)?.map_or(total.min(20), |count| count as u32),
-            weights: weights.unwrap_or_default(),
+            weights: section.parse("weights")?.unwrap_or_default(),
         })
     }
 
     pub(super) fn write(&self, out: &mut Write) {
         out.key("total", self.total);
         out.key("per_round", self.per_round);
-        let weights = match self.weights {
-            Weights::Equal => "equal",
-            Weights::Samples => "samples",
-        };
-        out.key("weights", weights);
+        out.choice("weights", &self.weights);
     }
 }

@@ -138,7 +138,7 @@ fn folder(section: &Section<'_>, set: &str) -> Result<PathBuf, ExperimentError> 
 }
 
 fn read_partition(section: &Section<'_>) -> Result<Partition, ExperimentError> {
-    let Some(choice) = section.choice("partition", PARTITIONS)? else { return Ok(Partition::Iid) };
+    let Some(choice) = section.named("partition", PARTITIONS)? else { return Ok(Partition::Iid) };
     let partition = match (choice.name, choice.argument.is_some(), choice.number()) {
         ("iid", false, _) => Partition::Iid,
         ("one-label", false, _) => Partition::OneLabel,

@@ -10,7 +10,6 @@ mod error;
 mod local;
 mod model;
 mod privacy;
-pub(crate) mod radio;
 mod record;
 mod section;
 mod uplink;
@@ -18,6 +17,7 @@ mod write;
 
 use std::ops::RangeInclusive;
 
+use floras_core::Clipping;
 use floras_privacy::Margins;
 use toml::{Table, Value};
 
@@ -27,10 +27,10 @@ pub use error::ExperimentError;
 pub use local::LocalSettings;
 pub use model::{ModelKind, ModelSettings};
 pub(crate) use privacy::Precoded;
-pub use privacy::{Budget, Normalise, PrivacySettings};
+pub use privacy::{Budget, PrivacySettings};
 pub use record::RecordSettings;
-pub(crate) use uplink::uplink_keys;
-pub use uplink::{Air, FadingChoice, FlorasScheme, Scheme, UplinkSettings};
+pub use uplink::{Air, FlorasScheme, Scheme, UplinkSettings};
+pub(crate) use uplink::{read_modulation, uplink_keys};
 
 pub(crate) use section::Section;
 use write::{Entry, Write};
@@ -314,7 +314,7 @@ impl Settings {
             );
             return Err(ExperimentError::refused("clients.weights", reason));
         }
-        if self.privacy.normalise == Normalise::Paper && self.privacy.clip.is_none() {
+        if self.privacy.normalise == Clipping::Paper && self.privacy.clip.is_none() {
             let reason = "\"paper\" scales the longest update to norm C, and needs privacy.clip";
             return Err(ExperimentError::refused("privacy.normalise", reason));
         }

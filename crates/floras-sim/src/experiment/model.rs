@@ -1,5 +1,6 @@
 //! The section `[model]`: what is learned.
 
+use floras_core::named_choice;
 use toml::Table;
 
 use super::error::ExperimentError;
@@ -27,13 +28,29 @@ pub enum ModelKind {
     },
 }
 
+#[derive(Clone, Copy, Default)]
+enum ModelName {
+    #[default]
+    Logistic,
+    Mlp,
+}
+
+named_choice!(
+    ModelName,
+    "model",
+    [Logistic => "logistic", "logistic regression"],
+    [Mlp => "mlp", "perceptron with one hidden layer"],
+);
+
 impl ModelSettings {
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
         let section = Section::open(table, "model", &["kind", "l2", "hidden"])?;
         let hidden = section.whole("hidden", 1..=1 << 16)?.unwrap_or(64) as usize;
-        let kinds = [("logistic", ModelKind::Logistic), ("mlp", ModelKind::Mlp { hidden })];
         Ok(Self {
-            kind: section.one_of("kind", &kinds)?.unwrap_or(ModelKind::Logistic),
+            kind: match section.parse("kind")?.unwrap_or_default() {
+                ModelName::Logistic => ModelKind::Logistic,
+                ModelName::Mlp => ModelKind::Mlp { hidden },
+            },
             l2: section.number("l2", 0.0..=1e6, "a number between 0 and 1e6")?.unwrap_or(0.01),
         })
     }

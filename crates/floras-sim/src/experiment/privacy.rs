@@ -1,8 +1,9 @@
 //! The section `[privacy]`: what limits a client's influence, and how much may be given away.
 
+use floras_core::{Clipping, View};
 use floras_phy::UplinkError;
 use floras_phy::precode::{self, Normalisation};
-use floras_privacy::{MAX_EPSILON, Margins, View};
+use floras_privacy::{MAX_EPSILON, Margins};
 use toml::Table;
 
 use super::error::ExperimentError;
@@ -18,7 +19,7 @@ pub struct PrivacySettings {
     /// `C`; absent means that updates go out as they are.
     pub clip: Option<f64>,
     /// How updates are brought to norm `C`.
-    pub normalise: Normalise,
+    pub normalise: Clipping,
     /// `δ` of the privacy statements.
     pub delta: f64,
     /// How far the radio may depart from the model; the decoder's views of scheme `floras` count on it.
@@ -36,16 +37,6 @@ pub struct Budget {
     pub view: View,
 }
 
-/// How updates are brought to norm `C`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Normalise {
-    /// Each on its own: longer ones are scaled down.
-    #[default]
-    Clip,
-    /// All together: centred, and scaled so that the longest has norm `C`.
-    Paper,
-}
-
 /// What a round's updates were before they were brought to the form in which they are sent.
 pub(crate) struct Precoded {
     /// The norm that each had.
@@ -60,8 +51,8 @@ impl PrivacySettings {
         let plain = |norms| Precoded { norms, normalisation: None };
         match (self.clip, self.normalise) {
             (None, _) => precode::finite_norms(updates).map(plain),
-            (Some(clip), Normalise::Clip) => precode::clip(updates, clip).map(plain),
-            (Some(clip), Normalise::Paper) => {
+            (Some(clip), Clipping::Each) => precode::clip(updates, clip).map(plain),
+            (Some(clip), Clipping::Paper) => {
                 let normalisation = precode::normalise(updates, clip)?;
                 Ok(Precoded { norms: normalisation.norms().to_vec(), normalisation: Some(normalisation) })
             }
@@ -70,18 +61,16 @@ impl PrivacySettings {
 
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
         let section = Section::open(table, "privacy", &KEYS)?;
-        let views = View::ALL.map(|view| (view.name(), view));
-        let view = section.one_of("view", &views)?.unwrap_or(View::Actual);
+        let view = section.parse("view")?.unwrap_or(View::Actual);
         let words = "an epsilon between 1e-9 and 1e5, or \"none\"";
         let budget = section.number_or_none("budget", 1e-9..=MAX_EPSILON, words)?;
-        let modes = [("clip", Normalise::Clip), ("paper", Normalise::Paper)];
         Ok(Self {
             clip: section.number_or_none(
                 "clip",
                 1e-30..=1e30,
                 "a number between 1e-30 and 1e30, or \"none\"",
             )?,
-            normalise: section.one_of("normalise", &modes)?.unwrap_or_default(),
+            normalise: section.parse("normalise")?.unwrap_or_default(),
             delta: section.number("delta", 1e-30..=0.5, "a number between 1e-30 and 0.5")?.unwrap_or(1e-5),
             margins: read_margins(&section)?,
             budget: budget.map(|epsilon| Budget { epsilon, view }),
@@ -93,11 +82,7 @@ impl PrivacySettings {
             (None, _) => out.key("clip", "none"),
             (Some(clip), mode) => {
                 out.key("clip", clip);
-                let mode = match mode {
-                    Normalise::Clip => "clip",
-                    Normalise::Paper => "paper",
-                };
-                out.key("normalise", mode);
+                out.choice("normalise", &mode);
             }
         }
         out.key("delta", self.delta);
@@ -106,7 +91,7 @@ impl PrivacySettings {
             None => out.key("budget", "none"),
             Some(budget) => {
                 out.key("budget", budget.epsilon);
-                out.key("view", budget.view.name());
+                out.choice("view", &budget.view);
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use floras_core::Choice;
+use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
@@ -14,7 +16,7 @@ pub(crate) struct Section<'a> {
 }
 
 /// A value that is a name, or a name with one argument: `"rayleigh"`, `{ rician = 3 }`.
-pub(crate) struct Choice<'a> {
+pub(crate) struct Named<'a> {
     pub(crate) name: &'a str,
     pub(crate) argument: Option<&'a Value>,
 }
@@ -105,31 +107,25 @@ impl<'a> Section<'a> {
     }
 
     /// A name, or a table with one name and its argument.
-    pub(crate) fn choice(&self, key: &str, words: &str) -> Result<Option<Choice<'a>>, ExperimentError> {
+    pub(crate) fn named(&self, key: &str, words: &str) -> Result<Option<Named<'a>>, ExperimentError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let choice = match value {
-            Value::String(name) => Some(Choice { name, argument: None }),
+            Value::String(name) => Some(Named { name, argument: None }),
             Value::Table(table) if table.len() == 1 => {
-                table.iter().next().map(|(name, argument)| Choice { name, argument: Some(argument) })
+                table.iter().next().map(|(name, argument)| Named { name, argument: Some(argument) })
             }
             _ => None,
         };
         choice.map(Some).ok_or_else(|| self.wrong(key, words, value))
     }
 
-    /// One of some names, each standing for a value.
-    pub(crate) fn one_of<T: Copy>(
+    /// A choice: its text form, or a table with a name and its parameter.
+    pub(crate) fn parse<T: Choice + DeserializeOwned>(
         &self,
         key: &str,
-        names: &[(&str, T)],
     ) -> Result<Option<T>, ExperimentError> {
         let Some(value) = self.value(key) else { return Ok(None) };
-        let found = value.as_str().and_then(|name| names.iter().find(|(known, _)| *known == name));
-        let words = || {
-            let quoted: Vec<String> = names.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-            list(&quoted)
-        };
-        found.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| self.wrong(key, words(), value))
+        T::deserialize(value.clone()).map(Some).map_err(|_| self.wrong(key, T::allowed(), value))
     }
 
     /// The complaint about a choice that is none.
@@ -141,7 +137,7 @@ impl<'a> Section<'a> {
     }
 }
 
-impl Choice<'_> {
+impl Named<'_> {
     /// The argument as a number.
     pub(crate) fn number(&self) -> Option<f64> {
         self.argument.and_then(number)
@@ -150,11 +146,6 @@ impl Choice<'_> {
     /// The argument as a whole number that is not negative.
     pub(crate) fn whole(&self) -> Option<u64> {
         self.argument.and_then(|value| whole(value, &(0..=u64::MAX)))
-    }
-
-    /// The argument as text.
-    pub(crate) fn text(&self) -> Option<&str> {
-        self.argument.and_then(Value::as_str)
     }
 }
 
@@ -176,15 +167,6 @@ fn in_words(allowed: &RangeInclusive<u64>) -> String {
     match (allowed.start(), allowed.end()) {
         (0, most) => format!("a whole number, at most {most}"),
         (least, most) => format!("a whole number between {least} and {most}"),
-    }
-}
-
-/// `a, b or c`.
-fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [others @ .., last] => format!("{} or {last}", others.join(", ")),
     }
 }
 

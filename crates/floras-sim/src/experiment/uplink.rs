@@ -1,20 +1,18 @@
 //! The section `[uplink]`: which scheme, and its settings.
 
-use std::path::PathBuf;
-
-use floras_phy::{
-    Admission, CentralGaussian, ChannelInversion, ChannelInversionSettings, Fading, Family, Fidelity, Floras,
-    FlorasSettings, Ideal, Modulation, NoiseReference, PhaseCorrected, PhaseCorrectedSettings, PhaseError,
-    PowerRule, Receiver, SequenceSet, Snr, SnrConvention, Trace, Uplink, UplinkError,
+use floras_core::{
+    Admission, ChannelSource, Family, Fidelity, Modulation, NoiseReference, PhaseError, PowerRule, Receiver,
+    Snr, SnrConvention, named_choice,
 };
-use toml::{Table, Value};
+use floras_phy::{
+    CentralGaussian, ChannelInversion, ChannelInversionSettings, Channels, Floras, FlorasSettings, Ideal,
+    PhaseCorrected, PhaseCorrectedSettings, SequenceSet, Uplink, UplinkError,
+};
+use toml::Table;
 
 use super::error::ExperimentError;
-use super::radio::{
-    CONVENTIONS, read_admission, read_fading, read_modulation, read_phase_error, read_receiver, read_snr_db,
-};
 use super::section::Section;
-use super::write::{Write, named};
+use super::write::Write;
 
 /// Everything between the clients' updates and the decoded sum.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,21 +81,12 @@ pub struct FlorasScheme {
 pub struct Air {
     /// `L`, chips in a sequence; for schemes without spreading, of the FLORAS system that they are compared with.
     pub length: usize,
-    /// The law of the channels.
-    pub fading: FadingChoice,
+    /// Where the channel coefficients come from.
+    pub fading: ChannelSource,
     /// SNR in decibels.
     pub snr_db: f64,
     /// What the SNR refers to.
     pub snr_convention: SnrConvention,
-}
-
-/// A law of the channels, or the file that holds them.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FadingChoice {
-    /// A law.
-    Law(Fading),
-    /// A trace file.
-    Trace(PathBuf),
 }
 
 const KEYS: [&str; 17] = [
@@ -124,25 +113,12 @@ pub(crate) fn uplink_keys() -> impl Iterator<Item = &'static str> {
     KEYS.into_iter()
 }
 
-const SCHEMES: [(&str, SchemeName); 5] = [
-    ("floras", SchemeName::Floras),
-    ("channel-inversion", SchemeName::ChannelInversion),
-    ("phase-corrected", SchemeName::PhaseCorrected),
-    ("ideal", SchemeName::Ideal),
-    ("gaussian", SchemeName::Gaussian),
-];
-const FAMILIES: [(&str, Family); 3] =
-    [("walsh", Family::Walsh), ("orthonormal", Family::Orthonormal), ("gaussian", Family::Gaussian)];
-const FIDELITIES: [(&str, Fidelity); 2] = [("symbol", Fidelity::Symbol), ("chip", Fidelity::Chip)];
-const POWER_RULES: [(&str, PowerRule); 2] =
-    [("worst-admitted", PowerRule::WorstAdmitted), ("fixed-at-threshold", PowerRule::FixedAtThreshold)];
-const NOISES: [(&str, NoiseReference); 2] =
-    [("per-symbol", NoiseReference::PerSymbol), ("same-bandwidth", NoiseReference::SameBandwidth)];
 /// Norms and bounds far from the ends of single precision, as the air interface wants them.
 const SOUND: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum SchemeName {
+    #[default]
     Floras,
     ChannelInversion,
     PhaseCorrected,
@@ -150,11 +126,21 @@ enum SchemeName {
     Gaussian,
 }
 
+named_choice!(
+    SchemeName,
+    "scheme",
+    [Floras => "floras", "FLORAS"],
+    [ChannelInversion => "channel-inversion", "channel inversion"],
+    [PhaseCorrected => "phase-corrected", "phase correction without spreading"],
+    [Ideal => "ideal", "the exact sum"],
+    [Gaussian => "gaussian", "central Gaussian noise"],
+);
+
 impl UplinkSettings {
     pub(super) fn read(experiment: &Table) -> Result<Self, ExperimentError> {
         let section = Section::open(experiment, "uplink", &KEYS)?;
         let keys = Keys::read(&section)?;
-        let scheme = match section.one_of("scheme", &SCHEMES)?.unwrap_or(SchemeName::Floras) {
+        let scheme = match section.parse::<SchemeName>("scheme")?.unwrap_or_default() {
             SchemeName::Floras => Scheme::Floras(keys.floras),
             SchemeName::ChannelInversion => Scheme::ChannelInversion {
                 admission: keys.admission,
@@ -171,7 +157,7 @@ impl UplinkSettings {
             SchemeName::Ideal => Scheme::Ideal,
             SchemeName::Gaussian => Scheme::Gaussian { noise_std: keys.noise_std },
         };
-        let fidelity = section.one_of("fidelity", &FIDELITIES)?.unwrap_or_default();
+        let fidelity = section.parse("fidelity")?.unwrap_or_default();
         let truncate =
             section.number_or_none("truncate", SOUND, "a number between 1e-30 and 1e30, or \"none\"")?;
         Ok(Self { scheme, fidelity, truncate })
@@ -182,25 +168,21 @@ impl UplinkSettings {
         match &self.scheme {
             Scheme::Floras(floras) => floras.write(out),
             Scheme::ChannelInversion { admission, power_rule, noise, artificial_noise_std, air } => {
-                let (name, threshold) = match *admission {
-                    Admission::Amplitude(amplitude) => ("amplitude", amplitude),
-                    Admission::Power(power) => ("power", power),
-                };
-                out.key("admission", named(name, threshold));
-                out.key("power_rule", name_of(*power_rule, &POWER_RULES));
-                out.key("noise", name_of(*noise, &NOISES));
+                out.choice("admission", admission);
+                out.choice("power_rule", power_rule);
+                out.choice("noise", noise);
                 out.key("artificial_noise_std", *artificial_noise_std);
                 air.write(out);
             }
             Scheme::PhaseCorrected { phase_error, noise, air } => {
-                out.key("phase_error", phase_error_value(*phase_error));
-                out.key("noise", name_of(*noise, &NOISES));
+                out.choice("phase_error", phase_error);
+                out.choice("noise", noise);
                 air.write(out);
             }
             Scheme::Ideal => {}
             Scheme::Gaussian { noise_std } => out.key("noise_std", *noise_std),
         }
-        out.key("fidelity", name_of(self.fidelity, &FIDELITIES));
+        out.choice("fidelity", &self.fidelity);
         match self.truncate {
             Some(bound) => out.key("truncate", bound),
             None => out.key("truncate", "none"),
@@ -212,29 +194,31 @@ impl UplinkSettings {
         let uplink: Result<Box<dyn Uplink>, UplinkError> = match &self.scheme {
             Scheme::Floras(floras) => floras.build(seed),
             Scheme::ChannelInversion { admission, power_rule, noise, artificial_noise_std, air } => {
-                air.channel().and_then(|(fading, snr)| {
+                air.channel().and_then(|(channels, snr)| {
                     let settings = ChannelInversionSettings {
                         admission: *admission,
                         power: *power_rule,
                         noise: *noise,
                         length: air.length,
-                        fading,
+                        channels,
                         snr,
                         artificial_noise_std: *artificial_noise_std,
                     };
                     Ok(Box::new(ChannelInversion::new(settings)?) as Box<dyn Uplink>)
                 })
             }
-            Scheme::PhaseCorrected { phase_error, noise, air } => air.channel().and_then(|(fading, snr)| {
-                let settings = PhaseCorrectedSettings {
-                    phase_error: *phase_error,
-                    noise: *noise,
-                    length: air.length,
-                    fading,
-                    snr,
-                };
-                Ok(Box::new(PhaseCorrected::new(settings)?) as Box<dyn Uplink>)
-            }),
+            Scheme::PhaseCorrected { phase_error, noise, air } => {
+                air.channel().and_then(|(channels, snr)| {
+                    let settings = PhaseCorrectedSettings {
+                        phase_error: *phase_error,
+                        noise: *noise,
+                        length: air.length,
+                        channels,
+                        snr,
+                    };
+                    Ok(Box::new(PhaseCorrected::new(settings)?) as Box<dyn Uplink>)
+                })
+            }
             Scheme::Ideal => Ok(Box::new(Ideal)),
             Scheme::Gaussian { noise_std } => {
                 CentralGaussian::new(*noise_std).map(|uplink| Box::new(uplink) as Box<dyn Uplink>)
@@ -289,29 +273,29 @@ struct Keys {
 
 impl Keys {
     fn read(section: &Section<'_>) -> Result<Self, ExperimentError> {
-        let phase_error = read_phase_error(section)?;
+        let phase_error = section.parse("phase_error")?.unwrap_or_default();
         let most = 1 << 24;
         let air = Air {
             length: section.whole("length", 1..=most)?.unwrap_or(32) as usize,
-            fading: read_fading(section)?,
+            fading: section.parse("fading")?.unwrap_or_default(),
             snr_db: read_snr_db(section)?,
-            snr_convention: section.one_of("snr_convention", &CONVENTIONS)?.unwrap_or_default(),
+            snr_convention: section.parse("snr_convention")?.unwrap_or_default(),
         };
         let modulation = read_modulation(section)?;
         let floras = FlorasScheme {
             sequences: section.whole("sequences", 1..=most)?.unwrap_or(25) as usize,
-            family: section.one_of("family", &FAMILIES)?.unwrap_or(Family::Walsh),
+            family: section.parse("family")?.unwrap_or_default(),
             modulation,
-            receiver: read_receiver(section)?,
+            receiver: section.parse("receiver")?.unwrap_or_default(),
             air,
         };
         let positive = "a number above 0 and at most 1e30";
         Ok(Self {
             floras,
             phase_error,
-            admission: read_admission(section)?,
-            power_rule: section.one_of("power_rule", &POWER_RULES)?.unwrap_or(PowerRule::FixedAtThreshold),
-            noise: section.one_of("noise", &NOISES)?.unwrap_or(NoiseReference::PerSymbol),
+            admission: section.parse("admission")?.unwrap_or_default(),
+            power_rule: section.parse("power_rule")?.unwrap_or(PowerRule::FixedAtThreshold),
+            noise: section.parse("noise")?.unwrap_or_default(),
             artificial_noise_std: section
                 .number("artificial_noise_std", 0.0..=1e30, "a number from 0 to 1e30")?
                 .unwrap_or(0.0),
@@ -323,73 +307,54 @@ impl Keys {
 impl FlorasScheme {
     fn write(&self, out: &mut Write) {
         out.key("sequences", self.sequences);
-        out.key("family", name_of(self.family, &FAMILIES));
+        out.choice("family", &self.family);
         match self.modulation {
-            Modulation::Real => out.key("modulation", "real"),
+            Modulation::Real => out.choice("modulation", &self.modulation),
             Modulation::PhaseCorrected(error) => {
                 out.key("modulation", "phase-corrected");
-                out.key("phase_error", phase_error_value(error));
+                out.choice("phase_error", &error);
             }
         }
-        let receiver = match self.receiver {
-            Receiver::Paper => "paper".into(),
-            Receiver::Mmse => "mmse".into(),
-            Receiver::Clipped(bound) => named("clipped", bound),
-        };
-        out.key("receiver", receiver);
+        out.choice("receiver", &self.receiver);
         self.air.write(out);
     }
 
     fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, UplinkError> {
-        let (fading, snr) = self.air.channel()?;
-        Ok(Box::new(self.over(fading, snr, seed)?))
+        let (channels, snr) = self.air.channel()?;
+        Ok(Box::new(self.over(channels, snr, seed)?))
     }
 
     /// The same scheme over a channel of the caller's choice.
-    pub(crate) fn over(&self, fading: Fading, snr: Snr, seed: u64) -> Result<Floras, UplinkError> {
+    pub(crate) fn over(&self, channels: Channels, snr: Snr, seed: u64) -> Result<Floras, UplinkError> {
         let sequences = SequenceSet::new(self.family, self.sequences, self.air.length, seed)?;
         let (modulation, receiver) = (self.modulation, self.receiver);
-        Floras::new(FlorasSettings { sequences, modulation, receiver, fading, snr })
+        Ok(Floras::new(FlorasSettings { sequences, modulation, receiver, channels, snr }))
     }
 }
 
 impl Air {
     fn write(&self, out: &mut Write) {
         out.key("length", self.length);
-        let fading = match &self.fading {
-            FadingChoice::Law(Fading::None) => "none".into(),
-            FadingChoice::Law(Fading::Rician(factor)) => named("rician", *factor),
-            FadingChoice::Law(Fading::Nakagami(shape)) => named("nakagami", *shape),
-            FadingChoice::Law(Fading::Rayleigh | Fading::Trace(_) | Fading::Fixed(_)) => "rayleigh".into(),
-            FadingChoice::Trace(path) => named("trace", path.to_string_lossy().into_owned()),
-        };
-        out.key("fading", fading);
+        out.choice("fading", &self.fading);
         out.key("snr_db", self.snr_db);
-        out.key("snr_convention", name_of(self.snr_convention, &CONVENTIONS));
+        out.choice("snr_convention", &self.snr_convention);
     }
 
-    /// The law of the channels, read from its file if it is a trace.
-    pub(crate) fn law(&self) -> Result<Fading, UplinkError> {
-        match &self.fading {
-            FadingChoice::Law(law) => Ok(law.clone()),
-            FadingChoice::Trace(path) => Ok(Trace::from_path(path)?.into()),
-        }
-    }
-
-    /// The law of the channels, and the noise.
-    pub(crate) fn channel(&self) -> Result<(Fading, Snr), UplinkError> {
-        Ok((self.law()?, Snr::new(self.snr_db, self.snr_convention)?))
+    /// Where the channel coefficients come from, and the noise.
+    pub(crate) fn channel(&self) -> Result<(Channels, Snr), UplinkError> {
+        Ok((Channels::open(&self.fading)?, Snr::new(self.snr_db, self.snr_convention)?))
     }
 }
 
-fn phase_error_value(error: PhaseError) -> Value {
-    match error {
-        PhaseError::None => "none".into(),
-        PhaseError::Uniform { half_width_rad } => named("uniform", half_width_rad),
-        PhaseError::Gaussian { std_rad } => named("gaussian", std_rad),
-    }
+/// Whether clients correct their channel's phase. The error of the correction may have a key of its own.
+pub(crate) fn read_modulation(section: &Section<'_>) -> Result<Modulation, ExperimentError> {
+    let error = section.parse("phase_error")?.unwrap_or_default();
+    Ok(section.parse::<Modulation>("modulation")?.unwrap_or_default().with_phase_error(error))
 }
 
-fn name_of<T: Copy + PartialEq>(meaning: T, names: &[(&'static str, T)]) -> &'static str {
-    names.iter().find(|(_, known)| *known == meaning).map_or("", |(name, _)| name)
+fn read_snr_db(section: &Section<'_>) -> Result<f64, ExperimentError> {
+    let allowed = format!("a number of decibels {}", Snr::ALLOWED);
+    let snr_db = section.number("snr_db", f64::NEG_INFINITY..=f64::INFINITY, &allowed)?.unwrap_or(20.0);
+    Snr::new(snr_db, SnrConvention::default()).map_err(|_| section.no_such_choice("snr_db", &allowed))?;
+    Ok(snr_db)
 }

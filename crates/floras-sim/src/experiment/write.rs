@@ -1,5 +1,6 @@
 //! Writing an experiment with every setting spelled out.
 
+use floras_core::Choice;
 use toml::{Table, Value};
 
 /// Collects keys with their sections, in the order of the file.
@@ -34,6 +35,11 @@ impl Write {
 
     pub(super) fn key(&mut self, key: &'static str, value: impl IntoValue) {
         self.entries.push(Entry { section: self.section, key, value: value.into_value() });
+    }
+
+    /// A choice in its text form.
+    pub(super) fn choice(&mut self, key: &'static str, value: &impl Choice) {
+        self.key(key, Value::String(value.to_string()));
     }
 
     pub(super) fn finish(self) -> Vec<Entry> {

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use floras_core::random::StreamName;
 use floras_learn::data::{self, Synthetic};
 use floras_learn::{ClientData, DataSet, LearnError, Partition, Samples, Shares};
-use floras_phy::random::StreamName;
 
 use crate::error::SimError;
 use crate::experiment::{DataChoice, DataSettings, Settings};

@@ -14,19 +14,19 @@ mod trial;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
+use floras_core::ChannelSource;
+use floras_core::random::{Purpose, StreamName};
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
-use floras_phy::random::{Purpose, StreamName};
 use floras_phy::{Round, Uplink};
-use sha2::{Digest, Sha256};
-
 pub use metrics::RoundMetrics;
+use sha2::{Digest, Sha256};
 pub(crate) use trial::{Local, with_all};
 pub use trial::{Status, Trial};
 
 use crate::accounting::Accounting;
 use crate::air::select;
 use crate::error::SimError;
-use crate::experiment::{Air, Budget, Experiment, ExperimentError, FadingChoice, ModelKind, Settings};
+use crate::experiment::{Air, Budget, Experiment, ExperimentError, ModelKind, Settings};
 use crate::purpose;
 pub(crate) use clients::Holdings;
 use clients::Population;
@@ -224,7 +224,7 @@ impl Federation {
         self.population.hold(settings, 0)?;
         let (mut trials, mut rounds) = (1, 1);
         if let Some(air) = settings.uplink.scheme.air()
-            && let FadingChoice::Trace(_) = air.fading
+            && let ChannelSource::Trace(_) = air.fading
         {
             (trials, rounds) = (settings.trials, settings.rounds);
         }
@@ -245,7 +245,7 @@ fn identity(experiment: &Experiment, population: &Population, test: &Samples) ->
         add_samples(&mut digest, train);
         add_samples(&mut digest, test);
     }
-    if let Some(Air { fading: FadingChoice::Trace(path), .. }) = experiment.settings().uplink.scheme.air() {
+    if let Some(Air { fading: ChannelSource::Trace(path), .. }) = experiment.settings().uplink.scheme.air() {
         digest.update(fs::read(path).map_err(SimError::file("read", path))?);
     }
     Ok(digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())

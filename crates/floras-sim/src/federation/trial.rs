@@ -3,9 +3,9 @@
 use std::mem;
 use std::sync::Mutex;
 
+use floras_core::random::{Stream, StreamName};
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::random::{Stream, StreamName};
 use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,11 @@
 //! Every view of a described federation, side by side.
 
+use floras_core::{Receiver, View};
 use floras_privacy::cauchy::{CauchyRound, MAX_DIMENSION};
-use floras_privacy::{Account, Receiver, Setting, View, Views};
+use floras_privacy::{Account, Setting, Views};
 use serde::Serialize;
 
-use super::{CurveReport, GroupReport, Inquiry, ReceiverChoice, notes, receiver_name, wrong};
+use super::{CurveReport, GroupReport, Inquiry, ReceiverChoice, notes, wrong};
 use crate::error::SimError;
 
 /// How private a federation is: what `floras account --json` prints.
@@ -74,7 +75,7 @@ impl Inquiry {
             sequences: setting.sequences,
             per_round: setting.per_round,
             clients: setting.clients,
-            receiver: receiver_name(setting.receiver),
+            receiver: setting.receiver.to_string(),
             notes: notes::of(&setting, &views, rounds),
             views,
             one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,

@@ -1,10 +1,11 @@
 //! What meets an `ε`, or that nothing does and why.
 
+use floras_core::{ClipLevel, Receiver, View, named_choice};
 use floras_privacy::calibrate::{self, Calibrated, Target};
-use floras_privacy::{Account, Margins, PrivacyError, Receiver, Setting, View, Views};
+use floras_privacy::{Account, Margins, PrivacyError, Setting, Views};
 use serde::Serialize;
 
-use super::{Inquiry, ReceiverChoice, notes, receiver_name, wrong};
+use super::{Inquiry, ReceiverChoice, notes, wrong};
 use crate::error::SimError;
 
 /// Without a length, no more sequences are looked at; fewer if the clipped projector's level is to be found too.
@@ -39,6 +40,14 @@ pub enum Find {
     /// The most rounds.
     Rounds,
 }
+
+named_choice!(
+    Find,
+    "quantity to find",
+    [Sequences => "sequences", "the fewest sequences"],
+    [Clip => "clip", "the largest clip norm"],
+    [Rounds => "rounds", "the most rounds"],
+);
 
 /// What was found: what `floras calibrate --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -132,8 +141,8 @@ impl Inquiry {
                 let setting = silent.setting(smallest, receiver)?;
                 calibrate::fewest_sequences(&setting, target, most(MOST_SEQUENCES))?
             }
-            ReceiverChoice::ClippedSomehow => {
-                let setting = silent.setting(smallest, Receiver::Clipped(1.0))?;
+            ReceiverChoice::ClippedAuto => {
+                let setting = silent.setting(smallest, Receiver::Clipped(ClipLevel::ONE))?;
                 let most = most(smallest.saturating_add(MOST_SEQUENCES_FOR_LEVEL));
                 calibrate::least_noise(&setting, target, most)?
             }
@@ -159,7 +168,7 @@ impl Inquiry {
             epsilon_asked: goal.epsilon,
             clip: Some(setting.clip),
             rounds: Some(*rounds),
-            receiver: Some(receiver_name(setting.receiver)),
+            receiver: Some(setting.receiver.to_string()),
             noise_std: setting.noise_std(),
             delta: setting.delta,
             level: self.level.name(),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use floras_core::{Neighbours, View, named_choice};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
-    Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, MAX_GROUP, Neighbours, ORDERS,
-    RenyiCurve, Setting, TradeOff, View, group_epsilon,
+    Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, MAX_GROUP, ORDERS, RenyiCurve,
+    Setting, TradeOff, group_epsilon,
 };
 use serde::Serialize;
 
@@ -15,8 +16,6 @@ use crate::experiment::ExperimentError;
 
 /// Points of a curve, unless they are given.
 const POINTS: usize = 41;
-/// The views that can have a curve.
-const RIGOROUS: [View; 4] = [View::Idealised, View::Actual, View::AnyChannel, View::RawSignal];
 
 fn needs_radio(setting: &Setting, view: View) -> bool {
     matches!(view, View::Actual | View::RawSignal) && setting.channel.is_none()
@@ -33,19 +32,15 @@ pub enum CurveKind {
     Renyi,
 }
 
+named_choice!(
+    CurveKind,
+    "curve",
+    [Delta => "delta", "δ(ε)"],
+    [TradeOff => "tradeoff", "trade-off function"],
+    [Renyi => "renyi", "Rényi divergence by order"],
+);
+
 impl CurveKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Delta, Self::TradeOff, Self::Renyi];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Delta => "delta",
-            Self::TradeOff => "tradeoff",
-            Self::Renyi => "renyi",
-        }
-    }
-
     /// What the two numbers of a point are.
     pub fn columns(self) -> [&'static str; 2] {
         match self {
@@ -118,7 +113,7 @@ impl Inquiry {
         check_points(kind, at.unwrap_or_default())?;
         let account = Account::of(&self.accountable(sequences)?)?;
         let rounds = Mixed::new(&[(&account, self.rounds.unwrap_or(1))])?;
-        let views = view.map_or(RIGOROUS.to_vec(), |view| vec![view]);
+        let views = view.map_or(View::RIGOROUS.to_vec(), |view| vec![view]);
         let mut reports = Vec::new();
         for candidate in views {
             match curve_of(&rounds, kind, candidate, at)? {
@@ -136,7 +131,7 @@ impl Inquiry {
         let rounds = Mixed::new(&[(&account, self.rounds.unwrap_or(1))])?;
         let neighbours = match self.neighbours {
             Neighbours::ReplaceOne => "replace-one",
-            Neighbours::AddOrRemove => "add-remove",
+            Neighbours::AddRemove => "add-remove",
         };
         match LossFile::of_view(&rounds, view, self.level.name(), neighbours)? {
             Some(losses) => Ok(losses),
@@ -156,7 +151,7 @@ impl Inquiry {
                 self.require_view(sequences, view)?;
                 vec![view]
             }
-            None => RIGOROUS.into_iter().filter(|&view| !needs_radio(&setting, view)).collect(),
+            None => View::RIGOROUS.into_iter().filter(|&view| !needs_radio(&setting, view)).collect(),
         };
         let of_view = |view: View| {
             let epsilon = group_epsilon(&setting, view, rounds, size)?;

@@ -10,15 +10,20 @@ mod notes;
 mod read;
 mod statement;
 
-use floras_phy::{Fading, Modulation, Snr, SnrConvention};
-use floras_privacy::{Coefficients, Level, Local, Margins, Neighbours, Receiver, Scaling, Setting};
+use std::fmt;
+use std::str::FromStr;
+
+use floras_core::{
+    Choice, ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, Receiver, Snr,
+    SnrConvention, serde_as_text,
+};
+use floras_privacy::{Coefficients, Margins, PrivacyUnit, Setting};
 
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
 pub use curves::{CurveKind, CurveReport, GroupReport, JointReport, compose, read_losses};
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
-use crate::accounting::coefficients;
 use crate::error::SimError;
 use crate::experiment::ExperimentError;
 
@@ -36,17 +41,17 @@ pub struct Inquiry {
     /// `δ`.
     pub delta: f64,
     /// What has to stay hidden.
-    pub level: LevelChoice,
+    pub level: Level,
     /// `b`, at the item level.
     pub batch: Option<u64>,
     /// `D`, at the item level.
     pub samples: Option<u64>,
     /// What a client does in a round, at the item level.
-    pub local: Local,
+    pub local: LocalWork,
     /// Which populations are neighbours.
     pub neighbours: Neighbours,
     /// How updates are brought to norm `C`.
-    pub scaling: Scaling,
+    pub clipping: Clipping,
     /// The base station's weights.
     pub receiver: ReceiverChoice,
     /// `L`.
@@ -55,7 +60,7 @@ pub struct Inquiry {
     pub snr_db: Option<f64>,
     /// What the SNR refers to.
     pub snr_convention: SnrConvention,
-    /// The law of the channels.
+    /// The distribution of the channels.
     pub fading: Fading,
     /// Whether clients correct their channel's phase.
     pub modulation: Modulation,
@@ -63,34 +68,55 @@ pub struct Inquiry {
     pub margins: Margins,
 }
 
-/// All data of a client, or one item of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LevelChoice {
-    /// All data of a client.
-    #[default]
-    Client,
-    /// One item.
-    Item,
-}
-
 /// A receiver, or the clipped projector with a level to be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReceiverChoice {
     /// This one.
     Given(Receiver),
-    /// The clipped projector, with whichever level is best.
-    ClippedSomehow,
+    /// The clipped projector at the level with the least noise.
+    ClippedAuto,
 }
 
-impl LevelChoice {
-    /// `client` or `item`.
-    pub fn name(self) -> &'static str {
+impl Default for ReceiverChoice {
+    fn default() -> Self {
+        Self::Given(Receiver::default())
+    }
+}
+
+impl Choice for ReceiverChoice {
+    const WHAT: &'static str = Receiver::WHAT;
+    const FORMS: &'static [&'static str] = Receiver::FORMS;
+    const RANGES: &'static str = "c between 1e-6 and 1e6; clipped alone where the level is to be found";
+
+    fn label(&self) -> String {
         match self {
-            Self::Client => "client",
-            Self::Item => "item",
+            Self::Given(receiver) => receiver.label(),
+            Self::ClippedAuto => "clipped projector".to_owned(),
         }
     }
 }
+
+impl FromStr for ReceiverChoice {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        if text.trim() == "clipped" {
+            return Ok(Self::ClippedAuto);
+        }
+        text.parse().map(Self::Given).map_err(|_: ChoiceError| Self::refuse(text))
+    }
+}
+
+impl fmt::Display for ReceiverChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Given(receiver) => receiver.fmt(f),
+            Self::ClippedAuto => f.pad("clipped"),
+        }
+    }
+}
+
+serde_as_text!(ReceiverChoice);
 
 impl Inquiry {
     /// The federation with so many sequences.
@@ -101,14 +127,13 @@ impl Inquiry {
             per_round: self.per_round,
             clients: self.clients.unwrap_or(self.per_round),
             delta: self.delta,
-            level: self.level()?,
+            unit: self.unit()?,
             neighbours: self.neighbours,
-            scaling: self.scaling,
+            clipping: self.clipping,
             receiver,
             channel: self.channel()?,
             margins: self.margins,
         };
-        setting.check()?;
         if self.length.is_some_and(|length| sequences > length) {
             let allowed = "at most the length: no more orthogonal sequences fit into so many chips";
             return Err(wrong("sequences", allowed, sequences));
@@ -116,19 +141,19 @@ impl Inquiry {
         Ok(setting)
     }
 
-    fn level(&self) -> Result<Level, SimError> {
-        if self.level == LevelChoice::Client {
+    fn unit(&self) -> Result<PrivacyUnit, SimError> {
+        if self.level == Level::Client {
             for (name, given) in [("batch", self.batch), ("samples", self.samples)] {
                 if let Some(value) = given {
                     return Err(wrong(name, "given for the item level only", value));
                 }
             }
-            return Ok(Level::Client);
+            return Ok(PrivacyUnit::Client);
         }
         let (Some(batch), Some(samples)) = (self.batch, self.samples) else {
             return Err(wrong("level", "given together with batch and samples if it is item", "item alone"));
         };
-        Ok(Level::Item { batch, samples, local: self.local })
+        Ok(PrivacyUnit::Item { batch, samples, local: self.local })
     }
 
     /// The law of the channels, if the radio was given.
@@ -146,17 +171,7 @@ impl Inquiry {
         if noise_std == 0.0 {
             return Err(wrong("snr_db", "finite: a channel without noise hides nothing", snr_db));
         }
-        self.fading.check()?;
-        Ok(coefficients(&self.fading, self.modulation, noise_std)?)
-    }
-}
-
-/// The receiver as it is given on the command line.
-pub fn receiver_name(receiver: Receiver) -> String {
-    match receiver {
-        Receiver::Paper => "paper".to_owned(),
-        Receiver::Mmse => "mmse".to_owned(),
-        Receiver::Clipped(c) => format!("clipped={c}"),
+        Ok(Some(Coefficients::of(self.fading, self.modulation, noise_std)?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a reader of an account should know.
 
-use floras_privacy::{Level, Local, MAX_EPSILON, Sampling, Scaling, Setting, Statement, View, Views};
+use floras_core::{Clipping, LocalWork, View};
+use floras_privacy::{MAX_EPSILON, PrivacyUnit, Sampling, Setting, Statement, Views};
 
 use crate::accounting::{SELECTION, any_channel_assumes};
 
@@ -13,13 +14,13 @@ pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
         notes.push(SELECTION.to_owned());
     }
     notes.extend(views.why_bounds_differ(setting.sampling(), rounds));
-    if let Level::Item { local, .. } = setting.level {
-        if let Local::Epochs = local {
+    if let PrivacyUnit::Item { local, .. } = setting.unit {
+        if let LocalWork::Epochs = local {
             notes.push(format!("published: {}", floras_privacy::published::WHY_ITEM_LEVEL_NEEDS_ONE_STEP));
         }
         notes.push("item level: all clients hold the same number of samples".to_owned());
     }
-    if setting.scaling == Scaling::PaperNormalisation {
+    if setting.clipping == Clipping::Paper {
         notes.push(floras_privacy::NORMALISED.to_owned());
     }
     notes

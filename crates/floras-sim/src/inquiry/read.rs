@@ -1,12 +1,11 @@
 //! Inquiries as tables, with the keys of an experiment file and of the command line.
 
-use floras_phy::{Fading, SnrConvention};
-use floras_privacy::{Local, Margins, Neighbours, Scaling, View};
+use floras_core::View;
+use floras_privacy::Margins;
 use toml::Table;
 
-use super::{Find, Goal, Inquiry, LevelChoice, ReceiverChoice};
-use crate::accounting::receiver;
-use crate::experiment::{ExperimentError, FadingChoice, Section, radio};
+use super::{Goal, Inquiry};
+use crate::experiment::{ExperimentError, Section, read_modulation};
 
 const KEYS: [&str; 27] = [
     "clip",
@@ -45,31 +44,24 @@ impl Inquiry {
     pub fn read(table: &Table) -> Result<Self, ExperimentError> {
         let section = Section::top(table, &KEYS)?;
         let whole = |key: &str| section.whole(key, WHOLE);
-        let modes = [("clip", Scaling::Fixed), ("paper", Scaling::PaperNormalisation)];
-        let neighbours = [("replace-one", Neighbours::ReplaceOne), ("add-remove", Neighbours::AddOrRemove)];
-        let levels = [("client", LevelChoice::Client), ("item", LevelChoice::Item)];
         Ok(Self {
             clip: required(section.number("clip", ANY, "a number")?, "clip")?,
             per_round: required(whole("per_round")?, "per_round")?,
             clients: whole("clients")?,
             rounds: whole("rounds")?,
             delta: section.number("delta", ANY, "a number")?.unwrap_or(1e-5),
-            level: section.one_of("level", &levels)?.unwrap_or_default(),
+            level: section.parse("level")?.unwrap_or_default(),
             batch: whole("batch")?,
             samples: whole("samples")?,
-            local: section
-                .one_of("local", &[("one-step", Local::OneStep), ("epochs", Local::Epochs)])?
-                .unwrap_or(Local::OneStep),
-            neighbours: section.one_of("neighbours", &neighbours)?.unwrap_or(Neighbours::ReplaceOne),
-            scaling: section.one_of("normalise", &modes)?.unwrap_or(Scaling::Fixed),
-            receiver: read_receiver(&section)?,
+            local: section.parse("local")?.unwrap_or_default(),
+            neighbours: section.parse("neighbours")?.unwrap_or_default(),
+            clipping: section.parse("normalise")?.unwrap_or_default(),
+            receiver: section.parse("receiver")?.unwrap_or_default(),
             length: whole("length")?,
             snr_db: section.number("snr_db", ANY, "a number of decibels")?,
-            snr_convention: section
-                .one_of("snr_convention", &radio::CONVENTIONS)?
-                .unwrap_or(SnrConvention::Symbol),
-            fading: read_fading(&section)?,
-            modulation: radio::read_modulation(&section)?,
+            snr_convention: section.parse("snr_convention")?.unwrap_or_default(),
+            fading: section.parse("fading")?.unwrap_or_default(),
+            modulation: read_modulation(&section)?,
             margins: Margins {
                 pilot_noise: section.number("pilot_noise", ANY, "a number")?.unwrap_or(1.0),
                 channel_growth: section.number("channel_growth", ANY, "a number")?.unwrap_or(1.0),
@@ -93,34 +85,13 @@ impl Goal {
     /// Reads a goal from the table of an inquiry.
     pub fn read(table: &Table) -> Result<Self, ExperimentError> {
         let section = Section::top(table, &KEYS)?;
-        let finds = [("sequences", Find::Sequences), ("clip", Find::Clip), ("rounds", Find::Rounds)];
         Ok(Self {
             epsilon: required(section.number("epsilon", ANY, "a number")?, "epsilon")?,
-            view: read_view(&section)?.unwrap_or(View::Idealised),
-            find: section.one_of("find", &finds)?.unwrap_or_default(),
+            view: section.parse("view")?.unwrap_or(View::Idealised),
+            find: section.parse("find")?.unwrap_or_default(),
             sequences: section.whole("sequences", WHOLE)?,
             most_sequences: section.whole("most_sequences", WHOLE)?,
         })
-    }
-}
-
-fn read_view(section: &Section<'_>) -> Result<Option<View>, ExperimentError> {
-    section.one_of("view", &View::ALL.map(|view| (view.name(), view)))
-}
-
-fn read_receiver(section: &Section<'_>) -> Result<ReceiverChoice, ExperimentError> {
-    if section.value("receiver").and_then(toml::Value::as_str) == Some("clipped") {
-        return Ok(ReceiverChoice::ClippedSomehow);
-    }
-    Ok(ReceiverChoice::Given(receiver(radio::read_receiver(section)?)))
-}
-
-fn read_fading(section: &Section<'_>) -> Result<Fading, ExperimentError> {
-    match radio::read_fading(section)? {
-        FadingChoice::Law(law) => Ok(law),
-        FadingChoice::Trace(_) => {
-            Err(ExperimentError::refused("fading", "a trace has no law that could be accounted for"))
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A paragraph for a paper: what is established in a view, under which assumptions, and by which methods.
 
-use floras_privacy::{Level, Local, Neighbours, Receiver, Sampling, Setting, Statement, View};
+use floras_core::{LocalWork, Neighbours, Receiver, View};
+use floras_privacy::{PrivacyUnit, Sampling, Setting, Statement};
 
 use super::AccountReport;
 use super::notes::epsilon_text;
@@ -82,19 +83,19 @@ fn training(report: &AccountReport) -> String {
 }
 
 fn neighbours(setting: &Setting) -> String {
-    let unit = match setting.level {
-        Level::Client => "client".to_owned(),
-        Level::Item { samples, local, .. } => {
+    let unit = match setting.unit {
+        PrivacyUnit::Client => "client".to_owned(),
+        PrivacyUnit::Item { samples, local, .. } => {
             let local = match local {
-                Local::OneStep => "one mini-batch",
-                Local::Epochs => "whole epochs",
+                LocalWork::OneStep => "one mini-batch",
+                LocalWork::Epochs => "whole epochs",
             };
             format!("item (of {samples} per client, {local} per round)")
         }
     };
     match setting.neighbours {
         Neighbours::ReplaceOne => format!("where neighbouring populations differ in the data of one {unit}"),
-        Neighbours::AddOrRemove => {
+        Neighbours::AddRemove => {
             format!("where neighbouring populations differ in the presence of one {unit}")
         }
     }

@@ -7,9 +7,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-
 use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 
 use floras_privacy::ledger::Spend;
 use serde::Serialize;

@@ -4,8 +4,9 @@
 //! `q` and `γ`; `C = 1`, `p = 1` and `δ = 10⁻⁵` are taken here. What holds is the idealised view of one sample, drawn with
 //! chance `q/(1 + q)`, one mini-batch step a round.
 
+use floras_core::Receiver;
 use floras_privacy::published::{Composition, PublishedRound, Weight};
-use floras_privacy::{Bounds, Law, PrivacyError, Receiver, Sampling, idealised};
+use floras_privacy::{Bounds, Law, PrivacyError, Sampling, idealised};
 
 use super::Workbench;
 use super::workbench::Stage;
@@ -190,7 +191,7 @@ fn exceeded_words(panel: &Panel) -> String {
 /// The first number of rounds for which the Rényi form is below the sum.
 fn crossover(round: PublishedRound) -> Result<u64, PrivacyError> {
     for rounds in 1..=MOST_ROUNDS {
-        let of = |composition| Ok(round.epsilon(composition, rounds, DELTA)?.as_printed());
+        let of = |composition| Ok::<_, PrivacyError>(round.epsilon(composition, rounds, DELTA)?.as_printed());
         if of(Composition::Renyi)? <= of(Composition::Sequential)? {
             return Ok(rounds);
         }

@@ -1,12 +1,12 @@
 //! What Theorem 4 assumes and asks for, held against an experiment.
 
-use floras_phy::Receiver;
+use floras_core::{Clipping, Receiver};
 use serde::Serialize;
 
 use super::constants::Constants;
 use super::notes;
 use super::report::{Evaluation, Sizes};
-use crate::experiment::{ModelKind, Normalise, Scheme, Settings};
+use crate::experiment::{ModelKind, Scheme, Settings};
 
 /// Something that the theorem assumes or asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,7 +42,7 @@ pub(super) fn conditions(
     };
     all.push(condition("strongly convex loss", Some(constants.is_some()), convexity));
     all.push(receiver_condition(settings));
-    let scaled = settings.privacy.normalise == Normalise::Paper;
+    let scaled = settings.privacy.normalise == Clipping::Paper;
     let scaling = match (settings.uplink.scheme == Scheme::Ideal, scaled) {
         (true, _) => (Some(true), "there is no noise"),
         (_, true) => {

@@ -12,9 +12,9 @@
 
 use std::sync::Mutex;
 
+use floras_core::random::StreamName;
 use floras_learn::{Batch, ClientData, Model, Samples, Score, Scratch, Tensor, Workspace};
 use floras_phy::Round;
-use floras_phy::random::StreamName;
 use rand::Rng;
 use rayon::prelude::*;
 use serde::Serialize;

@@ -19,8 +19,8 @@
 //! *Numerical Optimization*, 2nd edition, algorithm 7.4 (L-BFGS). Hager, Zhang, SIAM J. Optim. 16 (2005), the line
 //! search's second test.
 
+use floras_core::random::StreamName;
 use floras_learn::Samples;
-use floras_phy::random::StreamName;
 use rayon::prelude::*;
 
 /// Steps of the power method, and the logarithm of `1/τ`: the result is at most 1.11 times too large, but for a

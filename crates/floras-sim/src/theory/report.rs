@@ -1,5 +1,6 @@
 //! All of the theory for one experiment.
 
+use floras_core::Clipping;
 use serde::{Serialize, Serializer};
 
 use super::bound::{Bound, Limits, Problem};
@@ -8,7 +9,7 @@ use super::constants::Constants;
 use super::recursion::{RelativeNoise, RoundMap, limit_floor};
 use super::truncation::Truncation;
 use crate::error::SimError;
-use crate::experiment::{ModelKind, Normalise, Scheme, Settings};
+use crate::experiment::{ModelKind, Scheme, Settings};
 use crate::federation::Federation;
 
 /// What the theory says about an experiment.
@@ -278,7 +279,7 @@ impl Variant {
 /// The recursion over the experiment's own rounds; `None` if the noise does not shrink with the rate or the rate is
 /// too large.
 fn reach(settings: &Settings, sizes: &Sizes, problem: &Problem, noise: NoiseMoments) -> Option<Reached> {
-    if settings.uplink.scheme != Scheme::Ideal && settings.privacy.normalise != Normalise::Paper {
+    if settings.uplink.scheme != Scheme::Ideal && settings.privacy.normalise != Clipping::Paper {
         return None;
     }
     let per_client = problem.parameters * noise.corrected / (problem.per_round * problem.per_round);

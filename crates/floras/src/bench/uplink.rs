@@ -3,18 +3,18 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
-use floras_phy::random::{Purpose, StreamName, TILE};
+use clap::Args;
+use floras_core::random::{Purpose, StreamName, TILE};
+use floras_core::{Choice, Fading, Family, Fidelity, Modulation, Receiver, Snr, SnrConvention};
 use floras_phy::{
-    Fading, Family, Fidelity, Floras, FlorasSettings, Modulation, Receiver, Round, SequenceSet, Snr,
-    SnrConvention, UplinkError, precode, transmit_into, transmit_scaled_into,
+    Floras, FlorasSettings, Round, SequenceSet, UplinkError, precode, transmit_into, transmit_scaled_into,
 };
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::resources::Usage;
 use super::{median, progress_bar};
-use crate::command::{number, whole_number};
+use crate::command::{choice, number, whole_number};
 use crate::failure::Failure;
 
 const SEED: u64 = 1;
@@ -45,12 +45,12 @@ pub(crate) struct Options {
     dim: usize,
 
     /// Draw one Gaussian a parameter, or simulate every chip.
-    #[arg(long, value_enum, default_value_t = FidelityName::Symbol)]
-    fidelity: FidelityName,
+    #[arg(long, value_parser = choice::<Fidelity>(), default_value_t)]
+    fidelity: Fidelity,
 
     /// Kind of spreading sequence.
-    #[arg(long, value_enum, default_value_t = FamilyName::Walsh)]
-    family: FamilyName,
+    #[arg(long, value_parser = choice::<Family>(), default_value_t)]
+    family: Family,
 
     /// Clip every update to this norm (C) on its way, without a copy.
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
@@ -69,26 +69,11 @@ pub(crate) struct Options {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-enum FidelityName {
-    Symbol,
-    Chip,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-enum FamilyName {
-    Walsh,
-    Orthonormal,
-    Gaussian,
-}
-
 /// What was measured, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Measurement {
-    fidelity: FidelityName,
-    family: FamilyName,
+    fidelity: Fidelity,
+    family: Family,
     per_round: usize,
     sequences: usize,
     length: usize,
@@ -156,39 +141,30 @@ impl Options {
     fn bytes_needed(&self) -> usize {
         let vectors = (self.per_round + 1).saturating_mul(self.dim).saturating_mul(size_of::<f32>());
         let air = match self.fidelity {
-            FidelityName::Symbol => 0,
-            FidelityName::Chip => self.length.saturating_mul(TILE * size_of::<f32>()),
+            Fidelity::Symbol => 0,
+            Fidelity::Chip => self.length.saturating_mul(TILE * size_of::<f32>()),
         };
         let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
         vectors.saturating_add(air.saturating_mul(threads))
     }
 
     fn uplink(&self) -> Result<Floras, UplinkError> {
-        let family = match self.family {
-            FamilyName::Walsh => Family::Walsh,
-            FamilyName::Orthonormal => Family::Orthonormal,
-            FamilyName::Gaussian => Family::Gaussian,
-        };
         if self.sequences < self.per_round {
             return Err(UplinkError::TooFewSequences { sequences: self.sequences, clients: self.per_round });
         }
-        Floras::new(FlorasSettings {
-            sequences: SequenceSet::new(family, self.sequences, self.length, SEED)?,
+        Ok(Floras::new(FlorasSettings {
+            sequences: SequenceSet::new(self.family, self.sequences, self.length, SEED)?,
             modulation: Modulation::Real,
             receiver: Receiver::Paper,
-            fading: Fading::Rayleigh,
+            channels: Fading::Rayleigh.into(),
             snr: Snr::new(SNR_DB, SnrConvention::Symbol)?,
-        })
+        }))
     }
 
     fn measure(&self, uplink: &Floras) -> Result<Measurement, Failure> {
         let clients: Vec<u32> = (0..self.per_round as u32).collect();
         let updates = self.made_up_updates(&clients);
         let mut decoded = vec![0.0; self.dim];
-        let fidelity = match self.fidelity {
-            FidelityName::Symbol => Fidelity::Symbol,
-            FidelityName::Chip => Fidelity::Chip,
-        };
         let bar = progress_bar(self.repeat);
         let mut times = Vec::new();
         let mut before = Usage::now();
@@ -196,10 +172,10 @@ impl Options {
             let start = Instant::now();
             let round = Round::new(SEED, 0, number, &clients)?;
             match self.clip {
-                None => transmit_into(uplink, &round, &updates, fidelity, &mut decoded)?,
+                None => transmit_into(uplink, &round, &updates, self.fidelity, &mut decoded)?,
                 Some(clip) => {
                     let factors = precode::clip_factors(&updates, clip)?.factors;
-                    transmit_scaled_into(uplink, &round, &updates, &factors, fidelity, &mut decoded)?
+                    transmit_scaled_into(uplink, &round, &updates, &factors, self.fidelity, &mut decoded)?
                 }
             };
             // The first round pays for memory that the others find ready.
@@ -237,8 +213,8 @@ impl Options {
             repeat: self.repeat,
             clip: self.clip,
             snr_db: SNR_DB,
-            snr_convention: SnrConvention::Symbol.to_string(),
-            fading: Fading::Rayleigh.to_string(),
+            snr_convention: SnrConvention::Symbol.label(),
+            fading: Fading::Rayleigh.label(),
             seconds_per_round: median(&times),
             fastest_seconds_per_round: times[0].as_secs_f64(),
             slowest_seconds_per_round: times[times.len() - 1].as_secs_f64(),
@@ -253,8 +229,8 @@ impl Measurement {
     fn print(&self, out: &mut impl Write, settings: &FlorasSettings) -> io::Result<()> {
         let milliseconds = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
         let fidelity = match self.fidelity {
-            FidelityName::Symbol => "symbol level (one Gaussian a parameter)",
-            FidelityName::Chip => "chip level (every chip on the air)",
+            Fidelity::Symbol => "symbol level (one Gaussian a parameter)",
+            Fidelity::Chip => "chip level (every chip on the air)",
         };
         writeln!(out, "uplink       FLORAS, {fidelity}")?;
         writeln!(out, "clients      K = {}, {} parameters each", self.per_round, self.dim)?;
@@ -263,7 +239,7 @@ impl Measurement {
         }
         let unused = self.sequences - self.per_round;
         writeln!(out, "sequences    {} (N and L), γ = N − K = {unused} unused", settings.sequences)?;
-        writeln!(out, "channel      {}, SNR {}", settings.fading, settings.snr)?;
+        writeln!(out, "channel      {}, SNR {}", settings.channels, settings.snr)?;
         let (median, fastest, slowest) = (
             milliseconds(self.seconds_per_round),
             milliseconds(self.fastest_seconds_per_round),

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use floras_privacy::View;
+use clap::Args;
+use floras_core::View;
 use floras_sim::inquiry::{AccountReport, CurveKind, CurveReport, GroupReport, OneRound, epsilon_text};
 use floras_sim::write_atomically;
 
-use super::federation::{FederationOptions, ViewName, as_option};
+use super::federation::{FederationOptions, as_option};
 use super::report;
-use crate::command::whole_number;
+use crate::command::{choice, whole_number};
 use crate::failure::Failure;
 
 /// Whose privacy, with how many sequences.
@@ -42,12 +42,12 @@ pub(crate) struct Options {
     dim: Option<u64>,
 
     /// The view that --curve, --group, --statement and --export are about.
-    #[arg(long, value_enum)]
-    view: Option<ViewName>,
+    #[arg(long, value_parser = choice::<View>())]
+    view: Option<View>,
 
     /// Print a curve instead: delta(epsilon), the trade-off function, or the Rényi divergence by order.
-    #[arg(long, value_enum)]
-    curve: Option<CurveName>,
+    #[arg(long, value_parser = choice::<CurveKind>())]
+    curve: Option<CurveKind>,
 
     /// Print the curve as CSV.
     #[arg(long, requires = "curve", conflicts_with = "json")]
@@ -70,30 +70,13 @@ pub(crate) struct Options {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CurveName {
-    Delta,
-    Tradeoff,
-    Renyi,
-}
-
-impl From<CurveName> for CurveKind {
-    fn from(name: CurveName) -> Self {
-        match name {
-            CurveName::Delta => Self::Delta,
-            CurveName::Tradeoff => Self::TradeOff,
-            CurveName::Renyi => Self::Renyi,
-        }
-    }
-}
-
 /// Accounts and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let inquiry = options.federation.inquiry();
-    let (sequences, view) = (options.sequences, options.view.map(View::from));
+    let (sequences, view) = (options.sequences, options.view);
     let curves = options
         .curve
-        .map(|kind| inquiry.curves(sequences, kind.into(), view, None))
+        .map(|kind| inquiry.curves(sequences, kind, view, None))
         .transpose()
         .map_err(as_option)?;
     if let (Some(file), Some(view)) = (&options.export, view) {

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use floras_privacy::Receiver;
+use clap::Args;
+use floras_core::{Receiver, View};
 use floras_sim::inquiry::{CalibrationReport, Find, Found, Goal, epsilon_text};
 use indicatif::ProgressBar;
 
-use super::federation::{FederationOptions, ViewName, as_option};
+use super::federation::{FederationOptions, as_option};
 use super::report;
-use crate::command::{number, whole_number};
+use crate::command::{choice, number, whole_number};
 use crate::failure::Failure;
 
 /// What to meet, and what to find.
@@ -29,12 +29,12 @@ pub(crate) struct Options {
     epsilon: f64,
 
     /// The view in which to meet it.
-    #[arg(long, value_enum, default_value_t = ViewName::Idealised)]
-    view: ViewName,
+    #[arg(long, value_parser = choice::<View>(), default_value_t = View::Idealised)]
+    view: View,
 
     /// What to find: the fewest sequences, the largest clip norm, or the most rounds.
-    #[arg(long, value_enum, default_value_t = FindName::Sequences)]
-    find: FindName,
+    #[arg(long, value_parser = choice::<Find>(), default_value_t)]
+    find: Find,
 
     #[command(flatten)]
     federation: FederationOptions,
@@ -50,13 +50,6 @@ pub(crate) struct Options {
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FindName {
-    Sequences,
-    Clip,
-    Rounds,
 }
 
 /// Calibrates and prints.
@@ -79,12 +72,8 @@ impl Options {
     fn goal(&self) -> Goal {
         Goal {
             epsilon: self.epsilon,
-            view: self.view.into(),
-            find: match self.find {
-                FindName::Sequences => Find::Sequences,
-                FindName::Clip => Find::Clip,
-                FindName::Rounds => Find::Rounds,
-            },
+            view: self.view,
+            find: self.find,
             sequences: self.sequences,
             most_sequences: self.most_sequences,
         }
@@ -93,15 +82,15 @@ impl Options {
     fn print(&self, out: &mut impl Write, report: &CalibrationReport, found: &Found) -> io::Result<()> {
         let Found { setting, rounds, epsilon } = found;
         let what = match (self.find, setting.receiver) {
-            (FindName::Sequences, Receiver::Clipped(c)) => {
+            (Find::Sequences, Receiver::Clipped(c)) => {
                 let (sequences, unused) = (setting.sequences, setting.gamma());
-                format!("{sequences} sequences, {unused} of them unused, with c = {c:.4}")
+                format!("{sequences} sequences, {unused} of them unused, with c = {:.4}", c.get())
             }
-            (FindName::Sequences, _) => {
+            (Find::Sequences, _) => {
                 format!("{} sequences, {} of them unused", setting.sequences, setting.gamma())
             }
-            (FindName::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
-            (FindName::Rounds, _) => crate::table::count(*rounds as usize, "round"),
+            (Find::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
+            (Find::Rounds, _) => crate::table::count(*rounds as usize, "round"),
         };
         let (spent, asked) = (epsilon_text(*epsilon), self.epsilon);
         writeln!(out, "found: {what}: epsilon {spent} in the {} view, {asked} asked for", report.view)?;

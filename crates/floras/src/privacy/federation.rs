@@ -1,12 +1,12 @@
 //! The options that describe a federation and its radio.
 
-use clap::{Args, ValueEnum};
-use floras_phy::{Fading, Modulation, PhaseError, SnrConvention};
-use floras_privacy::{Local, Margins, Neighbours, PrivacyError, Receiver, Scaling, View};
-use floras_sim::inquiry::{Inquiry, LevelChoice, ReceiverChoice};
+use clap::Args;
+use floras_core::{Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention};
+use floras_privacy::{Margins, PrivacyError};
+use floras_sim::inquiry::{Inquiry, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
 
-use crate::command::{number, whole_number};
+use crate::command::{choice, number, whole_number};
 use crate::failure::Failure;
 
 /// Who takes part, what they send, and over which radio.
@@ -33,8 +33,8 @@ pub(crate) struct FederationOptions {
     delta: f64,
 
     /// What has to stay hidden: all data of a client, or one item of it.
-    #[arg(long, value_enum, default_value_t = LevelName::Client)]
-    level: LevelName,
+    #[arg(long, value_parser = choice::<Level>(), default_value_t)]
+    level: Level,
 
     /// Samples in a mini-batch (b), for --level item.
     #[arg(long, value_name = "b", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
@@ -45,19 +45,19 @@ pub(crate) struct FederationOptions {
     samples: Option<u64>,
 
     /// What a client does in a round, for --level item: one mini-batch, or epochs that touch every sample.
-    #[arg(long, value_enum, default_value_t = LocalName::OneStep)]
-    local: LocalName,
+    #[arg(long, value_parser = choice::<LocalWork>(), default_value_t)]
+    local: LocalWork,
 
     /// Which populations are neighbours.
-    #[arg(long, value_enum, default_value_t = NeighboursName::ReplaceOne)]
-    neighbours: NeighboursName,
+    #[arg(long, value_parser = choice::<Neighbours>(), default_value_t)]
+    neighbours: Neighbours,
 
     /// How updates are brought to norm C: each on its own, or as the paper does.
-    #[arg(long, value_enum, default_value_t = NormaliseName::Clip)]
-    normalise: NormaliseName,
+    #[arg(long, value_parser = choice::<Clipping>(), default_value_t)]
+    normalise: Clipping,
 
-    /// The base station's weights: paper, mmse, or clipped=c.
-    #[arg(long, value_name = "paper|mmse|clipped=c", value_parser = receiver, default_value = "paper")]
+    /// The base station's weights.
+    #[arg(long, value_parser = choice::<ReceiverChoice>(), default_value_t)]
     receiver: ReceiverChoice,
 
     /// Chips in a sequence (L); with --snr-db, adds the views of the actual channel and of the raw signal.
@@ -69,16 +69,20 @@ pub(crate) struct FederationOptions {
     snr_db: Option<f64>,
 
     /// What the SNR refers to.
-    #[arg(long, value_enum, default_value_t = ConventionName::Symbol)]
-    snr_convention: ConventionName,
+    #[arg(long, value_parser = choice::<SnrConvention>(), default_value_t)]
+    snr_convention: SnrConvention,
 
-    /// The law of the channels: rayleigh, none, rician=k or nakagami=m.
-    #[arg(long, value_name = "rayleigh|none|rician=k|nakagami=m", value_parser = fading, default_value = "rayleigh")]
+    /// The distribution of the channels.
+    #[arg(long, value_parser = choice::<Fading>(), default_value_t)]
     fading: Fading,
 
     /// Whether clients correct their channel's phase.
-    #[arg(long, value_enum, default_value_t = ModulationName::Real)]
-    modulation: ModulationName,
+    #[arg(long, value_parser = choice::<Modulation>(), default_value_t)]
+    modulation: Modulation,
+
+    /// The error of the clients' phase correction.
+    #[arg(long, value_parser = choice::<PhaseError>(), default_value_t)]
+    phase_error: PhaseError,
 
     /// Margin: the pilot noise's standard deviation relative to the payload noise's, at most (ρ).
     #[arg(long, value_name = "ρ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
@@ -93,65 +97,6 @@ pub(crate) struct FederationOptions {
     foreign_pilots: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LevelName {
-    Client,
-    Item,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LocalName {
-    OneStep,
-    Epochs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NeighboursName {
-    ReplaceOne,
-    AddRemove,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NormaliseName {
-    Clip,
-    Paper,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ConventionName {
-    Symbol,
-    ComplexSymbol,
-    Despread,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ModulationName {
-    Real,
-    PhaseCorrected,
-}
-
-/// A view.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ViewName {
-    Idealised,
-    Actual,
-    AnyChannel,
-    Published,
-    RawSignal,
-}
-
-impl From<ViewName> for View {
-    fn from(name: ViewName) -> Self {
-        match name {
-            ViewName::Idealised => Self::Idealised,
-            ViewName::Actual => Self::Actual,
-            ViewName::AnyChannel => Self::AnyChannel,
-            ViewName::Published => Self::Published,
-            ViewName::RawSignal => Self::RawSignal,
-        }
-    }
-}
-
 impl FederationOptions {
     /// The same as an inquiry.
     pub(crate) fn inquiry(&self) -> Inquiry {
@@ -161,37 +106,18 @@ impl FederationOptions {
             clients: self.clients,
             rounds: self.rounds,
             delta: self.delta,
-            level: match self.level {
-                LevelName::Client => LevelChoice::Client,
-                LevelName::Item => LevelChoice::Item,
-            },
+            level: self.level,
             batch: self.batch,
             samples: self.samples,
-            local: match self.local {
-                LocalName::OneStep => Local::OneStep,
-                LocalName::Epochs => Local::Epochs,
-            },
-            neighbours: match self.neighbours {
-                NeighboursName::ReplaceOne => Neighbours::ReplaceOne,
-                NeighboursName::AddRemove => Neighbours::AddOrRemove,
-            },
-            scaling: match self.normalise {
-                NormaliseName::Clip => Scaling::Fixed,
-                NormaliseName::Paper => Scaling::PaperNormalisation,
-            },
+            local: self.local,
+            neighbours: self.neighbours,
+            clipping: self.normalise,
             receiver: self.receiver,
             length: self.length,
             snr_db: self.snr_db,
-            snr_convention: match self.snr_convention {
-                ConventionName::Symbol => SnrConvention::Symbol,
-                ConventionName::ComplexSymbol => SnrConvention::ComplexSymbol,
-                ConventionName::Despread => SnrConvention::Despread,
-            },
-            fading: self.fading.clone(),
-            modulation: match self.modulation {
-                ModulationName::Real => Modulation::Real,
-                ModulationName::PhaseCorrected => Modulation::PhaseCorrected(PhaseError::None),
-            },
+            snr_convention: self.snr_convention,
+            fading: self.fading,
+            modulation: self.modulation.with_phase_error(self.phase_error),
             margins: Margins {
                 pilot_noise: self.pilot_noise,
                 channel_growth: self.channel_growth,
@@ -214,29 +140,5 @@ pub(crate) fn as_option(error: SimError) -> Failure {
         SimError::Privacy(error) => Failure::Privacy(error),
         SimError::Uplink(error) => Failure::Input(error),
         other => Failure::Simulation(other),
-    }
-}
-
-fn receiver(text: &str) -> Result<ReceiverChoice, &'static str> {
-    let wrong = "it must be paper, mmse or clipped=c with a number c, such as clipped=1.0";
-    match text.split_once('=') {
-        None if text == "paper" => Ok(ReceiverChoice::Given(Receiver::Paper)),
-        None if text == "mmse" => Ok(ReceiverChoice::Given(Receiver::Mmse)),
-        None if text == "clipped" => Ok(ReceiverChoice::ClippedSomehow),
-        Some(("clipped", level)) => {
-            number(level).map(|c| ReceiverChoice::Given(Receiver::Clipped(c))).map_err(|_| wrong)
-        }
-        _ => Err(wrong),
-    }
-}
-
-fn fading(text: &str) -> Result<Fading, &'static str> {
-    let wrong = "it must be rayleigh, none, rician=k or nakagami=m, such as rician=3";
-    match text.split_once('=') {
-        None if text == "rayleigh" => Ok(Fading::Rayleigh),
-        None if text == "none" => Ok(Fading::None),
-        Some(("rician", factor)) => number(factor).map(Fading::Rician).map_err(|_| wrong),
-        Some(("nakagami", shape)) => number(shape).map(Fading::Nakagami).map_err(|_| wrong),
-        _ => Err(wrong),
     }
 }

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use floras_privacy::{Level, Neighbours, Setting, View, Views};
-use floras_sim::inquiry::{
-    bound_text, epsilon_text, guarantee_text, is_sampled, receiver_name, sampled_texts,
-};
+use floras_core::{Neighbours, View};
+use floras_privacy::{PrivacyUnit, Setting, Views};
+use floras_sim::inquiry::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::table::count;
 
@@ -56,13 +55,13 @@ pub(crate) const NEEDS_RADIO: &str = "needs the radio: --length and --snr-db";
 
 /// A federation in a few words.
 pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
-    let whose = match setting.level {
-        Level::Client => "a client's data",
-        Level::Item { .. } => "one item",
+    let whose = match setting.unit {
+        PrivacyUnit::Client => "a client's data",
+        PrivacyUnit::Item { .. } => "one item",
     };
     let how = match setting.neighbours {
         Neighbours::ReplaceOne => "replaced",
-        Neighbours::AddOrRemove => "added or removed",
+        Neighbours::AddRemove => "added or removed",
     };
     format!(
         "{} of {} clients a round, {} ({} unused), clip norm {}, {} receiver, {}; delta = {:e}, {whose} {how}",
@@ -71,7 +70,7 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
         count(setting.sequences as usize, "sequence"),
         setting.gamma(),
         setting.clip,
-        receiver_name(setting.receiver),
+        setting.receiver,
         count(rounds as usize, "round"),
         setting.delta,
     )

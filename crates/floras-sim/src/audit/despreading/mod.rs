@@ -19,8 +19,9 @@
 //! anew half-way, a second pilot would have to come with them, and the base station could pair the old with the new by what the
 //! pilots say of each channel.
 
-use floras_phy::random::StreamName;
-use floras_phy::{Despread, Fading, Family, Floras, Round, precode};
+use floras_core::Family;
+use floras_core::random::StreamName;
+use floras_phy::{Despread, Floras, Round, Trace, precode};
 use rayon::prelude::*;
 
 use crate::audit::matching::{by_correlation, by_order, correlation};
@@ -47,12 +48,13 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     if scheme.family == Family::Gaussian {
         return Ok(None);
     }
-    let (fading, snr) = scheme.air.channel()?;
-    let rounds = affordable(federation, rounds, &fading);
+    let (channels, snr) = scheme.air.channel()?;
+    let rounds = affordable(federation, rounds, channels.trace());
     // A trace speaks of the clients that the experiment's own trials select.
-    let number = if matches!(fading, Fading::Trace(_)) { 0 } else { trials::DESPREADING };
+    let number = if channels.trace().is_some() { 0 } else { trials::DESPREADING };
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
-    let station = Station { floras: scheme.over(fading, snr, settings.seed)?, payload, seed: settings.seed };
+    let station =
+        Station { floras: scheme.over(channels, snr, settings.seed)?, payload, seed: settings.seed };
     let mut trial = Trial::begin(federation, number)?;
     let mut tally = Tally::default();
     let (mut clients, mut before): (Vec<DespreadClient>, Option<Recovered>) = (Vec::new(), None);
@@ -84,13 +86,11 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     Ok(Some(tally.report(clients, settings.clients.per_round)))
 }
 
-fn affordable(federation: &Federation, rounds: u32, fading: &Fading) -> u32 {
+fn affordable(federation: &Federation, rounds: u32, trace: Option<&Trace>) -> u32 {
     let clients = f64::from(federation.experiment().settings().clients.per_round);
     let work = 2.0 * clients * clients * federation.model().parameters() as f64;
-    let recorded = match fading {
-        Fading::Trace(trace) => trace.rounds().min(federation.experiment().settings().rounds),
-        _ => u32::MAX,
-    };
+    let recorded =
+        trace.map_or(u32::MAX, |trace| trace.rounds().min(federation.experiment().settings().rounds));
     let most = ((MOST_WORK / work) as u32).min(MOST_ROUNDS).min(federation.rounds());
     rounds.min(most).max(2).min(recorded)
 }

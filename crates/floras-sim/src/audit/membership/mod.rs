@@ -8,11 +8,15 @@ mod canary;
 mod trainers;
 mod witness;
 
+use canary::{Canary, WATCHED};
+use floras_core::{Family, View};
 use floras_learn::{Samples, Workspace};
-use floras_phy::{Family, Floras, Round, UplinkError};
+use floras_phy::{Floras, Round, UplinkError};
+use floras_privacy::Views;
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
-use floras_privacy::{View, Views};
 use rayon::prelude::*;
+use trainers::{FirstRound, Shadow};
+use witness::{Hypotheses, Sent, Verdict, Witness};
 
 use super::bound::{LowerBound, Scores};
 use super::game::seed_of_game;
@@ -22,9 +26,6 @@ use super::{Bench, Stage, WorstCaseGame, trials, unless_diverged};
 use crate::error::SimError;
 use crate::experiment::Scheme;
 use crate::federation::{Status, Trial};
-use canary::{Canary, WATCHED};
-use trainers::{FirstRound, Shadow};
-use witness::{Hypotheses, Sent, Verdict, Witness};
 
 /// Games over one round, in each world, for canaries that take training.
 const MOST_ONE_ROUND_GAMES: u32 = 20_000;

@@ -1,7 +1,8 @@
 //! Who trains in a game: the adversary, to know what to expect, and the watched client, once more in every game.
 
+use floras_core::Clipping;
+use floras_core::random::StreamName;
 use floras_learn::{ClientData, Samples, Workspace};
-use floras_phy::random::StreamName;
 use floras_phy::{Round, UplinkError};
 use rayon::prelude::*;
 
@@ -10,7 +11,6 @@ use super::canary::WATCHED;
 use super::witness::Hypotheses;
 use crate::audit::trials;
 use crate::error::SimError;
-use crate::experiment::Normalise;
 use crate::federation::{Local, with_all};
 use crate::purpose;
 
@@ -96,7 +96,7 @@ impl<'a> FirstRound<'a> {
         round: &Round<'_>,
         workspace: &mut Workspace,
     ) -> Result<(), UplinkError> {
-        let together = self.players.bench.settings.privacy.normalise == Normalise::Paper;
+        let together = self.players.bench.settings.privacy.normalise == Clipping::Paper;
         if together {
             updates.iter_mut().zip(&self.updates).for_each(|(update, known)| update.copy_from_slice(known));
         }

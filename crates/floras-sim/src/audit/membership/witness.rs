@@ -140,9 +140,8 @@ fn each_other(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use floras_phy::{
-        Fading, Fidelity, FlorasSettings, Ideal, Modulation, Receiver, SequenceSet, Snr, SnrConvention,
-    };
+    use floras_core::{Fading, Fidelity, Modulation, Receiver, Snr, SnrConvention};
+    use floras_phy::{FlorasSettings, Ideal, SequenceSet};
 
     use super::*;
 
@@ -150,11 +149,10 @@ mod tests {
         Floras::new(FlorasSettings {
             sequences: SequenceSet::walsh(6, 8).unwrap(),
             modulation: Modulation::Real,
-            receiver: Receiver::Clipped(1.0),
-            fading: Fading::Rayleigh,
+            receiver: Receiver::clipped(1.0).unwrap(),
+            channels: Fading::Rayleigh.into(),
             snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
         })
-        .unwrap()
     }
 
     /// Three clients with updates of 40 numbers; the second is watched.
@@ -215,11 +213,11 @@ mod tests {
     #[test]
     fn raw_samples_have_the_channels_own_noise() {
         let settings = FlorasSettings {
-            fading: Fading::None,
+            channels: Fading::None.into(),
             snr: Snr::new(20.0 * 50_f64.log10(), SnrConvention::Despread).unwrap(),
             ..floras(0.0).settings().clone()
         };
-        let uplink = Floras::new(settings).unwrap();
+        let uplink = Floras::new(settings);
         let (updates, settings) = (updates(), Settings::default());
         let other: Vec<f32> = updates[1].iter().map(|value| value - 0.02 / 40_f32.sqrt()).collect();
         let hypotheses = Hypotheses::new(&updates[1], &other);

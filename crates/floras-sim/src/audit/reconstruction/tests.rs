@@ -1,4 +1,4 @@
-use floras_phy::{Fading, SnrConvention};
+use floras_core::{Fading, SnrConvention};
 
 use super::*;
 use crate::{Experiment, Preset};
@@ -117,7 +117,7 @@ fn overlapping_sequences_carry_something_of_everyone() {
     let scene = Scene { federation: &federation, round, canvas, sitters, updates, portraits: vec![2] };
     let Scheme::Floras(scheme) = &settings.uplink.scheme else { panic!() };
     let snr = Snr::new(100.0, SnrConvention::Symbol).unwrap();
-    let uplink = scheme.over(Fading::Rayleigh, snr, settings.seed).unwrap();
+    let uplink = scheme.over(Fading::Rayleigh.into(), snr, settings.seed).unwrap();
     let found = scene.on_sequence_of(2, &uplink).unwrap();
     let despread = uplink.despread(&round).unwrap();
     let sequence = |client: usize| uplink.settings().sequences.sequence(despread.assigned[client]).unwrap();

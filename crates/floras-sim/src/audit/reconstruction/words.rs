@@ -1,8 +1,8 @@
 //! The settings that decide what a picture shows, for the line below it.
 
-use floras_phy::{Fading, Modulation, PhaseError, Receiver};
+use floras_core::Choice;
 
-use crate::experiment::{Air, DataChoice, FadingChoice, FlorasScheme, Normalise, Scheme, Settings};
+use crate::experiment::{DataChoice, FlorasScheme, Scheme, Settings};
 
 /// Key and value.
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
@@ -18,7 +18,7 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
         pairs.extend(spreading(floras, settings.clients.per_round));
     }
     if let Some(air) = settings.uplink.scheme.air() {
-        pairs.push(("fading", fading(air)));
+        pairs.push(("fading", air.fading.label()));
     }
     pairs.push(("the adversary knows", "neither the channels nor the originals".to_owned()));
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -37,37 +37,16 @@ fn data(set: &DataChoice) -> String {
 }
 
 fn clip(settings: &Settings) -> String {
-    match (settings.privacy.clip, settings.privacy.normalise) {
-        (None, _) => "none".to_owned(),
-        (Some(clip), Normalise::Clip) => format!("{clip}, each update clipped"),
-        (Some(clip), Normalise::Paper) => format!("{clip}, all updates scaled together"),
-    }
+    let mode = settings.privacy.normalise.label();
+    settings.privacy.clip.map_or_else(|| "none".to_owned(), |clip| format!("{clip}, {mode}"))
 }
 
 fn spreading(floras: &FlorasScheme, clients: u32) -> [(&'static str, String); 5] {
-    let modulation = match floras.modulation {
-        Modulation::Real => "real",
-        Modulation::PhaseCorrected(PhaseError::None) => "phase-corrected",
-        Modulation::PhaseCorrected(_) => "phase-corrected, with errors",
-    };
-    let receiver = match floras.receiver {
-        Receiver::Paper => "the paper's".to_owned(),
-        Receiver::Mmse => "least mean square error".to_owned(),
-        Receiver::Clipped(bound) => format!("clipped, c = {bound}"),
-    };
     [
         ("sequences N", floras.sequences.to_string()),
         ("unused γ", (floras.sequences as u64).saturating_sub(clients.into()).to_string()),
         ("chips L", floras.air.length.to_string()),
-        ("modulation", modulation.to_owned()),
-        ("receiver", receiver),
+        ("modulation", floras.modulation.label()),
+        ("receiver", floras.receiver.label()),
     ]
-}
-
-fn fading(air: &Air) -> String {
-    match &air.fading {
-        FadingChoice::Law(Fading::None) => "none".to_owned(),
-        FadingChoice::Law(law) => law.to_string(),
-        FadingChoice::Trace(_) => "from a trace".to_owned(),
-    }
 }

@@ -219,7 +219,7 @@ impl Average<'_> {
 
 #[cfg(test)]
 mod tests {
-    use floras_phy::{Fading, Modulation, PhaseError};
+    use floras_core::{Fading, Modulation, PhaseError};
 
     use super::*;
 
@@ -257,11 +257,11 @@ mod tests {
     fn the_average_is_that_of_a_plain_sum_over_the_whole_law() {
         let laws = [
             (Fading::Rayleigh, Modulation::Real),
-            (Fading::Rician(20.0), Modulation::PhaseCorrected(PhaseError::None)),
-            (Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::Gaussian { std_rad: 1.0 })),
+            (Fading::rician(20.0).unwrap(), Modulation::PhaseCorrected(PhaseError::None)),
+            (Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::gaussian(1.0).unwrap())),
         ];
         for (fading, modulation) in laws {
-            let law = Law::new(&fading, modulation).unwrap();
+            let law = Law::new(fading, modulation);
             let Law::Density(density) = &law else { panic!("a density") };
             for noise_std in [0.02, 0.5] {
                 for case in CASES {
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_known_channel_has_the_likelihood_ratio_of_that_channel() {
-        let law = Law::new(&Fading::None, Modulation::Real).unwrap();
+        let law = Law::new(Fading::None, Modulation::Real);
         let found =
             averaged(Seen { pilot: 1.5, energy: 3.0 }, Payload { dimensions: 1.0, norm: 2.0 }, &law, 0.5);
         // t = 2, λ = 16: p·t − t²/2 − λ/2 + ln cosh(√(λT)).

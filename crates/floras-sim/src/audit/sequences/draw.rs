@@ -4,7 +4,7 @@
 //! pilots and who uses which sequence are those of the air interface. Every update has norm `C`, the most that clipping allows:
 //! the worst for the client.
 
-use floras_phy::random::StreamName;
+use floras_core::random::StreamName;
 use floras_phy::{Floras, Round};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -68,7 +68,7 @@ impl Scene {
 
 /// The energies of one round.
 struct Energies {
-    stream: floras_phy::random::Stream,
+    stream: floras_core::random::Stream,
     norm: f64,
     /// None of it in one dimension.
     rest: Option<ChiSquared<f64>>,
@@ -89,7 +89,8 @@ impl Energies {
 
 #[cfg(test)]
 mod tests {
-    use floras_phy::{Fading, FlorasSettings, Modulation, Receiver, SequenceSet, Snr, SnrConvention};
+    use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+    use floras_phy::{FlorasSettings, SequenceSet};
 
     use super::*;
 
@@ -102,10 +103,9 @@ mod tests {
             sequences: SequenceSet::walsh(6, LENGTH).unwrap(),
             modulation: Modulation::Real,
             receiver: Receiver::Paper,
-            fading: Fading::Rayleigh,
+            channels: Fading::Rayleigh.into(),
             snr: Snr::new(0.0, SnrConvention::Symbol).unwrap(),
         })
-        .unwrap()
     }
 
     /// The long way: every chip of every parameter is sent, gets its noise, and is despread.

@@ -8,9 +8,9 @@
 //!
 //! where `f` is the density of `|h|`. A law without fading consists of single points.
 
-use std::f64::consts::{FRAC_PI_2, PI};
+use std::f64::consts::PI;
 
-use floras_phy::{Fading, Modulation, PhaseError};
+use floras_core::{Fading, Modulation, PhaseError};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Points of a table.
@@ -39,20 +39,19 @@ pub(super) struct Density {
 }
 
 impl Law {
-    /// `None` for channels that have no law, such as those of a trace.
-    pub(super) fn new(fading: &Fading, modulation: Modulation) -> Option<Self> {
-        let range = fading.amplitude_range()?;
+    pub(super) fn new(fading: Fading, modulation: Modulation) -> Self {
+        let range = fading.amplitude_range();
         let cosines = match modulation {
-            Modulation::Real if *fading == Fading::None => vec![(1.0, 1.0)],
-            Modulation::Real => return Some(Self::Density(real_part(fading, range.1))),
+            Modulation::Real if fading == Fading::None => vec![(1.0, 1.0)],
+            Modulation::Real => return Self::Density(real_part(fading, range.1)),
             Modulation::PhaseCorrected(error) => cosines(error),
         };
         if range.0 == range.1 {
-            return Some(Self::Points(
+            return Self::Points(
                 cosines.iter().map(|&(cosine, weight)| (range.0 * cosine, weight)).collect(),
-            ));
+            );
         }
-        Some(Self::Density(corrected(fading, range, &cosines)))
+        Self::Density(corrected(fading, range, &cosines))
     }
 
     /// Whether `h` and `−h` are equally likely: then a pilot's sign says nothing.
@@ -113,15 +112,15 @@ impl Density {
 }
 
 /// The real part of a channel with a uniform phase.
-fn real_part(fading: &Fading, high: f64) -> Density {
+fn real_part(fading: Fading, high: f64) -> Density {
     Density::tabulate(0.0, high, |x| {
-        let value = if *fading == Fading::Rayleigh { (-x * x).exp() } else { project(fading, x, high) };
+        let value = if fading == Fading::Rayleigh { (-x * x).exp() } else { project(fading, x, high) };
         (value, value)
     })
 }
 
 /// `∫₀^∞ f(√(x²+u²))/√(x²+u²) du`, but for a factor, with the trapezoid rule in `ln u`.
-fn project(fading: &Fading, x: f64, high: f64) -> f64 {
+fn project(fading: Fading, x: f64, high: f64) -> f64 {
     const STEPS: i32 = 400;
     let (from, to) = ((1e-5 * high).ln(), high.ln());
     let term = |i: i32| {
@@ -137,20 +136,18 @@ fn cosines(error: PhaseError) -> Vec<(f64, f64)> {
     let levels = (0..ANGLES).map(|i| (i as f64 + 0.5) / ANGLES as f64);
     let angles: Vec<f64> = match error {
         PhaseError::None => vec![0.0],
-        PhaseError::Uniform { half_width_rad } => {
-            levels.map(|level| half_width_rad.min(FRAC_PI_2) * level).collect()
-        }
+        PhaseError::Uniform(half_width) => levels.map(|level| half_width.get() * level).collect(),
         // Beyond a few turns every angle is as likely as any other.
-        PhaseError::Gaussian { std_rad } if std_rad > 2.0 * PI => levels.map(|level| PI * level).collect(),
-        PhaseError::Gaussian { std_rad } => {
-            levels.map(|level| std_rad * Normal::standard().inverse_cdf(0.5 + 0.5 * level)).collect()
+        PhaseError::Gaussian(std) if std.get() > 2.0 * PI => levels.map(|level| PI * level).collect(),
+        PhaseError::Gaussian(std) => {
+            levels.map(|level| std.get() * Normal::standard().inverse_cdf(0.5 + 0.5 * level)).collect()
         }
     };
     let weight = 1.0 / angles.len() as f64;
     angles.into_iter().map(|angle| (angle.cos(), weight)).collect()
 }
 
-fn corrected(fading: &Fading, (low, high): (f64, f64), cosines: &[(f64, f64)]) -> Density {
+fn corrected(fading: Fading, (low, high): (f64, f64), cosines: &[(f64, f64)]) -> Density {
     let amplitude = |x: f64| fading.amplitude_density(x).unwrap_or(0.0);
     let smallest = cosines.iter().map(|(cosine, _)| cosine.abs()).fold(1.0, f64::min);
     Density::tabulate(low * smallest, high, |x| {
@@ -164,7 +161,8 @@ fn corrected(fading: &Fading, (low, high): (f64, f64), cosines: &[(f64, f64)]) -
 
 #[cfg(test)]
 mod tests {
-    use floras_phy::{Floras, FlorasSettings, Receiver, Round, SequenceSet, Snr, SnrConvention};
+    use floras_core::{Receiver, Snr, SnrConvention};
+    use floras_phy::{Floras, FlorasSettings, Round, SequenceSet};
 
     use super::*;
 
@@ -172,35 +170,35 @@ mod tests {
     /// (`√n·D > 2.25`); a table that was off by 1% of the probability anywhere would reach `√n·D = 4.5`.
     #[test]
     fn tables_hold_the_law_of_the_channels_that_are_drawn() {
-        let gaussian = |std_rad| Modulation::PhaseCorrected(PhaseError::Gaussian { std_rad });
-        let uniform = |half_width_rad| Modulation::PhaseCorrected(PhaseError::Uniform { half_width_rad });
+        let gaussian = |std: f64| Modulation::PhaseCorrected(PhaseError::gaussian(std).unwrap());
+        let uniform = |width: f64| Modulation::PhaseCorrected(PhaseError::uniform(width).unwrap());
         let laws = [
             (Fading::Rayleigh, Modulation::Real),
-            (Fading::Rician(4.0), Modulation::Real),
-            (Fading::Nakagami(2.0), Modulation::Real),
+            (Fading::rician(4.0).unwrap(), Modulation::Real),
+            (Fading::nakagami(2.0).unwrap(), Modulation::Real),
             (Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None)),
-            (Fading::Rician(50.0), Modulation::PhaseCorrected(PhaseError::None)),
+            (Fading::rician(50.0).unwrap(), Modulation::PhaseCorrected(PhaseError::None)),
             (Fading::Rayleigh, uniform(1.0)),
-            (Fading::Nakagami(3.0), gaussian(0.8)),
+            (Fading::nakagami(3.0).unwrap(), gaussian(0.8)),
         ];
         for (fading, modulation) in laws {
-            let Some(Law::Density(density)) = Law::new(&fading, modulation) else { panic!("{fading}") };
-            let mut drawn = draw(&fading, modulation, 200_000);
+            let Law::Density(density) = Law::new(fading, modulation) else { panic!("{fading}") };
+            let mut drawn = draw(fading, modulation, 200_000);
             drawn.sort_by(f64::total_cmp);
             let statistic = distance(&density, &drawn) * (drawn.len() as f64).sqrt();
             assert!(statistic < 2.25, "{fading}, {modulation:?}: {statistic}");
         }
     }
 
-    fn draw(fading: &Fading, modulation: Modulation, count: u32) -> Vec<f64> {
+    fn draw(fading: Fading, modulation: Modulation, count: u32) -> Vec<f64> {
         let settings = FlorasSettings {
             sequences: SequenceSet::walsh(2048, 2048).unwrap(),
             modulation,
             receiver: Receiver::Paper,
-            fading: fading.clone(),
+            channels: fading.into(),
             snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
         };
-        let floras = Floras::new(settings).unwrap();
+        let floras = Floras::new(settings);
         let clients: Vec<u32> = (0..2048).collect();
         let rounds = 0..count / 2048;
         let amplitudes =
@@ -226,14 +224,14 @@ mod tests {
 
     #[test]
     fn signs_are_known_where_phases_are_corrected() {
-        let law = |fading: &Fading, modulation| Law::new(fading, modulation).unwrap();
-        assert!(law(&Fading::Rayleigh, Modulation::Real).is_symmetric());
+        let law = Law::new;
+        assert!(law(Fading::Rayleigh, Modulation::Real).is_symmetric());
         let corrected = Modulation::PhaseCorrected(PhaseError::None);
-        assert!(law(&Fading::Rayleigh, corrected).is_positive());
+        assert!(law(Fading::Rayleigh, corrected).is_positive());
         assert!(
-            law(&Fading::None, corrected).is_positive() && law(&Fading::None, Modulation::Real).is_positive()
+            law(Fading::None, corrected).is_positive() && law(Fading::None, Modulation::Real).is_positive()
         );
-        let wrong = law(&Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::Gaussian { std_rad: 1.0 }));
+        let wrong = law(Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::gaussian(1.0).unwrap()));
         assert!(!wrong.is_symmetric() && !wrong.is_positive());
     }
 }

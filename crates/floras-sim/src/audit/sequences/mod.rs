@@ -17,7 +17,8 @@ mod scores;
 mod sweep;
 mod theory;
 
-use floras_phy::{Fading, Family, precode};
+use floras_core::Family;
+use floras_phy::{Channels, Trace, precode};
 
 use self::detector::Payload;
 use self::draw::Scene;
@@ -46,23 +47,23 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Sequ
     if !is_hidden || scheme.air.snr_db == f64::INFINITY {
         return Ok(None);
     }
-    let (fading, snr) = scheme.air.channel()?;
+    let (channels, snr) = scheme.air.channel()?;
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
-    let floras = scheme.over(fading.clone(), snr, settings.seed)?;
-    let clients = clients(federation, &fading);
-    let rounds = affordable(rounds, sequences, &fading, clients.len());
+    let floras = scheme.over(channels.clone(), snr, settings.seed)?;
+    let clients = clients(federation, channels.trace());
+    let rounds = affordable(rounds, sequences, channels.trace().map(|_| clients.len()));
     let scene = Scene { floras, clients, payload, seed: settings.seed };
-    let law = Law::new(&fading, scheme.modulation);
+    let law = channels.fading().map(|fading| Law::new(fading, scheme.modulation));
     let all = score_all(&scene, law.as_ref(), rounds)?;
     let detectors = all.iter().map(|of| result(of, &scene, law.as_ref())).collect();
     let mut panels = vec![characteristic(&scene, law.as_ref(), &all)];
-    panels.extend(exact_set_panels(scheme, &fading, law.as_ref(), &scene, rounds)?);
+    panels.extend(exact_set_panels(scheme, &channels, law.as_ref(), &scene, rounds)?);
     Ok(Some(SequenceAttack { rounds, sequences, in_use: in_use as usize, detectors, panels }))
 }
 
 fn exact_set_panels(
     scheme: &FlorasScheme,
-    fading: &Fading,
+    channels: &Channels,
     law: Option<&Law>,
     scene: &Scene,
     rounds: u32,
@@ -70,25 +71,24 @@ fn exact_set_panels(
     // A picture shows a rate of a few percent's error as well as an exact one.
     let affordable = (MOST_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
     let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
-    Sweep { scheme, fading, law, scene, rounds }.panels()
+    Sweep { scheme, channels, law, scene, rounds }.panels()
 }
 
-/// Under a law all clients are alike. A trace speaks of the clients that take part, in the rounds that were recorded.
-fn clients(federation: &Federation, fading: &Fading) -> Vec<Vec<u32>> {
+/// Under fading all clients are alike. A trace has the clients that take part, in the rounds that were recorded.
+fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
     let settings = federation.experiment().settings();
-    match fading {
-        Fading::Trace(trace) => {
+    match trace {
+        Some(trace) => {
             (0..trace.rounds().min(settings.rounds)).map(|round| federation.select(0, round)).collect()
         }
-        _ => vec![(0..settings.clients.per_round).collect()],
+        None => vec![(0..settings.clients.per_round).collect()],
     }
 }
 
 /// Few rounds of many sequences, and no more than a trace has.
-fn affordable(rounds: u32, sequences: usize, fading: &Fading, recorded: usize) -> u32 {
+fn affordable(rounds: u32, sequences: usize, recorded: Option<usize>) -> u32 {
     let most = (MOST_SEQUENCES / sequences.max(1)).max(20);
-    let most = if matches!(fading, Fading::Trace(_)) { most.min(recorded) } else { most };
-    rounds.min(most as u32).max(1)
+    rounds.min(most.min(recorded.unwrap_or(most)) as u32).max(1)
 }
 
 /// `C`; or, if nothing bounds the updates, the mean norm of the first round's.

@@ -1,6 +1,7 @@
 //! The pictures: detections over false alarms, and how often the whole set is found over SNR, `d`, `C` and `γ`.
 
-use floras_phy::{Fading, Snr};
+use floras_core::Snr;
+use floras_phy::Channels;
 
 use super::detector::Payload;
 use super::draw::Scene;
@@ -14,7 +15,7 @@ use crate::figure::{Axis, Curve, Panel, Style};
 /// What is varied, around the experiment's own settings.
 pub(super) struct Sweep<'a> {
     pub(super) scheme: &'a FlorasScheme,
-    pub(super) fading: &'a Fading,
+    pub(super) channels: &'a Channels,
     pub(super) law: Option<&'a Law>,
     /// The experiment itself.
     pub(super) scene: &'a Scene,
@@ -147,7 +148,7 @@ impl Sweep<'_> {
 
     fn at_snr(&self, snr_db: f64) -> Result<Scene, SimError> {
         let snr = Snr::new(snr_db, self.scheme.air.snr_convention)?;
-        let floras = self.scheme.over(self.fading.clone(), snr, self.scene.seed)?;
+        let floras = self.scheme.over(self.channels.clone(), snr, self.scene.seed)?;
         Ok(Scene { floras, ..self.scene.clone() })
     }
 
@@ -164,7 +165,7 @@ impl Sweep<'_> {
     fn at_gamma(&self, gamma: f64) -> Result<Scene, SimError> {
         let sequences = self.scene.in_use() + gamma as usize;
         let scheme = FlorasScheme { sequences, ..self.scheme.clone() };
-        let floras = scheme.over(self.fading.clone(), self.scene.floras.settings().snr, self.scene.seed)?;
+        let floras = scheme.over(self.channels.clone(), self.scene.floras.settings().snr, self.scene.seed)?;
         Ok(Scene { floras, ..self.scene.clone() })
     }
 }

@@ -54,11 +54,11 @@ fn measured_detections_lie_where_theory_puts_them() {
         let federation = federation(changes);
         let attack = attack(&federation, 600).unwrap().unwrap();
         let Scheme::Floras(scheme) = &federation.experiment().settings().uplink.scheme else { panic!() };
-        let (fading, snr) = scheme.air.channel().unwrap();
+        let (channels, snr) = scheme.air.channel().unwrap();
         let payload = Payload { dimensions: 4010.0, norm: norm(&federation).unwrap() };
-        let floras = scheme.over(fading.clone(), snr, 1).unwrap();
+        let floras = scheme.over(channels.clone(), snr, 1).unwrap();
         let scene = Scene { floras, clients: vec![(0..20).collect()], payload, seed: 1 };
-        let law = Law::new(&fading, scheme.modulation);
+        let law = channels.fading().map(|fading| Law::new(fading, scheme.modulation));
         let mut compared = 0;
         for (detector, knows) in
             [(Detector::Pilot, false), (Detector::Pilot, true), (Detector::Energy, false)]

@@ -63,15 +63,16 @@ pub(super) fn energy(law: &Law, noise_std: f64, payload: Payload, false_alarms: 
 
 #[cfg(test)]
 mod tests {
-    use floras_phy::{Fading, Floras, FlorasSettings, Modulation, PhaseError, Receiver};
-    use floras_phy::{SequenceSet, Snr, SnrConvention};
+    use floras_core::{Fading, Modulation, PhaseError, Receiver, Snr, SnrConvention};
+    use floras_phy::SequenceSet;
+    use floras_phy::{Floras, FlorasSettings};
 
     use super::super::draw::Scene;
     use super::*;
 
     #[test]
     fn the_pilot_under_rayleigh_fading_has_its_closed_form() {
-        let law = Law::new(&Fading::Rayleigh, Modulation::Real).unwrap();
+        let law = Law::new(Fading::Rayleigh, Modulation::Real);
         for noise_std in [0.001, 0.0177, 0.3, 2.0_f64] {
             for false_alarms in [1e-4, 1e-2, 0.3] {
                 let threshold = -Normal::standard().inverse_cdf(0.5 * false_alarms);
@@ -92,8 +93,8 @@ mod tests {
             (Fading::Rayleigh, Modulation::Real, 20.0, 4010.0, 1.0),
             (Fading::Rayleigh, Modulation::Real, 0.0, 4010.0, 1.0),
             (Fading::Rayleigh, Modulation::Real, -10.0, 3.0, 2.0),
-            (Fading::Rician(4.0), Modulation::Real, 10.0, 100.0, 0.5),
-            (Fading::Nakagami(2.0), corrected, 0.0, 1.0, 1.0),
+            (Fading::rician(4.0).unwrap(), Modulation::Real, 10.0, 100.0, 0.5),
+            (Fading::nakagami(2.0).unwrap(), corrected, 0.0, 1.0, 1.0),
             (Fading::None, Modulation::Real, -20.0, 50.0, 3.0),
             (Fading::Rayleigh, Modulation::Real, 20.0, 4010.0, 63.32),
         ];
@@ -102,17 +103,13 @@ mod tests {
                 sequences: SequenceSet::walsh(25, 32).unwrap(),
                 modulation,
                 receiver: Receiver::Paper,
-                fading: fading.clone(),
+                channels: fading.into(),
                 snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
             };
             let payload = Payload { dimensions, norm };
-            let scene = Scene {
-                floras: Floras::new(settings).unwrap(),
-                clients: vec![(0..15).collect()],
-                payload,
-                seed: 11,
-            };
-            let law = Law::new(&fading, modulation).unwrap();
+            let scene =
+                Scene { floras: Floras::new(settings), clients: vec![(0..15).collect()], payload, seed: 11 };
+            let law = Law::new(fading, modulation);
             let rounds = scene.draw(3000).unwrap();
             let s = scene.noise_std();
             for false_alarms in [1e-3, 1e-2, 0.1] {

@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
+use floras_core::{
+    ClipLevel, Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View,
+};
 use floras_privacy::calibrate::{self, Target};
-use floras_privacy::{Level, Margins, Neighbours, PrivacyError, Receiver, Scaling, Setting, View, gaussian};
+use floras_privacy::{Coefficients, Margins, PrivacyError, PrivacyUnit, Setting, gaussian};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::accounting::coefficients;
 use crate::error::SimError;
 use crate::experiment::{Scheme, Settings, VERSION};
 use crate::record;
@@ -25,7 +26,7 @@ use crate::reproduce::workbench::{Stage, Workbench};
 pub(super) const MOST_LENGTH: u64 = 8192;
 
 /// The clipped projector, whose bandwidth the others share.
-pub(super) const CLIPPED: Receiver = Receiver::Clipped(1.0);
+pub(super) const CLIPPED: Receiver = Receiver::Clipped(ClipLevel::ONE);
 
 /// Where calibrations are kept.
 const FILE: &str = "frontier-calibration.json";
@@ -93,7 +94,8 @@ impl Terms {
             Some(length) => {
                 let snr = Snr::new(self.snr_db, SnrConvention::Symbol);
                 let noise_std = snr.map_or(0.0, |snr| snr.despread_noise_std(length as usize));
-                coefficients(&Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None), noise_std)?
+                let modulation = Modulation::PhaseCorrected(PhaseError::None);
+                Some(Coefficients::of(Fading::Rayleigh, modulation, noise_std)?)
             }
         };
         Ok(Setting {
@@ -102,9 +104,9 @@ impl Terms {
             per_round: clients.into(),
             clients: clients.into(),
             delta: self.delta,
-            level: Level::Client,
+            unit: PrivacyUnit::Client,
             neighbours: Neighbours::ReplaceOne,
-            scaling: Scaling::Fixed,
+            clipping: Clipping::Each,
             receiver,
             channel,
             margins: Margins::default(),

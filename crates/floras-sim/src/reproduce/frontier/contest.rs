@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use floras_core::{Receiver, View};
 use floras_phy::Round;
-use floras_privacy::{Receiver, View};
 use rayon::prelude::*;
 use toml::{Table, Value};
 
@@ -300,7 +300,7 @@ impl Arena {
                 let settings = vec![
                     ("sequences", (sequences as i64).into()),
                     ("length", (length as i64).into()),
-                    ("receiver", receiver_value(receiver)),
+                    ("receiver", receiver.to_string().into()),
                 ];
                 ("floras", settings, format!("{}-n{sequences}-l{length}", contender.short()))
             }
@@ -315,13 +315,5 @@ impl Arena {
             Ok((format!("frontier-k{clients}-{name}{letter}"), self.experiment(clients, uplink)?))
         };
         tried.iter().map(entry).collect()
-    }
-}
-
-fn receiver_value(receiver: Receiver) -> Value {
-    match receiver {
-        Receiver::Paper => "paper".into(),
-        Receiver::Mmse => "mmse".into(),
-        Receiver::Clipped(c) => Value::Table([("clipped".to_owned(), c.into())].into_iter().collect()),
     }
 }

@@ -12,7 +12,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use floras_privacy::View;
+use floras_core::View;
 
 use self::choice::MOST_LENGTH;
 use self::contest::{Contender, Contest};

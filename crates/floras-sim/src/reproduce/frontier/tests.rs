@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use floras_phy::{Fading, Modulation, PhaseError, Snr, SnrConvention};
-use floras_privacy::{Account, Level, Margins, Neighbours, Receiver, Scaling, Setting, View};
+use floras_core::{Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View};
+use floras_privacy::{Account, Coefficients, Margins, PrivacyUnit, Setting};
 
 use super::contest::{Contender, Contest};
 use super::{EPSILON, Grid};
@@ -26,19 +26,18 @@ fn bench(folder: &Path, threads: usize) -> Workbench<'_> {
 /// `ε` of a setting with so many sequences, from the accounting itself.
 fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
     let noise_std = Snr::new(20.0, SnrConvention::Symbol).unwrap().despread_noise_std(length as usize);
-    let channel =
-        crate::coefficients(&Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None), noise_std);
+    let channel = Coefficients::of(Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None), noise_std);
     let setting = Setting {
         clip: 1.0,
         sequences,
         per_round: POINT.0.into(),
         clients: POINT.0.into(),
         delta: 1e-5,
-        level: Level::Client,
+        unit: PrivacyUnit::Client,
         neighbours: Neighbours::ReplaceOne,
-        scaling: Scaling::Fixed,
+        clipping: Clipping::Each,
         receiver,
-        channel: channel.unwrap(),
+        channel: Some(channel.unwrap()),
         margins: Margins::default(),
     };
     Account::of(&setting).unwrap().epsilon(view, 40).unwrap().unwrap()

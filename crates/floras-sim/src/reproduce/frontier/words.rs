@@ -1,6 +1,6 @@
 //! What the frontier says, in words made of what was measured.
 
-use floras_privacy::View;
+use floras_core::View;
 
 use super::contest::{Contender, Contest};
 use super::{EPSILON, Grid};

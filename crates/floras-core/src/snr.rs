@@ -6,27 +6,8 @@
 
 use std::fmt;
 
-use crate::error::{UplinkError, require};
-
-/// A ratio of powers in decibels. `f64::INFINITY` stands for a channel without noise.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Decibel(pub f64);
-
-impl Decibel {
-    /// `10^(dB/10)`.
-    pub fn power_ratio(self) -> f64 {
-        10_f64.powf(self.0 / 10.0)
-    }
-}
-
-impl fmt::Display for Decibel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            f64::INFINITY => write!(f, "∞ dB"),
-            finite => write!(f, "{finite} dB"),
-        }
-    }
-}
+use crate::choice::{Choice, ChoiceError};
+use crate::named_choice;
 
 /// Which noise power the SNR refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,53 +22,48 @@ pub enum SnrConvention {
     Despread,
 }
 
-impl fmt::Display for SnrConvention {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Symbol => "unit symbol power over σ², noise variance σ²/L per chip and real dimension",
-            Self::ComplexSymbol => {
-                "unit symbol power over 2σ², noise variance σ²/L per chip and real dimension"
-            }
-            Self::Despread => "unit symbol power over s² = σ²/L, the noise of a despread symbol",
-        })
-    }
-}
+named_choice!(
+    SnrConvention,
+    "SNR convention",
+    [Symbol => "symbol", "unit symbol power over σ², noise variance σ²/L per chip and real dimension"],
+    [ComplexSymbol => "complex-symbol", "unit symbol power over 2σ², noise variance σ²/L per chip and real dimension"],
+    [Despread => "despread", "unit symbol power over s² = σ²/L, the noise of a despread symbol"],
+);
 
 /// A signal-to-noise ratio together with what it means.
 ///
 /// ```
-/// use floras_phy::{Snr, SnrConvention};
+/// use floras_core::{Snr, SnrConvention};
 ///
 /// let snr = Snr::new(20.0, SnrConvention::Symbol)?;
 /// assert!((snr.symbol_noise_std(32) - 0.1).abs() < 1e-12);
 /// assert!((snr.despread_noise_std(25) - 0.02).abs() < 1e-12);
 /// assert_eq!(snr.to_string(), "20 dB (unit symbol power over σ², noise variance σ²/L per chip and real dimension)");
-/// # Ok::<(), floras_phy::UplinkError>(())
+/// # Ok::<(), floras_core::ChoiceError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Snr {
-    ratio: Decibel,
+    decibels: f64,
     convention: SnrConvention,
 }
 
 impl Snr {
     /// A channel without noise.
-    pub const NOISELESS: Self = Self { ratio: Decibel(f64::INFINITY), convention: SnrConvention::Symbol };
+    pub const NOISELESS: Self = Self { decibels: f64::INFINITY, convention: SnrConvention::Symbol };
 
     /// An SNR between −100 and 100 dB, or `f64::INFINITY` for a channel without noise.
     ///
     /// The chip level keeps chips in single precision, whose own rounding lies some 140 dB below the signal: noise that
     /// is weaker than 100 dB would begin to drown in it.
-    pub fn new(snr_db: f64, convention: SnrConvention) -> Result<Self, UplinkError> {
-        let holds = snr_db.abs() <= 100.0 || snr_db == f64::INFINITY;
-        require(holds, "the SNR in dB", "between -100 and 100, or infinite", snr_db)?;
-        Ok(Self { ratio: Decibel(snr_db), convention })
+    pub fn new(snr_db: f64, convention: SnrConvention) -> Result<Self, ChoiceError> {
+        if snr_db.abs() <= 100.0 || snr_db == f64::INFINITY {
+            return Ok(Self { decibels: snr_db, convention });
+        }
+        Err(ChoiceError { what: "SNR in dB", allowed: Self::ALLOWED.to_owned(), value: snr_db.to_string() })
     }
 
-    /// The ratio in decibels.
-    pub fn decibel(self) -> Decibel {
-        self.ratio
-    }
+    /// What is allowed in decibels, in words.
+    pub const ALLOWED: &'static str = "between -100 and 100, or inf for no noise";
 
     /// What the ratio refers to.
     pub fn convention(self) -> SnrConvention {
@@ -96,7 +72,7 @@ impl Snr {
 
     /// `σ`: standard deviation of the noise over one whole symbol of `length ≥ 1` chips, in one real dimension.
     pub fn symbol_noise_std(self, length: usize) -> f64 {
-        let noise_power = 1.0 / self.ratio.power_ratio();
+        let noise_power = 1.0 / 10_f64.powf(self.decibels / 10.0);
         match self.convention {
             SnrConvention::Symbol => noise_power.sqrt(),
             SnrConvention::ComplexSymbol => (noise_power / 2.0).sqrt(),
@@ -112,7 +88,11 @@ impl Snr {
 
 impl fmt::Display for Snr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.ratio, self.convention)
+        match self.decibels {
+            f64::INFINITY => write!(f, "∞ dB")?,
+            finite => write!(f, "{finite} dB")?,
+        }
+        write!(f, " ({})", self.convention.label())
     }
 }
 
@@ -138,7 +118,7 @@ mod tests {
     #[test]
     fn an_snr_that_is_no_number_is_refused() {
         for snr_db in [f64::NAN, f64::NEG_INFINITY, 100.1, -1e9] {
-            assert!(matches!(Snr::new(snr_db, SnrConvention::Symbol), Err(UplinkError::OutOfRange { .. })));
+            assert!(Snr::new(snr_db, SnrConvention::Symbol).is_err());
         }
     }
 }

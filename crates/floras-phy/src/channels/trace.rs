@@ -10,12 +10,11 @@ use std::path::Path;
 
 use num_complex::Complex64;
 
-use super::Fading;
 use crate::error::UplinkError;
 
 const HEADER: [&str; 4] = ["round", "client", "real", "imaginary"];
 /// Largest real or imaginary part; a mean power of 1 is what the SNR is stated for.
-pub(super) const MOST_AMPLITUDE: f64 = 1e6;
+pub(super) const MAX_AMPLITUDE: f64 = 1e6;
 
 /// The channel coefficients of some rounds and clients.
 ///
@@ -106,12 +105,6 @@ impl Trace {
     }
 }
 
-impl From<Trace> for Fading {
-    fn from(trace: Trace) -> Self {
-        Self::Trace(trace.into())
-    }
-}
-
 fn parse_row(record: &csv::StringRecord) -> Result<(u32, u32, Complex64), String> {
     let whole = |column: usize| -> Result<u32, String> {
         let text = &record[column];
@@ -120,7 +113,7 @@ fn parse_row(record: &csv::StringRecord) -> Result<(u32, u32, Complex64), String
     };
     let finite = |column: usize| -> Result<f64, String> {
         let text = &record[column];
-        let number = text.parse().ok().filter(|number: &f64| number.abs() <= MOST_AMPLITUDE);
+        let number = text.parse().ok().filter(|number: &f64| number.abs() <= MAX_AMPLITUDE);
         number.ok_or_else(|| format!("the {} part '{text}' is not a number within ±1e6", HEADER[column]))
     };
     Ok((whole(0)?, whole(1)?, Complex64::new(finite(2)?, finite(3)?)))

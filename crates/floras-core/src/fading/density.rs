@@ -1,6 +1,6 @@
-//! Densities of the amplitude `|h|`, for whoever averages over a law instead of drawing from it.
+//! Densities of the amplitude `|h|`, for accounting and audits, which average over channels instead of drawing them.
 //!
-//! | law | density of `|h|` at `x` |
+//! | fading | density of `|h|` at `x` |
 //! |---|---|
 //! | Rayleigh | `2x·e^{−x²}` |
 //! | Rician | `2(κ+1)x·e^{−κ−(κ+1)x²}·I₀(2x√(κ(κ+1)))` |
@@ -10,23 +10,25 @@ use std::f64::consts::PI;
 
 use super::Fading;
 
-/// Beyond so many standard deviations there is nothing that a double could hold beside 1.
+/// Beyond this many standard deviations the probability is below the rounding of a double.
 const FAR: f64 = 13.0;
 
 impl Fading {
-    /// The density of `|h|`; `None` for laws without one.
-    pub fn amplitude_density(&self, amplitude: f64) -> Option<f64> {
+    /// The density of `|h|`; `None` without fading.
+    pub fn amplitude_density(self, amplitude: f64) -> Option<f64> {
         let x = amplitude;
-        match *self {
-            Self::None | Self::Trace(_) | Self::Fixed(_) => None,
+        match self {
+            Self::None => None,
             _ if x < 0.0 => Some(0.0),
             Self::Rayleigh => Some(2.0 * x * (-x * x).exp()),
             Self::Rician(factor) => {
+                let factor = factor.get();
                 let argument = 2.0 * x * (factor * (factor + 1.0)).sqrt();
                 let distance = (factor + 1.0).sqrt() * x - factor.sqrt();
                 Some(2.0 * (factor + 1.0) * x * (-distance * distance).exp() * scaled_bessel(argument))
             }
-            Self::Nakagami(m) => {
+            Self::Nakagami(shape) => {
+                let m = shape.get();
                 // m·ln m − ln Γ(m) + (2m−1)·ln x − m·x², without the cancellation for large m.
                 let log = m * (2.0 * x.ln() - x * x + 1.0) - stirling_rest(m) - x.ln();
                 Some(2.0 * log.exp())
@@ -34,19 +36,19 @@ impl Fading {
         }
     }
 
-    /// Where `|h|` lies, but for a chance that no double holds beside 1; `None` for a trace and for fixed coefficients.
-    pub fn amplitude_range(&self) -> Option<(f64, f64)> {
-        match *self {
-            Self::None => Some((1.0, 1.0)),
-            Self::Trace(_) | Self::Fixed(_) => None,
-            Self::Rayleigh => Some((0.0, 9.0)),
+    /// The range of `|h|`, except for a probability below the rounding of a double.
+    pub fn amplitude_range(self) -> (f64, f64) {
+        match self {
+            Self::None => (1.0, 1.0),
+            Self::Rayleigh => (0.0, 9.0),
             Self::Rician(factor) => {
+                let factor = factor.get();
                 let (sight, spread) = ((factor / (factor + 1.0)).sqrt(), (0.5 / (factor + 1.0)).sqrt());
-                Some(((sight - FAR * spread).max(0.0), sight + FAR * spread))
+                ((sight - FAR * spread).max(0.0), sight + FAR * spread)
             }
-            Self::Nakagami(m) => {
-                let spread = 0.5 / m.sqrt();
-                Some(((1.0 - FAR * spread).max(0.0), 1.0 + FAR * spread))
+            Self::Nakagami(shape) => {
+                let spread = 0.5 / shape.get().sqrt();
+                ((1.0 - FAR * spread).max(0.0), 1.0 + FAR * spread)
             }
         }
     }
@@ -78,26 +80,19 @@ mod tests {
 
     #[test]
     fn densities_have_unit_mass_and_power_and_the_stated_mean() {
-        let laws = [
-            Fading::Rayleigh,
-            Fading::Rician(0.0),
-            Fading::Rician(4.0),
-            Fading::Rician(1e4),
-            Fading::Nakagami(0.5),
-            Fading::Nakagami(3.0),
-            Fading::Nakagami(2e4),
-        ];
-        for law in laws {
-            let (from, to) = law.amplitude_range().unwrap();
+        let texts =
+            ["rayleigh", "rician=0", "rician=4", "rician=1e4", "nakagami=0.5", "nakagami=3", "nakagami=2e4"];
+        for fading in texts.map(|text| text.parse::<Fading>().unwrap()) {
+            let (from, to) = fading.amplitude_range();
             let points = 20_000;
             let step = (to - from) / f64::from(points);
             let moment = |power: i32| -> f64 {
                 let x = |i: i32| from + (f64::from(i) + 0.5) * step;
-                (0..points).map(|i| step * x(i).powi(power) * law.amplitude_density(x(i)).unwrap()).sum()
+                (0..points).map(|i| step * x(i).powi(power) * fading.amplitude_density(x(i)).unwrap()).sum()
             };
-            assert!((moment(0) - 1.0).abs() < 1e-6, "{law}: {}", moment(0));
-            assert!((moment(1) - law.mean_amplitude()).abs() < 1e-6, "{law}: {}", moment(1));
-            assert!((moment(2) - 1.0).abs() < 1e-6, "{law}: {}", moment(2));
+            assert!((moment(0) - 1.0).abs() < 1e-6, "{fading}: {}", moment(0));
+            assert!((moment(1) - fading.mean_amplitude()).abs() < 1e-6, "{fading}: {}", moment(1));
+            assert!((moment(2) - 1.0).abs() < 1e-6, "{fading}: {}", moment(2));
         }
         assert_eq!(Fading::None.amplitude_density(1.0), None);
     }

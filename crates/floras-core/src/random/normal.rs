@@ -24,12 +24,12 @@ const LANES: usize = 32;
 pub const TILE: usize = 4 * LANES;
 
 /// One tile of numbers.
-pub(crate) type Tile = [f32; TILE];
+pub type Tile = [f32; TILE];
 
 /// A stream read as independent standard normal numbers, each of which has an index of its own.
 ///
 /// ```
-/// use floras_phy::random::{Purpose, StreamName, TILE};
+/// use floras_core::random::{Purpose, StreamName, TILE};
 ///
 /// let field = StreamName::new(1, Purpose::PAYLOAD_NOISE).normals();
 /// let mut all = vec![0.0; 1000];
@@ -59,7 +59,7 @@ impl NormalField {
 
     /// [`fill`](Self::fill) on the instructions that the caller is compiled for.
     #[inline(always)]
-    pub(crate) fn fill_portably(&self, first_tile: u64, out: &mut [f32]) {
+    pub fn fill_portably(&self, first_tile: u64, out: &mut [f32]) {
         let (tiles, rest) = out.as_chunks_mut::<TILE>();
         let rest_at = first_tile.wrapping_add(tiles.len() as u64);
         for (offset, tile) in tiles.iter_mut().enumerate() {
@@ -89,7 +89,7 @@ impl pulp::WithSimd for Fill<'_> {
 
 /// The numbers with indices `TILE·tile .. TILE·(tile + 1)`. To be inlined into a kernel that runs under `pulp`'s dispatch.
 #[inline(always)]
-pub(crate) fn tile_of_normals(field: &NormalField, tile: u64) -> Tile {
+pub fn tile_of_normals(field: &NormalField, tile: u64) -> Tile {
     let first_block = tile.wrapping_mul(LANES as u64);
     let [named, round, client] = field.name.counter_tail((first_block >> 32) as u8);
     let mut block = [0; LANES];

@@ -11,7 +11,7 @@
 //! Distinct names therefore never share a counter, no draw depends on how many came before it, and a result is the
 //! same for any number of threads and after a resume. The words, and the normal numbers of [`NormalField`], are the same
 //! bits on every processor. The simulator's streams are not secret;
-//! a live federation draws its permutations from the group key instead ([`crate::assignment`]).
+//! a live federation draws its permutations from the group key instead.
 //!
 //! # Citations
 //! Salmon, Moraes, Dror, Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011.
@@ -23,12 +23,11 @@ use std::convert::Infallible;
 
 use rand::rand_core::{Rng, TryRng, utils};
 
-pub use normal::{NormalField, TILE};
-pub(crate) use normal::{Tile, tile_of_normals};
+pub use normal::{NormalField, TILE, Tile, tile_of_normals};
 
 /// What a stream of random numbers is for; streams of different purposes never overlap.
 ///
-/// Codes below 64 belong to this crate. Other crates name their own from 64 on.
+/// Codes below 64 belong to the air interface. Other crates name their own from 64 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(pub u8);
 
@@ -54,7 +53,7 @@ impl Purpose {
 /// The name of one stream of random numbers.
 ///
 /// ```
-/// use floras_phy::random::{Purpose, StreamName};
+/// use floras_core::random::{Purpose, StreamName};
 /// use rand::RngExt;
 ///
 /// let name = StreamName::new(1, Purpose::FADING).trial(2).round(30).client(4);
@@ -96,7 +95,7 @@ impl StreamName {
     }
 
     /// The stream of another purpose under the same name.
-    pub(crate) const fn purpose(mut self, purpose: Purpose) -> Self {
+    pub const fn purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = purpose;
         self
     }

@@ -1,0 +1,77 @@
+//! The vocabulary that the crates of floras share, and their random streams.
+//!
+//! Every choice that a user can make is one type. It implements [`Choice`]: one text form for the experiment file, the command
+//! line, JSON and Python, a list of its values, and a short label for tables and figures. Values out of range cannot be
+//! constructed.
+//!
+//! | choice | text forms |
+//! |---|---|
+//! | [`Receiver`] | `paper`, `mmse`, `clipped=c` |
+//! | [`Modulation`] | `real`, `phase-corrected`, `phase-corrected=error` |
+//! | [`PhaseError`] | `none`, `uniform=a`, `gaussian=s` |
+//! | [`Fading`] | `rayleigh`, `none`, `rician=k`, `nakagami=m` |
+//! | [`ChannelSource`] | those of [`Fading`], `trace=file` |
+//! | [`SnrConvention`] | `symbol`, `complex-symbol`, `despread` |
+//! | [`Family`] | `walsh`, `orthonormal`, `gaussian` |
+//! | [`Fidelity`] | `symbol`, `chip` |
+//! | [`View`] | `published`, `idealised`, `actual`, `any-channel`, `raw-signal` |
+//! | [`Level`] | `client`, `item` |
+//! | [`LocalWork`] | `one-step`, `epochs` |
+//! | [`Neighbours`] | `replace-one`, `add-remove` |
+//! | [`Clipping`] | `clip`, `paper` |
+//! | [`Admission`] | `amplitude=h`, `power=p` |
+//! | [`PowerRule`] | `worst-admitted`, `fixed-at-threshold` |
+//! | [`NoiseReference`] | `per-symbol`, `same-bandwidth` |
+//!
+//! ```
+//! use floras_core::{Choice, Receiver};
+//!
+//! let receiver: Receiver = "clipped=1".parse()?;
+//! assert_eq!(receiver, Receiver::clipped(1.0)?);
+//! assert_eq!(receiver.to_string(), "clipped=1");
+//! let error = "clipped=0".parse::<Receiver>().unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "the receiver must be paper, mmse or clipped=c (c between 1e-6 and 1e6), not clipped=0"
+//! );
+//! # Ok::<(), floras_core::ChoiceError>(())
+//! ```
+
+mod admission;
+mod bounded;
+mod channel_source;
+mod choice;
+mod clipping;
+mod fading;
+mod family;
+mod fidelity;
+mod level;
+mod modulation;
+mod neighbours;
+mod noise_reference;
+mod phase_error;
+mod power_rule;
+pub mod random;
+mod receiver;
+mod snr;
+mod view;
+
+pub use admission::{Admission, AmplitudeThreshold, PowerThreshold};
+pub use channel_source::ChannelSource;
+pub use choice::{Choice, ChoiceError, deserialize, list};
+pub use clipping::Clipping;
+pub use fading::{Fading, NakagamiShape, RicianFactor};
+pub use family::Family;
+pub use fidelity::Fidelity;
+pub use level::{Level, LocalWork};
+pub use modulation::Modulation;
+pub use neighbours::Neighbours;
+pub use noise_reference::NoiseReference;
+pub use phase_error::{HalfWidth, PhaseError, PhaseStd};
+pub use power_rule::PowerRule;
+pub use receiver::{ClipLevel, Receiver};
+pub use snr::{Snr, SnrConvention};
+pub use view::View;
+
+#[doc(hidden)]
+pub use serde;

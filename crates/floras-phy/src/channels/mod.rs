@@ -1,0 +1,207 @@
+//! Channel coefficients: one complex `h` for each client and round, constant over the round's `d` symbols.
+//!
+//! They are drawn from a distribution of fading, read from a trace file, or fixed. A drawn coefficient depends on the seed, the
+//! trial, the round and the client alone, so that schemes can be compared on the same channels.
+
+mod trace;
+
+use std::f64::consts::TAU;
+use std::fmt;
+use std::sync::Arc;
+
+use floras_core::random::{Purpose, Stream};
+use floras_core::{ChannelSource, Choice, Fading};
+use num_complex::Complex64;
+use rand::RngExt;
+use rand_distr::{Distribution, Gamma, StandardNormal};
+
+use crate::error::{UplinkError, require};
+use crate::round::Round;
+
+pub use trace::Trace;
+
+/// Where the coefficients of a round come from.
+///
+/// ```
+/// use floras_phy::{Channels, Complex64, Fading, Round};
+///
+/// let round = Round::new(1, 0, 0, &[4, 7])?;
+/// assert_eq!(Channels::from(Fading::None).draw(&round)?, [Complex64::ONE, Complex64::ONE]);
+/// assert_eq!(Channels::from(Fading::Rayleigh).draw(&round)?.len(), 2);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Channels {
+    source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    Fading(Fading),
+    Trace(Arc<Trace>),
+    /// Client `k` has coefficient `k` in every round, and clients beyond the list have its last one.
+    Fixed(Arc<[Complex64]>),
+}
+
+impl Channels {
+    /// The channels of an experiment; a trace file is read.
+    pub fn open(source: &ChannelSource) -> Result<Self, UplinkError> {
+        match source {
+            ChannelSource::Fading(fading) => Ok((*fading).into()),
+            ChannelSource::Trace(path) => Ok(Trace::from_path(path)?.into()),
+        }
+    }
+
+    /// Client `k` has coefficient `k` in every round, and clients beyond the list have its last one. There is at least one, and
+    /// none is larger than 1e6.
+    pub fn fixed(coefficients: &[Complex64]) -> Result<Self, UplinkError> {
+        let count = coefficients.len() as f64;
+        require(count > 0.0, "the number of fixed coefficients", "at least 1", count)?;
+        let sound = |h: &Complex64| h.is_finite() && h.norm() <= trace::MAX_AMPLITUDE;
+        if let Some(wrong) = coefficients.iter().find(|h| !sound(h)) {
+            require(false, "the size of a fixed coefficient", "at most 1e6", wrong.norm())?;
+        }
+        Ok(Self { source: Source::Fixed(coefficients.into()) })
+    }
+
+    /// The distribution that they are drawn from; `None` for a trace and for fixed coefficients.
+    pub fn fading(&self) -> Option<Fading> {
+        match self.source {
+            Source::Fading(fading) => Some(fading),
+            Source::Trace(_) | Source::Fixed(_) => None,
+        }
+    }
+
+    /// The trace that they are read from, if they are.
+    pub fn trace(&self) -> Option<&Trace> {
+        match &self.source {
+            Source::Trace(trace) => Some(trace),
+            Source::Fading(_) | Source::Fixed(_) => None,
+        }
+    }
+
+    /// The coefficient of every client of a round, in the order of its list.
+    pub fn draw(&self, round: &Round<'_>) -> Result<Vec<Complex64>, UplinkError> {
+        round.clients().iter().map(|&client| self.draw_for(round, client)).collect()
+    }
+
+    fn draw_for(&self, round: &Round<'_>, client: u32) -> Result<Complex64, UplinkError> {
+        Ok(match &self.source {
+            Source::Fading(fading) => draw(*fading, &mut round.stream_of(Purpose::FADING, client)),
+            Source::Trace(trace) => trace.coefficient(round.number(), client)?,
+            Source::Fixed(coefficients) => coefficients[(client as usize).min(coefficients.len() - 1)],
+        })
+    }
+
+    /// `E|h|`, which a receiver needs that knows the distribution and not the draw.
+    pub fn mean_amplitude(&self) -> f64 {
+        match &self.source {
+            Source::Fading(fading) => fading.mean_amplitude(),
+            Source::Trace(trace) => trace.mean_amplitude(),
+            Source::Fixed(coefficients) => {
+                coefficients.iter().map(|h| h.norm()).sum::<f64>() / coefficients.len() as f64
+            }
+        }
+    }
+}
+
+impl From<Fading> for Channels {
+    fn from(fading: Fading) -> Self {
+        Self { source: Source::Fading(fading) }
+    }
+}
+
+impl From<Trace> for Channels {
+    fn from(trace: Trace) -> Self {
+        Self { source: Source::Trace(trace.into()) }
+    }
+}
+
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Source::Fading(fading) => f.write_str(&fading.label()),
+            Source::Trace(trace) => write!(f, "trace of {} rounds", trace.rounds()),
+            Source::Fixed(coefficients) => write!(f, "fixed, {} coefficients", coefficients.len()),
+        }
+    }
+}
+
+fn draw(fading: Fading, stream: &mut Stream) -> Complex64 {
+    match fading {
+        Fading::None => Complex64::ONE,
+        Fading::Rayleigh => circular_gaussian(stream),
+        Fading::Rician(factor) => {
+            let factor = factor.get();
+            let sight = Complex64::from_polar((factor / (factor + 1.0)).sqrt(), uniform_phase(stream));
+            sight + circular_gaussian(stream) * (1.0 / (factor + 1.0)).sqrt()
+        }
+        Fading::Nakagami(shape) => {
+            let m = shape.get();
+            let power = Gamma::new(m, 1.0 / m).expect("m is at least ½").sample(stream);
+            Complex64::from_polar(power.sqrt(), uniform_phase(stream))
+        }
+    }
+}
+
+/// `CN(0, 1)`: real and imaginary part with variance ½ each.
+fn circular_gaussian(stream: &mut Stream) -> Complex64 {
+    let mut part = || -> f64 { StandardNormal.sample(stream) };
+    let (re, im): (f64, f64) = (part(), part());
+    Complex64::new(re, im) * 0.5_f64.sqrt()
+}
+
+fn uniform_phase(stream: &mut Stream) -> f64 {
+    stream.random::<f64>() * TAU
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(channels: &Channels) -> Vec<Complex64> {
+        let clients: Vec<u32> = (0..200_000).collect();
+        channels.draw(&Round::new(3, 0, 0, &clients).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_channels_has_unit_power_uniform_phase_and_the_stated_mean_amplitude() {
+        let texts = ["rayleigh", "rician=0", "rician=3", "rician=80", "nakagami=0.5", "nakagami=4"];
+        for channels in texts.map(|text| Channels::from(text.parse::<Fading>().unwrap())) {
+            let draws = draws(&channels);
+            let mean =
+                |f: &dyn Fn(Complex64) -> f64| draws.iter().map(|&h| f(h)).sum::<f64>() / draws.len() as f64;
+            // The largest standard error here is √2/√200000 = 0.0032, for Nakagami ½; five of them make 0.016.
+            assert!((mean(&|h| h.norm_sqr()) - 1.0).abs() < 0.016, "{channels}");
+            assert!((mean(&|h| h.norm()) - channels.mean_amplitude()).abs() < 0.008, "{channels}");
+            assert!(mean(&|h| h.re).abs() < 0.009 && mean(&|h| h.im).abs() < 0.009, "{channels}");
+            assert!(mean(&|h| h.re * h.im).abs() < 0.009, "{channels}");
+            assert!((mean(&|h| h.re * h.re) - 0.5).abs() < 0.012, "{channels}");
+        }
+    }
+
+    #[test]
+    fn a_clients_channel_does_not_depend_on_who_else_takes_part() {
+        let alone = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 3, &[7]).unwrap()).unwrap();
+        let among = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 3, &[5, 6, 7]).unwrap()).unwrap();
+        assert_eq!(alone[0], among[2]);
+    }
+
+    #[test]
+    fn fixed_coefficients_stay_and_the_last_one_serves_the_rest() {
+        let channels = Channels::fixed(&[Complex64::new(0.5, 1.0), Complex64::new(-2.0, 0.0)]).unwrap();
+        for number in 0..3 {
+            let drawn = channels.draw(&Round::new(1, 0, number, &[4, 0, 1]).unwrap()).unwrap();
+            assert_eq!(drawn, [(-2.0, 0.0), (0.5, 1.0), (-2.0, 0.0)].map(|(re, im)| Complex64::new(re, im)));
+        }
+        assert_eq!(channels.mean_amplitude(), (1.25_f64.sqrt() + 2.0) / 2.0);
+    }
+
+    #[test]
+    fn fixed_coefficients_out_of_range_are_refused() {
+        let wrong: [&[Complex64]; 3] = [&[], &[Complex64::new(f64::NAN, 0.0)], &[Complex64::new(1e7, 0.0)]];
+        for coefficients in wrong {
+            assert!(matches!(Channels::fixed(coefficients), Err(UplinkError::OutOfRange { .. })));
+        }
+    }
+}
