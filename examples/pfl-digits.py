@@ -88,7 +88,7 @@ plan = FlorasAccountant(
     sequences=220,
     length=256,
     modulation="phase-corrected",
-    receiver={"clipped": 2.0},
+    receiver="clipped=2",
     snr_db=20.0,
 )
 mechanism = FlorasUplink.from_privacy_accountant(plan, seed=1, epsilon_every=10)

@@ -124,7 +124,12 @@ fn json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, 
 }
 
 /// A table as a dictionary: numbers that JSON does not know, such as `inf`, stay what they are.
-pub(crate) fn dictionary<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn settings<'py>(py: Python<'py>, settings: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
+    let table = Table::try_from(settings).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    dictionary(py, &table)
+}
+
+fn dictionary<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
     let dictionary = PyDict::new(py);
     for (key, value) in table {
         dictionary.set_item(key, of_toml(py, value)?)?;

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use crate::convert;
 use crate::error::ToPython;
 use crate::number::optional;
-use crate::run::{experiment_of, table_of};
+use crate::run::experiment_of;
 use crate::threads::work;
 
 /// Features, one row a sample, and labels.
@@ -65,6 +65,6 @@ pub(crate) fn federate<'py>(
     federated.set_item("test", arrays(py, &test)?)?;
     federated.set_item("initial_model", PyArray1::from_vec(py, initial))?;
     federated.set_item("shapes", shapes)?;
-    federated.set_item("experiment", convert::dictionary(py, &table_of(&experiment)?)?)?;
+    federated.set_item("experiment", convert::settings(py, &experiment)?)?;
     Ok(federated)
 }

@@ -1,7 +1,7 @@
 //! `floras.privacy`: how private a described federation is, as `floras account` and `floras calibrate` say it.
 
 use floras_sim::ExperimentError;
-use floras_sim::inquiry::{self, CurveKind, Goal, Inquiry};
+use floras_sim::inquiry::{self, CurveKind, Inquiry, Keywords};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,12 +38,12 @@ fn refusal(error: ExperimentError) -> PyErr {
     }
 }
 
-fn inquiry(table: &Table, without: &[&str]) -> PyResult<Inquiry> {
-    let superfluous = without.iter().find(|key| table.contains_key(**key));
+fn keywords_of(given: Table, without: &[&str]) -> PyResult<Keywords> {
+    let superfluous = without.iter().find(|key| given.contains_key(**key));
     if let Some(key) = superfluous {
         return Err(PyTypeError::new_err(format!("there is no keyword {key} here")));
     }
-    Inquiry::read(table).map_err(refusal)
+    Keywords::read(given).map_err(refusal)
 }
 
 /// Accounts for a federation; see ``floras.privacy.account``.
@@ -53,10 +53,10 @@ pub(crate) fn account<'py>(
     py: Python<'py>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let table = given(keywords)?;
-    let inquiry = inquiry(&table, &["epsilon", "view", "find", "most_sequences"])?;
-    let sequences = Inquiry::sequences(&table).map_err(refusal)?;
-    let dim = Inquiry::dim(&table).map_err(refusal)?;
+    let keywords = keywords_of(given(keywords)?, &["epsilon", "view", "find", "most_sequences"])?;
+    let inquiry = keywords.inquiry();
+    let sequences = keywords.sequences().map_err(refusal)?;
+    let dim = keywords.dim();
     let report = work(py, || inquiry.account(sequences, dim))?.map_err(ToPython::to_python)?;
     convert::python(py, &report)
 }
@@ -68,9 +68,9 @@ pub(crate) fn calibrate<'py>(
     py: Python<'py>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let table = given(keywords)?;
-    let inquiry = inquiry(&table, &["dim"])?;
-    let goal = Goal::read(&table).map_err(refusal)?;
+    let keywords = keywords_of(given(keywords)?, &["dim"])?;
+    let inquiry = keywords.inquiry();
+    let goal = keywords.goal().map_err(refusal)?;
     let report = work(py, || inquiry.calibrate(&goal))?.map_err(ToPython::to_python)?;
     convert::python(py, &report)
 }
@@ -85,9 +85,10 @@ pub(crate) fn epsilon_curve<'py>(
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (view, rounds) = (view_of(view)?, whole_numbers("rounds", rounds, 1..=1_000_000)?);
-    let table = given(keywords)?;
-    let inquiry = inquiry(&table, &["dim", "epsilon", "view", "find", "most_sequences", "rounds"])?;
-    let sequences = Inquiry::sequences(&table).map_err(refusal)?;
+    let keywords =
+        keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences", "rounds"])?;
+    let inquiry = keywords.inquiry();
+    let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.epsilon_curve(sequences, view, &rounds))?;
     let curve = curve.map_err(ToPython::to_python)?.into_iter();
     Ok(PyArray1::from_vec(py, curve.map(|epsilon| epsilon.unwrap_or(f64::INFINITY)).collect()))
@@ -106,9 +107,9 @@ pub(crate) fn delta_curve<'py>(
     if let Some(epsilon) = epsilons.iter().find(|epsilon| !(0.0..=1e6).contains(*epsilon)) {
         return Err(PyValueError::new_err(format!("every epsilon must be between 0 and 1e6, not {epsilon}")));
     }
-    let table = given(keywords)?;
-    let inquiry = inquiry(&table, &["dim", "epsilon", "view", "find", "most_sequences"])?;
-    let sequences = Inquiry::sequences(&table).map_err(refusal)?;
+    let keywords = keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences"])?;
+    let inquiry = keywords.inquiry();
+    let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.delta_curve(sequences, view, &epsilons))?;
     let curve = curve.map_err(ToPython::to_python)?;
     let Some(curve) = curve.into_iter().collect::<Option<Vec<f64>>>() else {
@@ -119,9 +120,9 @@ pub(crate) fn delta_curve<'py>(
 
 /// The sequences and the inquiry of keywords that describe a federation.
 fn described(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(u64, Inquiry)> {
-    let table = given(keywords)?;
-    let inquiry = inquiry(&table, &["dim", "epsilon", "view", "find", "most_sequences"])?;
-    Ok((Inquiry::sequences(&table).map_err(refusal)?, inquiry))
+    let keywords = keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences"])?;
+    let inquiry = keywords.inquiry();
+    Ok((keywords.sequences().map_err(refusal)?, inquiry))
 }
 
 /// An array of numbers for Python.

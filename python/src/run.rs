@@ -8,15 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use floras_sim::{
-    Entry, Estimate, Event, Experiment, Federation, Outcome, PRESETS, RoundMetrics, RunDirectory, SimError,
-    SourceError, read_file, read_source, run_until, set_value,
+    Entry, Estimate, Event, Experiment, ExperimentBuilder, Federation, Outcome, PRESETS, RoundMetrics,
+    RunDirectory, SimError, SourceError, run_until,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use safetensors::SafeTensors;
-use toml::Table;
 
 use crate::convert;
 use crate::error::ToPython;
@@ -25,16 +24,16 @@ use crate::number::optional;
 /// How often a run looks whether it was interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The table of a dictionary, a file, or a preset; the default preset if absent.
-pub(crate) fn source_table(source: Option<&Bound<'_, PyAny>>) -> PyResult<Table> {
+/// What an experiment begins with: a dictionary, a file, or a preset; the default preset if absent.
+pub(crate) fn builder_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<ExperimentBuilder> {
     let Some(source) = source.filter(|source| !source.is_none()) else {
-        return read_source(None).map_err(no_source);
+        return ExperimentBuilder::open(None).map_err(no_source);
     };
     if let Ok(dictionary) = source.cast::<PyDict>() {
-        return convert::table("", dictionary);
+        return builder_of_dictionary(dictionary);
     }
     if let Ok(name) = source.cast::<PyString>() {
-        return read_source(Some(name.to_str()?)).map_err(no_source);
+        return ExperimentBuilder::open(Some(name.to_str()?)).map_err(no_source);
     }
     let path = source.extract::<PathBuf>().map_err(|_| {
         let given = convert::type_name(source);
@@ -42,7 +41,11 @@ pub(crate) fn source_table(source: Option<&Bound<'_, PyAny>>) -> PyResult<Table>
             "experiment must be a dictionary, a path, or the name of a preset, not {given}"
         ))
     })?;
-    read_file(&path).map_err(no_source)
+    ExperimentBuilder::file(&path).map_err(no_source)
+}
+
+fn builder_of_dictionary(dictionary: &Bound<'_, PyDict>) -> PyResult<ExperimentBuilder> {
+    ExperimentBuilder::from_sections(convert::table("", dictionary)?).map_err(ToPython::to_python)
 }
 
 fn no_source(error: SourceError) -> PyErr {
@@ -57,32 +60,27 @@ fn no_source(error: SourceError) -> PyErr {
 
 /// A checked experiment of a dictionary, a file, or a preset.
 pub(crate) fn experiment_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<Experiment> {
-    Experiment::from_table(&source_table(source)?).map_err(ToPython::to_python)
-}
-
-/// The whole experiment as a table.
-pub(crate) fn table_of(experiment: &Experiment) -> PyResult<Table> {
-    floras_sim::parse_toml("the experiment", &experiment.to_toml()).map_err(ToPython::to_python)
+    builder_of(source)?.build().map_err(ToPython::to_python)
 }
 
 /// Changes to an experiment's settings, as keywords and as ``{"uplink.snr_db": 10}``.
 fn change(
-    table: &mut Table,
+    mut builder: ExperimentBuilder,
     numbers: [(&str, Option<&Bound<'_, PyAny>>); 3],
     settings: Option<&Bound<'_, PyDict>>,
-) -> PyResult<()> {
+) -> PyResult<ExperimentBuilder> {
     for (key, value) in settings.into_iter().flatten() {
         let key = key.extract::<String>().map_err(|_| {
             PyTypeError::new_err("the keys of set must be text, as in {\"uplink.snr_db\": 10}")
         })?;
-        set_value(table, &key, convert::value(&key, &value)?).map_err(ToPython::to_python)?;
+        builder = builder.set_to(&key, convert::value(&key, &value)?).map_err(ToPython::to_python)?;
     }
     for (key, number) in numbers {
         if let Some(number) = number.filter(|number| !number.is_none()) {
-            set_value(table, key, convert::value(key, number)?).map_err(ToPython::to_python)?;
+            builder = builder.set_to(key, convert::value(key, number)?).map_err(ToPython::to_python)?;
         }
     }
-    Ok(())
+    Ok(builder)
 }
 
 /// Every setting of an experiment; see ``floras.experiment``.
@@ -96,10 +94,8 @@ pub(crate) fn experiment<'py>(
     seed: Option<&Bound<'py, PyAny>>,
     set: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut table = source_table(source)?;
-    change(&mut table, [("trials", trials), ("rounds", rounds), ("seed", seed)], set)?;
-    let experiment = Experiment::from_table(&table).map_err(ToPython::to_python)?;
-    convert::dictionary(py, &table_of(&experiment)?)
+    let builder = change(builder_of(source)?, [("trials", trials), ("rounds", rounds), ("seed", seed)], set)?;
+    convert::settings(py, &builder.build().map_err(ToPython::to_python)?)
 }
 
 /// The experiments that are known by name, each with what it is.
@@ -131,13 +127,16 @@ pub(crate) fn run<'py>(
     watch: Option<Py<PyAny>>,
     with_report: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let experiment = Experiment::from_table(&convert::table("", experiment)?).map_err(ToPython::to_python)?;
+    let experiment = builder_of_dictionary(experiment)?.build().map_err(ToPython::to_python)?;
     let threads = optional("threads", threads, 1..=1024)?.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |cores| cores.get()));
     let entry = match entry {
         "resume" => Entry::Resume,
         "either" => Entry::ResumeOrNew,
-        _ => Entry::New,
+        "new" => Entry::New,
+        other => {
+            return Err(PyValueError::new_err(format!("entry must be new, resume or either, not {other}")));
+        }
     };
     let work = Work { experiment: &experiment, out: &out, entry, threads, watch };
     let (outcome, order) = work.until_interrupted(py)?;
@@ -229,7 +228,7 @@ fn told<'py>(
     told.set_item("summary", convert::python(py, &outcome.summary)?)?;
     told.set_item("metrics", columns(py, &metrics)?)?;
     told.set_item("parameters", PyList::new(py, models)?)?;
-    told.set_item("experiment", convert::dictionary(py, &table_of(experiment)?)?)?;
+    told.set_item("experiment", convert::settings(py, experiment)?)?;
     told.set_item("rounds_per_second", outcome.rounds_per_second())?;
     Ok(told)
 }

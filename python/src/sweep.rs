@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::convert;
 use crate::error::ToPython;
 use crate::number::optional;
-use crate::run::{source_table, table_of};
+use crate::run::builder_of;
 
 /// The points of a sweep, and the directory that they are recorded in.
 #[pyclass(module = "floras._core", frozen)]
@@ -26,7 +26,7 @@ pub(crate) struct Grid {
 impl Grid {
     #[new]
     fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let sweep = Sweep::from_table(&source_table(Some(source))?).map_err(ToPython::to_python)?;
+        let sweep = builder_of(Some(source))?.build_sweep().map_err(ToPython::to_python)?;
         Ok(Self { sweep, lock: Mutex::new(None) })
     }
 
@@ -51,8 +51,8 @@ impl Grid {
             told.set_item("run_of", point.run_of)?;
             let folder = Sweep::point_folder(std::path::Path::new(""), point.run_of);
             told.set_item("folder", folder.to_string_lossy())?;
-            told.set_item("experiment", convert::dictionary(py, &table_of(&point.experiment)?)?)?;
-            told.set_item("without_effect", &point.without_effect)?;
+            told.set_item("experiment", convert::settings(py, &point.experiment)?)?;
+            told.set_item("without_effect", &point.unused_keys)?;
             Ok(told)
         };
         self.sweep.points().iter().enumerate().map(point).collect()

@@ -29,7 +29,7 @@ pub(crate) const MOST_CLIENTS: u64 = 1 << 24;
 /// ``clients`` is M, the number of clients in all. Leave it out if all of them take part in every round.
 ///
 /// >>> import numpy as np
-/// >>> uplink = floras.Uplink("floras", sequences=25, length=32, snr_db=20.0, clip=1.0, receiver={"clipped": 1.0})
+/// >>> uplink = floras.Uplink("floras", sequences=25, length=32, snr_db=20.0, clip=1.0, receiver="clipped=1")
 /// >>> deltas = np.full((20, 1000), 0.01, dtype=np.float32)
 /// >>> result = uplink.aggregate(deltas, seed=1, round=1)
 /// >>> result.sum.shape, result.gains.shape
@@ -54,7 +54,7 @@ impl Uplink {
             settings.map_or_else(|| Ok(toml::Table::new()), |settings| convert::table("", settings))?;
         keys.insert("scheme".to_owned(), toml::Value::String(scheme.to_owned()));
         let clients = optional("clients", clients, 1..=MOST_CLIENTS)?.map(|clients| clients as u32);
-        let air = AirInterface::of_keys(&keys, clients).map_err(refusal)?;
+        let air = AirInterface::from_keys(keys, clients).map_err(refusal)?;
         Ok(Self { air: Arc::new(air) })
     }
 
@@ -66,14 +66,14 @@ impl Uplink {
     #[pyo3(signature = (experiment = None))]
     fn of_experiment(experiment: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let experiment = experiment_of(experiment)?;
-        let air = AirInterface::of_experiment(&experiment).map_err(ToPython::to_python)?;
+        let air = AirInterface::from_experiment(&experiment).map_err(ToPython::to_python)?;
         Ok(Self { air: Arc::new(air) })
     }
 
     /// Every setting that has an effect, as a dictionary.
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        convert::dictionary(py, self.air.description())
+        convert::settings(py, self.air.description())
     }
 
     /// C, the norm that updates are clipped to; ``None`` if nothing clips them.
@@ -169,8 +169,12 @@ impl Uplink {
         let settings: Vec<String> = self
             .air
             .description()
-            .iter()
-            .map(|(key, value)| format!("{key}={}", python_text(value)))
+            .entries()
+            .map(
+                |(key, value)| {
+                    if value == "\"none\"" { format!("{key}=None") } else { format!("{key}={value}") }
+                },
+            )
             .collect();
         format!("Uplink({})", settings.join(", "))
     }
@@ -187,18 +191,6 @@ fn refusal(error: SimError) -> PyErr {
             PyTypeError::new_err(unknown.to_string())
         }
         other => other.to_python(),
-    }
-}
-
-fn python_text(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) if text == "none" => "None".to_owned(),
-        toml::Value::Table(table) => {
-            let entries: Vec<String> =
-                table.iter().map(|(key, value)| format!("\"{key}\": {}", python_text(value))).collect();
-            format!("{{{}}}", entries.join(", "))
-        }
-        other => other.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bounded::bounded;
+use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
 /// The weakest channel that takes part. The paper says 0.01 and not of what.
@@ -17,7 +17,7 @@ pub enum Admission {
 
 bounded!(
     /// A threshold on `|h|`: between 1e-9 and 1e6.
-    AmplitudeThreshold,
+    AmplitudeThreshold: f64,
     Admission,
     "amplitude",
     (1e-9..=1e6)
@@ -25,7 +25,7 @@ bounded!(
 
 bounded!(
     /// A threshold on `|h|²`: between 1e-18 and 1e12.
-    PowerThreshold,
+    PowerThreshold: f64,
     Admission,
     "power",
     (1e-18..=1e12)

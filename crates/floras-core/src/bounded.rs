@@ -1,15 +1,24 @@
 //! Numbers that lie in a range by construction.
 
-/// Declares a number that lies in a range: `new` refuses others on behalf of a choice.
+/// Declares a number that lies in a range; `new` refuses others in the name of a [`Choice`](crate::Choice), in which the number
+/// is a parameter.
+///
+/// ```text
+/// bounded!(
+///     /// `κ`: between 0 and 1e6.
+///     RicianFactor: f64, Fading, "rician", (0.0..=1e6)
+/// );
+/// ```
+#[macro_export]
 macro_rules! bounded {
-    ($(#[$doc:meta])* $type:ident, $choice:ident, $name:literal, $range:expr) => {
+    ($(#[$doc:meta])* $type:ident: $number:ty, $choice:ident, $name:literal, $range:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-        pub struct $type(pub(crate) f64);
+        pub struct $type(pub(crate) $number);
 
         impl $type {
             /// The number, if it is in range.
-            pub fn new(value: f64) -> Result<Self, $crate::ChoiceError> {
+            pub fn new(value: $number) -> Result<Self, $crate::ChoiceError> {
                 if $range.contains(&value) {
                     Ok(Self(value))
                 } else {
@@ -18,7 +27,7 @@ macro_rules! bounded {
             }
 
             /// The number.
-            pub fn get(self) -> f64 {
+            pub fn get(self) -> $number {
                 self.0
             }
         }
@@ -30,5 +39,3 @@ macro_rules! bounded {
         }
     };
 }
-
-pub(crate) use bounded;

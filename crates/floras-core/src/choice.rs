@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use thiserror::Error as ThisError;
 
 /// One validated choice with one text form, which `FromStr` reads and `Display` writes.
@@ -59,8 +59,8 @@ pub fn list(items: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// A name with its parameter, if there is one.
-pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
+/// A text form in its parts: the name, and the parameter if there is one.
+pub fn split(text: &str) -> (&str, Option<&str>) {
     match text.trim().split_once('=') {
         None => (text.trim(), None),
         Some((name, parameter)) => (name.trim(), Some(parameter.trim())),
@@ -82,17 +82,15 @@ impl<'de, T: Choice> Visitor<'de> for TextOrEntry<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        let Some((name, parameter)) = map.next_entry::<String, Parameter>()? else {
-            return Err(A::Error::custom(T::refuse("an empty table")));
-        };
-        if let Some((another, _)) = map.next_entry::<String, Parameter>()? {
-            return Err(A::Error::custom(T::refuse(format!("a table with {name} and {another}"))));
-        }
-        format!("{name}={parameter}").parse().map_err(A::Error::custom)
+        let entry = map.next_entry::<String, Parameter>()?;
+        let another = map.next_entry::<String, Parameter>()?;
+        let text = entry.filter(|_| another.is_none()).map(|(name, parameter)| format!("{name}={parameter}"));
+        let choice = text.and_then(|text| text.parse().ok());
+        choice.ok_or_else(|| A::Error::invalid_value(Unexpected::Map, &self))
     }
 }
 

@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bounded::bounded;
+use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
 /// The distribution of the channel coefficients.
@@ -34,7 +34,7 @@ pub enum Fading {
 
 bounded!(
     /// `κ`, the line of sight's power over the scattered power: between 0 and 1e6.
-    RicianFactor,
+    RicianFactor: f64,
     Fading,
     "rician",
     (0.0..=1e6)
@@ -42,7 +42,7 @@ bounded!(
 
 bounded!(
     /// The shape `m` of Nakagami fading: between 0.5 and 1e6.
-    NakagamiShape,
+    NakagamiShape: f64,
     Fading,
     "nakagami",
     (0.5..=1e6)

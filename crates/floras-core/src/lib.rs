@@ -58,7 +58,7 @@ mod view;
 
 pub use admission::{Admission, AmplitudeThreshold, PowerThreshold};
 pub use channel_source::ChannelSource;
-pub use choice::{Choice, ChoiceError, deserialize, list};
+pub use choice::{Choice, ChoiceError, deserialize, list, split};
 pub use clipping::Clipping;
 pub use fading::{Fading, NakagamiShape, RicianFactor};
 pub use family::Family;

@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_PI_2;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bounded::bounded;
+use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
 /// The distribution of the phase correction's error, drawn anew for every client and round.
@@ -21,7 +21,7 @@ pub enum PhaseError {
 
 bounded!(
     /// Half of the interval's width in radians: between 0 and π/2.
-    HalfWidth,
+    HalfWidth: f64,
     PhaseError,
     "uniform",
     (0.0..=FRAC_PI_2)
@@ -29,7 +29,7 @@ bounded!(
 
 bounded!(
     /// Standard deviation in radians: between 0 and 100.
-    PhaseStd,
+    PhaseStd: f64,
     PhaseError,
     "gaussian",
     (0.0..=100.0)

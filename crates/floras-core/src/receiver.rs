@@ -15,7 +15,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bounded::bounded;
+use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
 /// How a channel estimate becomes a weight of the projector.
@@ -32,7 +32,7 @@ pub enum Receiver {
 
 bounded!(
     /// `c`, the level of the clipped projector in units of the pilot's noise: between 1e-6 and 1e6.
-    ClipLevel,
+    ClipLevel: f64,
     Receiver,
     "clipped",
     (1e-6..=1e6)

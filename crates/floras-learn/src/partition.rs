@@ -11,8 +11,11 @@
 //! Sizes are equal because the paper's privacy statement needs it. Samples that do not fit stay unassigned, and
 //! [`Shares::unassigned`] counts them.
 
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
+use floras_core::{Choice, ChoiceError, bounded, serde_as_text, split};
 use rand::seq::{SliceRandom, index};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma, StandardNormal};
@@ -20,50 +23,99 @@ use rand_distr::{Distribution, Gamma, StandardNormal};
 use crate::error::{LearnError, require};
 
 /// How the samples are shared out over the clients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Partition {
     /// Shuffled and dealt.
+    #[default]
     Iid,
     /// Every client holds one label.
     OneLabel,
     /// Every client holds this many pieces of the data sorted by label.
-    Shards(usize),
-    /// Every client has label shares of its own, drawn from a symmetric Dirichlet law with this `α`: near 0 one label
-    /// a client, large as IID.
-    Dirichlet(f64),
+    Shards(ShardCount),
+    /// Every client has label shares of its own, drawn from a symmetric Dirichlet distribution with this `α`: near 0 one label
+    /// per client, large as IID.
+    Dirichlet(Concentration),
     /// Content as IID, sizes log-normal: the logarithm of a size has this standard deviation.
-    Unequal(f64),
+    Unequal(Spread),
 }
 
-impl Partition {
-    /// `Ok` if the partition's own number is in range.
-    pub fn check(self) -> Result<(), LearnError> {
+bounded!(
+    /// Pieces of a client: between 1 and 10000.
+    ShardCount: u32, Partition, "shards", (1..=10_000)
+);
+
+bounded!(
+    /// `α` of the Dirichlet distribution: between 0.001 and 1e6.
+    Concentration: f64, Partition, "dirichlet", (1e-3..=1e6)
+);
+
+bounded!(
+    /// Standard deviation of the logarithm of a client's size: between 0 and 5.
+    Spread: f64, Partition, "unequal", (0.0..=5.0)
+);
+
+impl Choice for Partition {
+    const WHAT: &'static str = "partition";
+    const FORMS: &'static [&'static str] = &["iid", "one-label", "shards=s", "dirichlet=a", "unequal=u"];
+    const RANGES: &'static str =
+        "s an integer between 1 and 10000, a between 0.001 and 1e6, u between 0 and 5";
+
+    fn label(&self) -> String {
         match self {
-            Self::Iid | Self::OneLabel => Ok(()),
-            Self::Shards(pieces) => require(
-                (1..=10_000).contains(&pieces),
-                "the shards of a client",
-                "between 1 and 10000",
-                pieces,
-            ),
-            Self::Dirichlet(alpha) => require(
-                (1e-3..=1e6).contains(&alpha),
-                "α of the Dirichlet partition",
-                "between 0.001 and 1e6",
-                alpha,
-            ),
-            Self::Unequal(spread) => require(
-                (0.0..=5.0).contains(&spread),
-                "the spread of unequal sizes",
-                "between 0 and 5",
-                spread,
-            ),
+            Self::Iid => "IID".to_owned(),
+            Self::OneLabel => "one label per client".to_owned(),
+            Self::Shards(pieces) => format!("{pieces} shards per client"),
+            Self::Dirichlet(alpha) => format!("Dirichlet, α = {alpha}"),
+            Self::Unequal(spread) => format!("unequal sizes, spread {spread}"),
         }
     }
+}
 
-    /// Whether all clients hold the same number of samples.
-    pub fn has_equal_sizes(self) -> bool {
-        !matches!(self, Self::Unequal(_))
+impl FromStr for Partition {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        let refuse = || Self::refuse(text);
+        let number = |parameter: &str| parameter.parse().map_err(|_| refuse());
+        match split(text) {
+            ("iid", None) => Ok(Self::Iid),
+            ("one-label", None) => Ok(Self::OneLabel),
+            ("shards", Some(pieces)) => Self::shards(pieces.parse().map_err(|_| refuse())?),
+            ("dirichlet", Some(alpha)) => Self::dirichlet(number(alpha)?),
+            ("unequal", Some(spread)) => Self::unequal(number(spread)?),
+            _ => Err(refuse()),
+        }
+    }
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Iid => f.pad("iid"),
+            Self::OneLabel => f.pad("one-label"),
+            Self::Shards(pieces) => write!(f, "shards={pieces}"),
+            Self::Dirichlet(alpha) => write!(f, "dirichlet={alpha}"),
+            Self::Unequal(spread) => write!(f, "unequal={spread}"),
+        }
+    }
+}
+
+serde_as_text!(Partition);
+
+impl Partition {
+    /// Every client holds this many pieces, from 1 to 10000, of the data sorted by label.
+    pub fn shards(pieces: u32) -> Result<Self, ChoiceError> {
+        ShardCount::new(pieces).map(Self::Shards)
+    }
+
+    /// Label shares from a Dirichlet distribution with `α` from 0.001 to 1e6.
+    pub fn dirichlet(alpha: f64) -> Result<Self, ChoiceError> {
+        Concentration::new(alpha).map(Self::Dirichlet)
+    }
+
+    /// Log-normal sizes with a spread from 0 to 5.
+    pub fn unequal(spread: f64) -> Result<Self, ChoiceError> {
+        Spread::new(spread).map(Self::Unequal)
     }
 
     /// Shares the samples with the given labels, all below `classes`, out over `clients` clients.
@@ -74,7 +126,6 @@ impl Partition {
         clients: usize,
         randomness: &mut impl Rng,
     ) -> Result<Shares, LearnError> {
-        self.check()?;
         require(clients > 0, "the number of clients", "at least 1", clients)?;
         if clients > labels.len() {
             let reason = format!(
@@ -86,9 +137,9 @@ impl Partition {
         match self {
             Self::Iid => Ok(deal(shuffled(labels.len(), randomness), clients, labels.len() / clients)),
             Self::OneLabel => one_label(labels, classes, clients, randomness),
-            Self::Shards(pieces) => shards(labels, clients, pieces, randomness),
-            Self::Dirichlet(alpha) => Ok(dirichlet(labels, classes, clients, alpha, randomness)),
-            Self::Unequal(spread) => Ok(unequal(labels.len(), clients, spread, randomness)),
+            Self::Shards(pieces) => shards(labels, clients, pieces.get() as usize, randomness),
+            Self::Dirichlet(alpha) => Ok(dirichlet(labels, classes, clients, alpha.get(), randomness)),
+            Self::Unequal(spread) => Ok(unequal(labels.len(), clients, spread.get(), randomness)),
         }
     }
 }
@@ -369,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_client_with_two_shards_holds_at_most_two_labels_of_balanced_data() {
-        let shares = share(Partition::Shards(2), 20);
+        let shares = share(Partition::shards(2).unwrap(), 20);
         let counts: Vec<usize> = (0..20).map(|client| labels_of(&shares, client).len()).collect();
         assert!(counts.iter().all(|&count| count <= 2) && counts.contains(&2));
     }
@@ -379,7 +430,7 @@ mod tests {
     #[test]
     fn dirichlet_shares_are_as_uneven_as_alpha_says() {
         for (alpha, expected) in [(0.1, 0.55), (1.0, 0.182), (100.0, 0.101)] {
-            let shares = share(Partition::Dirichlet(alpha), 100);
+            let shares = share(Partition::dirichlet(alpha).unwrap(), 100);
             let unevenness = |client: usize| {
                 let mut counts = [0_u32; 10];
                 shares.of(client).iter().for_each(|&row| counts[usize::from(labels()[row as usize])] += 1);
@@ -393,7 +444,7 @@ mod tests {
 
     #[test]
     fn unequal_sizes_spread_as_asked_and_leave_nothing_over() {
-        let shares = share(Partition::Unequal(1.0), 50);
+        let shares = share(Partition::unequal(1.0).unwrap(), 50);
         let sizes: Vec<f64> = (0..50).map(|client| shares.of(client).len() as f64).collect();
         assert_eq!(sizes.iter().sum::<f64>(), 4000.0);
         let logs: Vec<f64> = sizes.iter().map(|size| size.ln()).collect();
@@ -402,7 +453,7 @@ mod tests {
         // The standard error of a standard deviation over 50 values is about 0.1.
         assert!((deviation - 1.0).abs() < 0.4, "{deviation}");
         let same: HashSet<usize> =
-            (0..50).map(|client| share(Partition::Unequal(0.0), 50).of(client).len()).collect();
+            (0..50).map(|client| share(Partition::unequal(0.0).unwrap(), 50).of(client).len()).collect();
         assert!(same.iter().all(|size| (79..=81).contains(size)));
     }
 
@@ -414,11 +465,10 @@ mod tests {
         assert!(refused(Partition::Iid, 4001).contains("4001 clients"));
         assert!(refused(Partition::Iid, 0).contains("at least 1"));
         assert!(refused(Partition::OneLabel, 9).contains("9 clients and 10 labels"));
-        assert!(refused(Partition::Shards(3), 2000).contains("shards"));
-        assert!(refused(Partition::Shards(0), 20).contains("between 1"));
-        assert!(refused(Partition::Dirichlet(0.0), 20).contains("α"));
-        assert!(refused(Partition::Dirichlet(f64::NAN), 20).contains("α"));
-        assert!(refused(Partition::Unequal(-1.0), 20).contains("spread"));
+        assert!(refused(Partition::shards(3).unwrap(), 2000).contains("shards"));
+        for wrong in ["shards=0", "shards=0.5", "dirichlet=0", "dirichlet=NaN", "unequal=-1"] {
+            assert!(wrong.parse::<Partition>().is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -454,8 +504,8 @@ mod tests {
             choice in 0_usize..5,
         ) {
             let partition = [
-                Partition::Iid, Partition::OneLabel, Partition::Shards(2), Partition::Dirichlet(0.05),
-                Partition::Unequal(2.0),
+                Partition::Iid, Partition::OneLabel, Partition::shards(2).unwrap(), Partition::dirichlet(0.05).unwrap(),
+                Partition::unequal(2.0).unwrap(),
             ][choice];
             let shares = partition.share(&labels, 5, clients, &mut ChaCha8Rng::seed_from_u64(seed));
             prop_assume!(shares.is_ok());
@@ -464,7 +514,7 @@ mod tests {
             for client in 0..clients {
                 prop_assert!(!shares.of(client).is_empty());
                 prop_assert!(shares.of(client).iter().all(|&row| seen.insert(row)));
-                prop_assert!(!partition.has_equal_sizes() || shares.of(client).len() == shares.of(0).len());
+                prop_assert!(matches!(partition, Partition::Unequal(_)) || shares.of(client).len() == shares.of(0).len());
             }
             prop_assert_eq!(seen.len() + shares.unassigned(), labels.len());
             prop_assert!(seen.iter().all(|&row| (row as usize) < labels.len()));

@@ -3,7 +3,9 @@
 //! The first group ends with a pair of real transforms of 2²⁰ points, so that a composed ε can be stated as a multiple of it.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floras_privacy::{AnyChannel, Coefficients, Composition, Curve, Grid, Receiver, Sampling, idealised};
+use floras_privacy::{
+    AnyChannel, ClipLevel, Coefficients, Composition, Curve, Grid, Receiver, Sampling, idealised,
+};
 use realfft::RealFftPlanner;
 
 /// Twice the clip norm 1.
@@ -14,7 +16,7 @@ fn composition(criterion: &mut Criterion) {
     group.sample_size(20);
     let paper = idealised(Receiver::Paper, 5, SENSITIVITY).expect("five unused sequences");
     let clipped =
-        AnyChannel::new(Receiver::clipped(1.0).unwrap(), 20, SENSITIVITY).expect("20 unused sequences");
+        AnyChannel::new(Receiver::Clipped(ClipLevel::ONE), 20, SENSITIVITY).expect("20 unused sequences");
     let replace = Sampling::ReplaceOne(0.1);
     let cases: [(&str, &dyn Curve, Sampling, Grid); 6] = [
         ("p = 0.1, steps of 1e-4", &paper, replace, Grid::Step(1e-4)),
@@ -45,7 +47,7 @@ fn composition(criterion: &mut Criterion) {
 fn laws(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("one curve");
     group.sample_size(10);
-    for receiver in [Receiver::Paper, Receiver::clipped(1.0).unwrap()] {
+    for receiver in [Receiver::Paper, Receiver::Clipped(ClipLevel::ONE)] {
         group.bench_function(format!("any channel, γ = 20, {receiver:?}"), |bencher| {
             bencher.iter(|| AnyChannel::new(receiver, 20, SENSITIVITY));
         });

@@ -46,18 +46,18 @@ mod sweep;
 pub mod theory;
 
 pub use accounting::{PrivacyReport, SELECTION, SIMULATED, Spent};
-pub use air::{Aggregate, AirInterface, AirLedger, Cohort, Noise, Occasion};
+pub use air::{Aggregate, AirDescription, AirInterface, AirLedger, Cohort, Noise, Occasion};
 pub use error::SimError;
 pub use experiment::{
-    Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentError,
-    FlorasScheme, LocalSettings, ModelKind, ModelSettings, PrivacySettings, RecordSettings, Scheme, Settings,
-    UplinkSettings, VERSION, Weights, parse_toml, set, set_value,
+    Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder,
+    ExperimentError, FlorasScheme, LocalSettings, ModelKind, ModelSettings, PrivacySettings, RecordSettings,
+    Scheme, Settings, UplinkSettings, VERSION, Weights,
 };
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
 pub use record::{Entry, RunDirectory, write_atomically};
 pub use run::{Event, Outcome, run, run_until};
-pub use source::{SourceError, read_file, read_source};
+pub use source::SourceError;
 pub use summary::{Estimate, Finals, Summary, TrialSummary};
 pub use sweep::{Point, Sweep};

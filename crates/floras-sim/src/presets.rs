@@ -65,15 +65,15 @@ impl Preset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Experiment, Settings, parse_toml};
+    use crate::{Experiment, ExperimentBuilder, Settings};
 
     #[test]
     fn every_preset_is_a_valid_experiment_that_bears_its_name() {
         for preset in PRESETS {
-            let experiment = Experiment::parse(preset.name, preset.text).unwrap();
+            let builder = ExperimentBuilder::preset(preset.name).unwrap();
+            let experiment = builder.build().unwrap();
             assert_eq!(experiment.settings().name, preset.name);
-            let table = parse_toml(preset.name, preset.text).unwrap();
-            assert_eq!(experiment.without_effect(&table), Vec::<String>::new());
+            assert_eq!(builder.unused_keys(&experiment), Vec::<String>::new());
         }
     }
 

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use crate::error::SimError;
-use crate::experiment::{Experiment, ExperimentError, parse_toml, set_value};
+use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
 use crate::record;
 use crate::summary::{Estimate, Summary};
 
@@ -68,7 +68,7 @@ pub struct Point {
     /// The experiment.
     pub experiment: Experiment,
     /// Keys that were given and have no effect here.
-    pub without_effect: Vec<String>,
+    pub unused_keys: Vec<String>,
     /// The first point of the same experiment, counted from 0: the one that is run.
     pub run_of: usize,
 }
@@ -76,13 +76,12 @@ pub struct Point {
 impl Sweep {
     /// Reads and checks a sweep file with all of its experiments.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
-        Self::from_table(&parse_toml(source_name, text)?)
+        Self::from_builder(&ExperimentBuilder::parse(source_name, text)?)
     }
 
-    /// Reads and checks the table of a sweep file.
-    pub fn from_table(table: &Table) -> Result<Self, ExperimentError> {
-        let mut table = table.clone();
-        let Some(Value::Table(grid)) = table.remove("sweep") else {
+    pub(crate) fn from_builder(builder: &ExperimentBuilder) -> Result<Self, ExperimentError> {
+        let mut builder = builder.clone();
+        let Some(Value::Table(grid)) = builder.remove("sweep") else {
             let reason = "a sweep file needs a section [sweep] with a list of values for some keys, as in \
                           uplink.sequences = [20, 25]";
             return Err(ExperimentError::refused("sweep", reason));
@@ -103,7 +102,7 @@ impl Sweep {
         }
         let mut sweep = Self { name: String::new(), axes, points: Vec::new() };
         sweep.points =
-            sweep.combinations().map(|choices| point(&table, &choices)).collect::<Result<_, _>>()?;
+            sweep.combinations().map(|choices| point(&builder, &choices)).collect::<Result<_, _>>()?;
         let mut first_with: HashMap<String, usize> = HashMap::new();
         for (number, point) in sweep.points.iter_mut().enumerate() {
             point.run_of = *first_with.entry(point.experiment.to_toml()).or_insert(number);
@@ -197,15 +196,15 @@ impl Axis {
     }
 }
 
-fn point(table: &Table, choices: &[&Choice]) -> Result<Point, ExperimentError> {
-    let mut table = table.clone();
+fn point(builder: &ExperimentBuilder, choices: &[&Choice]) -> Result<Point, ExperimentError> {
+    let mut builder = builder.clone();
     for (key, value) in choices.iter().flat_map(|choice| &choice.settings) {
-        set_value(&mut table, key, value.clone())?;
+        builder = builder.set_value(key, value.clone())?;
     }
-    let experiment = Experiment::from_table(&table)?;
-    let without_effect = experiment.without_effect(&table);
+    let experiment = builder.build()?;
+    let unused_keys = builder.unused_keys(&experiment);
     let values = choices.iter().map(|choice| choice.label.clone()).collect();
-    Ok(Point { values, experiment, without_effect, run_of: 0 })
+    Ok(Point { values, experiment, unused_keys, run_of: 0 })
 }
 
 /// No key may be set by two axes.

@@ -11,7 +11,7 @@ use floras_phy::{
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::{Law, Sampling};
 use floras_sim::audit::{AuditReport, AuditVerdict, Effort, Stage, WorstCaseGame, audit};
-use floras_sim::{Experiment, Federation};
+use floras_sim::{Experiment, ExperimentBuilder, Federation};
 
 /// An error of 1e-4 in each comparison.
 const ERROR: f64 = 1e-4;
@@ -132,13 +132,13 @@ clip = 1.0
 delta = 1e-3
 ";
 
+fn small(changes: &[&str]) -> Experiment {
+    let small = ExperimentBuilder::parse("small", SMALL).unwrap();
+    changes.iter().fold(small, |builder, change| builder.assign(change).unwrap()).build().unwrap()
+}
+
 fn audited(changes: &[&str], effort: Effort) -> AuditReport {
-    let mut table = floras_sim::parse_toml("small", SMALL).unwrap();
-    for change in changes {
-        floras_sim::set(&mut table, change).unwrap();
-    }
-    let federation = Federation::new(&Experiment::from_table(&table).unwrap()).unwrap();
-    audit(&federation, effort, &|_| {}).unwrap()
+    audit(&Federation::new(&small(changes)).unwrap(), effort, &|_| {}).unwrap()
 }
 
 const FEW: Effort = Effort { games: 60_000, trainings: 40, confidence: 0.9999 };
@@ -257,8 +257,7 @@ fn an_audit_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn an_audit_tells_what_it_does() {
-    let table = floras_sim::parse_toml("small", SMALL).unwrap();
-    let federation = Federation::new(&Experiment::from_table(&table).unwrap()).unwrap();
+    let federation = Federation::new(&small(&[])).unwrap();
     let told = std::sync::Mutex::new((Vec::new(), Vec::new(), 0));
     let watch = |stage: Stage<'_>| {
         let mut told = told.lock().unwrap();
@@ -283,13 +282,7 @@ fn an_audit_tells_what_it_does() {
 
 #[test]
 fn what_cannot_be_audited_is_refused_in_words() {
-    let federation = |changes: &[&str]| {
-        let mut table = floras_sim::parse_toml("small", SMALL).unwrap();
-        for change in changes {
-            floras_sim::set(&mut table, change).unwrap();
-        }
-        Federation::new(&Experiment::from_table(&table).unwrap()).unwrap()
-    };
+    let federation = |changes: &[&str]| Federation::new(&small(changes)).unwrap();
     let refused = |changes: &[&str], effort: Effort| {
         audit(&federation(changes), effort, &|_| {}).unwrap_err().to_string()
     };
@@ -306,8 +299,7 @@ fn what_cannot_be_audited_is_refused_in_words() {
 
 #[test]
 fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
-    let table = floras_sim::parse_toml("small", SMALL).unwrap();
-    let experiment = Experiment::from_table(&table).unwrap();
+    let experiment = small(&[]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let new = path.join("new");
@@ -327,9 +319,7 @@ fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
     AuditReport::enter(path, &experiment).unwrap();
     std::fs::write(path.join("experiment.toml"), experiment.to_toml()).unwrap();
     AuditReport::enter(path, &experiment).unwrap();
-    let mut other = table.clone();
-    floras_sim::set(&mut other, "uplink.snr_db=3").unwrap();
-    let error = AuditReport::enter(path, &Experiment::from_table(&other).unwrap()).unwrap_err().to_string();
+    let error = AuditReport::enter(path, &small(&["uplink.snr_db=3"])).unwrap_err().to_string();
     assert!(error.contains("a run of another experiment, in which uplink.snr_db is"), "{error}");
 }
 
@@ -395,11 +385,8 @@ fn a_trace_needs_everyone_and_its_numbers_are_estimates() {
     let report = audited(&changes, Effort { games: 20_000, trainings: 0, confidence: 0.95 });
     let actual = report.views.actual.unwrap();
     assert!(!actual.is_guarantee && actual.verdict.rigorous != Some(AuditVerdict::Violated), "{actual:?}");
-    let mut table = floras_sim::parse_toml("small", SMALL).unwrap();
-    for change in ["uplink.sequences=5", "clients.total=3", "clients.per_round=2", trace] {
-        floras_sim::set(&mut table, change).unwrap();
-    }
-    let federation = Federation::new(&Experiment::from_table(&table).unwrap()).unwrap();
+    let changes = ["uplink.sequences=5", "clients.total=3", "clients.per_round=2", trace];
+    let federation = Federation::new(&small(&changes)).unwrap();
     let error = audit(&federation, FEW, &|_| {}).unwrap_err().to_string();
     assert!(error.contains("an audit over a channel trace needs all clients in every round"), "{error}");
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use floras_sim::inquiry::Inquiry;
+use floras_sim::inquiry::Keywords;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -39,25 +39,10 @@ struct Bounds {
 }
 
 impl Case {
-    /// The setting as a table of an experiment file, where `clipped=1` is `{ clipped = 1 }`.
-    fn table(&self) -> toml::Table {
-        let mut table = toml::Table::try_from(&self.setting).unwrap();
-        for key in ["receiver", "fading"] {
-            let number = table.get(key).and_then(toml::Value::as_str).and_then(|text| text.split_once('='));
-            if let Some((name, number)) = number {
-                let inner =
-                    toml::Table::from_iter([(name.to_owned(), number.parse::<f64>().unwrap().into())]);
-                table.insert(key.to_owned(), inner.into());
-            }
-        }
-        table
-    }
-
     /// What the account states, by view.
     fn statements(&self) -> Map<String, Value> {
-        let table = self.table();
-        let sequences = Inquiry::sequences(&table).unwrap();
-        let report = Inquiry::read(&table).unwrap().account(sequences, None).unwrap();
+        let keywords = Keywords::read(&self.setting).unwrap();
+        let report = keywords.inquiry().account(keywords.sequences().unwrap(), None).unwrap();
         serde_json::from_value(serde_json::to_value(report.views).unwrap()).unwrap()
     }
 }

@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 use floras_core::View;
 use floras_privacy::Statement;
-use floras_sim::inquiry::Inquiry;
+use floras_sim::inquiry::Keywords;
 
 fn statement(setting: &str, view: View) -> Statement {
     let table: toml::Table = setting.parse().unwrap();
-    let sequences = Inquiry::sequences(&table).unwrap();
-    let report = Inquiry::read(&table).unwrap().account(sequences, None).unwrap();
+    let keywords = Keywords::read(table).unwrap();
+    let report = keywords.inquiry().account(keywords.sequences().unwrap(), None).unwrap();
     report.views.get(view).unwrap().clone()
 }
 
@@ -98,11 +98,7 @@ fn deep_fades_of_nakagami_channels_count() {
 
 #[test]
 fn a_delta_below_the_smallest_is_refused() {
-    let setting = "clip = 1\nsequences = 25\nper_round = 20\ndelta = 1e-60".parse().unwrap();
-    let text = match Inquiry::read(&setting) {
-        Ok(inquiry) => inquiry.account(25, None).err().map(|error| error.to_string()),
-        Err(error) => Some(error.to_string()),
-    };
-    let text = text.unwrap_or_default();
+    let setting: toml::Table = "clip = 1\nsequences = 25\nper_round = 20\ndelta = 1e-60".parse().unwrap();
+    let text = Keywords::read(setting).unwrap().inquiry().account(25, None).unwrap_err().to_string();
     assert!(text.contains("delta") && text.contains("1e-30"), "{text}");
 }

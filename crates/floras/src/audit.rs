@@ -9,11 +9,11 @@ use floras_sim::audit::{
     AssumptionAttack, AuditReport, AuditVerdict, CollusionAttack, DespreadingAttack, Effort, MembershipGame,
     ReconstructionAttack, SequenceAttack, Stage, audit,
 };
-use floras_sim::{Experiment, Federation, read_source, set};
+use floras_sim::{Experiment, ExperimentBuilder, Federation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::command::{number, thread_count, threads_or_all_cores, whole_number};
+use crate::command::{changed, number, thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
 use crate::privacy::epsilon_text;
 use crate::report;
@@ -120,17 +120,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 impl Options {
     fn experiment(&self) -> Result<Experiment, Failure> {
-        let mut table = read_source(Some(self.experiment.as_deref().unwrap_or(DEFAULT)))?;
-        for assignment in &self.settings {
-            set(&mut table, assignment)?;
-        }
-        let numbers = [("rounds", self.rounds.map(u64::from)), ("seed", self.seed)];
-        for (key, number) in numbers {
-            if let Some(number) = number {
-                set(&mut table, &format!("{key}={number}"))?;
-            }
-        }
-        Ok(Experiment::from_table(&table)?)
+        let builder = ExperimentBuilder::open(Some(self.experiment.as_deref().unwrap_or(DEFAULT)))?;
+        Ok(changed(builder, &self.settings, (None, self.rounds, self.seed))?.build()?)
     }
 
     fn folder(&self, experiment: &Experiment) -> PathBuf {

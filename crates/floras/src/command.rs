@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Parser, Subcommand};
 use floras_core::Choice;
+use floras_sim::{ExperimentBuilder, ExperimentError};
 
 use crate::{audit, bench, privacy, report, reproduce, run, sweep, theory};
 
@@ -78,6 +79,27 @@ impl<T: Choice + Send + Sync + 'static> TypedValueParser for ChoiceParser<T> {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(T::FORMS.iter().map(PossibleValue::new)))
     }
+}
+
+/// An experiment with the command line's changes.
+pub(crate) fn changed(
+    mut builder: ExperimentBuilder,
+    assignments: &[String],
+    (trials, rounds, seed): (Option<u32>, Option<u32>, Option<u64>),
+) -> Result<ExperimentBuilder, ExperimentError> {
+    for assignment in assignments {
+        builder = builder.assign(assignment)?;
+    }
+    if let Some(trials) = trials {
+        builder = builder.trials(trials);
+    }
+    if let Some(rounds) = rounds {
+        builder = builder.rounds(rounds);
+    }
+    if let Some(seed) = seed {
+        builder = builder.seed(seed);
+    }
+    Ok(builder)
 }
 
 /// Reads a whole number, and says in words what one is if the text is none.

@@ -5,15 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floras_core::{Clipping, Receiver, View};
+use floras_core::{Clipping, View};
 use floras_sim::{
-    Entry, Experiment, Federation, Finals, Outcome, PRESETS, PrivacyReport, RunDirectory, Scheme, VERSION,
-    parse_toml, read_source, set,
+    Entry, Experiment, ExperimentBuilder, Federation, Finals, Outcome, PRESETS, PrivacyReport, RunDirectory,
+    VERSION,
 };
 use serde::Serialize;
-use toml::Table;
 
-use crate::command::{thread_count, threads_or_all_cores, whole_number};
+use crate::command::{changed, thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{report, table};
@@ -88,9 +87,9 @@ struct Report<'a> {
 
 /// Runs and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let table = options.table()?;
-    let experiment = Experiment::from_table(&table)?;
-    for note in notes(&experiment, &table) {
+    let builder = options.builder()?;
+    let experiment = builder.build()?;
+    for note in builder.notes(&experiment) {
         talk(&format!("note: {note}"));
     }
     let folder = options.folder(&experiment);
@@ -129,36 +128,23 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    /// The experiment as a table, with the command line's changes.
-    fn table(&self) -> Result<Table, Failure> {
-        let mut table = match (&self.experiment, self.resume) {
-            (None, true) => self.resumed_table()?,
-            (source, _) => read_source(source.as_deref())?,
+    /// The experiment with the command line's changes.
+    fn builder(&self) -> Result<ExperimentBuilder, Failure> {
+        let builder = match (&self.experiment, self.resume) {
+            (None, true) => self.resumed()?,
+            (source, _) => ExperimentBuilder::open(source.as_deref())?,
         };
-        for assignment in &self.settings {
-            set(&mut table, assignment)?;
-        }
-        let numbers = [
-            ("trials", self.trials.map(u64::from)),
-            ("rounds", self.rounds.map(u64::from)),
-            ("seed", self.seed),
-        ];
-        for (key, number) in numbers {
-            if let Some(number) = number {
-                set(&mut table, &format!("{key}={number}"))?;
-            }
-        }
-        Ok(table)
+        Ok(changed(builder, &self.settings, (self.trials, self.rounds, self.seed))?)
     }
 
     /// The experiment of the run to resume.
-    fn resumed_table(&self) -> Result<Table, Failure> {
+    fn resumed(&self) -> Result<ExperimentBuilder, Failure> {
         let folder = match &self.out {
             Some(folder) => folder.clone(),
             None => latest_folder(PRESETS[0].name),
         };
         let text = RunDirectory::read_experiment(&folder)?.to_toml();
-        Ok(parse_toml(&folder.display().to_string(), &text)?)
+        Ok(ExperimentBuilder::parse(&folder.display().to_string(), &text)?)
     }
 
     fn folder(&self, experiment: &Experiment) -> PathBuf {
@@ -197,33 +183,6 @@ impl Options {
         }
         Ok(())
     }
-}
-
-/// What a user may want to know about an experiment before it runs.
-fn notes(experiment: &Experiment, table: &Table) -> Vec<String> {
-    let mut notes = Vec::new();
-    let unused = experiment.without_effect(table);
-    if !unused.is_empty() {
-        notes.push(format!("without effect under the other settings, and left out: {}", unused.join(", ")));
-    }
-    if let Some(version) = table.get("version").and_then(toml::Value::as_str)
-        && version != VERSION
-    {
-        notes.push(format!("the experiment was written by version {version}; this is {VERSION}"));
-    }
-    let settings = experiment.settings();
-    if let Scheme::Floras(floras) = &settings.uplink.scheme
-        && floras.receiver == Receiver::Paper
-        && floras.sequences > settings.clients.per_round as usize
-        && settings.uplink.truncate.is_none()
-    {
-        notes.push(
-            "unused sequences make Cauchy noise in the paper's receiver, which has no mean; without uplink.truncate it can \
-             throw training anywhere"
-                .to_owned(),
-        );
-    }
-    notes
 }
 
 /// `runs/NAME`, then `runs/NAME-2` and so on: the one after the last.

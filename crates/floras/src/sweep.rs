@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floras_sim::{Entry, Federation, Outcome, Point, RunDirectory, Summary, Sweep, read_file};
+use floras_sim::{Entry, ExperimentBuilder, Federation, Outcome, Point, RunDirectory, Summary, Sweep};
 use serde::Serialize;
 
 use crate::command::{thread_count, threads_or_all_cores};
@@ -63,7 +63,7 @@ struct PointReport<'a> {
 
 /// Runs all points and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let sweep = Sweep::from_table(&read_file(&options.file)?)?;
+    let sweep = ExperimentBuilder::file(&options.file)?.build_sweep()?;
     let folder = match &options.out {
         Some(folder) => folder.clone(),
         None => Path::new("runs").join(format!("{}-sweep", sweep.name())),
@@ -88,11 +88,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let values: Vec<String> =
             sweep.keys().zip(&point.values).map(|(key, value)| format!("{key} = {value}")).collect();
         talk(&format!("point {} of {}: {}", number + 1, done.len(), values.join(", ")));
-        if !point.without_effect.is_empty() {
-            talk(&format!(
-                "note: without effect under the other settings: {}",
-                point.without_effect.join(", ")
-            ));
+        if !point.unused_keys.is_empty() {
+            talk(&format!("note: without effect under the other settings: {}", point.unused_keys.join(", ")));
         }
         let outcome = run_point(point, &Sweep::point_folder(&folder, number), threads)?;
         rounds_done += outcome.rounds_done;

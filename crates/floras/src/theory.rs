@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use floras_sim::theory::{Answer, Constants, Evaluation, NoiseMoments, Reached, Theory};
-use floras_sim::{Experiment, Federation, read_source, set};
+use floras_sim::{ExperimentBuilder, Federation};
 
-use crate::command::{thread_count, threads_or_all_cores, whole_number};
+use crate::command::{changed, thread_count, threads_or_all_cores, whole_number};
 use crate::failure::Failure;
 use crate::run::talk;
 
@@ -49,14 +49,9 @@ pub(crate) struct Options {
 
 /// Computes and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let mut table = read_source(options.experiment.as_deref())?;
-    for assignment in &options.settings {
-        set(&mut table, assignment)?;
-    }
-    if let Some(seed) = options.seed {
-        set(&mut table, &format!("seed={seed}"))?;
-    }
-    let federation = Federation::new(&Experiment::from_table(&table)?)?;
+    let builder = ExperimentBuilder::open(options.experiment.as_deref())?;
+    let builder = changed(builder, &options.settings, (None, None, options.seed))?;
+    let federation = Federation::new(&builder.build()?)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;
     let theory = compute(&federation, &pool)?;
     let mut out = io::stdout().lock();

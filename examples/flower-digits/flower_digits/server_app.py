@@ -46,7 +46,7 @@ def make_strategy(config: task.Config, state: Path | None) -> FlorasStrategy:
         sequences=config["sequences"],
         length=config["length"],
         modulation=config["modulation"],
-        receiver={"clipped": config["receiver"]} if config["receiver"] else "paper",
+        receiver=f"clipped={config['receiver']}" if config["receiver"] else "paper",
         snr_db=config["snr-db"],
         clip=task.CLIP_NORM,
         delta=config["delta"],

@@ -115,7 +115,7 @@ def calibrate(
     If nothing does, ``"sequences"`` is ``None`` and ``"reason"`` says why. ``receiver="clipped"`` finds the
     level of the clipped projector too. The result is what ``floras calibrate --json`` prints.
 
-    >>> setting = {"clip": 1.0, "per_round": 20, "receiver": {"clipped": 1.0}}
+    >>> setting = {"clip": 1.0, "per_round": 20, "receiver": "clipped=1"}
     >>> found = floras.privacy.calibrate(epsilon=4.0, view="any-channel", **setting)
     >>> found["sequences"], found["epsilon"] <= 4.0
     (58, True)

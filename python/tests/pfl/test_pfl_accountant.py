@@ -45,7 +45,7 @@ def test_the_level_of_the_clipped_projector_is_found_too() -> None:
         receiver="clipped",
     )
     assert plan.sequences == 128
-    assert plan.uplink.settings["receiver"]["clipped"] > 1.0
+    assert float(plan.uplink.settings["receiver"].removeprefix("clipped=")) > 1.0
     assert 3.9 < plan.epsilon <= 4.0
 
 

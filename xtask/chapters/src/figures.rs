@@ -33,7 +33,7 @@ struct File {
 
 /// Computes every picture and writes it to `docs/figures`.
 pub(crate) fn run() -> Result<()> {
-    let panels = [weights(), worst_channel()?, noise()?];
+    let panels = [weights()?, worst_channel()?, noise()?];
     let drawn =
         panels.iter().map(|panel| File { name: panel.name.clone(), svg: floras_report::plot::svg(panel) });
     for File { name, svg } in drawn.chain(audit::all()?) {
@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// What the base station multiplies a sequence by, against its estimate. All in units of `s`.
-fn weights() -> Panel {
+fn weights() -> Result<Panel> {
     let estimates: Vec<f64> = (1..=300).map(|step| f64::from(step) * 0.02).collect();
     let highest = 2.5;
     let curve = |(number, (name, receiver, style)): (usize, (&str, Receiver, Style))| {
@@ -57,16 +57,16 @@ fn weights() -> Panel {
     let curves = [
         ("paper, 1/ĥ", Receiver::Paper, Style::Solid),
         ("MMSE", Receiver::Mmse, Style::Dotted),
-        ("clipped, c = 1", Receiver::clipped(1.0).unwrap(), Style::Dashed),
-        ("clipped, c = 2", Receiver::clipped(2.0).unwrap(), Style::Dashed),
+        ("clipped, c = 1", Receiver::clipped(1.0)?, Style::Dashed),
+        ("clipped, c = 2", Receiver::clipped(2.0)?, Style::Dashed),
     ];
-    Panel {
+    Ok(Panel {
         name: "receiver-weights".into(),
         title: "Weight of a sequence".into(),
         x: linear("channel estimate ĥ, in units of the pilot noise s", (0.0, 6.0)),
         y: linear("weight w(ĥ), in units of 1/s", (0.0, highest)),
         curves: curves.into_iter().enumerate().map(curve).collect(),
-    }
+    })
 }
 
 /// `ε` of one round for a client with the fixed channel `h = t·s`, all other clients' noise left out.
@@ -104,8 +104,8 @@ fn noise() -> Result<Panel> {
     let mut curves = Vec::new();
     for (number, (name, receiver)) in [
         ("paper", Receiver::Paper),
-        ("clipped, c = 1", Receiver::clipped(1.0).unwrap()),
-        ("clipped, c = 2", Receiver::clipped(2.0).unwrap()),
+        ("clipped, c = 1", Receiver::clipped(1.0)?),
+        ("clipped, c = 2", Receiver::clipped(2.0)?),
     ]
     .into_iter()
     .enumerate()

@@ -86,12 +86,15 @@ impl Synthetic {
         match partition {
             Partition::Iid => (0..count).map(|_| self.any_label(randomness)).collect(),
             Partition::OneLabel => vec![self.any_label(randomness); count],
-            Partition::Shards(pieces) => from(some_labels(self.classes(), pieces, randomness), randomness),
+            Partition::Shards(pieces) => {
+                from(some_labels(self.classes(), pieces.get() as usize, randomness), randomness)
+            }
             Partition::Dirichlet(alpha) => {
-                let shares = dirichlet_shares(self.classes(), alpha, randomness);
+                let shares = dirichlet_shares(self.classes(), alpha.get(), randomness);
                 (0..count).map(|_| draw_from(&shares, randomness)).collect()
             }
             Partition::Unequal(spread) => {
+                let spread = spread.get();
                 // A log-normal variable with this mean has its median lower.
                 let size = log_normal(spread, randomness) * (-0.5 * spread * spread).exp() * count as f64;
                 let size = size.round().clamp(1.0, MOST_SPREAD * count as f64) as usize;
@@ -175,11 +178,11 @@ mod tests {
         let different = |labels: &[u16]| labels.iter().collect::<HashSet<_>>().len();
         assert_eq!(different(&labels(Partition::Iid)), 4);
         assert_eq!(different(&labels(Partition::OneLabel)), 1);
-        assert_eq!(different(&labels(Partition::Shards(2))), 2);
-        assert_eq!(different(&labels(Partition::Dirichlet(0.001))), 1);
-        assert_eq!(different(&labels(Partition::Dirichlet(1000.0))), 4);
-        assert_ne!(labels(Partition::Unequal(1.0)).len(), 400);
-        assert_eq!(labels(Partition::Unequal(0.0)).len(), 400);
+        assert_eq!(different(&labels(Partition::shards(2).unwrap())), 2);
+        assert_eq!(different(&labels(Partition::dirichlet(0.001).unwrap())), 1);
+        assert_eq!(different(&labels(Partition::dirichlet(1000.0).unwrap())), 4);
+        assert_ne!(labels(Partition::unequal(1.0).unwrap()).len(), 400);
+        assert_eq!(labels(Partition::unequal(0.0).unwrap()).len(), 400);
     }
 
     /// A log-normal size of spread 1 has a standard deviation of 1.3 times its mean: over 4000 clients the mean is good to
@@ -187,7 +190,9 @@ mod tests {
     #[test]
     fn unequal_clients_have_the_size_that_was_asked_for_on_average() {
         let size = |seed| {
-            task(1.0).client_labels(Partition::Unequal(1.0), 50, &mut ChaCha8Rng::seed_from_u64(seed)).len()
+            task(1.0)
+                .client_labels(Partition::unequal(1.0).unwrap(), 50, &mut ChaCha8Rng::seed_from_u64(seed))
+                .len()
         };
         let mean = (0..4000).map(size).sum::<usize>() as f64 / 4000.0;
         assert!((mean / 50.0 - 1.0).abs() < 0.1, "{mean}");

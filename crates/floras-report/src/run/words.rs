@@ -61,7 +61,7 @@ fn partition(partition: Partition) -> String {
         Partition::Iid => "The samples were shuffled and dealt, so that everyone's are alike.".to_owned(),
         Partition::OneLabel => "Every client holds samples of one class only.".to_owned(),
         Partition::Shards(pieces) => {
-            format!("Every client holds {} of the data sorted by class.", count(pieces as u64, "piece"))
+            format!("Every client holds {} of the data sorted by class.", count(pieces.get().into(), "piece"))
         }
         Partition::Dirichlet(alpha) => {
             format!(

@@ -327,19 +327,26 @@ impl AirLedger {
     /// Rounds of another uplink cannot be composed with ours.
     fn refuse_others(&self, path: &Path, header: &Header) -> Result<(), SimError> {
         let refused = |difference: Difference| SimError::OtherLedger { path: path.to_path_buf(), difference };
-        let theirs = header.settings.parse::<Table>().map_err(|error| damaged(path, 0, error.to_string()))?;
-        let (ours, theirs) = (self.air.description(), &theirs);
-        let keys = ours.keys().chain(theirs.keys());
-        let text = |table: &Table, key: &str| {
-            table.get(key).map_or_else(|| "absent".to_owned(), |value| value.to_string())
+        let unreadable = |error: String| damaged(path, 0, error);
+        let mut keys = header.settings.parse::<Table>().map_err(|error| unreadable(error.to_string()))?;
+        let clients = keys.remove("clients").and_then(|value| u32::try_from(value.as_integer()?).ok());
+        // Read and described anew, so that it does not matter how an earlier version wrote it.
+        let theirs = AirInterface::from_keys(keys, clients).map_err(|error| unreadable(error.to_string()))?;
+        let [ours, theirs] = [&*self.air, &theirs].map(|air| {
+            air.description().entries().map(|(key, value)| (key.to_owned(), value)).collect::<Vec<_>>()
+        });
+        let text = |entries: &[(String, String)], key: &str| {
+            let found = entries.iter().find(|(known, _)| known == key);
+            found.map_or_else(|| "absent".to_owned(), |(_, value)| value.clone())
         };
-        let differing = keys.into_iter().find(|key| ours.get(*key) != theirs.get(*key));
+        let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
+        let differing = keys.into_iter().find(|key| text(&ours, key) != text(&theirs, key));
         match differing {
             None => Ok(()),
             Some(key) => Err(refused(Difference {
                 key: key.clone(),
-                ours: text(ours, key),
-                theirs: text(theirs, key),
+                ours: text(&ours, key),
+                theirs: text(&theirs, key),
             })),
         }
     }

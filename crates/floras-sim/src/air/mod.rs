@@ -9,10 +9,10 @@
 //! an [`AirLedger`].
 //!
 //! ```
-//! use floras_sim::{AirInterface, Occasion};
+//! use floras_sim::{AirInterface, ExperimentBuilder, Occasion};
 //!
-//! let settings = "[uplink]\nscheme = \"ideal\"\n[privacy]\nclip = 5.0".parse()?;
-//! let air = AirInterface::new(&settings, None)?;
+//! let experiment = ExperimentBuilder::new().set("uplink.scheme", "ideal")?.set("privacy.clip", "5")?.build()?;
+//! let air = AirInterface::from_experiment(&experiment)?;
 //! let updates = [vec![1.0, 2.0], vec![30.0, 40.0]];
 //! let aggregate = air.aggregate(&Occasion::of_all(1, 1, 2), &updates)?;
 //! assert!((aggregate.sum[0] - 4.0).abs() < 1e-5 && (aggregate.sum[1] - 6.0).abs() < 1e-5);
@@ -25,11 +25,11 @@ mod occasion;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floras_core::random::{Purpose, StreamName};
-use floras_core::{ChannelSource, Clipping};
-use floras_core::{Fidelity, View};
+use floras_core::{ChannelSource, Clipping, Fidelity, View};
 use floras_phy::precode::{self, ClipFactors, Normalisation};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into};
@@ -38,13 +38,14 @@ pub use ledger::AirLedger;
 pub use noise::Noise;
 pub use occasion::{Cohort, Occasion};
 use rand::seq::index;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::accounting::{self, Accounting, PrivacyReport};
 use crate::error::SimError;
 use crate::experiment::{
-    Air, ClientSettings, Experiment, ExperimentError, Scheme, Section, Settings, UplinkSettings, Weights,
-    parse_toml, uplink_keys,
+    Air, ClientSettings, Experiment, ExperimentError, PrivacyFile, PrivacySettings, Scheme, Settings,
+    UplinkFile, UplinkSettings, Weights, deserialize, nearest,
 };
 use crate::purpose;
 use noise::Release;
@@ -61,7 +62,7 @@ const MOST_ACCOUNTS: usize = 4096;
 pub struct AirInterface {
     settings: Settings,
     /// The same as a table: the keys of `[uplink]` and `[privacy]` that have an effect.
-    description: Table,
+    description: AirDescription,
     /// `M`; `None` if all clients take part in every round, however many they are.
     clients: Option<u32>,
     /// The scheme under the seed that was used last.
@@ -103,48 +104,44 @@ pub struct Aggregate {
 impl AirInterface {
     /// The air of an experiment's sections `[uplink]` and `[privacy]`, for `clients` clients in all, if the same ones do not take
     /// part in every round.
-    pub fn new(sections: &Table, clients: Option<u32>) -> Result<Self, SimError> {
-        let mut table = Table::new();
-        for (name, section) in sections {
-            if !["uplink", "privacy"].contains(&name.as_str()) {
-                let reason = "an uplink alone has the sections uplink and privacy";
-                return Err(ExperimentError::refused(name, reason).into());
-            }
-            table.insert(name.clone(), section.clone());
-        }
+    pub fn new(
+        uplink: UplinkSettings,
+        privacy: PrivacySettings,
+        clients: Option<u32>,
+    ) -> Result<Self, SimError> {
         if let Some(clients) = clients {
             check_count("clients", clients)?;
         }
         let one_client = ClientSettings { total: 1, per_round: 1, weights: Weights::Equal };
-        let experiment = Experiment::from_table(&with_clients(table, one_client))?;
-        let mut settings = experiment.settings().clone();
-        settings.trials = 1;
+        let settings = Settings { clients: one_client, uplink, privacy, trials: 1, ..Settings::default() };
+        let mut settings = Experiment::new(settings)?.settings().clone();
         if let Some(Air { fading: ChannelSource::Trace(path), .. }) = settings.uplink.scheme.air() {
             settings.rounds = floras_phy::Trace::from_path(path)?.rounds();
         }
-        let uplink = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
-        let description = describe(&experiment, clients)?;
+        let built = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
+        let description = describe(&settings, clients)?;
         let release = Release::new(settings.privacy.delta);
-        Ok(Self { settings, description, clients, uplink, accounts: Mutex::default(), release })
+        Ok(Self { settings, description, clients, uplink: built, accounts: Mutex::default(), release })
     }
 
     /// [`new`](Self::new) with the keys of both sections side by side, as in `{ sequences = 25, clip = 1.0 }`.
-    pub fn of_keys(keys: &Table, clients: Option<u32>) -> Result<Self, SimError> {
-        let known: Vec<&str> = uplink_keys().chain(PRIVACY_KEYS).collect();
-        Section::top(keys, &known)?;
+    pub fn from_keys(keys: impl Serialize, clients: Option<u32>) -> Result<Self, SimError> {
+        let keys = Table::try_from(keys).map_err(|error| ExperimentError::refused("the settings", error))?;
         let (privacy, uplink): (Table, Table) =
-            keys.clone().into_iter().partition(|(key, _)| PRIVACY_KEYS.contains(&key.as_str()));
+            keys.into_iter().partition(|(key, _)| PRIVACY_KEYS.contains(&key.as_str()));
         let sections = [("uplink", uplink), ("privacy", privacy)];
         let sections = sections.map(|(name, section)| (name.to_owned(), Value::Table(section)));
-        Self::new(&sections.into_iter().collect(), clients)
+        let file: AirFile = deserialize(&sections.into_iter().collect()).map_err(without_section)?;
+        file.uplink.check()?;
+        file.privacy.check()?;
+        Self::new(file.uplink.into(), file.privacy.into(), clients)
     }
 
     /// The air of a whole experiment, with its `M` if not all clients take part in every round.
-    pub fn of_experiment(experiment: &Experiment) -> Result<Self, SimError> {
-        let whole: Table = parse_toml("the experiment", &experiment.to_toml())?;
-        let sections = whole.into_iter().filter(|(name, _)| name == "uplink" || name == "privacy").collect();
-        let ClientSettings { total, per_round, .. } = experiment.settings().clients;
-        Self::new(&sections, Some(total).filter(|_| per_round < total))
+    pub fn from_experiment(experiment: &Experiment) -> Result<Self, SimError> {
+        let Settings { clients, uplink, privacy, .. } = experiment.settings();
+        let total = Some(clients.total).filter(|&total| clients.per_round < total);
+        Self::new(uplink.clone(), *privacy, total)
     }
 
     /// `M`, if not all clients take part in every round.
@@ -163,7 +160,7 @@ impl AirInterface {
     }
 
     /// Every setting that has an effect: the keys of `[uplink]` and `[privacy]`, and `clients` if there are more than take part.
-    pub fn description(&self) -> &Table {
+    pub fn description(&self) -> &AirDescription {
         &self.description
     }
 
@@ -438,8 +435,8 @@ impl AirInterface {
     }
 }
 
-impl std::fmt::Debug for AirInterface {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for AirInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AirInterface").field("settings", &self.settings.uplink).finish_non_exhaustive()
     }
 }
@@ -523,20 +520,55 @@ pub(crate) fn select(settings: &Settings, trial: u16, round: u32) -> Vec<u32> {
     chosen
 }
 
-fn describe(experiment: &Experiment, clients: Option<u32>) -> Result<Table, SimError> {
-    let whole = parse_toml("the settings", &experiment.to_toml())?;
+/// The two sections that describe the air.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AirFile {
+    uplink: UplinkFile,
+    privacy: PrivacyFile,
+}
+
+/// The keys stand side by side, so that an unknown one has no section.
+fn without_section(error: ExperimentError) -> ExperimentError {
+    match error {
+        ExperimentError::UnknownKey { key, hint } => {
+            let key = key.rsplit('.').next().unwrap_or(&key).to_owned();
+            ExperimentError::UnknownKey { hint: nearest(&key, &PRIVACY_KEYS).unwrap_or(hint), key }
+        }
+        other => other,
+    }
+}
+
+/// Every setting of an [`AirInterface`] that has an effect: keys with their values, in the order of the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct AirDescription(Table);
+
+impl AirDescription {
+    /// Each key with its value as TOML.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, String)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.to_string()))
+    }
+}
+
+impl fmt::Display for AirDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn describe(settings: &Settings, clients: Option<u32>) -> Result<AirDescription, SimError> {
+    let wrong = |error: toml::ser::Error| ExperimentError::refused("the settings", error);
     let mut flat = Table::new();
     if let Some(clients) = clients {
         flat.insert("clients".to_owned(), Value::Integer(clients.into()));
     }
-    for name in ["uplink", "privacy"] {
-        if let Some(Value::Table(section)) = whole.get(name) {
-            // Who stops where is decided by those who go on from round to round.
-            let kept = section.iter().filter(|(key, _)| !["budget", "view"].contains(&key.as_str()));
-            flat.extend(kept.map(|(key, value)| (key.clone(), value.clone())));
-        }
-    }
-    Ok(flat)
+    flat.extend(Table::try_from(UplinkFile::from(&settings.uplink)).map_err(wrong)?);
+    // A budget belongs to those who run several rounds.
+    let privacy = PrivacySettings { budget: None, ..settings.privacy };
+    flat.extend(Table::try_from(PrivacyFile::from(privacy)).map_err(wrong)?);
+    flat.remove("budget");
+    Ok(AirDescription(flat))
 }
 
 /// An account and how many rounds of its kind there were.
@@ -545,14 +577,6 @@ type Kind = (Arc<RoundAccount>, u64);
 /// The accounts of some kinds of rounds in a view, as the privacy side takes them.
 fn accounts(kinds: &[Kind], view: View) -> Vec<(&Account, u64)> {
     kinds.iter().map(|(account, rounds)| (account.of(view), *rounds)).collect()
-}
-
-fn with_clients(mut table: Table, clients: ClientSettings) -> Table {
-    let mut section = Table::new();
-    section.insert("total".to_owned(), Value::Integer(clients.total.into()));
-    section.insert("per_round".to_owned(), Value::Integer(clients.per_round.into()));
-    table.insert("clients".to_owned(), Value::Table(section));
-    table
 }
 
 fn check_count(name: &str, count: u32) -> Result<(), SimError> {
@@ -581,7 +605,12 @@ mod tests {
         "[clients]\ntotal = 20\nper_round = 7\n[uplink]\nscheme = \"gaussian\"\n[privacy]\nclip = 1.0";
 
     fn air(settings: &str, clients: Option<u32>) -> AirInterface {
-        AirInterface::new(&settings.parse().unwrap(), clients).unwrap()
+        let Settings { uplink, privacy, .. } =
+            Experiment::parse("a test", &format!("{settings}\n[clients]\ntotal = 1"))
+                .unwrap()
+                .settings()
+                .clone();
+        AirInterface::new(uplink, privacy, clients).unwrap()
     }
 
     /// A trial's third round done once more over the air alone, with the updates that its clients computed.
@@ -606,7 +635,7 @@ mod tests {
                 among: None,
                 noise: Noise::Simulated,
             };
-            let air = AirInterface::of_experiment(&experiment).unwrap();
+            let air = AirInterface::from_experiment(&experiment).unwrap();
             let aggregate = air.aggregate(&occasion, &updates).unwrap();
             assert_eq!(Some(&aggregate.channel), trial.latest().1, "{text}");
             precode::server_step(&mut model, &aggregate.sum, updates.len()).unwrap();
@@ -638,10 +667,9 @@ mod tests {
     /// sent a pilot: of 25 sequences 5 are unused, whether 20 answered or 19.
     #[test]
     fn nothing_is_gained_once_someone_is_missing() {
-        let air = air(CLIPPED, Some(100));
+        let (air, known) = (air(CLIPPED, Some(100)), air(CLIPPED, None));
         let spend =
             |answered, selected, among| air.spend(Cohort { answered, selected, among }).unwrap()["idealised"];
-        let known = AirInterface::new(&CLIPPED.parse().unwrap(), None).unwrap();
         let alone = known.spend(Cohort::complete(20, 20)).unwrap()["idealised"];
         // Who is missing may have sent its pilot: its sequence is not an unused one.
         assert_eq!(spend(19, 20, 100), alone);
@@ -768,21 +796,19 @@ mod tests {
     }
 
     #[test]
-    fn other_sections_and_unknown_keys_are_refused() {
-        let model = "[model]\nl2 = 0.1".parse().unwrap();
-        assert!(
-            AirInterface::new(&model, None).unwrap_err().to_string().starts_with("model: an uplink alone")
-        );
-        let misspelt = "clipp = 1.0".parse().unwrap();
-        let error = AirInterface::of_keys(&misspelt, None).unwrap_err().to_string();
-        assert_eq!(error, "there is no key clipp; did you mean clip?");
+    fn unknown_keys_are_refused_with_the_nearest_one() {
+        for (misspelt, known) in [("clipp", "clip"), ("snrdb", "snr_db")] {
+            let keys = BTreeMap::from([(misspelt, 1.0)]);
+            let error = AirInterface::from_keys(keys, None).unwrap_err().to_string();
+            assert_eq!(error, format!("there is no key {misspelt}; did you mean {known}?"));
+        }
     }
 
     #[test]
     fn the_account_of_the_air_is_that_of_the_federation() {
         let experiment = Experiment::parse("a test", FEW).unwrap();
         let federation = Federation::new(&experiment).unwrap();
-        let ours = AirInterface::of_experiment(&experiment).unwrap().report(7, 10).unwrap();
+        let ours = AirInterface::from_experiment(&experiment).unwrap().report(7, 10).unwrap();
         let theirs = federation.accounting().unwrap().report(experiment.settings(), 10, None).unwrap();
         for view in View::ALL {
             let epsilon =

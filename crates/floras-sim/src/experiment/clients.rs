@@ -1,19 +1,16 @@
 //! The section `[clients]`: how many there are, how many take part, and how much each counts.
 
 use floras_core::named_choice;
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
-use super::WHOLE;
-use super::error::ExperimentError;
-use super::section::Section;
-use super::write::Write;
+use super::error::{COUNTS, ExperimentError, within};
 
 /// The section `[clients]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// `M`.
+    /// `M`, clients in all: at least 1.
     pub total: u32,
-    /// `K`.
+    /// `K`, clients in a round: from 1 to `M`.
     pub per_round: u32,
     /// How much each client counts.
     pub weights: Weights,
@@ -36,20 +33,38 @@ named_choice!(
     [Samples => "samples", "in proportion to samples"],
 );
 
-impl ClientSettings {
-    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "clients", &["total", "per_round", "weights"])?;
-        let total = section.whole("total", WHOLE)?.unwrap_or(20) as u32;
-        Ok(Self {
-            total,
-            per_round: section.whole("per_round", WHOLE)?.map_or(total.min(20), |count| count as u32),
-            weights: section.parse("weights")?.unwrap_or_default(),
-        })
-    }
+/// The section as it stands in a file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [clients]")]
+pub(super) struct ClientsFile {
+    total: Option<u32>,
+    per_round: Option<u32>,
+    weights: Weights,
+}
 
-    pub(super) fn write(&self, out: &mut Write) {
-        out.key("total", self.total);
-        out.key("per_round", self.per_round);
-        out.choice("weights", &self.weights);
+impl ClientsFile {
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        within("clients.total", self.total, COUNTS)?;
+        within("clients.per_round", self.per_round, COUNTS)
+    }
+}
+
+impl From<ClientsFile> for ClientSettings {
+    fn from(file: ClientsFile) -> Self {
+        let total = file.total.unwrap_or(20);
+        Self { total, per_round: file.per_round.unwrap_or(total.min(20)), weights: file.weights }
+    }
+}
+
+impl From<ClientSettings> for ClientsFile {
+    fn from(settings: ClientSettings) -> Self {
+        let ClientSettings { total, per_round, weights } = settings;
+        Self { total: Some(total), per_round: Some(per_round), weights }
+    }
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        ClientsFile::default().into()
     }
 }

@@ -1,14 +1,12 @@
 //! The section `[data]`: what is learned from, and who holds what.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use floras_core::named_choice;
 use floras_learn::Partition;
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
-use super::WHOLE;
-use super::error::ExperimentError;
-use super::section::Section;
-use super::write::{Write, named};
+use super::error::{COUNTS, ExperimentError, within};
 
 /// The section `[data]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,126 +28,135 @@ pub enum DataChoice {
     Digits20,
     /// The embedded digits, 28×28 pixels.
     Digits28,
-    /// MNIST from a folder.
+    /// MNIST from a directory.
     Mnist(PathBuf),
-    /// Fashion-MNIST from a folder.
+    /// Fashion-MNIST from a directory.
     FashionMnist(PathBuf),
-    /// CIFAR-10 from a folder.
+    /// CIFAR-10 from a directory.
     Cifar10(PathBuf),
     /// A generated task.
     Synthetic {
-        /// Features of a sample.
+        /// Features of a sample: from 1 to 2^20.
         features: usize,
-        /// Number of classes.
+        /// Number of classes: from 2 to 4096.
         classes: usize,
-        /// How far the classes lie apart, a feature.
+        /// How far the classes lie apart in every feature: from 0 to 1000.
         separation: f64,
     },
 }
 
-const SETS: &str = r#""digits20", "digits28", "mnist", "fashion-mnist", "cifar10" or "synthetic""#;
-const PARTITIONS: &str =
-    r#""iid", "one-label", { dirichlet = alpha }, { shards = s } or { unequal = spread }"#;
+#[derive(Clone, Copy, Debug, Default)]
+enum SetName {
+    #[default]
+    Digits20,
+    Digits28,
+    Mnist,
+    FashionMnist,
+    Cifar10,
+    Synthetic,
+}
 
-impl DataSettings {
-    const KEYS: [&str; 8] = ["set", "dir", "train", "test", "partition", "features", "classes", "separation"];
+named_choice!(
+    SetName,
+    "data set",
+    [Digits20 => "digits20", "digits, 20×20 pixels"],
+    [Digits28 => "digits28", "digits, 28×28 pixels"],
+    [Mnist => "mnist", "MNIST"],
+    [FashionMnist => "fashion-mnist", "Fashion-MNIST"],
+    [Cifar10 => "cifar10", "CIFAR-10"],
+    [Synthetic => "synthetic", "generated"],
+);
 
-    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "data", &Self::KEYS)?;
-        let set = read_data_choice(&section)?;
+/// The section as it stands in a file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [data]")]
+pub(super) struct DataFile {
+    set: SetName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dir: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    separation: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    train: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<usize>,
+    partition: Partition,
+}
+
+impl DataFile {
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        let counts = *COUNTS.start() as usize..=*COUNTS.end() as usize;
+        within("data.train", self.train, counts.clone())?;
+        within("data.test", self.test, counts)?;
+        within("data.features", self.features, 1..=1 << 20)?;
+        within("data.classes", self.classes, 2..=4096)?;
+        within("data.separation", self.separation, 0.0..=1e3)
+    }
+}
+
+impl TryFrom<DataFile> for DataSettings {
+    type Error = ExperimentError;
+
+    fn try_from(file: DataFile) -> Result<Self, ExperimentError> {
+        let name = file.set;
+        let dir = || {
+            let reason = format!("the set \"{name}\" is read from files: give the directory that has them");
+            file.dir.clone().ok_or_else(|| ExperimentError::refused("data.dir", reason))
+        };
+        let set = match file.set {
+            SetName::Digits20 => DataChoice::Digits20,
+            SetName::Digits28 => DataChoice::Digits28,
+            SetName::Mnist => DataChoice::Mnist(dir()?),
+            SetName::FashionMnist => DataChoice::FashionMnist(dir()?),
+            SetName::Cifar10 => DataChoice::Cifar10(dir()?),
+            SetName::Synthetic => DataChoice::Synthetic {
+                features: file.features.unwrap_or(20),
+                classes: file.classes.unwrap_or(10),
+                separation: file.separation.unwrap_or(1.0),
+            },
+        };
         // Embedded and generated sets have sizes of their own; a set of files is taken whole.
         let (train, test) = match set {
             DataChoice::Digits20 | DataChoice::Digits28 => (Some(4000), Some(1000)),
             DataChoice::Synthetic { .. } => (Some(20_000), Some(1000)),
             DataChoice::Mnist(_) | DataChoice::FashionMnist(_) | DataChoice::Cifar10(_) => (None, None),
         };
-        let count = |key| section.whole(key, WHOLE).map(|given| given.map(|count| count as usize));
-        Ok(Self {
-            train: count("train")?.or(train),
-            test: count("test")?.or(test),
-            partition: read_partition(&section)?,
-            set,
-        })
+        Ok(Self { set, train: file.train.or(train), test: file.test.or(test), partition: file.partition })
     }
+}
 
-    pub(super) fn write(&self, out: &mut Write) {
-        match &self.set {
-            DataChoice::Digits20 => out.key("set", "digits20"),
-            DataChoice::Digits28 => out.key("set", "digits28"),
-            DataChoice::Mnist(folder) => write_set(out, "mnist", folder),
-            DataChoice::FashionMnist(folder) => write_set(out, "fashion-mnist", folder),
-            DataChoice::Cifar10(folder) => write_set(out, "cifar10", folder),
+impl From<&DataSettings> for DataFile {
+    fn from(settings: &DataSettings) -> Self {
+        let DataSettings { set, train, test, partition } = settings;
+        let mut file = Self { train: *train, test: *test, partition: *partition, ..Self::default() };
+        let mut from = |name: SetName, dir: &PathBuf| (file.set, file.dir) = (name, Some(dir.clone()));
+        match set {
+            DataChoice::Digits20 => {}
+            DataChoice::Digits28 => file.set = SetName::Digits28,
+            DataChoice::Mnist(dir) => from(SetName::Mnist, dir),
+            DataChoice::FashionMnist(dir) => from(SetName::FashionMnist, dir),
+            DataChoice::Cifar10(dir) => from(SetName::Cifar10, dir),
             DataChoice::Synthetic { features, classes, separation } => {
-                out.key("set", "synthetic");
-                out.key("features", *features);
-                out.key("classes", *classes);
-                out.key("separation", *separation);
+                file.set = SetName::Synthetic;
+                (file.features, file.classes) = (Some(*features), Some(*classes));
+                file.separation = Some(*separation);
             }
         }
-        if let Some(train) = self.train {
-            out.key("train", train);
-        }
-        if let Some(test) = self.test {
-            out.key("test", test);
-        }
-        let partition = match self.partition {
-            Partition::Iid => "iid".into(),
-            Partition::OneLabel => "one-label".into(),
-            Partition::Dirichlet(alpha) => named("dirichlet", alpha),
-            Partition::Shards(pieces) => named("shards", pieces as i64),
-            Partition::Unequal(spread) => named("unequal", spread),
-        };
-        out.key("partition", partition);
+        file
     }
 }
 
-fn write_set(out: &mut Write, name: &str, folder: &Path) {
-    out.key("set", name);
-    out.key("dir", folder.to_string_lossy().as_ref());
-}
-
-fn read_data_choice(section: &Section<'_>) -> Result<DataChoice, ExperimentError> {
-    // Checked whatever the set is, like every key.
-    let synthetic = DataChoice::Synthetic {
-        features: section.whole("features", 1..=1 << 20)?.unwrap_or(20) as usize,
-        classes: section.whole("classes", 2..=4096)?.unwrap_or(10) as usize,
-        separation: section.number("separation", 0.0..=1e3, "a number between 0 and 1000")?.unwrap_or(1.0),
-    };
-    match section.text("set")?.unwrap_or("digits20") {
-        "digits20" => Ok(DataChoice::Digits20),
-        "digits28" => Ok(DataChoice::Digits28),
-        "mnist" => folder(section, "mnist").map(DataChoice::Mnist),
-        "fashion-mnist" => folder(section, "fashion-mnist").map(DataChoice::FashionMnist),
-        "cifar10" => folder(section, "cifar10").map(DataChoice::Cifar10),
-        "synthetic" => Ok(synthetic),
-        _ => Err(section.no_such_choice("set", SETS)),
-    }
-}
-
-/// The folder of a set that is kept in files.
-fn folder(section: &Section<'_>, set: &str) -> Result<PathBuf, ExperimentError> {
-    let reason = || {
-        format!(
-            "the set \"{set}\" is read from files; say where they are with data.dir, and see docs/data.md for how to get them"
-        )
-    };
-    let folder = section.text("dir")?.ok_or_else(|| ExperimentError::refused("data.dir", reason()))?;
-    Ok(folder.into())
-}
-
-fn read_partition(section: &Section<'_>) -> Result<Partition, ExperimentError> {
-    let Some(choice) = section.named("partition", PARTITIONS)? else { return Ok(Partition::Iid) };
-    let partition = match (choice.name, choice.argument.is_some(), choice.number()) {
-        ("iid", false, _) => Partition::Iid,
-        ("one-label", false, _) => Partition::OneLabel,
-        ("dirichlet", true, Some(alpha)) => Partition::Dirichlet(alpha),
-        ("unequal", true, Some(spread)) => Partition::Unequal(spread),
-        ("shards", true, _) => {
-            let pieces = choice.whole().ok_or_else(|| section.no_such_choice("partition", PARTITIONS))?;
-            Partition::Shards(usize::try_from(pieces).unwrap_or(usize::MAX))
+impl Default for DataSettings {
+    fn default() -> Self {
+        Self {
+            set: DataChoice::Digits20,
+            train: Some(4000),
+            test: Some(1000),
+            partition: Partition::default(),
         }
-        _ => return Err(section.no_such_choice("partition", PARTITIONS)),
-    };
-    partition.check().map_err(|error| ExperimentError::refused("data.partition", error))?;
-    Ok(partition)
+    }
 }

@@ -1,5 +1,8 @@
 //! What can be wrong with an experiment.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 
 /// Why an experiment was refused. Each message names the key and what is allowed.
@@ -44,17 +47,45 @@ pub enum ExperimentError {
         reason: String,
     },
 
-    /// A `--set` without key or value.
-    #[error("--set takes key=value, as in uplink.snr_db=10, not '{given}'")]
-    Override {
+    /// An assignment without key or value.
+    #[error("a setting is key=value, as in uplink.snr_db=10, not '{given}'")]
+    Assignment {
         /// What was given.
         given: String,
     },
 }
 
 impl ExperimentError {
-    /// The complaint of another crate about the value of a key.
+    /// The refusal of a key's value by another crate, or together with others.
     pub(crate) fn refused(key: &str, reason: impl ToString) -> Self {
         Self::Refused { key: key.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// Counts that have no narrower range.
+pub(super) const COUNTS: RangeInclusive<u32> = 1..=u32::MAX - 1;
+
+/// `Ok` if a number that was given lies in a range.
+pub(super) fn within<N: PartialOrd + Display>(
+    key: &str,
+    value: Option<N>,
+    range: RangeInclusive<N>,
+) -> Result<(), ExperimentError> {
+    let allowed = || format!("between {} and {}", plain(range.start()), plain(range.end()));
+    match value {
+        Some(value) if !range.contains(&value) => {
+            Err(ExperimentError::Value { key: key.to_owned(), allowed: allowed(), value: plain(&value) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A number without a row of zeros.
+fn plain(number: &impl Display) -> String {
+    let text = number.to_string();
+    match text.parse::<f64>() {
+        Ok(value) if text.len() > 12 && text.trim_end_matches('0').len() < 6 => format!("{value:e}"),
+        Ok(value) if value != 0.0 && value.abs() < 1e-6 => format!("{value:e}"),
+        _ => text,
     }
 }

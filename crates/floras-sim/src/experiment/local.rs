@@ -1,12 +1,9 @@
 //! The section `[local]`: what a client does in a round.
 
 use floras_learn::{LocalSgd, Rate, Work};
-use toml::{Table, Value};
+use serde::{Deserialize, Serialize};
 
-use super::WHOLE;
-use super::error::ExperimentError;
-use super::section::{Section, number};
-use super::write::Write;
+use super::error::{COUNTS, ExperimentError, within};
 
 /// The section `[local]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,74 +14,108 @@ pub struct LocalSettings {
     pub rate: Rate,
 }
 
-const RATES: &str =
-    "a number above 0, { initial = 0.1, factor = 0.99, every = 10 } or { mu = 0.02, offset = 0 }";
+/// The section as it stands in a file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [local]")]
+pub(super) struct LocalFile {
+    batch: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epochs: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<u32>,
+    rate: RateFile,
+}
 
-impl LocalSettings {
-    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "local", &["batch", "epochs", "steps", "rate"])?;
-        let amount = 1..=1_000_000;
-        let epochs = section.whole("epochs", amount.clone())?;
-        let steps = section.whole("steps", amount)?;
-        let work = match (epochs, steps) {
-            (Some(_), Some(_)) => {
-                let reason = "give either local.epochs or local.steps, not both";
-                return Err(ExperimentError::refused("local.steps", reason));
-            }
-            (None, Some(steps)) => Work::Steps(steps as u32),
-            (epochs, None) => Work::Epochs(epochs.unwrap_or(1) as u32),
-        };
-        let batch = section.whole("batch", WHOLE)?.unwrap_or(20) as usize;
-        Ok(Self { sgd: LocalSgd { batch, work }, rate: read_rate(&section)? })
-    }
+/// A learning rate as it stands in a file.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number above 0, { initial = 0.1, factor = 0.99, every = 10 } or { mu = 0.02, offset = 0 }"
+)]
+enum RateFile {
+    Constant(f64),
+    Decay(Decay),
+    InverseTime(InverseTime),
+}
 
-    pub(super) fn write(&self, out: &mut Write) {
-        out.key("batch", self.sgd.batch);
-        match self.sgd.work {
-            Work::Epochs(epochs) => out.key("epochs", epochs),
-            Work::Steps(steps) => out.key("steps", steps),
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Decay {
+    initial: f64,
+    factor: f64,
+    every: u32,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct InverseTime {
+    mu: f64,
+    offset: f64,
+}
+
+impl LocalFile {
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        within("local.batch", self.batch, COUNTS)?;
+        within("local.epochs", self.epochs, 1..=1_000_000)?;
+        within("local.steps", self.steps, 1..=1_000_000)?;
+        if self.epochs.is_some() && self.steps.is_some() {
+            let reason = "give either local.epochs or local.steps, not both";
+            return Err(ExperimentError::refused("local.steps", reason));
         }
-        let fields = |fields: &[(&str, Value)]| {
-            Value::Table(fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
-        };
-        let rate = match self.rate {
-            Rate::Constant(rate) => Value::Float(rate),
-            Rate::Decay { initial, factor, every } => fields(&[
-                ("initial", initial.into()),
-                ("factor", factor.into()),
-                ("every", i64::from(every).into()),
-            ]),
-            Rate::InverseTime { mu, offset } => fields(&[("mu", mu.into()), ("offset", offset.into())]),
-        };
-        out.key("rate", rate);
+        let rate = Rate::from(self.rate);
+        rate.check().map_err(|error| ExperimentError::refused("local.rate", error))
     }
 }
 
-fn read_rate(section: &Section<'_>) -> Result<Rate, ExperimentError> {
-    let Some(value) = section.value("rate") else { return Ok(Rate::Constant(0.005)) };
-    let rate = match value {
-        Value::Table(fields) => {
-            let has = |keys: &[&str]| {
-                fields.len() == keys.len() && keys.iter().all(|key| fields.contains_key(*key))
-            };
-            let field = |key: &str| fields.get(key).and_then(number);
-            if has(&["initial", "factor", "every"]) {
-                let every = fields["every"].as_integer().and_then(|every| u32::try_from(every).ok());
-                let (initial, factor) = (field("initial"), field("factor"));
-                initial.zip(factor).zip(every).map(|((initial, factor), every)| Rate::Decay {
-                    initial,
-                    factor,
-                    every,
-                })
-            } else if has(&["mu", "offset"]) {
-                field("mu").zip(field("offset")).map(|(mu, offset)| Rate::InverseTime { mu, offset })
-            } else {
-                None
-            }
+impl From<LocalFile> for LocalSettings {
+    fn from(file: LocalFile) -> Self {
+        let work = match (file.epochs, file.steps) {
+            (None, Some(steps)) => Work::Steps(steps),
+            (epochs, _) => Work::Epochs(epochs.unwrap_or(1)),
+        };
+        let batch = file.batch.unwrap_or(20) as usize;
+        Self { sgd: LocalSgd { batch, work }, rate: file.rate.into() }
+    }
+}
+
+impl From<LocalSettings> for LocalFile {
+    fn from(LocalSettings { sgd, rate }: LocalSettings) -> Self {
+        let (epochs, steps) = match sgd.work {
+            Work::Epochs(epochs) => (Some(epochs), None),
+            Work::Steps(steps) => (None, Some(steps)),
+        };
+        Self { batch: Some(u32::try_from(sgd.batch).unwrap_or(u32::MAX)), epochs, steps, rate: rate.into() }
+    }
+}
+
+impl From<RateFile> for Rate {
+    fn from(file: RateFile) -> Self {
+        match file {
+            RateFile::Constant(rate) => Self::Constant(rate),
+            RateFile::Decay(Decay { initial, factor, every }) => Self::Decay { initial, factor, every },
+            RateFile::InverseTime(InverseTime { mu, offset }) => Self::InverseTime { mu, offset },
         }
-        plain => number(plain).map(Rate::Constant),
-    };
-    let rate = rate.ok_or_else(|| section.no_such_choice("rate", RATES))?;
-    rate.check().map_err(|error| ExperimentError::refused("local.rate", error))?;
-    Ok(rate)
+    }
+}
+
+impl From<Rate> for RateFile {
+    fn from(rate: Rate) -> Self {
+        match rate {
+            Rate::Constant(rate) => Self::Constant(rate),
+            Rate::Decay { initial, factor, every } => Self::Decay(Decay { initial, factor, every }),
+            Rate::InverseTime { mu, offset } => Self::InverseTime(InverseTime { mu, offset }),
+        }
+    }
+}
+
+impl Default for RateFile {
+    fn default() -> Self {
+        Self::Constant(0.005)
+    }
+}
+
+impl Default for LocalSettings {
+    fn default() -> Self {
+        LocalFile::default().into()
+    }
 }

@@ -1,39 +1,40 @@
 //! The experiment file: what is trained, on whose data, over which air, and how it is recorded.
 //!
 //! [`Settings`] are plain values, with the paper's IID task as their default. An [`Experiment`] is settings that were
-//! checked, so that `K > M` or a clip norm of zero cannot reach a federation. Every key of the file has a default, is
-//! checked on its own and against the others, and is written out in full into the run directory.
+//! checked, so that `K > M` or a clip norm of zero cannot reach a federation. An [`ExperimentBuilder`] puts one together from
+//! presets, files and changes. Every key of the file has a default, is checked on its own and together with the others, and is
+//! written out in full into the run directory.
 
+mod builder;
 mod clients;
 mod data;
 mod error;
+mod file;
 mod local;
 mod model;
+mod number_or_none;
 mod privacy;
 mod record;
-mod section;
 mod uplink;
-mod write;
 
-use std::ops::RangeInclusive;
-
-use floras_core::Clipping;
+use floras_core::{Clipping, Receiver};
 use floras_privacy::Margins;
+use serde::{Serialize, Serializer};
 use toml::{Table, Value};
 
+pub use builder::ExperimentBuilder;
 pub use clients::{ClientSettings, Weights};
 pub use data::{DataChoice, DataSettings};
 pub use error::ExperimentError;
+use file::{SettingsFile, entries, to_text};
+pub(crate) use file::{deserialize, nearest};
 pub use local::LocalSettings;
 pub use model::{ModelKind, ModelSettings};
-pub(crate) use privacy::Precoded;
 pub use privacy::{Budget, PrivacySettings};
+pub(crate) use privacy::{Precoded, PrivacyFile};
 pub use record::RecordSettings;
+pub(crate) use uplink::UplinkFile;
 pub use uplink::{Air, FlorasScheme, Scheme, UplinkSettings};
-pub(crate) use uplink::{read_modulation, uplink_keys};
-
-pub(crate) use section::Section;
-use write::{Entry, Write};
 
 /// The version that is written into run directories.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -43,11 +44,11 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Settings {
     /// A short name, which also names the run directory.
     pub name: String,
-    /// All randomness comes from here.
+    /// All randomness comes from here: at most 2^63 − 1.
     pub seed: u64,
-    /// Independent repetitions.
+    /// Independent repetitions: from 1 to 65536.
     pub trials: u32,
-    /// `T`, learning rounds in a trial.
+    /// `T`, learning rounds in a trial: at least 1.
     pub rounds: u32,
     /// What is learned from.
     pub data: DataSettings,
@@ -68,9 +69,18 @@ pub struct Settings {
 impl Default for Settings {
     /// The paper's IID task.
     fn default() -> Self {
-        match Self::read(&Table::new()) {
-            Ok(settings) => settings,
-            Err(error) => unreachable!("the defaults are valid: {error}"),
+        Self {
+            name: "digits-iid".to_owned(),
+            seed: 1,
+            trials: 5,
+            rounds: 300,
+            data: DataSettings::default(),
+            clients: ClientSettings::default(),
+            model: ModelSettings::default(),
+            local: LocalSettings::default(),
+            uplink: UplinkSettings::default(),
+            privacy: PrivacySettings::default(),
+            record: RecordSettings::default(),
         }
     }
 }
@@ -94,32 +104,21 @@ pub struct Experiment {
     settings: Settings,
 }
 
-const TOP_KEYS: [&str; 12] = [
-    "name", "seed", "trials", "rounds", "version", "data", "clients", "model", "local", "uplink", "privacy",
-    "record",
-];
-/// Counts that have no narrower range.
-const WHOLE: RangeInclusive<u64> = 1..=(u32::MAX as u64 - 1);
 impl Experiment {
     /// Checks settings.
     pub fn new(settings: Settings) -> Result<Self, ExperimentError> {
-        // One set of checks serves settings and files; and what a file cannot say could not be resumed.
-        let given = Self { settings };
-        let read = Self::parse("the settings", &given.to_toml())?;
-        if read == given {
-            return Ok(read);
-        }
-        Err(ExperimentError::refused("the settings", "they hold something that a file cannot say"))
+        SettingsFile::from(&settings).check()?;
+        settings.check()?;
+        Ok(Self { settings })
     }
 
     /// Reads and checks an experiment from its text; `source_name` is for messages.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
-        Self::from_table(&parse_toml(source_name, text)?)
+        ExperimentBuilder::parse(source_name, text)?.build()
     }
 
-    /// Reads and checks an experiment from its table.
-    pub fn from_table(table: &Table) -> Result<Self, ExperimentError> {
-        let settings = Settings::read(table)?;
+    pub(crate) fn from_table(table: &Table) -> Result<Self, ExperimentError> {
+        let settings = Settings::try_from(SettingsFile::read(table)?)?;
         settings.check()?;
         Ok(Self { settings })
     }
@@ -131,36 +130,28 @@ impl Experiment {
 
     /// The whole experiment as a file, every setting spelled out.
     pub fn to_toml(&self) -> String {
-        write::to_text(&self.entries())
+        to_text(&self.to_table())
     }
 
-    /// Keys of a table that have no effect under the other settings, such as `uplink.snr_db` under `ideal`.
-    pub fn without_effect(&self, table: &Table) -> Vec<String> {
-        let used: Vec<String> = self.entries().iter().map(Entry::full_key).collect();
-        let mut given = Vec::new();
-        for (key, value) in table {
-            match value {
-                Value::Table(section) => given.extend(section.keys().map(|inner| format!("{key}.{inner}"))),
-                _ => given.push(key.clone()),
-            }
-        }
-        given.retain(|key| !used.contains(key));
-        given
+    /// The same as a table.
+    pub(crate) fn to_table(&self) -> Table {
+        SettingsFile::from(&self.settings).to_table()
     }
 
     /// The first key in which two experiments differ, with both values.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
-        let (ours, theirs) = (self.entries(), other.entries());
-        let value_in = |entries: &[Entry], key: &str| {
-            let found = entries.iter().find(|entry| entry.full_key() == key);
-            found.map_or("absent".to_owned(), |entry| entry.value.to_string())
+        let (ours, theirs) = (self.to_table(), other.to_table());
+        let (ours, theirs) = (entries(&ours), entries(&theirs));
+        let value_in = |entries: &[(String, &Value)], key: &str| {
+            let found = entries.iter().find(|(known, _)| known == key);
+            found.map_or("absent".to_owned(), |(_, value)| value.to_string())
         };
-        let keys = ours.iter().chain(&theirs).map(Entry::full_key);
+        let keys = ours.iter().chain(&theirs).map(|(key, _)| key.clone());
         keys.map(|key| Difference { ours: value_in(&ours, &key), theirs: value_in(&theirs, &key), key })
             .find(|difference| difference.ours != difference.theirs)
     }
 
-    /// The version that wrote a run's experiment, if it is not ours: its runs may come to other numbers.
+    /// The version that wrote a run's experiment, if it is not ours: its runs may have other results.
     pub(crate) fn version_difference(&self, text: &str) -> Result<Option<Difference>, String> {
         let table = text.parse::<Table>().map_err(|error| error.to_string())?;
         let theirs = table.get("version").and_then(Value::as_str);
@@ -172,11 +163,12 @@ impl Experiment {
             theirs: theirs.into(),
         }))
     }
+}
 
-    fn entries(&self) -> Vec<Entry> {
-        let mut out = Write::new();
-        self.settings.write(&mut out);
-        out.finish()
+impl Serialize for Experiment {
+    /// Every setting, as in the file.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SettingsFile::from(&self.settings).serialize(serializer)
     }
 }
 
@@ -191,106 +183,8 @@ pub struct Difference {
     pub theirs: String,
 }
 
-/// Reads TOML; `source_name` is for messages.
-pub fn parse_toml(source_name: &str, text: &str) -> Result<Table, ExperimentError> {
-    text.parse::<Table>().map_err(|error| ExperimentError::Syntax {
-        source_name: source_name.to_owned(),
-        reason: error.to_string().trim_end().to_owned(),
-    })
-}
-
-/// Applies `key=value`, as in `uplink.snr_db=10`. A value that is not TOML is taken as text, so that quotes may be left
-/// out: `data.partition=iid`.
-pub fn set(table: &mut Table, assignment: &str) -> Result<(), ExperimentError> {
-    let wrong = || ExperimentError::Override { given: assignment.to_owned() };
-    let (key, value) = assignment.split_once('=').ok_or_else(wrong)?;
-    let (key, value) = (key.trim(), value.trim());
-    if key.is_empty() || value.is_empty() {
-        return Err(wrong());
-    }
-    let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| {
-        let value = table.remove("value");
-        // More than one key means that the text went on after the value.
-        if table.is_empty() { value } else { None }
-    });
-    set_value(table, key, parsed.unwrap_or_else(|| Value::String(value.to_owned())))
-}
-
-/// Puts a value behind a key with its section.
-pub fn set_value(table: &mut Table, key: &str, value: Value) -> Result<(), ExperimentError> {
-    let (place, last) = match key.split_once('.') {
-        None => (table, key),
-        Some((section, last)) => {
-            let section_table = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-            let Value::Table(inner) = section_table else {
-                let reason = format!("{section} is not a section, so there is no key {key}");
-                return Err(ExperimentError::Refused { key: key.to_owned(), reason });
-            };
-            (inner, last)
-        }
-    };
-    // The choice between epochs and steps is one choice: giving one takes the other's place.
-    if key == "local.steps" {
-        place.remove("epochs");
-    } else if key == "local.epochs" {
-        place.remove("steps");
-    }
-    if key == "privacy.clip" && value.as_str() == Some("none") {
-        place.remove("normalise");
-    }
-    place.insert(last.to_owned(), value);
-    Ok(())
-}
-
 impl Settings {
-    fn read(table: &Table) -> Result<Self, ExperimentError> {
-        if table.contains_key("sweep") {
-            let reason = "a file with this section is a grid of experiments; run it with `floras sweep`";
-            return Err(ExperimentError::refused("sweep", reason));
-        }
-        let top = Section::top(table, &TOP_KEYS)?;
-        let name = top.text("name")?.unwrap_or("digits-iid");
-        check_name(name)?;
-        // The version of the file's writer is told, and not asked for.
-        top.text("version")?;
-        Ok(Self {
-            name: name.to_owned(),
-            seed: top.whole("seed", 0..=i64::MAX as u64)?.unwrap_or(1),
-            trials: top.whole("trials", 1..=1 << 16)?.unwrap_or(5) as u32,
-            rounds: top.whole("rounds", WHOLE)?.unwrap_or(300) as u32,
-            data: DataSettings::read(table)?,
-            clients: ClientSettings::read(table)?,
-            model: ModelSettings::read(table)?,
-            local: LocalSettings::read(table)?,
-            uplink: UplinkSettings::read(table)?,
-            privacy: PrivacySettings::read(table)?,
-            record: RecordSettings::read(table)?,
-        })
-    }
-
-    fn write(&self, out: &mut Write) {
-        out.key("name", self.name.as_str());
-        out.key("version", VERSION);
-        out.key("seed", self.seed);
-        out.key("trials", self.trials);
-        out.key("rounds", self.rounds);
-        out.section("data");
-        self.data.write(out);
-        out.section("clients");
-        self.clients.write(out);
-        out.section("model");
-        self.model.write(out);
-        out.section("local");
-        self.local.write(out);
-        out.section("uplink");
-        self.uplink.write(out);
-        out.section("privacy");
-        self.privacy.write(out);
-        out.section("record");
-        self.record.write(out);
-    }
-
-    /// What no key can be blamed for alone.
+    /// Checks what no key can be blamed for alone.
     fn check(&self) -> Result<(), ExperimentError> {
         let ClientSettings { total, per_round, weights } = self.clients;
         if per_round > total {
@@ -346,16 +240,21 @@ impl Settings {
     }
 }
 
-/// A name becomes a folder.
-fn check_name(name: &str) -> Result<(), ExperimentError> {
-    let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    let holds = (1..=100).contains(&name.len()) && name.chars().all(fits) && !name.starts_with(['.', '-']);
-    if holds {
-        return Ok(());
+impl Settings {
+    /// What a user may want to know about these settings.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Scheme::Floras(floras) = &self.uplink.scheme
+            && floras.receiver == Receiver::Paper
+            && floras.sequences > self.clients.per_round as usize
+            && self.uplink.truncate.is_none()
+        {
+            notes.push(
+                "unused sequences make Cauchy noise in the paper's receiver, which has no mean; without uplink.truncate it can \
+                 throw training anywhere"
+                    .to_owned(),
+            );
+        }
+        notes
     }
-    Err(ExperimentError::Value {
-        key: "name".to_owned(),
-        allowed: "1 to 100 letters, digits, '-', '_' and '.', not beginning with '.' or '-'".to_owned(),
-        value: format!("\"{name}\""),
-    })
 }

@@ -1,18 +1,16 @@
 //! The section `[model]`: what is learned.
 
 use floras_core::named_choice;
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
-use super::error::ExperimentError;
-use super::section::Section;
-use super::write::Write;
+use super::error::{ExperimentError, within};
 
 /// The section `[model]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelSettings {
     /// Which model.
     pub kind: ModelKind,
-    /// `λ` of the penalty `λ‖w‖²`.
+    /// `λ` of the penalty `λ‖w‖²`: from 0 to 1e6.
     pub l2: f64,
 }
 
@@ -23,12 +21,12 @@ pub enum ModelKind {
     Logistic,
     /// A perceptron with one hidden layer.
     Mlp {
-        /// Hidden units.
+        /// Hidden units: from 1 to 65536.
         hidden: usize,
     },
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 enum ModelName {
     #[default]
     Logistic,
@@ -42,27 +40,45 @@ named_choice!(
     [Mlp => "mlp", "perceptron with one hidden layer"],
 );
 
-impl ModelSettings {
-    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "model", &["kind", "l2", "hidden"])?;
-        let hidden = section.whole("hidden", 1..=1 << 16)?.unwrap_or(64) as usize;
-        Ok(Self {
-            kind: match section.parse("kind")?.unwrap_or_default() {
-                ModelName::Logistic => ModelKind::Logistic,
-                ModelName::Mlp => ModelKind::Mlp { hidden },
-            },
-            l2: section.number("l2", 0.0..=1e6, "a number between 0 and 1e6")?.unwrap_or(0.01),
-        })
-    }
+/// The section as it stands in a file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [model]")]
+pub(super) struct ModelFile {
+    kind: ModelName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<usize>,
+    l2: Option<f64>,
+}
 
-    pub(super) fn write(&self, out: &mut Write) {
-        match self.kind {
-            ModelKind::Logistic => out.key("kind", "logistic"),
-            ModelKind::Mlp { hidden } => {
-                out.key("kind", "mlp");
-                out.key("hidden", hidden);
-            }
-        }
-        out.key("l2", self.l2);
+impl ModelFile {
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        within("model.hidden", self.hidden, 1..=1 << 16)?;
+        within("model.l2", self.l2, 0.0..=1e6)
+    }
+}
+
+impl From<ModelFile> for ModelSettings {
+    fn from(file: ModelFile) -> Self {
+        let kind = match file.kind {
+            ModelName::Logistic => ModelKind::Logistic,
+            ModelName::Mlp => ModelKind::Mlp { hidden: file.hidden.unwrap_or(64) },
+        };
+        Self { kind, l2: file.l2.unwrap_or(0.01) }
+    }
+}
+
+impl From<ModelSettings> for ModelFile {
+    fn from(settings: ModelSettings) -> Self {
+        let (kind, hidden) = match settings.kind {
+            ModelKind::Logistic => (ModelName::Logistic, None),
+            ModelKind::Mlp { hidden } => (ModelName::Mlp, Some(hidden)),
+        };
+        Self { kind, hidden, l2: Some(settings.l2) }
+    }
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        ModelFile::default().into()
     }
 }

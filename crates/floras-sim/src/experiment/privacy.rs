@@ -1,26 +1,22 @@
-//! The section `[privacy]`: what limits a client's influence, and how much may be given away.
+//! The section `[privacy]`: what limits a client's influence, and how much may leak.
 
 use floras_core::{Clipping, View};
 use floras_phy::UplinkError;
 use floras_phy::precode::{self, Normalisation};
 use floras_privacy::{MAX_EPSILON, Margins};
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
-use super::error::ExperimentError;
-use super::section::Section;
-use super::write::Write;
-
-const KEYS: [&str; 8] =
-    ["clip", "normalise", "delta", "pilot_noise", "channel_growth", "foreign_pilots", "budget", "view"];
+use super::error::{ExperimentError, within};
+use super::number_or_none::NumberOrNone;
 
 /// The section `[privacy]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySettings {
-    /// `C`; absent means that updates go out as they are.
+    /// `C`, from 1e-30 to 1e30; absent means that updates go out as they are.
     pub clip: Option<f64>,
     /// How updates are brought to norm `C`.
     pub normalise: Clipping,
-    /// `δ` of the privacy statements.
+    /// `δ` of the privacy statements: from 1e-30 to 0.5.
     pub delta: f64,
     /// How far the radio may depart from the model; the decoder's views of scheme `floras` count on it.
     pub margins: Margins,
@@ -28,13 +24,85 @@ pub struct PrivacySettings {
     pub budget: Option<Budget>,
 }
 
-/// How much may be given away.
+/// How much may leak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The run stops before the round that would exceed this `ε`,
+    /// The run stops before the round that would exceed this `ε`: from 1e-9 to 1e5.
     pub epsilon: f64,
-    /// in this view.
+    /// The view in which `ε` is counted.
     pub view: View,
+}
+
+/// The section as it stands in a file.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [privacy]")]
+pub(crate) struct PrivacyFile {
+    clip: NumberOrNone,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    normalise: Option<Clipping>,
+    delta: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pilot_noise: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel_growth: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    foreign_pilots: Option<u64>,
+    budget: NumberOrNone,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    view: Option<View>,
+}
+
+impl PrivacyFile {
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
+        within("privacy.clip", self.clip.0, 1e-30..=1e30)?;
+        within("privacy.delta", self.delta, 1e-30..=0.5)?;
+        within("privacy.pilot_noise", self.pilot_noise, 0.01..=100.0)?;
+        within("privacy.channel_growth", self.channel_growth, 1.0..=1000.0)?;
+        within("privacy.foreign_pilots", self.foreign_pilots, 0..=1_000_000_000)?;
+        within("privacy.budget", self.budget.0, 1e-9..=MAX_EPSILON)
+    }
+}
+
+impl From<PrivacyFile> for PrivacySettings {
+    fn from(file: PrivacyFile) -> Self {
+        let default = Margins::default();
+        let view = file.view.unwrap_or(View::Actual);
+        Self {
+            clip: file.clip.0,
+            normalise: file.normalise.unwrap_or_default(),
+            delta: file.delta.unwrap_or(1e-5),
+            margins: Margins {
+                pilot_noise: file.pilot_noise.unwrap_or(default.pilot_noise),
+                channel_growth: file.channel_growth.unwrap_or(default.channel_growth),
+                foreign_pilots: file.foreign_pilots.unwrap_or(default.foreign_pilots),
+            },
+            budget: file.budget.0.map(|epsilon| Budget { epsilon, view }),
+        }
+    }
+}
+
+impl From<PrivacySettings> for PrivacyFile {
+    fn from(settings: PrivacySettings) -> Self {
+        let PrivacySettings { clip, normalise, delta, margins, budget } = settings;
+        let default = Margins::default();
+        // Margins at their default are left out, as in files of earlier versions.
+        Self {
+            clip: NumberOrNone(clip),
+            normalise: Some(normalise).filter(|&mode| clip.is_some() || mode != Clipping::default()),
+            delta: Some(delta),
+            pilot_noise: Some(margins.pilot_noise).filter(|&ratio| ratio != default.pilot_noise),
+            channel_growth: Some(margins.channel_growth).filter(|&ratio| ratio != default.channel_growth),
+            foreign_pilots: Some(margins.foreign_pilots).filter(|&count| count != default.foreign_pilots),
+            budget: NumberOrNone(budget.map(|budget| budget.epsilon)),
+            view: budget.map(|budget| budget.view),
+        }
+    }
+}
+
+impl Default for PrivacySettings {
+    fn default() -> Self {
+        PrivacyFile::default().into()
+    }
 }
 
 /// What a round's updates were before they were brought to the form in which they are sent.
@@ -57,70 +125,6 @@ impl PrivacySettings {
                 Ok(Precoded { norms: normalisation.norms().to_vec(), normalisation: Some(normalisation) })
             }
         }
-    }
-
-    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "privacy", &KEYS)?;
-        let view = section.parse("view")?.unwrap_or(View::Actual);
-        let words = "an epsilon between 1e-9 and 1e5, or \"none\"";
-        let budget = section.number_or_none("budget", 1e-9..=MAX_EPSILON, words)?;
-        Ok(Self {
-            clip: section.number_or_none(
-                "clip",
-                1e-30..=1e30,
-                "a number between 1e-30 and 1e30, or \"none\"",
-            )?,
-            normalise: section.parse("normalise")?.unwrap_or_default(),
-            delta: section.number("delta", 1e-30..=0.5, "a number between 1e-30 and 0.5")?.unwrap_or(1e-5),
-            margins: read_margins(&section)?,
-            budget: budget.map(|epsilon| Budget { epsilon, view }),
-        })
-    }
-
-    pub(super) fn write(&self, out: &mut Write) {
-        match (self.clip, self.normalise) {
-            (None, _) => out.key("clip", "none"),
-            (Some(clip), mode) => {
-                out.key("clip", clip);
-                out.choice("normalise", &mode);
-            }
-        }
-        out.key("delta", self.delta);
-        write_margins(self.margins, out);
-        match self.budget {
-            None => out.key("budget", "none"),
-            Some(budget) => {
-                out.key("budget", budget.epsilon);
-                out.choice("view", &budget.view);
-            }
-        }
-    }
-}
-
-/// Reads the margins; those that are left out have their defaults.
-fn read_margins(section: &Section<'_>) -> Result<Margins, ExperimentError> {
-    let default = Margins::default();
-    let number = |key: &str, allowed, words: &str| section.number(key, allowed, words);
-    Ok(Margins {
-        pilot_noise: number("pilot_noise", 0.01..=100.0, "a number between 0.01 and 100")?
-            .unwrap_or(default.pilot_noise),
-        channel_growth: number("channel_growth", 1.0..=1000.0, "a number between 1 and 1000")?
-            .unwrap_or(default.channel_growth),
-        foreign_pilots: section.whole("foreign_pilots", 0..=1_000_000_000)?.unwrap_or(default.foreign_pilots),
-    })
-}
-
-/// Writes the margins that are not at their default, so that files of earlier versions stay as they are.
-fn write_margins(margins: Margins, out: &mut Write) {
-    let default = Margins::default();
-    if margins.pilot_noise != default.pilot_noise {
-        out.key("pilot_noise", margins.pilot_noise);
-    }
-    if margins.channel_growth != default.channel_growth {
-        out.key("channel_growth", margins.channel_growth);
-    }
-    if margins.foreign_pilots != default.foreign_pilots {
-        out.key("foreign_pilots", margins.foreign_pilots);
     }
 }
 
@@ -145,13 +149,10 @@ mod tests {
         let refusal = |given: &str| {
             Experiment::parse("a test", &GIVEN.replace("pilot_noise = 2", given)).unwrap_err().to_string()
         };
-        assert_eq!(
-            refusal("pilot_noise = 0"),
-            "privacy.pilot_noise must be a number between 0.01 and 100, not 0"
-        );
+        assert_eq!(refusal("pilot_noise = 0"), "privacy.pilot_noise must be between 0.01 and 100, not 0");
         assert_eq!(
             refusal("channel_growth = 0.5"),
-            "privacy.channel_growth must be a number between 1 and 1000, not 0.5"
+            "privacy.channel_growth must be between 1 and 1000, not 0.5"
         );
         let many = GIVEN.replace("foreign_pilots = 3", "foreign_pilots = 6");
         let error = Experiment::parse("a test", &many).unwrap_err().to_string();
@@ -165,8 +166,8 @@ mod tests {
     fn margins_reach_the_account_of_the_air() {
         let epsilon = |given: &str| {
             let text = "[uplink]\nsequences = 40\nlength = 64\nreceiver = { clipped = 1.0 }\n[privacy]\nclip = 1.0\n";
-            let sections = format!("{text}{given}").parse().unwrap();
-            let air = crate::AirInterface::new(&sections, None).unwrap();
+            let experiment = Experiment::parse("a test", &format!("{text}{given}")).unwrap();
+            let air = crate::AirInterface::from_experiment(&experiment).unwrap();
             air.spend(crate::Cohort::complete(20, 20)).unwrap()["any_channel"]
         };
         let plain = epsilon("");

@@ -1,32 +1,28 @@
 //! The section `[record]`: what is measured, and when.
 
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
-use super::WHOLE;
-use super::error::ExperimentError;
-use super::section::Section;
-use super::write::Write;
+use super::error::{COUNTS, ExperimentError, within};
 
 /// The section `[record]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [record]")]
 pub struct RecordSettings {
-    /// Rounds between two evaluations on the test samples.
+    /// Rounds between two evaluations on the test samples: at least 1.
     pub test_every: u32,
-    /// Rounds between two evaluations on all training samples.
+    /// Rounds between two evaluations on all training samples: at least 1.
     pub train_every: u32,
 }
 
 impl RecordSettings {
-    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(table, "record", &["test_every", "train_every"])?;
-        Ok(Self {
-            test_every: section.whole("test_every", WHOLE)?.unwrap_or(1) as u32,
-            train_every: section.whole("train_every", WHOLE)?.unwrap_or(10) as u32,
-        })
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        within("record.test_every", Some(self.test_every), COUNTS)?;
+        within("record.train_every", Some(self.train_every), COUNTS)
     }
+}
 
-    pub(super) fn write(&self, out: &mut Write) {
-        out.key("test_every", self.test_every);
-        out.key("train_every", self.train_every);
+impl Default for RecordSettings {
+    fn default() -> Self {
+        Self { test_every: 1, train_every: 10 }
     }
 }

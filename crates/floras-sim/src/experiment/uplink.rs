@@ -1,5 +1,7 @@
 //! The section `[uplink]`: which scheme, and its settings.
 
+use std::ops::RangeInclusive;
+
 use floras_core::{
     Admission, ChannelSource, Family, Fidelity, Modulation, NoiseReference, PhaseError, PowerRule, Receiver,
     Snr, SnrConvention, named_choice,
@@ -8,11 +10,10 @@ use floras_phy::{
     CentralGaussian, ChannelInversion, ChannelInversionSettings, Channels, Floras, FlorasSettings, Ideal,
     PhaseCorrected, PhaseCorrectedSettings, SequenceSet, Uplink, UplinkError,
 };
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
-use super::error::ExperimentError;
-use super::section::Section;
-use super::write::Write;
+use super::error::{ExperimentError, within};
+use super::number_or_none::NumberOrNone;
 
 /// Everything between the clients' updates and the decoded sum.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub struct UplinkSettings {
     pub scheme: Scheme,
     /// Symbol or chip level.
     pub fidelity: Fidelity,
-    /// `B`: decoded values are clamped to `±B`; absent means none.
+    /// `B`: decoded values are clamped to `±B`, from 1e-30 to 1e30; absent means that they are not.
     pub truncate: Option<f64>,
 }
 
@@ -38,7 +39,7 @@ pub enum Scheme {
         power_rule: PowerRule,
         /// Which noise applies.
         noise: NoiseReference,
-        /// Standard deviation of the noise that the clients add, in each parameter of the sum.
+        /// Standard deviation of the noise that the clients add, in each parameter of the sum: from 0 to 1e30.
         artificial_noise_std: f64,
         /// The channel.
         air: Air,
@@ -56,7 +57,7 @@ pub enum Scheme {
     Ideal,
     /// A trusted server that adds Gaussian noise to the exact sum.
     Gaussian {
-        /// Standard deviation of the noise in each parameter of the sum.
+        /// Standard deviation of the noise in each parameter of the sum: from 1e-30 to 1e30.
         noise_std: f64,
     },
 }
@@ -64,7 +65,7 @@ pub enum Scheme {
 /// The settings of FLORAS.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlorasScheme {
-    /// `N`.
+    /// `N`, sequences: from 1 to 2^24.
     pub sequences: usize,
     /// Kind of sequence.
     pub family: Family,
@@ -79,44 +80,18 @@ pub struct FlorasScheme {
 /// What all schemes that use the air share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Air {
-    /// `L`, chips in a sequence; for schemes without spreading, of the FLORAS system that they are compared with.
+    /// `L`, chips in a sequence, from 1 to 2^24; for schemes without spreading, of the FLORAS system that they are compared
+    /// with.
     pub length: usize,
     /// Where the channel coefficients come from.
     pub fading: ChannelSource,
-    /// SNR in decibels.
+    /// SNR in decibels: from −100 to 100, or infinite for no noise.
     pub snr_db: f64,
     /// What the SNR refers to.
     pub snr_convention: SnrConvention,
 }
 
-const KEYS: [&str; 17] = [
-    "scheme",
-    "sequences",
-    "length",
-    "family",
-    "modulation",
-    "phase_error",
-    "receiver",
-    "fading",
-    "snr_db",
-    "snr_convention",
-    "fidelity",
-    "truncate",
-    "admission",
-    "power_rule",
-    "noise",
-    "artificial_noise_std",
-    "noise_std",
-];
-/// The keys of the section.
-pub(crate) fn uplink_keys() -> impl Iterator<Item = &'static str> {
-    KEYS.into_iter()
-}
-
-/// Norms and bounds far from the ends of single precision, as the air interface wants them.
-const SOUND: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
-
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 enum SchemeName {
     #[default]
     Floras,
@@ -136,59 +111,156 @@ named_choice!(
     [Gaussian => "gaussian", "central Gaussian noise"],
 );
 
-impl UplinkSettings {
-    pub(super) fn read(experiment: &Table) -> Result<Self, ExperimentError> {
-        let section = Section::open(experiment, "uplink", &KEYS)?;
-        let keys = Keys::read(&section)?;
-        let scheme = match section.parse::<SchemeName>("scheme")?.unwrap_or_default() {
-            SchemeName::Floras => Scheme::Floras(keys.floras),
+/// The section as it stands in a file: the keys of every scheme. Those that the scheme does not use are checked all the same.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, expecting = "a section, [uplink]")]
+pub(crate) struct UplinkFile {
+    scheme: SchemeName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequences: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<Family>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modulation: Option<Modulation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase_error: Option<PhaseError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver: Option<Receiver>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fading: Option<ChannelSource>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snr_db: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snr_convention: Option<SnrConvention>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admission: Option<Admission>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    power_rule: Option<PowerRule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<NoiseReference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artificial_noise_std: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_std: Option<f64>,
+    fidelity: Fidelity,
+    truncate: NumberOrNone,
+}
+
+/// Sequences, and chips in one.
+const SIZES: RangeInclusive<usize> = 1..=1 << 24;
+
+impl UplinkFile {
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
+        within("uplink.sequences", self.sequences, SIZES)?;
+        within("uplink.length", self.length, SIZES)?;
+        if let Some(snr_db) = self.snr_db {
+            Snr::new(snr_db, SnrConvention::default()).map_err(|error| ExperimentError::Value {
+                key: "uplink.snr_db".to_owned(),
+                allowed: error.allowed,
+                value: error.value,
+            })?;
+        }
+        within("uplink.artificial_noise_std", self.artificial_noise_std, 0.0..=1e30)?;
+        within("uplink.noise_std", self.noise_std, 1e-30..=1e30)?;
+        within("uplink.truncate", self.truncate.0, 1e-30..=1e30)
+    }
+
+    fn air(&self) -> Air {
+        Air {
+            length: self.length.unwrap_or(32),
+            fading: self.fading.clone().unwrap_or_default(),
+            snr_db: self.snr_db.unwrap_or(20.0),
+            snr_convention: self.snr_convention.unwrap_or_default(),
+        }
+    }
+
+    fn set_air(&mut self, air: &Air) {
+        self.length = Some(air.length);
+        self.fading = Some(air.fading.clone());
+        self.snr_db = Some(air.snr_db);
+        self.snr_convention = Some(air.snr_convention);
+    }
+}
+
+impl From<UplinkFile> for UplinkSettings {
+    fn from(file: UplinkFile) -> Self {
+        let phase_error = file.phase_error.unwrap_or_default();
+        let noise = file.noise.unwrap_or_default();
+        let scheme = match file.scheme {
+            SchemeName::Floras => Scheme::Floras(FlorasScheme {
+                sequences: file.sequences.unwrap_or(25),
+                family: file.family.unwrap_or_default(),
+                modulation: file.modulation.unwrap_or_default().with_phase_error(phase_error),
+                receiver: file.receiver.unwrap_or_default(),
+                air: file.air(),
+            }),
             SchemeName::ChannelInversion => Scheme::ChannelInversion {
-                admission: keys.admission,
-                power_rule: keys.power_rule,
-                noise: keys.noise,
-                artificial_noise_std: keys.artificial_noise_std,
-                air: keys.floras.air,
+                admission: file.admission.unwrap_or_default(),
+                power_rule: file.power_rule.unwrap_or(PowerRule::FixedAtThreshold),
+                noise,
+                artificial_noise_std: file.artificial_noise_std.unwrap_or(0.0),
+                air: file.air(),
             },
-            SchemeName::PhaseCorrected => Scheme::PhaseCorrected {
-                phase_error: keys.phase_error,
-                noise: keys.noise,
-                air: keys.floras.air,
-            },
+            SchemeName::PhaseCorrected => Scheme::PhaseCorrected { phase_error, noise, air: file.air() },
             SchemeName::Ideal => Scheme::Ideal,
-            SchemeName::Gaussian => Scheme::Gaussian { noise_std: keys.noise_std },
+            SchemeName::Gaussian => Scheme::Gaussian { noise_std: file.noise_std.unwrap_or(1.0) },
         };
-        let fidelity = section.parse("fidelity")?.unwrap_or_default();
-        let truncate =
-            section.number_or_none("truncate", SOUND, "a number between 1e-30 and 1e30, or \"none\"")?;
-        Ok(Self { scheme, fidelity, truncate })
+        Self { scheme, fidelity: file.fidelity, truncate: file.truncate.0 }
     }
+}
 
-    pub(super) fn write(&self, out: &mut Write) {
-        out.key("scheme", self.scheme.name());
-        match &self.scheme {
-            Scheme::Floras(floras) => floras.write(out),
-            Scheme::ChannelInversion { admission, power_rule, noise, artificial_noise_std, air } => {
-                out.choice("admission", admission);
-                out.choice("power_rule", power_rule);
-                out.choice("noise", noise);
-                out.key("artificial_noise_std", *artificial_noise_std);
-                air.write(out);
+impl From<&UplinkSettings> for UplinkFile {
+    fn from(settings: &UplinkSettings) -> Self {
+        let UplinkSettings { scheme, fidelity, truncate } = settings;
+        let mut file = Self { fidelity: *fidelity, truncate: NumberOrNone(*truncate), ..Self::default() };
+        match scheme {
+            Scheme::Floras(floras) => {
+                file.sequences = Some(floras.sequences);
+                file.family = Some(floras.family);
+                // The error of the phase correction has a key of its own.
+                file.modulation = Some(match floras.modulation {
+                    Modulation::Real => Modulation::Real,
+                    Modulation::PhaseCorrected(error) => {
+                        file.phase_error = Some(error);
+                        Modulation::PhaseCorrected(PhaseError::None)
+                    }
+                });
+                file.receiver = Some(floras.receiver);
             }
-            Scheme::PhaseCorrected { phase_error, noise, air } => {
-                out.choice("phase_error", phase_error);
-                out.choice("noise", noise);
-                air.write(out);
+            Scheme::ChannelInversion { admission, power_rule, noise, artificial_noise_std, .. } => {
+                file.scheme = SchemeName::ChannelInversion;
+                file.admission = Some(*admission);
+                file.power_rule = Some(*power_rule);
+                file.noise = Some(*noise);
+                file.artificial_noise_std = Some(*artificial_noise_std);
             }
-            Scheme::Ideal => {}
-            Scheme::Gaussian { noise_std } => out.key("noise_std", *noise_std),
+            Scheme::PhaseCorrected { phase_error, noise, .. } => {
+                file.scheme = SchemeName::PhaseCorrected;
+                file.phase_error = Some(*phase_error);
+                file.noise = Some(*noise);
+            }
+            Scheme::Ideal => file.scheme = SchemeName::Ideal,
+            Scheme::Gaussian { noise_std } => {
+                file.scheme = SchemeName::Gaussian;
+                file.noise_std = Some(*noise_std);
+            }
         }
-        out.choice("fidelity", &self.fidelity);
-        match self.truncate {
-            Some(bound) => out.key("truncate", bound),
-            None => out.key("truncate", "none"),
+        if let Some(air) = scheme.air() {
+            file.set_air(air);
         }
+        file
     }
+}
 
+impl Default for UplinkSettings {
+    fn default() -> Self {
+        UplinkFile::default().into()
+    }
+}
+
+impl UplinkSettings {
     /// The uplink itself.
     pub(crate) fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
         let uplink: Result<Box<dyn Uplink>, UplinkError> = match &self.scheme {
@@ -260,65 +332,7 @@ impl Scheme {
     }
 }
 
-/// Every key of the section, whether the scheme uses it or not: a wrong value is wrong under any scheme.
-struct Keys {
-    floras: FlorasScheme,
-    phase_error: PhaseError,
-    admission: Admission,
-    power_rule: PowerRule,
-    noise: NoiseReference,
-    artificial_noise_std: f64,
-    noise_std: f64,
-}
-
-impl Keys {
-    fn read(section: &Section<'_>) -> Result<Self, ExperimentError> {
-        let phase_error = section.parse("phase_error")?.unwrap_or_default();
-        let most = 1 << 24;
-        let air = Air {
-            length: section.whole("length", 1..=most)?.unwrap_or(32) as usize,
-            fading: section.parse("fading")?.unwrap_or_default(),
-            snr_db: read_snr_db(section)?,
-            snr_convention: section.parse("snr_convention")?.unwrap_or_default(),
-        };
-        let modulation = read_modulation(section)?;
-        let floras = FlorasScheme {
-            sequences: section.whole("sequences", 1..=most)?.unwrap_or(25) as usize,
-            family: section.parse("family")?.unwrap_or_default(),
-            modulation,
-            receiver: section.parse("receiver")?.unwrap_or_default(),
-            air,
-        };
-        let positive = "a number above 0 and at most 1e30";
-        Ok(Self {
-            floras,
-            phase_error,
-            admission: section.parse("admission")?.unwrap_or_default(),
-            power_rule: section.parse("power_rule")?.unwrap_or(PowerRule::FixedAtThreshold),
-            noise: section.parse("noise")?.unwrap_or_default(),
-            artificial_noise_std: section
-                .number("artificial_noise_std", 0.0..=1e30, "a number from 0 to 1e30")?
-                .unwrap_or(0.0),
-            noise_std: section.number("noise_std", 1e-30..=1e30, positive)?.unwrap_or(1.0),
-        })
-    }
-}
-
 impl FlorasScheme {
-    fn write(&self, out: &mut Write) {
-        out.key("sequences", self.sequences);
-        out.choice("family", &self.family);
-        match self.modulation {
-            Modulation::Real => out.choice("modulation", &self.modulation),
-            Modulation::PhaseCorrected(error) => {
-                out.key("modulation", "phase-corrected");
-                out.choice("phase_error", &error);
-            }
-        }
-        out.choice("receiver", &self.receiver);
-        self.air.write(out);
-    }
-
     fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, UplinkError> {
         let (channels, snr) = self.air.channel()?;
         Ok(Box::new(self.over(channels, snr, seed)?))
@@ -333,28 +347,8 @@ impl FlorasScheme {
 }
 
 impl Air {
-    fn write(&self, out: &mut Write) {
-        out.key("length", self.length);
-        out.choice("fading", &self.fading);
-        out.key("snr_db", self.snr_db);
-        out.choice("snr_convention", &self.snr_convention);
-    }
-
     /// Where the channel coefficients come from, and the noise.
     pub(crate) fn channel(&self) -> Result<(Channels, Snr), UplinkError> {
         Ok((Channels::open(&self.fading)?, Snr::new(self.snr_db, self.snr_convention)?))
     }
-}
-
-/// Whether clients correct their channel's phase. The error of the correction may have a key of its own.
-pub(crate) fn read_modulation(section: &Section<'_>) -> Result<Modulation, ExperimentError> {
-    let error = section.parse("phase_error")?.unwrap_or_default();
-    Ok(section.parse::<Modulation>("modulation")?.unwrap_or_default().with_phase_error(error))
-}
-
-fn read_snr_db(section: &Section<'_>) -> Result<f64, ExperimentError> {
-    let allowed = format!("a number of decibels {}", Snr::ALLOWED);
-    let snr_db = section.number("snr_db", f64::NEG_INFINITY..=f64::INFINITY, &allowed)?.unwrap_or(20.0);
-    Snr::new(snr_db, SnrConvention::default()).map_err(|_| section.no_such_choice("snr_db", &allowed))?;
-    Ok(snr_db)
 }

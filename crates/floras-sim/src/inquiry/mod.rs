@@ -6,8 +6,8 @@
 mod account;
 mod calibrate;
 mod curves;
+mod keywords;
 mod notes;
-mod read;
 mod statement;
 
 use std::fmt;
@@ -22,6 +22,7 @@ use floras_privacy::{Coefficients, Margins, PrivacyUnit, Setting};
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
 pub use curves::{CurveKind, CurveReport, GroupReport, JointReport, compose, read_losses};
+pub use keywords::Keywords;
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
 use crate::error::SimError;

@@ -3,8 +3,6 @@
 //! The paper does not say how channel inversion sets its power, and that decides the outcome. The figure is drawn with the
 //! convention that comes nearest to the paper's numbers; beside it stand the two that treat channel inversion better.
 
-use toml::Value;
-
 use super::Workbench;
 use super::claims::FIG4;
 use super::learning::{Case, Measure, PARTITIONS, Runs};
@@ -66,22 +64,22 @@ fn text(runs: &Runs) -> Vec<String> {
 }
 
 fn cases() -> Vec<Case> {
-    let case = |curve, file, colour, style, settings: &[(&'static str, Value)]| Case {
+    let case = |curve, file, colour, style, settings: &[(&'static str, &'static str)]| Case {
         curve,
         file,
         settings: settings.to_vec(),
         colour,
         style,
     };
-    let snr_db = |snr_db: f64| ("uplink.snr_db", Value::from(snr_db));
-    let worst_admitted = ("uplink.power_rule", Value::from("worst-admitted"));
-    let same_bandwidth = ("uplink.noise", Value::from("same-bandwidth"));
+    let snr_db = |snr_db: &'static str| ("uplink.snr_db", snr_db);
+    let worst_admitted = ("uplink.power_rule", "worst-admitted");
+    let same_bandwidth = ("uplink.noise", "same-bandwidth");
     vec![
-        case(PAPER[0], FLORAS_FILE, 0, Style::Solid, &[snr_db(15.0)]),
-        case(PAPER[1], INVERSION_FILE, 0, Style::Dashed, &[snr_db(15.0)]),
-        case(PAPER[2], FLORAS_FILE, 1, Style::Solid, &[snr_db(0.0)]),
-        case(PAPER[3], INVERSION_FILE, 1, Style::Dashed, &[snr_db(0.0)]),
-        case(WORST_ADMITTED, INVERSION_FILE, 2, Style::Dashed, &[snr_db(0.0), worst_admitted]),
-        case(SAME_BANDWIDTH, INVERSION_FILE, 3, Style::Dotted, &[snr_db(0.0), same_bandwidth]),
+        case(PAPER[0], FLORAS_FILE, 0, Style::Solid, &[snr_db("15.0")]),
+        case(PAPER[1], INVERSION_FILE, 0, Style::Dashed, &[snr_db("15.0")]),
+        case(PAPER[2], FLORAS_FILE, 1, Style::Solid, &[snr_db("0.0")]),
+        case(PAPER[3], INVERSION_FILE, 1, Style::Dashed, &[snr_db("0.0")]),
+        case(WORST_ADMITTED, INVERSION_FILE, 2, Style::Dashed, &[snr_db("0.0"), worst_admitted]),
+        case(SAME_BANDWIDTH, INVERSION_FILE, 3, Style::Dotted, &[snr_db("0.0"), same_bandwidth]),
     ]
 }

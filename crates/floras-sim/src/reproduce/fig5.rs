@@ -1,7 +1,5 @@
 //! Figure 5: what `γ = 0, 1, 5, 10` unused sequences cost at 20 dB.
 
-use toml::Value;
-
 use super::Workbench;
 use super::claims::FIG5;
 use super::learning::{Case, Runs};
@@ -9,19 +7,19 @@ use crate::error::SimError;
 use crate::figure::{Figure, Style};
 
 const FILE: &str = include_str!("../../../../experiments/fig5.toml");
-const CURVES: [(&str, i64, Style); 4] = [
-    ("γ = 0", 20, Style::Solid),
-    ("γ = 1", 21, Style::Dashed),
-    ("γ = 5", 25, Style::Dotted),
-    ("γ = 10", 30, Style::Solid),
+const CURVES: [(&str, &str, Style); 4] = [
+    ("γ = 0", "20", Style::Solid),
+    ("γ = 1", "21", Style::Dashed),
+    ("γ = 5", "25", Style::Dotted),
+    ("γ = 10", "30", Style::Solid),
 ];
 
 /// The figure.
 pub(crate) fn fig5(bench: &Workbench<'_>) -> Result<Figure, SimError> {
-    let case = |(number, (curve, sequences, style)): (usize, (&'static str, i64, Style))| Case {
+    let case = |(number, (curve, sequences, style)): (usize, (&'static str, &'static str, Style))| Case {
         curve,
         file: FILE,
-        settings: vec![("uplink.sequences", Value::from(sequences))],
+        settings: vec![("uplink.sequences", sequences)],
         colour: number,
         style,
     };

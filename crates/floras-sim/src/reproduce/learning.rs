@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use toml::Value;
-
 use super::Workbench;
 use super::claims::AccuracyClaim;
 use super::workbench::RunRecord;
 use crate::error::SimError;
-use crate::experiment::{Experiment, parse_toml, set_value};
+use crate::experiment::{Experiment, ExperimentBuilder};
 use crate::federation::RoundMetrics;
 use crate::figure::{Axis, Claim, Curve, Panel, PrivacyRow, Style};
 use crate::summary::Estimate;
 
 /// Trials and rounds of the small version.
-const QUICK: [(&str, i64); 2] = [("trials", 3), ("rounds", 200)];
+const QUICK_TRIALS: u32 = 3;
+const QUICK_ROUNDS: u32 = 200;
 
 /// The paper's two ways to deal out the data, with the learning rate of each.
 pub(super) const PARTITIONS: [Partition; 2] = [
@@ -41,7 +40,7 @@ pub(super) struct Case {
     /// The experiment file that it begins with,
     pub(super) file: &'static str,
     /// and what differs from it.
-    pub(super) settings: Vec<(&'static str, Value)>,
+    pub(super) settings: Vec<(&'static str, &'static str)>,
     /// Curves of one colour belong together,
     pub(super) colour: usize,
     /// and differ in style.
@@ -186,16 +185,16 @@ impl Measure {
 }
 
 fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> Result<Experiment, SimError> {
-    let mut table = parse_toml(figure, case.file)?;
-    set_value(&mut table, "data.partition", partition.key.into())?;
-    set_value(&mut table, "local.rate", partition.rate.into())?;
+    let mut builder = ExperimentBuilder::parse(figure, case.file)?
+        .set("data.partition", partition.key)?
+        .set_to("local.rate", partition.rate)?;
     for (key, value) in &case.settings {
-        set_value(&mut table, key, value.clone())?;
+        builder = builder.set(key, value)?;
     }
-    for (key, value) in QUICK.into_iter().filter(|_| quick) {
-        set_value(&mut table, key, value.into())?;
+    if quick {
+        builder = builder.trials(QUICK_TRIALS).rounds(QUICK_ROUNDS);
     }
-    Ok(Experiment::from_table(&table)?)
+    Ok(builder.build()?)
 }
 
 /// `fig4-iid-floras-0-dB`.

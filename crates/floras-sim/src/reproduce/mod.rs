@@ -19,7 +19,7 @@ use std::fs;
 use toml::Table;
 
 use crate::error::SimError;
-use crate::experiment::{Experiment, VERSION, parse_toml};
+use crate::experiment::{Experiment, ExperimentBuilder, VERSION};
 use crate::figure::{Figure, Reproduction};
 use crate::record::{self, RunDirectory};
 
@@ -137,9 +137,9 @@ fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
         ("uplink.admission", "admission threshold of channel inversion"),
         ("uplink.noise", "noise of channel inversion"),
     ];
-    let tables = files
+    let builders = files
         .iter()
-        .map(|file| parse_toml("the figure's experiment", file))
+        .map(|file| ExperimentBuilder::parse("the figure's experiment", file))
         .collect::<Result<Vec<_>, _>>()?;
     let value = |table: &Table, key: &str| {
         let (section, last) = key.split_once('.').unwrap_or(("", key));
@@ -148,7 +148,7 @@ fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
     let stated = |(key, words): &(&str, &str)| {
-        let value = tables.iter().find_map(|table| value(table, key))?;
+        let value = builders.iter().find_map(|builder| value(builder.table(), key))?;
         Some(((*words).to_owned(), value))
     };
     Ok(OPEN.iter().filter_map(stated).collect())

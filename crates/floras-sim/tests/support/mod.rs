@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use floras_sim::{Entry, Experiment, Federation, Outcome, RunDirectory, SimError};
+use floras_sim::{Entry, Experiment, ExperimentBuilder, Federation, Outcome, RunDirectory, SimError};
 
 /// An experiment from lines of `key = value`, applied to the defaults.
 pub(crate) fn experiment(settings: &[&str]) -> Experiment {
-    let mut table = toml::Table::new();
-    settings.iter().for_each(|assignment| floras_sim::set(&mut table, assignment).unwrap());
-    Experiment::from_table(&table).unwrap()
+    let new = ExperimentBuilder::new();
+    let changed = settings.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap());
+    changed.build().unwrap()
 }
 
 /// Runs an experiment in a folder.

@@ -122,7 +122,7 @@ class FlorasAccountant:
             raise ValueError(found["reason"].replace(f"epsilon = {asked:g}", f"epsilon = {epsilon:g}"))
         if self._settings.get("receiver") == "clipped":
             # The level was asked for as well: the answer reads clipped=c.
-            self._settings["receiver"] = {"clipped": float(found["receiver"].partition("=")[2])}
+            self._settings["receiver"] = found["receiver"]
         return int(found["sequences"])
 
     def _delta(self, epsilon: float, sequences: int) -> float:

@@ -1,12 +1,12 @@
 //! The attack as a whole, and its parts.
 
 use super::*;
-use crate::{Experiment, Preset, parse_toml, set};
+use crate::ExperimentBuilder;
 
 fn federation(preset: &str, changes: &[&str]) -> Federation {
-    let mut table = parse_toml(preset, Preset::find(preset).unwrap().text).unwrap();
-    changes.iter().for_each(|change| set(&mut table, change).unwrap());
-    Federation::new(&Experiment::from_table(&table).unwrap()).unwrap()
+    let preset = ExperimentBuilder::preset(preset).unwrap();
+    let changed = changes.iter().fold(preset, |builder, change| builder.assign(change).unwrap());
+    Federation::new(&changed.build().unwrap()).unwrap()
 }
 
 fn attacked(preset: &str, changes: &[&str], rounds: u32) -> DespreadingAttack {

@@ -1,12 +1,12 @@
 //! The attack as a whole.
 
 use super::*;
-use crate::{Experiment, Preset, parse_toml, set};
+use crate::ExperimentBuilder;
 
 fn federation(changes: &[&str]) -> Federation {
-    let mut table = parse_toml("audit", Preset::find("audit").unwrap().text).unwrap();
-    changes.iter().for_each(|change| set(&mut table, change).unwrap());
-    Federation::new(&Experiment::from_table(&table).unwrap()).unwrap()
+    let preset = ExperimentBuilder::preset("audit").unwrap();
+    let changed = changes.iter().fold(preset, |builder, change| builder.assign(change).unwrap());
+    Federation::new(&changed.build().unwrap()).unwrap()
 }
 
 fn attacked(changes: &[&str], rounds: u32) -> SequenceAttack {

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use floras_core::{Receiver, View};
+use floras_core::{Admission, NoiseReference, PowerRule, Receiver, View};
 use floras_phy::Round;
 use rayon::prelude::*;
-use toml::{Table, Value};
 
 use super::choice::{CLIPPED, Choice, Choices, MOST_LENGTH, Task, Terms};
 use super::{Grid, VIEWS};
 use crate::error::SimError;
-use crate::experiment::{Experiment, Settings, parse_toml, set_value};
+use crate::experiment::{Air, Experiment, FlorasScheme, Scheme, Settings, UplinkSettings};
 use crate::federation::Federation;
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 use crate::summary::Estimate;
@@ -122,15 +121,14 @@ pub(super) struct Contest {
 impl Contest {
     /// Runs all points of a grid.
     pub(super) fn hold(bench: &Workbench<'_>, grid: &Grid) -> Result<Self, SimError> {
-        let base = parse_toml("the frontier's experiment", FILE)?;
-        let experiment = Experiment::from_table(&base)?;
+        let experiment = Experiment::parse("the frontier's experiment", FILE)?;
         let settings = experiment.settings().clone();
         let terms = Terms::of(&settings);
         let points = grid.points();
         let tasks: Vec<Task> = points.iter().flat_map(|&point| tasks_of(grid, point)).collect();
         let choices = Choices::make(bench, &terms, &tasks)?;
         let parameters = Federation::new(&experiment)?.model().parameters();
-        let arena = Arena { base, trials: grid.trials, parameters };
+        let arena = Arena { base: settings.clone(), trials: grid.trials, parameters };
         let mut planned = BTreeMap::new();
         for &(clients, epsilon) in &points {
             let (name, experiment) = arena.ideal(clients)?;
@@ -230,41 +228,26 @@ fn tasks_of(grid: &Grid, (clients, epsilon): (u32, u32)) -> Vec<Task> {
 
 /// What experiments are made of.
 struct Arena {
-    base: Table,
+    base: Settings,
     trials: u32,
     /// `d`.
     parameters: usize,
 }
 
 impl Arena {
-    /// The frontier's experiment with so many clients and another uplink.
-    fn experiment(&self, clients: u32, uplink: Table) -> Result<Experiment, SimError> {
-        let mut table = self.base.clone();
-        table.insert("uplink".to_owned(), Value::Table(uplink));
-        for (key, value) in
-            [("trials", self.trials), ("clients.total", clients), ("clients.per_round", clients)]
-        {
-            set_value(&mut table, key, i64::from(value).into())?;
-        }
-        Ok(Experiment::from_table(&table)?)
-    }
-
-    /// The frontier's uplink with another scheme, the settings that it needs, and a truncation at a multiple of `K·C/√d`.
-    fn uplink(&self, scheme: &str, clients: u32, multiple: f64, settings: Vec<(&str, Value)>) -> Table {
-        let section = |name: &str| self.base.get(name).and_then(Value::as_table);
-        let mut uplink = section("uplink").cloned().unwrap_or_default();
-        for key in ["sequences", "length", "receiver"] {
-            uplink.remove(key);
-        }
-        let clip = section("privacy").and_then(|section| section.get("clip")?.as_float()).unwrap_or(1.0);
+    /// The frontier's experiment with `clients` clients and another scheme; decoded values are truncated at a multiple of
+    /// `K·C/√d`.
+    fn experiment(&self, clients: u32, scheme: Scheme, multiple: f64) -> Result<Experiment, SimError> {
+        let clip = self.base.privacy.clip.unwrap_or(1.0);
         let bound = multiple * f64::from(clients) * clip / (self.parameters as f64).sqrt();
-        let shared = [("scheme", scheme.into()), ("truncate", bound.into())];
-        uplink.extend(shared.into_iter().chain(settings).map(|(key, value)| (key.to_owned(), value)));
-        uplink
+        let mut settings = Settings { trials: self.trials, ..self.base.clone() };
+        (settings.clients.total, settings.clients.per_round) = (clients, clients);
+        settings.uplink = UplinkSettings { scheme, truncate: Some(bound), ..settings.uplink };
+        Ok(Experiment::new(settings)?)
     }
 
     fn ideal(&self, clients: u32) -> Result<(String, Experiment), SimError> {
-        let experiment = self.experiment(clients, self.uplink("ideal", clients, TRUNCATE, Vec::new()))?;
+        let experiment = self.experiment(clients, Scheme::Ideal, TRUNCATE)?;
         Ok((format!("frontier-k{clients}-ideal"), experiment))
     }
 
@@ -278,31 +261,30 @@ impl Arena {
         choices: &Choices,
         terms: &Terms,
     ) -> Result<Vec<(String, Experiment)>, SimError> {
-        let noise_std = Value::from(terms.central_noise_std(epsilon)?);
+        let noise_std = terms.central_noise_std(epsilon)?;
+        let Scheme::Floras(floras) = &self.base.uplink.scheme else { return Ok(Vec::new()) };
         let choice = |receiver| choices.get(&(receiver, clients, epsilon, view));
-        let (scheme, settings, name) = match contender.receiver() {
+        let (scheme, name) = match contender.receiver() {
             None if contender == Contender::Central => {
-                ("gaussian", vec![("noise_std", noise_std)], format!("{}-e{epsilon}", contender.short()))
+                (Scheme::Gaussian { noise_std }, format!("{}-e{epsilon}", contender.short()))
             }
             None => {
                 let of_clipped = choices.get(&(CLIPPED, clients, epsilon, View::Idealised));
                 let length = of_clipped.map_or(MOST_LENGTH, |choice| choice.length);
-                let settings = vec![
-                    ("artificial_noise_std", noise_std),
-                    ("power_rule", "worst-admitted".into()),
-                    ("noise", "same-bandwidth".into()),
-                    ("length", (length as i64).into()),
-                ];
-                ("channel-inversion", settings, format!("{}-e{epsilon}", contender.short()))
+                let scheme = Scheme::ChannelInversion {
+                    admission: Admission::default(),
+                    power_rule: PowerRule::WorstAdmitted,
+                    noise: NoiseReference::SameBandwidth,
+                    artificial_noise_std: noise_std,
+                    air: Air { length: length as usize, ..floras.air.clone() },
+                };
+                (scheme, format!("{}-e{epsilon}", contender.short()))
             }
             Some(receiver) => {
                 let Some(Choice { sequences, length, .. }) = choice(receiver) else { return Ok(Vec::new()) };
-                let settings = vec![
-                    ("sequences", (sequences as i64).into()),
-                    ("length", (length as i64).into()),
-                    ("receiver", receiver.to_string().into()),
-                ];
-                ("floras", settings, format!("{}-n{sequences}-l{length}", contender.short()))
+                let air = Air { length: length as usize, ..floras.air.clone() };
+                let scheme = FlorasScheme { sequences: sequences as usize, receiver, air, ..floras.clone() };
+                (Scheme::Floras(scheme), format!("{}-n{sequences}-l{length}", contender.short()))
             }
         };
         let tried: &[(&str, f64)] = match contender {
@@ -311,8 +293,8 @@ impl Arena {
             Contender::Central | Contender::Inversion => &[("", TRUNCATE)],
         };
         let entry = |&(letter, multiple): &(&str, f64)| {
-            let uplink = self.uplink(scheme, clients, multiple, settings.clone());
-            Ok((format!("frontier-k{clients}-{name}{letter}"), self.experiment(clients, uplink)?))
+            let experiment = self.experiment(clients, scheme.clone(), multiple)?;
+            Ok((format!("frontier-k{clients}-{name}{letter}"), experiment))
         };
         tried.iter().map(entry).collect()
     }

@@ -1,0 +1,216 @@
+//! Putting an experiment together: a preset, a file or nothing to begin with, then changes, then the checks.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::Serialize;
+use toml::{Table, Value};
+
+use super::error::ExperimentError;
+use super::file::entries;
+use super::{Experiment, VERSION};
+use crate::presets::{PRESETS, Preset};
+use crate::source::SourceError;
+use crate::sweep::Sweep;
+
+/// An experiment file has at most this many bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// An experiment in the making. What is not set has its default.
+///
+/// ```
+/// use floras_sim::ExperimentBuilder;
+///
+/// let experiment = ExperimentBuilder::preset("quick")?.set("uplink.snr_db", "10")?.rounds(10).build()?;
+/// assert_eq!(experiment.settings().rounds, 10);
+/// let error = ExperimentBuilder::new().set("uplink.snrdb", "10")?.build().unwrap_err();
+/// assert_eq!(error.to_string(), "there is no key uplink.snrdb; did you mean snr_db?");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExperimentBuilder {
+    table: Table,
+}
+
+impl ExperimentBuilder {
+    /// Begins with the defaults: the paper's IID task.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins with a preset.
+    pub fn preset(name: &str) -> Result<Self, SourceError> {
+        let no_preset = || SourceError::NoSuchExperiment { source_name: name.to_owned() };
+        let preset = Preset::find(name).ok_or_else(no_preset)?;
+        Ok(Self::parse(preset.name, preset.text)?)
+    }
+
+    /// Begins with a preset, or else with a file; with the default preset if nothing is given.
+    pub fn open(source: Option<&str>) -> Result<Self, SourceError> {
+        let source = source.unwrap_or(PRESETS[0].name);
+        if Preset::find(source).is_some() {
+            return Self::preset(source);
+        }
+        match Self::file(Path::new(source)) {
+            Err(SourceError::NoSuchFile { .. }) => {
+                Err(SourceError::NoSuchExperiment { source_name: source.to_owned() })
+            }
+            read => read,
+        }
+    }
+
+    /// Begins with a file of at most 1 MiB.
+    pub fn file(path: &Path) -> Result<Self, SourceError> {
+        let unreadable = |reason: String| SourceError::Unreadable { path: path.to_path_buf(), reason };
+        let file = File::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => SourceError::NoSuchFile { path: path.to_path_buf() },
+            _ => unreadable(error.to_string()),
+        })?;
+        let mut text = String::new();
+        file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(unreadable("an experiment has at most 1 MiB".to_owned()));
+        }
+        Ok(Self::parse(&path.display().to_string(), &text)?)
+    }
+
+    /// Begins with the text of a file; `source_name` is for messages.
+    pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let table = text.parse::<Table>().map_err(|error| ExperimentError::Syntax {
+            source_name: source_name.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
+        Ok(Self { table })
+    }
+
+    /// Begins with sections from another format, such as a map of maps.
+    pub fn from_sections(sections: impl Serialize) -> Result<Self, ExperimentError> {
+        let table =
+            Table::try_from(sections).map_err(|error| ExperimentError::refused("the settings", error))?;
+        Ok(Self { table })
+    }
+
+    /// Sets a key, as in `uplink.snr_db`, to a value in TOML. A value that is not TOML is taken as text, so that quotes may be
+    /// left out: `rician=3`.
+    pub fn set(self, key: &str, value: &str) -> Result<Self, ExperimentError> {
+        let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| {
+            let value = table.remove("value");
+            // More than one key means that the text went on after the value.
+            if table.is_empty() { value } else { None }
+        });
+        self.set_value(key, parsed.unwrap_or_else(|| Value::String(value.to_owned())))
+    }
+
+    /// Sets a key by an assignment, as in `uplink.snr_db=10`.
+    pub fn assign(self, assignment: &str) -> Result<Self, ExperimentError> {
+        let parts = assignment.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        match parts {
+            Some((key, value)) if !key.is_empty() && !value.is_empty() => self.set(key, value),
+            _ => Err(ExperimentError::Assignment { given: assignment.to_owned() }),
+        }
+    }
+
+    /// Sets a key to a number, a text, a choice or a table.
+    pub fn set_to(self, key: &str, value: impl Serialize) -> Result<Self, ExperimentError> {
+        let value = Value::try_from(value).map_err(|error| ExperimentError::refused(key, error))?;
+        self.set_value(key, value)
+    }
+
+    pub(crate) fn set_value(mut self, key: &str, value: Value) -> Result<Self, ExperimentError> {
+        let (place, last) = match key.split_once('.') {
+            None => (&mut self.table, key),
+            Some((section, last)) => {
+                let section_table = self.table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+                let Value::Table(inner) = section_table else {
+                    let reason = format!("{section} is not a section, so there is no key {key}");
+                    return Err(ExperimentError::refused(key, reason));
+                };
+                (inner, last)
+            }
+        };
+        // The choice between epochs and steps is one choice: giving one takes the other's place.
+        if key == "local.steps" {
+            place.remove("epochs");
+        } else if key == "local.epochs" {
+            place.remove("steps");
+        }
+        if key == "privacy.clip" && value.as_str() == Some("none") {
+            place.remove("normalise");
+        }
+        place.insert(last.to_owned(), value);
+        Ok(self)
+    }
+
+    /// Sets `T`, the rounds of a trial.
+    pub fn rounds(self, rounds: u32) -> Self {
+        self.insert("rounds", Value::Integer(rounds.into()))
+    }
+
+    /// Sets the number of independent trials.
+    pub fn trials(self, trials: u32) -> Self {
+        self.insert("trials", Value::Integer(trials.into()))
+    }
+
+    /// Sets the seed, at most 2^63 − 1.
+    pub fn seed(self, seed: u64) -> Self {
+        // TOML has no larger integers; the checks refuse the text.
+        let value = i64::try_from(seed).map_or_else(|_| Value::String(seed.to_string()), Value::Integer);
+        self.insert("seed", value)
+    }
+
+    fn insert(mut self, key: &str, value: Value) -> Self {
+        self.table.insert(key.to_owned(), value);
+        self
+    }
+
+    /// Checks everything.
+    pub fn build(&self) -> Result<Experiment, ExperimentError> {
+        Experiment::from_table(&self.table)
+    }
+
+    /// Whether there is a section `[sweep]`: then it is a grid of experiments.
+    pub fn is_sweep(&self) -> bool {
+        self.table.contains_key("sweep")
+    }
+
+    /// Checks all experiments of a grid.
+    pub fn build_sweep(&self) -> Result<Sweep, ExperimentError> {
+        Sweep::from_builder(self)
+    }
+
+    /// Keys that were set and have no effect in an experiment that was built from them, such as `uplink.snr_db` under `ideal`.
+    pub fn unused_keys(&self, experiment: &Experiment) -> Vec<String> {
+        let written = experiment.to_table();
+        let used: Vec<String> = entries(&written).into_iter().map(|(key, _)| key).collect();
+        let given = entries(&self.table).into_iter().map(|(key, _)| key);
+        given.filter(|key| !used.contains(key)).collect()
+    }
+
+    /// What a user may want to know about an experiment that was built from this, before it runs.
+    pub fn notes(&self, experiment: &Experiment) -> Vec<String> {
+        let mut notes = Vec::new();
+        let unused = self.unused_keys(experiment);
+        if !unused.is_empty() {
+            notes.push(format!(
+                "without effect under the other settings, and left out: {}",
+                unused.join(", ")
+            ));
+        }
+        if let Some(version) = self.table.get("version").and_then(Value::as_str)
+            && version != VERSION
+        {
+            notes.push(format!("the experiment was written by version {version}; this is {VERSION}"));
+        }
+        notes.extend(experiment.settings().notes());
+        notes
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Value> {
+        self.table.remove(key)
+    }
+}

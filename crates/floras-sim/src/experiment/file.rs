@@ -1,0 +1,235 @@
+//! The experiment file: one section after another, through `serde`.
+//!
+//! Every key has a default. Keys that do not exist, values of the wrong type and values out of range are refused with their key.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::clients::ClientsFile;
+use super::data::DataFile;
+use super::error::{COUNTS, ExperimentError, within};
+use super::local::LocalFile;
+use super::model::ModelFile;
+use super::privacy::PrivacyFile;
+use super::record::RecordSettings;
+use super::uplink::UplinkFile;
+use super::{Settings, VERSION};
+
+/// All sections.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SettingsFile {
+    name: String,
+    version: String,
+    seed: u64,
+    trials: u32,
+    rounds: u32,
+    data: DataFile,
+    clients: ClientsFile,
+    model: ModelFile,
+    local: LocalFile,
+    uplink: UplinkFile,
+    privacy: PrivacyFile,
+    record: RecordSettings,
+}
+
+impl Default for SettingsFile {
+    fn default() -> Self {
+        Self {
+            name: "digits-iid".to_owned(),
+            version: VERSION.to_owned(),
+            seed: 1,
+            trials: 5,
+            rounds: 300,
+            data: DataFile::default(),
+            clients: ClientsFile::default(),
+            model: ModelFile::default(),
+            local: LocalFile::default(),
+            uplink: UplinkFile::default(),
+            privacy: PrivacyFile::default(),
+            record: RecordSettings::default(),
+        }
+    }
+}
+
+impl SettingsFile {
+    /// Reads and checks a table.
+    pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
+        if table.contains_key("sweep") {
+            let reason = "a file with this section is a grid of experiments, and not one of them";
+            return Err(ExperimentError::refused("sweep", reason));
+        }
+        let file: Self = deserialize(table)?;
+        file.check()?;
+        Ok(file)
+    }
+
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        check_name(&self.name)?;
+        within("seed", Some(self.seed), 0..=i64::MAX as u64)?;
+        within("trials", Some(self.trials), 1..=1 << 16)?;
+        within("rounds", Some(self.rounds), COUNTS)?;
+        self.data.check()?;
+        self.clients.check()?;
+        self.model.check()?;
+        self.local.check()?;
+        self.uplink.check()?;
+        self.privacy.check()?;
+        self.record.check()
+    }
+
+    pub(super) fn to_table(&self) -> Table {
+        Table::try_from(self).expect("every value of a checked file can be written as TOML")
+    }
+}
+
+impl TryFrom<SettingsFile> for Settings {
+    type Error = ExperimentError;
+
+    fn try_from(file: SettingsFile) -> Result<Self, ExperimentError> {
+        Ok(Self {
+            name: file.name,
+            seed: file.seed,
+            trials: file.trials,
+            rounds: file.rounds,
+            data: file.data.try_into()?,
+            clients: file.clients.into(),
+            model: file.model.into(),
+            local: file.local.into(),
+            uplink: file.uplink.into(),
+            privacy: file.privacy.into(),
+            record: file.record,
+        })
+    }
+}
+
+impl From<&Settings> for SettingsFile {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            name: settings.name.clone(),
+            version: VERSION.to_owned(),
+            seed: settings.seed,
+            trials: settings.trials,
+            rounds: settings.rounds,
+            data: (&settings.data).into(),
+            clients: settings.clients.into(),
+            model: settings.model.into(),
+            local: settings.local.into(),
+            uplink: (&settings.uplink).into(),
+            privacy: settings.privacy.into(),
+            record: settings.record,
+        }
+    }
+}
+
+/// A name becomes a directory.
+fn check_name(name: &str) -> Result<(), ExperimentError> {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let holds = (1..=100).contains(&name.len()) && name.chars().all(fits) && !name.starts_with(['.', '-']);
+    if holds {
+        return Ok(());
+    }
+    Err(ExperimentError::Value {
+        key: "name".to_owned(),
+        allowed: "1 to 100 letters, digits, '-', '_' and '.', not beginning with '.' or '-'".to_owned(),
+        value: format!("\"{name}\""),
+    })
+}
+
+/// A table as text, with one line per key.
+pub(super) fn to_text(table: &Table) -> String {
+    let mut text = String::new();
+    let (sections, keys): (Vec<_>, Vec<_>) = table.iter().partition(|(_, value)| value.is_table());
+    for (key, value) in keys {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+    for (name, section) in sections {
+        let _ = writeln!(text, "\n[{name}]");
+        for (key, value) in section.as_table().into_iter().flatten() {
+            let _ = writeln!(text, "{key} = {value}");
+        }
+    }
+    text
+}
+
+/// The keys of a table with their sections, and the values.
+pub(super) fn entries(table: &Table) -> Vec<(String, &Value)> {
+    let mut entries = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(section) => {
+                entries.extend(section.iter().map(|(inner, value)| (format!("{key}.{inner}"), value)));
+            }
+            _ => entries.push((key.clone(), value)),
+        }
+    }
+    entries
+}
+
+/// Deserializes a table; errors name the key.
+pub(crate) fn deserialize<T: for<'de> Deserialize<'de>>(table: &Table) -> Result<T, ExperimentError> {
+    let deserializer = Value::Table(table.clone());
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        explain(path.trim_end_matches(['?', '.']), error.inner().message(), table)
+    })
+}
+
+/// The error of `serde` in our words.
+fn explain(path: &str, message: &str, table: &Table) -> ExperimentError {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    if message.starts_with("unknown field")
+        && let Some(unknown) = quoted.next()
+    {
+        let section = path.strip_suffix(unknown).unwrap_or(path).trim_end_matches('.');
+        let key = if section.is_empty() { unknown.to_owned() } else { format!("{section}.{unknown}") };
+        return ExperimentError::UnknownKey {
+            key,
+            hint: hint(unknown, section, &quoted.collect::<Vec<_>>()),
+        };
+    }
+    if message.starts_with("missing field")
+        && let Some(missing) = quoted.next()
+    {
+        let key = if path.is_empty() { missing.to_owned() } else { format!("{path}.{missing}") };
+        return ExperimentError::refused(&key, "it must be given");
+    }
+    let value = path.split('.').try_fold(None, |inside: Option<&Value>, key| {
+        inside.map_or_else(|| table.get(key), |inside| inside.get(key)).map(Some)
+    });
+    match (message.split_once("expected "), value.flatten()) {
+        (Some((_, expected)), Some(value)) => ExperimentError::Value {
+            key: path.to_owned(),
+            allowed: in_words(expected).to_owned(),
+            value: value.to_string(),
+        },
+        _ => ExperimentError::refused(path, message),
+    }
+}
+
+/// What `serde` calls a type.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "u32" => "an integer between 0 and 4294967295",
+        "u64" | "usize" => "an integer between 0 and 9223372036854775807",
+        "f64" => "a number",
+        "a string" | "path string" => "text in quotes",
+        other => other,
+    }
+}
+
+fn hint(key: &str, section: &str, keys: &[&str]) -> String {
+    nearest(key, keys).unwrap_or_else(|| match section {
+        "" => format!("known are {}", keys.join(", ")),
+        section => format!("known in [{section}] are {}", keys.join(", ")),
+    })
+}
+
+/// A question that names the known key that is nearest to one, if it is near.
+pub(crate) fn nearest(key: &str, keys: &[&str]) -> Option<String> {
+    let distances = keys.iter().map(|known| (strsim::damerau_levenshtein(key, known), known));
+    let (distance, known) = distances.min()?;
+    (distance <= 1 + key.len() / 3).then(|| format!("did you mean {known}?"))
+}

@@ -1,0 +1,117 @@
+//! An inquiry as keywords: the names of an experiment file's keys and of the command line's options, side by side.
+
+use floras_core::{
+    Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention, View,
+};
+use floras_privacy::Margins;
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+use super::{Find, Goal, Inquiry, ReceiverChoice};
+use crate::experiment::{ExperimentError, deserialize};
+
+/// Everything that an account or a calibration may be asked.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keywords {
+    clip: f64,
+    per_round: u64,
+    clients: Option<u64>,
+    rounds: Option<u64>,
+    delta: Option<f64>,
+    #[serde(default)]
+    level: Level,
+    batch: Option<u64>,
+    samples: Option<u64>,
+    #[serde(default)]
+    local: LocalWork,
+    #[serde(default)]
+    neighbours: Neighbours,
+    #[serde(default)]
+    normalise: Clipping,
+    #[serde(default)]
+    receiver: ReceiverChoice,
+    length: Option<u64>,
+    snr_db: Option<f64>,
+    #[serde(default)]
+    snr_convention: SnrConvention,
+    #[serde(default)]
+    fading: Fading,
+    #[serde(default)]
+    modulation: Modulation,
+    #[serde(default)]
+    phase_error: PhaseError,
+    pilot_noise: Option<f64>,
+    channel_growth: Option<f64>,
+    foreign_pilots: Option<u64>,
+    sequences: Option<u64>,
+    dim: Option<u64>,
+    epsilon: Option<f64>,
+    view: Option<View>,
+    #[serde(default)]
+    find: Find,
+    most_sequences: Option<u64>,
+}
+
+impl Keywords {
+    /// Reads keywords from a map, with errors that name them.
+    pub fn read(keywords: impl Serialize) -> Result<Self, ExperimentError> {
+        let table =
+            Table::try_from(keywords).map_err(|error| ExperimentError::refused("the keywords", error))?;
+        deserialize(&table)
+    }
+
+    /// The federation that is described.
+    pub fn inquiry(&self) -> Inquiry {
+        let margins = Margins::default();
+        Inquiry {
+            clip: self.clip,
+            per_round: self.per_round,
+            clients: self.clients,
+            rounds: self.rounds,
+            delta: self.delta.unwrap_or(1e-5),
+            level: self.level,
+            batch: self.batch,
+            samples: self.samples,
+            local: self.local,
+            neighbours: self.neighbours,
+            clipping: self.normalise,
+            receiver: self.receiver,
+            length: self.length,
+            snr_db: self.snr_db,
+            snr_convention: self.snr_convention,
+            fading: self.fading,
+            modulation: self.modulation.with_phase_error(self.phase_error),
+            margins: Margins {
+                pilot_noise: self.pilot_noise.unwrap_or(margins.pilot_noise),
+                channel_growth: self.channel_growth.unwrap_or(margins.channel_growth),
+                foreign_pilots: self.foreign_pilots.unwrap_or(margins.foreign_pilots),
+            },
+        }
+    }
+
+    /// `N`, which an account needs.
+    pub fn sequences(&self) -> Result<u64, ExperimentError> {
+        required(self.sequences, "sequences")
+    }
+
+    /// `d`, if one round is to be accounted for exactly.
+    pub fn dim(&self) -> Option<u64> {
+        self.dim
+    }
+
+    /// What a calibration has to meet, and what to find.
+    pub fn goal(&self) -> Result<Goal, ExperimentError> {
+        Ok(Goal {
+            epsilon: required(self.epsilon, "epsilon")?,
+            view: self.view.unwrap_or(View::Idealised),
+            find: self.find,
+            sequences: self.sequences,
+            most_sequences: self.most_sequences,
+        })
+    }
+}
+
+fn required<T>(value: Option<T>, key: &str) -> Result<T, ExperimentError> {
+    value.ok_or_else(|| ExperimentError::refused(key, "it must be given"))
+}
