@@ -1,5 +1,7 @@
 //! Every choice is written and read in one text form, in JSON as a string or as a table with one entry.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::fmt::Debug;
 
 use floras_core::{
