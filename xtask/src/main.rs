@@ -2,6 +2,7 @@
 
 mod accounting;
 mod book;
+mod parts;
 mod peers;
 mod python;
 mod report;

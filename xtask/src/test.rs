@@ -6,6 +6,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use crate::parts::Parts;
 use crate::{book, shell, wheel};
 
 /// How much to test.
@@ -18,36 +19,46 @@ pub(crate) struct Options {
 
 /// Runs every check; the first one that fails ends the run.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    step("formatting");
-    shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
-    step("the book's links");
-    book::check_links()?;
-    step("lints");
-    let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
-    shell::run(shell::cargo().args(lints))?;
-    step("tests");
-    let mut tally = run_tests()?;
-    step("documentation");
-    let documentation =
-        ["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
-    shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
-    let of_python = wheel::test(options.all)?;
-    tally.passed += of_python.passed;
-    tally.failed += of_python.failed;
+    let mut parts = Parts::default();
+    let tally = checks(options, &mut parts);
+    parts.end();
+    println!("\n{parts}");
+    let tally = tally?;
     println!("\ntests: {} passed, {} failed", tally.passed, tally.failed);
     Ok(())
 }
 
-/// Runs Python's part alone.
-pub(crate) fn run_python(options: &Options) -> Result<()> {
-    shell::run(shell::cargo().args(["build", "--locked", "--quiet", "--package", "floras"]))?;
-    let wheel::Counted { passed, failed } = wheel::test(options.all)?;
-    println!("\ntests: {passed} passed, {failed} failed");
-    Ok(())
+fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
+    parts.begin("formatting");
+    shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
+    parts.begin("the book's links");
+    book::check_links()?;
+    parts.begin("lints");
+    let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
+    shell::run(shell::cargo().args(lints))?;
+    parts.begin("building the tests");
+    shell::run(shell::cargo().args(["test", "--locked", "--workspace", "--no-run", "--quiet"]))?;
+    parts.begin("tests");
+    let mut tally = run_tests()?;
+    parts.begin("documentation");
+    let documentation =
+        ["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+    shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    let of_python = wheel::test(options.all, parts)?;
+    tally.passed += of_python.passed;
+    tally.failed += of_python.failed;
+    Ok(tally)
 }
 
-fn step(name: &str) {
-    println!("── {name}");
+/// Runs Python's part alone.
+pub(crate) fn run_python(options: &Options) -> Result<()> {
+    let mut parts = Parts::default();
+    parts.begin("the program");
+    shell::run(shell::cargo().args(["build", "--locked", "--quiet", "--package", "floras"]))?;
+    let wheel::Counted { passed, failed } = wheel::test(options.all, &mut parts)?;
+    parts.end();
+    println!("\n{parts}\n\ntests: {passed} passed, {failed} failed");
+    Ok(())
 }
 
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::parts::Parts;
 use crate::{python, shell};
 
 /// What tests have said.
@@ -17,18 +18,19 @@ pub(crate) struct Counted {
 }
 
 /// Builds the wheel and runs the Python tests: those of the core and of Flower, and with `all` those of pfl, which needs torch.
-pub(crate) fn test(all: bool) -> Result<Counted> {
+pub(crate) fn test(all: bool, parts: &mut Parts) -> Result<Counted> {
+    parts.begin("Python: packages");
     let python = python::with_packages("python-venv", "python/requirements-test.txt")?;
-    println!("── Python: the wheel");
+    parts.begin("Python: the wheel");
     // Built as the tests are, which shares most of the work with them.
     let wheel = build(&python, "dev")?;
     install(&python, &wheel)?;
-    println!("── Python: formatting, lints and types");
+    parts.begin("Python: formatting, lints and types");
     check(&python)?;
-    println!("── Python: tests");
+    parts.begin("Python: tests");
     let mut counted = pytest(&python, &["python/tests", "--ignore=python/tests/pfl"])?;
     if all {
-        println!("── Python: tests of pfl");
+        parts.begin("Python: tests of pfl");
         let python = python::with_packages("pfl-venv", "python/requirements-pfl.txt")?;
         install(&python, &wheel)?;
         let of_pfl = pytest(&python, &["python/tests/pfl", "python/tests/flower/test_flower_clip.py"])?;
