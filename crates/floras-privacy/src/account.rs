@@ -30,13 +30,13 @@ use floras_core::Clipping;
 use floras_core::Receiver;
 use floras_core::View;
 
+use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require_delta};
 use crate::mixed::Mixed;
-use crate::published::{Participation, PublishedRound};
-use crate::rdp::RenyiRound;
-use crate::sampling::{Curve, Sampling};
+use crate::published::rdp::RenyiRound;
+use crate::published::theorems::{Participation, PublishedRound};
 use crate::setting::{NORMALISED, Setting};
-use crate::view::{Statement, Views, for_each_view};
+use crate::views::statement::{Statement, Views, for_each_view};
 
 /// Where a view's numbers come from.
 pub enum Source {

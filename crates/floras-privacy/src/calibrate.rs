@@ -13,10 +13,10 @@ use floras_core::View;
 use floras_core::{ClipLevel, Receiver};
 
 use crate::account::Account;
-use crate::compose::MAX_EPSILON;
+use crate::engine::compose::MAX_EPSILON;
 use crate::error::{PrivacyError, require, require_rounds};
+use crate::numerics::solve::{least_at, refine};
 use crate::setting::Setting;
-use crate::solve::{least_at, refine};
 
 /// Levels of the clipped projector that are considered.
 const LEVELS: (f64, f64) = (0.1, 50.0);

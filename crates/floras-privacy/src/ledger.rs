@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::error::{PrivacyError, require_delta};
-use crate::gaussian;
+use crate::numerics::gaussian;
 
 /// What one round spent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

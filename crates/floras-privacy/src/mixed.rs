@@ -59,12 +59,13 @@ use std::collections::BTreeMap;
 use floras_core::View;
 
 use crate::account::{Account, Source};
-use crate::compose::{Bounds, Composition, MAX_EPSILON, Part};
+use crate::engine::compose::{Bounds, Composition, MAX_EPSILON, Part};
+use crate::engine::sampling::Sampling;
 use crate::error::{PrivacyError, require_epsilon, require_rounds};
-use crate::published::{self, PublishedRound};
-use crate::rdp::Conversion;
-use crate::sampling::Sampling;
-use crate::view::{Statement, Views, for_each_view};
+use crate::published;
+use crate::published::rdp::Conversion;
+use crate::published::theorems::PublishedRound;
+use crate::views::statement::{Statement, Views, for_each_view};
 
 /// Rounds with accounts of their own.
 pub struct Mixed<'a> {
@@ -125,7 +126,7 @@ pub(crate) struct Bounding<'a> {
 impl<'a> Mixed<'a> {
     /// `T_i` rounds of each account. All must have the same `δ`, and neighbours of the same kind.
     pub fn new(parts: &[(&'a Account, u64)]) -> Result<Self, PrivacyError> {
-        crate::compose::common_directions(
+        crate::engine::compose::common_directions(
             parts.iter().map(|(account, rounds)| (account.sampling(), *rounds)),
         )?;
         let [(first, _), others @ ..] = parts else { return Err(PrivacyError::NoRounds) };
@@ -358,7 +359,7 @@ impl<'a> Mixed<'a> {
         if let [(account, rounds)] = self.parts[..]
             && let Some(Ok((round, plus_one))) = &account.published
         {
-            use published::Composition::{Advanced, Optimal, Renyi, Sequential};
+            use published::PublishedComposition::{Advanced, Optimal, Renyi, Sequential};
             let epsilon = |round: &PublishedRound, composition| {
                 Ok::<f64, PrivacyError>(round.epsilon(composition, rounds, self.delta)?.as_printed())
             };
@@ -380,7 +381,7 @@ impl<'a> Mixed<'a> {
             && let Some(Ok((round, _))) = &account.published
         {
             return Ok(Some(Ok(round
-                .epsilon(published::Composition::Renyi, rounds, self.delta)?
+                .epsilon(published::PublishedComposition::Renyi, rounds, self.delta)?
                 .as_printed())));
         }
         let mut squares = Ok(0.0);

@@ -3,13 +3,13 @@
 use floras_core::{Clipping, LocalWork, Neighbours, Receiver, View};
 
 use crate::account::Source;
-use crate::actual::Coefficients;
-use crate::any_channel::{AnyChannel, idealised, simple_bound};
+use crate::engine::law::Law;
+use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require, require_delta, require_positive};
-use crate::law::Law;
-use crate::published::{Participation, PublishedRound, Weight, batch_ratio};
-use crate::receiver::clipped_mean;
-use crate::sampling::{Curve, Sampling};
+use crate::published::theorems::{Participation, PublishedRound, Weight, batch_ratio};
+use crate::views::actual::Coefficients;
+use crate::views::any_channel::{AnyChannel, idealised, simple_bound};
+use crate::views::receiver::clipped_mean;
 
 /// The largest `K`, `M` and `N`.
 const MAX_COUNT: u64 = 1_000_000_000;
@@ -302,7 +302,7 @@ struct Decoder {
 
 fn boxed(law: Law) -> Box<dyn Curve> {
     match law {
-        Law::Cells(_) => Box::new(crate::tabulated::Tabulated::new(law)),
+        Law::Cells(_) => Box::new(crate::engine::tabulated::Tabulated::new(law)),
         Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => Box::new(law),
     }
 }

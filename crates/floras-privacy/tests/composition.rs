@@ -202,7 +202,7 @@ fn the_published_numbers_break_where_the_text_says_so() {
     ];
     for (gamma, p, rounds, printed, holds, digits) in cases {
         let round = PublishedRound::new(Weight::client(p).unwrap(), 1.0, gamma).unwrap();
-        let ours = round.epsilon(published::Composition::Renyi, rounds, 1e-5).unwrap().as_printed();
+        let ours = round.epsilon(published::PublishedComposition::Renyi, rounds, 1e-5).unwrap().as_printed();
         assert!((ours - printed).abs() < 5e-4, "published: {ours}, not {printed}");
         let law = idealised(Receiver::Paper, gamma as u64, 2.0).unwrap();
         let bounds = epsilon(&law, Sampling::ReplaceOne(p), rounds, 1e-5);

@@ -1,7 +1,7 @@
 //! What the paper prints and what holds, where no other test shows it. The book's page `docs/errata.md` links here.
 
 use floras_privacy::cauchy::CauchyRound;
-use floras_privacy::published::{Composition, PublishedRound, Weight, batch_ratio};
+use floras_privacy::published::{PublishedComposition, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{
     Account, AnyChannel, Clipping, Coefficients, Curve, LocalWork, Margins, Neighbours, PrivacyUnit,
     Receiver, Sampling, Setting, View,
@@ -57,8 +57,10 @@ fn up_to_23_rounds_plain_sums_are_tighter_in_every_setting() {
             let epsilon =
                 |composition, rounds| round.epsilon(composition, rounds, 1e-5).unwrap().as_printed();
             for rounds in 1..=23 {
-                let (plain, renyi) =
-                    (epsilon(Composition::Sequential, rounds), epsilon(Composition::Renyi, rounds));
+                let (plain, renyi) = (
+                    epsilon(PublishedComposition::Sequential, rounds),
+                    epsilon(PublishedComposition::Renyi, rounds),
+                );
                 assert!(plain < renyi, "w = {weight}, γ = {gamma}, T = {rounds}: {plain} and {renyi}");
             }
         }
@@ -158,7 +160,7 @@ fn a_sample_that_every_round_uses_is_hidden_no_better_than_its_client() {
     assert_eq!(epochs, epsilon(PrivacyUnit::Client));
     let weight = Weight::item(batch_ratio(batch, samples).unwrap(), 0.1).unwrap();
     let round = PublishedRound::new(weight, 1.0, 5.0).unwrap();
-    let printed = round.epsilon(Composition::Renyi, 100, 1e-5).unwrap().as_printed();
+    let printed = round.epsilon(PublishedComposition::Renyi, 100, 1e-5).unwrap().as_printed();
     for (found, expected) in [(printed, 0.2566), (one_step, 0.4802), (epochs, 3.425)] {
         assert!((found / expected - 1.0).abs() < 2e-3, "{found}, not {expected}");
     }

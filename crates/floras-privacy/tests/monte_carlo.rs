@@ -93,7 +93,7 @@ fn agree<const N: usize>(curve: &dyn Curve, rounds: u64, epsilons: [f64; N], fou
 
 fn published_epsilon(gamma: u64, rounds: u64) -> f64 {
     let round = PublishedRound::new(Weight::client(1.0).unwrap(), 1.0, gamma as f64).unwrap();
-    round.epsilon(published::Composition::Renyi, rounds, 1e-5).unwrap().as_printed()
+    round.epsilon(published::PublishedComposition::Renyi, rounds, 1e-5).unwrap().as_printed()
 }
 
 /// At the published `ε`, the true `δ` is said to be 1e-5. It is 1e-4 to 1e-3, so that with a million draws plain sampling has a

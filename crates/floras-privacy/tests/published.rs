@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 use floras_privacy::cauchy::CauchyRound;
-use floras_privacy::published::{Composition, PublishedRound, Weight};
+use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
 use floras_privacy::rdp::{Conversion, RenyiRound};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn agrees(ours: f64, row: &Value, key: &str) {
     assert!((ours / expected - 1.0).abs() < TOLERANCE, "{key}: {ours} in {row}");
 }
 
-fn published(weight: Weight, row: &Value, composition: Composition, delta: f64) -> f64 {
+fn published(weight: Weight, row: &Value, composition: PublishedComposition, delta: f64) -> f64 {
     let round = PublishedRound::new(weight, 1.0, number(row, "gamma")).unwrap();
     round.epsilon(composition, row["T"].as_u64().unwrap(), delta).unwrap().as_printed()
 }
@@ -38,11 +38,11 @@ fn published(weight: Weight, row: &Value, composition: Composition, delta: f64) 
 fn the_published_result_is_as_printed() {
     for row in rows("unsubsampled") {
         let weight = Weight::client(1.0).unwrap();
-        agrees(published(weight, &row, Composition::Renyi, 1e-5), &row, "published");
+        agrees(published(weight, &row, PublishedComposition::Renyi, 1e-5), &row, "published");
     }
     for row in rows("subsampled") {
         let weight = Weight::client(number(&row, "p")).unwrap();
-        agrees(published(weight, &row, Composition::Renyi, 1e-5), &row, "published");
+        agrees(published(weight, &row, PublishedComposition::Renyi, 1e-5), &row, "published");
     }
 }
 
@@ -53,12 +53,12 @@ fn the_compositions_of_figure_2_are_as_printed() {
         let u = PublishedRound::new(weight, 1.0, number(&row, "gamma")).unwrap().pure();
         agrees(u.as_printed(), &row, "a");
         for (composition, key) in [
-            (Composition::Sequential, "sequential"),
-            (Composition::Advanced, "advanced"),
-            (Composition::Renyi, "rdp"),
-            (Composition::SequentialOfConverted, "sequential_of_converted_eps"),
-            (Composition::Kairouz, "dwork_rothblum_kov"),
-            (Composition::Optimal, "kov_optimal_exact"),
+            (PublishedComposition::Sequential, "sequential"),
+            (PublishedComposition::Advanced, "advanced"),
+            (PublishedComposition::Renyi, "rdp"),
+            (PublishedComposition::SequentialOfConverted, "sequential_of_converted_eps"),
+            (PublishedComposition::Kairouz, "dwork_rothblum_kov"),
+            (PublishedComposition::Optimal, "kov_optimal_exact"),
         ] {
             agrees(published(weight, &row, composition, 1e-5), &row, key);
         }
@@ -96,7 +96,7 @@ fn one_round_shows_more_than_was_published() {
     for (gamma, factor) in [(5.0, 2.0), (50.0, 1.3)] {
         let weight = Weight::client(1.0).unwrap();
         let published = PublishedRound::new(weight, 1.0, gamma).unwrap();
-        let published = published.epsilon(Composition::Renyi, 1, 1e-5).unwrap().as_printed();
+        let published = published.epsilon(PublishedComposition::Renyi, 1, 1e-5).unwrap().as_printed();
         let holds = CauchyRound::new(1.0, gamma, 4010).unwrap().epsilon(1e-5).unwrap();
         assert!(holds > factor * published, "γ = {gamma}: {holds} and {published}");
     }

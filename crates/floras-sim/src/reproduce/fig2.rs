@@ -5,7 +5,7 @@
 //! chance `q/(1 + q)`, one mini-batch step a round.
 
 use floras_core::Receiver;
-use floras_privacy::published::{Composition, PublishedRound, Weight};
+use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
 use floras_privacy::{Bounds, Law, PrivacyError, Sampling, idealised};
 
 use super::Workbench;
@@ -31,11 +31,11 @@ const SETTINGS: [Setting; 3] = [
     Setting { letter: 'c', q: 0.01, gamma: 10 },
 ];
 
-const COMPOSITIONS: [(Composition, &str, Style); 4] = [
-    (Composition::Sequential, "sequential, published", Style::Dashed),
-    (Composition::Advanced, "advanced, published", Style::Dotted),
-    (Composition::Renyi, "Rényi, published", Style::Solid),
-    (Composition::Optimal, "optimal composition of the published round", Style::Dotted),
+const COMPOSITIONS: [(PublishedComposition, &str, Style); 4] = [
+    (PublishedComposition::Sequential, "sequential, published", Style::Dashed),
+    (PublishedComposition::Advanced, "advanced, published", Style::Dotted),
+    (PublishedComposition::Renyi, "Rényi, published", Style::Solid),
+    (PublishedComposition::Optimal, "optimal composition of the published round", Style::Dotted),
 ];
 
 /// The figure.
@@ -155,7 +155,7 @@ impl Setting {
         law: &Law,
         rounds: u64,
     ) -> Result<Claim, PrivacyError> {
-        let published = round.epsilon(Composition::Renyi, rounds, DELTA)?.as_printed();
+        let published = round.epsilon(PublishedComposition::Renyi, rounds, DELTA)?.as_printed();
         let holds = self.holds(law, rounds)?;
         let (verdict, reason) = if holds.lower > published {
             (Verdict::False, "a base station that knows the noise level learns more, by exact accounting")
@@ -192,7 +192,7 @@ fn exceeded_words(panel: &Panel) -> String {
 fn crossover(round: PublishedRound) -> Result<u64, PrivacyError> {
     for rounds in 1..=MOST_ROUNDS {
         let of = |composition| Ok::<_, PrivacyError>(round.epsilon(composition, rounds, DELTA)?.as_printed());
-        if of(Composition::Renyi)? <= of(Composition::Sequential)? {
+        if of(PublishedComposition::Renyi)? <= of(PublishedComposition::Sequential)? {
             return Ok(rounds);
         }
     }

@@ -325,7 +325,7 @@ impl Players<'_> {
             let weight = Weight::item(batch_ratio(batch as u64, samples as u64)?, p)?;
             let gamma = floras.sequences.saturating_sub(per_round as usize) as f64;
             let round = PublishedRound::new(weight, clip, gamma)?;
-            round.epsilon(published::Composition::Renyi, rounds.into(), settings.privacy.delta)
+            round.epsilon(published::PublishedComposition::Renyi, rounds.into(), settings.privacy.delta)
         };
         match epsilon() {
             Ok(bound) => Ok(Some(bound.as_printed())),

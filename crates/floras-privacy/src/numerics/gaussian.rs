@@ -13,9 +13,9 @@
 //! differential privacy*, J. R. Stat. Soc. B 84, 2022: rounds of `μ_t` compose to `√(Σ μ_t²)`.
 
 use crate::error::{PrivacyError, require_delta, require_epsilon};
-use crate::normal::{density, mills_ratio, mills_slope};
-use crate::quadrature::short_panel;
-use crate::solve::first_at_most;
+use crate::numerics::normal::{density, mills_ratio, mills_slope};
+use crate::numerics::quadrature::short_panel;
+use crate::numerics::solve::first_at_most;
 
 /// Below this `μ` the bracket is integrated instead of subtracted.
 const SMALL: f64 = 0.02;

@@ -27,11 +27,11 @@ use floras_core::View;
 use floras_core::{Clipping, Neighbours};
 
 use crate::account::Account;
-use crate::compose::MAX_EPSILON;
+use crate::engine::compose::MAX_EPSILON;
+use crate::engine::sampling::Sampling;
 use crate::error::{PrivacyError, require, require_rounds};
-use crate::sampling::Sampling;
+use crate::numerics::solve::first_at_most;
 use crate::setting::{PrivacyUnit, Setting};
-use crate::solve::first_at_most;
 
 /// The largest group.
 pub const MAX_GROUP: u64 = 1_000_000;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use floras_core::{Receiver, View};
 use serde::{Deserialize, Serialize};
 
-use crate::compose::Bounds;
-use crate::sampling::Sampling;
+use crate::engine::compose::Bounds;
+use crate::engine::sampling::Sampling;
 
 /// A value for each view, in the order of [`View::ALL`], computed side by side.
 pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; 5] {
@@ -119,7 +119,7 @@ impl Views {
         let (view, epsilon) =
             [View::Idealised, View::Actual, View::AnyChannel].into_iter().find_map(smaller)?;
         let why = match (view, receiver) {
-            (View::Idealised, Receiver::Paper) => crate::published::WHY_NOT_A_GUARANTEE,
+            (View::Idealised, Receiver::Paper) => crate::published::theorems::WHY_NOT_A_GUARANTEE,
             (View::Idealised, _) => "it counts on the noise of the paper's receiver, which this one bounds",
             _ => {
                 "it leaves out clients whose channel fades: the receiver amplifies them, and the noise of the unused \

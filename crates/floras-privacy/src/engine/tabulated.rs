@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use crate::compose::{MAX_EPSILON, WRINKLED};
-use crate::law::{Law, Side};
-use crate::sampling::Curve;
-use crate::solve::first_at_most;
-use crate::table::Table;
+use crate::engine::compose::{MAX_EPSILON, WRINKLED};
+use crate::engine::law::{Law, Side};
+use crate::engine::sampling::Curve;
+use crate::numerics::solve::first_at_most;
+use crate::numerics::table::Table;
 
 /// What is smaller than this counts as infinite loss.
 const NOTHING: f64 = 1e-40;

@@ -4,11 +4,11 @@
 //! rounds by FFT; the kinds' transforms are multiplied, transformed back and tilted back. What is infinite, what lies above
 //! the window and what the transform rounds is added to the upper bound and taken off the lower one.
 
-use crate::compose::MAX_EPSILON;
+use crate::engine::compose::MAX_EPSILON;
+use crate::engine::loss::{LossDistribution, log_sum_exp};
 use crate::error::PrivacyError;
-use crate::fourier::{self, Complex64, fast_length};
-use crate::loss::{LossDistribution, log_sum_exp};
-use crate::solve::first_at_most;
+use crate::numerics::fourier::{self, Complex64, fast_length};
+use crate::numerics::solve::first_at_most;
 
 /// No `δ` below this is told from 0.
 pub(crate) const LEAST_DELTA: f64 = 1e-200;

@@ -14,7 +14,7 @@
 //! plus that probability.
 //!
 //! Two cases are exact and need no event: Gaussian rounds, `ε(α) = α·Σ T_i·μ_i²/2`, and the idealised round of the paper's
-//! receiver ([`RenyiRound`](crate::rdp::RenyiRound)), whose divergence is infinite from its largest order on.
+//! receiver ([`RenyiRound`](crate::published::rdp::RenyiRound)), whose divergence is infinite from its largest order on.
 //!
 //! # Citations
 //! Mironov, *Rényi differential privacy*, CSF 2017. Bun, Steinke, *Concentrated differential privacy*, TCC 2016, section 8:
@@ -22,11 +22,11 @@
 
 use floras_core::View;
 
-use crate::compose::{Composition, Part};
+use crate::engine::compose::{Composition, Part};
+use crate::engine::law::{Law, Side};
+use crate::engine::sampling::{Direction, Sampling};
 use crate::error::{PrivacyError, require};
-use crate::law::{Law, Side};
 use crate::mixed::Mixed;
-use crate::sampling::{Direction, Sampling};
 
 /// Orders that are usually looked at.
 pub const ORDERS: [f64; 20] = [
@@ -143,8 +143,8 @@ fn of_direction(
 mod tests {
     use super::*;
     use crate::account::{Account, Source};
-    use crate::law::Values;
-    use crate::rdp::RenyiRound;
+    use crate::engine::law::Values;
+    use crate::published::rdp::RenyiRound;
 
     fn curve(law: Law, sampling: Sampling, rounds: u64, orders: &[f64]) -> RenyiCurve {
         let mut account = Account::new(sampling, 1e-5).unwrap();

@@ -13,13 +13,13 @@
 
 use std::slice::from_ref;
 
-use crate::few::{Few, LogSum};
-use crate::fourier::{self, fast_length};
-use crate::loss::log_sum_exp;
-use crate::normal;
-use crate::pilot;
-use crate::quadrature::short_panel;
-use crate::solve::least_at;
+use crate::engine::loss::log_sum_exp;
+use crate::numerics::fourier::{self, fast_length};
+use crate::numerics::normal;
+use crate::numerics::quadrature::short_panel;
+use crate::numerics::solve::least_at;
+use crate::views::few::{Few, LogSum};
+use crate::views::pilot;
 
 /// Points of the grid.
 const POINTS: usize = 1 << 16;
@@ -412,8 +412,8 @@ mod tests {
     use rand_distr::StandardNormal;
 
     use super::*;
-    use crate::quadrature::equal_panels;
-    use crate::receiver::{clipped_mean, noise_of_unused, unused_term};
+    use crate::numerics::quadrature::equal_panels;
+    use crate::views::receiver::{clipped_mean, noise_of_unused, unused_term};
     use floras_core::Receiver;
 
     /// What a value may be rounded down by: the cells, and the luck of rounding.

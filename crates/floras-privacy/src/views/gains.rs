@@ -6,8 +6,8 @@
 
 use floras_core::Receiver;
 
-use crate::noise::Noise;
-use crate::pilot::Panel;
+use crate::views::noise::Noise;
+use crate::views::pilot::Panel;
 
 /// Width of a bin.
 pub(crate) const STEP: f64 = 0.01;
@@ -55,7 +55,7 @@ impl LogBins {
 
     /// The noise `ν`, from its square.
     pub(crate) fn of_noise(noise: &Noise, step: f64) -> Self {
-        let part = |cell: &crate::noise::NoiseCell| {
+        let part = |cell: &crate::views::noise::NoiseCell| {
             // The root is concave, so that its mean is not below the chord.
             let mean = cell.chord(cell.least.sqrt(), cell.largest.sqrt());
             (cell.least.sqrt(), mean, cell.mass)

@@ -10,12 +10,12 @@
 //! ε = √(2T·ln(1/δ))·u + T·u²/2            T rounds, reached at α = 1 + √(2·ln(1/δ)/(T·u²))     (Theorems 2 and 3)
 //! ```
 //!
-//! `p` is `K/M` in the theorems and `K/(M + 1)` in the proof of Theorem 3. [`Composition`] holds what Fig. 2 compares.
+//! `p` is `K/M` in the theorems and `K/(M + 1)` in the proof of Theorem 3. [`PublishedComposition`] holds what Fig. 2 compares.
 //!
 //! For one coordinate (`d = 1`) a client's `u` holds. For more, the proof rotates the noise and then takes its coordinates
 //! for independent; it is spherical, so it may be rotated, but its coordinates are not independent. The right bound,
 //! `(d + 1)·asinh(C/γ)`, is in the hundreds for a model of the paper's size, and so is all that these steps make of it:
-//! [`crate::cauchy`] and [`crate::rdp`] go other ways.
+//! [`crate::published::cauchy`] and [`crate::published::rdp`] go other ways.
 //!
 //! # Citations
 //! Dwork, Rothblum, Vadhan, *Boosting and differential privacy*, FOCS 2010. Bun, Steinke, *Concentrated differential
@@ -24,9 +24,9 @@
 
 use std::fmt;
 
-use crate::cauchy::clip_ratio;
 use crate::error::{PrivacyError, require, require_delta, require_positive, require_rounds};
-use crate::pure::optimal_epsilon;
+use crate::published::cauchy::clip_ratio;
+use crate::published::pure::optimal_epsilon;
 
 /// Why a published number can be smaller than what holds. One line, to follow "the published number is smaller because".
 pub const WHY_NOT_A_GUARANTEE: &str = "it bounds one coordinate of the update, 2·asinh(C/γ), while a vector of d coordinates \
@@ -112,7 +112,7 @@ impl Weight {
 
 /// How the bounds of single rounds become one of `T` rounds: the curves of Fig. 2, and what they could have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Composition {
+pub enum PublishedComposition {
     /// `T·u`. Needs no `δ`.
     Sequential,
     /// `√(2T·ln(1/δ))·u + T·u·(e^u − 1)` (Dwork, Rothblum, Vadhan 2010).
@@ -128,7 +128,7 @@ pub enum Composition {
     Optimal,
 }
 
-impl Composition {
+impl PublishedComposition {
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Sequential,
@@ -153,12 +153,12 @@ impl Composition {
 /// One round as published.
 ///
 /// ```
-/// use floras_privacy::published::{Composition, Participation, PublishedRound, Weight};
+/// use floras_privacy::published::{PublishedComposition, Participation, PublishedRound, Weight};
 ///
 /// // 20 of 100 clients a round, clip norm 1, five unused sequences, 300 rounds.
 /// let p = Participation::PerClients.rate(20, 100)?;
 /// let round = PublishedRound::new(Weight::client(p)?, 1.0, 5.0)?;
-/// let published = round.epsilon(Composition::Renyi, 300, 1e-5)?;
+/// let published = round.epsilon(PublishedComposition::Renyi, 300, 1e-5)?;
 /// assert_eq!(format!("{published:.3}"), "9.039 (published, no guarantee)");
 /// # Ok::<(), floras_privacy::PrivacyError>(())
 /// ```
@@ -188,7 +188,7 @@ impl PublishedRound {
     /// The `ε` of `rounds` rounds at `δ`.
     pub fn epsilon(
         self,
-        composition: Composition,
+        composition: PublishedComposition,
         rounds: u64,
         delta: f64,
     ) -> Result<PublishedBound, PrivacyError> {
@@ -197,18 +197,18 @@ impl PublishedRound {
         let (u, count) = (self.u, rounds as f64);
         let spread = (-2.0 * count * delta.ln()).sqrt() * u;
         Ok(PublishedBound(match composition {
-            Composition::Sequential => count * u,
-            Composition::Advanced => spread + count * u * u.exp_m1(),
-            Composition::Renyi => spread + 0.5 * count * u * u,
-            Composition::SequentialOfConverted => {
+            PublishedComposition::Sequential => count * u,
+            PublishedComposition::Advanced => spread + count * u * u.exp_m1(),
+            PublishedComposition::Renyi => spread + 0.5 * count * u * u,
+            PublishedComposition::SequentialOfConverted => {
                 count * ((2.0 * (count.ln() - delta.ln())).sqrt() * u + 0.5 * u * u)
             }
-            Composition::Kairouz => (count * u).min(spread + count * u * (0.5 * u).tanh()),
-            Composition::Optimal => optimal_epsilon(u, rounds, delta),
+            PublishedComposition::Kairouz => (count * u).min(spread + count * u * (0.5 * u).tanh()),
+            PublishedComposition::Optimal => optimal_epsilon(u, rounds, delta),
         }))
     }
 
-    /// `α = 1 + √(2·ln(1/δ)/(T·u²))`, the order at which [`Composition::Renyi`] is reached.
+    /// `α = 1 + √(2·ln(1/δ)/(T·u²))`, the order at which [`PublishedComposition::Renyi`] is reached.
     pub fn best_order(self, rounds: u64, delta: f64) -> Result<f64, PrivacyError> {
         require_rounds(rounds)?;
         require_delta(delta)?;
@@ -243,14 +243,14 @@ mod tests {
         PublishedRound::new(Weight::client(weight).unwrap(), clip, gamma).unwrap()
     }
 
-    fn epsilon(round: PublishedRound, composition: Composition, rounds: u64, delta: f64) -> f64 {
+    fn epsilon(round: PublishedRound, composition: PublishedComposition, rounds: u64, delta: f64) -> f64 {
         round.epsilon(composition, rounds, delta).unwrap().as_printed()
     }
 
     #[test]
     fn with_every_client_the_bound_is_that_of_one_cauchy_coordinate() {
         for (clip, gamma) in [(1.0, 5.0), (1.0, 1e6), (1e-30, 1e30), (1e30, 1.0), (3.0, 1.0)] {
-            let scalar = crate::cauchy::CauchyRound::new(clip, gamma, 1).unwrap().pure_epsilon();
+            let scalar = crate::published::cauchy::CauchyRound::new(clip, gamma, 1).unwrap().pure_epsilon();
             let u = round(1.0, clip, gamma).pure().as_printed();
             assert!((u / scalar - 1.0).abs() < 1e-14, "C = {clip}, γ = {gamma}: {u} and {scalar}");
         }
@@ -282,7 +282,7 @@ mod tests {
                 rounds as f64 * round.divergence(order).unwrap().as_printed() - f64::ln(delta) / (order - 1.0)
             };
             let best = round.best_order(rounds, delta).unwrap();
-            let result = epsilon(round, Composition::Renyi, rounds, delta);
+            let result = epsilon(round, PublishedComposition::Renyi, rounds, delta);
             assert!((at(best) / result - 1.0).abs() < 1e-13);
             assert!(at(1.0 + 0.99 * (best - 1.0)) > result && at(1.0 + 1.01 * (best - 1.0)) > result);
         }
@@ -294,8 +294,8 @@ mod tests {
         let weight = Weight::item(0.05, 1.0).unwrap();
         let round = PublishedRound::new(weight, 1.0, 5.0).unwrap();
         for rounds in 1..=100 {
-            let plain = epsilon(round, Composition::Sequential, rounds, 1e-5);
-            let renyi = epsilon(round, Composition::Renyi, rounds, 1e-5);
+            let plain = epsilon(round, PublishedComposition::Sequential, rounds, 1e-5);
+            let renyi = epsilon(round, PublishedComposition::Renyi, rounds, 1e-5);
             assert_eq!(plain < renyi, rounds <= 23, "T = {rounds}");
         }
     }
@@ -304,7 +304,7 @@ mod tests {
     fn a_published_number_says_what_it_is() {
         let bound = round(1.0, 1.0, 5.0).pure();
         assert_eq!(format!("{bound:.3}"), "0.397 (published, no guarantee)");
-        for composition in Composition::ALL {
+        for composition in PublishedComposition::ALL {
             assert!(!composition.why_not_a_guarantee().is_empty());
         }
         for note in [WHY_NOT_A_GUARANTEE, WHY_OPTIMAL_IS_NO_GUARANTEE_EITHER, WHY_ITEM_LEVEL_NEEDS_ONE_STEP] {
@@ -325,7 +325,7 @@ mod tests {
         assert!(Weight::client(0.0).is_err());
         for (rounds, delta) in [(0, 1e-5), (2_000_000_000, 1e-5), (1, 0.0), (1, 1.0), (1, f64::NAN)] {
             let round = round(1.0, 1.0, 5.0);
-            assert!(round.epsilon(Composition::Sequential, rounds, delta).is_err());
+            assert!(round.epsilon(PublishedComposition::Sequential, rounds, delta).is_err());
             assert!(round.best_order(rounds, delta).is_err());
         }
         for order in [1.0, 0.0, f64::NAN, f64::INFINITY] {
@@ -362,7 +362,7 @@ mod tests {
         ) {
             let (clip, gamma) = (10_f64.powf(log_clip), 10_f64.powf(log_gamma));
             let delta = 10_f64.powf(log_delta);
-            for composition in Composition::ALL {
+            for composition in PublishedComposition::ALL {
                 let here = epsilon(round(weight, clip, gamma), composition, rounds, delta);
                 let slack = 1e-9 * here;
                 let other = |weight, clip, gamma, rounds, delta| {
@@ -386,7 +386,7 @@ mod tests {
         ) {
             let delta = 10_f64.powf(log_delta);
             let round = round(10_f64.powf(log_weight), 10_f64.powf(log_clip), 10_f64.powf(log_gamma));
-            let all = Composition::ALL.map(|composition| epsilon(round, composition, rounds, delta));
+            let all = PublishedComposition::ALL.map(|composition| epsilon(round, composition, rounds, delta));
             let [sequential, advanced, renyi, _, kairouz, optimal] = all;
             prop_assert!(all.into_iter().all(|epsilon| epsilon.is_finite() && epsilon >= 0.0), "{all:?}");
             prop_assert!(round.best_order(rounds, delta).unwrap() >= 1.0);

@@ -15,7 +15,7 @@
 //! Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the dots: tighter discrete approximations of privacy loss
 //! distributions*, PoPETs 2022.
 
-use crate::sampling::{Direction, Pair};
+use crate::engine::sampling::{Direction, Pair};
 
 /// Masses of the loss at `step·(first + i)`, and at infinity.
 #[derive(Clone, Debug, PartialEq)]
@@ -377,9 +377,9 @@ pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaussian;
-    use crate::law::{Law, Side};
-    use crate::table::Table;
+    use crate::engine::law::{Law, Side};
+    use crate::numerics::gaussian;
+    use crate::numerics::table::Table;
 
     fn convex(i: usize, step: f64) -> f64 {
         gaussian::delta(i as f64 * step, 1.0)

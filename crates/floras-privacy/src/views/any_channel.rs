@@ -1,7 +1,7 @@
 //! A guarantee for every channel: the worst over what a client's channel can be.
 //!
 //! Orthonormal sequences. Client `k` has the channel `t = h_k/s` and the estimate `τ = t + e`, both in units of the despread
-//! noise `s`; the decoder divides by `u(τ)` ([`crate::pilot`]), and `ν_γ² = Σ_{j≤γ} w(G_j)²` comes from the unused sequences
+//! noise `s`; the decoder divides by `u(τ)` ([`crate::views::pilot`]), and `ν_γ² = Σ_{j≤γ} w(G_j)²` comes from the unused sequences
 //! ([`Receiver`]). For *any* fixed channels,
 //!
 //! ```text
@@ -48,19 +48,19 @@ use std::sync::{Arc, OnceLock};
 
 use floras_core::{ClipLevel, Receiver};
 
-use crate::actual::ROUNDED_MEANS;
-use crate::chords::Chords;
-use crate::compose::MAX_EPSILON;
+use crate::engine::chords::Chords;
+use crate::engine::compose::MAX_EPSILON;
+use crate::engine::law::{CellsBuilder, FINE_CELL, Law};
+use crate::engine::sampling::Curve;
 use crate::error::{PrivacyError, require_positive};
-use crate::gains::{self, LogBins};
-use crate::law::{CellsBuilder, FINE_CELL, Law};
-use crate::nodes::{self, NodeLaw, Nodes};
-use crate::noise::{Noise, NoiseCell};
-use crate::normal;
-use crate::pilot::{self, BEYOND_REACH, REACH};
-use crate::receiver::{is_monotone, noise_of_unused};
-use crate::sampling::Curve;
-use crate::solve::{first_at_most, first_at_most_from};
+use crate::numerics::normal;
+use crate::numerics::solve::{first_at_most, first_at_most_from};
+use crate::views::actual::ROUNDED_MEANS;
+use crate::views::gains::{self, LogBins};
+use crate::views::nodes::{self, NodeLaw, Nodes};
+use crate::views::noise::{Noise, NoiseCell};
+use crate::views::pilot::{self, BEYOND_REACH, REACH};
+use crate::views::receiver::{is_monotone, noise_of_unused};
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
 const FINE: f64 = 0.0025;
@@ -581,7 +581,7 @@ mod tests {
                 let bound = largest_curvature(epsilon, z.max(0.0));
                 assert!(curvature <= bound, "ε = {epsilon}, z = {z}: {curvature} above {bound}");
                 if (-4.0..4.0).contains(&z) && (0.01..1e3).contains(&epsilon) {
-                    let log = |s: f64| crate::gaussian::delta(epsilon, mu * s.exp()).ln();
+                    let log = |s: f64| crate::numerics::gaussian::delta(epsilon, mu * s.exp()).ln();
                     let h = 1e-3 / (1.0 + y);
                     let (before, here, after) = (log(-h), log(0.0), log(h));
                     let differences = (after - before) / (2.0 * h) - (after - 2.0 * here + before) / (h * h);

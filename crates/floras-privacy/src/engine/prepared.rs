@@ -1,15 +1,15 @@
 //! The way from curves to their composition: each in a table, all on a grid of one step, around the `ε` in question.
 
-use crate::compose::{Grid, MAX_EPSILON, Part, WRINKLED};
+use crate::engine::compose::{Grid, MAX_EPSILON, Part, WRINKLED};
+use crate::engine::law::Side;
+use crate::engine::loss::{LossDistribution, Sketch};
+use crate::engine::sampling::{Direction, Pair, diluted, value};
+use crate::engine::tabulated::TOLERANCE_BELOW;
+use crate::engine::tilt::Tilts;
+use crate::engine::window::{Composed, step_within};
 use crate::error::PrivacyError;
-use crate::law::Side;
-use crate::loss::{LossDistribution, Sketch};
-use crate::sampling::{Direction, Pair, diluted, value};
-use crate::solve::first_at_most;
-use crate::table::Table;
-use crate::tabulated::TOLERANCE_BELOW;
-use crate::tilt::Tilts;
-use crate::window::{Composed, step_within};
+use crate::numerics::solve::first_at_most;
+use crate::numerics::table::Table;
 
 /// Points in a window that only serves to find out where to look, and in a round's loss for it.
 const ROUGH: f64 = (1_u32 << 12) as f64;

@@ -15,14 +15,14 @@
 use floras_core::View;
 use serde::{Deserialize, Serialize};
 
-use crate::compose::Composition;
+use crate::engine::compose::Composition;
+use crate::engine::law::Side;
+use crate::engine::loss::{LossDistribution, Sketch};
+use crate::engine::sampling::Direction;
+use crate::engine::tilt::Tilts;
+use crate::engine::window::Composed;
 use crate::error::{PrivacyError, require_delta, require_rounds};
-use crate::law::Side;
-use crate::loss::{LossDistribution, Sketch};
 use crate::mixed::Mixed;
-use crate::sampling::Direction;
-use crate::tilt::Tilts;
-use crate::window::Composed;
 
 /// The value of `format`.
 const FORMAT: &str = "floras-loss-distribution";
@@ -382,9 +382,9 @@ fn epsilon_of(kinds: &[(LossDistribution, u64)], delta: f64) -> Result<f64, Priv
 mod tests {
     use super::*;
     use crate::account::{Account, Source};
-    use crate::gaussian;
-    use crate::law::Law;
-    use crate::sampling::Sampling;
+    use crate::engine::law::Law;
+    use crate::engine::sampling::Sampling;
+    use crate::numerics::gaussian;
 
     fn account(law: Law, sampling: Sampling) -> Account {
         let mut account = Account::new(sampling, 1e-5).unwrap();

@@ -1,6 +1,6 @@
 //! A curve `δ(ε)` that is dear to compute, tabulated: pieces of polynomials of `ln δ`, fitted at Chebyshev's nodes.
 
-use crate::law::Side;
+use crate::engine::law::Side;
 
 /// Coefficients in a piece.
 const ORDER: usize = 14;
@@ -154,7 +154,7 @@ fn in_powers(chebyshev: &[f64; ORDER]) -> [f64; ORDER] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaussian;
+    use crate::numerics::gaussian;
 
     #[test]
     fn a_table_is_as_good_as_its_tolerance() {

@@ -30,8 +30,8 @@
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use crate::error::{PrivacyError, require, require_delta, require_positive};
-use crate::quadrature::panel;
-use crate::solve::first_at_most;
+use crate::numerics::quadrature::panel;
+use crate::numerics::solve::first_at_most;
 
 /// The largest number of parameters.
 pub const MAX_DIMENSION: u64 = 1_000_000_000_000;
@@ -161,8 +161,8 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
-    use crate::gaussian;
-    use crate::quadrature::{equal_panels, panels};
+    use crate::numerics::gaussian;
+    use crate::numerics::quadrature::{equal_panels, panels};
 
     fn round(clip: f64, gamma: f64, dimension: u64) -> CauchyRound {
         CauchyRound::new(clip, gamma, dimension).unwrap()
@@ -258,7 +258,7 @@ mod tests {
                 .into_iter()
                 .map(|(g, weight)| {
                     2.0 * weight
-                        * crate::normal::density(g)
+                        * crate::numerics::normal::density(g)
                         * gaussian::delta(epsilon, 2.0 * clip / gamma * g)
                 })
                 .sum();

@@ -12,7 +12,7 @@
 //! # Citations
 //! Dong, Roth, Su, *Gaussian differential privacy*, J. R. Stat. Soc. B 84, 2022, proposition 6 and equation 3.
 
-use crate::curve::DeltaCurve;
+use crate::curves::delta::DeltaCurve;
 
 /// So many `ε` between 0 and the curve's end are looked at.
 const LINES: usize = 600;

@@ -5,10 +5,10 @@
 //! `μ²f'' = zφ(z)·μ·y` with `z = ε/μ − μ/2` and `y = ε/μ + μ/2`, which is negative for `z < 0` only. So a bound on the curve is the dot
 //! product of the masses with `f + κ(b − a)²/8` at the nodes.
 
-use crate::gaussian;
-use crate::law::Law;
-use crate::normal;
-use crate::sampling::Curve;
+use crate::engine::law::Law;
+use crate::engine::sampling::Curve;
+use crate::numerics::gaussian;
+use crate::numerics::normal;
 
 /// Distance of two nodes in `ln μ`.
 pub(crate) const STEP: f64 = 0.004;
@@ -121,7 +121,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::law::CellsBuilder;
+    use crate::engine::law::CellsBuilder;
 
     /// Ranges up to 15% wide at random places, with everything at one end or the other: never below, and within the square of
     /// the width where `ε` is small.

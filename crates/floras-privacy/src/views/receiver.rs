@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use floras_core::Receiver;
 
-use crate::noise::{Noise, Term};
-use crate::normal;
+use crate::numerics::normal;
+use crate::views::noise::{Noise, Term};
 
 /// `u = 1/|w|` for an estimate of this size: what the decoder divides by. It is convex in the size.
 pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
@@ -115,7 +115,7 @@ fn mmse_mean() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quadrature::equal_panels;
+    use crate::numerics::quadrature::equal_panels;
 
     #[test]
     fn means_are_those_of_the_integrals() {

@@ -1,6 +1,6 @@
 //! The actual channel: what the base station's own decoder leaks, averaged over a distribution of fading.
 //!
-//! Client `k` has the coefficient `t = h_k/s`, the pilot adds `e`, and with the divisor `u = u(t + e)` ([`crate::pilot`])
+//! Client `k` has the coefficient `t = h_k/s`, the pilot adds `e`, and with the divisor `u = u(t + e)` ([`crate::views::pilot`])
 //!
 //! ```text
 //! μ_k = Δ·|t|·g,     g = 1/√(1 + u²·(ν_γ² + ν_used²)),     ν_used² = Σ_{j ≠ k used} w(t_j + e_j)²
@@ -14,21 +14,21 @@
 //!
 //! # How the distribution of `μ` is bounded
 //! Coefficients lie in cells of `ln t`, each with its mass and mean. For each of them the divisor `u` and the noise `ν` lie in bins
-//! whose logarithms add ([`crate::gains`]). Every step keeps a range and a mean that bound the true ones, so that
+//! whose logarithms add ([`crate::views::gains`]). Every step keeps a range and a mean that bound the true ones, so that
 //! [`crate::Cells`] bounds the curve; no rule of integration has to resolve where `δ_G` turns.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use floras_core::{Fading, Modulation, PhaseError, Receiver};
 
+use crate::engine::law::{COARSE_CELL, CellsBuilder, Law};
 use crate::error::{PrivacyError, require, require_positive};
-use crate::gains::{self, LogBins, STEP};
-use crate::law::{COARSE_CELL, CellsBuilder, Law};
-use crate::noise::{Noise, Term};
-use crate::normal;
-use crate::pilot::{self, BEYOND_REACH, REACH};
-use crate::quadrature::{narrow_panels, short_panel};
-use crate::receiver::{noise_of_unused, unused_term, with_bounded_weights};
+use crate::numerics::normal;
+use crate::numerics::quadrature::{narrow_panels, short_panel};
+use crate::views::gains::{self, LogBins, STEP};
+use crate::views::noise::{Noise, Term};
+use crate::views::pilot::{self, BEYOND_REACH, REACH};
+use crate::views::receiver::{noise_of_unused, unused_term, with_bounded_weights};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
@@ -436,9 +436,9 @@ fn real_part_density(density: &dyn Fn(f64) -> f64, low: f64, high: f64, x: f64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaussian;
-    use crate::law::Values;
-    use crate::sampling::Curve;
+    use crate::engine::law::Values;
+    use crate::engine::sampling::Curve;
+    use crate::numerics::gaussian;
 
     /// Without its own share of the noise counted, a client of the paper's decoder meets Cauchy noise of scale
     /// `γ + (K − 1)·s/√(½ + s²)`; with it, `γ_eff = γ + K·s/√(½ + s²)`. A quantile of `(scale/G)²` tells the scale.
@@ -498,7 +498,7 @@ mod tests {
         assert!((at(&named) / half_normal.upper(0.3) - 1.0).abs() < 1e-4);
         // Raw samples show both branches: a Rayleigh amplitude, whose square is exponential.
         let raw = named.raw_signal(0.1).unwrap();
-        let nodes = crate::quadrature::equal_panels(0.0, 9.0, 400);
+        let nodes = crate::numerics::quadrature::equal_panels(0.0, 9.0, 400);
         let exact: f64 =
             nodes.iter().map(|&(r, w)| w * 2.0 * r * (-r * r).exp() * gaussian::delta(0.3, r)).sum();
         assert!(raw.lower(0.3) <= exact && exact <= raw.upper(0.3), "{exact}");

@@ -13,10 +13,10 @@
 //! square of the cell's width. What is put into a cell is itself a range of `μ` with a mass and a mean, so that no rule of
 //! integration has to resolve where `δ_G` turns.
 
-use crate::gaussian;
-use crate::normal;
-use crate::quadrature::panels;
-use crate::sampling::Curve;
+use crate::engine::sampling::Curve;
+use crate::numerics::gaussian;
+use crate::numerics::normal;
+use crate::numerics::quadrature::panels;
 
 /// Width of a cell in `ln μ`.
 pub(crate) const FINE_CELL: f64 = 0.005;

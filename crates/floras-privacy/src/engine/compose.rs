@@ -1,7 +1,7 @@
 //! Composition: what `T` rounds give away together.
 //!
 //! The losses of independent rounds add up, so their distributions are convolved: masses of one round on a grid
-//! ([`crate::loss`]), tilted by `e^{θl}`, folded into a window, raised to the power `T` by FFT, and tilted back:
+//! ([`crate::engine::loss`]), tilted by `e^{θl}`, folded into a window, raised to the power `T` by FFT, and tilted back:
 //!
 //! ```text
 //! δ_T(ε) = E[(1 − e^{ε − S})₊],     S = l_1 + … + l_T
@@ -24,12 +24,12 @@
 //! Koskela, Jälkö, Honkela, *Computing tight differential privacy guarantees using FFT*, AISTATS 2020. Gopi, Lee, Wutschitz,
 //! *Numerical composition of differential privacy*, NeurIPS 2021.
 
+use crate::engine::law::{Law, Side};
+use crate::engine::prepared::{CUT, Prepared, Resolution};
+use crate::engine::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
+use crate::engine::window::{Composed, LEAST_DELTA};
 use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
-use crate::law::{Law, Side};
-use crate::prepared::{CUT, Prepared, Resolution};
-use crate::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
-use crate::solve::{first_at_most, first_at_most_from};
-use crate::window::{Composed, LEAST_DELTA};
+use crate::numerics::solve::{first_at_most, first_at_most_from};
 
 /// No `ε` beyond this is looked for. A loss beyond it in one round counts as infinite.
 pub const MAX_EPSILON: f64 = 1e5;

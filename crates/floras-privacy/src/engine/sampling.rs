@@ -19,11 +19,11 @@
 //! Balle, Barthe, Gaboardi, *Privacy amplification by subsampling: tight analyses via couplings and divergences*, NeurIPS
 //! 2018, theorems 2 and 9.
 
-use crate::compose::WRINKLED;
+use crate::engine::compose::WRINKLED;
+use crate::engine::law::{Law, Side};
+use crate::engine::tabulated::TOLERANCE_BELOW;
 use crate::error::{PrivacyError, require};
-use crate::law::{Law, Side};
-use crate::table::Table;
-use crate::tabulated::TOLERANCE_BELOW;
+use crate::numerics::table::Table;
 
 /// Who takes part, and what neighbouring populations are.
 #[derive(Clone, Copy, Debug, PartialEq)]

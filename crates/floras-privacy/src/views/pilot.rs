@@ -13,10 +13,10 @@
 
 use floras_core::Receiver;
 
-use crate::gains::LogBins;
-use crate::noise::Noise;
-use crate::normal;
-use crate::receiver::divisor;
+use crate::numerics::normal;
+use crate::views::gains::LogBins;
+use crate::views::noise::Noise;
+use crate::views::receiver::divisor;
 
 /// Estimates further than this from the channel are counted as infinite losses.
 pub(crate) const REACH: f64 = 12.0;
@@ -169,7 +169,7 @@ impl End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quadrature::equal_panels;
+    use crate::numerics::quadrature::equal_panels;
 
     /// The mean of `g` over all estimates, by panels and by a plain rule with kinks resolved: between them lies less than 1e-4.
     #[test]

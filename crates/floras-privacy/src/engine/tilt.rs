@@ -3,8 +3,8 @@
 //! With `K_i(θ) = ln E[e^{θl}]` of a round of kind `i`, all rounds together have `K(θ) = Σ T_i·K_i(θ)`, and exceed an `ε`
 //! with a chance of at most `e^{K(θ) − θε}` (Chernoff's bound). The `θ` for which this is least is the tilt for `ε`.
 
-use crate::loss::{Moments, Sketch};
-use crate::window::{BEYOND, Window};
+use crate::engine::loss::{Moments, Sketch};
+use crate::engine::window::{BEYOND, Window};
 
 /// Steps with which a tilt is looked for at most.
 const MAX_STEPS: usize = 60;

@@ -16,8 +16,8 @@
 //! interpretations and Rényi differential privacy*, AISTATS 2020, theorem 21. Canonne, Kamath, Steinke, *The discrete
 //! Gaussian for differential privacy*, NeurIPS 2020, proposition 12.
 
-use crate::cauchy::clip_ratio;
 use crate::error::{PrivacyError, require, require_delta, require_rounds};
+use crate::published::cauchy::clip_ratio;
 
 /// How a divergence at order `α` becomes an `(ε, δ)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::quadrature::equal_panels;
+    use crate::numerics::quadrature::equal_panels;
 
     fn round(clip: f64, gamma: f64) -> RenyiRound {
         RenyiRound::new(clip, gamma).unwrap()
@@ -155,7 +155,7 @@ mod tests {
                 .into_iter()
                 .map(|(g, weight)| {
                     let log_moment = 0.5 * order * (order - 1.0) * a * a * g * g;
-                    weight * (log_moment + crate::normal::log_density(g)).exp()
+                    weight * (log_moment + crate::numerics::normal::log_density(g)).exp()
                 })
                 .sum();
             let divergence = round(1.0, gamma).divergence(order).unwrap();

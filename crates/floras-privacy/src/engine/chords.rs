@@ -4,7 +4,7 @@
 //! minorant and connected by chords, are not below it anywhere. Wrinkles of the values, which a supremum over cells has,
 //! disappear in the minorant.
 
-use crate::compose::MAX_EPSILON;
+use crate::engine::compose::MAX_EPSILON;
 
 /// From one point to the next, `ln δ` falls by about this much: where `δ` is above each of these values.
 const FALLS: [(f64, f64); 3] = [(1e-3, 0.1), (1e-8, 0.2), (0.0, 0.4)];
@@ -78,7 +78,7 @@ fn convex_minorant(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaussian;
+    use crate::numerics::gaussian;
 
     /// A curve with 2% wrinkles above the true one: chords stay above the truth, and lose the wrinkles.
     #[test]

@@ -1,18 +1,18 @@
 //! `δ(ε)` of a view after all rounds, ready to be read at many `ε`.
 //!
-//! A window of composed losses ([`crate::window`]) bounds `δ` from above at every `ε`, and is tight around the `ε` for which
+//! A window of composed losses ([`crate::engine::window`]) bounds `δ` from above at every `ε`, and is tight around the `ε` for which
 //! it was tilted. So a few windows are composed, tilted for different `ε`, and the smallest bound counts. That takes a few
 //! compositions instead of one for each `ε`.
 
 use floras_core::View;
 
-use crate::compose::{Composition, Part, one_round_delta};
+use crate::engine::compose::{Composition, Part, one_round_delta};
+use crate::engine::law::{Law, Side};
+use crate::engine::prepared::Resolution;
+use crate::engine::sampling::{Curve, Direction};
+use crate::engine::window::Composed;
 use crate::error::PrivacyError;
-use crate::law::{Law, Side};
 use crate::mixed::{Bounding, Mixed};
-use crate::prepared::Resolution;
-use crate::sampling::{Curve, Direction};
-use crate::window::Composed;
 
 /// Where windows are tilted for, relative to the largest `ε` of interest.
 const TILTED_FOR: [f64; 6] = [0.0, 0.12, 0.25, 0.45, 0.7, 1.0];
@@ -200,8 +200,8 @@ impl<'a> OfDirection<'a> {
 mod tests {
     use super::*;
     use crate::account::{Account, Source};
-    use crate::gaussian;
-    use crate::sampling::Sampling;
+    use crate::engine::sampling::Sampling;
+    use crate::numerics::gaussian;
 
     fn account(law: Law, sampling: Sampling) -> Account {
         let mut account = Account::new(sampling, 1e-5).unwrap();
@@ -211,7 +211,7 @@ mod tests {
 
     /// Values keep the engine from using the closed form.
     fn certain(mu: f64) -> Law {
-        Law::Values(crate::law::Values::new([(mu, 1.0)]))
+        Law::Values(crate::engine::law::Values::new([(mu, 1.0)]))
     }
 
     #[test]

@@ -1,0 +1,7 @@
+//! What a view leaks as curves: `δ(ε)`, the trade-off function, the Rényi divergence, loss distributions, groups of clients.
+
+pub(crate) mod delta;
+pub(crate) mod group;
+pub(crate) mod pld;
+pub(crate) mod renyi;
+pub(crate) mod tradeoff;

@@ -1,0 +1,8 @@
+//! Numerical tools: the normal distribution in its tails, transforms, rules of integration, searches, tables.
+
+pub(crate) mod fourier;
+pub mod gaussian;
+pub mod normal;
+pub(crate) mod quadrature;
+pub(crate) mod solve;
+pub(crate) mod table;
