@@ -154,7 +154,7 @@ impl Ledger {
         for statement in statements {
             let (view, statement) = statement.map_err(ToPython::to_python)?;
             if let Some(statement) = statement {
-                views.set_item(view.name().replace('-', "_"), convert::python(py, &statement)?)?;
+                views.set_item(view.field(), convert::python(py, &statement)?)?;
             }
         }
         Ok(views)

@@ -50,7 +50,7 @@ pub fn of_one_round(account: &Account) -> Result<BTreeMap<String, f64>, PrivacyE
     let mut spent = BTreeMap::new();
     for view in View::ALL {
         if let Some(epsilon) = account.epsilon(view, 1)? {
-            spent.insert(view.name().replace('-', "_"), epsilon);
+            spent.insert(view.field(), epsilon);
         }
     }
     Ok(spent)

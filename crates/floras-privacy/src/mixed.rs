@@ -212,15 +212,11 @@ impl<'a> Mixed<'a> {
 
     /// The statements of all views.
     pub fn views(&self) -> Result<Views, PrivacyError> {
-        let [published, idealised, actual, any_channel, raw_signal] =
-            for_each_view(|view| self.statement(view));
-        Ok(Views {
-            published: published?,
-            idealised: idealised?,
-            actual: actual?,
-            any_channel: any_channel?,
-            raw_signal: raw_signal?,
-        })
+        let statements = for_each_view(|view| self.statement(view));
+        let of = |(view, statement): (View, Result<Option<Statement>, PrivacyError>)| {
+            statement.map(|statement| statement.map(|statement| (view, statement))).transpose()
+        };
+        View::ALL.into_iter().zip(statements).filter_map(of).collect()
     }
 
     /// Whether what is derived from a view's curve is a guarantee.

@@ -150,8 +150,8 @@ fn a_view_that_some_rounds_lack_is_left_out() {
     let (with, without) = (answered(20), Account::of(&Setting { channel: None, ..setting() }).unwrap());
     let mixed = Mixed::new(&[(&with, 1), (&without, 1)]).unwrap();
     let views = mixed.views().unwrap();
-    assert!(views.actual.is_none() && views.raw_signal.is_none());
-    assert!(views.published.is_some() && views.idealised.is_some() && views.any_channel.is_some());
+    let stated: Vec<View> = views.iter().map(|(view, _)| view).collect();
+    assert_eq!(stated, [View::Published, View::Idealised, View::AnyChannel]);
     assert_eq!(mixed.epsilon(View::Actual).unwrap(), None);
     // Neither has a published round.
     let mixed = [gaussian_account(1.0), gaussian_account(2.0)];

@@ -198,7 +198,7 @@ pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
         .into_iter()
         .enumerate()
         .filter_map(|(colour, view)| {
-            let key = view.name().replace('-', "_");
+            let key = view.field();
             let y: Vec<Option<f64>> =
                 report.growth.iter().map(|spent| spent.epsilon.get(&key).copied()).collect();
             y.iter().any(Option::is_some).then_some(())?;

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{SMALL, report, run_into, words};
+use floras_core::View;
 use floras_privacy::{Statement, Views};
 use floras_sim::Sweep;
 use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, PrivacyRow, Reproduction, Style, Verdict};
@@ -91,8 +92,8 @@ fn reproduction(panel_name: &str) -> Reproduction {
         reason: None,
         details: Default::default(),
     };
-    let views =
-        Views { published: Some(statement(false)), actual: Some(statement(true)), ..Views::default() };
+    let views: Views =
+        [(View::Published, statement(false)), (View::Actual, statement(true))].into_iter().collect();
     let figure = Figure {
         name: "fig4".to_owned(),
         title: "Figure 4".to_owned(),

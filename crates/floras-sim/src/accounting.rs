@@ -241,7 +241,7 @@ pub(crate) fn adversary(scheme: &Scheme, view: View) -> Option<&'static str> {
 
 /// A view's name in JSON.
 pub(crate) fn key(view: View) -> String {
-    view.name().replace('-', "_")
+    view.field()
 }
 
 /// Fewer rounds give away no more than many, so that a bound for many holds for fewer, too. Far out, where an `ε` promises

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use floras_core::View;
 use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Reproduction, Verdict};
 
 use crate::conventions::{self, Choice};
@@ -160,18 +161,15 @@ fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
         first.delta
     );
     for row in rows {
-        let views = &row.views;
-        let cells: Vec<String> =
-            [&views.published, &views.idealised, &views.actual, &views.any_channel, &views.raw_signal]
-                .map(|statement| {
-                    let Some(statement) = statement else { return "–".to_owned() };
-                    match (statement.epsilon, statement.guarantee) {
-                        (None, _) => "none".to_owned(),
-                        (Some(epsilon), true) => number(epsilon),
-                        (Some(epsilon), false) => format!("({})", number(epsilon)),
-                    }
-                })
-                .to_vec();
+        let cell = |view: View| {
+            let Some(statement) = row.views.get(view) else { return "–".to_owned() };
+            match (statement.epsilon, statement.guarantee) {
+                (None, _) => "none".to_owned(),
+                (Some(epsilon), true) => number(epsilon),
+                (Some(epsilon), false) => format!("({})", number(epsilon)),
+            }
+        };
+        let cells = View::ALL.map(cell);
         let _ = writeln!(out, "| {} | {} | {} |", row.curve, row.rounds, cells.join(" | "));
     }
     out.push('\n');

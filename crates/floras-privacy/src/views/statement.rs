@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use floras_core::{Receiver, View};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::compose::Bounds;
 use crate::engine::sampling::Sampling;
@@ -65,52 +66,63 @@ impl Statement {
     }
 }
 
-/// The statements of all views; `None` where the account has no radio to look at.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+/// The statements of the views. In JSON, every view has a field, which is `null` where there is no radio to look at.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Views {
-    /// [`View::Published`].
-    pub published: Option<Statement>,
-    /// [`View::Idealised`].
-    pub idealised: Option<Statement>,
-    /// [`View::Actual`].
-    pub actual: Option<Statement>,
-    /// [`View::AnyChannel`].
-    pub any_channel: Option<Statement>,
-    /// [`View::RawSignal`].
-    pub raw_signal: Option<Statement>,
+    statements: BTreeMap<View, Statement>,
+}
+
+impl Serialize for Views {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(View::ALL.map(|view| (view.field(), self.get(view))))
+    }
+}
+
+impl<'de> Deserialize<'de> for Views {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut statements = BTreeMap::new();
+        for (field, statement) in BTreeMap::<String, Option<Statement>>::deserialize(deserializer)? {
+            let view = View::ALL.into_iter().find(|view| view.field() == field);
+            let view = view.ok_or_else(|| D::Error::custom(format!("there is no view {field}")))?;
+            statements.extend(statement.map(|statement| (view, statement)));
+        }
+        Ok(Self { statements })
+    }
+}
+
+impl FromIterator<(View, Statement)> for Views {
+    fn from_iter<I: IntoIterator<Item = (View, Statement)>>(statements: I) -> Self {
+        Self { statements: statements.into_iter().collect() }
+    }
 }
 
 impl Views {
     /// The statement of a view.
     pub fn get(&self, view: View) -> Option<&Statement> {
-        match view {
-            View::Published => self.published.as_ref(),
-            View::Idealised => self.idealised.as_ref(),
-            View::Actual => self.actual.as_ref(),
-            View::AnyChannel => self.any_channel.as_ref(),
-            View::RawSignal => self.raw_signal.as_ref(),
-        }
+        self.statements.get(&view)
     }
 
     /// The statement of a view, to be changed.
     pub fn get_mut(&mut self, view: View) -> Option<&mut Statement> {
-        match view {
-            View::Published => self.published.as_mut(),
-            View::Idealised => self.idealised.as_mut(),
-            View::Actual => self.actual.as_mut(),
-            View::AnyChannel => self.any_channel.as_mut(),
-            View::RawSignal => self.raw_signal.as_mut(),
-        }
+        self.statements.get_mut(&view)
     }
 
-    /// All views with their statements.
+    /// Sets the statement of a view, or removes it.
+    pub fn set(&mut self, view: View, statement: Option<Statement>) {
+        match statement {
+            Some(statement) => self.statements.insert(view, statement),
+            None => self.statements.remove(&view),
+        };
+    }
+
+    /// All views with their statements, in the order of [`View::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (View, &Statement)> {
-        View::ALL.into_iter().filter_map(|view| Some((view, self.get(view)?)))
+        self.statements.iter().map(|(&view, statement)| (view, statement))
     }
 
     /// One line about why the published number is smaller than one that holds, where it is.
     pub fn why_published_is_smaller(&self, receiver: Receiver) -> Option<String> {
-        let published = self.published.as_ref()?.epsilon?;
+        let published = self.get(View::Published)?.epsilon?;
         let smaller = |view: View| {
             let statement = self.get(view)?;
             let epsilon = statement.epsilon.filter(|&epsilon| statement.guarantee && published < epsilon)?;

@@ -10,7 +10,7 @@
 //! and what hid the clients, the noise of the `γ` unused sequences, is gone: the decoded sum is that of a federation with
 //! `N = K`. Every despread update has a name.
 
-use floras_core::Family;
+use floras_core::{Family, View};
 use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember, permutation};
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
@@ -55,7 +55,8 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
         Ok(scores.decoder.lower_bound(bench.settings.privacy.delta, error).epsilon)
     };
     let everyone = bench.game.chance >= 1.0;
-    let known = |views: Views| views.actual.and_then(|statement| known_to_take_part(&statement, everyone));
+    let known =
+        |views: Views| views.get(View::Actual).and_then(|statement| known_to_take_part(statement, everyone));
     let without_key = bench.federation.accounting()?.views(bench.game.rounds)?;
     Ok(Some(CollusionAttack {
         rigorous_without: known(without_key),

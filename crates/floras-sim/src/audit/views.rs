@@ -139,7 +139,7 @@ fn of_floras(
 fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary: String) -> AuditedView {
     let statement = claims.get(view);
     let claims = Claims {
-        published: claims.published.as_ref().and_then(|statement| statement.epsilon),
+        published: claims.get(View::Published).and_then(|statement| statement.epsilon),
         rigorous: statement.and_then(|statement| statement.epsilon),
         is_guarantee: statement.is_some_and(|statement| statement.guarantee),
     };

@@ -155,7 +155,7 @@ impl Inquiry {
         };
         let of_view = |view: View| {
             let epsilon = group_epsilon(&setting, view, rounds, size)?;
-            Ok((view.name().replace('-', "_"), epsilon))
+            Ok((view.field(), epsilon))
         };
         Ok(GroupReport { size, views: views.into_iter().map(of_view).collect::<Result<_, SimError>>()? })
     }

@@ -141,7 +141,7 @@ impl Players<'_> {
             (View::Actual, "decoder", decoded.decoder),
             (View::RawSignal, RAW_SIGNAL, raw),
         ];
-        let published = claims.published.as_ref().and_then(|statement| statement.epsilon);
+        let published = claims.get(View::Published).and_then(|statement| statement.epsilon);
         let played = |(view, name, scores): (View, &'static str, Scores)| {
             let statement = claims.get(view);
             let claims = Claims {
@@ -294,7 +294,7 @@ impl Players<'_> {
         let published = match canary.level() {
             _ if !everyone => None,
             "item" => self.published_for_items(rounds)?,
-            _ => claims.published.as_ref().and_then(|statement| statement.epsilon),
+            _ => claims.get(View::Published).and_then(|statement| statement.epsilon),
         };
         let played = |(view, name, scores): (View, &'static str, Scores)| {
             let statement = claims.get(view);
