@@ -71,7 +71,7 @@ pub enum SimError {
     /// Resuming something else.
     #[error(
         "{folder} holds another experiment: {key} is {theirs} there and {ours} here, and a run can only be resumed \
-         unchanged; take another --out for the changed one",
+         unchanged",
         folder = folder.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
     )]
     ExperimentChanged {
@@ -82,7 +82,7 @@ pub enum SimError {
     },
 
     /// A run directory that is in use.
-    #[error("{folder} is in use by another process; wait for it, or take another --out", folder = folder.display())]
+    #[error("{folder} is in use by another process", folder = folder.display())]
     Locked {
         /// The run directory.
         folder: PathBuf,
@@ -116,7 +116,7 @@ pub enum SimError {
 
     /// A directory that already holds a run.
     #[error(
-        "{folder} already holds a run; continue it with --resume, or take another --out",
+        "{folder} already holds a run",
         folder = folder.display()
     )]
     AlreadyARun {
@@ -126,7 +126,7 @@ pub enum SimError {
 
     /// A directory with something else in it.
     #[error(
-        "{folder} is not empty and holds no run of floras; take another --out",
+        "{folder} is not empty and holds no run of floras",
         folder = folder.display()
     )]
     NotARun {
@@ -135,7 +135,7 @@ pub enum SimError {
     },
 
     /// A directory that holds a run, or the figures of another command.
-    #[error("{folder} holds {what}; take another --out", folder = folder.display())]
+    #[error("{folder} holds {what}", folder = folder.display())]
     Occupied {
         /// The directory.
         folder: PathBuf,
@@ -144,7 +144,7 @@ pub enum SimError {
     },
 
     /// A file where a directory should be.
-    #[error("{path} is a file and not a directory; take another --out", path = path.display())]
+    #[error("{path} is a file and not a directory", path = path.display())]
     NotADirectory {
         /// The file.
         path: PathBuf,

@@ -84,8 +84,22 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         // Where even this cannot be written, the exit code has to do.
-        let _ = writeln!(io::stderr(), "error: {self}");
+        let _ = writeln!(io::stderr(), "error: {self}{}", self.advice());
         if self.is_input() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    }
+
+    /// Which option helps, if one does.
+    fn advice(&self) -> &'static str {
+        let Self::Simulation(error) = self else { return "" };
+        match error {
+            SimError::ExperimentChanged { .. } => "; take another --out for the changed one",
+            SimError::Locked { .. } => "; wait for it, or take another --out",
+            SimError::AlreadyARun { .. } => "; continue it with --resume, or take another --out",
+            SimError::NotARun { .. } | SimError::Occupied { .. } | SimError::NotADirectory { .. } => {
+                "; take another --out"
+            }
+            _ => "",
+        }
     }
 
     fn is_input(&self) -> bool {

@@ -49,7 +49,7 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
     }
     if views.iter().any(|(_, row)| row.rigorous.is_some() && !row.is_guarantee) {
         notes.push(
-            "a rigorous epsilon marked as no guarantee is an estimate, or holds under a caveat only (`floras run` says which); \
+            "a rigorous epsilon marked as no guarantee is an estimate, or holds under a caveat only (the privacy statement of a run says which); \
              exceeding it refutes nothing"
                 .to_owned(),
         );
