@@ -24,7 +24,7 @@ use crate::uplink::{Channel, MOST_CLIENTS, Uplink};
 /// view is a guarantee.
 ///
 /// >>> import numpy as np
-/// >>> uplink = floras.Uplink(sequences=25, clip=1.0, receiver={"clipped": 1.0})
+/// >>> uplink = floras.Uplink(sequences=25, clip=1.0, receiver="clipped=1")
 /// >>> ledger = floras.Ledger(uplink)
 /// >>> for number in (1, 2, 3):
 /// ...     deltas = np.zeros((20, 10), np.float32)

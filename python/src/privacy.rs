@@ -54,7 +54,7 @@ pub(crate) fn account<'py>(
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = keywords_of(given(keywords)?, &["epsilon", "view", "find", "most_sequences"])?;
-    let inquiry = keywords.inquiry();
+    let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let dim = keywords.dim();
     let report = work(py, || inquiry.account(sequences, dim))?.map_err(ToPython::to_python)?;
@@ -69,7 +69,7 @@ pub(crate) fn calibrate<'py>(
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = keywords_of(given(keywords)?, &["dim"])?;
-    let inquiry = keywords.inquiry();
+    let inquiry = keywords.inquiry().map_err(refusal)?;
     let goal = keywords.goal().map_err(refusal)?;
     let report = work(py, || inquiry.calibrate(&goal))?.map_err(ToPython::to_python)?;
     convert::python(py, &report)
@@ -87,7 +87,7 @@ pub(crate) fn epsilon_curve<'py>(
     let (view, rounds) = (view_of(view)?, whole_numbers("rounds", rounds, 1..=1_000_000)?);
     let keywords =
         keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences", "rounds"])?;
-    let inquiry = keywords.inquiry();
+    let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.epsilon_curve(sequences, view, &rounds))?;
     let curve = curve.map_err(ToPython::to_python)?.into_iter();
@@ -108,7 +108,7 @@ pub(crate) fn delta_curve<'py>(
         return Err(PyValueError::new_err(format!("every epsilon must be between 0 and 1e6, not {epsilon}")));
     }
     let keywords = keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences"])?;
-    let inquiry = keywords.inquiry();
+    let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.delta_curve(sequences, view, &epsilons))?;
     let curve = curve.map_err(ToPython::to_python)?;
@@ -121,7 +121,7 @@ pub(crate) fn delta_curve<'py>(
 /// The sequences and the inquiry of keywords that describe a federation.
 fn described(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(u64, Inquiry)> {
     let keywords = keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences"])?;
-    let inquiry = keywords.inquiry();
+    let inquiry = keywords.inquiry().map_err(refusal)?;
     Ok((keywords.sequences().map_err(refusal)?, inquiry))
 }
 

@@ -81,7 +81,7 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (privacy.account, {**SETTING, "clip": "long"}, ValueError, "clip must be a number"),
     (privacy.account, {**SETTING, "delta": 0.0}, ValueError, "δ|delta"),
     (privacy.account, {**SETTING, "rounds": 0}, ValueError, "rounds"),
-    (privacy.account, {**SETTING, "rounds": -3}, ValueError, "rounds must be an integer between 0"),
+    (privacy.account, {**SETTING, "rounds": -3}, ValueError, "rounds must be a non-negative integer"),
     (privacy.account, {**SETTING, "sequences": 10}, ValueError, "sequences|N"),
     (privacy.account, {**SETTING, "snr_db": 3.0}, ValueError, "snr_db must be given together with a length"),
     (privacy.account, {**SETTING, "length": 16, "snr_db": 3.0}, ValueError, "sequences must be at most"),

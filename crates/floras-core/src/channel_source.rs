@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::choice::{Choice, ChoiceError, split};
+use crate::choice::{Choice, ChoiceError};
 use crate::fading::Fading;
 
 /// A distribution of fading, or a trace file with measured coefficients.
@@ -55,8 +55,8 @@ impl FromStr for ChannelSource {
     type Err = ChoiceError;
 
     fn from_str(text: &str) -> Result<Self, ChoiceError> {
-        match split(text) {
-            ("trace", Some(path)) if !path.is_empty() => Ok(Self::Trace(path.into())),
+        match text.split_once('=') {
+            Some(("trace", path)) if !path.is_empty() => Ok(Self::Trace(path.into())),
             _ => text.parse().map(Self::Fading).map_err(|_: ChoiceError| Self::refuse(text)),
         }
     }

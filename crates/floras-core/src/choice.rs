@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use thiserror::Error as ThisError;
 
 /// One validated choice with one text form, which `FromStr` reads and `Display` writes.
@@ -88,7 +88,12 @@ impl<'de, T: Choice> Visitor<'de> for TextOrEntry<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let entry = map.next_entry::<String, Parameter>()?;
         let another = map.next_entry::<String, Parameter>()?;
-        let text = entry.filter(|_| another.is_none()).map(|(name, parameter)| format!("{name}={parameter}"));
+        let text = match entry {
+            Some((name, parameter)) if another.is_none() && !matches!(parameter, Parameter::Other(_)) => {
+                Some(format!("{name}={parameter}"))
+            }
+            _ => None,
+        };
         let choice = text.and_then(|text| text.parse().ok());
         choice.ok_or_else(|| A::Error::invalid_value(Unexpected::Map, &self))
     }
@@ -101,6 +106,8 @@ enum Parameter {
     Integer(i64),
     Number(f64),
     Text(String),
+    /// Neither number nor text: refused with the whole choice.
+    Other(IgnoredAny),
 }
 
 impl fmt::Display for Parameter {
@@ -109,6 +116,7 @@ impl fmt::Display for Parameter {
             Self::Integer(integer) => write!(f, "{integer}"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Text(text) => f.write_str(text),
+            Self::Other(_) => Err(fmt::Error),
         }
     }
 }

@@ -17,12 +17,19 @@ pub enum Modulation {
 }
 
 impl Modulation {
-    /// The same with a phase error that was given on its own; real modulation has none.
-    pub fn with_phase_error(self, error: PhaseError) -> Self {
-        match self {
-            Self::PhaseCorrected(PhaseError::None) => Self::PhaseCorrected(error),
-            Self::Real | Self::PhaseCorrected(_) => self,
-        }
+    /// The same with a phase error that was given on its own. It must not contradict the modulation: real modulation has none.
+    pub fn with_phase_error(self, error: Option<PhaseError>) -> Result<Self, ChoiceError> {
+        let own = match (self, error) {
+            (_, None) => return Ok(self),
+            (Self::PhaseCorrected(PhaseError::None), Some(error)) => return Ok(Self::PhaseCorrected(error)),
+            (Self::PhaseCorrected(own), Some(error)) if own == error => return Ok(self),
+            (Self::Real, Some(PhaseError::None)) => return Ok(self),
+            (Self::PhaseCorrected(own), Some(_)) => own,
+            (Self::Real, Some(_)) => PhaseError::None,
+        };
+        let allowed = format!("{own}, or left out, with modulation {self}");
+        let value = error.map_or_else(String::new, |error| error.to_string());
+        Err(ChoiceError { what: PhaseError::WHAT, allowed, value })
     }
 }
 

@@ -57,19 +57,19 @@ impl Receiver {
         }
     }
 
-    /// The same weights in units of a noise that is `factor` times as strong. The level may leave its range by that factor.
-    pub fn in_units_of(self, factor: f64) -> Self {
+    /// The same weights in units of a noise that is `factor` times as strong, if the level stays in its range.
+    pub fn in_units_of(self, factor: f64) -> Result<Self, ChoiceError> {
         match self {
-            Self::Paper | Self::Mmse => self,
-            Self::Clipped(c) => Self::Clipped(ClipLevel(c.get() / factor)),
+            Self::Paper | Self::Mmse => Ok(self),
+            Self::Clipped(c) => Self::clipped(c.get() / factor),
         }
     }
 
     /// The same with a level of at least `least`.
-    pub fn with_level_at_least(self, least: f64) -> Self {
+    pub fn with_level_at_least(self, least: ClipLevel) -> Self {
         match self {
-            Self::Paper | Self::Mmse => self,
-            Self::Clipped(c) => Self::Clipped(ClipLevel(c.get().max(least))),
+            Self::Clipped(c) if c < least => Self::Clipped(least),
+            Self::Paper | Self::Mmse | Self::Clipped(_) => self,
         }
     }
 

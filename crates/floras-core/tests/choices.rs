@@ -70,6 +70,17 @@ fn a_modulation_keeps_its_phase_error() {
 }
 
 #[test]
+fn a_phase_error_of_its_own_must_not_contradict_the_modulation() {
+    let modulation = |text: &str| text.parse::<Modulation>().unwrap();
+    let error = PhaseError::gaussian(0.3).unwrap();
+    let joined = |text: &str| modulation(text).with_phase_error(Some(error));
+    assert_eq!(joined("phase-corrected"), Ok(Modulation::PhaseCorrected(error)));
+    assert_eq!(joined("phase-corrected=gaussian=0.3"), Ok(Modulation::PhaseCorrected(error)));
+    assert!(joined("phase-corrected=uniform=0.1").is_err() && joined("real").is_err());
+    assert_eq!(modulation("real").with_phase_error(Some(PhaseError::None)), Ok(Modulation::Real));
+}
+
+#[test]
 fn parameters_out_of_range_are_refused_with_the_range() {
     let error = "nakagami=0.1".parse::<Fading>().unwrap_err();
     assert!(error.to_string().ends_with("m between 0.5 and 1e6), not nakagami=0.1"), "{error}");

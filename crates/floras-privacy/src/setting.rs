@@ -156,7 +156,9 @@ impl Setting {
                 format!("at most {samples}, the number of samples of a client")
             })?;
         }
-        self.margins.check(self.gamma())
+        self.margins.check(self.gamma())?;
+        self.decoder()?;
+        Ok(())
     }
 
     /// `γ = N − K`.
@@ -217,7 +219,7 @@ impl Setting {
             }
             View::Idealised | View::Actual | View::AnyChannel => {}
         }
-        let Some(decoder) = self.decoder() else {
+        let Some(decoder) = self.decoder()? else {
             let reason = "the MMSE receiver has a bound only for pilots and payloads of equal noise";
             return Ok(Source::Nothing(reason.to_owned()));
         };
@@ -238,7 +240,7 @@ impl Setting {
 
     /// A bound on the any-channel view in simple terms, for the clipped projector with unused sequences.
     pub(crate) fn simple_bound(&self) -> Result<Option<Box<dyn Curve>>, PrivacyError> {
-        match self.decoder() {
+        match self.decoder()? {
             Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
                 simple_bound(c, unused, sensitivity).map(|law| Some(boxed(law)))
             }
@@ -247,17 +249,17 @@ impl Setting {
     }
 
     /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.
-    fn decoder(&self) -> Option<Decoder> {
+    fn decoder(&self) -> Result<Option<Decoder>, PrivacyError> {
         let Margins { pilot_noise, channel_growth, foreign_pilots } = self.margins;
         if self.receiver == Receiver::Mmse && pilot_noise != 1.0 {
-            return None;
+            return Ok(None);
         }
-        Some(Decoder {
-            receiver: self.receiver.in_units_of(pilot_noise),
+        Ok(Some(Decoder {
+            receiver: self.receiver.in_units_of(pilot_noise)?,
             unused: self.gamma().saturating_sub(foreign_pilots),
             sensitivity: self.sensitivity() * pilot_noise * channel_growth,
             channel_scale: 1.0 / pilot_noise,
-        })
+        }))
     }
 
     /// What the number of a view assumes.

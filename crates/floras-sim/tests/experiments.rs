@@ -14,7 +14,7 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
     for (text, expected) in [
         ("rounds = 0", "rounds must be between 1 and 4294967294, not 0"),
         ("trials = 70000", "trials must be between 1 and 65536, not 70000"),
-        ("seed = -1", "seed must be an integer between 0 and 9223372036854775807, not -1"),
+        ("seed = -1", "seed must be a non-negative integer, not -1"),
         (
             "name = \"a/b\"",
             "name must be 1 to 100 letters, digits, '-', '_' and '.', not beginning with '.' or '-', not \"a/b\"",
@@ -71,8 +71,8 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "[privacy]\nnormalise = \"paper\"",
             "privacy.normalise: \"paper\" scales the longest update to norm C, and needs privacy.clip",
         ),
-        ("[privacy]\nclip = 0.0", "privacy.clip must be between 1e-30 and 1e30, not 0"),
-        ("[privacy]\nbudget = 0.0", "privacy.budget must be between 1e-9 and 100000, not 0"),
+        ("[privacy]\nclip = 0.0", "privacy.clip must be between 1e-30 and 1e30, or \"none\", not 0"),
+        ("[privacy]\nbudget = 0.0", "privacy.budget must be between 1e-9 and 100000, or \"none\", not 0"),
         (
             "[privacy]\nbudget = 8.0\nview = \"any\"",
             "privacy.view must be published, idealised, actual, any-channel or raw-signal, not \"any\"",
@@ -80,6 +80,22 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
         (
             "[clients]\nweights = \"samples\"",
             "clients.weights: the privacy statement of scheme \"floras\" needs clients that count the same;",
+        ),
+        ("rounds = 5000000000", "rounds must be at most 4294967295, not 5000000000"),
+        ("clients = [30, 10]", "clients must be a number, a text in quotes or a table, not [30, 10]"),
+        ("[[uplink]]\nscheme = \"ideal\"", "uplink must be a number, a text in quotes or a table, not "),
+        (
+            "[local]\nrate = [0.1, 0.99, 10]",
+            "local.rate must be a number, a text in quotes or a table, not [",
+        ),
+        ("name = 1979-05-27", "name must be a number, a text in quotes or a table, not 1979-05-27"),
+        ("[uplink]\nreceiver = { clipped = true }", "uplink.receiver must be paper, mmse or clipped=c"),
+        ("[uplink]\nreceiver = { clipped = [1] }", "uplink.receiver.clipped must be a number"),
+        ("seed = \"expected `x`, expected y\"", "seed must be a non-negative integer, not \"expected `x`"),
+        ("[uplink]\n\"a`b\" = 1", "there is no key uplink.a`b; known in [uplink] are scheme"),
+        (
+            "[uplink]\nmodulation = \"phase-corrected=uniform=0.1\"\nphase_error = \"gaussian=0.3\"",
+            "uplink.phase_error must be uniform=0.1, or left out, with modulation phase-corrected=uniform=0.1, not gaussian=0.3",
         ),
         (
             "[data]\nset = \"mnist\"",
@@ -128,6 +144,9 @@ fn settings_made_in_code_are_checked_like_a_file() {
     settings.local.sgd.batch = 0;
     assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("local.batch must be"));
     settings = Settings::default();
+    settings.data.train = None;
+    assert!(Experiment::new(settings).unwrap_err().to_string().contains("a file cannot say"));
+    settings = Settings::default();
     settings.privacy.clip = Some(f64::NAN);
     assert!(Experiment::new(settings).unwrap_err().to_string().starts_with("privacy.clip must be"));
 }
@@ -172,7 +191,8 @@ fn a_builder_takes_numbers_and_refuses_those_out_of_range() {
     assert_eq!((settings.trials, settings.rounds, settings.seed), (2, 3, 4));
     let error = builder.clone().seed(u64::MAX).build().unwrap_err().to_string();
     assert!(
-        error.starts_with("seed must be an integer") && error.contains("18446744073709551615"),
+        error.starts_with("seed must be at most 9223372036854775807")
+            && error.contains("18446744073709551615"),
         "{error}"
     );
     let error = builder.set_to("uplink.snr_db", 1e3).unwrap().build().unwrap_err().to_string();

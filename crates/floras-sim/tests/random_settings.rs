@@ -42,7 +42,7 @@ impl Case {
     /// What the account states, by view.
     fn statements(&self) -> Map<String, Value> {
         let keywords = Keywords::read(&self.setting).unwrap();
-        let report = keywords.inquiry().account(keywords.sequences().unwrap(), None).unwrap();
+        let report = keywords.inquiry().unwrap().account(keywords.sequences().unwrap(), None).unwrap();
         serde_json::from_value(serde_json::to_value(report.views).unwrap()).unwrap()
     }
 }

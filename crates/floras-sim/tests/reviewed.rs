@@ -8,7 +8,7 @@ use floras_sim::inquiry::Keywords;
 fn statement(setting: &str, view: View) -> Statement {
     let table: toml::Table = setting.parse().unwrap();
     let keywords = Keywords::read(table).unwrap();
-    let report = keywords.inquiry().account(keywords.sequences().unwrap(), None).unwrap();
+    let report = keywords.inquiry().unwrap().account(keywords.sequences().unwrap(), None).unwrap();
     report.views.get(view).unwrap().clone()
 }
 
@@ -99,6 +99,6 @@ fn deep_fades_of_nakagami_channels_count() {
 #[test]
 fn a_delta_below_the_smallest_is_refused() {
     let setting: toml::Table = "clip = 1\nsequences = 25\nper_round = 20\ndelta = 1e-60".parse().unwrap();
-    let text = Keywords::read(setting).unwrap().inquiry().account(25, None).unwrap_err().to_string();
+    let text = Keywords::read(setting).unwrap().inquiry().unwrap().account(25, None).unwrap_err().to_string();
     assert!(text.contains("delta") && text.contains("1e-30"), "{text}");
 }

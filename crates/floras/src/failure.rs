@@ -90,7 +90,17 @@ impl Failure {
 
     /// Which option helps, if one does.
     fn advice(&self) -> &'static str {
-        let Self::Simulation(error) = self else { return "" };
+        let error = match self {
+            Self::Experiment(ExperimentError::Refused { key, .. }) => {
+                return match key.as_str() {
+                    "sweep" => "; run it with `floras sweep`",
+                    "data.dir" => "; docs/data.md says how to get them",
+                    _ => "",
+                };
+            }
+            Self::Simulation(error) => error,
+            _ => return "",
+        };
         match error {
             SimError::ExperimentChanged { .. } => "; take another --out for the changed one",
             SimError::Locked { .. } => "; wait for it, or take another --out",

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_channels_has_unit_power_uniform_phase_and_the_stated_mean_amplitude() {
+    fn fading_has_unit_power_uniform_phase_and_stated_mean() {
         let texts = ["rayleigh", "rician=0", "rician=3", "rician=80", "nakagami=0.5", "nakagami=4"];
         for channels in texts.map(|text| Channels::from(text.parse::<Fading>().unwrap())) {
             let draws = draws(&channels);

@@ -12,7 +12,7 @@
 use std::f64::consts::SQRT_2;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use floras_core::Receiver;
+use floras_core::{ClipLevel, Receiver};
 
 use crate::numerics::normal;
 use crate::views::noise::{Noise, Term};
@@ -64,7 +64,8 @@ pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64) -> Arc<Noise> {
 
 /// The same with a level of at least [`LEAST_LEVEL`]: there is not more noise than in truth.
 pub(crate) fn with_bounded_weights(receiver: Receiver) -> Receiver {
-    receiver.with_level_at_least(LEAST_LEVEL)
+    let least = ClipLevel::new(LEAST_LEVEL).expect("0.01 is in range");
+    receiver.with_level_at_least(least)
 }
 
 /// `Y = w(G)²`, for weights that are bounded.

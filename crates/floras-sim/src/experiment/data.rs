@@ -94,7 +94,11 @@ impl DataFile {
         within("data.test", self.test, counts)?;
         within("data.features", self.features, 1..=1 << 20)?;
         within("data.classes", self.classes, 2..=4096)?;
-        within("data.separation", self.separation, 0.0..=1e3)
+        within("data.separation", self.separation, 0.0..=1e3)?;
+        if self.dir.as_ref().is_some_and(|dir| dir.to_str().is_none()) {
+            return Err(ExperimentError::refused("data.dir", "the name of the directory must be UTF-8"));
+        }
+        Ok(())
     }
 }
 

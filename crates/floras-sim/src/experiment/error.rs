@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use floras_core::ChoiceError;
 use thiserror::Error;
 
 /// Why an experiment was refused. Each message names the key and what is allowed.
@@ -56,6 +57,11 @@ pub enum ExperimentError {
 }
 
 impl ExperimentError {
+    /// The refusal of a choice, with the key that it stands behind.
+    pub(crate) fn value(key: &str, error: ChoiceError) -> Self {
+        Self::Value { key: key.to_owned(), allowed: error.allowed, value: error.value }
+    }
+
     /// The refusal of a key's value by another crate, or together with others.
     pub(crate) fn refused(key: &str, reason: impl ToString) -> Self {
         Self::Refused { key: key.to_owned(), reason: reason.to_string() }

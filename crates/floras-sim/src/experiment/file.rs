@@ -170,6 +170,7 @@ pub(super) fn entries(table: &Table) -> Vec<(String, &Value)> {
 
 /// Deserializes a table; errors name the key.
 pub(crate) fn deserialize<T: for<'de> Deserialize<'de>>(table: &Table) -> Result<T, ExperimentError> {
+    check_kinds("", table)?;
     let deserializer = Value::Table(table.clone());
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -177,46 +178,59 @@ pub(crate) fn deserialize<T: for<'de> Deserialize<'de>>(table: &Table) -> Result
     })
 }
 
+/// No key takes a list or a date, which `serde` would read as a section or as text.
+fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
+    for (name, value) in table {
+        let key = if section.is_empty() { name.clone() } else { format!("{section}.{name}") };
+        match value {
+            Value::Table(inner) => check_kinds(&key, inner)?,
+            Value::Array(_) | Value::Datetime(_) => {
+                let allowed = "a number, a text in quotes or a table".to_owned();
+                return Err(ExperimentError::Value { key, allowed, value: value.to_string() });
+            }
+            Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// The error of `serde` in our words.
 fn explain(path: &str, message: &str, table: &Table) -> ExperimentError {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    if message.starts_with("unknown field")
-        && let Some(unknown) = quoted.next()
+    let within = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    if let Some((unknown, known)) =
+        message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "))
     {
-        let section = path.strip_suffix(unknown).unwrap_or(path).trim_end_matches('.');
-        let key = if section.is_empty() { unknown.to_owned() } else { format!("{section}.{unknown}") };
-        return ExperimentError::UnknownKey {
-            key,
-            hint: hint(unknown, section, &quoted.collect::<Vec<_>>()),
-        };
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let path = path.strip_suffix(unknown).unwrap_or(path).trim_end_matches('.');
+        let key = if path.is_empty() { unknown.to_owned() } else { format!("{path}.{unknown}") };
+        return ExperimentError::UnknownKey { key, hint: hint(unknown, path, &known) };
     }
-    if message.starts_with("missing field")
-        && let Some(missing) = quoted.next()
-    {
-        let key = if path.is_empty() { missing.to_owned() } else { format!("{path}.{missing}") };
-        return ExperimentError::refused(&key, "it must be given");
+    if let Some(missing) = message.strip_prefix("missing field `") {
+        return ExperimentError::refused(&within(missing.trim_end_matches('`')), "it must be given");
     }
     let value = path.split('.').try_fold(None, |inside: Option<&Value>, key| {
         inside.map_or_else(|| table.get(key), |inside| inside.get(key)).map(Some)
     });
-    match (message.split_once("expected "), value.flatten()) {
-        (Some((_, expected)), Some(value)) => ExperimentError::Value {
+    let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
+    match (expected.or_else(|| message.strip_prefix("expected ")), value.flatten()) {
+        (Some(expected), Some(value)) => ExperimentError::Value {
             key: path.to_owned(),
-            allowed: in_words(expected).to_owned(),
+            allowed: in_words(expected, value).to_owned(),
             value: value.to_string(),
         },
         _ => ExperimentError::refused(path, message),
     }
 }
 
-/// What `serde` calls a type.
-fn in_words(expected: &str) -> &str {
-    match expected {
-        "u32" => "an integer between 0 and 4294967295",
-        "u64" | "usize" => "an integer between 0 and 9223372036854775807",
-        "f64" => "a number",
-        "a string" | "path string" => "text in quotes",
-        other => other,
+/// What `serde` calls a type, for a value that is not of that type.
+fn in_words<'a>(expected: &'a str, value: &Value) -> &'a str {
+    match (expected, value) {
+        ("u32", Value::Integer(0..)) => "at most 4294967295",
+        ("u64", Value::String(text)) if text.parse::<u64>().is_ok() => "at most 9223372036854775807",
+        ("u32" | "u64" | "usize", _) => "a non-negative integer",
+        ("f64", _) => "a number",
+        ("a string" | "path string", _) => "text in quotes",
+        (other, _) => other,
     }
 }
 

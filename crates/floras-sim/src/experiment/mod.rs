@@ -107,9 +107,14 @@ pub struct Experiment {
 impl Experiment {
     /// Checks settings.
     pub fn new(settings: Settings) -> Result<Self, ExperimentError> {
-        SettingsFile::from(&settings).check()?;
+        let file = SettingsFile::from(&settings);
+        file.check()?;
         settings.check()?;
-        Ok(Self { settings })
+        if Settings::try_from(file)? == settings {
+            return Ok(Self { settings });
+        }
+        // What a file cannot say could not be resumed.
+        Err(ExperimentError::refused("the settings", "they hold something that a file cannot say"))
     }
 
     /// Reads and checks an experiment from its text; `source_name` is for messages.

@@ -1,13 +1,28 @@
 //! A number that can be switched off in words: `clip = 1.0` or `clip = "none"`.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::error::{ExperimentError, within};
+
 /// A number, or `"none"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct NumberOrNone(pub(super) Option<f64>);
+
+impl NumberOrNone {
+    /// `Ok` if the number lies in a range, or if there is none.
+    pub(super) fn within(self, key: &str, range: RangeInclusive<f64>) -> Result<(), ExperimentError> {
+        within(key, self.0, range).map_err(|error| match error {
+            ExperimentError::Value { key, allowed, value } => {
+                ExperimentError::Value { key, allowed: format!("{allowed}, or \"none\""), value }
+            }
+            other => other,
+        })
+    }
+}
 
 impl Serialize for NumberOrNone {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

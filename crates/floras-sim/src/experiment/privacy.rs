@@ -54,12 +54,12 @@ pub(crate) struct PrivacyFile {
 
 impl PrivacyFile {
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
-        within("privacy.clip", self.clip.0, 1e-30..=1e30)?;
+        self.clip.within("privacy.clip", 1e-30..=1e30)?;
         within("privacy.delta", self.delta, 1e-30..=0.5)?;
         within("privacy.pilot_noise", self.pilot_noise, 0.01..=100.0)?;
         within("privacy.channel_growth", self.channel_growth, 1.0..=1000.0)?;
         within("privacy.foreign_pilots", self.foreign_pilots, 0..=1_000_000_000)?;
-        within("privacy.budget", self.budget.0, 1e-9..=MAX_EPSILON)
+        self.budget.within("privacy.budget", 1e-9..=MAX_EPSILON)
     }
 }
 

@@ -156,15 +156,27 @@ impl UplinkFile {
         within("uplink.sequences", self.sequences, SIZES)?;
         within("uplink.length", self.length, SIZES)?;
         if let Some(snr_db) = self.snr_db {
-            Snr::new(snr_db, SnrConvention::default()).map_err(|error| ExperimentError::Value {
-                key: "uplink.snr_db".to_owned(),
-                allowed: error.allowed,
-                value: error.value,
-            })?;
+            Snr::new(snr_db, SnrConvention::default())
+                .map_err(|error| ExperimentError::value("uplink.snr_db", error))?;
+        }
+        if let Some(modulation @ Modulation::PhaseCorrected(_)) = self.modulation {
+            let joined = modulation.with_phase_error(self.phase_error);
+            joined.map_err(|error| ExperimentError::value("uplink.phase_error", error))?;
+        }
+        if let Some(ChannelSource::Trace(path)) = &self.fading
+            && path.to_str().is_none()
+        {
+            return Err(ExperimentError::refused("uplink.fading", "the name of the file must be UTF-8"));
         }
         within("uplink.artificial_noise_std", self.artificial_noise_std, 0.0..=1e30)?;
         within("uplink.noise_std", self.noise_std, 1e-30..=1e30)?;
-        within("uplink.truncate", self.truncate.0, 1e-30..=1e30)
+        self.truncate.within("uplink.truncate", 1e-30..=1e30)
+    }
+
+    /// The modulation with its phase error; under real modulation the key of the error has no effect.
+    fn modulation(&self) -> Modulation {
+        let modulation = self.modulation.unwrap_or_default();
+        modulation.with_phase_error(self.phase_error).unwrap_or(modulation)
     }
 
     fn air(&self) -> Air {
@@ -192,7 +204,7 @@ impl From<UplinkFile> for UplinkSettings {
             SchemeName::Floras => Scheme::Floras(FlorasScheme {
                 sequences: file.sequences.unwrap_or(25),
                 family: file.family.unwrap_or_default(),
-                modulation: file.modulation.unwrap_or_default().with_phase_error(phase_error),
+                modulation: file.modulation(),
                 receiver: file.receiver.unwrap_or_default(),
                 air: file.air(),
             }),

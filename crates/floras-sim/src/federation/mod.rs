@@ -39,7 +39,7 @@ pub struct Federation {
     test: Samples,
     model: Box<dyn Model>,
     uplink: BoxedUplink,
-    identity: String,
+    data_digest: Vec<u8>,
     /// Rounds in a trial: those of the experiment, or what the budget allows.
     rounds: u32,
     accounting: OnceLock<Arc<Accounting>>,
@@ -73,11 +73,11 @@ impl Federation {
         let (population, test) = clients::load(settings)?;
         let model = build_model(settings, &population).map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
-        let identity = identity(experiment, &population, &test)?;
+        let data_digest = data_digest(experiment, &population, &test)?;
         let (experiment, rounds) = (experiment.clone(), settings.rounds);
         let accounting = OnceLock::new();
         let mut federation =
-            Self { experiment, population, test, model, uplink, identity, rounds, accounting };
+            Self { experiment, population, test, model, uplink, data_digest, rounds, accounting };
         federation.check_memory(1)?;
         federation.rehearse()?;
         federation.keep_budget()?;
@@ -163,8 +163,14 @@ impl Federation {
     }
 
     /// A digest of the experiment, of all samples and of the channel trace: what two runs must share to be one.
-    pub fn identity(&self) -> &str {
-        &self.identity
+    pub fn identity(&self) -> String {
+        self.identity_of(&self.experiment.to_toml())
+    }
+
+    /// The same for this text of the experiment: earlier versions wrote the same settings in another order and spelling.
+    pub(crate) fn identity_of(&self, experiment: &str) -> String {
+        let digest = Sha256::new().chain_update(experiment).chain_update(&self.data_digest).finalize();
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Refuses a run whose updates would take more memory than a simulation may, with as many trials at once as threads.
@@ -238,29 +244,33 @@ impl Federation {
     }
 }
 
-fn identity(experiment: &Experiment, population: &Population, test: &Samples) -> Result<String, SimError> {
-    let mut digest = Sha256::new();
-    digest.update(experiment.to_toml());
+/// What identifies the data beside the experiment: checksums of the samples, and the trace.
+fn data_digest(
+    experiment: &Experiment,
+    population: &Population,
+    test: &Samples,
+) -> Result<Vec<u8>, SimError> {
+    let mut digest = Vec::new();
     if let Population::Stored(train) = population {
         add_samples(&mut digest, train);
         add_samples(&mut digest, test);
     }
     if let Some(Air { fading: ChannelSource::Trace(path), .. }) = experiment.settings().uplink.scheme.air() {
-        digest.update(fs::read(path).map_err(SimError::file("read", path))?);
+        digest.extend(fs::read(path).map_err(SimError::file("read", path))?);
     }
-    Ok(digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    Ok(digest)
 }
 
 /// A checksum of checksums is fast, and notices that other files lie where the data lay.
-fn add_samples(digest: &mut Sha256, samples: &Samples) {
+fn add_samples(digest: &mut Vec<u8>, samples: &Samples) {
     let features = samples.features().chunks(1 << 16);
     let checksum = features.fold(0, |checksum, some| {
         let bytes: Vec<u8> = some.iter().flat_map(|value| value.to_le_bytes()).collect();
         crc32c::crc32c_append(checksum, &bytes)
     });
     let labels: Vec<u8> = samples.labels().iter().flat_map(|label| label.to_le_bytes()).collect();
-    digest.update(crc32c::crc32c_append(checksum, &labels).to_le_bytes());
-    digest.update(samples.count().to_le_bytes());
+    digest.extend(crc32c::crc32c_append(checksum, &labels).to_le_bytes());
+    digest.extend(samples.count().to_le_bytes());
 }
 
 fn build_model(settings: &Settings, population: &Population) -> Result<Box<dyn Model>, LearnError> {

@@ -39,8 +39,7 @@ pub struct Keywords {
     fading: Fading,
     #[serde(default)]
     modulation: Modulation,
-    #[serde(default)]
-    phase_error: PhaseError,
+    phase_error: Option<PhaseError>,
     pilot_noise: Option<f64>,
     channel_growth: Option<f64>,
     foreign_pilots: Option<u64>,
@@ -62,9 +61,10 @@ impl Keywords {
     }
 
     /// The federation that is described.
-    pub fn inquiry(&self) -> Inquiry {
+    pub fn inquiry(&self) -> Result<Inquiry, ExperimentError> {
         let margins = Margins::default();
-        Inquiry {
+        let modulation = self.modulation.with_phase_error(self.phase_error);
+        Ok(Inquiry {
             clip: self.clip,
             per_round: self.per_round,
             clients: self.clients,
@@ -81,13 +81,13 @@ impl Keywords {
             snr_db: self.snr_db,
             snr_convention: self.snr_convention,
             fading: self.fading,
-            modulation: self.modulation.with_phase_error(self.phase_error),
+            modulation: modulation.map_err(|error| ExperimentError::value("phase_error", error))?,
             margins: Margins {
                 pilot_noise: self.pilot_noise.unwrap_or(margins.pilot_noise),
                 channel_growth: self.channel_growth.unwrap_or(margins.channel_growth),
                 foreign_pilots: self.foreign_pilots.unwrap_or(margins.foreign_pilots),
             },
-        }
+        })
     }
 
     /// `N`, which an account needs.

@@ -13,6 +13,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use super::atomic;
+use super::directory::RunDirectory;
 use crate::error::SimError;
 use crate::experiment::VERSION;
 use crate::federation::{Federation, Status, Trial};
@@ -50,7 +51,7 @@ pub(crate) fn save(
 ) -> Result<(), SimError> {
     let mark = Mark {
         version: VERSION.to_owned(),
-        identity: federation.identity().to_owned(),
+        identity: federation.identity(),
         trial: trial.number(),
         round: trial.round(),
         status: trial.status(),
@@ -85,7 +86,10 @@ pub(crate) fn load(path: &Path, federation: &Federation, trial: u16) -> Result<O
     }
     let bytes = fs::read(path).map_err(SimError::file("read", path))?;
     let found = decode(federation.model(), &bytes).and_then(|found| {
-        if found.mark.identity != federation.identity() {
+        let as_written = path.parent().and_then(Path::parent).map(RunDirectory::experiment_file);
+        let as_written = as_written.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        let identities = [federation.identity(), federation.identity_of(&as_written)];
+        if !identities.contains(&found.mark.identity) {
             return Err("it is of another experiment, or of other data, than there are now".to_owned());
         }
         if found.mark.trial != trial {
@@ -128,6 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::experiment::Experiment;
 
     fn model() -> Perceptron {
         Perceptron::new(3, 2, 4, 0.0).unwrap()
@@ -164,6 +169,22 @@ mod tests {
     fn another_models_file_is_refused() {
         let other = Perceptron::new(2, 2, 4, 0.0).unwrap();
         assert!(decode(&other, &encoded().0).unwrap_err().contains("hidden.weight"));
+    }
+
+    /// Earlier versions wrote the same settings in another order and spelling, and marked checkpoints with that text.
+    #[test]
+    fn a_checkpoint_of_another_spelling_is_read() {
+        let text = "[data]\ntrain = 40\n[uplink]\nreceiver = { clipped = 2.0 }";
+        let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("checkpoint").join("trial-0000.safetensors");
+        fs::create_dir(folder.path().join("checkpoint")).unwrap();
+        let mark = Mark { identity: federation.identity_of(text), trial: 0, ..mark() };
+        let parameters = vec![0.0; federation.model().parameters()];
+        fs::write(&path, encode(federation.model(), mark, &parameters).unwrap()).unwrap();
+        assert!(load(&path, &federation, 0).is_err(), "the directory has no such experiment");
+        fs::write(RunDirectory::experiment_file(folder.path()), text).unwrap();
+        assert!(load(&path, &federation, 0).unwrap().is_some());
     }
 
     proptest! {

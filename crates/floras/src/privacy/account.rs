@@ -72,7 +72,7 @@ pub(crate) struct Options {
 
 /// Accounts and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let inquiry = options.federation.inquiry();
+    let inquiry = options.federation.inquiry()?;
     let (sequences, view) = (options.sequences, options.view);
     let curves = options
         .curve

@@ -56,7 +56,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let spinner = ProgressBar::new_spinner().with_message("looking for a setting");
     spinner.enable_steady_tick(Duration::from_millis(200));
-    let report = options.federation.inquiry().calibrate(&options.goal());
+    let report = options.federation.inquiry()?.calibrate(&options.goal());
     spinner.finish_and_clear();
     let report = report.map_err(as_option)?;
     let mut out = io::stdout().lock();

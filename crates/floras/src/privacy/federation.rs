@@ -1,7 +1,9 @@
 //! The options that describe a federation and its radio.
 
 use clap::Args;
-use floras_core::{Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention};
+use floras_core::{
+    ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention,
+};
 use floras_privacy::{Margins, PrivacyError};
 use floras_sim::inquiry::{Inquiry, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
@@ -81,8 +83,8 @@ pub(crate) struct FederationOptions {
     modulation: Modulation,
 
     /// The error of the clients' phase correction.
-    #[arg(long, value_parser = choice::<PhaseError>(), default_value_t)]
-    phase_error: PhaseError,
+    #[arg(long, value_parser = choice::<PhaseError>())]
+    phase_error: Option<PhaseError>,
 
     /// Margin: the pilot noise's standard deviation relative to the payload noise's, at most (ρ).
     #[arg(long, value_name = "ρ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
@@ -99,8 +101,10 @@ pub(crate) struct FederationOptions {
 
 impl FederationOptions {
     /// The same as an inquiry.
-    pub(crate) fn inquiry(&self) -> Inquiry {
-        Inquiry {
+    pub(crate) fn inquiry(&self) -> Result<Inquiry, Failure> {
+        let modulation = self.modulation.with_phase_error(self.phase_error);
+        let wrong = |error: ChoiceError| Failure::option("--phase-error", error.allowed, error.value);
+        Ok(Inquiry {
             clip: self.clip,
             per_round: self.per_round,
             clients: self.clients,
@@ -117,13 +121,13 @@ impl FederationOptions {
             snr_db: self.snr_db,
             snr_convention: self.snr_convention,
             fading: self.fading,
-            modulation: self.modulation.with_phase_error(self.phase_error),
+            modulation: modulation.map_err(wrong)?,
             margins: Margins {
                 pilot_noise: self.pilot_noise,
                 channel_growth: self.channel_growth,
                 foreign_pilots: self.foreign_pilots,
             },
-        }
+        })
     }
 }
 
