@@ -82,8 +82,8 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "clients.weights: the privacy statement of scheme \"floras\" needs clients that count the same;",
         ),
         ("rounds = 5000000000", "rounds must be at most 4294967295, not 5000000000"),
-        ("clients = [30, 10]", "clients must be a number, a text in quotes or a table, not [30, 10]"),
-        ("[[uplink]]\nscheme = \"ideal\"", "uplink must be a number, a text in quotes or a table, not "),
+        ("clients = [30, 10]", "clients must be a section, [clients], not [30, 10]"),
+        ("[[uplink]]\nscheme = \"ideal\"", "uplink must be a section, [uplink], not "),
         (
             "[local]\nrate = [0.1, 0.99, 10]",
             "local.rate must be a number, a text in quotes or a table, not [",

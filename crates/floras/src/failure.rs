@@ -91,12 +91,9 @@ impl Failure {
     /// Which option helps, if one does.
     fn advice(&self) -> &'static str {
         let error = match self {
-            Self::Experiment(ExperimentError::Refused { key, .. }) => {
-                return match key.as_str() {
-                    "sweep" => "; run it with `floras sweep`",
-                    "data.dir" => "; docs/data.md says how to get them",
-                    _ => "",
-                };
+            Self::Experiment(ExperimentError::IsSweep) => return "; run it with `floras sweep`",
+            Self::Experiment(ExperimentError::Refused { key, .. }) if key == "data.dir" => {
+                return "; docs/data.md says how to get them";
             }
             Self::Simulation(error) => error,
             _ => return "",

@@ -374,3 +374,17 @@ fn a_run_that_cannot_work_leaves_nothing_behind() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }
+
+#[test]
+fn a_grid_and_an_experiment_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("grid.toml"), "[sweep]\nrounds = [1]").expect("a file");
+    std::fs::write(folder.path().join("one.toml"), "rounds = 1").expect("a file");
+    let (code, _, err) = said(folder.path(), "run grid.toml --out x");
+    assert_eq!(code, Some(2));
+    assert!(err.trim_end().ends_with("; run it with `floras sweep`"), "{err}");
+    let (code, _, err) = said(folder.path(), "sweep one.toml --out x");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("needs a section [sweep]") && !err.contains("run it with"), "{err}");
+    assert!(!folder.path().join("x").exists());
+}

@@ -1,11 +1,11 @@
 //! The base station's weights, as far as privacy depends on them, and the noise of the unused sequences.
 //!
-//! In units of the despread noise `s`, with `τ = ĥ/s` the estimate of a sequence's channel, the weight is `w(τ)/s`. A
-//! sequence that nobody uses has `τ = G`, a standard normal number, and adds `Y = w(G)²` to the square of the noise `ν`:
+//! In units of the despread noise `s`, with `τ = ĥ/s` the estimate of a sequence's channel, the weight is `w(τ)/s`. An
+//! unused sequence has `τ = G`, a standard normal number, and adds `Y = w(G)²` to the square of the noise `ν`:
 //!
-//! | receiver | `w(τ)` | law of `ν² = Σ_{j≤γ} w(G_j)²` |
+//! | receiver | `w(τ)` | distribution of `ν² = Σ_{j≤γ} w(G_j)²` |
 //! |---|---|---|
-//! | paper | `1/τ` | `(γ/G)²`, one normal number for all: the Lévy law is stable |
+//! | paper | `1/τ` | `(γ/G)²`, one normal number for all: the Lévy distribution is stable |
 //! | MMSE | `τ/(τ² + 1)` | a sum of bounded terms |
 //! | clipped at `c` | `1/max(|τ|, c)` | a sum of bounded terms |
 
@@ -88,7 +88,7 @@ pub(crate) fn unused_term(receiver: Receiver, count: u64) -> Term {
     }
 }
 
-/// A level below this is taken as this one where the law of a sum is needed: the noise is then smaller than in truth.
+/// A level below this is taken as this one where the distribution of a sum is needed: the noise is then smaller than in truth.
 pub(crate) const LEAST_LEVEL: f64 = 0.01;
 
 /// `P(|G| ≤ x)`.

@@ -48,6 +48,10 @@ pub enum ExperimentError {
         reason: String,
     },
 
+    /// A grid of experiments where one experiment was expected.
+    #[error("sweep: a file with this section is a grid of experiments, and not one of them")]
+    IsSweep,
+
     /// An assignment without key or value.
     #[error("a setting is key=value, as in uplink.snr_db=10, not '{given}'")]
     Assignment {

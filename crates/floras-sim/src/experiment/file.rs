@@ -58,8 +58,11 @@ impl SettingsFile {
     /// Reads and checks a table.
     pub(super) fn read(table: &Table) -> Result<Self, ExperimentError> {
         if table.contains_key("sweep") {
-            let reason = "a file with this section is a grid of experiments, and not one of them";
-            return Err(ExperimentError::refused("sweep", reason));
+            return Err(ExperimentError::IsSweep);
+        }
+        if let Some((name, list)) = table.iter().find(|(name, value)| value.is_array() && is_section(name)) {
+            let allowed = format!("a section, [{name}]");
+            return Err(ExperimentError::Value { key: name.clone(), allowed, value: list.to_string() });
         }
         let file: Self = deserialize(table)?;
         file.check()?;
@@ -122,6 +125,10 @@ impl From<&Settings> for SettingsFile {
             record: settings.record,
         }
     }
+}
+
+fn is_section(name: &str) -> bool {
+    ["data", "clients", "model", "local", "uplink", "privacy", "record"].contains(&name)
 }
 
 /// A name becomes a directory.
