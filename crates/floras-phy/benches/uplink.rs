@@ -50,7 +50,7 @@ fn floras(sequences: SequenceSet) -> Floras {
 fn one_round(criterion: &mut Criterion) {
     let updates = updates();
     let clients: Vec<u32> = (0..CLIENTS).collect();
-    let round = Round::new(1, 0, 0, &clients).expect("distinct clients");
+    let round = Round::new(1, 0, 1, &clients).expect("distinct clients");
     let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
     let mut decoded = vec![0.0; PARAMETERS];
     let mut group = criterion.benchmark_group("one round, K = 20, d = 1e6");
@@ -82,7 +82,7 @@ fn effective_channel(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("drawing (g, nu)");
     for count in [32_usize, 1024] {
         let clients: Vec<u32> = (0..count as u32 / 2).collect();
-        let round = Round::new(1, 0, 0, &clients).expect("distinct clients");
+        let round = Round::new(1, 0, 1, &clients).expect("distinct clients");
         let uplink = floras(SequenceSet::walsh(count, count).expect("N of N"));
         group.bench_function(BenchmarkId::new("symbol level, N", count), |bencher| {
             bencher.iter(|| uplink.realise(&round));

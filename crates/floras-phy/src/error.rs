@@ -9,6 +9,9 @@ pub enum UplinkError {
     /// A round without clients.
     #[error("a round needs at least one client, but none takes part")]
     NoClients,
+    /// Rounds are counted from 1.
+    #[error("a round's number must be at least 1, not 0")]
+    RoundZero,
 
     /// The same client twice in one round.
     #[error("client {client} takes part twice in one round; every client may be listed once")]

@@ -28,7 +28,7 @@
 //! });
 //! let mut updates = vec![vec![0.1, -0.2, 0.3], vec![0.0, 0.5, 0.1]];
 //! precode::clip(&mut updates, 1.0)?;
-//! let round = Round::new(1, 0, 0, &[0, 1])?;
+//! let round = Round::new(1, 0, 1, &[0, 1])?;
 //! let mut decoded = transmit(&uplink, &round, &updates, Fidelity::Symbol)?;
 //! precode::truncate(&mut decoded.sum, 6.0)?;
 //! let mut model = vec![0.0; 3];

@@ -1,6 +1,6 @@
 //! One round of a federation, as the air interface sees it: who takes part, and which random streams belong to it.
 
-use floras_core::random::{Purpose, Stream, StreamName};
+use floras_core::random::{Purpose, Stream, StreamName, TrialId};
 
 use crate::error::UplinkError;
 
@@ -9,22 +9,30 @@ use crate::error::UplinkError;
 /// ```
 /// use floras_phy::Round;
 ///
-/// let round = Round::new(1, 0, 12, &[3, 14, 15])?;
+/// let round = Round::new(1, 0, 13, &[3, 14, 15])?;
 /// assert_eq!(round.clients().len(), 3);
-/// assert!(Round::new(1, 0, 12, &[3, 3]).is_err());
+/// assert!(Round::new(1, 0, 13, &[3, 3]).is_err());
 /// # Ok::<(), floras_phy::UplinkError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round<'a> {
     seed: u64,
-    trial: u16,
+    trial: TrialId,
     number: u32,
     clients: &'a [u32],
 }
 
 impl<'a> Round<'a> {
-    /// Round `number` (from 0) of trial `trial` under `seed`, with the given distinct clients.
-    pub fn new(seed: u64, trial: u16, number: u32, clients: &'a [u32]) -> Result<Self, UplinkError> {
+    /// Round `number` (from 1) of trial `trial` under `seed`, with the given distinct clients.
+    pub fn new(
+        seed: u64,
+        trial: impl Into<TrialId>,
+        number: u32,
+        clients: &'a [u32],
+    ) -> Result<Self, UplinkError> {
+        if number == 0 {
+            return Err(UplinkError::RoundZero);
+        }
         if clients.is_empty() {
             return Err(UplinkError::NoClients);
         }
@@ -33,10 +41,10 @@ impl<'a> Round<'a> {
         if let Some(pair) = sorted.array_windows().find(|[left, right]| left == right) {
             return Err(UplinkError::RepeatedClient { client: pair[0] });
         }
-        Ok(Self { seed, trial, number, clients })
+        Ok(Self { seed, trial: trial.into(), number, clients })
     }
 
-    /// The round's number, from 0 on.
+    /// The round's number, from 1 on.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -48,7 +56,7 @@ impl<'a> Round<'a> {
 
     /// The name of the round's own stream for `purpose`.
     pub fn stream_name(&self, purpose: Purpose) -> StreamName {
-        StreamName::new(self.seed, purpose).trial(self.trial).round(self.number)
+        StreamName::new(self.seed, purpose).trial(self.trial).round(self.number - 1)
     }
 
     /// The round's own stream for `purpose`.
@@ -71,12 +79,12 @@ mod tests {
     #[test]
     fn seed_trial_round_and_client_each_name_another_stream() {
         let clients = [3, 5];
-        let word = |seed, trial, number, client| {
+        let word = |seed, trial: u16, number, client| {
             let round = Round::new(seed, trial, number, &clients).unwrap();
             round.stream_of(Purpose::FADING, client).next_u64()
         };
         let words =
-            [word(1, 0, 0, 3), word(2, 0, 0, 3), word(1, 1, 0, 3), word(1, 0, 1, 3), word(1, 0, 0, 5)];
+            [word(1, 0, 1, 3), word(2, 0, 1, 3), word(1, 1, 1, 3), word(1, 0, 2, 3), word(1, 0, 1, 5)];
         for (index, left) in words.iter().enumerate() {
             assert!(!words[index + 1..].contains(left));
         }
@@ -84,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_round_without_clients_or_with_one_twice_is_refused() {
-        assert_eq!(Round::new(1, 0, 0, &[]), Err(UplinkError::NoClients));
-        assert_eq!(Round::new(1, 0, 0, &[4, 9, 4]), Err(UplinkError::RepeatedClient { client: 4 }));
+        assert_eq!(Round::new(1, 0, 0, &[4]), Err(UplinkError::RoundZero));
+        assert_eq!(Round::new(1, 0, 1, &[]), Err(UplinkError::NoClients));
+        assert_eq!(Round::new(1, 0, 1, &[4, 9, 4]), Err(UplinkError::RepeatedClient { client: 4 }));
     }
 }

@@ -85,7 +85,7 @@ fn clamped_noise_is_twice_as_strong_as_the_truncated_law_says() {
         precode::truncate(&mut sum, bound).unwrap();
         f64::from(sum[0])
     };
-    let values: Vec<f64> = (0..rounds).map(decode).collect();
+    let values: Vec<f64> = (1..=rounds).map(decode).collect();
     let square = values.iter().map(|x| x * x).sum::<f64>() / f64::from(rounds);
     let at_the_bound = values.iter().filter(|x| x.abs() >= bound).count() as f64 / f64::from(rounds);
     let conditioned = conditioned_moment(gamma as f64, bound);

@@ -89,7 +89,7 @@ fn without_noise_and_unused_sequences_the_sum_is_exact() {
     }
     for scheme in &schemes {
         for fidelity in BOTH {
-            let round = Round::new(3, 0, 0, &clients).unwrap();
+            let round = Round::new(3, 0, 1, &clients).unwrap();
             let decoded = transmit(scheme.as_ref(), &round, &updates, fidelity).unwrap();
             for (parameter, &sum) in decoded.sum.iter().enumerate() {
                 let exact: f64 = updates.iter().map(|x| f64::from(x[parameter])).sum();
@@ -146,7 +146,7 @@ fn a_wrong_noise_scale_does_not_pass() {
         let wrong: Vec<Vec<f32>> = (0..ROUNDS)
             .into_par_iter()
             .map(|number| {
-                let round = Round::new(1, 0, number, &clients).unwrap();
+                let round = Round::new(1, 0, number + 1, &clients).unwrap();
                 let channel = floras.realise(&round).unwrap();
                 let louder =
                     EffectiveChannel::new(channel.gains().to_vec(), 1.2 * channel.noise_std()).unwrap();
@@ -236,7 +236,7 @@ fn schemes_without_spreading_agree_at_both_fidelities_too() {
 fn results_are_the_same_bits_for_any_number_of_threads() {
     let updates = made_up_updates(4, 70_001);
     let clients: Vec<u32> = (0..4).collect();
-    let round = Round::new(9, 1, 2, &clients).unwrap();
+    let round = Round::new(9, 1, 3, &clients).unwrap();
     for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
         for fidelity in BOTH {
             let [one, two, five] = [1, 2, 5].map(|threads| {
@@ -253,7 +253,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
 fn a_trace_that_is_too_short_ends_the_round_with_its_own_error() {
     let fading = support::silent_fading(4, 3);
     for floras in every_floras(&every_set(), &fading, snr(5.0)) {
-        let round = Round::new(1, 0, 3, &[0, 1, 2, 3]).unwrap();
+        let round = Round::new(1, 0, 4, &[0, 1, 2, 3]).unwrap();
         for fidelity in BOTH {
             let error = transmit(&floras, &round, &probes(), fidelity).unwrap_err();
             assert_eq!(error, UplinkError::TraceTooShort { round: 3, rounds: 3 });

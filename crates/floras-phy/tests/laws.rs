@@ -131,7 +131,7 @@ fn the_clipped_projector_has_noise_of_power_gamma_times_m_of_c() {
             let powers: Vec<f64> = (0..ROUNDS)
                 .into_par_iter()
                 .map(|number| {
-                    let round = Round::new(8, 0, number, &clients).unwrap();
+                    let round = Round::new(8, 0, number + 1, &clients).unwrap();
                     let channel = match fidelity {
                         Fidelity::Symbol => uplink.realise(&round).unwrap(),
                         Fidelity::Chip => uplink.link(&round).unwrap().effective().unwrap(),

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use floras_core::random::{Domain, TrialId};
 use floras_core::{ChannelSource, Clipping, Family, Modulation, Neighbours, Receiver, Snr, View};
 use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::ledger::{self, Ledger, Worst};
@@ -34,8 +35,6 @@ const HONEST_CLIENTS: &str = "a base station that may know every channel and kee
 
 /// So many draws of a client's channel make an estimate.
 const DRAWS: u32 = 20_000;
-/// Estimates draw from a trial of their own.
-const ESTIMATE_TRIAL: u16 = u16::MAX;
 
 /// A view that spends more than this in one round promises nothing, and takes long to compose: it is not followed from round
 /// to round, and only its first and its last number are told.
@@ -89,11 +88,11 @@ impl fmt::Debug for Accounting {
 }
 
 impl Accounting {
-    /// `select` tells the clients of a trial's round, counted from 0.
+    /// `select` returns the clients of a trial's round, counted from 1.
     pub(crate) fn new(
         settings: &Settings,
         uplink: &dyn Uplink,
-        select: &dyn Fn(u16, u32) -> Vec<u32>,
+        select: &dyn Fn(TrialId, u32) -> Vec<u32>,
     ) -> Result<Self, SimError> {
         Self::sampled(settings, uplink, select, sampling(settings))
     }
@@ -102,7 +101,7 @@ impl Accounting {
     pub(crate) fn sampled(
         settings: &Settings,
         uplink: &dyn Uplink,
-        select: &dyn Fn(u16, u32) -> Vec<u32>,
+        select: &dyn Fn(TrialId, u32) -> Vec<u32>,
         sampling: Sampling,
     ) -> Result<Self, SimError> {
         let account = Self::curves(settings, uplink, select, sampling)?;
@@ -114,7 +113,7 @@ impl Accounting {
     pub(crate) fn curves(
         settings: &Settings,
         uplink: &dyn Uplink,
-        select: &dyn Fn(u16, u32) -> Vec<u32>,
+        select: &dyn Fn(TrialId, u32) -> Vec<u32>,
         sampling: Sampling,
     ) -> Result<Account, SimError> {
         let account = account(settings, sensitivity(settings), &Draws { settings, uplink, select })?;
@@ -428,7 +427,7 @@ impl Estimated {
 struct Draws<'a> {
     settings: &'a Settings,
     uplink: &'a dyn Uplink,
-    select: &'a dyn Fn(u16, u32) -> Vec<u32>,
+    select: &'a dyn Fn(TrialId, u32) -> Vec<u32>,
 }
 
 impl Draws<'_> {
@@ -439,11 +438,12 @@ impl Draws<'_> {
         let of_trace = self.settings.uplink.scheme.air().is_some_and(is_trace);
         let in_trial = if of_trace { self.settings.rounds } else { rounds };
         for number in 0..rounds {
-            let trial = if of_trace { number / in_trial } else { ESTIMATE_TRIAL.into() };
-            if of_trace && trial >= self.settings.trials {
-                break;
-            }
-            let (trial, number) = (trial as u16, number % in_trial);
+            let trial = match of_trace {
+                true if number / in_trial >= self.settings.trials => break,
+                true => TrialId::from((number / in_trial) as u16),
+                false => Domain::Estimate.trial(0),
+            };
+            let number = number % in_trial + 1;
             let clients = (self.select)(trial, number);
             see(&Round::new(self.settings.seed, trial, number, &clients)?)?;
         }

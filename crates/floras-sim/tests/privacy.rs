@@ -62,7 +62,7 @@ fn the_ledger_holds_what_the_drawn_channels_give_away() {
         for (number, line) in lines.iter().filter(|line| line.trial == u32::from(trial)).enumerate() {
             assert_eq!((line.round as usize, line.clients.len()), (number + 1, 10));
             let channel =
-                uplink.realise(&Round::new(1, trial, number as u32, &line.clients).unwrap()).unwrap();
+                uplink.realise(&Round::new(1, trial, number as u32 + 1, &line.clients).unwrap()).unwrap();
             for ((&client, gain), mu) in line.clients.iter().zip(channel.gains()).zip(&line.mu) {
                 assert!((2.0 * gain.abs() / channel.noise_std() / mu - 1.0).abs() < 1e-12);
                 squares[client as usize] += mu * mu;
@@ -271,7 +271,7 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
         for epsilon in [0.2, 1.5] {
             let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
             for number in 0..20_000 {
-                let channel = uplink.realise(&Round::new(7, 0, number, &clients).unwrap()).unwrap();
+                let channel = uplink.realise(&Round::new(7, 0, number + 1, &clients).unwrap()).unwrap();
                 // One client a round: those of the same round share its noise.
                 let given = gaussian::delta(epsilon, 2.0 * channel.gains()[0].abs() / channel.noise_std());
                 sum += given;

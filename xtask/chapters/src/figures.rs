@@ -144,7 +144,8 @@ fn sorted_noise(receiver: Receiver, unused: usize) -> Result<Vec<f64>> {
         channels: Fading::None.into(),
         snr: Snr::new(80.0, SnrConvention::Symbol)?,
     });
-    let level = |number| -> Result<f64> { Ok(uplink.realise(&Round::new(1, 0, number, &[0])?)?.noise_std()) };
+    let level =
+        |number| -> Result<f64> { Ok(uplink.realise(&Round::new(1, 0, number + 1, &[0])?)?.noise_std()) };
     let mut levels = (0..ROUNDS).map(level).collect::<Result<Vec<_>>>()?;
     levels.sort_by(f64::total_cmp);
     Ok(levels)

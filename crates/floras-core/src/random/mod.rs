@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! key      seed (64 bits)
-//! counter  client (32) │ round (32) │ trial (16) │ purpose (8) │ block (40)
+//! counter  client (32) │ round (32) │ trial (16) │ purpose (8) │ domain (4) │ block (36)
 //! ```
 //!
 //! Distinct names therefore never share a counter, no draw depends on how many came before it, and a result is the
@@ -18,12 +18,14 @@
 
 mod normal;
 mod philox;
+mod trial;
 
 use std::convert::Infallible;
 
 use rand::rand_core::{Rng, TryRng, utils};
 
 pub use normal::{NormalField, TILE, Tile, tile_of_normals};
+pub use trial::{Domain, TrialId};
 
 /// What a stream of random numbers is for; streams of different purposes never overlap.
 ///
@@ -65,7 +67,7 @@ impl Purpose {
 pub struct StreamName {
     seed: u64,
     purpose: Purpose,
-    trial: u16,
+    trial: TrialId,
     round: u32,
     client: u32,
 }
@@ -73,16 +75,16 @@ pub struct StreamName {
 impl StreamName {
     /// The stream of `purpose` under `seed`, for trial, round and client zero.
     pub const fn new(seed: u64, purpose: Purpose) -> Self {
-        Self { seed, purpose, trial: 0, round: 0, client: 0 }
+        Self { seed, purpose, trial: TrialId::new(Domain::Run, 0), round: 0, client: 0 }
     }
 
     /// The same stream in another trial.
-    pub const fn trial(mut self, trial: u16) -> Self {
-        self.trial = trial;
+    pub fn trial(mut self, trial: impl Into<TrialId>) -> Self {
+        self.trial = trial.into();
         self
     }
 
-    /// The same stream in another round.
+    /// The same stream in another round, counted from 0.
     pub const fn round(mut self, round: u32) -> Self {
         self.round = round;
         self
@@ -114,9 +116,12 @@ impl StreamName {
         [self.seed as u32, (self.seed >> 32) as u32]
     }
 
-    /// The three counter words that stay the same over 2³² consecutive blocks, given the block number's upper 8 bits.
+    /// The three counter words that stay the same over 2³² consecutive blocks, given the block number's upper 4 bits.
     pub(crate) const fn counter_tail(self, block_high: u8) -> [u32; 3] {
-        let named = (self.trial as u32) << 16 | (self.purpose.0 as u32) << 8 | block_high as u32;
+        let named = (self.trial.number() as u32) << 16
+            | (self.purpose.0 as u32) << 8
+            | (self.trial.domain() as u32) << 4
+            | (block_high & 0xf) as u32;
         [named, self.round, self.client]
     }
 }
@@ -201,11 +206,14 @@ mod tests {
     proptest! {
         #[test]
         fn different_names_are_different_counters(
-            names in prop::collection::hash_set((any::<u8>(), any::<u16>(), any::<u32>(), any::<u32>()), 2..40)
+            names in prop::collection::hash_set(
+                (any::<u8>(), 0..Domain::ALL.len(), any::<u16>(), any::<u32>(), any::<u32>()), 2..40
+            )
         ) {
             let counters: HashSet<[u32; 3]> = names
                 .iter()
-                .map(|&(purpose, trial, round, client)| {
+                .map(|&(purpose, domain, number, round, client)| {
+                    let trial = TrialId::new(Domain::ALL[domain], number);
                     StreamName::new(1, Purpose(purpose)).trial(trial).round(round).client(client).counter_tail(0)
                 })
                 .collect();

@@ -25,7 +25,7 @@ pub use trace::Trace;
 /// ```
 /// use floras_phy::{Channels, Complex64, Fading, Round};
 ///
-/// let round = Round::new(1, 0, 0, &[4, 7])?;
+/// let round = Round::new(1, 0, 1, &[4, 7])?;
 /// assert_eq!(Channels::from(Fading::None).draw(&round)?, [Complex64::ONE, Complex64::ONE]);
 /// assert_eq!(Channels::from(Fading::Rayleigh).draw(&round)?.len(), 2);
 /// # Ok::<(), floras_phy::UplinkError>(())
@@ -88,7 +88,8 @@ impl Channels {
     fn draw_for(&self, round: &Round<'_>, client: u32) -> Result<Complex64, UplinkError> {
         Ok(match &self.source {
             Source::Fading(fading) => draw(*fading, &mut round.stream_of(Purpose::FADING, client)),
-            Source::Trace(trace) => trace.coefficient(round.number(), client)?,
+            // A trace counts rounds from 0.
+            Source::Trace(trace) => trace.coefficient(round.number() - 1, client)?,
             Source::Fixed(coefficients) => coefficients[(client as usize).min(coefficients.len() - 1)],
         })
     }
@@ -161,7 +162,7 @@ mod tests {
 
     fn draws(channels: &Channels) -> Vec<Complex64> {
         let clients: Vec<u32> = (0..200_000).collect();
-        channels.draw(&Round::new(3, 0, 0, &clients).unwrap()).unwrap()
+        channels.draw(&Round::new(3, 0, 1, &clients).unwrap()).unwrap()
     }
 
     #[test]
@@ -182,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_clients_channel_does_not_depend_on_who_else_takes_part() {
-        let alone = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 3, &[7]).unwrap()).unwrap();
-        let among = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 3, &[5, 6, 7]).unwrap()).unwrap();
+        let alone = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 4, &[7]).unwrap()).unwrap();
+        let among = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 4, &[5, 6, 7]).unwrap()).unwrap();
         assert_eq!(alone[0], among[2]);
     }
 
@@ -191,7 +192,7 @@ mod tests {
     fn fixed_coefficients_stay_and_the_last_one_serves_the_rest() {
         let channels = Channels::fixed(&[Complex64::new(0.5, 1.0), Complex64::new(-2.0, 0.0)]).unwrap();
         for number in 0..3 {
-            let drawn = channels.draw(&Round::new(1, 0, number, &[4, 0, 1]).unwrap()).unwrap();
+            let drawn = channels.draw(&Round::new(1, 0, number + 1, &[4, 0, 1]).unwrap()).unwrap();
             assert_eq!(drawn, [(-2.0, 0.0), (0.5, 1.0), (-2.0, 0.0)].map(|(re, im)| Complex64::new(re, im)));
         }
         assert_eq!(channels.mean_amplitude(), (1.25_f64.sqrt() + 2.0) / 2.0);

@@ -141,7 +141,7 @@ mod tests {
 
     /// Channels |h| = 0.5, 2 and 0.05, σ = 0.1.
     fn realise(power: PowerRule, noise: NoiseReference, admission: Admission) -> EffectiveChannel {
-        let round = Round::new(1, 0, 0, &[0, 1, 2]).unwrap();
+        let round = Round::new(1, 0, 1, &[0, 1, 2]).unwrap();
         inversion(power, noise, admission).realise(&round).unwrap()
     }
 
@@ -177,7 +177,7 @@ mod tests {
             Admission::at_amplitude(0.1).unwrap(),
         );
         let uplink = with_artificial_noise(uplink, 3.0);
-        let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
+        let round = Round::new(1, 0, 2, &[0, 1]).unwrap();
         for channel in [uplink.realise(&round).unwrap(), uplink.link(&round).unwrap().effective().unwrap()] {
             assert_eq!(channel.gains(), [0.0, 0.0]);
             assert_eq!(channel.noise_std(), 0.0);
@@ -193,7 +193,7 @@ mod tests {
             let uplink =
                 inversion(PowerRule::WorstAdmitted, reference, Admission::at_amplitude(0.1).unwrap());
             let uplink = with_artificial_noise(uplink, 3.0);
-            let round = Round::new(1, 0, 0, &[0, 1, 2]).unwrap();
+            let round = Round::new(1, 0, 1, &[0, 1, 2]).unwrap();
             let channels =
                 [uplink.realise(&round).unwrap(), uplink.link(&round).unwrap().effective().unwrap()];
             for channel in channels {

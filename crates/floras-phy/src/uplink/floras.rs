@@ -53,7 +53,7 @@ pub struct FlorasSettings {
 ///     snr: Snr::new(20.0, SnrConvention::Symbol)?,
 /// });
 /// let clients: Vec<u32> = (0..20).collect();
-/// let channel = uplink.realise(&Round::new(1, 0, 0, &clients)?)?;
+/// let channel = uplink.realise(&Round::new(1, 0, 1, &clients)?)?;
 /// assert_eq!(channel.gains().len(), 20);
 /// // Five unused sequences, each with a weight of at most 1/s, leave noise of at most about √5.
 /// assert!(channel.noise_std() < 3.0);
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn more_clients_than_sequences_are_refused_at_both_fidelities() {
         let uplink = Floras::new(settings(2, 4));
-        let round = Round::new(1, 0, 0, &[1, 2, 3]).unwrap();
+        let round = Round::new(1, 0, 1, &[1, 2, 3]).unwrap();
         let expected = UplinkError::TooFewSequences { sequences: 2, clients: 3 };
         assert_eq!(uplink.realise(&round), Err(expected.clone()));
         assert_eq!(uplink.link(&round), Err(expected));
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn unused_sequences_without_noise_are_refused_at_both_fidelities() {
         let uplink = Floras::new(FlorasSettings { snr: Snr::NOISELESS, ..settings(4, 4) });
-        let round = Round::new(1, 0, 0, &[1, 2, 3]).unwrap();
+        let round = Round::new(1, 0, 1, &[1, 2, 3]).unwrap();
         let expected = UplinkError::UnusedSequencesWithoutNoise { unused: 1 };
         assert_eq!(uplink.realise(&round), Err(expected.clone()));
         assert_eq!(uplink.link(&round), Err(expected));
@@ -252,7 +252,7 @@ mod tests {
     fn a_link_amounts_to_gains_and_noise_of_its_own_estimates() {
         let uplink = Floras::new(settings(30, 32));
         let clients: Vec<u32> = (0..20).collect();
-        let round = Round::new(5, 0, 0, &clients).unwrap();
+        let round = Round::new(5, 0, 1, &clients).unwrap();
         let channel = uplink.link(&round).unwrap().effective().unwrap();
         let amplitudes = amplitudes(Modulation::Real, &Fading::Rayleigh.into(), &round).unwrap();
         // With 1/ĥ and orthonormal sequences, ĥ_k = h_k/g_k lies within a few s of h_k.
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn pilot_and_projector_are_the_papers_for_every_family() {
         let clients = [3, 1, 4];
-        let round = Round::new(2, 7, 9, &clients).unwrap();
+        let round = Round::new(2, 7, 10, &clients).unwrap();
         let inner = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
         for sequences in [
             SequenceSet::walsh(5, 8).unwrap(),
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn despreading_and_decoding_see_the_same_pilot() {
         let clients: Vec<u32> = (0..20).collect();
-        let round = Round::new(5, 1, 2, &clients).unwrap();
+        let round = Round::new(5, 1, 3, &clients).unwrap();
         let uplink = Floras::new(settings(30, 32));
         let (seen, channel) = (uplink.despread(&round).unwrap(), uplink.realise(&round).unwrap());
         for (place, gain) in channel.gains().iter().enumerate() {
@@ -323,7 +323,7 @@ mod tests {
     fn overlapping_sequences_leave_something_of_everyone_in_every_estimate() {
         let sequences = SequenceSet::gaussian(5, 4, 1).unwrap();
         let uplink = Floras::new(FlorasSettings { sequences, ..settings(5, 8) });
-        let round = Round::new(2, 7, 9, &[3, 1, 4]).unwrap();
+        let round = Round::new(2, 7, 10, &[3, 1, 4]).unwrap();
         let seen = uplink.despread(&round).unwrap();
         assert_eq!(seen.estimates, uplink.estimates(&round, &seen.assigned, &seen.amplitudes).unwrap());
     }
@@ -333,7 +333,7 @@ mod tests {
     fn clients_that_share_a_sequence_add_up() {
         let snr = Snr::new(60.0, SnrConvention::Symbol).unwrap();
         let uplink = Floras::new(FlorasSettings { channels: Fading::None.into(), snr, ..settings(2, 4) });
-        let round = Round::new(1, 0, 0, &[8, 9]).unwrap();
+        let round = Round::new(1, 0, 1, &[8, 9]).unwrap();
         let channel = uplink.link_assigned(&round, vec![1, 1]).unwrap().effective().unwrap();
         assert!(channel.gains().iter().all(|gain| (gain - 0.5).abs() < 0.01), "{:?}", channel.gains());
     }
@@ -342,7 +342,7 @@ mod tests {
     fn sets_too_large_to_despread_are_refused_at_the_chip_level_only() {
         let sequences = SequenceSet::orthonormal(1 << 17, 1 << 17).unwrap();
         let uplink = Floras::new(FlorasSettings { sequences, ..settings(4, 4) });
-        let round = Round::new(1, 0, 0, &[0, 1]).unwrap();
+        let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
         assert!(uplink.realise(&round).is_ok());
         assert!(matches!(uplink.link(&round), Err(UplinkError::TransformTooLong { .. })));
     }
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn an_assignment_outside_the_set_is_refused() {
         let uplink = Floras::new(settings(2, 4));
-        let round = Round::new(1, 0, 0, &[8, 9]).unwrap();
+        let round = Round::new(1, 0, 1, &[8, 9]).unwrap();
         let wrong = uplink.link_assigned(&round, vec![0, 2]);
         assert_eq!(wrong, Err(UplinkError::NoSuchSequence { sequence: 2, sequences: 2 }));
         assert!(matches!(uplink.link_assigned(&round, vec![0]), Err(UplinkError::WrongCount { .. })));

@@ -63,7 +63,7 @@ pub trait Uplink: Send + Sync {
 /// ```
 /// use floras_phy::{Fidelity, Ideal, Round, transmit};
 ///
-/// let round = Round::new(1, 0, 0, &[0, 1])?;
+/// let round = Round::new(1, 0, 1, &[0, 1])?;
 /// let decoded = transmit(&Ideal, &round, &[[1.0, 2.0], [3.0, 4.0]], Fidelity::Symbol)?;
 /// assert_eq!(decoded.sum, [4.0, 6.0]);
 /// # Ok::<(), floras_phy::UplinkError>(())

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn the_lost_gain_has_the_mean_of_its_closed_form() {
         let clients: Vec<u32> = (0..100_000).collect();
-        let round = Round::new(1, 0, 0, &clients).unwrap();
+        let round = Round::new(1, 0, 1, &clients).unwrap();
         let channels = vec![Complex64::from_polar(1.0, 2.0); clients.len()];
         let a: f64 = 1.2;
         let cases = [
@@ -77,7 +77,7 @@ mod tests {
     fn modulations_see_the_real_part_or_the_amplitude_of_the_channel() {
         let rows = "round,client,real,imaginary\n0,0,0.6,0.8\n0,1,0,-2\n";
         let channels = Channels::from(crate::Trace::from_reader(rows.as_bytes()).unwrap());
-        let round = Round::new(1, 0, 0, &[0, 1]).unwrap();
+        let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
         let error = PhaseError::uniform(1.0).unwrap();
         let seen = |modulation: Modulation| amplitudes(modulation, &channels, &round).unwrap();
         assert_eq!(seen(Modulation::Real), [0.6, 0.0]);

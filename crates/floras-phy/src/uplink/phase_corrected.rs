@@ -98,7 +98,7 @@ mod tests {
             snr,
         })
         .unwrap();
-        let channel = uplink.realise(&Round::new(1, 0, 0, &clients).unwrap()).unwrap();
+        let channel = uplink.realise(&Round::new(1, 0, 1, &clients).unwrap()).unwrap();
         let count = clients.len() as f64;
         let mean = channel.gains().iter().sum::<f64>() / count;
         let variance = channel.gains().iter().map(|g| (g - mean).powi(2)).sum::<f64>() / count;

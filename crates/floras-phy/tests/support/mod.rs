@@ -44,7 +44,7 @@ pub(crate) fn decode_rounds(
     (0..rounds)
         .into_par_iter()
         .map(|number| {
-            let round = Round::new(seed, 0, number, &clients).expect("sound test input");
+            let round = Round::new(seed, 0, number + 1, &clients).expect("sound test input");
             transmit(uplink, &round, updates, fidelity).expect("sound test input").sum
         })
         .collect()

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floras_core::random::{Purpose, StreamName};
+use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_core::{ChannelSource, Clipping, Fidelity, View};
 use floras_phy::precode::{self, ClipFactors, Normalisation};
 use floras_phy::release::{self, ReleaseKey};
@@ -354,7 +354,7 @@ impl AirInterface {
         } else {
             settings.uplink.build(settings.seed)?.into()
         };
-        let select = |trial: u16, round: u32| select(&settings, trial, round);
+        let select = |trial: TrialId, round: u32| select(&settings, trial, round);
         let sampling = cohort.sampling();
         let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?;
         let has_published = matches!(settings.uplink.scheme, Scheme::Floras(_));
@@ -507,13 +507,13 @@ pub(crate) fn bring_back(
     Ok(())
 }
 
-/// The clients of a round, in ascending order; rounds are counted from 0.
-pub(crate) fn select(settings: &Settings, trial: u16, round: u32) -> Vec<u32> {
+/// The clients of a round, in ascending order; rounds are counted from 1.
+pub(crate) fn select(settings: &Settings, trial: TrialId, round: u32) -> Vec<u32> {
     let ClientSettings { total, per_round, .. } = settings.clients;
     if per_round == total {
         return (0..total).collect();
     }
-    let name = StreamName::new(settings.seed, purpose::SELECTION).trial(trial).round(round);
+    let name = StreamName::new(settings.seed, purpose::SELECTION).trial(trial).round(round - 1);
     let chosen = index::sample(&mut name.stream(), total as usize, per_round as usize);
     let mut chosen: Vec<u32> = chosen.into_iter().map(|client| client as u32).collect();
     chosen.sort_unstable();

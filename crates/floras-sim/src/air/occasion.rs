@@ -78,8 +78,9 @@ impl Occasion {
     }
 
     pub(super) fn round(&self) -> Result<Round<'_>, SimError> {
-        // The air interface counts rounds from 0.
-        let number = self.round.checked_sub(1).ok_or_else(|| wrong("round", "at least 1", self.round))?;
-        Ok(Round::new(self.seed, self.trial, number, &self.clients)?)
+        if self.round == 0 {
+            return Err(wrong("round", "at least 1", self.round));
+        }
+        Ok(Round::new(self.seed, self.trial, self.round, &self.clients)?)
     }
 }

@@ -13,7 +13,7 @@
 //! with `w` the receiver of the air interface and `t` the watched client's channel in the payload. Given the estimates this is
 //! a Gaussian mechanism, so that the score `2·g·C·y/ν²` is the log-likelihood ratio: no adversary does better.
 
-use floras_core::random::{Stream, StreamName};
+use floras_core::random::{Domain, Stream, StreamName};
 use floras_core::{ClipLevel, Clipping, Neighbours, Receiver, View};
 use floras_privacy::{
     Account, AnyChannel, Composition, Margins, PrivacyError, PrivacyUnit, Sampling, Setting,
@@ -25,7 +25,6 @@ use rayon::prelude::*;
 use super::bound::{LowerBound, Scores};
 use super::game::Evidence;
 use super::report::{AssumptionAttack, AuditVerdict};
-use super::trials;
 use crate::purpose;
 
 /// `K`, `N` and `M`.
@@ -119,7 +118,7 @@ impl Scene {
     /// Scores of so many games in each world.
     fn scores(self, seed: u64, table: u8, games: u32) -> Scores {
         let world = |sign: f64, world: u16| -> Vec<f64> {
-            let trial = trials::TABLES + 2 * u16::from(table) + world;
+            let trial = Domain::Tables.trial(2 * u16::from(table) + world);
             let chunk = |number: u32| {
                 let name = StreamName::new(seed, purpose::GAME).trial(trial).round(number);
                 let mut stream = name.stream();

@@ -10,6 +10,7 @@
 //! and what hid the clients, the noise of the `γ` unused sequences, is gone: the decoded sum is that of a federation with
 //! `N = K`. Every despread update has a name.
 
+use floras_core::random::{Domain, TrialId};
 use floras_core::{Family, View};
 use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember, permutation};
 use floras_phy::{Round, Uplink};
@@ -17,7 +18,7 @@ use floras_privacy::Views;
 
 use super::report::CollusionAttack;
 use super::views::known_to_take_part;
-use super::{Bench, WorstCaseGame, trials};
+use super::{Bench, WorstCaseGame};
 use crate::accounting::Accounting;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Scheme, Settings};
@@ -72,7 +73,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
 
 /// What holds once nothing is unused.
 fn views(bench: &Bench<'_>, settings: &Settings, uplink: &dyn Uplink) -> Result<Views, SimError> {
-    let select = |trial: u16, round: u32| bench.federation.select(trial, round);
+    let select = |trial: TrialId, round: u32| bench.federation.select(trial, round);
     Ok(Accounting::new(settings, uplink, &select)?.views(bench.game.rounds)?)
 }
 
@@ -81,7 +82,7 @@ fn median_noise(bench: &Bench<'_>, uplink: &dyn Uplink) -> Result<f64, SimError>
     let clients: Vec<u32> = (0..bench.settings.clients.per_round).collect();
     let mut noise = Vec::new();
     for number in 0..rounds {
-        let round = Round::new(bench.settings.seed, trials::COLLUSION, number, &clients)?;
+        let round = Round::new(bench.settings.seed, Domain::Collusion.trial(0), number + 1, &clients)?;
         noise.push(uplink.realise(&round)?.noise_std());
     }
     noise.sort_by(f64::total_cmp);

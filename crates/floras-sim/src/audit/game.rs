@@ -21,7 +21,7 @@
 
 use std::ops::Range;
 
-use floras_core::random::{Purpose, StreamName};
+use floras_core::random::{Domain, Purpose, StreamName, TrialId};
 use floras_phy::{Despread, EffectiveChannel, Floras, Round, Uplink, UplinkError, precode};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -29,7 +29,6 @@ use rayon::prelude::*;
 
 use super::bound::Scores;
 use super::inner::dot;
-use super::trials;
 use crate::purpose;
 
 /// The game, apart from the air that it is played over.
@@ -220,15 +219,15 @@ impl WorstCaseGame {
         self.chance >= 1.0 || round.stream(purpose::GAME).random::<f64>() < self.chance
     }
 
-    /// Seed, trial and number of a round.
-    fn name(&self, table: u8, world: u16, game: u32, round: u32) -> ((u64, u16), u32) {
-        let trial = trials::TABLES + 2 * u16::from(table) + world;
+    /// Seed, trial and number of a round, from 1.
+    fn name(&self, table: u8, world: u16, game: u32, round: u32) -> ((u64, TrialId), u32) {
+        let trial = Domain::Tables.trial(2 * u16::from(table) + world);
         if self.is_traced {
-            return ((seed_of_game(self.seed, game), trial), round);
+            return ((seed_of_game(self.seed, game), trial), round + 1);
         }
         let number = u64::from(game) * u64::from(self.rounds) + u64::from(round);
         // A part of the seed that no other trial of this seed shares.
-        ((seed_of_game(self.seed, (number >> 32) as u32), trial), number as u32)
+        ((seed_of_game(self.seed, (number >> 31) as u32), trial), (number as u32 & u32::MAX >> 1) + 1)
     }
 }
 
@@ -322,7 +321,7 @@ mod tests {
         let (uplink, game) = (floras(), game(300));
         let canary = Canary::new(&game);
         let clients = [0, 1, 2, 3, 4];
-        let round = Round::new(game.seed, 7, 9, &clients).unwrap();
+        let round = Round::new(game.seed, 7, 10, &clients).unwrap();
         let mut updates = vec![canary.nothing.clone(); 5];
         updates[0].clone_from(&canary.plus);
         let whole = transmit(&uplink, &round, &updates, Fidelity::Symbol).unwrap();

@@ -25,7 +25,6 @@ mod membership;
 mod reconstruction;
 mod report;
 mod sequences;
-mod trials;
 mod views;
 mod words;
 

@@ -45,7 +45,7 @@ pub(crate) fn attack(
     };
     let Some(canvas) = canvas else { return Ok(None) };
     let clients = federation.select(0, 0);
-    let round = Round::new(settings.seed, 0, 0, &clients)?;
+    let round = Round::new(settings.seed, 0, 1, &clients)?;
     let sitters = sit(federation, &round)?;
     let scene = Scene {
         federation,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use floras_core::random::StreamName;
+use floras_core::random::{StreamName, TrialId};
 use floras_learn::data::{self, Synthetic};
 use floras_learn::{ClientData, DataSet, LearnError, Partition, Samples, Shares};
 
@@ -122,7 +122,7 @@ impl Population {
     }
 
     /// Shares the samples out for one trial.
-    pub(super) fn hold(&self, settings: &Settings, trial: u16) -> Result<Holdings<'_>, SimError> {
+    pub(super) fn hold(&self, settings: &Settings, trial: TrialId) -> Result<Holdings<'_>, SimError> {
         let (partition, clients) = (settings.data.partition, settings.clients.total);
         let stream = |purpose| StreamName::new(settings.seed, purpose).trial(trial);
         match self {

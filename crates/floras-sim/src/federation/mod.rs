@@ -15,7 +15,7 @@ use std::fs;
 use std::sync::{Arc, OnceLock};
 
 use floras_core::ChannelSource;
-use floras_core::random::{Purpose, StreamName};
+use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::{Round, Uplink};
 pub use metrics::RoundMetrics;
@@ -114,7 +114,7 @@ impl Federation {
         if let Some(accounting) = self.accounting.get() {
             return Ok(accounting);
         }
-        let select = |trial: u16, round: u32| self.select(trial, round);
+        let select = |trial: TrialId, round: u32| self.select(trial, round);
         let made = Accounting::new(self.experiment.settings(), self.uplink.0.as_ref(), &select)?;
         Ok(self.accounting.get_or_init(|| Arc::new(made)))
     }
@@ -150,7 +150,7 @@ impl Federation {
     }
 
     /// Every client's samples in a trial, in the order in which the client has them.
-    pub fn client_samples(&self, trial: u16) -> Result<Vec<Samples>, SimError> {
+    pub fn client_samples(&self, trial: impl Into<TrialId>) -> Result<Vec<Samples>, SimError> {
         let holdings = self.holdings(trial)?;
         let copy = |client: u32| holdings.with_client(client, |data| data.samples.select(data.rows));
         let clients = 0..self.experiment.settings().clients.total;
@@ -194,7 +194,7 @@ impl Federation {
         const MOST_NUMBERS: usize = 10_000;
         let settings = self.experiment.settings();
         let clients = settings.clients.total;
-        let holdings = self.population.hold(settings, trial)?;
+        let holdings = self.population.hold(settings, trial.into())?;
         let listed = (MOST_NUMBERS / self.population.classes()).clamp(1, MOST_CLIENTS) as u32;
         Ok(PartitionRecord {
             trial: trial.into(),
@@ -205,21 +205,21 @@ impl Federation {
     }
 
     /// The clients' samples in a trial.
-    pub(crate) fn holdings(&self, trial: u16) -> Result<Holdings<'_>, SimError> {
-        self.population.hold(self.experiment.settings(), trial)
+    pub(crate) fn holdings(&self, trial: impl Into<TrialId>) -> Result<Holdings<'_>, SimError> {
+        self.population.hold(self.experiment.settings(), trial.into())
     }
 
     /// Where a trial's training begins.
-    pub fn initial_model(&self, trial: u16) -> Vec<f32> {
+    pub fn initial_model(&self, trial: impl Into<TrialId>) -> Vec<f32> {
         self.model.initialise(&mut self.stream_name(purpose::INITIAL_MODEL, trial).stream())
     }
 
     /// The clients of a round, in ascending order.
-    pub(crate) fn select(&self, trial: u16, round: u32) -> Vec<u32> {
-        select(self.experiment.settings(), trial, round)
+    pub(crate) fn select(&self, trial: impl Into<TrialId>, round: u32) -> Vec<u32> {
+        select(self.experiment.settings(), trial.into(), round)
     }
 
-    fn stream_name(&self, purpose: Purpose, trial: u16) -> StreamName {
+    fn stream_name(&self, purpose: Purpose, trial: impl Into<TrialId>) -> StreamName {
         StreamName::new(self.experiment.settings().seed, purpose).trial(trial)
     }
 
@@ -227,7 +227,7 @@ impl Federation {
     /// channel trace is asked for every coefficient that will be needed.
     fn rehearse(&self) -> Result<(), SimError> {
         let settings = self.experiment.settings();
-        self.population.hold(settings, 0)?;
+        self.population.hold(settings, 0.into())?;
         let (mut trials, mut rounds) = (1, 1);
         if let Some(air) = settings.uplink.scheme.air()
             && let ChannelSource::Trace(_) = air.fading
@@ -235,7 +235,7 @@ impl Federation {
             (trials, rounds) = (settings.trials, settings.rounds);
         }
         for trial in 0..trials {
-            for round in 0..rounds {
+            for round in 1..=rounds {
                 let clients = self.select(trial as u16, round);
                 self.uplink.0.realise(&Round::new(settings.seed, trial as u16, round, &clients)?)?;
             }

@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Mutex;
 
-use floras_core::random::{Stream, StreamName};
+use floras_core::random::{Stream, StreamName, TrialId};
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
 use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
@@ -33,7 +33,7 @@ pub enum Status {
 #[derive(Debug)]
 pub struct Trial<'f> {
     federation: &'f Federation,
-    number: u16,
+    id: TrialId,
     holdings: Holdings<'f>,
     status: Status,
     /// Rounds that are done.
@@ -70,14 +70,15 @@ struct Trained {
 
 impl<'f> Trial<'f> {
     /// A trial at its beginning.
-    pub fn begin(federation: &'f Federation, number: u16) -> Result<Self, SimError> {
-        Self::at(federation, number, 0, Status::Running, federation.initial_model(number))
+    pub fn begin(federation: &'f Federation, id: impl Into<TrialId>) -> Result<Self, SimError> {
+        let id = id.into();
+        Self::at(federation, id, 0, Status::Running, federation.initial_model(id))
     }
 
     /// A trial after `round` rounds, with the parameters that it had then.
     pub fn at(
         federation: &'f Federation,
-        number: u16,
+        id: impl Into<TrialId>,
         round: u32,
         status: Status,
         parameters: Vec<f32>,
@@ -87,26 +88,27 @@ impl<'f> Trial<'f> {
         if expected != found {
             return Err(SimError::WrongParameters { expected, found });
         }
-        let holdings = federation.population.hold(settings, number)?;
-        Ok(Self::over(federation, number, round, status, parameters, holdings))
+        let id = id.into();
+        let holdings = federation.population.hold(settings, id)?;
+        Ok(Self::over(federation, id, round, status, parameters, holdings))
     }
 
     /// Trial 0 once more from its beginning, under the randomness of another number, with one client that holds other samples
     /// instead of its own. Its model is never scored.
     pub(crate) fn replay(
         federation: &'f Federation,
-        number: u16,
+        id: TrialId,
         replaced: (u32, &'f Samples),
     ) -> Result<Self, SimError> {
         let holdings = federation.holdings(0)?;
         let start = federation.initial_model(0);
-        let trial = Self::over(federation, number, 0, Status::Running, start, holdings);
+        let trial = Self::over(federation, id, 0, Status::Running, start, holdings);
         Ok(Self { replaced: Some(replaced), is_scored: false, ..trial })
     }
 
     fn over(
         federation: &'f Federation,
-        number: u16,
+        id: TrialId,
         round: u32,
         status: Status,
         parameters: Vec<f32>,
@@ -115,7 +117,7 @@ impl<'f> Trial<'f> {
         let settings = federation.experiment.settings();
         Self {
             federation,
-            number,
+            id,
             holdings,
             status,
             round,
@@ -131,9 +133,14 @@ impl<'f> Trial<'f> {
         }
     }
 
+    /// Which trial it is.
+    pub fn id(&self) -> TrialId {
+        self.id
+    }
+
     /// From 0.
     pub fn number(&self) -> u16 {
-        self.number
+        self.id.number()
     }
 
     /// Rounds that are done.
@@ -171,21 +178,21 @@ impl<'f> Trial<'f> {
     /// If training breaks down the parameters stay as they were before the round.
     pub fn step(&mut self) -> Result<RoundMetrics, SimError> {
         if self.status != Status::Running {
-            return Err(SimError::TrialEnded { trial: self.number });
+            return Err(SimError::TrialEnded { trial: self.number() });
         }
         let settings = self.federation.experiment.settings();
         let number = self.round + 1;
         let rate = settings.local.rate.at(number);
         let before = self.parameters.clone();
         let mut metrics =
-            RoundMetrics { trial: self.number.into(), round: number, rate, ..RoundMetrics::default() };
+            RoundMetrics { trial: self.number().into(), round: number, rate, ..RoundMetrics::default() };
         let outcome = self.advance(&mut metrics)?;
         self.round = number;
         metrics.keep_finite();
         if outcome.is_err() {
             self.parameters = before;
             self.status = Status::Diverged;
-            return Ok(RoundMetrics::diverged(self.number.into(), number, rate));
+            return Ok(RoundMetrics::diverged(self.number().into(), number, rate));
         }
         if number == self.federation.rounds {
             self.status = Status::Finished;
@@ -195,12 +202,10 @@ impl<'f> Trial<'f> {
 
     fn advance(&mut self, metrics: &mut RoundMetrics) -> Result<Result<(), Diverged>, SimError> {
         let settings = self.federation.experiment.settings();
-        // The air interface counts rounds from 0.
-        let at = metrics.round - 1;
-        let clients = self.selected(at);
+        let clients = self.selected(metrics.round);
         self.clients.clone_from(&clients);
         self.channel = None;
-        let round = Round::new(settings.seed, self.number, at, &clients)?;
+        let round = Round::new(settings.seed, self.id, metrics.round, &clients)?;
         let trained = self.train_locally(&round, metrics.rate)?;
         metrics.local_loss = trained.loss;
         metrics.broken = trained.broken;
@@ -218,8 +223,8 @@ impl<'f> Trial<'f> {
     }
 
     /// The clients of a round. One that is watched takes part in every round.
-    fn selected(&self, at: u32) -> Vec<u32> {
-        let mut clients = self.federation.select(self.number, at);
+    fn selected(&self, round: u32) -> Vec<u32> {
+        let mut clients = self.federation.select(self.id, round);
         if let Some((watched, _)) = self.replaced
             && !clients.contains(&watched)
         {
@@ -240,9 +245,9 @@ impl<'f> Trial<'f> {
 
     /// What the clients of the coming round would send before clipping, were their samples in the order of another trial: what
     /// someone computes who knows everybody's data and the common model.
-    pub(crate) fn shadows(&self, batches_of: u16) -> Result<Vec<Vec<f32>>, SimError> {
+    pub(crate) fn shadows(&self, batches_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
         let settings = self.federation.experiment.settings();
-        let clients = self.federation.select(self.number, self.round);
+        let clients = self.federation.select(self.id, self.round + 1);
         let order = StreamName::new(settings.seed, purpose::BATCHES).trial(batches_of).round(self.round);
         let batches = |client| order.client(client).stream();
         let mut updates = vec![vec![0.0; self.parameters.len()]; clients.len()];
@@ -253,7 +258,7 @@ impl<'f> Trial<'f> {
     /// What the clients of the coming round will have come to, before it is brought to the form in which it is sent.
     #[cfg(test)]
     pub(crate) fn upcoming(&self) -> Result<Vec<Vec<f32>>, SimError> {
-        self.shadows(self.number)
+        self.shadows(self.id)
     }
 
     /// An update that is not finite becomes zero: that training broke down for one client is a function of its data, which must
@@ -418,7 +423,7 @@ mod tests {
         let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
         let (width, classes) = (federation.test.width(), federation.test.classes());
         let loud = Samples::new(width, classes, vec![f32::MAX; 20 * width], vec![1; 20]).unwrap();
-        let mut trial = Trial::replay(&federation, 0, (2, &loud)).unwrap();
+        let mut trial = Trial::replay(&federation, 0.into(), (2, &loud)).unwrap();
         for round in 1..=3 {
             let metrics = trial.step().unwrap();
             assert_eq!((metrics.round, metrics.broken, metrics.diverged), (round, 1, false));

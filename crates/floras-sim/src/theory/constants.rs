@@ -162,7 +162,7 @@ impl Gradients {
         let mut longest = vec![None::<f64>; settings.clients.total as usize];
         for number in 0..rounds {
             let clients = federation.select(0, number);
-            let round = Round::new(settings.seed, 0, number, &clients)?;
+            let round = Round::new(settings.seed, 0, number + 1, &clients)?;
             let rate = settings.local.rate.at(number + 1);
             let train = |data: ClientData<'_>, client: u32| {
                 let witness = Witness { model: federation.model(), longest: Mutex::new(0.0) };

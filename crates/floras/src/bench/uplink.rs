@@ -170,7 +170,7 @@ impl Options {
         let mut before = Usage::now();
         for number in 0..=self.repeat {
             let start = Instant::now();
-            let round = Round::new(SEED, 0, number, &clients)?;
+            let round = Round::new(SEED, 0, number + 1, &clients)?;
             match self.clip {
                 None => transmit_into(uplink, &round, &updates, self.fidelity, &mut decoded)?,
                 Some(clip) => {

@@ -20,7 +20,7 @@
 //! pilots say of each channel.
 
 use floras_core::Family;
-use floras_core::random::StreamName;
+use floras_core::random::{Domain, StreamName};
 use floras_phy::{Despread, Floras, Round, Trace, precode};
 use rayon::prelude::*;
 
@@ -28,7 +28,6 @@ use crate::audit::matching::{by_correlation, by_order, correlation};
 use crate::audit::report::{DespreadClient, DespreadingAttack};
 use crate::audit::sequences::detector::{Payload, Seen, generalised};
 use crate::audit::sequences::norm;
-use crate::audit::trials;
 use crate::error::SimError;
 use crate::experiment::Scheme;
 use crate::federation::{Federation, Status, Trial};
@@ -51,7 +50,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     let (channels, snr) = scheme.air.channel()?;
     let rounds = affordable(federation, rounds, channels.trace());
     // A trace speaks of the clients that the experiment's own trials select.
-    let number = if channels.trace().is_some() { 0 } else { trials::DESPREADING };
+    let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
     let station =
         Station { floras: scheme.over(channels, snr, settings.seed)?, payload, seed: settings.seed };
@@ -63,7 +62,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
             trial =
                 Trial::at(federation, number, trial.round(), Status::Running, trial.parameters().to_vec())?;
         }
-        let shadows = trial.shadows(trials::NAMING)?;
+        let shadows = trial.shadows(Domain::Naming.trial(0))?;
         trial.step()?;
         if trial.status() == Status::Diverged {
             break;
@@ -125,7 +124,7 @@ impl Station {
     /// The latest round of a trial, despread: the channels and the pilot that the decoder met, and noise of the payload's own.
     fn listen(&self, trial: &Trial<'_>) -> Result<Kept, SimError> {
         let (clients, _) = trial.latest();
-        let round = Round::new(self.seed, trial.number(), trial.round() - 1, clients)?;
+        let round = Round::new(self.seed, trial.id(), trial.round(), clients)?;
         let air = self.floras.despread(&round)?;
         let noise = round.stream_name(purpose::DESPREAD_NOISE);
         let mut sent: Vec<Option<(f64, &[f32])>> = vec![None; air.estimates.len()];

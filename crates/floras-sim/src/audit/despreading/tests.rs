@@ -89,9 +89,12 @@ fn only_clients_of_both_rounds_can_be_linked() {
 #[test]
 fn a_shadow_in_the_same_order_is_the_update_itself() {
     let federation = federation("digits-noniid", &["privacy.clip=\"none\""]);
-    let mut trial = Trial::begin(&federation, trials::DESPREADING).unwrap();
+    let mut trial = Trial::begin(&federation, Domain::Despreading.trial(0)).unwrap();
     trial.step().unwrap();
-    let (same, other) = (trial.shadows(trials::DESPREADING).unwrap(), trial.shadows(trials::NAMING).unwrap());
+    let (same, other) = (
+        trial.shadows(Domain::Despreading.trial(0)).unwrap(),
+        trial.shadows(Domain::Naming.trial(0)).unwrap(),
+    );
     trial.step().unwrap();
     assert_eq!(trial.sent(), same);
     assert_ne!(trial.sent(), other);

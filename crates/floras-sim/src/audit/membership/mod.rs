@@ -9,6 +9,7 @@ mod trainers;
 mod witness;
 
 use canary::{Canary, WATCHED};
+use floras_core::random::{Domain, TrialId};
 use floras_core::{Family, View};
 use floras_learn::{Samples, Workspace};
 use floras_phy::{Floras, Round, UplinkError};
@@ -22,7 +23,7 @@ use super::bound::{LowerBound, Scores};
 use super::game::seed_of_game;
 use super::report::{Claims, MembershipGame};
 use super::views::{claims, has_papers_receiver, known_to_take_part};
-use super::{Bench, Stage, WorstCaseGame, trials, unless_diverged};
+use super::{Bench, Stage, WorstCaseGame, unless_diverged};
 use crate::error::SimError;
 use crate::experiment::Scheme;
 use crate::federation::{Status, Trial};
@@ -163,13 +164,13 @@ impl Players<'_> {
         let start = FirstRound::new(self, &worlds)?;
         let mut scores = [Vec::new(), Vec::new()];
         for (world, scores) in scores.iter_mut().enumerate() {
-            let trial = trials::ONE_ROUND + 2 * canary as u16 + world as u16;
+            let trial = Domain::OneRound.trial(2 * canary as u16 + world as u16);
             let play = |(updates, workspace): &mut (Vec<Vec<f32>>, Workspace), game: u32| {
                 let (seed, number) = match bench.game.is_traced {
                     true => (seed_of_game(bench.settings.seed, game), 0),
                     false => (bench.settings.seed, game),
                 };
-                let round = Round::new(seed, trial, number, &start.clients)?;
+                let round = Round::new(seed, trial, number + 1, &start.clients)?;
                 start.local(updates, &worlds[world], &round, workspace)?;
                 let sent = Sent { updates, watched: 0 };
                 self.witness().hear(&round, &sent, &start.hypotheses)
@@ -199,9 +200,9 @@ impl Players<'_> {
         let worlds = canary.worlds(bench.federation)?;
         let mut scores = [Vec::new(), Vec::new()];
         for (world, scores) in scores.iter_mut().enumerate() {
-            let first = trials::WHOLE_RUNS + ((2 * canary as u32 + world as u32) * each) as u16;
+            let first = ((2 * canary as u32 + world as u32) * each) as u16;
             let play = |game: u32| {
-                let verdict = self.whole_run(&worlds, world, first + game as u16);
+                let verdict = self.whole_run(&worlds, world, Domain::WholeRuns.trial(first + game as u16));
                 (bench.watch)(Stage::Done(1));
                 verdict
             };
@@ -211,7 +212,7 @@ impl Players<'_> {
     }
 
     /// One training in one of both worlds.
-    fn whole_run(&self, worlds: &[Samples; 2], world: usize, number: u16) -> Result<Verdict, SimError> {
+    fn whole_run(&self, worlds: &[Samples; 2], world: usize, number: TrialId) -> Result<Verdict, SimError> {
         let federation = self.bench.federation;
         let mut trial = Trial::replay(federation, number, (WATCHED, &worlds[world]))?;
         let mut verdict = Verdict::default();
@@ -225,7 +226,7 @@ impl Players<'_> {
             let at = metrics.round - 1;
             let shadow = Shadow { players: self, parameters: &before, rate: metrics.rate, round: at, number };
             let expected = worlds.each_ref().map(|world| shadow.update(world, 0, &mut workspace));
-            let round = Round::new(self.bench.settings.seed, number, at, clients)?;
+            let round = Round::new(self.bench.settings.seed, number, metrics.round, clients)?;
             let sent = Sent { updates: trial.sent(), watched };
             match unless_diverged(self.hear(&round, &sent, expected, trial.largest_norm()))? {
                 Some(heard) => verdict = verdict.add(heard),

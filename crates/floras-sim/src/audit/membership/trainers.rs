@@ -1,7 +1,7 @@
 //! Who trains in a game: the adversary, to know what to expect, and the watched client, once more in every game.
 
 use floras_core::Clipping;
-use floras_core::random::StreamName;
+use floras_core::random::{Domain, StreamName, TrialId};
 use floras_learn::{ClientData, Samples, Workspace};
 use floras_phy::{Round, UplinkError};
 use rayon::prelude::*;
@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use super::Players;
 use super::canary::WATCHED;
 use super::witness::Hypotheses;
-use crate::audit::trials;
 use crate::error::SimError;
 use crate::federation::{Local, with_all};
 use crate::purpose;
@@ -23,7 +22,7 @@ pub(super) struct Shadow<'a> {
     pub(super) parameters: &'a [f32],
     pub(super) rate: f64,
     pub(super) round: u32,
-    pub(super) number: u16,
+    pub(super) number: TrialId,
 }
 
 impl Shadow<'_> {
@@ -60,7 +59,7 @@ impl<'a> FirstRound<'a> {
         let holdings = federation.holdings(0)?;
         let mean_size = players.mean_size;
         let local = Local { federation, parameters: &parameters, rate, mean_size };
-        let round = Round::new(settings.seed, trials::SHADOWS, 0, &clients)?;
+        let round = Round::new(settings.seed, Domain::Shadows.trial(0), 1, &clients)?;
         let train = |&client: &u32| {
             let mut update = vec![0.0; parameters.len()];
             let mut batches = round.stream_of(purpose::BATCHES, client);
@@ -73,7 +72,8 @@ impl<'a> FirstRound<'a> {
         let updates = updates.map_err(SimError::learn("data"))?;
         let mut sent = updates.clone();
         let largest_norm = players.precode(&mut sent)?;
-        let shadow = Shadow { players, parameters: &parameters, rate, round: 0, number: trials::SHADOWS };
+        let shadow =
+            Shadow { players, parameters: &parameters, rate, round: 0, number: Domain::Shadows.trial(0) };
         let expected = |samples: &Samples| -> Result<Vec<f32>, UplinkError> {
             let mut mean = vec![0.0; parameters.len()];
             for number in 0..SHADOWS {

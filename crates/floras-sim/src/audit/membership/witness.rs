@@ -171,7 +171,7 @@ mod tests {
         let sent = Sent { updates: &updates, watched: 1 };
         let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
         for number in 0..20 {
-            let round = Round::new(2, 3, number, &[4, 5, 6]).unwrap();
+            let round = Round::new(2, 3, number + 1, &[4, 5, 6]).unwrap();
             let found = witness.hear(&round, &sent, &hypotheses).unwrap().decoder;
             let decoded = transmit(&uplink, &round, &updates, Fidelity::Symbol).unwrap();
             let (gains, noise_std) = (decoded.channel.gains(), decoded.channel.noise_std());
@@ -198,7 +198,7 @@ mod tests {
         let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
         let heard: Vec<Verdict> = (0..400)
             .map(|number| {
-                let round = Round::new(2, 4, number, &[4, 5, 6]).unwrap();
+                let round = Round::new(2, 4, number + 1, &[4, 5, 6]).unwrap();
                 witness.hear(&round, &sent, &hypotheses).unwrap()
             })
             .collect();
@@ -224,7 +224,7 @@ mod tests {
         let sent = Sent { updates: &updates, watched: 1 };
         let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
         let hear = |number: u32| {
-            let round = Round::new(2, 6, number, &[4, 5, 6]).unwrap();
+            let round = Round::new(2, 6, number + 1, &[4, 5, 6]).unwrap();
             let seen = uplink.despread(&round).unwrap();
             // The pilot's error times an update that is 100 times the difference is left out of the comparison.
             let pilot = seen.estimates[seen.assigned[1]];
@@ -243,7 +243,7 @@ mod tests {
         let updates = updates();
         let settings = Settings::default();
         let witness = Witness { settings: &settings, uplink: &Ideal, floras: None };
-        let round = Round::new(2, 5, 0, &[4, 5, 6]).unwrap();
+        let round = Round::new(2, 5, 1, &[4, 5, 6]).unwrap();
         let sent = Sent { updates: &updates, watched: 1 };
         let hear = |other: &[f32]| witness.hear(&round, &sent, &Hypotheses::new(&updates[1], other)).unwrap();
         let certain = hear(&updates[0]);

@@ -27,7 +27,7 @@ fn without_noise_and_company_the_picture_is_the_original() {
     // The same by the other way, and whatever the paper's normalisation does.
     let text = format!("{ALONE}[privacy]\nclip = 63.0\nnormalise = \"paper\"\n");
     let federation = federation(&text);
-    let round = Round::new(1, 0, 0, &[0]).unwrap();
+    let round = Round::new(1, 0, 1, &[0]).unwrap();
     let sitters = sit(&federation, &round).unwrap();
     let sent = updates(&federation, &sitters).unwrap();
     let seen = Update { values: &sent[0], classes: 10 }.sample();
@@ -74,7 +74,7 @@ fn ten_portraits_show_ten_digits_if_the_data_have_them() {
         let text = format!("[data]\npartition = \"{partition}\"\n");
         let federation = federation(&text);
         let clients = federation.select(0, 0);
-        let sitters = sit(&federation, &Round::new(1, 0, 0, &clients).unwrap()).unwrap();
+        let sitters = sit(&federation, &Round::new(1, 0, 1, &clients).unwrap()).unwrap();
         let shown = portraits_of(&sitters, 10);
         let labels: Vec<u16> = shown.iter().map(|&place| label(&sitters[place])).collect();
         assert_eq!(labels, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "{partition}");
@@ -110,7 +110,7 @@ fn overlapping_sequences_carry_something_of_everyone() {
     let federation = federation(text);
     let settings = federation.experiment().settings();
     let clients = [0, 1, 2, 3];
-    let round = Round::new(settings.seed, 0, 0, &clients).unwrap();
+    let round = Round::new(settings.seed, 0, 1, &clients).unwrap();
     let sitters = sit(&federation, &round).unwrap();
     let updates = updates(&federation, &sitters).unwrap();
     let canvas = Canvas::of(&settings.data.set).unwrap();

@@ -4,13 +4,12 @@
 //! pilots and who uses which sequence are those of the air interface. Every update has norm `C`, the most that clipping allows:
 //! the worst for the client.
 
-use floras_core::random::StreamName;
+use floras_core::random::{Domain, StreamName};
 use floras_phy::{Floras, Round};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::detector::{Payload, Seen};
-use crate::audit::trials;
 use crate::error::SimError;
 use crate::purpose;
 
@@ -52,7 +51,8 @@ impl Scene {
     }
 
     fn draw_round(&self, number: u32, clients: &[u32]) -> Result<DrawnRound, SimError> {
-        let air = self.floras.despread(&Round::new(self.seed, trials::DETECTION, number, clients)?)?;
+        let air =
+            self.floras.despread(&Round::new(self.seed, Domain::Detection.trial(0), number + 1, clients)?)?;
         let mut unused = vec![true; air.estimates.len()];
         air.assigned.iter().for_each(|&sequence| unused[sequence] = false);
         let used = air.assigned.iter().copied().zip(air.amplitudes.iter().copied());
@@ -76,7 +76,8 @@ struct Energies {
 
 impl Energies {
     fn new(payload: Payload, seed: u64, round: u32) -> Self {
-        let stream = StreamName::new(seed, purpose::ENERGIES).trial(trials::DETECTION).round(round).stream();
+        let stream =
+            StreamName::new(seed, purpose::ENERGIES).trial(Domain::Detection.trial(0)).round(round).stream();
         Self { stream, norm: payload.norm, rest: ChiSquared::new(payload.dimensions - 1.0).ok() }
     }
 
@@ -110,7 +111,7 @@ mod tests {
 
     /// The long way: every chip of every parameter is sent, gets its noise, and is despread.
     fn chip_by_chip(floras: &Floras, round: u32, norm: f64) -> Vec<(bool, Seen)> {
-        let name = Round::new(5, 1, round, &CLIENTS).unwrap();
+        let name = Round::new(5, 1, round + 1, &CLIENTS).unwrap();
         let air = floras.despread(&name).unwrap();
         let set = &floras.settings().sequences;
         let mut stream = name.stream(purpose::DESPREAD_NOISE);

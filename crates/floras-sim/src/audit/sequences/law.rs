@@ -202,7 +202,7 @@ mod tests {
         let clients: Vec<u32> = (0..2048).collect();
         let rounds = 0..count / 2048;
         let amplitudes =
-            |round| floras.despread(&Round::new(7, 0, round, &clients).unwrap()).unwrap().amplitudes;
+            |round| floras.despread(&Round::new(7, 0, round + 1, &clients).unwrap()).unwrap().amplitudes;
         rounds.flat_map(amplitudes).collect()
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use floras_core::random::Domain;
 use floras_core::{Admission, NoiseReference, PowerRule, Receiver, View};
 use floras_phy::Round;
 use rayon::prelude::*;
@@ -22,9 +23,8 @@ const TRUNCATE: f64 = 3.0;
 const TRUNCATE_HARDER: f64 = 1.0;
 /// The accuracy of a trial that diverged: that of guessing.
 const GUESSING: f64 = 0.1;
-/// So many rounds are drawn to see the noise, from a trial that no run has.
+/// Rounds that are drawn to measure the noise.
 const NOISE_ROUNDS: u32 = 1000;
-const NOISE_TRIAL: u16 = u16::MAX - 1;
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ impl Measured<'_> {
         let uplink = settings.uplink.build(settings.seed)?;
         let everyone: Vec<u32> = (0..settings.clients.per_round).collect();
         let draw = |number: u32| -> Result<f64, SimError> {
-            let round = Round::new(settings.seed, NOISE_TRIAL, number, &everyone)?;
+            let round = Round::new(settings.seed, Domain::Comparison.trial(0), number + 1, &everyone)?;
             Ok(uplink.realise(&round)?.noise_std())
         };
         let mut noise = (0..NOISE_ROUNDS).map(draw).collect::<Result<Vec<f64>, SimError>>()?;

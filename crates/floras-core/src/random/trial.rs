@@ -1,0 +1,103 @@
+//! Which trial a draw belongs to.
+//!
+//! The trials of a run are numbered from 0. Everything else that draws whole rounds (estimates, audits, comparisons) has a
+//! [`Domain`] of its own, with its own numbers, so that it never meets the channels of a run.
+
+/// What a trial is drawn for. Trials of different domains share no random number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Domain {
+    /// The trials of a run.
+    #[default]
+    Run,
+    /// Channels from which a privacy statement is estimated.
+    Estimate,
+    /// Noise levels of schemes that are compared at equal privacy.
+    Comparison,
+    /// An audit: what a colluding client changes in the noise.
+    Collusion,
+    /// An audit: what an adversary trains by itself for one round.
+    Shadows,
+    /// An audit: games of one round.
+    OneRound,
+    /// An audit: worst-case games, two trials for each table of scores.
+    Tables,
+    /// An audit: games of whole runs.
+    WholeRuns,
+    /// An audit: the order of mini-batches of an adversary who names clients.
+    Naming,
+    /// An audit: rounds in which sequences are detected.
+    Detection,
+    /// An audit: the training whose clients are despread.
+    Despreading,
+}
+
+impl Domain {
+    /// All domains. There is room for 16.
+    pub const ALL: [Self; 11] = [
+        Self::Run,
+        Self::Estimate,
+        Self::Comparison,
+        Self::Collusion,
+        Self::Shadows,
+        Self::OneRound,
+        Self::Tables,
+        Self::WholeRuns,
+        Self::Naming,
+        Self::Detection,
+        Self::Despreading,
+    ];
+
+    /// Trial `number` of this domain, from 0.
+    pub const fn trial(self, number: u16) -> TrialId {
+        TrialId::new(self, number)
+    }
+}
+
+/// The identity of a trial: its domain, and its number from 0. A plain number is a trial of a run.
+///
+/// ```
+/// use floras_core::random::{Domain, TrialId};
+///
+/// assert_eq!(TrialId::from(3), Domain::Run.trial(3));
+/// assert_ne!(TrialId::from(3), Domain::Estimate.trial(3));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrialId {
+    domain: Domain,
+    number: u16,
+}
+
+impl TrialId {
+    pub(super) const fn new(domain: Domain, number: u16) -> Self {
+        Self { domain, number }
+    }
+
+    /// What the trial is drawn for.
+    pub const fn domain(self) -> Domain {
+        self.domain
+    }
+
+    /// The number within its domain, from 0.
+    pub const fn number(self) -> u16 {
+        self.number
+    }
+}
+
+impl From<u16> for TrialId {
+    fn from(number: u16) -> Self {
+        Self::new(Domain::Run, number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_domain_has_a_code_of_four_bits_of_its_own() {
+        for (code, domain) in Domain::ALL.into_iter().enumerate() {
+            assert_eq!(domain as usize, code);
+            assert!(code < 16);
+        }
+    }
+}
