@@ -6,8 +6,9 @@
 //! x̃ = Σ_k g_k x_k + ν·n,     n ~ N(0, I_d)
 //! ```
 //!
-//! so that a scheme is its law of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
-//! simulation draws, and what the privacy accounting reads.
+//! so that a scheme is its distribution of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
+//! simulation draws, and what the privacy accounting reads. Both may differ between blocks of parameters, as over the
+//! subcarriers of a wide band; one block is the common case.
 
 use floras_core::random::{NormalField, StreamName, TILE};
 
@@ -32,32 +33,109 @@ const BLOCK: usize = 8 * TILE;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectiveChannel {
+    /// At least one. The last one holds all parameters that are left.
+    blocks: Vec<Block>,
+    /// Over all blocks.
     gains: Vec<f64>,
     noise_std: f64,
+}
+
+/// Parameters that share their gains and noise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// How many parameters, one after the other: at least 1.
+    pub parameters: usize,
+    /// `g_k`, one for each client, finite.
+    pub gains: Vec<f64>,
+    /// `ν`, finite and not negative.
+    pub noise_std: f64,
+}
+
+impl Block {
+    fn check(&self) -> Result<(), UplinkError> {
+        if self.gains.is_empty() {
+            return Err(UplinkError::NoClients);
+        }
+        for &gain in &self.gains {
+            require(gain.is_finite(), "a gain of the effective channel", "finite", gain)?;
+        }
+        let holds = self.noise_std.is_finite() && self.noise_std >= 0.0;
+        require(holds, "the noise of the effective channel", "finite and not negative", self.noise_std)
+    }
 }
 
 impl EffectiveChannel {
     /// A channel of finite gains, one for each client, and noise of a finite standard deviation in every parameter.
     pub fn new(gains: Vec<f64>, noise_std: f64) -> Result<Self, UplinkError> {
-        if gains.is_empty() {
-            return Err(UplinkError::NoClients);
-        }
-        for &gain in &gains {
-            require(gain.is_finite(), "a gain of the effective channel", "finite", gain)?;
-        }
-        let holds = noise_std.is_finite() && noise_std >= 0.0;
-        require(holds, "the noise of the effective channel", "finite and not negative", noise_std)?;
-        Ok(Self { gains, noise_std })
+        let block = Block { parameters: usize::MAX, gains: gains.clone(), noise_std };
+        block.check()?;
+        Ok(Self { blocks: vec![block], gains, noise_std })
     }
 
-    /// `g_k`: what the decoded sum holds of client `k`'s update.
+    /// A channel whose gains and noise differ between blocks of parameters.
+    ///
+    /// ```
+    /// use floras_core::random::{Purpose, StreamName};
+    /// use floras_phy::{Block, EffectiveChannel};
+    ///
+    /// let block = |parameters, gain| Block { parameters, gains: vec![gain], noise_std: 0.0 };
+    /// let channel = EffectiveChannel::from_blocks(vec![block(1, 1.0), block(2, 0.5)])?;
+    /// let noise = StreamName::new(1, Purpose::PAYLOAD_NOISE);
+    /// assert_eq!(channel.apply(&[[1.0, 2.0, 4.0]], noise)?, [1.0, 1.0, 2.0]);
+    /// # Ok::<(), floras_phy::UplinkError>(())
+    /// ```
+    pub fn from_blocks(blocks: Vec<Block>) -> Result<Self, UplinkError> {
+        let Some(first) = blocks.first() else { return Err(UplinkError::NoClients) };
+        let clients = first.gains.len();
+        let (mut gains, mut square, mut total) = (vec![0.0; clients], 0.0, 0.0);
+        for block in &blocks {
+            block.check()?;
+            require_count("gains in every block, one for each client", clients, block.gains.len())?;
+            require(block.parameters > 0, "the number of parameters in a block", "at least 1", 0.0)?;
+            let weight = block.parameters as f64;
+            for (mean, gain) in gains.iter_mut().zip(&block.gains) {
+                *mean += weight * gain;
+            }
+            square += weight * block.noise_std * block.noise_std;
+            total += weight;
+        }
+        gains.iter_mut().for_each(|gain| *gain /= total);
+        Ok(Self { blocks, gains, noise_std: (square / total).sqrt() })
+    }
+
+    /// The blocks. A channel of one block fits any number of parameters.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// `g_k`: how much of client `k`'s update the decoded sum holds, as a mean over all parameters.
     pub fn gains(&self) -> &[f64] {
         &self.gains
     }
 
-    /// `ν`: standard deviation of the decoded sum's noise, in every parameter.
+    /// `ν`: standard deviation of the decoded sum's noise, as a root mean square over all parameters.
     pub fn noise_std(&self) -> f64 {
         self.noise_std
+    }
+
+    /// `|g_k|/ν` of the block where it is largest: a change of client `k`'s update by `Δ` in norm is a change of the decoded
+    /// sum by at most `Δ·|g_k|/ν` standard deviations. 0 for a client that is not heard, infinite without noise.
+    pub fn ratios(&self) -> Vec<f64> {
+        let ratio = |block: &Block, client: usize| match block.gains[client] {
+            0.0 => 0.0,
+            gain => gain.abs() / block.noise_std,
+        };
+        let largest = |client| self.blocks.iter().map(|block| ratio(block, client)).fold(0.0, f64::max);
+        (0..self.gains.len()).map(largest).collect()
+    }
+
+    /// Refuses a number of parameters that the blocks do not cover.
+    pub(crate) fn check_parameters(&self, parameters: usize) -> Result<(), UplinkError> {
+        if self.blocks.len() == 1 {
+            return Ok(());
+        }
+        let covered = self.blocks.iter().map(|block| block.parameters).sum();
+        require_count("parameters, as many as the blocks of the channel have", covered, parameters)
     }
 
     /// The decoded sum `Σ g_k x_k + ν·n`, with `n` read from the stream `noise`.
@@ -80,6 +158,7 @@ impl EffectiveChannel {
         noise: StreamName,
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
+        self.check_parameters(decoded.len())?;
         kernel::run(&self.symbol_level(noise), updates, self.gains.len(), decoded).map(|_| ())
     }
 
@@ -93,6 +172,7 @@ impl EffectiveChannel {
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
         require_count("factors, one for each client", self.gains.len(), factors.len())?;
+        self.check_parameters(decoded.len())?;
         let scaled = ScaledSymbolLevel { channel: self.symbol_level(noise), factors };
         kernel::run(&scaled, updates, self.gains.len(), decoded).map(|_| ())
     }
@@ -112,11 +192,20 @@ impl EffectiveChannel {
     }
 
     fn symbol_level(&self, noise: StreamName) -> SymbolLevel {
-        SymbolLevel {
-            gains: self.gains.iter().map(|&gain| gain as f32).collect(),
-            noise_std: self.noise_std as f32,
-            noise: noise.normals(),
+        let mut end = 0_usize;
+        let segments = self.blocks.iter().map(|block| {
+            end = end.saturating_add(block.parameters);
+            Segment {
+                end,
+                gains: block.gains.iter().map(|&gain| gain as f32).collect(),
+                noise_std: block.noise_std as f32,
+            }
+        });
+        let mut segments: Vec<Segment> = segments.collect();
+        if let [only] = segments.as_mut_slice() {
+            only.end = usize::MAX;
         }
+        SymbolLevel { segments, noise: noise.normals() }
     }
 }
 
@@ -135,11 +224,24 @@ impl Kernel for ScaledSymbolLevel<'_> {
             let at = number * BLOCK;
             self.channel.write_noise(first + at, block);
             let length = block.len();
-            for ((row, &factor), &gain) in rows.iter().zip(self.factors).zip(&self.channel.gains) {
+            for (client, (row, &factor)) in rows.iter().zip(self.factors).enumerate() {
                 for (scaled, &value) in scaled.iter_mut().zip(&row[at..at + length]) {
                     *scaled = (f64::from(value) * factor) as f32;
                 }
-                kernel::add_weighted(&[gain], &[&scaled[..length]], 0, block);
+                let mut done = 0;
+                for segment in self.channel.segments_from(first + at) {
+                    let end = length.min(segment.end - (first + at));
+                    kernel::add_weighted(
+                        &segment.gains[client..=client],
+                        &[&scaled[..length]],
+                        done,
+                        &mut block[done..end],
+                    );
+                    done = end;
+                    if done == length {
+                        break;
+                    }
+                }
             }
         }
         0.0
@@ -148,9 +250,16 @@ impl Kernel for ScaledSymbolLevel<'_> {
 
 /// The channel in single precision.
 struct SymbolLevel {
+    segments: Vec<Segment>,
+    noise: NormalField,
+}
+
+/// A block of parameters.
+struct Segment {
+    /// The first parameter that is not in it.
+    end: usize,
     gains: Vec<f32>,
     noise_std: f32,
-    noise: NormalField,
 }
 
 impl Kernel for SymbolLevel {
@@ -160,22 +269,51 @@ impl Kernel for SymbolLevel {
         for (number, block) in decoded.chunks_mut(BLOCK).enumerate() {
             let at = number * BLOCK;
             self.write_noise(first + at, block);
-            kernel::add_weighted(&self.gains, rows, at, block);
+            let (mut done, length) = (0, block.len());
+            for segment in self.segments_from(first + at) {
+                let end = length.min(segment.end - (first + at));
+                kernel::add_weighted(&segment.gains, rows, at + done, &mut block[done..end]);
+                done = end;
+                if done == length {
+                    break;
+                }
+            }
         }
         0.0
     }
 }
 
 impl SymbolLevel {
+    /// The segments from the one that holds a parameter on.
+    #[inline(always)]
+    fn segments_from(&self, parameter: usize) -> &[Segment] {
+        let mut first = 0;
+        while first + 1 < self.segments.len() && self.segments[first].end <= parameter {
+            first += 1;
+        }
+        &self.segments[first..]
+    }
+
     #[inline(always)]
     fn write_noise(&self, first: usize, block: &mut [f32]) {
-        if self.noise_std == 0.0 {
+        let segments = self.segments_from(first);
+        if let [only] = segments
+            && only.noise_std == 0.0
+        {
             block.fill(0.0);
             return;
         }
         self.noise.fill_portably((first / TILE) as u64, block);
-        for normal in block {
-            *normal *= self.noise_std;
+        let (mut done, length) = (0, block.len());
+        for segment in segments {
+            let end = length.min(segment.end - first);
+            for normal in &mut block[done..end] {
+                *normal *= segment.noise_std;
+            }
+            done = end;
+            if done == length {
+                break;
+            }
         }
     }
 }
@@ -233,6 +371,56 @@ mod tests {
         channel.apply_scaled_into(&updates, &factors, NOISE, &mut decoded).unwrap();
         assert_eq!(decoded, channel.apply(&in_memory, NOISE).unwrap());
         assert!(channel.apply_scaled_into(&updates, &factors[1..], NOISE, &mut decoded).is_err());
+    }
+
+    /// Blocks that begin and end within tiles and tasks: every one is decoded as a channel of its own.
+    #[test]
+    fn blocks_have_gains_and_noise_of_their_own() {
+        let (clients, parameters) = (27_u32, 2 * TASK + 777);
+        let updates = updates::made_up(clients, parameters);
+        let lengths = [3, TASK - 1, 1, 600, 3000];
+        let last = parameters - lengths.iter().sum::<usize>();
+        let blocks: Vec<Block> = lengths
+            .into_iter()
+            .chain([last])
+            .zip(1_u32..)
+            .map(|(parameters, number)| Block {
+                parameters,
+                gains: (0..clients).map(|k| f64::from(k % 5) - 0.4 * f64::from(number)).collect(),
+                noise_std: f64::from(number % 3),
+            })
+            .collect();
+        let channel = EffectiveChannel::from_blocks(blocks.clone()).unwrap();
+        let factors: Vec<f64> = (0..clients).map(|k| 1.0 / f64::from(1 + k % 3)).collect();
+        let decoded = channel.apply(&updates, NOISE).unwrap();
+        let mut scaled = vec![0.0; parameters];
+        channel.apply_scaled_into(&updates, &factors, NOISE, &mut scaled).unwrap();
+        let mut from = 0;
+        for block in blocks {
+            let range = from..from + block.parameters;
+            let alone = EffectiveChannel::new(block.gains, block.noise_std).unwrap();
+            assert_eq!(decoded[range.clone()], alone.apply(&updates, NOISE).unwrap()[range.clone()]);
+            let mut expected = vec![0.0; parameters];
+            alone.apply_scaled_into(&updates, &factors, NOISE, &mut expected).unwrap();
+            assert_eq!(scaled[range.clone()], expected[range.clone()]);
+            from = range.end;
+        }
+        let short: Vec<&[f32]> = updates.iter().map(|update| &update[1..]).collect();
+        assert!(matches!(channel.apply(&short, NOISE), Err(UplinkError::WrongCount { .. })));
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_worst_block() {
+        let block = |gains: [f64; 2], noise_std| Block { parameters: 2, gains: gains.to_vec(), noise_std };
+        let channel =
+            EffectiveChannel::from_blocks(vec![block([1.0, 0.0], 2.0), block([-3.0, 0.0], 1.0)]).unwrap();
+        assert_eq!((channel.ratios(), channel.gains()), (vec![3.0, 0.0], &[-1.0, 0.0][..]));
+        assert_eq!(channel.noise_std(), 2.5_f64.sqrt());
+        assert_eq!(EffectiveChannel::new(vec![2.0, 0.0], 0.0).unwrap().ratios(), [f64::INFINITY, 0.0]);
+        assert!(EffectiveChannel::from_blocks(Vec::new()).is_err());
+        assert!(
+            EffectiveChannel::from_blocks(vec![Block { parameters: 0, ..block([1.0, 1.0], 1.0) }]).is_err()
+        );
     }
 
     #[test]

@@ -12,6 +12,12 @@ pub enum UplinkError {
     /// Rounds are counted from 1.
     #[error("a round's number must be at least 1, not 0")]
     RoundZero,
+    /// A scheme that is simulated at the symbol level only.
+    #[error("scheme {scheme} has no chip level")]
+    NoChipLevel {
+        /// The scheme's name.
+        scheme: &'static str,
+    },
 
     /// The same client twice in one round.
     #[error("client {client} takes part twice in one round; every client may be listed once")]

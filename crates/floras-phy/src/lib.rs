@@ -56,7 +56,7 @@ mod walsh;
 
 pub use channels::{Channels, Trace};
 pub use chip::ChipLink;
-pub use effective::EffectiveChannel;
+pub use effective::{Block, EffectiveChannel};
 pub use error::UplinkError;
 /// The vocabulary of the air interface.
 pub use floras_core::{

@@ -25,6 +25,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use floras_core::Clipping;
 use floras_core::Receiver;
@@ -39,6 +40,7 @@ use crate::setting::{NORMALISED, Setting};
 use crate::views::statement::{Statement, Views, for_each_view};
 
 /// Where a view's numbers come from.
+#[derive(Clone)]
 pub enum Source {
     /// The account has no such view.
     Absent,
@@ -47,7 +49,7 @@ pub enum Source {
     /// A curve of one round.
     Curve {
         /// The curve.
-        curve: Box<dyn Curve>,
+        curve: Arc<dyn Curve>,
         /// Why what comes of it is no guarantee, if it is none.
         caveat: Option<String>,
         /// What it assumes.
@@ -58,13 +60,13 @@ pub enum Source {
 impl Source {
     /// A curve that holds.
     pub fn of(curve: impl Curve + 'static) -> Self {
-        Self::Curve { curve: Box::new(curve), caveat: None, assumptions: Vec::new() }
+        Self::Curve { curve: Arc::new(curve), caveat: None, assumptions: Vec::new() }
     }
 
     /// A curve, or the reason why there is none, if the reason is not in the input.
     pub(crate) fn or_reason(curve: Result<Box<dyn Curve>, PrivacyError>) -> Result<Self, PrivacyError> {
         match curve {
-            Ok(curve) => Ok(Self::Curve { curve, caveat: None, assumptions: Vec::new() }),
+            Ok(curve) => Ok(Self::Curve { curve: curve.into(), caveat: None, assumptions: Vec::new() }),
             Err(error) if error.is_no_guarantee() => Ok(Self::Nothing(error.to_string())),
             Err(error) => Err(error),
         }

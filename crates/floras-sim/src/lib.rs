@@ -40,18 +40,19 @@ mod purpose;
 mod record;
 pub mod reproduce;
 mod run;
+pub mod schemes;
 mod source;
 mod summary;
 mod sweep;
 pub mod theory;
 
-pub use accounting::{PrivacyReport, SELECTION, SIMULATED, Spent};
+pub use accounting::{AccountContext, PrivacyReport, SELECTION, SIMULATED, Spent};
 pub use air::{Aggregate, AirDescription, AirInterface, AirLedger, Cohort, Noise, Occasion};
 pub use error::SimError;
 pub use experiment::{
-    Air, Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder,
-    ExperimentError, FlorasScheme, LocalSettings, ModelKind, ModelSettings, PrivacySettings, RecordSettings,
-    Scheme, Settings, UplinkSettings, VERSION, Weights,
+    Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder,
+    ExperimentError, LocalSettings, ModelKind, ModelSettings, PrivacySettings, Radio, RecordSettings,
+    Settings, UplinkSettings, VERSION, Weights,
 };
 pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
 pub use plotted::PlottedCurves;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_sim::{Scheme, Sweep};
+use floras_sim::Sweep;
 
 fn sweep(text: &str) -> Sweep {
     Sweep::parse("a test", text).unwrap()
@@ -34,8 +34,12 @@ fn settings_that_belong_together_vary_together() {
         .iter()
         .map(|point| {
             let settings = point.experiment.settings();
-            let Scheme::Floras(floras) = &settings.uplink.scheme else { unreachable!() };
-            (point.values[1].as_str(), floras.air.snr_db, settings.local.rate.at(1), settings.trials)
+            (
+                point.values[1].as_str(),
+                settings.uplink.radio.snr_db,
+                settings.local.rate.at(1),
+                settings.trials,
+            )
         })
         .collect();
     assert_eq!(

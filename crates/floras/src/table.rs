@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use floras_core::{ChannelSource, Choice, Fading};
-use floras_sim::{Air, Estimate, Federation, Outcome, PrivacyReport, Scheme};
+use floras_sim::{Estimate, Federation, Outcome, PrivacyReport};
 
 use crate::privacy::{epsilon_text, print_views};
 
@@ -17,43 +16,11 @@ pub(crate) fn description(federation: &Federation) -> String {
         clients.per_round,
         clients.total,
         federation.model().parameters(),
-        uplink(&settings.uplink.scheme, clients.per_round as usize),
+        settings.uplink.summary(clients.per_round),
         count(federation.rounds() as usize, "round"),
         count(settings.trials as usize, "trial"),
         settings.seed,
     )
-}
-
-fn uplink(scheme: &Scheme, per_round: usize) -> String {
-    let name = scheme.name();
-    let settings = match scheme {
-        Scheme::Floras(floras) => {
-            let unused = floras.sequences - per_round;
-            format!("{name} with {} sequences (γ = {unused} unused)", floras.sequences)
-        }
-        Scheme::Gaussian { noise_std } => format!("{name} noise of {noise_std}"),
-        Scheme::Ideal => "an ideal uplink".to_owned(),
-        Scheme::ChannelInversion { .. } | Scheme::PhaseCorrected { .. } => {
-            match scheme.artificial_noise_std() {
-                None => name.to_owned(),
-                Some(noise_std) => format!("{name} with artificial noise of {noise_std}"),
-            }
-        }
-    };
-    match scheme.air() {
-        None => settings,
-        Some(air) => format!("{settings} over {}", channel(air)),
-    }
-}
-
-fn channel(air: &Air) -> String {
-    let fading = match &air.fading {
-        ChannelSource::Fading(Fading::None) => "a channel without fading".to_owned(),
-        ChannelSource::Fading(fading) => format!("fading channels ({})", fading.label()),
-        ChannelSource::Trace(path) => format!("the channels in {}", path.display()),
-    };
-    let snr = if air.snr_db.is_finite() { format!("SNR {} dB", air.snr_db) } else { "no noise".to_owned() };
-    format!("{fading}, {snr}")
 }
 
 /// The final table.

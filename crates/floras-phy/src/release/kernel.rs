@@ -12,6 +12,7 @@ use super::normal::{BLOCK, MOST_VALUES, Normals};
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
 use crate::kernel::{self, Kernel, TASK};
+use crate::updates;
 
 /// The largest number of clients that are added in one chain.
 const GROUP: usize = 20;
@@ -24,10 +25,23 @@ pub(crate) fn release_into<U: AsRef<[f32]> + Sync>(
     key: &ReleaseKey,
     decoded: &mut [f32],
 ) -> Result<(), UplinkError> {
-    require_count("factors, one for each client", channel.gains().len(), factors.len())?;
+    let clients = channel.gains().len();
+    require_count("factors, one for each client", clients, factors.len())?;
     check_length(decoded.len())?;
-    let kernel = Release { gains: channel.gains(), factors, finish: Finish::new(channel.noise_std(), key)? };
-    kernel::run(&kernel, updates, channel.gains().len(), decoded).map(|_| ())
+    channel.check_parameters(decoded.len())?;
+    updates::check_shape(updates, clients)?;
+    let (mut from, mut first_normal) = (0_usize, 0);
+    for block in channel.blocks() {
+        let range = from..decoded.len().min(from.saturating_add(block.parameters));
+        let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
+        let finish = Finish::new(block.noise_std, key)?;
+        let kernel = Release { gains: &block.gains, factors, first_normal, finish };
+        kernel::run(&kernel, &rows, clients, &mut decoded[range.clone()])?;
+        // No block shares normal numbers with another.
+        first_normal += range.len().next_multiple_of(BLOCK);
+        from = range.end;
+    }
+    Ok(())
 }
 
 /// Adds noise to a sum that was made elsewhere in double precision, and rounds it to the grid of
@@ -118,13 +132,15 @@ impl pulp::WithSimd for AddNoise<'_> {
 struct Release<'a> {
     gains: &'a [f64],
     factors: &'a [f64],
+    /// The index of the normal number of its first parameter.
+    first_normal: usize,
     finish: Finish<'a>,
 }
 
 impl Kernel for Release<'_> {
     #[inline(always)]
     fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32 {
-        let mut noise = self.finish.normals(first);
+        let mut noise = self.finish.normals(self.first_normal + first);
         for (number, block) in decoded.chunks_mut(BLOCK).enumerate() {
             let mut sums = Sums { high: [0.0; BLOCK], low: [0.0; BLOCK] };
             let length = block.len();
@@ -196,7 +212,7 @@ impl Release<'_> {
 mod tests {
     use super::super::grid_step;
     use super::*;
-    use crate::updates;
+    use crate::effective::Block;
 
     fn key() -> ReleaseKey {
         ReleaseKey::known([9; 32])
@@ -206,6 +222,29 @@ mod tests {
         let mut values = vec![0.0; count];
         super::super::fill_normals(key(), &mut values);
         values
+    }
+
+    #[test]
+    fn every_block_of_a_channel_has_its_own_grid_and_noise() {
+        let (lengths, stds) = ([700, 5, 2000], [1.0, 3.0, 0.5]);
+        let blocks = lengths.into_iter().zip(stds).map(|(parameters, noise_std)| Block {
+            parameters,
+            gains: vec![0.0],
+            noise_std,
+        });
+        let channel = EffectiveChannel::from_blocks(blocks.collect()).unwrap();
+        let mut decoded = vec![0.0; 2705];
+        release_into(&channel, &[vec![0.0; 2705]], &[1.0], &key(), &mut decoded).unwrap();
+        let normals = normals(2 * BLOCK + 2000);
+        for (from, (length, (std, first))) in [0, 700, 705]
+            .into_iter()
+            .zip(lengths.into_iter().zip(stds.into_iter().zip([0, BLOCK, 2 * BLOCK])))
+        {
+            for index in 0..length {
+                let (value, exact) = (f64::from(decoded[from + index]), std * normals[first + index]);
+                assert!((value - exact).abs() <= grid_step(std).unwrap() / 2.0 + exact.abs() * 1e-7);
+            }
+        }
     }
 
     /// 47 clients are read in groups of 20, 4 and 1; several tasks, and a last block that is not full.
@@ -244,7 +283,12 @@ mod tests {
         let rows = vec![[1.0_f32]; clients];
         let rows: Vec<&[f32]> = rows.iter().map(|row| row.as_slice()).collect();
         let (key, factors) = (key(), vec![1.0; clients]);
-        let release = Release { gains: &gains, factors: &factors, finish: Finish::new(0.0, &key).unwrap() };
+        let release = Release {
+            gains: &gains,
+            factors: &factors,
+            first_normal: 0,
+            finish: Finish::new(0.0, &key).unwrap(),
+        };
         let mut sums = Sums { high: [0.0; BLOCK], low: [0.0; BLOCK] };
         release.add_rows(&rows, 0, &mut sums, 1);
         let exact = 1.0 + 4000.0 * tiny;

@@ -1,7 +1,8 @@
 //! Uplink schemes: how the updates of a round become one decoded sum.
 //!
 //! Each scheme is one small file behind the trait [`Uplink`]. It turns a round into an effective channel `(g, ν)`
-//! for the symbol level, or into a [`ChipLink`] for the chip level; the two have the same distribution.
+//! for the symbol level and, if it can be simulated there, into a [`ChipLink`] for the chip level; the two have the same
+//! distribution.
 //!
 //! | scheme | gain `g_k` | noise `ν` | what the clients must know |
 //! |---|---|---|---|
@@ -54,8 +55,10 @@ pub trait Uplink: Send + Sync {
     /// Draws the effective channel of a round.
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError>;
 
-    /// Draws the same round at the chip level, up to and with the pilot.
-    fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError>;
+    /// Draws the same round at the chip level, up to and with the pilot. A scheme need not have one.
+    fn link(&self, _round: &Round<'_>) -> Result<ChipLink, UplinkError> {
+        Err(UplinkError::NoChipLevel { scheme: self.name() })
+    }
 }
 
 /// Carries the updates of a round's clients, in the order of its list, over `uplink`.

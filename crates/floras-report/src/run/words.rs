@@ -1,8 +1,7 @@
 //! What was run, in sentences for someone who has not read the paper.
 
-use floras_core::{ChannelSource, Choice, Fading, Receiver};
 use floras_learn::Partition;
-use floras_sim::{Air, DataChoice, FlorasScheme, ModelKind, Scheme, Settings};
+use floras_sim::{DataChoice, ModelKind, Settings};
 
 use crate::html::number::{count, grouped};
 
@@ -76,69 +75,8 @@ fn partition(partition: Partition) -> String {
 
 /// How the updates reached the base station.
 pub(crate) fn uplink(settings: &Settings, rounds: u32) -> String {
-    let per_round = settings.clients.per_round;
-    let how = match &settings.uplink.scheme {
-        Scheme::Floras(floras) => of_floras(floras, per_round),
-        Scheme::ChannelInversion { .. } => {
-            let noise = settings.uplink.scheme.artificial_noise_std().map_or_else(String::new, |noise_std| {
-                format!(
-                    " Every client adds its share of artificial noise, {noise_std:.3} as a standard deviation in each parameter \
-                     of the sum, which is what hides the single client."
-                )
-            });
-            format!(
-                "Over the radio by channel inversion: every client knows its channel and undoes it before sending, so that \
-                 all arrive equally strong and the air adds them up.{noise}"
-            )
-        }
-        Scheme::PhaseCorrected { .. } => {
-            "Over the radio with corrected phase: every client turns its signal so that all arrive in step, and the air adds \
-             them up."
-                .to_owned()
-        }
-        Scheme::Ideal => "Without radio: the server gets the exact sum of all changes.".to_owned(),
-        Scheme::Gaussian { noise_std } => format!(
-            "Without radio: a trusted server adds up all changes and Gaussian noise with standard deviation {noise_std}."
-        ),
-    };
-    let channel = settings.uplink.scheme.air().map_or_else(String::new, |air| format!(" {}", channel(air)));
-    format!("{how}{channel} Each training has {}.", count(rounds.into(), "round"))
-}
-
-fn of_floras(floras: &FlorasScheme, per_round: u32) -> String {
-    let unused = (floras.sequences as u64).saturating_sub(per_round.into());
-    let receiver = match floras.receiver {
-        Receiver::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
-        Receiver::Mmse => "the receiver with the least mean square error".to_owned(),
-        Receiver::Clipped(c) => {
-            format!("a receiver that bounds its amplification (clipped projector, c = {c})")
-        }
-    };
-    format!(
-        "Over the radio by FLORAS: all send at the same moment, each spread with a secret sequence, and the base station \
-         decodes only the sum, with {receiver}. Of {} with {} chips each, γ = {} unused, {}.",
-        count(floras.sequences as u64, "sequence"),
-        grouped(floras.air.length as u64),
-        if unused == 1 { "1 stayed".to_owned() } else { format!("{} stayed", grouped(unused)) },
-        if unused == 0 {
-            "so that nothing but the receiver's own noise hides the single client"
-        } else {
-            "and their noise is what hides the single client"
-        },
-    )
-}
-
-fn channel(air: &Air) -> String {
-    let fading = match &air.fading {
-        ChannelSource::Fading(Fading::None) => "does not fade".to_owned(),
-        ChannelSource::Fading(fading) => format!("fades anew in every round ({})", fading.label()),
-        ChannelSource::Trace(path) => format!("follows the measured values in {}", path.display()),
-    };
-    if air.snr_db.is_finite() {
-        format!("The channel {fading}, with a signal-to-noise ratio of {} dB.", air.snr_db)
-    } else {
-        format!("The channel {fading}, without noise.")
-    }
+    let how = settings.uplink.description(settings.clients.per_round);
+    format!("{how} Each training has {}.", count(rounds.into(), "round"))
 }
 
 /// Words that a newcomer would have to ask for.
@@ -171,7 +109,7 @@ pub(crate) const GLOSSARY: [(&str, &str); 9] = [
 
 /// The command that repeats a run, and a sentence on where to give it.
 pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
-    let relative = [data_folder(&settings.data.set), trace(settings)]
+    let relative = [data_folder(&settings.data.set), settings.uplink.radio().and_then(|radio| radio.trace())]
         .into_iter()
         .flatten()
         .find(|path| path.is_relative());
@@ -197,12 +135,5 @@ fn data_folder(set: &DataChoice) -> Option<&std::path::Path> {
             Some(folder)
         }
         DataChoice::Digits20 | DataChoice::Digits28 | DataChoice::Synthetic { .. } => None,
-    }
-}
-
-fn trace(settings: &Settings) -> Option<&std::path::Path> {
-    match &settings.uplink.scheme.air()?.fading {
-        ChannelSource::Trace(path) => Some(path),
-        ChannelSource::Fading(_) => None,
     }
 }

@@ -29,7 +29,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floras_core::random::{Purpose, StreamName, TrialId};
-use floras_core::{ChannelSource, Clipping, Fidelity, View};
+use floras_core::{Clipping, Fidelity, View};
 use floras_phy::precode::{self, ClipFactors, Normalisation};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into};
@@ -38,14 +38,14 @@ pub use ledger::AirLedger;
 pub use noise::Noise;
 pub use occasion::{Cohort, Occasion};
 use rand::seq::index;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::accounting::{self, Accounting, PrivacyReport};
 use crate::error::SimError;
 use crate::experiment::{
-    Air, ClientSettings, Experiment, ExperimentError, PrivacyFile, PrivacySettings, Scheme, Settings,
-    UplinkFile, UplinkSettings, Weights, deserialize, nearest,
+    ClientSettings, Experiment, ExperimentError, PrivacyFile, PrivacySettings, Settings, UplinkSettings,
+    Weights, deserialize_section, nearest,
 };
 use crate::purpose;
 use noise::Release;
@@ -115,7 +115,7 @@ impl AirInterface {
         let one_client = ClientSettings { total: 1, per_round: 1, weights: Weights::Equal };
         let settings = Settings { clients: one_client, uplink, privacy, trials: 1, ..Settings::default() };
         let mut settings = Experiment::new(settings)?.settings().clone();
-        if let Some(Air { fading: ChannelSource::Trace(path), .. }) = settings.uplink.scheme.air() {
+        if let Some(path) = settings.uplink.radio().and_then(|radio| radio.trace()) {
             settings.rounds = floras_phy::Trace::from_path(path)?.rounds();
         }
         let built = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
@@ -129,12 +129,10 @@ impl AirInterface {
         let keys = Table::try_from(keys).map_err(|error| ExperimentError::refused("the settings", error))?;
         let (privacy, uplink): (Table, Table) =
             keys.into_iter().partition(|(key, _)| PRIVACY_KEYS.contains(&key.as_str()));
-        let sections = [("uplink", uplink), ("privacy", privacy)];
-        let sections = sections.map(|(name, section)| (name.to_owned(), Value::Table(section)));
-        let file: AirFile = deserialize(&sections.into_iter().collect()).map_err(without_section)?;
-        file.uplink.check()?;
-        file.privacy.check()?;
-        Self::new(file.uplink.into(), file.privacy.into(), clients)
+        let uplink = UplinkSettings::from_table(&uplink).map_err(without_section)?;
+        let privacy: PrivacyFile = deserialize_section("privacy", &privacy)?;
+        privacy.check()?;
+        Self::new(uplink, privacy.into(), clients)
     }
 
     /// The air of a whole experiment, with its `M` if not all clients take part in every round.
@@ -277,7 +275,7 @@ impl AirInterface {
 
     /// Who looks in a view, where the scheme has its noise from elsewhere than a receiver.
     fn adversary(&self, view: View) -> Option<&'static str> {
-        accounting::adversary(&self.settings.uplink.scheme, view)
+        self.settings.uplink.scheme.adversary(view)
     }
 
     /// `ε` of one round with such a cohort, in every view that has one.
@@ -330,7 +328,7 @@ impl AirInterface {
         epsilons: &mut BTreeMap<String, f64>,
     ) -> Result<(), SimError> {
         for view in View::ALL {
-            if let Some(epsilon) = epsilons.get_mut(&accounting::key(view)) {
+            if let Some(epsilon) = epsilons.get_mut(&view.field()) {
                 *epsilon = self.release.stated(view, *epsilon);
                 if view == View::Published {
                     let published = account.of(view).epsilon(view, rounds.max(1).into())?;
@@ -356,12 +354,12 @@ impl AirInterface {
         };
         let select = |trial: TrialId, round: u32| select(&settings, trial, round);
         let sampling = cohort.sampling();
-        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?;
-        let has_published = matches!(settings.uplink.scheme, Scheme::Floras(_));
+        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, Some(sampling))?;
+        let has_published = settings.uplink.scheme.sequences().is_some();
         let published = has_published.then(|| {
             let mut settings = settings.clone();
             settings.privacy.delta = self.delta();
-            Accounting::curves(&settings, uplink.as_ref(), &select, sampling)
+            Accounting::curves(&settings, uplink.as_ref(), &select, Some(sampling))
         });
         let made = Arc::new(RoundAccount { rigorous, published: published.transpose()? });
         let mut accounts = accounts();
@@ -375,10 +373,10 @@ impl AirInterface {
     /// The settings that the account of a cohort reads.
     fn settings_for(&self, cohort: Cohort) -> Settings {
         let mut settings = self.settings.clone();
-        let counted = match settings.uplink.scheme {
+        let counted = match settings.uplink.scheme.sequences() {
             // Those who did not answer may have sent their pilot, so that their sequences count as used: γ = N − selected.
-            Scheme::Floras(_) => cohort.selected,
-            _ => cohort.answered,
+            Some(_) => cohort.selected,
+            None => cohort.answered,
         };
         settings.clients.per_round = counted;
         settings.clients.total = match cohort.sampling() {
@@ -425,10 +423,8 @@ impl AirInterface {
         if !(cohort.selected..=most).contains(&cohort.among) {
             return Err(wrong("among", &format!("between {} and {most}", cohort.selected), cohort.among));
         }
-        if let Scheme::Floras(floras) = &self.settings.uplink.scheme
-            && floras.sequences < cohort.selected as usize
-        {
-            let (sequences, clients) = (floras.sequences, cohort.selected as usize);
+        let clients = cohort.selected as usize;
+        if let Some(sequences) = self.settings.uplink.scheme.sequences().filter(|&count| count < clients) {
             return Err(UplinkError::TooFewSequences { sequences, clients }.into());
         }
         Ok(())
@@ -520,14 +516,6 @@ pub(crate) fn select(settings: &Settings, trial: TrialId, round: u32) -> Vec<u32
     chosen
 }
 
-/// The two sections that describe the air.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AirFile {
-    uplink: UplinkFile,
-    privacy: PrivacyFile,
-}
-
 /// The keys stand side by side, so that an unknown one has no section.
 fn without_section(error: ExperimentError) -> ExperimentError {
     match error {
@@ -563,7 +551,7 @@ fn describe(settings: &Settings, clients: Option<u32>) -> Result<AirDescription,
     if let Some(clients) = clients {
         flat.insert("clients".to_owned(), Value::Integer(clients.into()));
     }
-    flat.extend(Table::try_from(UplinkFile::from(&settings.uplink)).map_err(wrong)?);
+    flat.extend(settings.uplink.to_table());
     // A budget belongs to those who run several rounds.
     let privacy = PrivacySettings { budget: None, ..settings.privacy };
     flat.extend(Table::try_from(PrivacyFile::from(privacy)).map_err(wrong)?);

@@ -96,7 +96,7 @@ pub(super) fn always_unfit(settings: &Settings) -> Option<&'static str> {
 /// Why the noise of one round is not fit for release, if it is not.
 pub(super) fn unfit(settings: &Settings, noise: Noise, channel: &EffectiveChannel) -> Option<&'static str> {
     let clip = settings.privacy.clip?;
-    let is_loud = || !summation_is_covered(channel.gains(), channel.noise_std(), clip);
+    let is_loud = || !summation_is_covered(&channel.ratios(), 1.0, clip);
     match noise {
         Noise::Simulated => Some(SIMULATED),
         Noise::Release => always_unfit(settings).or_else(|| is_loud().then_some(LOUD)),

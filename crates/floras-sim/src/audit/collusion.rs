@@ -21,7 +21,7 @@ use super::views::known_to_take_part;
 use super::{Bench, WorstCaseGame};
 use crate::accounting::Accounting;
 use crate::error::SimError;
-use crate::experiment::{ExperimentError, Scheme, Settings};
+use crate::experiment::{ExperimentError, Settings};
 
 /// Tables of scores of its own.
 const WITHOUT_KEY: u8 = 210;
@@ -33,18 +33,18 @@ const BOUNDS: f64 = 2.0;
 
 /// What the key changes; `None` where there are no sequences to hide.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimError> {
-    let Scheme::Floras(floras) = &bench.settings.uplink.scheme else { return Ok(None) };
+    let Some(floras) = bench.settings.uplink.scheme.floras() else { return Ok(None) };
     let used = bench.settings.clients.per_round as usize;
-    let (fading, snr) = floras.air.channel()?;
-    let has_noise = snr.despread_noise_std(floras.air.length) > 0.0;
+    let radio = &bench.settings.uplink.radio;
+    let has_noise = radio.snr()?.despread_noise_std(radio.length) > 0.0;
     if floras.sequences == used || floras.family == Family::Gaussian || !has_noise {
         return Ok(None);
     }
     let mut known = floras.clone();
     known.sequences = used;
-    let with_key = known.over(fading, snr, bench.settings.seed)?;
+    let with_key = known.over_radio(radio, bench.settings.seed)?;
     let mut settings = bench.settings.clone();
-    settings.uplink.scheme = Scheme::Floras(known);
+    settings.uplink.scheme = known.into();
     let uplink = bench.federation.uplink();
     let games = bench.games(0.25);
     bench.begin_games("a colluding client", 2 * games);

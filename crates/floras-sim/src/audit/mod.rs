@@ -28,11 +28,11 @@ mod sequences;
 mod views;
 mod words;
 
-use floras_core::{ChannelSource, Family};
+use floras_core::Family;
 use floras_phy::UplinkError;
 
 use crate::error::SimError;
-use crate::experiment::{ExperimentError, Scheme, Settings, VERSION};
+use crate::experiment::{ExperimentError, Settings, VERSION};
 use crate::federation::Federation;
 
 pub use bound::{LowerBound, Scores};
@@ -133,7 +133,7 @@ pub fn audit(
 
 /// The attacks on what the any-channel view assumes; none where a scheme has no such view.
 fn assumptions_broken(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
-    if !matches!(&bench.settings.uplink.scheme, Scheme::Floras(floras) if floras.family != Family::Gaussian) {
+    if bench.settings.uplink.scheme.floras().is_none_or(|floras| floras.family == Family::Gaussian) {
         return Ok(Vec::new());
     }
     bench.begin("what the any-channel view assumes", 0);
@@ -188,8 +188,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
         return Err(ExperimentError::refused("privacy.clip", reason).into());
     };
     let clients = settings.clients;
-    let is_traced =
-        settings.uplink.scheme.air().is_some_and(|air| matches!(air.fading, ChannelSource::Trace(_)));
+    let is_traced = settings.uplink.radio().is_some_and(|radio| radio.trace().is_some());
     if is_traced && clients.per_round < clients.total {
         let reason = "an audit over a channel trace needs all clients in every round, because a trace may lack those who were not \
                       selected; set clients.per_round to clients.total";

@@ -17,8 +17,8 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use floras_core::Fidelity;
 use floras_core::random::{Stream, StreamName};
-use floras_core::{Fidelity, Snr};
 use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
 use floras_phy::{EffectiveChannel, Floras, Round, UplinkError, transmit};
 use picture::{Canvas, Update, correlation, grey, stretched};
@@ -26,9 +26,10 @@ use rand::seq::IndexedRandom;
 
 use super::report::{ReconstructionAttack, ReconstructionRow};
 use crate::error::SimError;
-use crate::experiment::{FlorasScheme, ModelKind, Scheme, UplinkSettings};
+use crate::experiment::{ModelKind, UplinkSettings};
 use crate::federation::Federation;
 use crate::purpose;
+use crate::schemes::FlorasScheme;
 
 /// The signal-to-noise ratios that are looked at, in the order of the picture.
 const SNRS_DB: [f64; 3] = [40.0, 20.0, 0.0];
@@ -44,7 +45,7 @@ pub(crate) fn attack(
         ModelKind::Mlp { .. } => None,
     };
     let Some(canvas) = canvas else { return Ok(None) };
-    let clients = federation.select(0, 0);
+    let clients = federation.select(0, 1);
     let round = Round::new(settings.seed, 0, 1, &clients)?;
     let sitters = sit(federation, &round)?;
     let scene = Scene {
@@ -56,10 +57,10 @@ pub(crate) fn attack(
         sitters,
     };
     let mut rows = Vec::new();
-    match settings.uplink.scheme.air() {
+    match settings.uplink.radio() {
         None => rows.push(scene.decoded(&settings.uplink, None)?),
         Some(_) => {
-            if let Scheme::Floras(scheme) = &settings.uplink.scheme {
+            if let Some(scheme) = settings.uplink.scheme.floras() {
                 for snr_db in SNRS_DB {
                     rows.push(scene.despread(scheme, snr_db)?);
                 }
@@ -153,9 +154,8 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
 impl Scene<'_> {
     /// What a base station sees that keeps its samples.
     fn despread(&self, scheme: &FlorasScheme, snr_db: f64) -> Result<ReconstructionRow, SimError> {
-        let snr = Snr::new(snr_db, scheme.air.snr_convention)?;
-        let seed = self.federation.experiment().settings().seed;
-        let uplink = scheme.over(scheme.air.channel()?.0, snr, seed)?;
+        let settings = self.federation.experiment().settings();
+        let uplink = scheme.over_radio(&at_snr(&settings.uplink, snr_db).radio, settings.seed)?;
         let seen = self.portraits.iter().map(|&place| {
             let values = self.on_sequence_of(place, &uplink)?;
             Ok(self.update(&values).sample())
@@ -217,11 +217,7 @@ impl Scene<'_> {
 /// The same uplink at another signal-to-noise ratio.
 fn at_snr(uplink: &UplinkSettings, snr_db: f64) -> UplinkSettings {
     let mut uplink = uplink.clone();
-    match &mut uplink.scheme {
-        Scheme::Floras(floras) => floras.air.snr_db = snr_db,
-        Scheme::ChannelInversion { air, .. } | Scheme::PhaseCorrected { air, .. } => air.snr_db = snr_db,
-        Scheme::Ideal | Scheme::Gaussian { .. } => {}
-    }
+    uplink.radio.snr_db = snr_db;
     uplink
 }
 

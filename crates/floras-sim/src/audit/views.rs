@@ -8,7 +8,8 @@ use super::bound::{LowerBound, Scores};
 use super::report::{AuditedView, AuditedViews, Claims};
 use super::{Bench, WorstCaseGame};
 use crate::error::SimError;
-use crate::experiment::{FlorasScheme, Scheme, Settings};
+use crate::experiment::Settings;
+use crate::schemes::FlorasScheme;
 
 /// High SNR: what the idealised view is about.
 const STRONG_DB: f64 = 100.0;
@@ -67,9 +68,9 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
         )),
         ..AuditedViews::default()
     };
-    match &bench.settings.uplink.scheme {
-        Scheme::Floras(floras) => of_floras(bench, floras, &row, &mut views)?,
-        _ => {
+    match bench.settings.uplink.scheme.floras() {
+        Some(floras) => of_floras(bench, floras, &row, &mut views)?,
+        None => {
             // Nothing is spread: raw samples are decoded sums, and noise that clients add does not depend on the channel.
             let same = |view: View| {
                 claims.get(view)?;
@@ -99,12 +100,14 @@ fn of_floras(
     views: &mut AuditedViews,
 ) -> Result<(), SimError> {
     let (seed, games) = (bench.settings.seed, bench.games(1.0));
-    let (channels, snr) = floras.air.channel()?;
-    let noise_std = snr.despread_noise_std(floras.air.length);
+    let radio = &bench.settings.uplink.radio;
+    let snr = radio.snr()?;
+    let noise_std = snr.despread_noise_std(radio.length);
     let has_unused = floras.sequences > bench.settings.clients.per_round as usize && noise_std > 0.0;
     if has_unused && floras.family != Family::Gaussian {
         bench.begin_games("decoded sums over a strong channel", games);
-        let strong = floras.over(Fading::None.into(), Snr::new(STRONG_DB, SnrConvention::Symbol)?, seed)?;
+        let strong = Snr::new(STRONG_DB, SnrConvention::Symbol)?;
+        let strong = floras.over(radio.length, Fading::None.into(), strong, seed)?;
         let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
         let adversary = format!(
             "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
@@ -127,7 +130,7 @@ fn of_floras(
         return Ok(());
     }
     bench.begin_games("raw samples", games);
-    let scores = bench.game.raw(&floras.over(channels, snr, seed)?, games, table::RAW_SIGNAL, false)?;
+    let scores = bench.game.raw(&floras.over_radio(radio, seed)?, games, table::RAW_SIGNAL, false)?;
     let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the \
                      client's";
     let found = row(View::RawSignal, &scores, adversary.to_owned());
@@ -160,7 +163,7 @@ fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary
 
 /// The paper's claims are about its own receiver.
 pub(super) fn has_papers_receiver(settings: &Settings) -> bool {
-    matches!(&settings.uplink.scheme, Scheme::Floras(floras) if floras.receiver == Receiver::Paper)
+    settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
 }
 
 fn delta(bench: &Bench<'_>) -> f64 {
@@ -177,7 +180,7 @@ fn worst_channel(
     let over = |strength: f64| -> Result<Floras, SimError> {
         let coefficient = |strength: f64| Complex64::new((strength * noise_std).min(1e6), 0.0);
         let channels = Channels::fixed(&[strength, STRENGTH_OF_OTHERS].map(coefficient))?;
-        Ok(floras.over(channels, snr, bench.settings.seed)?)
+        Ok(floras.over(bench.settings.uplink.radio.length, channels, snr, bench.settings.seed)?)
     };
     let (games, few) = (bench.games(1.0), bench.games(0.05));
     // A weak client among strong ones is seen in the pilot.

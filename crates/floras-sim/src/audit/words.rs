@@ -4,7 +4,7 @@ use floras_core::{Choice, Clipping, Family};
 
 use super::report::{AuditVerdict, AuditedViews};
 use crate::accounting::SELECTION;
-use crate::experiment::{Scheme, Settings};
+use crate::experiment::Settings;
 
 /// The settings that decide what leaks.
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
@@ -12,16 +12,13 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     let mut add = |key: &str, value: String| words.push((key.to_owned(), value));
     let clients = settings.clients;
     add("clients a round, K of M", format!("{} of {}", clients.per_round, clients.total));
-    if let Scheme::Floras(floras) = &settings.uplink.scheme {
-        let unused = floras.sequences - clients.per_round as usize;
-        add("sequences, N", format!("{} ({unused} unused)", floras.sequences));
-        add("modulation", floras.modulation.label());
-        add("receiver", floras.receiver.label());
+    for (key, value) in settings.uplink.scheme.details(clients.per_round) {
+        add(key, value);
     }
-    if let Some(air) = settings.uplink.scheme.air() {
-        add("sequence length, L", air.length.to_string());
-        add("fading", air.fading.label());
-        add("SNR", format!("{} dB", air.snr_db));
+    if let Some(radio) = settings.uplink.radio() {
+        add("sequence length, L", radio.length.to_string());
+        add("fading", radio.fading.label());
+        add("SNR", format!("{} dB", radio.snr_db));
     }
     let norm = settings.privacy.clip.map_or("none".to_owned(), |clip| clip.to_string());
     let mode = settings.privacy.normalise.label();
@@ -54,7 +51,7 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
                 .to_owned(),
         );
     }
-    if let Scheme::Floras(floras) = &settings.uplink.scheme
+    if let Some(floras) = settings.uplink.scheme.floras()
         && floras.family == Family::Gaussian
     {
         notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());

@@ -62,12 +62,12 @@ pub enum ExperimentError {
 
 impl ExperimentError {
     /// The refusal of a choice, with the key that it stands behind.
-    pub(crate) fn value(key: &str, error: ChoiceError) -> Self {
+    pub fn value(key: &str, error: ChoiceError) -> Self {
         Self::Value { key: key.to_owned(), allowed: error.allowed, value: error.value }
     }
 
     /// The refusal of a key's value by another crate, or together with others.
-    pub(crate) fn refused(key: &str, reason: impl ToString) -> Self {
+    pub fn refused(key: &str, reason: impl ToString) -> Self {
         Self::Refused { key: key.to_owned(), reason: reason.to_string() }
     }
 }
@@ -75,8 +75,8 @@ impl ExperimentError {
 /// Counts that have no narrower range.
 pub(super) const COUNTS: RangeInclusive<u32> = 1..=u32::MAX - 1;
 
-/// `Ok` if a number that was given lies in a range.
-pub(super) fn within<N: PartialOrd + Display>(
+/// `Ok` if a number that was given lies in a range; the error names the key.
+pub fn within<N: PartialOrd + Display>(
     key: &str,
     value: Option<N>,
     range: RangeInclusive<N>,

@@ -14,7 +14,7 @@ use super::local::LocalFile;
 use super::model::ModelFile;
 use super::privacy::PrivacyFile;
 use super::record::RecordSettings;
-use super::uplink::UplinkFile;
+use super::uplink::UplinkSettings;
 use super::{Settings, VERSION};
 
 /// All sections.
@@ -30,7 +30,8 @@ pub(super) struct SettingsFile {
     clients: ClientsFile,
     model: ModelFile,
     local: LocalFile,
-    uplink: UplinkFile,
+    /// Its keys depend on the scheme.
+    uplink: Table,
     privacy: PrivacyFile,
     record: RecordSettings,
 }
@@ -47,7 +48,7 @@ impl Default for SettingsFile {
             clients: ClientsFile::default(),
             model: ModelFile::default(),
             local: LocalFile::default(),
-            uplink: UplinkFile::default(),
+            uplink: UplinkSettings::default().to_table(),
             privacy: PrivacyFile::default(),
             record: RecordSettings::default(),
         }
@@ -78,7 +79,7 @@ impl SettingsFile {
         self.clients.check()?;
         self.model.check()?;
         self.local.check()?;
-        self.uplink.check()?;
+        UplinkSettings::from_table(&self.uplink)?;
         self.privacy.check()?;
         self.record.check()
     }
@@ -101,7 +102,7 @@ impl TryFrom<SettingsFile> for Settings {
             clients: file.clients.into(),
             model: file.model.into(),
             local: file.local.into(),
-            uplink: file.uplink.into(),
+            uplink: UplinkSettings::from_table(&file.uplink)?,
             privacy: file.privacy.into(),
             record: file.record,
         })
@@ -120,7 +121,7 @@ impl From<&Settings> for SettingsFile {
             clients: settings.clients.into(),
             model: settings.model.into(),
             local: settings.local.into(),
-            uplink: (&settings.uplink).into(),
+            uplink: settings.uplink.to_table(),
             privacy: settings.privacy.into(),
             record: settings.record,
         }
@@ -177,18 +178,39 @@ pub(super) fn entries(table: &Table) -> Vec<(String, &Value)> {
 
 /// Deserializes a table; errors name the key.
 pub(crate) fn deserialize<T: for<'de> Deserialize<'de>>(table: &Table) -> Result<T, ExperimentError> {
-    check_kinds("", table)?;
+    deserialize_section("", table)
+}
+
+/// The same for one section.
+pub(crate) fn deserialize_section<T: for<'de> Deserialize<'de>>(
+    section: &str,
+    table: &Table,
+) -> Result<T, ExperimentError> {
+    check_kinds(section, table)?;
     let deserializer = Value::Table(table.clone());
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path = error.path().to_string();
-        explain(path.trim_end_matches(['?', '.']), error.inner().message(), table)
+        explain(section, path.trim_end_matches(['?', '.']), error.inner().message(), table)
     })
+}
+
+/// The error about a key that does not exist in a section.
+pub(crate) fn unknown_key(unknown: &str, section: &str, known: &[&str]) -> ExperimentError {
+    ExperimentError::UnknownKey { key: join(section, unknown), hint: hint(unknown, section, known) }
+}
+
+fn join(section: &str, key: &str) -> String {
+    match (section, key) {
+        ("", key) => key.to_owned(),
+        (section, "") => section.to_owned(),
+        (section, key) => format!("{section}.{key}"),
+    }
 }
 
 /// No key takes a list or a date, which `serde` would read as a section or as text.
 fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
     for (name, value) in table {
-        let key = if section.is_empty() { name.clone() } else { format!("{section}.{name}") };
+        let key = join(section, name);
         match value {
             Value::Table(inner) => check_kinds(&key, inner)?,
             Value::Array(_) | Value::Datetime(_) => {
@@ -201,31 +223,33 @@ fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// The error of `serde` in our words.
-fn explain(path: &str, message: &str, table: &Table) -> ExperimentError {
-    let within = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+/// The error of `serde` in our words; `path` is relative to the section.
+fn explain(section: &str, path: &str, message: &str, table: &Table) -> ExperimentError {
     if let Some((unknown, known)) =
         message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "))
     {
         let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
         let path = path.strip_suffix(unknown).unwrap_or(path).trim_end_matches('.');
-        let key = if path.is_empty() { unknown.to_owned() } else { format!("{path}.{unknown}") };
-        return ExperimentError::UnknownKey { key, hint: hint(unknown, path, &known) };
+        return unknown_key(unknown, &join(section, path), &known);
     }
     if let Some(missing) = message.strip_prefix("missing field `") {
-        return ExperimentError::refused(&within(missing.trim_end_matches('`')), "it must be given");
+        let key = join(&join(section, path), missing.trim_end_matches('`'));
+        return ExperimentError::refused(&key, "it must be given");
     }
     let value = path.split('.').try_fold(None, |inside: Option<&Value>, key| {
         inside.map_or_else(|| table.get(key), |inside| inside.get(key)).map(Some)
     });
+    let key = join(section, path);
     let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
     match (expected.or_else(|| message.strip_prefix("expected ")), value.flatten()) {
-        (Some(expected), Some(value)) => ExperimentError::Value {
-            key: path.to_owned(),
-            allowed: in_words(expected, value).to_owned(),
-            value: value.to_string(),
-        },
-        _ => ExperimentError::refused(path, message),
+        (Some(expected), Some(value)) => {
+            let allowed = match expected {
+                "a map" => format!("a section, [{key}]"),
+                other => in_words(other, value).to_owned(),
+            };
+            ExperimentError::Value { key, allowed, value: value.to_string() }
+        }
+        _ => ExperimentError::refused(&key, message),
     }
 }
 

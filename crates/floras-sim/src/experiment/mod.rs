@@ -14,10 +14,11 @@ mod local;
 mod model;
 mod number_or_none;
 mod privacy;
+mod radio;
 mod record;
 mod uplink;
 
-use floras_core::{Clipping, Receiver};
+use floras_core::{Clipping, list};
 use floras_privacy::Margins;
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
@@ -25,16 +26,19 @@ use toml::{Table, Value};
 pub use builder::ExperimentBuilder;
 pub use clients::{ClientSettings, Weights};
 pub use data::{DataChoice, DataSettings};
-pub use error::ExperimentError;
+pub use error::{ExperimentError, within};
 use file::{SettingsFile, entries, to_text};
-pub(crate) use file::{deserialize, nearest};
+pub(crate) use file::{deserialize, deserialize_section, nearest};
 pub use local::LocalSettings;
 pub use model::{ModelKind, ModelSettings};
 pub use privacy::{Budget, PrivacySettings};
 pub(crate) use privacy::{Precoded, PrivacyFile};
+pub use radio::Radio;
+pub(crate) use radio::SIZES;
 pub use record::RecordSettings;
-pub(crate) use uplink::UplinkFile;
-pub use uplink::{Air, FlorasScheme, Scheme, UplinkSettings};
+pub use uplink::UplinkSettings;
+
+use crate::schemes::{self, SchemeChoice, SchemeEntry};
 
 /// The version that is written into run directories.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -196,20 +200,18 @@ impl Settings {
             let reason = format!("K = {per_round} clients a round cannot be chosen from M = {total} in all");
             return Err(ExperimentError::refused("clients.per_round", reason));
         }
-        if let Scheme::Floras(FlorasScheme { sequences, .. }) = self.uplink.scheme
+        if let Some(sequences) = self.uplink.scheme.sequences()
             && sequences < per_round as usize
         {
             let error = floras_phy::UplinkError::TooFewSequences { sequences, clients: per_round as usize };
             return Err(ExperimentError::refused("uplink.sequences", error));
         }
         self.check_margins()?;
-        if weights == Weights::Samples
-            && matches!(self.uplink.scheme, Scheme::Floras(_) | Scheme::Gaussian { .. })
-        {
+        if weights == Weights::Samples && !self.uplink.scheme.allows_weights() {
             let reason = format!(
-                "the privacy statement of scheme \"{}\" needs clients that count the same; weights = \"samples\" goes \
-                 with \"ideal\", \"channel-inversion\" and \"phase-corrected\"",
-                self.uplink.scheme.name()
+                "the privacy statement of scheme \"{}\" needs clients that count the same; weights = \"samples\" goes with {}",
+                self.uplink.scheme.name(),
+                names_of(|scheme| scheme.allows_weights(), "and")
             );
             return Err(ExperimentError::refused("clients.weights", reason));
         }
@@ -225,7 +227,7 @@ impl Settings {
     /// Margins describe despreading, and fit the sequences.
     fn check_margins(&self) -> Result<(), ExperimentError> {
         let margins = self.privacy.margins;
-        let Scheme::Floras(FlorasScheme { sequences, .. }) = self.uplink.scheme else {
+        let Some(sequences) = self.uplink.scheme.sequences() else {
             let default = Margins::default();
             let given = [
                 ("privacy.pilot_noise", margins.pilot_noise != default.pilot_noise),
@@ -233,7 +235,11 @@ impl Settings {
                 ("privacy.foreign_pilots", margins.foreign_pilots != default.foreign_pilots),
             ];
             let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-            return Err(ExperimentError::refused(key, "only scheme \"floras\" is accounted for with it"));
+            let spreading = names_of(|scheme| scheme.sequences().is_some(), "or");
+            return Err(ExperimentError::refused(
+                key,
+                format!("only scheme {spreading} is accounted for with it"),
+            ));
         };
         let unused = sequences as u64 - u64::from(self.clients.per_round);
         if margins.foreign_pilots > unused {
@@ -248,18 +254,15 @@ impl Settings {
 impl Settings {
     /// What a user may want to know about these settings.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Scheme::Floras(floras) = &self.uplink.scheme
-            && floras.receiver == Receiver::Paper
-            && floras.sequences > self.clients.per_round as usize
-            && self.uplink.truncate.is_none()
-        {
-            notes.push(
-                "unused sequences make Cauchy noise in the paper's receiver, which has no mean; without uplink.truncate it can \
-                 throw training anywhere"
-                    .to_owned(),
-            );
-        }
-        notes
+        self.uplink.scheme.notes(self)
     }
+}
+
+/// The names of the schemes for which something holds by default, in quotes.
+fn names_of(holds: impl Fn(&SchemeChoice) -> bool, last: &str) -> String {
+    let default = |entry: &SchemeEntry| entry.read(&Table::new()).ok().filter(|scheme| holds(scheme));
+    let entries = schemes::all();
+    let names = entries.iter().filter_map(default);
+    let names: Vec<String> = names.map(|scheme| format!("\"{}\"", scheme.name())).collect();
+    list(&names).replace(" or ", &format!(" {last} "))
 }

@@ -14,7 +14,7 @@ mod trial;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
-use floras_core::ChannelSource;
+use floras_core::Fidelity;
 use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::{Round, Uplink};
@@ -26,7 +26,7 @@ pub use trial::{Status, Trial};
 use crate::accounting::Accounting;
 use crate::air::select;
 use crate::error::SimError;
-use crate::experiment::{Air, Budget, Experiment, ExperimentError, ModelKind, Settings};
+use crate::experiment::{Budget, Experiment, ExperimentError, ModelKind, Settings};
 use crate::purpose;
 pub(crate) use clients::Holdings;
 use clients::Population;
@@ -229,10 +229,12 @@ impl Federation {
         let settings = self.experiment.settings();
         self.population.hold(settings, 0.into())?;
         let (mut trials, mut rounds) = (1, 1);
-        if let Some(air) = settings.uplink.scheme.air()
-            && let ChannelSource::Trace(_) = air.fading
-        {
+        if settings.uplink.radio().is_some_and(|radio| radio.trace().is_some()) {
             (trials, rounds) = (settings.trials, settings.rounds);
+        }
+        if settings.uplink.fidelity == Fidelity::Chip {
+            let clients = self.select(0, 1);
+            self.uplink.0.link(&Round::new(settings.seed, 0, 1, &clients)?)?;
         }
         for trial in 0..trials {
             for round in 1..=rounds {
@@ -255,7 +257,7 @@ fn data_digest(
         add_samples(&mut digest, train);
         add_samples(&mut digest, test);
     }
-    if let Some(Air { fading: ChannelSource::Trace(path), .. }) = experiment.settings().uplink.scheme.air() {
+    if let Some(path) = experiment.settings().uplink.radio().and_then(|radio| radio.trace()) {
         digest.extend(fs::read(path).map_err(SimError::file("read", path))?);
     }
     Ok(digest)

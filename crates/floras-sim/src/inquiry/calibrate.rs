@@ -39,6 +39,8 @@ pub enum Find {
     Clip,
     /// The most rounds.
     Rounds,
+    /// The least noise, for schemes that add noise of their own.
+    Noise,
 }
 
 named_choice!(
@@ -47,6 +49,7 @@ named_choice!(
     [Sequences => "sequences", "the fewest sequences"],
     [Clip => "clip", "the largest clip norm"],
     [Rounds => "rounds", "the most rounds"],
+    [Noise => "noise", "the least noise"],
 );
 
 /// What was found: what `floras calibrate --json` prints.
@@ -107,6 +110,10 @@ impl Inquiry {
         if goal.find == Find::Sequences {
             return self.search_sequences(goal, target);
         }
+        if goal.find == Find::Noise {
+            let allowed = "sequences, clip or rounds, unless an experiment with another scheme is given";
+            return Err(wrong("find", allowed, goal.find));
+        }
         let ReceiverChoice::Given(receiver) = self.receiver else {
             let allowed = "paper, mmse or clipped with a number, unless sequences are to be found";
             return Err(wrong("receiver", allowed, "clipped without one"));
@@ -118,7 +125,7 @@ impl Inquiry {
         let setting = self.setting(sequences, receiver)?;
         Ok(match goal.find {
             Find::Clip => calibrate::largest_clip(&setting, target)?,
-            Find::Sequences | Find::Rounds => calibrate::most_rounds(&setting, target)?,
+            Find::Sequences | Find::Rounds | Find::Noise => calibrate::most_rounds(&setting, target)?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use floras_core::{Neighbours, View, named_choice};
+use floras_core::{View, named_choice};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
     Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, MAX_GROUP, ORDERS, RenyiCurve,
@@ -110,33 +110,14 @@ impl Inquiry {
         view: Option<View>,
         at: Option<&[f64]>,
     ) -> Result<Vec<CurveReport>, SimError> {
-        check_points(kind, at.unwrap_or_default())?;
         let account = Account::of(&self.accountable(sequences)?)?;
-        let rounds = Mixed::new(&[(&account, self.rounds.unwrap_or(1))])?;
-        let views = view.map_or(View::RIGOROUS.to_vec(), |view| vec![view]);
-        let mut reports = Vec::new();
-        for candidate in views {
-            match curve_of(&rounds, kind, candidate, at)? {
-                Some(report) => reports.push(report),
-                None if view.is_some() => return Err(self.no_curve(&account, candidate)?),
-                None => {}
-            }
-        }
-        Ok(reports)
+        curves_of(&account, self.rounds.unwrap_or(1), kind, view, at)
     }
 
     /// The loss distribution of one round of a view.
     pub fn losses(&self, sequences: u64, view: View) -> Result<LossFile, SimError> {
         let account = Account::of(&self.accountable(sequences)?)?;
-        let rounds = Mixed::new(&[(&account, self.rounds.unwrap_or(1))])?;
-        let neighbours = match self.neighbours {
-            Neighbours::ReplaceOne => "replace-one",
-            Neighbours::AddRemove => "add-remove",
-        };
-        match LossFile::of_view(&rounds, view, self.level.name(), neighbours)? {
-            Some(losses) => Ok(losses),
-            None => Err(self.no_curve(&account, view)?),
-        }
+        losses_of(&account, self.rounds.unwrap_or(1), view, self.level.name(), self.neighbours.name())
     }
 
     /// `ε` of up to `size` clients together, in a view or in all of them.
@@ -168,20 +149,56 @@ impl Inquiry {
         }
         Ok(())
     }
+}
 
-    /// Why a view has no curve.
-    fn no_curve(&self, account: &Account, view: View) -> Result<SimError, SimError> {
-        if view == View::Published {
-            let allowed =
-                "idealised, actual, any-channel or raw-signal: the published numbers belong to no curve";
-            return Ok(wrong("view", allowed, view));
+/// A curve of a view of `rounds` rounds, or of all views that have one.
+pub(super) fn curves_of(
+    account: &Account,
+    rounds: u64,
+    kind: CurveKind,
+    view: Option<View>,
+    at: Option<&[f64]>,
+) -> Result<Vec<CurveReport>, SimError> {
+    check_points(kind, at.unwrap_or_default())?;
+    let mixed = Mixed::new(&[(account, rounds)])?;
+    let views = view.map_or(View::RIGOROUS.to_vec(), |view| vec![view]);
+    let mut reports = Vec::new();
+    for candidate in views {
+        match curve_of(&mixed, kind, candidate, at)? {
+            Some(report) => reports.push(report),
+            None if view.is_some() => return Err(no_curve(account, rounds, candidate)?),
+            None => {}
         }
-        let reason = match account.statement(view, self.rounds.unwrap_or(1))? {
-            None => "it needs the radio: length and snr_db".to_owned(),
-            Some(statement) => statement.reason.unwrap_or_default(),
-        };
-        Ok(wrong("view", "one with a finite epsilon", format!("{view} ({reason})")))
     }
+    Ok(reports)
+}
+
+/// The loss distribution of one of `rounds` rounds in a view.
+pub(super) fn losses_of(
+    account: &Account,
+    rounds: u64,
+    view: View,
+    level: &str,
+    neighbours: &str,
+) -> Result<LossFile, SimError> {
+    match LossFile::of_view(&Mixed::new(&[(account, rounds)])?, view, level, neighbours)? {
+        Some(losses) => Ok(losses),
+        None => Err(no_curve(account, rounds, view)?),
+    }
+}
+
+/// Why a view has no curve.
+fn no_curve(account: &Account, rounds: u64, view: View) -> Result<SimError, SimError> {
+    if view == View::Published {
+        let allowed =
+            "idealised, actual, any-channel or raw-signal: the published numbers belong to no curve";
+        return Ok(wrong("view", allowed, view));
+    }
+    let reason = match account.statement(view, rounds)? {
+        None => "it needs the radio: length and snr_db".to_owned(),
+        Some(statement) => statement.reason.unwrap_or_default(),
+    };
+    Ok(wrong("view", "one with a finite epsilon", format!("{view} ({reason})")))
 }
 
 /// Reads a loss distribution from JSON. Errors name where it is from.

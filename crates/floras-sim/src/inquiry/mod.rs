@@ -6,6 +6,7 @@
 mod account;
 mod calibrate;
 mod curves;
+mod experiment;
 mod keywords;
 mod notes;
 mod statement;
@@ -22,6 +23,9 @@ use floras_privacy::{Coefficients, Margins, PrivacyUnit, Setting};
 pub use account::{AccountReport, OneRound};
 pub use calibrate::{CalibrationReport, Find, Found, Goal};
 pub use curves::{CurveKind, CurveReport, GroupReport, JointReport, compose, read_losses};
+pub use experiment::{
+    ExperimentAccount, ExperimentCalibration, ExperimentReport, ExperimentViews, calibrate_experiment,
+};
 pub use keywords::Keywords;
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 

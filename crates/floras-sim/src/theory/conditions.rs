@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::constants::Constants;
 use super::notes;
 use super::report::{Evaluation, Sizes};
-use crate::experiment::{ModelKind, Scheme, Settings};
+use crate::experiment::{ModelKind, Settings};
+use crate::schemes::IdealScheme;
 
 /// Something that the theorem assumes or asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,7 +22,12 @@ pub struct Condition {
 
 /// Whether the noise is the theorem's: the paper's receiver, whose unused sequences make Cauchy noise.
 pub(super) fn is_cauchy(settings: &Settings) -> bool {
-    matches!(&settings.uplink.scheme, Scheme::Floras(floras) if floras.receiver == Receiver::Paper)
+    settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
+}
+
+/// Whether there is no noise at all.
+pub(super) fn is_ideal(settings: &Settings) -> bool {
+    settings.uplink.scheme.get::<IdealScheme>().is_some()
 }
 
 /// Everything that the theorem assumes or asks for, one by one.
@@ -43,7 +49,7 @@ pub(super) fn conditions(
     all.push(condition("strongly convex loss", Some(constants.is_some()), convexity));
     all.push(receiver_condition(settings));
     let scaled = settings.privacy.normalise == Clipping::Paper;
-    let scaling = match (settings.uplink.scheme == Scheme::Ideal, scaled) {
+    let scaling = match (is_ideal(settings), scaled) {
         (true, _) => (Some(true), "there is no noise"),
         (_, true) => {
             (Some(true), "updates are scaled to norm C together, so that the noise shrinks with them")
@@ -89,22 +95,21 @@ pub(super) fn conditions(
 }
 
 fn receiver_condition(settings: &Settings) -> Condition {
-    let (holds, detail) = match &settings.uplink.scheme {
-        Scheme::Ideal => (true, "the uplink is ideal: D = 0".to_owned()),
-        Scheme::Floras(floras) if floras.receiver == Receiver::Paper => {
+    let scheme = &settings.uplink.scheme;
+    let (holds, detail) = match scheme.floras() {
+        _ if is_ideal(settings) => (true, "the uplink is ideal: D = 0".to_owned()),
+        Some(floras) if floras.receiver == Receiver::Paper => {
             (true, "the paper's receiver, whose unused sequences make Cauchy noise".to_owned())
         }
-        Scheme::Floras(_) => {
-            (false, "another receiver bounds its weights, and its noise is not Cauchy".to_owned())
-        }
-        other => (false, format!("the scheme {} has no unused sequences", other.name())),
+        Some(_) => (false, "another receiver bounds its weights, and its noise is not Cauchy".to_owned()),
+        None => (false, format!("the scheme {} has no unused sequences", scheme.name())),
     };
     Condition { name: "the theorem's noise", holds: Some(holds), detail }
 }
 
 fn clamp_condition(settings: &Settings, sizes: &Sizes) -> Condition {
     let name = "clamped decoding, K·C ≤ B";
-    let quiet = settings.uplink.scheme == Scheme::Ideal || sizes.gamma == Some(0);
+    let quiet = is_ideal(settings) || sizes.gamma == Some(0);
     let (holds, detail) = match (sizes.clip, sizes.bound) {
         (_, None) if quiet => (Some(true), "there is no noise to clamp".to_owned()),
         (_, None) => (
@@ -154,7 +159,7 @@ pub(super) fn collect_notes(
     if is_cauchy(settings) {
         all.push(notes::HIGH_SNR.to_owned());
     }
-    if settings.uplink.scheme != Scheme::Ideal {
+    if !is_ideal(settings) {
         all.extend(notes::PROOF.map(str::to_owned));
     }
     all.extend(notes::STATEMENT.map(str::to_owned));

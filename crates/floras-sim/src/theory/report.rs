@@ -4,12 +4,12 @@ use floras_core::Clipping;
 use serde::{Serialize, Serializer};
 
 use super::bound::{Bound, Limits, Problem};
-use super::conditions::{Condition, collect_notes, conditions, is_cauchy};
+use super::conditions::{Condition, collect_notes, conditions, is_cauchy, is_ideal};
 use super::constants::Constants;
 use super::recursion::{RelativeNoise, RoundMap, limit_floor};
 use super::truncation::Truncation;
 use crate::error::SimError;
-use crate::experiment::{ModelKind, Scheme, Settings};
+use crate::experiment::{ModelKind, Settings};
 use crate::federation::Federation;
 
 /// What the theory says about an experiment.
@@ -163,10 +163,7 @@ impl Theory {
 fn sizes(federation: &Federation) -> Sizes {
     let settings = federation.experiment().settings();
     let clients = settings.clients;
-    let gamma = match &settings.uplink.scheme {
-        Scheme::Floras(floras) => Some(floras.sequences - clients.per_round as usize),
-        _ => None,
-    };
+    let gamma = settings.uplink.scheme.sequences().map(|count| count - clients.per_round as usize);
     Sizes {
         clients: clients.total,
         per_round: clients.per_round,
@@ -195,7 +192,7 @@ fn problem(constants: &Constants, sizes: &Sizes) -> Problem {
 
 fn limits(settings: &Settings, sizes: &Sizes) -> Option<Limits> {
     let (clip, bound) = sizes.clip.zip(sizes.bound)?;
-    let covered = is_cauchy(settings) || settings.uplink.scheme == Scheme::Ideal;
+    let covered = is_cauchy(settings) || is_ideal(settings);
     covered.then_some(Limits { clip, bound })
 }
 
@@ -208,7 +205,7 @@ fn moments(settings: &Settings, sizes: &Sizes, limits: Option<Limits>) -> Option
         corrected: 0.0,
         bias: 0.0,
     };
-    let no_noise = settings.uplink.scheme == Scheme::Ideal || (is_cauchy(settings) && sizes.gamma == Some(0));
+    let no_noise = is_ideal(settings) || (is_cauchy(settings) && sizes.gamma == Some(0));
     if no_noise && sizes.bound.is_none() {
         return Some(none);
     }
@@ -279,7 +276,7 @@ impl Variant {
 /// The recursion over the experiment's own rounds; `None` if the noise does not shrink with the rate or the rate is
 /// too large.
 fn reach(settings: &Settings, sizes: &Sizes, problem: &Problem, noise: NoiseMoments) -> Option<Reached> {
-    if settings.uplink.scheme != Scheme::Ideal && settings.privacy.normalise != Clipping::Paper {
+    if !is_ideal(settings) && settings.privacy.normalise != Clipping::Paper {
         return None;
     }
     let per_client = problem.parameters * noise.corrected / (problem.per_round * problem.per_round);

@@ -5,9 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use floras_core::View;
-use floras_sim::inquiry::{AccountReport, CurveKind, CurveReport, GroupReport, OneRound, epsilon_text};
-use floras_sim::write_atomically;
+use floras_sim::inquiry::{
+    AccountReport, CurveKind, CurveReport, ExperimentAccount, ExperimentReport, GroupReport, OneRound,
+    epsilon_text,
+};
+use floras_sim::{Experiment, write_atomically};
 
+use super::experiment::{ExperimentOptions, describe};
 use super::federation::{FederationOptions, as_option};
 use super::report;
 use crate::command::{choice, whole_number};
@@ -21,6 +25,8 @@ Examples:
   floras account --clip 1 --sequences 25 --per-round 20 --clients 20 --rounds 1
   floras account --clip 1 --sequences 30 --per-round 20 --clients 200 --length 32 --snr-db 20
   floras account --clip 1 --sequences 40 --per-round 20 --receiver clipped=1.0
+  floras account quick
+  floras account --set uplink.scheme=gaussian --set uplink.noise_std=4 --set privacy.clip=1
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --curve tradeoff --csv
   floras account --clip 1 --sequences 40 --per-round 20 --group 3 --view idealised
   floras account --clip 1 --sequences 40 --per-round 20 --statement --view any-channel
@@ -31,14 +37,20 @@ numbers are those of the paper's theorems; docs/accounting.md says why they do n
 `floras compose` composes exported loss distributions.")]
 pub(crate) struct Options {
     #[command(flatten)]
+    experiment: ExperimentOptions,
+
+    #[command(flatten)]
     federation: FederationOptions,
 
     /// Spreading sequences (N), at least as many as clients a round; N − K of them stay unused.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
-    sequences: u64,
+    #[arg(required_unless_present_any = ["experiment", "settings"])]
+    #[arg(conflicts_with_all = ["experiment", "settings"])]
+    sequences: Option<u64>,
 
     /// Parameters of the model (d): adds what one round of the paper's receiver shows exactly.
     #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(conflicts_with_all = ["experiment", "settings"])]
     dim: Option<u64>,
 
     /// The view that --curve, --group, --statement and --export are about.
@@ -54,11 +66,12 @@ pub(crate) struct Options {
     csv: bool,
 
     /// Add the epsilon of up to this many clients together.
-    #[arg(long, value_name = "k", conflicts_with = "curve", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(long, value_name = "k", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(conflicts_with_all = ["curve", "experiment", "settings"])]
     group: Option<u64>,
 
     /// Print a paragraph for a paper instead, about --view or else about any channel.
-    #[arg(long, conflicts_with_all = ["curve", "group"])]
+    #[arg(long, conflicts_with_all = ["curve", "group", "experiment", "settings"])]
     statement: bool,
 
     /// Write the loss distribution of one round of --view to a file, for `floras compose` and dp-accounting.
@@ -72,8 +85,12 @@ pub(crate) struct Options {
 
 /// Accounts and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if let Some(builder) = options.experiment.builder()? {
+        return options.account_experiment(&builder.build()?);
+    }
     let inquiry = options.federation.inquiry()?;
-    let (sequences, view) = (options.sequences, options.view);
+    // The parser requires them.
+    let (sequences, view) = (options.sequences.unwrap_or_default(), options.view);
     let curves = options
         .curve
         .map(|kind| inquiry.curves(sequences, kind, view, None))
@@ -109,6 +126,37 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         print(&mut out, &account)?;
     }
     Ok(())
+}
+
+impl Options {
+    /// The account of an experiment, whatever its scheme.
+    fn account_experiment(&self, experiment: &Experiment) -> Result<(), Failure> {
+        let account = ExperimentAccount::new(experiment)?;
+        let curves = self.curve.map(|kind| account.curves(kind, self.view, None)).transpose();
+        let curves = curves.map_err(as_option)?;
+        if let (Some(file), Some(view)) = (&self.export, self.view) {
+            let losses = account.losses(view).map_err(as_option)?;
+            write_atomically(file, serde_json::to_string(&losses)?.as_bytes())?;
+        }
+        let mut out = io::stdout().lock();
+        match curves {
+            Some(curves) if self.csv => csv(&mut out, &curves)?,
+            Some(curves) if !self.json => table(&mut out, &curves)?,
+            curves => {
+                let report = ExperimentReport { curves, ..account.report()? };
+                if self.json {
+                    writeln!(out, "{}", serde_json::to_string(&report)?)?;
+                } else {
+                    let (clients, rounds) =
+                        ((report.per_round, report.clients), (report.rounds, report.delta));
+                    describe(&mut out, clients, &report.uplink, rounds)?;
+                    report::views(&mut out, &report.views, "the scheme has no statement of this kind")?;
+                    report::notes(&mut out, &report.notes)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn print(out: &mut impl Write, account: &AccountReport) -> io::Result<()> {

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use floras_core::{Receiver, View};
-use floras_sim::inquiry::{CalibrationReport, Find, Found, Goal, epsilon_text};
+use floras_sim::inquiry::{
+    CalibrationReport, ExperimentCalibration, Find, Found, Goal, calibrate_experiment, epsilon_text,
+};
 use indicatif::ProgressBar;
 
+use super::experiment::ExperimentOptions;
 use super::federation::{FederationOptions, as_option};
 use super::report;
 use crate::command::{choice, number, whole_number};
@@ -21,8 +24,10 @@ Examples:
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --view any-channel
   floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
+  floras calibrate --epsilon 8 --find noise --view actual --set uplink.scheme=gaussian --set privacy.clip=1
 
-The second finds the level of the clipped projector too, the last one the most rounds.")]
+The second finds the level of the clipped projector too, the third the most rounds, the last one the noise of an
+experiment with another scheme.")]
 pub(crate) struct Options {
     /// The epsilon to meet.
     #[arg(long, value_name = "ε", allow_negative_numbers = true, value_parser = number)]
@@ -32,19 +37,24 @@ pub(crate) struct Options {
     #[arg(long, value_parser = choice::<View>(), default_value_t = View::Idealised)]
     view: View,
 
-    /// What to find: the fewest sequences, the largest clip norm, or the most rounds.
+    /// What to find: the fewest sequences, the largest clip norm, the most rounds, or the least noise of an experiment's scheme.
     #[arg(long, value_parser = choice::<Find>(), default_value_t)]
     find: Find,
+
+    #[command(flatten)]
+    experiment: ExperimentOptions,
 
     #[command(flatten)]
     federation: FederationOptions,
 
     /// Spreading sequences (N), if something else is to be found.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(conflicts_with_all = ["experiment", "settings"])]
     sequences: Option<u64>,
 
     /// The most sequences that there may be; --length if absent.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(conflicts_with_all = ["experiment", "settings"])]
     most_sequences: Option<u64>,
 
     /// Print one JSON object on standard output.
@@ -56,6 +66,11 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let spinner = ProgressBar::new_spinner().with_message("looking for a setting");
     spinner.enable_steady_tick(Duration::from_millis(200));
+    if let Some(builder) = options.experiment.builder()? {
+        let found = calibrate_experiment(&builder, options.epsilon, options.view, options.find);
+        spinner.finish_and_clear();
+        return options.print_experiment(found.map_err(as_option)?);
+    }
     let report = options.federation.inquiry()?.calibrate(&options.goal());
     spinner.finish_and_clear();
     let report = report.map_err(as_option)?;
@@ -79,6 +94,26 @@ impl Options {
         }
     }
 
+    fn print_experiment(&self, found: ExperimentCalibration) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            writeln!(out, "{}", serde_json::to_string(&found)?)?;
+        } else if let (Some(fragment), Some(epsilon), Some(report)) =
+            (&found.fragment, found.epsilon, &found.report)
+        {
+            let (spent, asked) = (epsilon_text(epsilon), self.epsilon);
+            writeln!(
+                out,
+                "found: epsilon {spent} in the {} view, {asked} asked for, with\n\n{fragment}",
+                found.view
+            )?;
+            writeln!(out, "{}, {}\n", report.uplink, crate::table::count(report.rounds as usize, "round"))?;
+            report::views(&mut out, &report.views, "the scheme has no statement of this kind")?;
+            report::notes(&mut out, &report.notes)?;
+        }
+        found.reason.map_or(Ok(()), |reason| Err(Failure::NothingMeets(reason)))
+    }
+
     fn print(&self, out: &mut impl Write, report: &CalibrationReport, found: &Found) -> io::Result<()> {
         let Found { setting, rounds, epsilon } = found;
         let what = match (self.find, setting.receiver) {
@@ -90,7 +125,7 @@ impl Options {
                 format!("{} sequences, {} of them unused", setting.sequences, setting.gamma())
             }
             (Find::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
-            (Find::Rounds, _) => crate::table::count(*rounds as usize, "round"),
+            (Find::Rounds | Find::Noise, _) => crate::table::count(*rounds as usize, "round"),
         };
         let (spent, asked) = (epsilon_text(*epsilon), self.epsilon);
         writeln!(out, "found: {what}: epsilon {spent} in the {} view, {asked} asked for", report.view)?;

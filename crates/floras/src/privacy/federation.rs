@@ -13,14 +13,17 @@ use crate::failure::Failure;
 
 /// Who takes part, what they send, and over which radio.
 #[derive(Clone, Debug, Args)]
+#[group(conflicts_with_all = ["experiment", "settings"])]
 pub(crate) struct FederationOptions {
     /// Norm that every update is clipped to (C).
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
-    clip: f64,
+    #[arg(required_unless_present_any = ["experiment", "settings"])]
+    clip: Option<f64>,
 
     /// Clients a round (K).
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
-    per_round: u64,
+    #[arg(required_unless_present_any = ["experiment", "settings"])]
+    per_round: Option<u64>,
 
     /// Clients in all (M); as many as take part in a round if absent.
     #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
@@ -30,7 +33,7 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
     rounds: Option<u64>,
 
-    /// The chance that the guarantee may fail with (δ).
+    /// The probability with which the guarantee may fail (δ).
     #[arg(long, value_name = "δ", allow_negative_numbers = true, value_parser = number, default_value = "1e-5")]
     delta: f64,
 
@@ -105,8 +108,9 @@ impl FederationOptions {
         let modulation = self.modulation.with_phase_error(self.phase_error);
         let wrong = |error: ChoiceError| Failure::option("--phase-error", error.allowed, error.value);
         Ok(Inquiry {
-            clip: self.clip,
-            per_round: self.per_round,
+            // The parser requires both.
+            clip: self.clip.unwrap_or_default(),
+            per_round: self.per_round.unwrap_or_default(),
             clients: self.clients,
             rounds: self.rounds,
             delta: self.delta,

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod calibrate;
 pub(crate) mod compose;
+mod experiment;
 mod federation;
 mod report;
 

@@ -29,7 +29,6 @@ use crate::audit::report::{DespreadClient, DespreadingAttack};
 use crate::audit::sequences::detector::{Payload, Seen, generalised};
 use crate::audit::sequences::norm;
 use crate::error::SimError;
-use crate::experiment::Scheme;
 use crate::federation::{Federation, Status, Trial};
 use crate::purpose;
 
@@ -43,17 +42,17 @@ const MOST_WORK: f64 = 1e10;
 /// It looks at two rounds at least, even where the experiment has one.
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<DespreadingAttack>, SimError> {
     let settings = federation.experiment().settings();
-    let Scheme::Floras(scheme) = &settings.uplink.scheme else { return Ok(None) };
+    let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
     if scheme.family == Family::Gaussian {
         return Ok(None);
     }
-    let (channels, snr) = scheme.air.channel()?;
+    let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
+    let channels = floras.settings().channels.clone();
     let rounds = affordable(federation, rounds, channels.trace());
     // A trace speaks of the clients that the experiment's own trials select.
     let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
-    let station =
-        Station { floras: scheme.over(channels, snr, settings.seed)?, payload, seed: settings.seed };
+    let station = Station { floras, payload, seed: settings.seed };
     let mut trial = Trial::begin(federation, number)?;
     let mut tally = Tally::default();
     let (mut clients, mut before): (Vec<DespreadClient>, Option<Recovered>) = (Vec::new(), None);

@@ -25,7 +25,6 @@ use super::report::{Claims, MembershipGame};
 use super::views::{claims, has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, unless_diverged};
 use crate::error::SimError;
-use crate::experiment::Scheme;
 use crate::federation::{Status, Trial};
 
 /// Games over one round, in each world, for canaries that take training.
@@ -45,13 +44,9 @@ pub(super) struct Outcome {
 
 /// Plays every game.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Outcome, SimError> {
-    let floras = match &bench.settings.uplink.scheme {
-        Scheme::Floras(scheme) if scheme.family != Family::Gaussian => {
-            let (fading, snr) = scheme.air.channel()?;
-            Some(scheme.over(fading, snr, bench.settings.seed)?)
-        }
-        _ => None,
-    };
+    let uplink = &bench.settings.uplink;
+    let spreading = uplink.scheme.floras().filter(|scheme| scheme.family != Family::Gaussian);
+    let floras = spreading.map(|scheme| scheme.over_radio(&uplink.radio, bench.settings.seed)).transpose()?;
     let mean_size = bench.federation.holdings(0)?.mean_size();
     let players = Players { bench, floras, mean_size };
     let one_round = claims(bench, 1)?;
@@ -314,7 +309,7 @@ impl Players<'_> {
     /// Theorem 2 of the paper, for one sample of a client.
     fn published_for_items(&self, rounds: u32) -> Result<Option<f64>, SimError> {
         let settings = self.bench.settings;
-        let (Scheme::Floras(floras), Some(clip)) = (&settings.uplink.scheme, settings.privacy.clip) else {
+        let (Some(floras), Some(clip)) = (settings.uplink.scheme.floras(), settings.privacy.clip) else {
             return Ok(None);
         };
         let (per_round, clients) = (settings.clients.per_round, settings.clients.total);

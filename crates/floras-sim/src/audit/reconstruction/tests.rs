@@ -73,7 +73,7 @@ fn ten_portraits_show_ten_digits_if_the_data_have_them() {
     for partition in ["iid", "one-label"] {
         let text = format!("[data]\npartition = \"{partition}\"\n");
         let federation = federation(&text);
-        let clients = federation.select(0, 0);
+        let clients = federation.select(0, 1);
         let sitters = sit(&federation, &Round::new(1, 0, 1, &clients).unwrap()).unwrap();
         let shown = portraits_of(&sitters, 10);
         let labels: Vec<u16> = shown.iter().map(|&place| label(&sitters[place])).collect();
@@ -115,9 +115,10 @@ fn overlapping_sequences_carry_something_of_everyone() {
     let updates = updates(&federation, &sitters).unwrap();
     let canvas = Canvas::of(&settings.data.set).unwrap();
     let scene = Scene { federation: &federation, round, canvas, sitters, updates, portraits: vec![2] };
-    let Scheme::Floras(scheme) = &settings.uplink.scheme else { panic!() };
-    let snr = Snr::new(100.0, SnrConvention::Symbol).unwrap();
-    let uplink = scheme.over(Fading::Rayleigh.into(), snr, settings.seed).unwrap();
+    let scheme = settings.uplink.scheme.floras().unwrap();
+    let snr = floras_core::Snr::new(100.0, SnrConvention::Symbol).unwrap();
+    let uplink =
+        scheme.over(settings.uplink.radio.length, Fading::Rayleigh.into(), snr, settings.seed).unwrap();
     let found = scene.on_sequence_of(2, &uplink).unwrap();
     let despread = uplink.despread(&round).unwrap();
     let sequence = |client: usize| uplink.settings().sequences.sequence(despread.assigned[client]).unwrap();

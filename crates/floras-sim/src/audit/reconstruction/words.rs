@@ -2,7 +2,7 @@
 
 use floras_core::Choice;
 
-use crate::experiment::{DataChoice, FlorasScheme, Scheme, Settings};
+use crate::experiment::{DataChoice, Settings};
 
 /// Key and value.
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
@@ -14,11 +14,10 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
         ("clients K", settings.clients.per_round.to_string()),
         ("scheme", settings.uplink.scheme.name().to_owned()),
     ];
-    if let Scheme::Floras(floras) = &settings.uplink.scheme {
-        pairs.extend(spreading(floras, settings.clients.per_round));
-    }
-    if let Some(air) = settings.uplink.scheme.air() {
-        pairs.push(("fading", air.fading.label()));
+    pairs.extend(settings.uplink.scheme.details(settings.clients.per_round));
+    if let Some(radio) = settings.uplink.radio() {
+        pairs.push(("chips, L", radio.length.to_string()));
+        pairs.push(("fading", radio.fading.label()));
     }
     pairs.push(("the adversary knows", "neither the channels nor the originals".to_owned()));
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -39,14 +38,4 @@ fn data(set: &DataChoice) -> String {
 fn clip(settings: &Settings) -> String {
     let mode = settings.privacy.normalise.label();
     settings.privacy.clip.map_or_else(|| "none".to_owned(), |clip| format!("{clip}, {mode}"))
-}
-
-fn spreading(floras: &FlorasScheme, clients: u32) -> [(&'static str, String); 5] {
-    [
-        ("sequences N", floras.sequences.to_string()),
-        ("unused γ", (floras.sequences as u64).saturating_sub(clients.into()).to_string()),
-        ("chips L", floras.air.length.to_string()),
-        ("modulation", floras.modulation.label()),
-        ("receiver", floras.receiver.label()),
-    ]
 }

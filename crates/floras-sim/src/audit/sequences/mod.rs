@@ -18,7 +18,7 @@ mod sweep;
 mod theory;
 
 use floras_core::Family;
-use floras_phy::{Channels, Trace, precode};
+use floras_phy::{Trace, precode};
 
 use self::detector::Payload;
 use self::draw::Scene;
@@ -27,8 +27,9 @@ use self::scores::{Detector, Scores};
 use self::sweep::{Sweep, characteristic};
 use super::report::{DetectorResult, SequenceAttack};
 use crate::error::SimError;
-use crate::experiment::{FlorasScheme, Scheme};
+use crate::experiment::Radio;
 use crate::federation::{Federation, Trial};
+use crate::schemes::FlorasScheme;
 
 /// Detections are told at this rate of false alarms.
 const FALSE_ALARMS: f64 = 0.01;
@@ -41,15 +42,16 @@ const MOST_AT_A_POINT: usize = 10_000;
 /// sequences that overlap, none unused, or no noise.
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<SequenceAttack>, SimError> {
     let settings = federation.experiment().settings();
-    let Scheme::Floras(scheme) = &settings.uplink.scheme else { return Ok(None) };
+    let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
+    let radio = &settings.uplink.radio;
     let (sequences, in_use) = (scheme.sequences, settings.clients.per_round);
     let is_hidden = scheme.family != Family::Gaussian && sequences > in_use as usize;
-    if !is_hidden || scheme.air.snr_db == f64::INFINITY {
+    if !is_hidden || radio.snr_db == f64::INFINITY {
         return Ok(None);
     }
-    let (channels, snr) = scheme.air.channel()?;
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
-    let floras = scheme.over(channels.clone(), snr, settings.seed)?;
+    let floras = scheme.over_radio(radio, settings.seed)?;
+    let channels = floras.settings().channels.clone();
     let clients = clients(federation, channels.trace());
     let rounds = affordable(rounds, sequences, channels.trace().map(|_| clients.len()));
     let scene = Scene { floras, clients, payload, seed: settings.seed };
@@ -57,13 +59,12 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Sequ
     let all = score_all(&scene, law.as_ref(), rounds)?;
     let detectors = all.iter().map(|of| result(of, &scene, law.as_ref())).collect();
     let mut panels = vec![characteristic(&scene, law.as_ref(), &all)];
-    panels.extend(exact_set_panels(scheme, &channels, law.as_ref(), &scene, rounds)?);
+    panels.extend(exact_set_panels((scheme, radio), law.as_ref(), &scene, rounds)?);
     Ok(Some(SequenceAttack { rounds, sequences, in_use: in_use as usize, detectors, panels }))
 }
 
 fn exact_set_panels(
-    scheme: &FlorasScheme,
-    channels: &Channels,
+    (scheme, radio): (&FlorasScheme, &Radio),
     law: Option<&Law>,
     scene: &Scene,
     rounds: u32,
@@ -71,7 +72,7 @@ fn exact_set_panels(
     // A picture shows a rate of a few percent's error as well as an exact one.
     let affordable = (MOST_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
     let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
-    Sweep { scheme, channels, law, scene, rounds }.panels()
+    Sweep { scheme, radio, law, scene, rounds }.panels()
 }
 
 /// Under fading all clients are alike. A trace has the clients that take part, in the rounds that were recorded.

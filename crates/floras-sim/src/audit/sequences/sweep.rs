@@ -1,21 +1,19 @@
 //! The pictures: detections over false alarms, and how often the whole set is found over SNR, `d`, `C` and `γ`.
 
-use floras_core::Snr;
-use floras_phy::Channels;
-
 use super::detector::Payload;
 use super::draw::Scene;
 use super::law::Law;
 use super::scores::{Detector, Scores};
 use super::theory_of;
 use crate::error::SimError;
-use crate::experiment::FlorasScheme;
+use crate::experiment::Radio;
 use crate::figure::{Axis, Curve, Panel, Style};
+use crate::schemes::FlorasScheme;
 
 /// What is varied, around the experiment's own settings.
 pub(super) struct Sweep<'a> {
     pub(super) scheme: &'a FlorasScheme,
-    pub(super) channels: &'a Channels,
+    pub(super) radio: &'a Radio,
     pub(super) law: Option<&'a Law>,
     /// The experiment itself.
     pub(super) scene: &'a Scene,
@@ -147,14 +145,14 @@ impl Sweep<'_> {
     }
 
     fn at_snr(&self, snr_db: f64) -> Result<Scene, SimError> {
-        let snr = Snr::new(snr_db, self.scheme.air.snr_convention)?;
-        let floras = self.scheme.over(self.channels.clone(), snr, self.scene.seed)?;
+        let radio = Radio { snr_db, ..self.radio.clone() };
+        let floras = self.scheme.over_radio(&radio, self.scene.seed)?;
         Ok(Scene { floras, ..self.scene.clone() })
     }
 
     /// As many as the length of the sequences allows.
     fn gammas(&self) -> Vec<f64> {
-        let most = self.scheme.air.length.saturating_sub(self.scene.in_use());
+        let most = self.radio.length.saturating_sub(self.scene.in_use());
         let steps = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200, 500, 1000];
         let mut gammas: Vec<f64> =
             steps.iter().filter(|&&gamma| gamma < most).map(|&gamma| gamma as f64).collect();
@@ -165,7 +163,7 @@ impl Sweep<'_> {
     fn at_gamma(&self, gamma: f64) -> Result<Scene, SimError> {
         let sequences = self.scene.in_use() + gamma as usize;
         let scheme = FlorasScheme { sequences, ..self.scheme.clone() };
-        let floras = scheme.over(self.channels.clone(), self.scene.floras.settings().snr, self.scene.seed)?;
+        let floras = scheme.over_radio(self.radio, self.scene.seed)?;
         Ok(Scene { floras, ..self.scene.clone() })
     }
 }

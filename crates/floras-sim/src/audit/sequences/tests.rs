@@ -53,10 +53,11 @@ fn measured_detections_lie_where_theory_puts_them() {
     for changes in SETTINGS {
         let federation = federation(changes);
         let attack = attack(&federation, 600).unwrap().unwrap();
-        let Scheme::Floras(scheme) = &federation.experiment().settings().uplink.scheme else { panic!() };
-        let (channels, snr) = scheme.air.channel().unwrap();
+        let uplink = &federation.experiment().settings().uplink;
+        let scheme = uplink.scheme.floras().unwrap();
         let payload = Payload { dimensions: 4010.0, norm: norm(&federation).unwrap() };
-        let floras = scheme.over(channels.clone(), snr, 1).unwrap();
+        let floras = scheme.over_radio(&uplink.radio, 1).unwrap();
+        let channels = floras.settings().channels.clone();
         let scene = Scene { floras, clients: vec![(0..20).collect()], payload, seed: 1 };
         let law = channels.fading().map(|fading| Law::new(fading, scheme.modulation));
         let mut compared = 0;

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
-use crate::experiment::{Scheme, Settings, VERSION};
+use crate::experiment::{Settings, VERSION};
 use crate::record;
 use crate::reproduce::workbench::{Stage, Workbench};
 
@@ -68,10 +68,7 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn of(settings: &Settings) -> Self {
-        let snr_db = match &settings.uplink.scheme {
-            Scheme::Floras(floras) => floras.air.snr_db,
-            _ => f64::INFINITY,
-        };
+        let snr_db = settings.uplink.radio().map_or(f64::INFINITY, |radio| radio.snr_db);
         let clip = settings.privacy.clip.unwrap_or(1.0);
         Self { clip, delta: settings.privacy.delta, rounds: settings.rounds.into(), snr_db }
     }

@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use super::choice::{CLIPPED, Choice, Choices, MOST_LENGTH, Task, Terms};
 use super::{Grid, VIEWS};
 use crate::error::SimError;
-use crate::experiment::{Air, Experiment, FlorasScheme, Scheme, Settings, UplinkSettings};
+use crate::experiment::{Experiment, Radio, Settings, UplinkSettings};
 use crate::federation::Federation;
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
+use crate::schemes::{ChannelInversionScheme, FlorasScheme, GaussianScheme, IdealScheme, SchemeChoice};
 use crate::summary::Estimate;
 
 const FILE: &str = include_str!("../../../../../experiments/frontier.toml");
@@ -235,19 +236,29 @@ struct Arena {
 }
 
 impl Arena {
-    /// The frontier's experiment with `clients` clients and another scheme; decoded values are truncated at a multiple of
-    /// `K·C/√d`.
-    fn experiment(&self, clients: u32, scheme: Scheme, multiple: f64) -> Result<Experiment, SimError> {
+    /// The frontier's experiment with `clients` clients and another scheme and sequence length; decoded values are truncated at
+    /// a multiple of `K·C/√d`.
+    fn experiment(
+        &self,
+        clients: u32,
+        (scheme, length): (SchemeChoice, u64),
+        multiple: f64,
+    ) -> Result<Experiment, SimError> {
         let clip = self.base.privacy.clip.unwrap_or(1.0);
         let bound = multiple * f64::from(clients) * clip / (self.parameters as f64).sqrt();
         let mut settings = Settings { trials: self.trials, ..self.base.clone() };
         (settings.clients.total, settings.clients.per_round) = (clients, clients);
+        if scheme.uses_radio() {
+            settings.uplink.radio.length = length as usize;
+        } else {
+            settings.uplink.radio = Radio::default();
+        }
         settings.uplink = UplinkSettings { scheme, truncate: Some(bound), ..settings.uplink };
         Ok(Experiment::new(settings)?)
     }
 
     fn ideal(&self, clients: u32) -> Result<(String, Experiment), SimError> {
-        let experiment = self.experiment(clients, Scheme::Ideal, TRUNCATE)?;
+        let experiment = self.experiment(clients, (IdealScheme {}.into(), 0), TRUNCATE)?;
         Ok((format!("frontier-k{clients}-ideal"), experiment))
     }
 
@@ -262,29 +273,27 @@ impl Arena {
         terms: &Terms,
     ) -> Result<Vec<(String, Experiment)>, SimError> {
         let noise_std = terms.central_noise_std(epsilon)?;
-        let Scheme::Floras(floras) = &self.base.uplink.scheme else { return Ok(Vec::new()) };
+        let Some(floras) = self.base.uplink.scheme.floras() else { return Ok(Vec::new()) };
         let choice = |receiver| choices.get(&(receiver, clients, epsilon, view));
         let (scheme, name) = match contender.receiver() {
             None if contender == Contender::Central => {
-                (Scheme::Gaussian { noise_std }, format!("{}-e{epsilon}", contender.short()))
+                ((GaussianScheme { noise_std }.into(), 0), format!("{}-e{epsilon}", contender.short()))
             }
             None => {
                 let of_clipped = choices.get(&(CLIPPED, clients, epsilon, View::Idealised));
                 let length = of_clipped.map_or(MOST_LENGTH, |choice| choice.length);
-                let scheme = Scheme::ChannelInversion {
+                let scheme = ChannelInversionScheme {
                     admission: Admission::default(),
                     power_rule: PowerRule::WorstAdmitted,
                     noise: NoiseReference::SameBandwidth,
                     artificial_noise_std: noise_std,
-                    air: Air { length: length as usize, ..floras.air.clone() },
                 };
-                (scheme, format!("{}-e{epsilon}", contender.short()))
+                ((scheme.into(), length), format!("{}-e{epsilon}", contender.short()))
             }
             Some(receiver) => {
                 let Some(Choice { sequences, length, .. }) = choice(receiver) else { return Ok(Vec::new()) };
-                let air = Air { length: length as usize, ..floras.air.clone() };
-                let scheme = FlorasScheme { sequences: sequences as usize, receiver, air, ..floras.clone() };
-                (Scheme::Floras(scheme), format!("{}-n{sequences}-l{length}", contender.short()))
+                let scheme = FlorasScheme { sequences: sequences as usize, receiver, ..floras.clone() };
+                ((scheme.into(), length), format!("{}-n{sequences}-l{length}", contender.short()))
             }
         };
         let tried: &[(&str, f64)] = match contender {

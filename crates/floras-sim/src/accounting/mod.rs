@@ -1,0 +1,158 @@
+//! The account of a federation: what its scheme reveals in each view, over all rounds.
+
+mod context;
+pub(crate) mod notes;
+mod report;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use floras_core::View;
+use floras_core::random::TrialId;
+use floras_phy::Uplink;
+use floras_privacy::ledger::{self, Ledger, Worst};
+use floras_privacy::mixed::Mixed;
+use floras_privacy::{Account, PrivacyError, Sampling, Views};
+
+pub use context::AccountContext;
+pub(crate) use notes::any_channel_assumes;
+pub use notes::{SELECTION, SIMULATED};
+pub use report::{PrivacyReport, Spent};
+
+use crate::error::SimError;
+use crate::experiment::Settings;
+use crate::plotted;
+
+/// The account of one federation.
+pub(crate) struct Accounting {
+    account: Account,
+    sensitivity: Option<f64>,
+    one_round: BTreeMap<String, f64>,
+    /// The last report, which another run of the same account may ask for.
+    told: Mutex<Option<PrivacyReport>>,
+}
+
+impl fmt::Debug for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accounting").field("one_round", &self.one_round).finish_non_exhaustive()
+    }
+}
+
+impl Accounting {
+    /// `select` returns the clients of a trial's round, counted from 1.
+    pub(crate) fn new(
+        settings: &Settings,
+        uplink: &dyn Uplink,
+        select: &dyn Fn(TrialId, u32) -> Vec<u32>,
+    ) -> Result<Self, SimError> {
+        Self::sampled(settings, uplink, select, None)
+    }
+
+    /// The same for clients who are chosen otherwise than all who send are chosen from all there are.
+    pub(crate) fn sampled(
+        settings: &Settings,
+        uplink: &dyn Uplink,
+        select: &dyn Fn(TrialId, u32) -> Vec<u32>,
+        sampling: Option<Sampling>,
+    ) -> Result<Self, SimError> {
+        let account = Self::curves(settings, uplink, select, sampling)?;
+        let one_round = ledger::of_one_round(&account)?;
+        Ok(Self { account, sensitivity: context::sensitivity(settings), one_round, told: Mutex::default() })
+    }
+
+    /// The curves alone.
+    pub(crate) fn curves(
+        settings: &Settings,
+        uplink: &dyn Uplink,
+        select: &dyn Fn(TrialId, u32) -> Vec<u32>,
+        sampling: Option<Sampling>,
+    ) -> Result<Account, SimError> {
+        let context = AccountContext { settings, uplink, select };
+        let account = match settings.privacy.clip {
+            None => {
+                context.without_guarantee("nothing bounds what a client sends: privacy.clip is \"none\"")?
+            }
+            Some(_) => settings.uplink.scheme.account(&context)?,
+        };
+        Ok(account.with_sampling(sampling.unwrap_or_else(|| context::sampling(settings)))?)
+    }
+
+    /// The rounds, up to `most`, that a budget allows.
+    pub(crate) fn affordable(&self, view: View, epsilon: f64, most: u32) -> Result<u32, PrivacyError> {
+        Ok(self.account.most_rounds(view, epsilon, most.into())? as u32)
+    }
+
+    /// `ε` of one round in a view.
+    pub(crate) fn one_round(&self, view: View) -> Option<f64> {
+        self.one_round.get(&view.field()).copied()
+    }
+
+    /// `ε` of one round in every view that has one, by name.
+    pub(crate) fn one_rounds(&self) -> &BTreeMap<String, f64> {
+        &self.one_round
+    }
+
+    /// `Δ`, if anything bounds an update.
+    pub(crate) fn sensitivity(&self) -> Option<f64> {
+        self.sensitivity
+    }
+
+    /// The curves of all views.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// All statements about so many rounds.
+    pub(crate) fn views(&self, rounds: u32) -> Result<Views, PrivacyError> {
+        self.account.views(rounds.max(1).into())
+    }
+
+    /// An empty ledger.
+    pub(crate) fn ledger(&self, settings: &Settings) -> Result<Ledger, PrivacyError> {
+        let clients = settings.clients.total;
+        Ledger::new(clients, settings.privacy.delta, self.sensitivity, self.one_round.clone())
+    }
+
+    /// What is said about so many rounds.
+    pub(crate) fn report(
+        &self,
+        settings: &Settings,
+        rounds: u32,
+        worst_client: Option<Worst>,
+    ) -> Result<PrivacyReport, PrivacyError> {
+        let told = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = told().clone().filter(|report| report.rounds == rounds);
+        let report = before.map_or_else(|| self.tell(settings, rounds), Ok)?;
+        *told() = Some(report.clone());
+        Ok(PrivacyReport { worst_client, ..report })
+    }
+
+    fn tell(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
+        let mut views = self.account.views(rounds.max(1).into())?;
+        for view in View::ALL {
+            if let (Some(statement), Some(adversary)) =
+                (views.get_mut(view), settings.uplink.scheme.adversary(view))
+            {
+                statement.adversary = adversary.to_owned();
+            }
+        }
+        let mut notes = notes::of(settings, &views, self.account.sampling(), rounds.into());
+        if settings.privacy.clip.is_some() {
+            notes.push(SIMULATED.to_owned());
+        }
+        let level = "client".to_owned();
+        let growth = self.growth(rounds.max(1), &views)?;
+        let curves = plotted::curves(&Mixed::new(&[(&self.account, rounds.max(1).into())])?, &views)?;
+        Ok(PrivacyReport {
+            delta: settings.privacy.delta,
+            rounds,
+            level,
+            views,
+            worst_client: None,
+            notes,
+            growth,
+            curves,
+        })
+    }
+}

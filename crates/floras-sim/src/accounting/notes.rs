@@ -1,0 +1,42 @@
+//! What a reader of a privacy statement should know.
+
+use floras_core::{Clipping, Receiver, View};
+use floras_privacy::{Sampling, Views};
+
+use crate::experiment::Settings;
+
+/// The notes on the statements about some rounds.
+pub(crate) fn of(settings: &Settings, views: &Views, sampling: Sampling, rounds: u64) -> Vec<String> {
+    let mut notes: Vec<String> =
+        views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
+    notes.extend(any_channel_assumes(views));
+    if sampling != Sampling::Everyone {
+        notes.push(SELECTION.to_owned());
+    }
+    notes.extend(views.why_bounds_differ(sampling, rounds));
+    if settings.privacy.clip.is_some() && settings.privacy.normalise == Clipping::Paper {
+        notes.push(floras_privacy::NORMALISED.to_owned());
+    }
+    notes
+}
+
+/// What holds for the noise of every simulation.
+pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε describes the mechanism with ideal noise, and \
+     this run's outputs are not fit for release";
+
+fn shown_receiver(settings: &Settings) -> Receiver {
+    settings.uplink.scheme.floras().map_or(Receiver::Paper, |floras| floras.receiver)
+}
+
+/// What the any-channel number assumes of the radio, where there is such a number.
+pub(crate) fn any_channel_assumes(views: &Views) -> Option<String> {
+    let statement = views.get(View::AnyChannel)?;
+    let has_number = statement.epsilon.is_some() && !statement.assumptions.is_empty();
+    has_number.then(|| format!("any-channel assumes: {}", statement.assumptions.join("; ")))
+}
+
+/// What sampling needs.
+pub const SELECTION: &str = "K of M helps only against an adversary who does not know who takes part. `known` (in JSON \
+     `participation_known`) is for one who does: a base station that selects the clients, or anyone who tells them apart by \
+     their channels, so that the any-channel number is always this one. `every round` (`in_every_round`) is the same for a \
+     client that takes part in every round";

@@ -1,0 +1,289 @@
+//! The account of a whole experiment, whatever its scheme, and what in it meets an `ε`.
+
+use floras_core::View;
+use floras_core::random::TrialId;
+use floras_privacy::{Account, LossFile, Views};
+use serde::Serialize;
+
+use super::curves::{curves_of, losses_of};
+use super::{CurveKind, CurveReport, Find, wrong};
+use crate::accounting::{Accounting, notes};
+use crate::air::select;
+use crate::error::SimError;
+use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
+
+/// The most rounds that are looked at.
+const MAX_ROUNDS: u64 = 1_000_000;
+/// How far a searched number may be from the best one, relatively.
+const TOLERANCE: f64 = 1e-4;
+
+/// The account of an experiment.
+pub struct ExperimentAccount {
+    experiment: Experiment,
+    account: Account,
+}
+
+/// How private an experiment is: what `floras account FILE --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExperimentReport {
+    /// `γ = N − K`, for schemes with sequences.
+    pub gamma: Option<u64>,
+    /// `T`.
+    pub rounds: u64,
+    /// `δ`.
+    pub delta: f64,
+    /// `client`.
+    pub level: &'static str,
+    /// The experiment's name.
+    pub name: String,
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// `C`.
+    pub clip: Option<f64>,
+    /// `N`, for schemes with sequences.
+    pub sequences: Option<u64>,
+    /// `K`.
+    pub per_round: u64,
+    /// `M`.
+    pub clients: u64,
+    /// Scheme and radio in a few words.
+    pub uplink: String,
+    /// The statements.
+    pub views: Views,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// The curves that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curves: Option<Vec<CurveReport>>,
+}
+
+impl ExperimentAccount {
+    /// Accounts for an experiment. Its data are not read.
+    pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
+        let settings = experiment.settings();
+        let uplink = settings.uplink.build(settings.seed)?;
+        let select = |trial: TrialId, round: u32| select(settings, trial, round);
+        let account = Accounting::curves(settings, uplink.as_ref(), &select, None)?;
+        Ok(Self { experiment: experiment.clone(), account })
+    }
+
+    /// `ε` in a view after all rounds; `None` if there is none.
+    pub fn epsilon(&self, view: View) -> Result<Option<f64>, SimError> {
+        Ok(self.account.epsilon(view, self.rounds())?)
+    }
+
+    /// All views.
+    pub fn report(&self) -> Result<ExperimentReport, SimError> {
+        let settings = self.experiment.settings();
+        let (clients, sequences) = (settings.clients, settings.uplink.scheme.sequences());
+        let mut views = self.account.views(self.rounds())?;
+        for view in View::ALL {
+            if let (Some(statement), Some(adversary)) =
+                (views.get_mut(view), settings.uplink.scheme.adversary(view))
+            {
+                statement.adversary = adversary.to_owned();
+            }
+        }
+        Ok(ExperimentReport {
+            gamma: sequences.map(|count| (count - clients.per_round as usize) as u64),
+            rounds: self.rounds(),
+            delta: settings.privacy.delta,
+            level: "client",
+            name: settings.name.clone(),
+            scheme: settings.uplink.scheme.name(),
+            clip: settings.privacy.clip,
+            sequences: sequences.map(|count| count as u64),
+            per_round: clients.per_round.into(),
+            clients: clients.total.into(),
+            uplink: settings.uplink.summary(clients.per_round),
+            notes: notes::of(settings, &views, self.account.sampling(), self.rounds()),
+            views,
+            curves: None,
+        })
+    }
+
+    /// A curve of a view, or of all views that have one; at usual points if none are given.
+    pub fn curves(
+        &self,
+        kind: CurveKind,
+        view: Option<View>,
+        at: Option<&[f64]>,
+    ) -> Result<Vec<CurveReport>, SimError> {
+        curves_of(&self.account, self.rounds(), kind, view, at)
+    }
+
+    /// The loss distribution of one round of a view.
+    pub fn losses(&self, view: View) -> Result<LossFile, SimError> {
+        losses_of(&self.account, self.rounds(), view, "client", "replace-one")
+    }
+
+    fn rounds(&self) -> u64 {
+        self.experiment.settings().rounds.into()
+    }
+}
+
+/// What in an experiment meets an `ε`: what `floras calibrate FILE --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExperimentCalibration {
+    /// The key that was searched, as in `uplink.noise_std`.
+    pub key: String,
+    /// Its value; `None` if nothing meets the `ε`.
+    pub value: Option<f64>,
+    /// `N`, for schemes with sequences.
+    pub sequences: Option<u64>,
+    /// `γ = N − K`, for schemes with sequences.
+    pub gamma: Option<u64>,
+    /// The view's name.
+    pub view: &'static str,
+    /// What the found experiment has.
+    pub epsilon: Option<f64>,
+    /// What was asked for.
+    pub epsilon_asked: f64,
+    /// The account of the found experiment.
+    #[serde(flatten)]
+    pub report: Option<ExperimentViews>,
+    /// Why nothing meets it.
+    pub reason: Option<String>,
+    /// The change as a fragment of an experiment file.
+    pub fragment: Option<String>,
+}
+
+/// The part of a report that a calibration repeats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExperimentViews {
+    /// Scheme and radio in a few words.
+    pub uplink: String,
+    /// `T`.
+    pub rounds: u64,
+    /// `δ`.
+    pub delta: f64,
+    /// The statements.
+    pub views: Views,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Searches the number in an experiment with which it meets an `ε` in a view: the fewest sequences, the largest clip norm, the
+/// most rounds or the least noise. A larger number must reveal less, or more, throughout its range.
+pub fn calibrate_experiment(
+    builder: &ExperimentBuilder,
+    epsilon: f64,
+    view: View,
+    find: Find,
+) -> Result<ExperimentCalibration, SimError> {
+    if !(1e-9..=1e5).contains(&epsilon) {
+        return Err(wrong("epsilon", "between 1e-9 and 1e5", epsilon));
+    }
+    let base = builder.clone().build()?;
+    let settings = base.settings();
+    let scheme = &settings.uplink.scheme;
+    let (per_round, radio) = (f64::from(settings.clients.per_round), &settings.uplink.radio);
+    let search = match find {
+        Find::Rounds => Search { key: "rounds".to_owned(), from: MAX_ROUNDS as f64, to: 1.0, whole: true },
+        Find::Clip => Search { key: "privacy.clip".to_owned(), from: 1e12, to: 1e-12, whole: false },
+        Find::Sequences => {
+            if scheme.sequences().is_none() {
+                let allowed = format!("clip, rounds or noise: scheme {} has no sequences", scheme.name());
+                return Err(wrong("find", &allowed, find));
+            }
+            let key = "uplink.sequences".to_owned();
+            Search { key, from: per_round, to: radio.length as f64, whole: true }
+        }
+        Find::Noise => {
+            let Some((key, range)) = scheme.noise_key() else {
+                let allowed =
+                    format!("clip, rounds or sequences: scheme {} has no noise of its own", scheme.name());
+                return Err(wrong("find", &allowed, find));
+            };
+            let (from, to) = (range.start().max(1e-12), range.end().min(1e12));
+            Search { key: format!("uplink.{key}"), from, to, whole: false }
+        }
+    };
+    let at = |value: f64| search.set(builder, value).and_then(|changed| changed.build());
+    let meets = |value: f64| -> Result<bool, SimError> {
+        let spent = ExperimentAccount::new(&at(value)?)?.epsilon(view)?;
+        Ok(spent.is_some_and(|spent| spent <= epsilon))
+    };
+    let found = search.run(meets)?;
+    let mut calibration = ExperimentCalibration {
+        key: search.key.clone(),
+        value: found,
+        sequences: None,
+        gamma: None,
+        view: view.name(),
+        epsilon: None,
+        epsilon_asked: epsilon,
+        report: None,
+        reason: None,
+        fragment: None,
+    };
+    let Some(value) = found else {
+        let reason = format!(
+            "no {} between {} and {} meets an epsilon of {epsilon} in the {view} view",
+            search.key,
+            search.from.min(search.to),
+            search.from.max(search.to)
+        );
+        return Ok(ExperimentCalibration { reason: Some(reason), ..calibration });
+    };
+    let account = ExperimentAccount::new(&at(value)?)?;
+    calibration.epsilon = account.epsilon(view)?;
+    calibration.fragment = Some(search.fragment(value));
+    let report = account.report()?;
+    (calibration.sequences, calibration.gamma) = (report.sequences, report.gamma);
+    let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
+    calibration.report =
+        Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes });
+    Ok(calibration)
+}
+
+/// A key and its range, from the value that reveals most (and is best otherwise) to the one that reveals least.
+struct Search {
+    key: String,
+    from: f64,
+    to: f64,
+    whole: bool,
+}
+
+impl Search {
+    fn set(&self, builder: &ExperimentBuilder, value: f64) -> Result<ExperimentBuilder, ExperimentError> {
+        if self.whole {
+            return builder.clone().set_to(&self.key, value as u64);
+        }
+        builder.clone().set_to(&self.key, value)
+    }
+
+    /// The value nearest to `from` that meets the target, up to a tolerance that is on the private side.
+    fn run(&self, meets: impl Fn(f64) -> Result<bool, SimError>) -> Result<Option<f64>, SimError> {
+        if meets(self.from)? {
+            return Ok(Some(self.from));
+        }
+        if !meets(self.to)? {
+            return Ok(None);
+        }
+        let (mut fails, mut holds) = (self.from, self.to);
+        loop {
+            let middle = if self.whole { ((fails + holds) / 2.0).floor() } else { (fails * holds).sqrt() };
+            let is_close = match self.whole {
+                true => (fails - holds).abs() <= 1.0,
+                false => (fails / holds).ln().abs() <= TOLERANCE,
+            };
+            if is_close {
+                return Ok(Some(holds));
+            }
+            if meets(middle)? {
+                holds = middle;
+            } else {
+                fails = middle;
+            }
+        }
+    }
+
+    fn fragment(&self, value: f64) -> String {
+        let number = if self.whole { format!("{value}") } else { format!("{value:?}") };
+        match self.key.split_once('.') {
+            None => format!("{} = {number}\n", self.key),
+            Some((section, key)) => format!("[{section}]\n{key} = {number}\n"),
+        }
+    }
+}

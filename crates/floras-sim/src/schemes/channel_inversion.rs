@@ -1,0 +1,116 @@
+//! `channel-inversion`: every client undoes its own channel, the paper's baseline.
+//!
+//! Artificial noise of standard deviation `a` in the sum gives `μ ≤ Δ/a` over every channel: the channel's noise comes on top.
+
+use std::ops::RangeInclusive;
+
+use floras_core::{Admission, NoiseReference, PowerRule, View};
+use floras_phy::{ChannelInversion, ChannelInversionSettings, Uplink, UplinkError};
+use floras_privacy::{Account, Source};
+use serde::{Deserialize, Serialize};
+
+use super::{Scheme, SchemeFile};
+use crate::accounting::AccountContext;
+use crate::error::SimError;
+use crate::experiment::{ExperimentError, Radio, within};
+
+const ARTIFICIAL_NOISE: RangeInclusive<f64> = 0.0..=1e30;
+
+/// Channel inversion at the clients.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChannelInversionScheme {
+    /// Who takes part.
+    pub admission: Admission,
+    /// How the power is set.
+    pub power_rule: PowerRule,
+    /// Which noise applies.
+    pub noise: NoiseReference,
+    /// Standard deviation of the noise that the clients add, in each parameter of the sum: from 0 to 1e30.
+    pub artificial_noise_std: f64,
+}
+
+impl Default for ChannelInversionScheme {
+    fn default() -> Self {
+        Self {
+            admission: Admission::default(),
+            power_rule: PowerRule::FixedAtThreshold,
+            noise: NoiseReference::default(),
+            artificial_noise_std: 0.0,
+        }
+    }
+}
+
+impl SchemeFile for ChannelInversionScheme {
+    const NAME: &'static str = "channel-inversion";
+    const LABEL: &'static str = "channel inversion";
+    type Keys = Self;
+
+    fn read(keys: Self) -> Result<Self, ExperimentError> {
+        within("uplink.artificial_noise_std", Some(keys.artificial_noise_std), ARTIFICIAL_NOISE)?;
+        Ok(keys)
+    }
+}
+
+impl Scheme for ChannelInversionScheme {
+    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        let Self { admission, power_rule: power, noise, artificial_noise_std } = *self;
+        let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
+        let settings =
+            ChannelInversionSettings { admission, power, noise, length, channels, snr, artificial_noise_std };
+        Ok(Box::new(ChannelInversion::new(settings)?))
+    }
+
+    /// Clients that are not admitted reveal nothing. Nothing is spread: raw samples show no more than the sum.
+    fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
+        let mut account = context.account()?;
+        let estimate = context.estimate()?;
+        account.set(View::Actual, estimate.clone());
+        if self.artificial_noise_std > 0.0 {
+            for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
+                account.set(view, context.constant(context.sensitivity() / self.artificial_noise_std));
+            }
+        } else {
+            account.set(View::RawSignal, estimate);
+            let reason = "this scheme has no bound for every channel".to_owned();
+            account.set(View::AnyChannel, Source::Nothing(reason));
+        }
+        Ok(account)
+    }
+
+    fn summary(&self, _: u32) -> String {
+        match self.artificial_noise_std {
+            0.0 => Self::NAME.to_owned(),
+            noise_std => format!("{} with artificial noise of {noise_std}", Self::NAME),
+        }
+    }
+
+    fn description(&self, _: &Radio, _: u32) -> String {
+        let noise = match self.artificial_noise_std {
+            0.0 => String::new(),
+            noise_std => format!(
+                " Every client adds its share of artificial noise, {noise_std:.3} as a standard deviation in each parameter of \
+                 the sum, which is what hides the single client."
+            ),
+        };
+        format!(
+            "Over the radio by channel inversion: every client knows its channel and undoes it before sending, so that all \
+             arrive equally strong and the air adds them up.{noise}"
+        )
+    }
+
+    fn allows_weights(&self) -> bool {
+        true
+    }
+
+    fn adversary(&self, view: View) -> Option<&'static str> {
+        (self.artificial_noise_std > 0.0 && matches!(view, View::Idealised | View::AnyChannel | View::RawSignal))
+            .then_some(
+                "a base station that may know every channel and keep its raw samples, if all clients add their share of the noise",
+            )
+    }
+
+    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
+        Some(("artificial_noise_std", ARTIFICIAL_NOISE))
+    }
+}

@@ -1,0 +1,245 @@
+//! `floras`: the paper's scheme.
+//!
+//! | sequences | actual view | any channel | raw signal |
+//! |---|---|---|---|
+//! | orthonormal | the distribution of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
+//! | orthonormal, channels from a trace | estimated from the trace | the worst channel | estimated from the trace |
+//! | Gaussian | estimated from drawn rounds | none | `Δ·|h|·‖a‖/s`, estimated as well |
+
+use std::ops::RangeInclusive;
+
+use floras_core::{ChannelSource, Choice, Family, Modulation, Neighbours, PhaseError, Receiver, Snr, View};
+use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkError};
+use floras_privacy::{Account, Coefficients, PrivacyUnit, Setting, Source};
+use serde::{Deserialize, Serialize};
+
+use super::{Scheme, SchemeFile};
+use crate::accounting::AccountContext;
+use crate::error::SimError;
+use crate::experiment::{ExperimentError, Radio, SIZES, Settings, within};
+
+/// The settings of FLORAS.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "FlorasKeys")]
+pub struct FlorasScheme {
+    /// `N`, sequences: from 1 to 2^24.
+    pub sequences: usize,
+    /// Kind of sequence.
+    pub family: Family,
+    /// Real, or phase-corrected.
+    pub modulation: Modulation,
+    /// The base station's weights.
+    pub receiver: Receiver,
+}
+
+impl Default for FlorasScheme {
+    fn default() -> Self {
+        Self {
+            sequences: 25,
+            family: Family::default(),
+            modulation: Modulation::default(),
+            receiver: Receiver::default(),
+        }
+    }
+}
+
+/// The keys of FLORAS. The error of the phase correction has a key of its own.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlorasKeys {
+    sequences: usize,
+    family: Family,
+    modulation: Modulation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase_error: Option<PhaseError>,
+    receiver: Receiver,
+}
+
+impl Default for FlorasKeys {
+    fn default() -> Self {
+        FlorasScheme::default().into()
+    }
+}
+
+impl From<FlorasScheme> for FlorasKeys {
+    fn from(scheme: FlorasScheme) -> Self {
+        let FlorasScheme { sequences, family, modulation, receiver } = scheme;
+        let (modulation, phase_error) = match modulation {
+            Modulation::Real => (Modulation::Real, None),
+            Modulation::PhaseCorrected(error) => (Modulation::PhaseCorrected(PhaseError::None), Some(error)),
+        };
+        Self { sequences, family, modulation, phase_error, receiver }
+    }
+}
+
+impl SchemeFile for FlorasScheme {
+    const NAME: &'static str = "floras";
+    const LABEL: &'static str = "FLORAS";
+    type Keys = FlorasKeys;
+
+    fn read(keys: FlorasKeys) -> Result<Self, ExperimentError> {
+        const RANGE: RangeInclusive<usize> = SIZES;
+        within("uplink.sequences", Some(keys.sequences), RANGE)?;
+        let FlorasKeys { sequences, family, modulation, phase_error, receiver } = keys;
+        let modulation = match modulation {
+            // Under real modulation the key of the error has no effect.
+            Modulation::Real => Modulation::Real,
+            corrected => corrected
+                .with_phase_error(phase_error)
+                .map_err(|error| ExperimentError::value("uplink.phase_error", error))?,
+        };
+        Ok(Self { sequences, family, modulation, receiver })
+    }
+}
+
+impl FlorasScheme {
+    /// The uplink over channels and noise of the caller's choice.
+    pub fn over(
+        &self,
+        length: usize,
+        channels: Channels,
+        snr: Snr,
+        seed: u64,
+    ) -> Result<Floras, UplinkError> {
+        let sequences = SequenceSet::new(self.family, self.sequences, length, seed)?;
+        let (modulation, receiver) = (self.modulation, self.receiver);
+        Ok(Floras::new(FlorasSettings { sequences, modulation, receiver, channels, snr }))
+    }
+
+    /// The uplink over a radio.
+    pub fn over_radio(&self, radio: &Radio, seed: u64) -> Result<Floras, UplinkError> {
+        self.over(radio.length, radio.channels()?, radio.snr()?, seed)
+    }
+
+    fn is_orthonormal(&self) -> bool {
+        self.family != Family::Gaussian
+    }
+
+    /// The distribution of `Δ·|h|·‖a‖/s` over drawn rounds, with `a` the client's sequence.
+    fn estimate_raw(&self, context: &AccountContext<'_>, noise_std: f64) -> Result<Source, SimError> {
+        let radio = context.radio();
+        let uplink = self.over_radio(radio, context.seed())?;
+        let channels = radio.channels()?;
+        let norm = |sequence: usize| {
+            let chips = uplink.settings().sequences.sequence(sequence).unwrap_or_default();
+            chips.iter().map(|chip| chip * chip).sum::<f64>().sqrt()
+        };
+        context.estimate_by(&mut |round| {
+            let norms: Vec<f64> = match self.is_orthonormal() {
+                true => vec![1.0; round.clients().len()],
+                false => uplink.despread(round)?.assigned.into_iter().map(norm).collect(),
+            };
+            let amplitude = |h: &floras_phy::Complex64| match self.modulation {
+                Modulation::Real => h.re.abs(),
+                // Without the error of the correction: the most that a base station could see.
+                Modulation::PhaseCorrected(_) => h.norm(),
+            };
+            let drawn = channels.draw(round)?.into_iter().zip(norms);
+            Ok(drawn.map(|(h, norm)| context.sensitivity() * amplitude(&h) * norm / noise_std).collect())
+        })
+    }
+}
+
+impl Scheme for FlorasScheme {
+    fn build(&self, radio: &Radio, seed: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        Ok(Box::new(self.over_radio(radio, seed)?))
+    }
+
+    fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
+        let radio = context.radio();
+        let noise_std = radio.snr()?.despread_noise_std(radio.length);
+        let channel = match radio.fading {
+            ChannelSource::Fading(fading) if noise_std > 0.0 && self.is_orthonormal() => {
+                Some(Coefficients::of(fading, self.modulation, noise_std)?)
+            }
+            ChannelSource::Fading(_) | ChannelSource::Trace(_) => None,
+        };
+        let privacy = context.privacy();
+        let setting = Setting {
+            clip: privacy.clip.unwrap_or_default(),
+            sequences: self.sequences as u64,
+            per_round: context.clients().per_round.into(),
+            clients: context.clients().total.into(),
+            delta: privacy.delta,
+            unit: PrivacyUnit::Client,
+            neighbours: Neighbours::ReplaceOne,
+            clipping: privacy.normalise,
+            receiver: self.receiver,
+            channel,
+            margins: privacy.margins,
+        };
+        let mut account = Account::of(&setting)?;
+        if noise_std == 0.0 {
+            for view in [View::Actual, View::RawSignal] {
+                account.set(view, Source::Nothing("the channel has no noise, and hides nothing".to_owned()));
+            }
+            return Ok(account);
+        }
+        if !self.is_orthonormal() {
+            let source = setting.source(View::Idealised)?;
+            let caveat = "sequences that overlap let clients disturb one another";
+            account.set(View::Idealised, source.with_caveat(caveat));
+            let reason = "sequences that overlap have no bound for every channel".to_owned();
+            account.set(View::AnyChannel, Source::Nothing(reason));
+        }
+        if setting.channel.is_none() {
+            account.set(View::Actual, context.estimate()?);
+            account.set(View::RawSignal, self.estimate_raw(context, noise_std)?);
+        }
+        Ok(account)
+    }
+
+    fn summary(&self, per_round: u32) -> String {
+        let unused = self.sequences.saturating_sub(per_round as usize);
+        format!("floras with {} sequences (γ = {unused} unused)", self.sequences)
+    }
+
+    fn description(&self, radio: &Radio, per_round: u32) -> String {
+        let receiver = match self.receiver {
+            Receiver::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
+            Receiver::Mmse => "the receiver with the least mean square error".to_owned(),
+            Receiver::Clipped(c) => {
+                format!("a receiver that bounds its amplification (clipped projector, c = {c})")
+            }
+        };
+        let sequences = match self.sequences {
+            1 => "1 sequence".to_owned(),
+            many => format!("{many} sequences"),
+        };
+        let privacy = match self.sequences.saturating_sub(per_round as usize) {
+            0 => "γ = 0 stayed unused, so that nothing but the receiver's own noise hides the single client"
+                .to_owned(),
+            unused => format!("γ = {unused} stayed unused, and their noise is what hides the single client"),
+        };
+        format!(
+            "Over the radio by FLORAS: all send at the same moment, each spread with a secret sequence, and the base station \
+             decodes only the sum, with {receiver}. Of {sequences} with {} chips each, {privacy}.",
+            radio.length
+        )
+    }
+
+    fn sequences(&self) -> Option<usize> {
+        Some(self.sequences)
+    }
+
+    fn details(&self, per_round: u32) -> Vec<(&'static str, String)> {
+        let unused = self.sequences.saturating_sub(per_round as usize);
+        vec![
+            ("sequences, N", format!("{} ({unused} unused)", self.sequences)),
+            ("modulation", self.modulation.label()),
+            ("receiver", self.receiver.label()),
+        ]
+    }
+
+    fn notes(&self, settings: &Settings) -> Vec<String> {
+        let has_unused = self.sequences > settings.clients.per_round as usize;
+        if self.receiver != Receiver::Paper || !has_unused || settings.uplink.truncate.is_some() {
+            return Vec::new();
+        }
+        vec![
+            "unused sequences make Cauchy noise in the paper's receiver, which has no mean; without uplink.truncate it can \
+             throw training anywhere"
+                .to_owned(),
+        ]
+    }
+}

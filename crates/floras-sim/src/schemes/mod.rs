@@ -1,0 +1,168 @@
+//! The uplink schemes that an experiment can name.
+//!
+//! A scheme is one file here: its keys in `[uplink]`, how it is built, what it reveals in each view, and how it is described.
+//! [`registry`] lists them all. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`,
+//! Python and the report need no change for a new one. Another crate adds its own with [`register`].
+
+mod channel_inversion;
+mod fields;
+mod floras;
+mod gaussian;
+mod ideal;
+mod phase_corrected;
+mod registry;
+
+use std::any::Any;
+use std::fmt;
+use std::ops::{Deref, RangeInclusive};
+use std::sync::Arc;
+
+use floras_core::View;
+use floras_phy::{Uplink, UplinkError};
+use floras_privacy::Account;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::Table;
+
+pub use channel_inversion::ChannelInversionScheme;
+pub use floras::FlorasScheme;
+pub use gaussian::GaussianScheme;
+pub use ideal::IdealScheme;
+pub use phase_corrected::PhaseCorrectedScheme;
+pub use registry::{SchemeEntry, all, register};
+pub(crate) use registry::{find, keys, read_all};
+
+pub use crate::experiment::within;
+
+use crate::accounting::AccountContext;
+use crate::error::SimError;
+use crate::experiment::{ExperimentError, Radio, Settings};
+
+/// What an uplink scheme does. Its values are the scheme's own settings.
+pub trait Scheme: Any + fmt::Debug + Send + Sync {
+    /// The uplink over this radio. Sequences of some families are drawn from the seed.
+    fn build(&self, radio: &Radio, seed: u64) -> Result<Box<dyn Uplink>, UplinkError>;
+
+    /// What a round reveals: the distribution of `μ = Δ·|g|/ν` in each view.
+    fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError>;
+
+    /// A few words for a line of text, such as `floras with 25 sequences (γ = 5 unused)`, for `per_round` clients a round.
+    fn summary(&self, per_round: u32) -> String;
+
+    /// How the updates reach the base station, in one or two sentences.
+    fn description(&self, radio: &Radio, per_round: u32) -> String;
+
+    /// Whether it sends over a radio, and so reads `length`, `fading`, `snr_db` and `snr_convention`.
+    fn uses_radio(&self) -> bool {
+        true
+    }
+
+    /// Whether its privacy statement allows that clients count by their number of samples.
+    fn allows_weights(&self) -> bool {
+        false
+    }
+
+    /// `N`, for a scheme that spreads updates over sequences: no more clients than that can take part.
+    fn sequences(&self) -> Option<usize> {
+        None
+    }
+
+    /// Who the adversary of a view is, where it is not the view's usual one.
+    fn adversary(&self, _view: View) -> Option<&'static str> {
+        None
+    }
+
+    /// The scheme's own settings as names and values, for tables.
+    fn details(&self, _per_round: u32) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// What a user should know about an experiment with this scheme.
+    fn notes(&self, _settings: &Settings) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The key of `[uplink]` that calibration can search to meet an `ε`, with its range: a larger value reveals less.
+    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
+        None
+    }
+}
+
+/// How a scheme stands in an experiment file.
+///
+/// Its own keys are the fields of [`Keys`](Self::Keys), all with defaults. A scheme is written with `serde`, under the same
+/// keys.
+pub trait SchemeFile: Scheme + Serialize + Sized {
+    /// The value of `scheme`, as in `channel-inversion`.
+    const NAME: &'static str;
+    /// A short label for tables and figures.
+    const LABEL: &'static str;
+    /// The keys as they stand in the file. It must be a struct: its field names are the keys.
+    type Keys: DeserializeOwned;
+
+    /// Checks the keys. Errors name a key as in `uplink.noise_std`.
+    fn read(keys: Self::Keys) -> Result<Self, ExperimentError>;
+}
+
+/// A scheme with its settings.
+#[derive(Clone)]
+pub struct SchemeChoice {
+    name: &'static str,
+    /// The scheme's own keys.
+    keys: Table,
+    scheme: Arc<dyn Scheme>,
+}
+
+impl SchemeChoice {
+    /// The choice of this scheme.
+    pub fn new<S: SchemeFile>(scheme: S) -> Self {
+        let keys = Table::try_from(&scheme).expect("a scheme's keys are numbers, texts and choices");
+        Self { name: S::NAME, keys, scheme: Arc::new(scheme) }
+    }
+
+    /// The name in the experiment file.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The settings of scheme `S`, if it is the one.
+    pub fn get<S: Scheme>(&self) -> Option<&S> {
+        let scheme: &dyn Any = self.scheme.as_ref();
+        scheme.downcast_ref()
+    }
+
+    /// The settings of FLORAS, if it is the one.
+    pub fn floras(&self) -> Option<&FlorasScheme> {
+        self.get()
+    }
+
+    pub(crate) fn keys(&self) -> &Table {
+        &self.keys
+    }
+}
+
+impl<S: SchemeFile> From<S> for SchemeChoice {
+    fn from(scheme: S) -> Self {
+        Self::new(scheme)
+    }
+}
+
+impl Deref for SchemeChoice {
+    type Target = dyn Scheme;
+
+    fn deref(&self) -> &Self::Target {
+        self.scheme.as_ref()
+    }
+}
+
+impl PartialEq for SchemeChoice {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, &self.keys) == (other.name, &other.keys)
+    }
+}
+
+impl fmt::Debug for SchemeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scheme.fmt(f)
+    }
+}

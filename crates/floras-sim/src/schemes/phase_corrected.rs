@@ -1,0 +1,65 @@
+//! `phase-corrected`: phase correction without spreading (Sery and Cohen).
+
+use floras_core::{NoiseReference, PhaseError, View};
+use floras_phy::{PhaseCorrected, PhaseCorrectedSettings, Uplink, UplinkError};
+use floras_privacy::{Account, Source};
+use serde::{Deserialize, Serialize};
+
+use super::{Scheme, SchemeFile};
+use crate::accounting::AccountContext;
+use crate::error::SimError;
+use crate::experiment::{ExperimentError, Radio};
+
+/// Phase correction without spreading.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PhaseCorrectedScheme {
+    /// How wrong the clients are about their phase.
+    pub phase_error: PhaseError,
+    /// Which noise applies.
+    pub noise: NoiseReference,
+}
+
+impl SchemeFile for PhaseCorrectedScheme {
+    const NAME: &'static str = "phase-corrected";
+    const LABEL: &'static str = "phase correction without spreading";
+    type Keys = Self;
+
+    fn read(keys: Self) -> Result<Self, ExperimentError> {
+        Ok(keys)
+    }
+}
+
+impl Scheme for PhaseCorrectedScheme {
+    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        let Self { phase_error, noise } = *self;
+        let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
+        let settings = PhaseCorrectedSettings { phase_error, noise, length, channels, snr };
+        Ok(Box::new(PhaseCorrected::new(settings)?))
+    }
+
+    /// Nothing is spread: raw samples show no more than the sum.
+    fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
+        let mut account = context.account()?;
+        let estimate = context.estimate()?;
+        account.set(View::Actual, estimate.clone());
+        account.set(View::RawSignal, estimate);
+        account
+            .set(View::AnyChannel, Source::Nothing("this scheme has no bound for every channel".to_owned()));
+        Ok(account)
+    }
+
+    fn summary(&self, _: u32) -> String {
+        Self::NAME.to_owned()
+    }
+
+    fn description(&self, _: &Radio, _: u32) -> String {
+        "Over the radio with corrected phase: every client turns its signal so that all arrive in step, and the air adds them \
+         up."
+            .to_owned()
+    }
+
+    fn allows_weights(&self) -> bool {
+        true
+    }
+}

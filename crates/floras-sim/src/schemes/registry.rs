@@ -1,0 +1,111 @@
+//! The table of schemes.
+
+use std::sync::{PoisonError, RwLock};
+
+use toml::Table;
+
+use super::fields::field_names;
+use super::{
+    ChannelInversionScheme, FlorasScheme, GaussianScheme, IdealScheme, PhaseCorrectedScheme, SchemeChoice,
+    SchemeFile,
+};
+use crate::experiment::{ExperimentError, deserialize_section};
+
+/// The schemes of this crate; the first is the default.
+const BUILT_IN: [SchemeEntry; 5] = [
+    SchemeEntry::of::<FlorasScheme>(),
+    SchemeEntry::of::<ChannelInversionScheme>(),
+    SchemeEntry::of::<PhaseCorrectedScheme>(),
+    SchemeEntry::of::<IdealScheme>(),
+    SchemeEntry::of::<GaussianScheme>(),
+];
+
+/// Those that others have added.
+static ADDED: RwLock<Vec<SchemeEntry>> = RwLock::new(Vec::new());
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct SchemeEntry {
+    name: &'static str,
+    label: &'static str,
+    keys: fn() -> &'static [&'static str],
+    read: fn(&Table) -> Result<SchemeChoice, ExperimentError>,
+}
+
+impl SchemeEntry {
+    const fn of<S: SchemeFile>() -> Self {
+        Self { name: S::NAME, label: S::LABEL, keys: field_names::<S::Keys>, read: read::<S> }
+    }
+
+    /// The name in the experiment file.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// A short label for tables and figures.
+    pub fn label(&self) -> &'static str {
+        self.label
+    }
+
+    /// The scheme's own keys in `[uplink]`.
+    pub fn keys(&self) -> &'static [&'static str] {
+        (self.keys)()
+    }
+
+    /// The scheme with the keys that a section has.
+    pub(crate) fn read(&self, section: &Table) -> Result<SchemeChoice, ExperimentError> {
+        let own = section.iter().filter(|(key, _)| self.keys().contains(&key.as_str()));
+        (self.read)(&own.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+fn read<S: SchemeFile>(own: &Table) -> Result<SchemeChoice, ExperimentError> {
+    Ok(SchemeChoice::new(S::read(deserialize_section("uplink", own)?)?))
+}
+
+/// All schemes that an experiment can name, in the order in which they are listed.
+pub fn all() -> Vec<SchemeEntry> {
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(added.iter()).copied().collect()
+}
+
+/// Adds a scheme of another crate for the rest of the process; experiments that are read afterwards can name it.
+///
+/// A name that is taken by another scheme is refused. Adding the same scheme again has no effect.
+pub fn register<S: SchemeFile>() -> Result<(), ExperimentError> {
+    let entry = SchemeEntry::of::<S>();
+    let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = BUILT_IN.iter().chain(added.iter()).find(|known| known.name == entry.name) {
+        if std::ptr::fn_addr_eq(known.read, entry.read) {
+            return Ok(());
+        }
+        return Err(ExperimentError::refused(
+            "uplink.scheme",
+            format!("there is another scheme \"{}\"", entry.name),
+        ));
+    }
+    added.push(entry);
+    Ok(())
+}
+
+/// The scheme of a name; the default one without a name.
+pub(crate) fn find(name: Option<&str>) -> Option<SchemeEntry> {
+    let name = name.unwrap_or(BUILT_IN[0].name);
+    all().into_iter().find(|entry| entry.name == name)
+}
+
+/// The keys of all schemes, each once.
+pub(crate) fn keys() -> Vec<&'static str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for key in all().iter().flat_map(|entry| entry.keys()) {
+        if !keys.contains(key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// Checks the keys of every scheme, also of those that are not chosen.
+pub(crate) fn read_all(section: &Table) -> Result<(), ExperimentError> {
+    all().iter().try_for_each(|entry| entry.read(section).map(|_| ()))
+}

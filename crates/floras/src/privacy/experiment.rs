@@ -1,0 +1,47 @@
+//! The options that take an experiment in place of a described federation.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use floras_sim::ExperimentBuilder;
+
+use crate::command::changed;
+use crate::failure::Failure;
+use crate::table::count;
+
+/// An experiment, of whatever scheme.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExperimentOptions {
+    /// An experiment file, or the name of a preset, in place of the options that describe a federation.
+    #[arg(value_name = "FILE|PRESET")]
+    experiment: Option<String>,
+
+    /// Change a setting of the experiment, as in uplink.scheme=gaussian; may be given several times.
+    #[arg(long = "set", value_name = "key=value")]
+    settings: Vec<String>,
+}
+
+impl ExperimentOptions {
+    /// The experiment, if one was given. Changes alone are changes of the default preset.
+    pub(crate) fn builder(&self) -> Result<Option<ExperimentBuilder>, Failure> {
+        if self.experiment.is_none() && self.settings.is_empty() {
+            return Ok(None);
+        }
+        let builder = ExperimentBuilder::open(self.experiment.as_deref())?;
+        Ok(Some(changed(builder, &self.settings, (None, None, None))?))
+    }
+}
+
+/// An experiment in a few words.
+pub(crate) fn describe(
+    out: &mut impl Write,
+    (per_round, clients): (u64, u64),
+    uplink: &str,
+    (rounds, delta): (u64, f64),
+) -> io::Result<()> {
+    let rounds = count(rounds as usize, "round");
+    writeln!(
+        out,
+        "{per_round} of {clients} clients a round, {uplink}, {rounds}; delta = {delta:e}, a client's data replaced\n"
+    )
+}
