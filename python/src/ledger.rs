@@ -101,7 +101,7 @@ impl Ledger {
                 "round must come from the ledger's own uplink, not from another one",
             ));
         }
-        let recorded = self.work(py, |ledger| ledger.record(&draw.occasion, &draw.channel))?;
+        let recorded = self.work(py, |ledger| ledger.record(&draw.spec, &draw.channel))?;
         recorded.map_err(ToPython::to_python)
     }
 

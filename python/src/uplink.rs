@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use floras_phy::EffectiveChannel;
-use floras_sim::{AirInterface, ExperimentError, Noise, Occasion, SimError};
+use floras_sim::{AirInterface, ExperimentError, Noise, RoundSpec, SimError};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
@@ -113,16 +113,15 @@ impl Uplink {
     ) -> PyResult<Py<Aggregate>> {
         let updates = Updates::new(deltas)?;
         let rows = updates.rows()?;
-        let occasion = occasion(rows.len() as u64, seed, round, clients, (selected, among), trial)?;
-        let aggregate = work(py, || self.air.aggregate(&occasion, &rows))?.map_err(ToPython::to_python)?;
+        let spec = spec(rows.len() as u64, seed, round, clients, (selected, among), trial)?;
+        let aggregate = work(py, || self.air.aggregate(&spec, &rows))?.map_err(ToPython::to_python)?;
         let result = Aggregate {
             sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
             clients: rows.len() as f32,
             norms: aggregate.norms,
             broken: aggregate.broken,
         };
-        let channel =
-            Channel { draw: Draw { air: Arc::clone(&self.air), occasion, channel: aggregate.channel } };
+        let channel = Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel: aggregate.channel } };
         Py::new(py, PyClassInitializer::from(channel).add_subclass(result))
     }
 
@@ -141,9 +140,9 @@ impl Uplink {
         trial: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Channel> {
         let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)?;
-        let occasion = occasion(per_round, seed, round, clients, (selected, among), trial)?;
-        let channel = work(py, || self.air.realise(&occasion))?.map_err(ToPython::to_python)?;
-        Ok(Channel { draw: Draw { air: Arc::clone(&self.air), occasion, channel } })
+        let spec = spec(per_round, seed, round, clients, (selected, among), trial)?;
+        let channel = work(py, || self.air.realise(&spec))?.map_err(ToPython::to_python)?;
+        Ok(Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel } })
     }
 
     /// What can be said about the privacy of some rounds, in every view: as ``privacy`` in the summary of a run.
@@ -194,14 +193,14 @@ fn refusal(error: SimError) -> PyErr {
     }
 }
 
-fn occasion(
+fn spec(
     count: u64,
     given_seed: Option<&Bound<'_, PyAny>>,
     round: Option<&Bound<'_, PyAny>>,
     clients: Option<&Bound<'_, PyAny>>,
     (selected, among): (Option<&Bound<'_, PyAny>>, Option<&Bound<'_, PyAny>>),
     trial: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Occasion> {
+) -> PyResult<RoundSpec> {
     let clients: Vec<u32> = match clients.filter(|clients| !clients.is_none()) {
         None => (0..count as u32).collect(),
         Some(clients) => {
@@ -210,7 +209,7 @@ fn occasion(
         }
     };
     let is_given = given_seed.is_some_and(|seed| !seed.is_none());
-    Ok(Occasion {
+    Ok(RoundSpec {
         noise: if is_given { Noise::Simulated } else { Noise::Release },
         seed: seed(given_seed)?,
         trial: optional("trial", trial, 0..=u16::MAX.into())?.unwrap_or(0) as u16,
@@ -224,7 +223,7 @@ fn occasion(
 /// A round's draw: who was in it, and over which channel.
 pub(crate) struct Draw {
     pub(crate) air: Arc<AirInterface>,
-    pub(crate) occasion: Occasion,
+    pub(crate) spec: RoundSpec,
     pub(crate) channel: EffectiveChannel,
 }
 
@@ -251,26 +250,26 @@ impl Channel {
     /// The numbers of the clients who send.
     #[getter]
     fn clients(&self) -> Vec<u32> {
-        self.draw.occasion.clients.clone()
+        self.draw.spec.clients.clone()
     }
 
     /// How many clients were asked.
     #[getter]
     fn selected(&self) -> u32 {
-        self.draw.occasion.selected
+        self.draw.spec.selected
     }
 
     /// The round's number, from 1.
     #[getter]
     fn round(&self) -> u32 {
-        self.draw.occasion.round
+        self.draw.spec.round
     }
 
     /// The epsilon of this round alone, in every view that has one.
     #[getter]
     fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let Draw { air, occasion, .. } = &self.draw;
-        let spend = work(py, || air.spend(air.cohort(occasion)))?.map_err(ToPython::to_python)?;
+        let Draw { air, spec, .. } = &self.draw;
+        let spend = work(py, || air.spend(air.cohort(spec)))?.map_err(ToPython::to_python)?;
         convert::python(py, &spend)
     }
 
@@ -278,7 +277,7 @@ impl Channel {
     /// guarantee.
     #[getter]
     fn is_for_release(&self) -> bool {
-        self.draw.occasion.noise == Noise::Release
+        self.draw.spec.noise == Noise::Release
     }
 
     /// Draws the same round again with other clients: ``per_round`` of them, numbered from 0, of ``selected`` who were asked. The
@@ -293,10 +292,10 @@ impl Channel {
         let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)? as u32;
         let selected =
             optional("selected", selected, 1..=MOST_CLIENTS)?.map_or(per_round, |selected| selected as u32);
-        let Draw { air, occasion, .. } = &self.draw;
-        let occasion = Occasion { clients: (0..per_round).collect(), selected, ..occasion.clone() };
-        let channel = work(py, || air.realise(&occasion))?.map_err(ToPython::to_python)?;
-        Ok(Self { draw: Draw { air: Arc::clone(air), occasion, channel } })
+        let Draw { air, spec, .. } = &self.draw;
+        let spec = RoundSpec { clients: (0..per_round).collect(), selected, ..spec.clone() };
+        let channel = work(py, || air.realise(&spec))?.map_err(ToPython::to_python)?;
+        Ok(Self { draw: Draw { air: Arc::clone(air), spec, channel } })
     }
 
     /// Adds the round's noise to a float64 sum ``sum(gains[k] * x[k])``, and returns it as float32.
@@ -313,8 +312,8 @@ impl Channel {
             PyTypeError::new_err(format!("sum must be a one-dimensional float64 array, not {given}"))
         })?;
         let sum = sum.as_slice()?;
-        let Draw { air, occasion, channel } = &self.draw;
-        let noisy = work(py, || air.add_noise(occasion, channel.noise_std(), sum))?;
+        let Draw { air, spec, channel } = &self.draw;
+        let noisy = work(py, || air.add_noise(spec, channel.noise_std(), sum))?;
         Ok(PyArray1::from_vec(py, noisy.map_err(ToPython::to_python)?))
     }
 
@@ -327,13 +326,13 @@ impl Channel {
         let parameters = whole("parameters", parameters, 1..=1 << 40)? as usize;
         let room = Vec::<f32>::new().try_reserve_exact(2 * parameters);
         room.map_err(|_| PyMemoryError::new_err(format!("there is no memory for {parameters} parameters")))?;
-        let Draw { air, occasion, channel } = &self.draw;
-        let noise = work(py, || air.noise(occasion, channel.noise_std(), parameters))?;
+        let Draw { air, spec, channel } = &self.draw;
+        let noise = work(py, || air.noise(spec, channel.noise_std(), parameters))?;
         Ok(PyArray1::from_vec(py, noise.map_err(ToPython::to_python)?))
     }
 
     fn __repr__(&self) -> String {
-        let Occasion { round, clients, .. } = &self.draw.occasion;
+        let RoundSpec { round, clients, .. } = &self.draw.spec;
         format!("<Channel of {} clients in round {round}, noise {:.4}>", clients.len(), self.noise_std())
     }
 }
@@ -375,7 +374,7 @@ impl Aggregate {
     }
 
     fn __repr__(this: PyRef<'_, Self>) -> String {
-        let Occasion { round, clients, .. } = &this.as_super().draw.occasion;
+        let RoundSpec { round, clients, .. } = &this.as_super().draw.spec;
         format!("<Aggregate of {} clients in round {round}>", clients.len())
     }
 }

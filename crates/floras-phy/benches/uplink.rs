@@ -63,10 +63,10 @@ fn one_round(criterion: &mut Criterion) {
     });
     group.bench_function("symbol level, noise fit for release", |bencher| {
         let channel = walsh.realise(&round).expect("a round");
-        let factors = vec![1.0; CLIENTS as usize];
+        let scales = vec![precode::Scale::UNCHANGED; CLIENTS as usize];
         bencher.iter(|| {
             let key = ReleaseKey::generate().expect("random bytes");
-            channel.release_into(&updates, &factors, key, &mut decoded)
+            channel.release_into(&updates, &scales, key, &mut decoded)
         });
     });
     for (name, uplink) in [("walsh", &walsh), ("orthonormal", &cosine)] {

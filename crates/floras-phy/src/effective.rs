@@ -10,10 +10,13 @@
 //! simulation draws, and what the privacy accounting reads. Both may differ between blocks of parameters, as over the
 //! subcarriers of a wide band; one block is the common case.
 
+use std::ops::Range;
+
 use floras_core::random::{NormalField, StreamName, TILE};
 
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
+use crate::precode::Scale;
 use crate::release::{self, ReleaseKey};
 use crate::updates;
 
@@ -118,14 +121,14 @@ impl EffectiveChannel {
         self.noise_std
     }
 
-    /// `|g_k|/ν` of the block where it is largest: a change of client `k`'s update by `Δ` in norm is a change of the decoded
-    /// sum by at most `Δ·|g_k|/ν` standard deviations. 0 for a client that is not heard, infinite without noise.
-    pub fn ratios(&self) -> Vec<f64> {
-        let ratio = |block: &Block, client: usize| match block.gains[client] {
+    /// `μ_k = Δ·|g_k|/ν` of the block where it is largest: a change of client `k`'s update by `Δ` in norm changes the decoded
+    /// sum by at most `μ_k` standard deviations of its noise. 0 for a client that is not heard, infinite without noise.
+    pub fn mu(&self, sensitivity: f64) -> Vec<f64> {
+        let mu = |block: &Block, client: usize| match block.gains[client] {
             0.0 => 0.0,
-            gain => gain.abs() / block.noise_std,
+            gain => sensitivity * gain.abs() / block.noise_std,
         };
-        let largest = |client| self.blocks.iter().map(|block| ratio(block, client)).fold(0.0, f64::max);
+        let largest = |client| self.blocks.iter().map(|block| mu(block, client)).fold(0.0, f64::max);
         (0..self.gains.len()).map(largest).collect()
     }
 
@@ -159,45 +162,52 @@ impl EffectiveChannel {
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
         self.check_parameters(decoded.len())?;
-        kernel::run(&self.symbol_level(noise), updates, self.gains.len(), decoded).map(|_| ())
+        let channel = self.symbol_level(0..self.gains.len(), Some(noise));
+        kernel::run(&channel, updates, self.gains.len(), decoded).map(|_| ())
     }
 
-    /// [`apply_into`](Self::apply_into) with every update multiplied by a factor of its own first, such as those of
-    /// [`clip_factors`](crate::precode::clip_factors): the same bytes as if it had been scaled in memory, without a copy.
-    pub fn apply_scaled_into<U: AsRef<[f32]> + Sync>(
+    /// Adds the updates of the clients from place `first` on, each changed by its scale on the way, to a sum of which `decoded`
+    /// holds the part so far. The first part brings the round's noise, so that parts come to the same bytes as one whole.
+    pub(crate) fn add_into<U: AsRef<[f32]> + Sync>(
         &self,
+        first: usize,
         updates: &[U],
-        factors: &[f64],
-        noise: StreamName,
+        scales: &[Scale],
+        noise: Option<StreamName>,
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
-        require_count("factors, one for each client", self.gains.len(), factors.len())?;
+        require_count("scales, one for each update", updates.len(), scales.len())?;
         self.check_parameters(decoded.len())?;
-        let scaled = ScaledSymbolLevel { channel: self.symbol_level(noise), factors };
-        kernel::run(&scaled, updates, self.gains.len(), decoded).map(|_| ())
+        let channel = self.symbol_level(first..first + updates.len(), noise);
+        if scales.iter().all(|scale| *scale == Scale::UNCHANGED) {
+            return kernel::run(&channel, updates, updates.len(), decoded).map(|_| ());
+        }
+        kernel::run(&ScaledSymbolLevel { channel, scales }, updates, updates.len(), decoded).map(|_| ())
     }
 
-    /// [`apply_scaled_into`](Self::apply_scaled_into) with noise that is fit for release: the sum in double precision, noise
-    /// from a cryptographic generator, and the result on the public grid of [`grid_step`](crate::release::grid_step).
+    /// The decoded sum with noise that is fit for release: the sum in double precision, noise from a cryptographic generator,
+    /// and the result on the public grid of [`grid_step`](crate::release::grid_step). Every update is changed by its scale
+    /// first.
     ///
     /// `key` is used up. What this adds to `ε` is in [`floating_point_loss`](crate::release::floating_point_loss).
     pub fn release_into<U: AsRef<[f32]> + Sync>(
         &self,
         updates: &[U],
-        factors: &[f64],
+        scales: &[Scale],
         key: ReleaseKey,
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
-        release::release_into(self, updates, factors, &key, decoded)
+        release::release_into(self, updates, scales, &key, decoded)
     }
 
-    fn symbol_level(&self, noise: StreamName) -> SymbolLevel {
+    /// The channel of some clients; without a stream of noise, they are added to what is there.
+    fn symbol_level(&self, clients: Range<usize>, noise: Option<StreamName>) -> SymbolLevel {
         let mut end = 0_usize;
         let segments = self.blocks.iter().map(|block| {
             end = end.saturating_add(block.parameters);
             Segment {
                 end,
-                gains: block.gains.iter().map(|&gain| gain as f32).collect(),
+                gains: block.gains[clients.clone()].iter().map(|&gain| gain as f32).collect(),
                 noise_std: block.noise_std as f32,
             }
         });
@@ -205,14 +215,14 @@ impl EffectiveChannel {
         if let [only] = segments.as_mut_slice() {
             only.end = usize::MAX;
         }
-        SymbolLevel { segments, noise: noise.normals() }
+        SymbolLevel { segments, noise: noise.map(StreamName::normals) }
     }
 }
 
 /// The channel for updates that are scaled on their way, as clipping does.
 struct ScaledSymbolLevel<'a> {
     channel: SymbolLevel,
-    factors: &'a [f64],
+    scales: &'a [Scale],
 }
 
 impl Kernel for ScaledSymbolLevel<'_> {
@@ -224,9 +234,9 @@ impl Kernel for ScaledSymbolLevel<'_> {
             let at = number * BLOCK;
             self.channel.write_noise(first + at, block);
             let length = block.len();
-            for (client, (row, &factor)) in rows.iter().zip(self.factors).enumerate() {
+            for (client, (row, &Scale { mean, factor })) in rows.iter().zip(self.scales).enumerate() {
                 for (scaled, &value) in scaled.iter_mut().zip(&row[at..at + length]) {
-                    *scaled = (f64::from(value) * factor) as f32;
+                    *scaled = ((f64::from(value) - mean) * factor) as f32;
                 }
                 let mut done = 0;
                 for segment in self.channel.segments_from(first + at) {
@@ -251,7 +261,7 @@ impl Kernel for ScaledSymbolLevel<'_> {
 /// The channel in single precision.
 struct SymbolLevel {
     segments: Vec<Segment>,
-    noise: NormalField,
+    noise: Option<NormalField>,
 }
 
 /// A block of parameters.
@@ -296,6 +306,7 @@ impl SymbolLevel {
 
     #[inline(always)]
     fn write_noise(&self, first: usize, block: &mut [f32]) {
+        let Some(noise) = &self.noise else { return };
         let segments = self.segments_from(first);
         if let [only] = segments
             && only.noise_std == 0.0
@@ -303,7 +314,7 @@ impl SymbolLevel {
             block.fill(0.0);
             return;
         }
-        self.noise.fill_portably((first / TILE) as u64, block);
+        noise.fill_portably((first / TILE) as u64, block);
         let (mut done, length) = (0, block.len());
         for segment in segments {
             let end = length.min(segment.end - first);
@@ -324,6 +335,8 @@ mod tests {
 
     use super::*;
     use crate::kernel::TASK;
+    use crate::precode::Precoding;
+    use floras_core::Clipping;
     use floras_core::random::Purpose;
 
     const NOISE: StreamName = StreamName::new(8, Purpose::PAYLOAD_NOISE);
@@ -356,6 +369,7 @@ mod tests {
         check_against_the_formula(47, 2 * TASK + 77);
     }
 
+    /// Clipped and normalised, in two and in three parts.
     #[test]
     fn updates_scaled_on_their_way_are_as_those_scaled_in_memory() {
         let (clients, parameters) = (27, TASK + 777);
@@ -363,14 +377,23 @@ mod tests {
         let gains = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
         let channel = EffectiveChannel::new(gains, 2.5).unwrap();
         let clip = 1.001 * crate::precode::norm(&updates[3]);
-        let factors = crate::precode::clip_factors(&updates, clip).unwrap().factors;
-        assert!(factors.contains(&1.0) && factors.iter().any(|&factor| factor < 1.0));
-        let mut in_memory = updates.clone();
-        crate::precode::clip(&mut in_memory, clip).unwrap();
+        for clipping in [Clipping::Each, Clipping::Paper] {
+            let precoding = Precoding::new(&updates, Some(clip), clipping).unwrap();
+            let mut in_memory = updates.clone();
+            precoding.apply(&mut in_memory);
+            let expected = channel.apply(&in_memory, NOISE).unwrap();
+            for parts in [vec![0..26, 26..27], vec![0..1, 1..20, 20..27]] {
+                let mut decoded = vec![0.0; parameters];
+                for part in parts {
+                    let noise = (part.start == 0).then_some(NOISE);
+                    let (some, scales) = (&updates[part.clone()], &precoding.scales[part.clone()]);
+                    channel.add_into(part.start, some, scales, noise, &mut decoded).unwrap();
+                }
+                assert_eq!(decoded, expected);
+            }
+        }
         let mut decoded = vec![0.0; parameters];
-        channel.apply_scaled_into(&updates, &factors, NOISE, &mut decoded).unwrap();
-        assert_eq!(decoded, channel.apply(&in_memory, NOISE).unwrap());
-        assert!(channel.apply_scaled_into(&updates, &factors[1..], NOISE, &mut decoded).is_err());
+        assert!(channel.add_into(0, &updates, &[Scale::UNCHANGED], Some(NOISE), &mut decoded).is_err());
     }
 
     /// Blocks that begin and end within tiles and tasks: every one is decoded as a channel of its own.
@@ -391,17 +414,18 @@ mod tests {
             })
             .collect();
         let channel = EffectiveChannel::from_blocks(blocks.clone()).unwrap();
-        let factors: Vec<f64> = (0..clients).map(|k| 1.0 / f64::from(1 + k % 3)).collect();
+        let scale = |k: u32| Scale { mean: 0.0, factor: 1.0 / f64::from(1 + k % 3) };
+        let scales: Vec<Scale> = (0..clients).map(scale).collect();
         let decoded = channel.apply(&updates, NOISE).unwrap();
         let mut scaled = vec![0.0; parameters];
-        channel.apply_scaled_into(&updates, &factors, NOISE, &mut scaled).unwrap();
+        channel.add_into(0, &updates, &scales, Some(NOISE), &mut scaled).unwrap();
         let mut from = 0;
         for block in blocks {
             let range = from..from + block.parameters;
             let alone = EffectiveChannel::new(block.gains, block.noise_std).unwrap();
             assert_eq!(decoded[range.clone()], alone.apply(&updates, NOISE).unwrap()[range.clone()]);
             let mut expected = vec![0.0; parameters];
-            alone.apply_scaled_into(&updates, &factors, NOISE, &mut expected).unwrap();
+            alone.add_into(0, &updates, &scales, Some(NOISE), &mut expected).unwrap();
             assert_eq!(scaled[range.clone()], expected[range.clone()]);
             from = range.end;
         }
@@ -410,13 +434,13 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_those_of_the_worst_block() {
+    fn mu_is_that_of_the_worst_block() {
         let block = |gains: [f64; 2], noise_std| Block { parameters: 2, gains: gains.to_vec(), noise_std };
         let channel =
             EffectiveChannel::from_blocks(vec![block([1.0, 0.0], 2.0), block([-3.0, 0.0], 1.0)]).unwrap();
-        assert_eq!((channel.ratios(), channel.gains()), (vec![3.0, 0.0], &[-1.0, 0.0][..]));
+        assert_eq!((channel.mu(2.0), channel.gains()), (vec![6.0, 0.0], &[-1.0, 0.0][..]));
         assert_eq!(channel.noise_std(), 2.5_f64.sqrt());
-        assert_eq!(EffectiveChannel::new(vec![2.0, 0.0], 0.0).unwrap().ratios(), [f64::INFINITY, 0.0]);
+        assert_eq!(EffectiveChannel::new(vec![2.0, 0.0], 0.0).unwrap().mu(1.0), [f64::INFINITY, 0.0]);
         assert!(EffectiveChannel::from_blocks(Vec::new()).is_err());
         assert!(
             EffectiveChannel::from_blocks(vec![Block { parameters: 0, ..block([1.0, 1.0], 1.0) }]).is_err()

@@ -10,6 +10,7 @@
 //! | [`assignment`] | who uses which sequence, hidden from the base station |
 //! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed |
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
+//! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
 //! | [`release`] | noise for sums of real data: cryptographic, on a public grid |
@@ -26,13 +27,12 @@
 //!     channels: Fading::Rayleigh.into(),
 //!     snr: Snr::new(20.0, SnrConvention::Symbol)?,
 //! });
-//! let mut updates = vec![vec![0.1, -0.2, 0.3], vec![0.0, 0.5, 0.1]];
-//! precode::clip(&mut updates, 1.0)?;
+//! let updates = [vec![0.1, -0.2, 0.3], vec![0.0, 0.5, 0.1]];
 //! let round = Round::new(1, 0, 1, &[0, 1])?;
-//! let mut decoded = transmit(&uplink, &round, &updates, Fidelity::Symbol)?;
-//! precode::truncate(&mut decoded.sum, 6.0)?;
+//! let aggregation = Aggregation { clip: Some(1.0), truncate: Some(6.0), ..Aggregation::default() };
+//! let aggregate = aggregation.run(&uplink, round, &updates)?;
 //! let mut model = vec![0.0; 3];
-//! precode::server_step(&mut model, &decoded.sum, 2)?;
+//! precode::server_step(&mut model, &aggregate.sum, 2)?;
 //! # Ok::<(), UplinkError>(())
 //! ```
 //!
@@ -40,6 +40,7 @@
 //! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal
 //! sequences*, IEEE Trans. Inf. Theory 72(5), 2026, arXiv:2306.08280: the paper that this crate calls "the paper".
 
+mod aggregation;
 pub mod assignment;
 mod channels;
 mod chip;
@@ -54,6 +55,7 @@ mod updates;
 mod uplink;
 mod walsh;
 
+pub use aggregation::{Aggregate, Aggregation, Noise, RoundInProgress};
 pub use channels::{Channels, Trace};
 pub use chip::ChipLink;
 pub use effective::{Block, EffectiveChannel};
@@ -69,5 +71,5 @@ pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
     CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Floras, FlorasSettings,
-    Ideal, PhaseCorrected, PhaseCorrectedSettings, Uplink, transmit, transmit_into, transmit_scaled_into,
+    Ideal, PhaseCorrected, PhaseCorrectedSettings, Uplink, transmit, transmit_into,
 };

@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use floras_core::Clipping;
 use rayon::prelude::*;
 
 use crate::error::{UplinkError, require, require_count};
@@ -96,15 +97,133 @@ impl pulp::WithSimd for Sum<'_> {
     }
 }
 
-/// The norm of every update, or the complaint that one holds a value that is not finite.
-///
-/// A sum of squares in double precision cannot overflow, so that it is finite if and only if every value is.
-pub fn finite_norms<U: AsRef<[f32]> + Sync>(updates: &[U]) -> Result<Vec<f64>, UplinkError> {
-    let norms: Vec<f64> = updates.par_iter().map(|update| norm(update.as_ref())).collect();
-    if norms.iter().any(|norm| !norm.is_finite()) {
-        updates::check_finite(updates)?;
+/// How an update is changed before it is sent: `x → (x − mean)·factor`, rounded to single precision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// What is taken from every value; 0 unless the paper's normalisation is used.
+    pub mean: f64,
+    /// What the rest is multiplied by.
+    pub factor: f64,
+}
+
+impl Scale {
+    /// The update is sent as it is.
+    pub const UNCHANGED: Self = Self { mean: 0.0, factor: 1.0 };
+
+    fn clip(norm: f64, clip: f64) -> Self {
+        let factor = if norm > clip { shrink_safely(clip / norm) } else { 1.0 };
+        Self { mean: 0.0, factor }
     }
-    Ok(norms)
+
+    /// Changes an update in memory.
+    pub fn apply(self, update: &mut [f32]) {
+        if self != Self::UNCHANGED {
+            pulp::Arch::new().dispatch(Apply { update, scale: self });
+        }
+    }
+}
+
+struct Apply<'a> {
+    update: &'a mut [f32],
+    scale: Scale,
+}
+
+impl pulp::WithSimd for Apply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for value in self.update {
+            *value = ((f64::from(*value) - self.scale.mean) * self.scale.factor) as f32;
+        }
+    }
+}
+
+/// A factor slightly below `factor`, so that rounding each scaled value to single precision cannot exceed the bound.
+fn shrink_safely(factor: f64) -> f64 {
+    factor * (1.0 - f64::from(f32::EPSILON))
+}
+
+/// What the clients of a round do to their updates before they send them, and how the base station undoes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Precoding {
+    /// How each update is changed.
+    pub scales: Vec<Scale>,
+    /// The norm that each update had.
+    pub norms: Vec<f64>,
+    /// How the paper's normalisation is undone, if it was applied.
+    pub normalisation: Option<Normalisation>,
+}
+
+impl Precoding {
+    /// The precoding of some updates: nothing without a clip norm, else clipping or the paper's normalisation.
+    ///
+    /// An update with a value that is not finite is refused.
+    pub fn new<U: AsRef<[f32]> + Sync>(
+        updates: &[U],
+        clip: Option<f64>,
+        clipping: Clipping,
+    ) -> Result<Self, UplinkError> {
+        if let (Some(clip), Clipping::Paper) = (clip, clipping) {
+            return Self::paper(updates, clip);
+        }
+        if let Some(clip) = clip {
+            check_clip(clip)?;
+        }
+        let norms: Vec<f64> = updates.par_iter().map(|update| norm(update.as_ref())).collect();
+        // A sum of squares in double precision cannot overflow, so that it is finite if and only if every value is.
+        if norms.iter().any(|norm| !norm.is_finite()) {
+            updates::check_finite(updates)?;
+        }
+        let scale = |&norm: &f64| clip.map_or(Scale::UNCHANGED, |clip| Scale::clip(norm, clip));
+        Ok(Self { scales: norms.iter().map(scale).collect(), norms, normalisation: None })
+    }
+
+    fn paper<U: AsRef<[f32]> + Sync>(updates: &[U], clip: f64) -> Result<Self, UplinkError> {
+        check_clip(clip)?;
+        let parameters = updates::check_shape(updates, updates.len())? as f64;
+        let measured: Vec<(f64, f64)> = updates
+            .par_iter()
+            .map(|update| {
+                let mean = mean(update.as_ref());
+                (mean, centred_norm(update.as_ref(), mean))
+            })
+            .collect();
+        if measured.iter().any(|&(mean, norm)| !(mean + norm).is_finite()) {
+            updates::check_finite(updates)?;
+        }
+        let largest_norm = measured.iter().map(|&(_, norm)| norm).fold(0.0, f64::max);
+        // Updates without any variation have nothing to scale.
+        let factor = if largest_norm > 0.0 { shrink_safely(clip / largest_norm) } else { 0.0 };
+        // ‖x‖² = ‖x − μ‖² + d·μ²
+        let norm = |&(mean, norm): &(f64, f64)| (norm * norm + parameters * mean * mean).sqrt();
+        Ok(Self {
+            scales: measured.iter().map(|&(mean, _)| Scale { mean, factor }).collect(),
+            norms: measured.iter().map(norm).collect(),
+            normalisation: Some(Normalisation {
+                means: measured.iter().map(|&(mean, _)| mean).collect(),
+                largest_norm,
+                clip,
+            }),
+        })
+    }
+
+    /// The updates as they are sent; only those that change are copied.
+    pub fn sent<'a, U: AsRef<[f32]> + Sync>(&self, updates: &'a [U]) -> Vec<Cow<'a, [f32]>> {
+        let sent = updates.par_iter().zip(&self.scales).map(|(update, scale)| {
+            let mut sent = Cow::Borrowed(update.as_ref());
+            if *scale != Scale::UNCHANGED {
+                scale.apply(sent.to_mut());
+            }
+            sent
+        });
+        sent.collect()
+    }
+
+    /// Changes the updates in memory to what is sent.
+    pub fn apply(&self, updates: &mut [Vec<f32>]) {
+        updates.par_iter_mut().zip(&self.scales).for_each(|(update, scale)| scale.apply(update));
+    }
 }
 
 /// Scales every update that is longer than `clip` down to that norm; returns the norms they had before.
@@ -120,94 +239,15 @@ pub fn finite_norms<U: AsRef<[f32]> + Sync>(updates: &[U]) -> Result<Vec<f64>, U
 /// # Ok::<(), floras_phy::UplinkError>(())
 /// ```
 pub fn clip(updates: &mut [Vec<f32>], clip: f64) -> Result<Vec<f64>, UplinkError> {
-    check_clip(clip)?;
-    let norms = finite_norms(updates)?;
-    updates.par_iter_mut().zip(&norms).filter(|&(_, &norm)| norm > clip).for_each(|(update, &norm)| {
-        scale(update, shrink_safely(clip / norm));
-    });
-    Ok(norms)
-}
-
-/// The factors that bring updates to a norm, and the norms they had before.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClipFactors {
-    /// What each update is to be multiplied by: 1 if it is short enough.
-    pub factors: Vec<f64>,
-    /// The norm that each update had.
-    pub norms: Vec<f64>,
-}
-
-/// What [`clip`] would multiply each update by.
-pub fn clip_factors<U: AsRef<[f32]> + Sync>(updates: &[U], clip: f64) -> Result<ClipFactors, UplinkError> {
-    check_clip(clip)?;
-    let norms = finite_norms(updates)?;
-    let factor = |&norm: &f64| if norm > clip { shrink_safely(clip / norm) } else { 1.0 };
-    Ok(ClipFactors { factors: norms.iter().map(factor).collect(), norms })
-}
-
-/// Updates that were clipped, and the norms they had before.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Clipped<'a> {
-    /// What is sent: borrowed where nothing had to be changed.
-    pub sent: Vec<Cow<'a, [f32]>>,
-    /// The norm that each update had.
-    pub norms: Vec<f64>,
-}
-
-/// [`clip`] for updates that belong to someone else: only those that are too long are copied.
-pub fn clipped<U: AsRef<[f32]> + Sync>(updates: &[U], clip: f64) -> Result<Clipped<'_>, UplinkError> {
-    let ClipFactors { factors, norms } = clip_factors(updates, clip)?;
-    Ok(Clipped { sent: scaled(updates, &factors), norms })
-}
-
-/// Updates times their factors; only those whose factor is not 1 are copied.
-pub(crate) fn scaled<'a, U: AsRef<[f32]> + Sync>(updates: &'a [U], factors: &[f64]) -> Vec<Cow<'a, [f32]>> {
-    let scaled = updates.par_iter().zip(factors).map(|(update, &factor)| {
-        let mut scaled = Cow::Borrowed(update.as_ref());
-        if factor != 1.0 {
-            scale(scaled.to_mut(), factor);
-        }
-        scaled
-    });
-    scaled.collect()
-}
-
-/// A factor slightly below `factor`, so that rounding each scaled value to single precision cannot exceed the bound.
-fn shrink_safely(factor: f64) -> f64 {
-    factor * (1.0 - f64::from(f32::EPSILON))
-}
-
-fn scale(update: &mut [f32], factor: f64) {
-    centre_and_scale(update, 0.0, factor);
-}
-
-fn centre_and_scale(update: &mut [f32], mean: f64, factor: f64) {
-    pulp::Arch::new().dispatch(CentreAndScale { update, mean, factor });
-}
-
-/// `x → (x − mean)·factor`.
-struct CentreAndScale<'a> {
-    update: &'a mut [f32],
-    mean: f64,
-    factor: f64,
-}
-
-impl pulp::WithSimd for CentreAndScale<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        for value in self.update {
-            *value = ((f64::from(*value) - self.mean) * self.factor) as f32;
-        }
-    }
+    let precoding = Precoding::new(updates, Some(clip), Clipping::Each)?;
+    precoding.apply(updates);
+    Ok(precoding.norms)
 }
 
 /// What the base station needs to undo the paper's normalisation. Sent in the clear, and a function of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalisation {
     means: Vec<f64>,
-    norms: Vec<f64>,
     largest_norm: f64,
     clip: f64,
 }
@@ -216,11 +256,6 @@ impl Normalisation {
     /// `μ_k`, the mean over the entries of each client's update.
     pub fn means(&self) -> &[f64] {
         &self.means
-    }
-
-    /// The norm that each client's update had.
-    pub fn norms(&self) -> &[f64] {
-        &self.norms
     }
 
     /// `C_max`, the longest centred update of the round.
@@ -255,30 +290,9 @@ impl Normalisation {
 /// # Ok::<(), floras_phy::UplinkError>(())
 /// ```
 pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, UplinkError> {
-    check_clip(clip)?;
-    updates::check_shape(updates, updates.len())?;
-    let measured: Vec<(f64, f64)> = updates
-        .par_iter()
-        .map(|update| {
-            let mean = mean(update);
-            (mean, centred_norm(update, mean))
-        })
-        .collect();
-    if measured.iter().any(|&(mean, norm)| !(mean + norm).is_finite()) {
-        updates::check_finite(updates)?;
-    }
-    let largest_norm = measured.iter().map(|&(_, norm)| norm).fold(0.0, f64::max);
-    // Updates without any variation have nothing to scale.
-    let factor = if largest_norm > 0.0 { shrink_safely(clip / largest_norm) } else { 0.0 };
-    updates
-        .par_iter_mut()
-        .zip(&measured)
-        .for_each(|(update, &(mean, _))| centre_and_scale(update, mean, factor));
-    // ‖x‖² = ‖x − μ‖² + d·μ²
-    let parameters = updates[0].len() as f64;
-    let norms = measured.iter().map(|(mean, norm)| (norm * norm + parameters * mean * mean).sqrt()).collect();
-    let means = measured.into_iter().map(|(mean, _)| mean).collect();
-    Ok(Normalisation { means, norms, largest_norm, clip })
+    let Precoding { scales, normalisation, .. } = Precoding::paper(updates, clip)?;
+    updates.par_iter_mut().zip(&scales).for_each(|(update, scale)| scale.apply(update));
+    normalisation.ok_or(UplinkError::EmptyUpdate)
 }
 
 /// Truncates every decoded value to `±bound` (`B` in the paper). Values at the bound pile up there: this is clamping,
@@ -336,9 +350,10 @@ mod tests {
         ) {
             let mut clipped = updates.clone();
             let norms = clip(&mut clipped, bound).unwrap();
-            let copied = super::clipped(&updates, bound).unwrap();
-            prop_assert_eq!(&copied.norms, &norms);
-            prop_assert!(copied.sent.iter().zip(&clipped).all(|(sent, clipped)| sent.as_ref() == clipped));
+            let precoding = Precoding::new(&updates, Some(bound), Clipping::Each).unwrap();
+            prop_assert_eq!(&precoding.norms, &norms);
+            let sent = precoding.sent(&updates);
+            prop_assert!(sent.iter().zip(&clipped).all(|(sent, clipped)| sent.as_ref() == clipped));
             for ((before, after), norm_before) in updates.iter().zip(&clipped).zip(norms) {
                 prop_assert!(norm(after) <= bound);
                 if norm_before <= bound {

@@ -56,22 +56,10 @@ pub fn of_one_round(account: &Account) -> Result<BTreeMap<String, f64>, PrivacyE
     Ok(spent)
 }
 
-/// `μ_{t,k} = Δ·|g_k|/ν_t` of every client; empty if there is no noise, or no bound on an update.
-pub fn given_channels(sensitivity: Option<f64>, gains: &[f64], noise_std: f64) -> Vec<f64> {
-    match sensitivity {
-        Some(sensitivity) if noise_std > 0.0 => {
-            gains.iter().map(|gain| sensitivity * gain.abs() / noise_std).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Adds up what each client has given away.
+/// Adds up what each client has revealed.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     delta: f64,
-    /// `Δ`; `None` if nothing bounds an update.
-    sensitivity: Option<f64>,
     one_round: BTreeMap<String, f64>,
     squares: Vec<f64>,
     worst: Option<(u32, f64)>,
@@ -79,27 +67,20 @@ pub struct Ledger {
 
 impl Ledger {
     /// An empty ledger for so many clients.
-    pub fn new(
-        clients: u32,
-        delta: f64,
-        sensitivity: Option<f64>,
-        one_round: BTreeMap<String, f64>,
-    ) -> Result<Self, PrivacyError> {
+    pub fn new(clients: u32, delta: f64, one_round: BTreeMap<String, f64>) -> Result<Self, PrivacyError> {
         require_delta(delta)?;
-        Ok(Self { delta, sensitivity, one_round, squares: vec![0.0; clients as usize], worst: None })
+        Ok(Self { delta, one_round, squares: vec![0.0; clients as usize], worst: None })
     }
 
-    /// Enters a round whose clients had these gains, under noise of this standard deviation. A round that broke down before
-    /// anything was sent has no gains, and counts all the same.
+    /// Enters a round with `μ_k = Δ·|g_k|/ν` of each of its clients. A round that broke down before anything was sent has none,
+    /// nor one in which nothing is hidden; it counts all the same.
     pub fn record(
         &mut self,
         trial: u32,
         round: u32,
         clients: &[u32],
-        gains: &[f64],
-        noise_std: f64,
+        mu: Vec<f64>,
     ) -> Result<Spend, PrivacyError> {
-        let mu = given_channels(self.sensitivity, gains, noise_std);
         let mut spend =
             Spend { trial, round, spent: self.one_round.clone(), clients: clients.to_vec(), mu, worst: None };
         self.add(&spend);
@@ -142,18 +123,18 @@ mod tests {
 
     fn ledger() -> Ledger {
         let one_round = BTreeMap::from([("idealised".to_owned(), 1.5)]);
-        Ledger::new(4, 1e-5, Some(2.0), one_round).unwrap()
+        Ledger::new(4, 1e-5, one_round).unwrap()
     }
 
     /// Δ = 2: gains 1 and 3 under noise 4 and 2 give μ = ½, 1½ and then 1, 3 for clients 0 and 2; client 2 ends at √(1½² + 3²).
     #[test]
     fn squares_add_up_for_those_who_took_part() {
         let mut ledger = ledger();
-        let first = ledger.record(0, 1, &[0, 2], &[1.0, -3.0], 4.0).unwrap();
+        let first = ledger.record(0, 1, &[0, 2], vec![0.5, 1.5]).unwrap();
         assert_eq!(first.mu, [0.5, 1.5]);
         assert_eq!(first.spent["idealised"], 1.5);
         assert_eq!(first.worst.unwrap().client, 2);
-        let second = ledger.record(0, 2, &[0, 2], &[1.0, 3.0], 2.0).unwrap();
+        let second = ledger.record(0, 2, &[0, 2], vec![1.0, 3.0]).unwrap();
         let worst = second.worst.unwrap();
         assert_eq!((worst.client, worst.mu), (2, (1.5_f64 * 1.5 + 9.0).sqrt()));
         assert!((gaussian::delta(worst.epsilon, worst.mu) / 1e-5 - 1.0).abs() < 1e-9);
@@ -162,22 +143,23 @@ mod tests {
     #[test]
     fn a_ledger_filled_from_its_lines_goes_on_as_before() {
         let mut whole = ledger();
-        let lines: Vec<Spend> =
-            (1..=5).map(|round| whole.record(0, round, &[1, 3], &[0.3, 1.7], 1.1).unwrap()).collect();
+        let lines: Vec<Spend> = (1..=5)
+            .map(|round| whole.record(0, round, &[1, 3], vec![0.6 / 1.1, 3.4 / 1.1]).unwrap())
+            .collect();
         let mut again = ledger();
         for line in &lines {
             let text = serde_json::to_string(line).unwrap();
             again.add(&serde_json::from_str(&text).unwrap());
         }
-        let next = |ledger: &mut Ledger| ledger.record(0, 6, &[3, 0], &[0.1, 0.2], 0.7).unwrap();
+        let next = |ledger: &mut Ledger| ledger.record(0, 6, &[3, 0], vec![0.2 / 0.7, 0.4 / 0.7]).unwrap();
         assert_eq!(next(&mut whole), next(&mut again));
     }
 
     #[test]
     fn without_noise_or_without_a_bound_nothing_is_known_to_be_hidden() {
-        let spend = ledger().record(0, 1, &[0], &[1.0], 0.0).unwrap();
+        let spend = ledger().record(0, 1, &[0], Vec::new()).unwrap();
         assert_eq!((spend.mu.len(), spend.worst), (0, None));
-        let mut unbounded = Ledger::new(4, 1e-5, None, BTreeMap::new()).unwrap();
-        assert_eq!(unbounded.record(0, 1, &[0], &[1.0], 1.0).unwrap().worst, None);
+        let mut unbounded = Ledger::new(4, 1e-5, BTreeMap::new()).unwrap();
+        assert_eq!(unbounded.record(0, 1, &[0], Vec::new()).unwrap().worst, None);
     }
 }

@@ -18,7 +18,7 @@
 //! for _ in 0..5 {
 //!     trial.step()?;
 //! }
-//! let accuracy = trial.step()?.test_accuracy;
+//! let accuracy = trial.step()?.metrics.test_accuracy;
 //! assert!(accuracy.is_some_and(|accuracy| accuracy > 0.7));
 //! # Ok::<(), floras_sim::SimError>(())
 //! ```
@@ -47,14 +47,16 @@ mod sweep;
 pub mod theory;
 
 pub use accounting::{AccountContext, PrivacyReport, SELECTION, SIMULATED, Spent};
-pub use air::{Aggregate, AirDescription, AirInterface, AirLedger, Cohort, Noise, Occasion};
+pub use air::{AirDescription, AirInterface, AirLedger, Cohort, RoundSpec};
 pub use error::SimError;
 pub use experiment::{
     Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder,
     ExperimentError, LocalSettings, ModelKind, ModelSettings, PrivacySettings, Radio, RecordSettings,
     Settings, UplinkSettings, VERSION, Weights,
 };
-pub use federation::{Federation, PartitionRecord, RoundMetrics, Status, Trial};
+pub use federation::{Federation, PartitionRecord, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
+/// The result of a round, and where its noise comes from.
+pub use floras_phy::{Aggregate, Noise};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
 pub use record::{Entry, RunDirectory, write_atomically};

@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 use floras_privacy::ledger::{Ledger, Spend, Worst};
 use rayon::ThreadPool;
 
+use crate::accounting::Accounting;
 use crate::error::SimError;
-use crate::federation::{Federation, RoundMetrics, Status, Trial};
+use crate::federation::{Federation, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
 use crate::record::{self, Checkpoint, EventFile, LedgerLog, LogState, Mark, MetricsLog, RunDirectory};
 use crate::summary::Summary;
 
@@ -212,10 +213,10 @@ impl Crew<'_> {
             let mut held_back = HeldBack::new();
             let mut clock = CheckpointClock::new();
             while trial.status() == Status::Running && !self.stop.load(Ordering::Relaxed) {
-                let metrics = self.pool.install(|| trial.step())?;
+                let outcome = self.pool.install(|| trial.step())?;
                 rounds_done += 1;
-                let spend = book.enter(&trial)?;
-                held_back.results.push((metrics, spend));
+                let spend = book.enter(&outcome)?;
+                held_back.results.push((outcome.metrics, spend));
                 let checkpoint = clock.is_due() && trial.status() == Status::Running;
                 if checkpoint || held_back.is_due() || trial.status() != Status::Running {
                     self.release(number, &mut held_back, &mut events)?;
@@ -257,7 +258,8 @@ impl Crew<'_> {
         let path = self.directory.checkpoint_file(number);
         match record::load(&path, self.federation, number)? {
             Some(Checkpoint { mark, parameters }) if mark.round == start.round => {
-                Trial::at(self.federation, number, mark.round, mark.status, parameters)
+                let (options, at) = (TrialOptions::default(), (mark.round, mark.status));
+                Trial::at(self.federation, number, options, at, parameters)
             }
             _ => Err(SimError::Damaged { path, reason: "it was changed while the run went on".to_owned() }),
         }
@@ -341,6 +343,7 @@ impl HeldBack {
 
 /// A trial's ledger, with what is on record already.
 struct Book<'a> {
+    accounting: &'a Accounting,
     ledger: Ledger,
     /// Rounds that were entered before an interruption, and are done once more.
     on_record: VecDeque<Spend>,
@@ -349,31 +352,31 @@ struct Book<'a> {
 
 impl<'a> Book<'a> {
     fn open(
-        federation: &Federation,
+        federation: &'a Federation,
         directory: &'a RunDirectory,
         trial: u16,
         round: u32,
     ) -> Result<Self, SimError> {
-        let mut ledger = federation.accounting()?.ledger(federation.experiment().settings())?;
+        let accounting = federation.accounting()?;
+        let mut ledger = accounting.ledger(federation.experiment().settings())?;
         let mut on_record = VecDeque::new();
         record::read_all(&directory.trial_ledger(trial.into()), trial, |spend: Spend| {
             if spend.round <= round { ledger.add(&spend) } else { on_record.push_back(spend) }
         })?;
-        Ok(Self { ledger, on_record, directory })
+        Ok(Self { accounting, ledger, on_record, directory })
     }
 
-    /// Enters the trial's latest round. Returns its line, unless it is on record.
-    fn enter(&mut self, trial: &Trial<'_>) -> Result<Option<Spend>, SimError> {
-        let (clients, channel) = trial.latest();
-        let gains = channel.map_or(&[][..], |channel| channel.gains());
-        let noise_std = channel.map_or(0.0, |channel| channel.noise_std());
-        let spend = self.ledger.record(trial.number().into(), trial.round(), clients, gains, noise_std)?;
+    /// Enters a round. Returns its line, unless it is on record.
+    fn enter(&mut self, outcome: &RoundOutcome) -> Result<Option<Spend>, SimError> {
+        let RoundMetrics { trial, round, .. } = outcome.metrics;
+        let mu = outcome.aggregate.as_ref().map_or_else(Vec::new, |round| self.accounting.mu(&round.channel));
+        let spend = self.ledger.record(trial, round, &outcome.clients, mu)?;
         match self.on_record.pop_front() {
             None => Ok(Some(spend)),
             Some(before) if before == spend => Ok(None),
             Some(_) => {
-                let path = self.directory.trial_ledger(trial.number().into());
-                let reason = format!("round {} went otherwise before", trial.round());
+                let path = self.directory.trial_ledger(trial as usize);
+                let reason = format!("round {round} went otherwise before");
                 Err(SimError::Damaged { path, reason })
             }
         }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_sim::{Experiment, Federation, SimError, Status, Trial};
+use floras_sim::{Experiment, Federation, SimError, Status, Trial, TrialOptions};
 
 #[expect(dead_code, reason = "each test file uses a part")]
 mod support;
@@ -39,7 +39,8 @@ fn a_trial_goes_on_from_its_parameters_as_if_it_had_never_stopped() {
         let experiment = small(more);
         let federation = Federation::new(&experiment).unwrap();
         let halfway = parameters_after(&experiment, 4, 1);
-        let mut resumed = Trial::at(&federation, 1, 4, Status::Running, halfway).unwrap();
+        let mut resumed =
+            Trial::at(&federation, 1, TrialOptions::default(), (4, Status::Running), halfway).unwrap();
         for _ in 0..3 {
             resumed.step().unwrap();
         }
@@ -101,11 +102,11 @@ fn every_scheme_and_fidelity_trains() {
             ]);
             let federation = Federation::new(&experiment).unwrap();
             let mut trial = Trial::begin(&federation, 0).unwrap();
-            let before = trial.step().unwrap();
+            let before = trial.step().unwrap().metrics;
             for _ in 0..14 {
                 trial.step().unwrap();
             }
-            let after = trial.step().unwrap();
+            let after = trial.step().unwrap().metrics;
             assert!(after.test_loss < before.test_loss, "{scheme}, {fidelity}: {before:?} → {after:?}");
         }
     }
@@ -141,7 +142,7 @@ fn divergence_ends_a_trial_and_keeps_the_last_sound_model() {
         let federation = Federation::new(&small(settings)).unwrap();
         let mut trial = Trial::begin(&federation, 0).unwrap();
         let last = loop {
-            let metrics = trial.step().unwrap();
+            let metrics = trial.step().unwrap().metrics;
             if trial.status() != Status::Running {
                 break metrics;
             }
@@ -183,7 +184,7 @@ fn a_trace_must_reach_every_round_and_client() {
     let through =
         Federation::new(&experiment(&[&trace, "rounds=3", "uplink.scheme=phase-corrected"])).unwrap();
     let mut trial = Trial::begin(&through, 0).unwrap();
-    let gains: Vec<f64> = (0..3).map(|_| trial.step().unwrap().mean_gain.unwrap()).collect();
+    let gains: Vec<f64> = (0..3).map(|_| trial.step().unwrap().metrics.mean_gain.unwrap()).collect();
     assert!(
         gains.iter().zip([0.5, 1.0, 1.5]).all(|(gain, expected)| (gain - expected).abs() < 1e-12),
         "{gains:?}"
@@ -245,9 +246,9 @@ fn the_rate_of_a_round_is_the_schedules() {
     ]));
     let federation = federation.unwrap();
     let mut trial = Trial::begin(&federation, 0).unwrap();
-    assert_eq!(trial.step().unwrap().rate, 0.5);
+    assert_eq!(trial.step().unwrap().metrics.rate, 0.5);
     let before = trial.parameters().to_vec();
-    assert!((trial.step().unwrap().rate - 5e-7).abs() < 1e-15);
+    assert!((trial.step().unwrap().metrics.rate - 5e-7).abs() < 1e-15);
     let moved = before.iter().zip(trial.parameters()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(moved < 1e-5, "{moved}");
 }
@@ -259,7 +260,8 @@ fn rounds_draw_batches_of_their_own_and_trials_begin_and_hold_differently() {
     let federation = Federation::new(&experiment).unwrap();
     let after_one_round = |round: u32| {
         let start = vec![0.01; federation.model().parameters()];
-        let mut trial = Trial::at(&federation, 0, round, Status::Running, start).unwrap();
+        let mut trial =
+            Trial::at(&federation, 0, TrialOptions::default(), (round, Status::Running), start).unwrap();
         trial.step().unwrap();
         trial.parameters().to_vec()
     };
@@ -287,10 +289,10 @@ fn what_is_measured_is_what_happened() {
     ]);
     let federation = Federation::new(&experiment).unwrap();
     let mut trial = Trial::begin(&federation, 0).unwrap();
-    let mut last = trial.step().unwrap();
+    let mut last = trial.step().unwrap().metrics;
     for _ in 0..3 {
         let before = trial.parameters().to_vec();
-        let metrics = trial.step().unwrap();
+        let metrics = trial.step().unwrap().metrics;
         assert!((metrics.local_loss.unwrap() - last.train_loss.unwrap()).abs() < 1e-5, "{metrics:?}");
         assert_eq!((metrics.mean_gain, metrics.noise_std), (Some(1.0), Some(0.0)));
         let moved =
@@ -301,14 +303,14 @@ fn what_is_measured_is_what_happened() {
         last = metrics;
     }
     let noisy = Federation::new(&small(&["uplink.scheme=gaussian", "uplink.noise_std=0.25"])).unwrap();
-    assert_eq!(Trial::begin(&noisy, 0).unwrap().step().unwrap().noise_std, Some(0.25));
+    assert_eq!(Trial::begin(&noisy, 0).unwrap().step().unwrap().metrics.noise_std, Some(0.25));
 }
 
 #[test]
 fn a_round_in_which_nobody_is_admitted_leaves_a_model_that_knows_nothing() {
     let experiment = experiment(&["uplink.scheme=channel-inversion", "uplink.admission={ amplitude = 100 }"]);
     let federation = Federation::new(&experiment).unwrap();
-    let metrics = Trial::begin(&federation, 0).unwrap().step().unwrap();
+    let metrics = Trial::begin(&federation, 0).unwrap().step().unwrap().metrics;
     assert_eq!(
         (metrics.mean_gain, metrics.test_accuracy),
         (Some(0.0), Some(0.1)),

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use floras_sim::{Estimate, Experiment, Federation, RoundMetrics, Status, Trial};
+use floras_sim::{Estimate, Experiment, Federation, RoundMetrics, Status, Trial, TrialOptions};
 use serde_json::Value;
 
 #[expect(dead_code, reason = "each test file uses a part")]
@@ -21,7 +21,7 @@ fn recorded(task: &str) -> Value {
 fn all_rounds(trial: &mut Trial<'_>) -> Vec<RoundMetrics> {
     let mut rounds = Vec::new();
     while trial.status() == Status::Running {
-        rounds.push(trial.step().unwrap());
+        rounds.push(trial.step().unwrap().metrics);
     }
     rounds
 }
@@ -85,7 +85,7 @@ fn a_perceptron_learns_as_in_numpy() {
     ]);
     let federation = Federation::new(&experiment).unwrap();
     let start = (0..federation.model().parameters()).map(|i| (0.1 * ((i + 1) as f64).sin()) as f32).collect();
-    let mut trial = Trial::at(&federation, 0, 0, Status::Running, start).unwrap();
+    let mut trial = Trial::at(&federation, 0, TrialOptions::default(), (0, Status::Running), start).unwrap();
     assert_rounds_meet(&task, &all_rounds(&mut trial));
     assert!((norm(trial.parameters()) - task["final_norm"].as_f64().unwrap()).abs() < 1e-4);
 }

@@ -499,7 +499,7 @@ fn the_recursion_lies_above_what_the_simulator_does() {
         SMALL.iter().chain(&["uplink.scheme=ideal", "record.train_every=1"]).copied().collect();
     let federation = Federation::new(&support::experiment(&settings)).unwrap();
     let mut trial = floras_sim::Trial::begin(&federation, 0).unwrap();
-    let losses: Vec<f64> = (0..30).map(|_| trial.step().unwrap().train_loss.unwrap()).collect();
+    let losses: Vec<f64> = (0..30).map(|_| trial.step().unwrap().metrics.train_loss.unwrap()).collect();
     let excess = losses[29] - theory.constants.unwrap().minimum;
     assert!(excess > 0.0 && excess < reached.excess_loss, "{excess} against {}", reached.excess_loss);
 }

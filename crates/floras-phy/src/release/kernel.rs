@@ -12,21 +12,22 @@ use super::normal::{BLOCK, MOST_VALUES, Normals};
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
 use crate::kernel::{self, Kernel, TASK};
+use crate::precode::Scale;
 use crate::updates;
 
 /// The largest number of clients that are added in one chain.
 const GROUP: usize = 20;
 
-/// Writes `Σ g_k·(f_k x_k) + ν·n` on the grid; see [`EffectiveChannel::release_into`].
+/// Writes `Σ g_k·s_k(x_k) + ν·n` on the grid, with `s_k` the scale of client `k`; see [`EffectiveChannel::release_into`].
 pub(crate) fn release_into<U: AsRef<[f32]> + Sync>(
     channel: &EffectiveChannel,
     updates: &[U],
-    factors: &[f64],
+    scales: &[Scale],
     key: &ReleaseKey,
     decoded: &mut [f32],
 ) -> Result<(), UplinkError> {
     let clients = channel.gains().len();
-    require_count("factors, one for each client", clients, factors.len())?;
+    require_count("scales, one for each client", clients, scales.len())?;
     check_length(decoded.len())?;
     channel.check_parameters(decoded.len())?;
     updates::check_shape(updates, clients)?;
@@ -35,7 +36,7 @@ pub(crate) fn release_into<U: AsRef<[f32]> + Sync>(
         let range = from..decoded.len().min(from.saturating_add(block.parameters));
         let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
         let finish = Finish::new(block.noise_std, key)?;
-        let kernel = Release { gains: &block.gains, factors, first_normal, finish };
+        let kernel = Release { gains: &block.gains, scales, first_normal, finish };
         kernel::run(&kernel, &rows, clients, &mut decoded[range.clone()])?;
         // No block shares normal numbers with another.
         first_normal += range.len().next_multiple_of(BLOCK);
@@ -131,7 +132,7 @@ impl pulp::WithSimd for AddNoise<'_> {
 /// The release kernel of a round.
 struct Release<'a> {
     gains: &'a [f64],
-    factors: &'a [f64],
+    scales: &'a [Scale],
     /// The index of the normal number of its first parameter.
     first_normal: usize,
     finish: Finish<'a>,
@@ -191,12 +192,13 @@ impl Release<'_> {
     ) {
         let rows: [&[f32]; COUNT] = std::array::from_fn(|row| &rows[client + row][at..at + length]);
         let gains: [f64; COUNT] = std::array::from_fn(|row| self.gains[client + row]);
-        let factors: [f64; COUNT] = std::array::from_fn(|row| self.factors[client + row]);
+        let scales: [Scale; COUNT] = std::array::from_fn(|row| self.scales[client + row]);
         let (high, low) = (&mut sums.high[..length], &mut sums.low[..length]);
         for index in 0..length {
             let mut group = 0.0;
             for row in 0..COUNT {
-                let sent = (f64::from(rows[row][index]) * factors[row]) as f32;
+                let Scale { mean, factor } = scales[row];
+                let sent = ((f64::from(rows[row][index]) - mean) * factor) as f32;
                 group = gains[row].mul_add(f64::from(sent), group);
             }
             let before = high[index];
@@ -234,7 +236,7 @@ mod tests {
         });
         let channel = EffectiveChannel::from_blocks(blocks.collect()).unwrap();
         let mut decoded = vec![0.0; 2705];
-        release_into(&channel, &[vec![0.0; 2705]], &[1.0], &key(), &mut decoded).unwrap();
+        release_into(&channel, &[vec![0.0; 2705]], &[Scale::UNCHANGED], &key(), &mut decoded).unwrap();
         let normals = normals(2 * BLOCK + 2000);
         for (from, (length, (std, first))) in [0, 700, 705]
             .into_iter()
@@ -253,15 +255,16 @@ mod tests {
         let (clients, parameters) = (47_u32, 2 * TASK + 777);
         let updates = updates::made_up(clients, parameters);
         let gains: Vec<f64> = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
-        let factors: Vec<f64> = (0..clients).map(|k| 1.0 / f64::from(k % 3 + 1)).collect();
+        let scale = |k: u32| Scale { mean: 0.0, factor: 1.0 / f64::from(k % 3 + 1) };
+        let scales: Vec<Scale> = (0..clients).map(scale).collect();
         let channel = EffectiveChannel::new(gains.clone(), 2.5).unwrap();
         let mut decoded = vec![0.0; parameters];
-        channel.release_into(&updates, &factors, key(), &mut decoded).unwrap();
+        channel.release_into(&updates, &scales, key(), &mut decoded).unwrap();
         let (normals, step) = (normals(parameters), grid_step(2.5).unwrap());
         let mut sums = vec![0.0; parameters];
         for i in 0..parameters {
             for (client, update) in updates.iter().enumerate() {
-                sums[i] += gains[client] * f64::from((f64::from(update[i]) * factors[client]) as f32);
+                sums[i] += gains[client] * f64::from((f64::from(update[i]) * scales[client].factor) as f32);
             }
             assert_eq!(f64::from(decoded[i]) % step, 0.0);
             let expected = sums[i] + 2.5 * normals[i];
@@ -282,10 +285,10 @@ mod tests {
         let gains: Vec<f64> = (0..clients).map(|k| if k == 0 { 1.0 } else { tiny }).collect();
         let rows = vec![[1.0_f32]; clients];
         let rows: Vec<&[f32]> = rows.iter().map(|row| row.as_slice()).collect();
-        let (key, factors) = (key(), vec![1.0; clients]);
+        let (key, scales) = (key(), vec![Scale::UNCHANGED; clients]);
         let release = Release {
             gains: &gains,
-            factors: &factors,
+            scales: &scales,
             first_normal: 0,
             finish: Finish::new(0.0, &key).unwrap(),
         };
@@ -301,7 +304,9 @@ mod tests {
     fn without_noise_the_sum_is_as_it_is() {
         let channel = EffectiveChannel::new(vec![1.0, 0.5], 0.0).unwrap();
         let mut decoded = [0.0; 2];
-        channel.release_into(&[[1.0, 2.0], [10.0, 20.0]], &[1.0, 1.0], key(), &mut decoded).unwrap();
+        channel
+            .release_into(&[[1.0, 2.0], [10.0, 20.0]], &[Scale::UNCHANGED; 2], key(), &mut decoded)
+            .unwrap();
         assert_eq!(decoded, [6.0, 12.0]);
     }
 
@@ -309,8 +314,9 @@ mod tests {
     fn values_that_are_not_finite_are_errors() {
         let channel = EffectiveChannel::new(vec![1.0, 0.0], 1.0).unwrap();
         let mut decoded = [0.0; 2];
-        let mut release =
-            |updates: &[[f32; 2]; 2]| channel.release_into(updates, &[1.0; 2], key(), &mut decoded);
+        let mut release = |updates: &[[f32; 2]; 2]| {
+            channel.release_into(updates, &[Scale::UNCHANGED; 2], key(), &mut decoded)
+        };
         let value = f32::INFINITY;
         assert_eq!(
             release(&[[1.0, 2.0], [0.0, value]]),
@@ -321,7 +327,7 @@ mod tests {
             Err(UplinkError::Overflow { parameter: 1 })
         );
         assert!(add_noise_into(&[1.0], 1.0, key(), &mut decoded).is_err());
-        assert!(channel.release_into(&[[1.0]; 2], &[1.0], key(), &mut [0.0]).is_err());
+        assert!(channel.release_into(&[[1.0]; 2], &[Scale::UNCHANGED], key(), &mut [0.0]).is_err());
         assert!(add_noise_into(&[1.0], 1e-300, key(), &mut [0.0]).is_err());
     }
 }

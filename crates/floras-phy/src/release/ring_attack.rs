@@ -69,7 +69,7 @@ fn noise_for_release_does_not_fall_to_the_ring_attack() {
         let right = right_guesses(lanes, |channel, round, update| {
             let mut decoded = vec![0.0; PARAMETERS];
             let key = ReleaseKey::known([100 + round as u8; 32]);
-            channel.release_into(&[update], &[1.0], key, &mut decoded).unwrap();
+            channel.release_into(&[update], &[crate::precode::Scale::UNCHANGED], key, &mut decoded).unwrap();
             decoded
         });
         assert!((9..32).contains(&right), "{right} of {ROUNDS} with pairs {lanes} apart");

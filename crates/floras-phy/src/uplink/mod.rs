@@ -27,7 +27,6 @@ use floras_core::random::Purpose;
 use crate::chip::ChipLink;
 use crate::effective::EffectiveChannel;
 use crate::error::UplinkError;
-use crate::precode;
 use crate::round::Round;
 use crate::updates;
 
@@ -80,23 +79,6 @@ pub fn transmit<U: AsRef<[f32]> + Sync>(
     let mut sum = vec![0.0; updates::parameters(updates)];
     let channel = transmit_into(uplink, round, updates, fidelity, &mut sum)?;
     Ok(Decoded { sum, channel })
-}
-
-/// [`transmit_into`] for updates that are multiplied by a factor each on their way, as clipping does.
-pub fn transmit_scaled_into<U: AsRef<[f32]> + Sync>(
-    uplink: &dyn Uplink,
-    round: &Round<'_>,
-    updates: &[U],
-    factors: &[f64],
-    fidelity: Fidelity,
-    decoded: &mut [f32],
-) -> Result<EffectiveChannel, UplinkError> {
-    if fidelity == Fidelity::Chip {
-        return transmit_into(uplink, round, &precode::scaled(updates, factors), fidelity, decoded);
-    }
-    let channel = uplink.realise(round)?;
-    channel.apply_scaled_into(updates, factors, round.stream_name(Purpose::PAYLOAD_NOISE), decoded)?;
-    Ok(channel)
 }
 
 /// [`transmit`] into memory that the caller provides; returns the round's effective channel.

@@ -70,10 +70,7 @@ impl AccountContext<'_> {
     /// `μ = Δ·|g|/ν` estimated from drawn rounds. This is no bound, and the statement says so.
     pub fn estimate(&self) -> Result<Source, SimError> {
         let sensitivity = self.sensitivity();
-        self.estimate_by(&mut |round| {
-            let ratios = self.uplink.realise(round)?.ratios();
-            Ok(ratios.into_iter().map(|ratio| sensitivity * ratio).collect())
-        })
+        self.estimate_by(&mut |round| Ok(self.uplink.realise(round)?.mu(sensitivity)))
     }
 
     /// The distribution of `μ` estimated from drawn rounds, of which `values` returns one value for each client.

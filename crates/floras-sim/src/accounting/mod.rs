@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use floras_core::View;
 use floras_core::random::TrialId;
-use floras_phy::Uplink;
+use floras_phy::{EffectiveChannel, Uplink};
 use floras_privacy::ledger::{self, Ledger, Worst};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{Account, PrivacyError, Sampling, Views};
@@ -93,9 +93,13 @@ impl Accounting {
         &self.one_round
     }
 
-    /// `Δ`, if anything bounds an update.
-    pub(crate) fn sensitivity(&self) -> Option<f64> {
-        self.sensitivity
+    /// `μ_k = Δ·|g_k|/ν` of every client in a round with this channel; empty if nothing bounds an update, or there is no noise.
+    pub(crate) fn mu(&self, channel: &EffectiveChannel) -> Vec<f64> {
+        let (Some(sensitivity), true) = (self.sensitivity, channel.noise_std() > 0.0) else {
+            return Vec::new();
+        };
+        let mu = channel.mu(sensitivity);
+        if mu.iter().all(|mu| mu.is_finite()) { mu } else { Vec::new() }
     }
 
     /// The curves of all views.
@@ -111,7 +115,7 @@ impl Accounting {
     /// An empty ledger.
     pub(crate) fn ledger(&self, settings: &Settings) -> Result<Ledger, PrivacyError> {
         let clients = settings.clients.total;
-        Ledger::new(clients, settings.privacy.delta, self.sensitivity, self.one_round.clone())
+        Ledger::new(clients, settings.privacy.delta, self.one_round.clone())
     }
 
     /// What is said about so many rounds.

@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use floras_core::View;
 use floras_phy::EffectiveChannel;
-use floras_privacy::ledger::{Ledger, Spend, Worst, given_channels};
+use floras_privacy::ledger::{Ledger, Spend, Worst};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{MAX_EPSILON, Statement};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::{AirInterface, Cohort, Kind, MOST_CLIENTS, Noise, Occasion, accounts, wrong};
+use super::{AirInterface, Cohort, Kind, MOST_CLIENTS, Noise, RoundSpec, accounts, wrong};
 use crate::error::SimError;
 use crate::experiment::{Difference, VERSION};
 
@@ -87,7 +87,7 @@ impl AirLedger {
     pub fn new(air: Arc<AirInterface>) -> Result<Self, SimError> {
         let clients = air.clients().unwrap_or(0);
         let delta = air.release.inner_delta(air.delta());
-        let ledger = Ledger::new(clients, delta, None, BTreeMap::new())?;
+        let ledger = Ledger::new(clients, delta, BTreeMap::new())?;
         let (kinds, process) = (BTreeMap::new(), std::process::id());
         Ok(Self { air, ledger, kinds, rounds: 0, unfit: None, file: None, process })
     }
@@ -143,10 +143,10 @@ impl AirLedger {
     }
 
     /// Enters the next round. It is on the disk when this returns.
-    pub fn record(&mut self, occasion: &Occasion, channel: &EffectiveChannel) -> Result<(), SimError> {
+    pub fn record(&mut self, spec: &RoundSpec, channel: &EffectiveChannel) -> Result<(), SimError> {
         let next = self.rounds + 1;
-        if occasion.round != next {
-            return Err(wrong("round", &format!("{next}, the next one in the ledger"), occasion.round));
+        if spec.round != next {
+            return Err(wrong("round", &format!("{next}, the next one in the ledger"), spec.round));
         }
         if self.process != std::process::id()
             && let Some(LedgerFile { path, .. }) = &self.file
@@ -154,18 +154,18 @@ impl AirLedger {
             // A fork has its parent's file, and would write over it.
             return Err(SimError::Locked { folder: path.clone() });
         }
-        let cohort = self.air.cohort(occasion);
+        let cohort = self.air.cohort(spec);
         let account = self.air.accounting(cohort)?;
         let (gains, noise_std) = (channel.gains().to_vec(), channel.noise_std());
         let mut line = Line {
             round: next,
             selected: cohort.selected,
             among: cohort.among,
-            clients: occasion.clients.clone(),
-            mu: given_channels(account.rigorous.sensitivity(), &gains, noise_std),
+            clients: spec.clients.clone(),
+            mu: account.rigorous.mu(channel),
             gains,
             noise_std,
-            noise: occasion.noise,
+            noise: spec.noise,
             spent: self.air.spend(cohort)?,
             worst: None,
         };
@@ -305,7 +305,7 @@ impl AirLedger {
             if line.round != self.rounds + 1 {
                 return Err(damaged(number, format!("round {} follows round {}", line.round, self.rounds)));
             }
-            let occasion = Occasion {
+            let spec = RoundSpec {
                 seed: 0,
                 trial: 0,
                 round: line.round,
@@ -315,7 +315,7 @@ impl AirLedger {
                 noise: line.noise,
             };
             line.check().map_err(|reason| damaged(number, reason))?;
-            self.air.checked(&occasion).map_err(|error| damaged(number, error.to_string()))?;
+            self.air.checked(&spec).map_err(|error| damaged(number, error.to_string()))?;
             enter(&mut self.ledger, &line);
             let channel = EffectiveChannel::new(line.gains.clone(), line.noise_std)
                 .map_err(|error| damaged(number, error.to_string()))?;

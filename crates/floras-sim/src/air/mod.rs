@@ -9,35 +9,32 @@
 //! an [`AirLedger`].
 //!
 //! ```
-//! use floras_sim::{AirInterface, ExperimentBuilder, Occasion};
+//! use floras_sim::{AirInterface, ExperimentBuilder, RoundSpec};
 //!
 //! let experiment = ExperimentBuilder::new().set("uplink.scheme", "ideal")?.set("privacy.clip", "5")?.build()?;
 //! let air = AirInterface::from_experiment(&experiment)?;
 //! let updates = [vec![1.0, 2.0], vec![30.0, 40.0]];
-//! let aggregate = air.aggregate(&Occasion::of_all(1, 1, 2), &updates)?;
+//! let aggregate = air.aggregate(&RoundSpec::of_all(1, 1, 2), &updates)?;
 //! assert!((aggregate.sum[0] - 4.0).abs() < 1e-5 && (aggregate.sum[1] - 6.0).abs() < 1e-5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod ledger;
 mod noise;
-mod occasion;
+mod round_spec;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use floras_core::View;
 use floras_core::random::{Purpose, StreamName, TrialId};
-use floras_core::{Clipping, Fidelity, View};
-use floras_phy::precode::{self, ClipFactors, Normalisation};
 use floras_phy::release::{self, ReleaseKey};
-use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, transmit_into, transmit_scaled_into};
+use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Uplink, UplinkError};
 use floras_privacy::{Account, Sampling};
 pub use ledger::AirLedger;
-pub use noise::Noise;
-pub use occasion::{Cohort, Occasion};
 use rand::seq::index;
+pub use round_spec::{Cohort, RoundSpec};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -86,19 +83,6 @@ impl RoundAccount {
             _ => self.rigorous.account(),
         }
     }
-}
-
-/// What a round has come to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Aggregate {
-    /// The decoded sum, clamped.
-    pub sum: Vec<f32>,
-    /// The `(g, ν)` that led to it.
-    pub channel: EffectiveChannel,
-    /// The updates' norms before they were clipped; `None` if they were not measured, because nothing clips them.
-    pub norms: Option<Vec<f64>>,
-    /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
-    pub broken: Vec<usize>,
 }
 
 impl AirInterface {
@@ -162,74 +146,34 @@ impl AirInterface {
         &self.description
     }
 
-    /// Carries the updates of a round, one for each of its clients, over the air.
-    ///
-    /// An update with a value that is not finite is sent as zero. Refusing the round would tell that one client's training broke
-    /// down, which depends on its data.
+    /// Carries the updates of a round, one for each of its clients, over the air. An update with a value that is not finite is
+    /// sent as zero.
     pub fn aggregate<U: AsRef<[f32]> + Sync>(
         &self,
-        occasion: &Occasion,
+        spec: &RoundSpec,
         updates: &[U],
     ) -> Result<Aggregate, SimError> {
-        match self.carry(occasion, updates) {
-            Err(SimError::Uplink(UplinkError::NotFinite { .. })) => {
-                let (sound, broken) = with_zeros(updates);
-                Ok(Aggregate { broken, ..self.carry(occasion, &sound)? })
-            }
-            carried => carried,
-        }
+        let round = self.checked(spec)?;
+        let uplink = self.uplink(spec.seed)?;
+        Ok(self.aggregation(spec.noise).run(uplink.as_ref(), round, updates)?)
     }
 
-    /// The same for updates that are finite.
-    fn carry<U: AsRef<[f32]> + Sync>(
-        &self,
-        occasion: &Occasion,
-        updates: &[U],
-    ) -> Result<Aggregate, SimError> {
-        let round = self.checked(occasion)?;
-        let uplink = self.uplink(occasion.seed)?;
-        let mut sum = vec![0.0; updates.first().map_or(0, |update| update.as_ref().len())];
-        let (privacy, over) = (self.settings.privacy, &self.settings.uplink);
-        let send = Send { uplink: uplink.as_ref(), round, fidelity: over.fidelity, noise: occasion.noise };
-        let Some(clip) = privacy.clip else {
-            let channel = send.plain(updates, &mut sum)?;
-            bring_back(over, None, &mut sum)?;
-            return Ok(Aggregate { sum, channel, norms: None, broken: Vec::new() });
-        };
-        match privacy.normalise {
-            Clipping::Each => {
-                let ClipFactors { factors, norms } = precode::clip_factors(updates, clip)?;
-                let channel = send.scaled(updates, &factors, &mut sum)?;
-                bring_back(over, None, &mut sum)?;
-                Ok(Aggregate { sum, channel, norms: Some(norms), broken: Vec::new() })
-            }
-            Clipping::Paper => {
-                let mut sent: Vec<Vec<f32>> = updates.iter().map(|update| update.as_ref().to_vec()).collect();
-                let normalisation = precode::normalise(&mut sent, clip)?;
-                let channel = send.plain(&sent, &mut sum)?;
-                bring_back(over, Some(&normalisation), &mut sum)?;
-                let norms = Some(normalisation.norms().to_vec());
-                Ok(Aggregate { sum, channel, norms, broken: Vec::new() })
-            }
-        }
+    /// What happens to the updates of a round beside the uplink itself.
+    fn aggregation(&self, noise: Noise) -> Aggregation {
+        Aggregation { noise, measure_norms: false, ..self.settings.aggregation() }
     }
 
     /// Draws the effective channel that [`aggregate`](Self::aggregate) would have, before any update is there.
-    pub fn realise(&self, occasion: &Occasion) -> Result<EffectiveChannel, SimError> {
-        let round = self.checked(occasion)?;
-        Ok(self.uplink(occasion.seed)?.realise(&round)?)
+    pub fn realise(&self, spec: &RoundSpec) -> Result<EffectiveChannel, SimError> {
+        let round = self.checked(spec)?;
+        Ok(self.uplink(spec.seed)?.realise(&round)?)
     }
 
     /// `ν·n` of a round with `parameters` parameters: the simulation's noise that [`aggregate`](Self::aggregate) would add at the
     /// symbol level. Noise that is fit for release cannot be had apart from its sum: see [`add_noise`](Self::add_noise).
-    pub fn noise(
-        &self,
-        occasion: &Occasion,
-        noise_std: f64,
-        parameters: usize,
-    ) -> Result<Vec<f32>, SimError> {
-        let round = self.checked(occasion)?;
-        if occasion.noise == Noise::Release {
+    pub fn noise(&self, spec: &RoundSpec, noise_std: f64, parameters: usize) -> Result<Vec<f32>, SimError> {
+        let round = self.checked(spec)?;
+        if spec.noise == Noise::Release {
             return Err(SimError::NoiseApart);
         }
         let stream = round.stream_name(Purpose::PAYLOAD_NOISE);
@@ -238,17 +182,17 @@ impl AirInterface {
 
     /// Adds a round's noise to a sum `Σ g_k x_k` that was made elsewhere. Noise that is fit for release is a new one in every call,
     /// and the sum's error must be at most `24·2⁻⁵³·Σ|g_k x_k|`.
-    pub fn add_noise(&self, occasion: &Occasion, noise_std: f64, sum: &[f64]) -> Result<Vec<f32>, SimError> {
-        match occasion.noise {
+    pub fn add_noise(&self, spec: &RoundSpec, noise_std: f64, sum: &[f64]) -> Result<Vec<f32>, SimError> {
+        match spec.noise {
             Noise::Simulated => {
-                let mut noisy = self.noise(occasion, noise_std, sum.len())?;
+                let mut noisy = self.noise(spec, noise_std, sum.len())?;
                 for (noisy, &value) in noisy.iter_mut().zip(sum) {
                     *noisy += value as f32;
                 }
                 Ok(noisy)
             }
             Noise::Release => {
-                self.checked(occasion)?;
+                self.checked(spec)?;
                 let mut noisy = vec![0.0; sum.len()];
                 release::add_noise_into(sum, noise_std, ReleaseKey::generate()?, &mut noisy)?;
                 Ok(noisy)
@@ -262,8 +206,8 @@ impl AirInterface {
     }
 
     /// How many were asked in a round, from how many, and how many answered.
-    pub fn cohort(&self, occasion: &Occasion) -> Cohort {
-        let Occasion { ref clients, selected, among, .. } = *occasion;
+    pub fn cohort(&self, spec: &RoundSpec) -> Cohort {
+        let RoundSpec { ref clients, selected, among, .. } = *spec;
         let among = among.or(self.clients).unwrap_or(selected);
         Cohort { answered: clients.len() as u32, selected, among }
     }
@@ -396,13 +340,13 @@ impl AirInterface {
         Ok(Arc::clone(&latest.1))
     }
 
-    fn checked<'o>(&self, occasion: &'o Occasion) -> Result<Round<'o>, SimError> {
-        let round = occasion.round()?;
+    fn checked<'o>(&self, spec: &'o RoundSpec) -> Result<Round<'o>, SimError> {
+        let round = spec.round()?;
         let most = self.clients.unwrap_or(MOST_CLIENTS);
-        if let Some(client) = occasion.clients.iter().find(|&&client| client >= most) {
+        if let Some(client) = spec.clients.iter().find(|&&client| client >= most) {
             return Err(wrong("a client's number", &format!("below {most}"), *client));
         }
-        self.check_cohort(self.cohort(occasion))?;
+        self.check_cohort(self.cohort(spec))?;
         Ok(round)
     }
 
@@ -435,72 +379,6 @@ impl fmt::Debug for AirInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AirInterface").field("settings", &self.settings.uplink).finish_non_exhaustive()
     }
-}
-
-/// Zeros in the place of updates that are not finite, and which they are.
-fn with_zeros<U: AsRef<[f32]> + Sync>(updates: &[U]) -> (Vec<Cow<'_, [f32]>>, Vec<usize>) {
-    let is_broken = |update: &U| update.as_ref().iter().any(|value| !value.is_finite());
-    let broken: Vec<usize> = (0..updates.len()).filter(|&place| is_broken(&updates[place])).collect();
-    let sound = updates.iter().enumerate().map(|(place, update)| {
-        let update = update.as_ref();
-        if broken.contains(&place) { Cow::Owned(vec![0.0; update.len()]) } else { Cow::Borrowed(update) }
-    });
-    (sound.collect(), broken)
-}
-
-/// How the updates of a round are sent.
-struct Send<'a> {
-    uplink: &'a dyn Uplink,
-    round: Round<'a>,
-    fidelity: Fidelity,
-    noise: Noise,
-}
-
-impl Send<'_> {
-    /// Whether the noise is the simulation's. Chips have no other.
-    fn is_simulated(&self) -> bool {
-        self.noise == Noise::Simulated || self.fidelity == Fidelity::Chip
-    }
-
-    fn plain<U: AsRef<[f32]> + Sync>(
-        &self,
-        updates: &[U],
-        sum: &mut [f32],
-    ) -> Result<EffectiveChannel, UplinkError> {
-        if self.is_simulated() {
-            return transmit_into(self.uplink, &self.round, updates, self.fidelity, sum);
-        }
-        self.scaled(updates, &vec![1.0; self.round.clients().len()], sum)
-    }
-
-    fn scaled<U: AsRef<[f32]> + Sync>(
-        &self,
-        updates: &[U],
-        factors: &[f64],
-        sum: &mut [f32],
-    ) -> Result<EffectiveChannel, UplinkError> {
-        if self.is_simulated() {
-            return transmit_scaled_into(self.uplink, &self.round, updates, factors, self.fidelity, sum);
-        }
-        let channel = self.uplink.realise(&self.round)?;
-        channel.release_into(updates, factors, ReleaseKey::generate()?, sum)?;
-        Ok(channel)
-    }
-}
-
-/// Clamps a decoded sum, and brings it back to the scale that the updates had.
-pub(crate) fn bring_back(
-    settings: &UplinkSettings,
-    normalisation: Option<&Normalisation>,
-    decoded: &mut [f32],
-) -> Result<(), UplinkError> {
-    if let Some(bound) = settings.truncate {
-        precode::truncate(decoded, bound)?;
-    }
-    if let Some(normalisation) = normalisation {
-        normalisation.undo(decoded)?;
-    }
-    Ok(())
 }
 
 /// The clients of a round, in ascending order; rounds are counted from 1.
@@ -610,11 +488,12 @@ mod tests {
             let mut trial = Trial::begin(&federation, 0).unwrap();
             trial.step().unwrap();
             trial.step().unwrap();
-            let (mut model, updates) = (trial.parameters().to_vec(), trial.upcoming().unwrap());
-            trial.step().unwrap();
-            let clients = trial.latest().0.to_vec();
+            let (mut model, updates) =
+                (trial.parameters().to_vec(), trial.expected_updates(trial.id()).unwrap());
+            let outcome = trial.step().unwrap();
+            let clients = outcome.clients;
             let selected = clients.len() as u32;
-            let occasion = Occasion {
+            let spec = RoundSpec {
                 seed: 1,
                 trial: 0,
                 round: 3,
@@ -624,9 +503,9 @@ mod tests {
                 noise: Noise::Simulated,
             };
             let air = AirInterface::from_experiment(&experiment).unwrap();
-            let aggregate = air.aggregate(&occasion, &updates).unwrap();
-            assert_eq!(Some(&aggregate.channel), trial.latest().1, "{text}");
-            precode::server_step(&mut model, &aggregate.sum, updates.len()).unwrap();
+            let aggregate = air.aggregate(&spec, &updates).unwrap();
+            assert_eq!(aggregate.channel, outcome.aggregate.unwrap().channel, "{text}");
+            floras_phy::precode::server_step(&mut model, &aggregate.sum, updates.len()).unwrap();
             assert_eq!(model, trial.parameters(), "{text}");
             assert_eq!(air.clients(), (selected < 20).then_some(20));
         }
@@ -634,18 +513,21 @@ mod tests {
 
     #[test]
     fn a_round_that_cannot_be_is_refused() {
-        let refusal = |occasion: &Occasion, clients: Option<u32>| {
-            air(CLIPPED, clients).realise(occasion).unwrap_err().to_string()
+        let refusal = |spec: &RoundSpec, clients: Option<u32>| {
+            air(CLIPPED, clients).realise(spec).unwrap_err().to_string()
         };
-        let round = Occasion::of_all(1, 1, 20);
-        assert_eq!(refusal(&Occasion { round: 0, ..round.clone() }, None), "round must be at least 1, not 0");
-        let asked = |selected| Occasion { selected, ..round.clone() };
+        let round = RoundSpec::of_all(1, 1, 20);
+        assert_eq!(
+            refusal(&RoundSpec { round: 0, ..round.clone() }, None),
+            "round must be at least 1, not 0"
+        );
+        let asked = |selected| RoundSpec { selected, ..round.clone() };
         assert_eq!(refusal(&asked(19), None), "selected must be at least 20, as many as answered, not 19");
         assert_eq!(
             refusal(&asked(22), Some(21)),
             "selected must be at most 21, all clients there are, not 22"
         );
-        let few = Occasion { among: Some(19), ..round.clone() };
+        let few = RoundSpec { among: Some(19), ..round.clone() };
         assert_eq!(refusal(&few, Some(30)), "among must be between 20 and 30, not 19");
         assert_eq!(refusal(&round, Some(19)), "a client's number must be below 19, not 19");
         assert!(refusal(&asked(26), None).contains("25"), "{}", refusal(&asked(26), None));
@@ -669,7 +551,7 @@ mod tests {
         let of_one = |broken: [f32; 2]| [vec![0.5, 0.25], broken.to_vec(), vec![-0.25, 0.125]];
         for settings in [CLIPPED, "[privacy]\nclip = \"none\"", NORMALISED] {
             let air = air(settings, None);
-            let round = Occasion::of_all(3, 1, 3);
+            let round = RoundSpec::of_all(3, 1, 3);
             let zero = air.aggregate(&round, &of_one([0.0, 0.0])).unwrap();
             assert!(zero.broken.is_empty());
             for broken in [[f32::NAN, 0.0], [1.0, f32::INFINITY]] {
@@ -690,63 +572,63 @@ mod tests {
     #[test]
     fn noise_for_release_is_new_in_every_call() {
         for text in RELEASED {
-            let (air, occasion) = (air(text, None), Occasion::of_all(1, 1, 20));
+            let (air, spec) = (air(text, None), RoundSpec::of_all(1, 1, 20));
             let update: Vec<f32> = (0_u16..1000).map(|index| f32::from(index % 7) * 0.01).collect();
             let updates = vec![update; 20];
-            let release = || air.aggregate(&occasion.clone().for_release(), &updates).unwrap();
+            let release = || air.aggregate(&spec.clone().for_release(), &updates).unwrap();
             let (first, second) = (release(), release());
             assert_ne!(first.sum, second.sum, "{text}");
             // The channel is the seed's.
-            assert_eq!(first.channel, air.aggregate(&occasion, &updates).unwrap().channel, "{text}");
+            assert_eq!(first.channel, air.aggregate(&spec, &updates).unwrap().channel, "{text}");
         }
     }
 
     #[test]
     fn released_sums_lie_on_the_grid() {
         let air = air("[uplink]\nscheme = \"gaussian\"\nnoise_std = 3.0\n[privacy]\nclip = 1.0", None);
-        let occasion = Occasion::of_all(1, 1, 20).for_release();
-        let aggregated = air.aggregate(&occasion, &vec![vec![0.01; 1000]; 20]).unwrap().sum;
-        let added = air.add_noise(&occasion, 3.0, &[0.123; 1000]).unwrap();
+        let spec = RoundSpec::of_all(1, 1, 20).for_release();
+        let aggregated = air.aggregate(&spec, &vec![vec![0.01; 1000]; 20]).unwrap().sum;
+        let added = air.add_noise(&spec, 3.0, &[0.123; 1000]).unwrap();
         let step = release::grid_step(3.0).unwrap() as f32;
         assert!(aggregated.iter().chain(&added).all(|value| value % step == 0.0));
-        let apart = air.noise(&occasion, 3.0, 10).unwrap_err().to_string();
+        let apart = air.noise(&spec, 3.0, 10).unwrap_err().to_string();
         assert!(apart.contains("add_noise"), "{apart}");
     }
 
     #[test]
     fn noise_is_added_to_a_sum_as_in_aggregate() {
         let air = air("[uplink]\nscheme = \"gaussian\"\nnoise_std = 3.0\n[privacy]\nclip = 1.0", None);
-        let occasion = Occasion::of_all(1, 1, 1);
+        let spec = RoundSpec::of_all(1, 1, 1);
         let update = vec![0.01_f32; 1000];
         let sum: Vec<f64> = update.iter().map(|&value| value.into()).collect();
         let (added, aggregated) =
-            (air.add_noise(&occasion, 3.0, &sum).unwrap(), air.aggregate(&occasion, &[update]).unwrap().sum);
+            (air.add_noise(&spec, 3.0, &sum).unwrap(), air.aggregate(&spec, &[update]).unwrap().sum);
         assert!(added.iter().zip(&aggregated).all(|(left, right)| (left - right).abs() < 1e-5));
     }
 
     /// The views of a ledger with one round.
-    fn recorded(air: AirInterface, occasion: &Occasion) -> Statement {
+    fn recorded(air: AirInterface, spec: &RoundSpec) -> Statement {
         let air = Arc::new(air);
         let mut ledger = AirLedger::new(Arc::clone(&air)).unwrap();
-        ledger.record(occasion, &air.realise(occasion).unwrap()).unwrap();
+        ledger.record(spec, &air.realise(spec).unwrap()).unwrap();
         ledger.statement(View::Idealised).unwrap().unwrap()
     }
 
     #[test]
     fn only_noise_for_release_is_a_guarantee() {
-        let occasion = Occasion::of_all(1, 1, 20);
-        let simulated = recorded(air(CLIPPED, None), &occasion);
+        let spec = RoundSpec::of_all(1, 1, 20);
+        let simulated = recorded(air(CLIPPED, None), &spec);
         assert!(!simulated.guarantee && simulated.reason.unwrap().contains("simulation's generator"));
-        let released = recorded(air(CLIPPED, None), &occasion.clone().for_release());
+        let released = recorded(air(CLIPPED, None), &spec.clone().for_release());
         assert!(released.guarantee, "{:?}", released.reason);
         assert_eq!(released.epsilon, simulated.epsilon);
         let chips = recorded(
             air(CHIPS.replace("[privacy]", "sequences = 25\n[privacy]").as_str(), None),
-            &occasion.clone().for_release(),
+            &spec.clone().for_release(),
         );
         assert!(!chips.guarantee && chips.reason.unwrap().contains("chip"));
         let tiny = CLIPPED.to_owned() + "\ndelta = 1e-30";
-        let tiny = recorded(air(&tiny, None), &occasion.for_release());
+        let tiny = recorded(air(&tiny, None), &spec.for_release());
         assert!(!tiny.guarantee && tiny.reason.unwrap().contains("delta"));
     }
 
@@ -764,17 +646,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ledger.jsonl");
         let air = Arc::new(air(CLIPPED, None));
-        let record = |occasion: &Occasion| {
+        let record = |spec: &RoundSpec| {
             let mut ledger = AirLedger::open(Arc::clone(&air), &path).unwrap();
-            ledger.record(occasion, &air.realise(occasion).unwrap()).unwrap();
+            ledger.record(spec, &air.realise(spec).unwrap()).unwrap();
         };
         let is_guarantee = || {
             let ledger = AirLedger::open(Arc::clone(&air), &path).unwrap();
             ledger.statement(View::Idealised).unwrap().unwrap().guarantee
         };
-        record(&Occasion::of_all(1, 1, 20).for_release());
+        record(&RoundSpec::of_all(1, 1, 20).for_release());
         assert!(is_guarantee());
-        record(&Occasion::of_all(1, 2, 20));
+        record(&RoundSpec::of_all(1, 2, 20));
         assert!(!is_guarantee());
         // A file of an older version does not say.
         let text = std::fs::read_to_string(&path).unwrap();

@@ -6,12 +6,11 @@
 //! noise is not fit for release is no guarantee, and says why.
 
 use floras_core::{Fidelity, View};
-use floras_phy::EffectiveChannel;
 use floras_phy::release::{
     FloatingPointLoss, MAX_EPSILON, MAX_VALUES, floating_point_loss, summation_is_covered,
 };
+use floras_phy::{EffectiveChannel, Noise};
 use floras_privacy::Statement;
-use serde::{Deserialize, Serialize};
 
 use crate::experiment::Settings;
 
@@ -27,19 +26,6 @@ const LOUD: &str = "the sum is so much larger than its noise that the rounding o
 const SMALL_DELTA: &str = "delta is smaller than what the bound on floating-point arithmetic covers, 1e-20";
 /// Why there is none for a very large ε.
 const LARGE_EPSILON: &str = "the bound on floating-point arithmetic covers no epsilon above 150";
-
-/// Where the noise of a round comes from.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Noise {
-    /// The simulation's generator under the round's seed: the same bytes whenever the round is repeated. Statements about the
-    /// round are no guarantee.
-    #[default]
-    Simulated,
-    /// A key from the operating system that is used once: fit for sums of real data. The channels are drawn from the round's
-    /// seed all the same.
-    Release,
-}
 
 /// The loss of floating-point arithmetic at the `δ` of an interface.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +82,7 @@ pub(super) fn always_unfit(settings: &Settings) -> Option<&'static str> {
 /// Why the noise of one round is not fit for release, if it is not.
 pub(super) fn unfit(settings: &Settings, noise: Noise, channel: &EffectiveChannel) -> Option<&'static str> {
     let clip = settings.privacy.clip?;
-    let is_loud = || !summation_is_covered(&channel.ratios(), 1.0, clip);
+    let is_loud = || !summation_is_covered(&channel.mu(1.0), 1.0, clip);
     match noise {
         Noise::Simulated => Some(SIMULATED),
         Noise::Release => always_unfit(settings).or_else(|| is_loud().then_some(LOUD)),

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use floras_core::Fidelity;
 use floras_core::random::{Stream, StreamName};
 use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
+use floras_phy::precode::Precoding;
 use floras_phy::{EffectiveChannel, Floras, Round, UplinkError, transmit};
 use picture::{Canvas, Update, correlation, grey, stretched};
 use rand::seq::IndexedRandom;
@@ -147,7 +148,7 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
         update
     };
     let mut updates: Vec<Vec<f32>> = sitters.iter().map(&mut step).collect();
-    settings.privacy.precode(&mut updates)?;
+    Precoding::new(&updates, settings.privacy.clip, settings.privacy.normalise)?.apply(&mut updates);
     Ok(updates)
 }
 

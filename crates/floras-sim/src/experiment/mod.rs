@@ -19,6 +19,7 @@ mod record;
 mod uplink;
 
 use floras_core::{Clipping, list};
+use floras_phy::{Aggregation, Noise};
 use floras_privacy::Margins;
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
@@ -31,8 +32,8 @@ use file::{SettingsFile, entries, to_text};
 pub(crate) use file::{deserialize, deserialize_section, nearest};
 pub use local::LocalSettings;
 pub use model::{ModelKind, ModelSettings};
+pub(crate) use privacy::PrivacyFile;
 pub use privacy::{Budget, PrivacySettings};
-pub(crate) use privacy::{Precoded, PrivacyFile};
 pub use radio::Radio;
 pub(crate) use radio::SIZES;
 pub use record::RecordSettings;
@@ -252,6 +253,18 @@ impl Settings {
 }
 
 impl Settings {
+    /// What happens to the updates of a round beside the uplink itself: the simulation's noise, and norms are measured.
+    pub fn aggregation(&self) -> Aggregation {
+        Aggregation {
+            clip: self.privacy.clip,
+            clipping: self.privacy.normalise,
+            fidelity: self.uplink.fidelity,
+            truncate: self.uplink.truncate,
+            noise: Noise::Simulated,
+            measure_norms: true,
+        }
+    }
+
     /// What a user may want to know about these settings.
     pub fn notes(&self) -> Vec<String> {
         self.uplink.scheme.notes(self)

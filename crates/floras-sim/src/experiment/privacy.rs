@@ -1,8 +1,6 @@
 //! The section `[privacy]`: what limits a client's influence, and how much may leak.
 
 use floras_core::{Clipping, View};
-use floras_phy::UplinkError;
-use floras_phy::precode::{self, Normalisation};
 use floras_privacy::{MAX_EPSILON, Margins};
 use serde::{Deserialize, Serialize};
 
@@ -102,29 +100,6 @@ impl From<PrivacySettings> for PrivacyFile {
 impl Default for PrivacySettings {
     fn default() -> Self {
         PrivacyFile::default().into()
-    }
-}
-
-/// What a round's updates were before they were brought to the form in which they are sent.
-pub(crate) struct Precoded {
-    /// The norm that each had.
-    pub(crate) norms: Vec<f64>,
-    /// How the paper's normalisation is undone.
-    pub(crate) normalisation: Option<Normalisation>,
-}
-
-impl PrivacySettings {
-    /// Brings the updates of a round to the form in which they are sent.
-    pub(crate) fn precode(self, updates: &mut [Vec<f32>]) -> Result<Precoded, UplinkError> {
-        let plain = |norms| Precoded { norms, normalisation: None };
-        match (self.clip, self.normalise) {
-            (None, _) => precode::finite_norms(updates).map(plain),
-            (Some(clip), Clipping::Each) => precode::clip(updates, clip).map(plain),
-            (Some(clip), Clipping::Paper) => {
-                let normalisation = precode::normalise(updates, clip)?;
-                Ok(Precoded { norms: normalisation.norms().to_vec(), normalisation: Some(normalisation) })
-            }
-        }
     }
 }
 

@@ -21,7 +21,7 @@ use floras_phy::{Round, Uplink};
 pub use metrics::RoundMetrics;
 use sha2::{Digest, Sha256};
 pub(crate) use trial::{Local, with_all};
-pub use trial::{Status, Trial};
+pub use trial::{RoundOutcome, Status, Trial, TrialOptions};
 
 use crate::accounting::Accounting;
 use crate::air::select;
@@ -178,7 +178,8 @@ impl Federation {
         const MOST_GIB: usize = 16;
         let settings = self.experiment.settings();
         let trials = threads.clamp(1, settings.trials as usize);
-        let (clients, parameters) = (settings.clients.per_round as usize, self.model.parameters());
+        let parameters = self.model.parameters();
+        let clients = trial::wave_size(settings, parameters);
         let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
         if bytes > MOST_GIB << 30 {
             let needed = bytes >> 30;

@@ -6,15 +6,14 @@ use std::sync::Mutex;
 use floras_core::random::{Stream, StreamName, TrialId};
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::{EffectiveChannel, Round, UplinkError, precode, transmit_into};
+use floras_phy::{Aggregate, Round, UplinkError, precode};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::clients::Holdings;
 use super::{Federation, RoundMetrics};
-use crate::air::bring_back;
 use crate::error::SimError;
-use crate::experiment::{Precoded, Weights};
+use crate::experiment::{Settings, Weights};
 use crate::purpose;
 
 /// Where a trial stands.
@@ -34,22 +33,47 @@ pub enum Status {
 pub struct Trial<'f> {
     federation: &'f Federation,
     id: TrialId,
+    options: TrialOptions<'f>,
     holdings: Holdings<'f>,
     status: Status,
     /// Rounds that are done.
     round: u32,
     parameters: Vec<f32>,
+    /// The updates of one wave of clients.
     updates: Vec<Vec<f32>>,
-    decoded: Vec<f32>,
-    /// Who took part in the latest round, and over which effective channel.
-    clients: Vec<u32>,
-    channel: Option<EffectiveChannel>,
-    /// What the paper's normalisation divided the latest updates by.
-    largest_norm: Option<f64>,
-    /// Someone who holds other samples than the partition gives it.
-    replaced: Option<(u32, &'f Samples)>,
-    is_scored: bool,
     workspaces: Workspaces,
+}
+
+/// How a trial departs from the experiment's.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialOptions<'f> {
+    /// The trial whose partition and initial model this one has; its own if absent.
+    pub start_of: Option<TrialId>,
+    /// A client that takes part in every round, and the samples that it holds instead of its own.
+    pub replaced: Option<(u32, &'f Samples)>,
+    /// Whether the model is scored when it is due.
+    pub scored: bool,
+    /// Whether an outcome has the updates as they were sent. They are then all in memory at once.
+    pub keep_sent: bool,
+}
+
+impl Default for TrialOptions<'_> {
+    fn default() -> Self {
+        Self { start_of: None, replaced: None, scored: true, keep_sent: false }
+    }
+}
+
+/// The outcome of a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundOutcome {
+    /// What was measured.
+    pub metrics: RoundMetrics,
+    /// Who took part, in ascending order.
+    pub clients: Vec<u32>,
+    /// The decoded sum and how it came about; `None` if training broke down before.
+    pub aggregate: Option<Aggregate>,
+    /// The updates as they were sent, in the order of the clients, if the trial keeps them.
+    pub sent: Vec<Vec<f32>>,
 }
 
 /// Training broke down in this round.
@@ -59,28 +83,32 @@ struct Diverged;
 /// single precision.
 const LARGEST: f32 = 1e18;
 
-/// What local training has come to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Trained {
-    /// Mean loss of the clients whose loss is finite; `None` if no client's is.
-    loss: Option<f64>,
-    /// Clients whose update was not finite.
-    broken: u32,
-}
+/// The bytes that the updates of one wave of clients may take.
+const WAVE_BYTES: usize = 256 << 20;
 
 impl<'f> Trial<'f> {
     /// A trial at its beginning.
     pub fn begin(federation: &'f Federation, id: impl Into<TrialId>) -> Result<Self, SimError> {
-        let id = id.into();
-        Self::at(federation, id, 0, Status::Running, federation.initial_model(id))
+        Self::begin_with(federation, id, TrialOptions::default())
     }
 
-    /// A trial after `round` rounds, with the parameters that it had then.
+    /// The same with options.
+    pub fn begin_with(
+        federation: &'f Federation,
+        id: impl Into<TrialId>,
+        options: TrialOptions<'f>,
+    ) -> Result<Self, SimError> {
+        let id = id.into();
+        let start = federation.initial_model(options.start_of.unwrap_or(id));
+        Self::at(federation, id, options, (0, Status::Running), start)
+    }
+
+    /// A trial after some rounds, with the status and the parameters that it had then.
     pub fn at(
         federation: &'f Federation,
         id: impl Into<TrialId>,
-        round: u32,
-        status: Status,
+        options: TrialOptions<'f>,
+        (round, status): (u32, Status),
         parameters: Vec<f32>,
     ) -> Result<Self, SimError> {
         let settings = federation.experiment.settings();
@@ -89,48 +117,15 @@ impl<'f> Trial<'f> {
             return Err(SimError::WrongParameters { expected, found });
         }
         let id = id.into();
-        let holdings = federation.population.hold(settings, id)?;
-        Ok(Self::over(federation, id, round, status, parameters, holdings))
-    }
-
-    /// Trial 0 once more from its beginning, under the randomness of another number, with one client that holds other samples
-    /// instead of its own. Its model is never scored.
-    pub(crate) fn replay(
-        federation: &'f Federation,
-        id: TrialId,
-        replaced: (u32, &'f Samples),
-    ) -> Result<Self, SimError> {
-        let holdings = federation.holdings(0)?;
-        let start = federation.initial_model(0);
-        let trial = Self::over(federation, id, 0, Status::Running, start, holdings);
-        Ok(Self { replaced: Some(replaced), is_scored: false, ..trial })
-    }
-
-    fn over(
-        federation: &'f Federation,
-        id: TrialId,
-        round: u32,
-        status: Status,
-        parameters: Vec<f32>,
-        holdings: Holdings<'f>,
-    ) -> Self {
-        let settings = federation.experiment.settings();
-        Self {
-            federation,
-            id,
-            holdings,
-            status,
-            round,
-            updates: vec![vec![0.0; parameters.len()]; settings.clients.per_round as usize],
-            decoded: vec![0.0; parameters.len()],
-            parameters,
-            clients: Vec::new(),
-            channel: None,
-            largest_norm: None,
-            replaced: None,
-            is_scored: true,
-            workspaces: Workspaces::default(),
-        }
+        let holdings = federation.population.hold(settings, options.start_of.unwrap_or(id))?;
+        let wave = if options.keep_sent {
+            settings.clients.per_round as usize
+        } else {
+            wave_size(settings, parameters.len())
+        };
+        let updates = vec![vec![0.0; parameters.len()]; wave];
+        let workspaces = Workspaces::default();
+        Ok(Self { federation, id, options, holdings, status, round, parameters, updates, workspaces })
     }
 
     /// Which trial it is.
@@ -153,21 +148,6 @@ impl<'f> Trial<'f> {
         self.status
     }
 
-    /// The clients of the latest round, and the channel that their updates went over; none if training broke down before.
-    pub fn latest(&self) -> (&[u32], Option<&EffectiveChannel>) {
-        (&self.clients, self.channel.as_ref())
-    }
-
-    /// What the clients of the latest round sent, after clipping, in their order.
-    pub(crate) fn sent(&self) -> &[Vec<f32>] {
-        &self.updates
-    }
-
-    /// What the paper's normalisation divided the latest updates by.
-    pub(crate) fn largest_norm(&self) -> Option<f64> {
-        self.largest_norm
-    }
-
     /// The model as it is now.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
@@ -176,56 +156,86 @@ impl<'f> Trial<'f> {
     /// One round, on the threads of the current `rayon` pool. A trial that has ended is refused.
     ///
     /// If training breaks down the parameters stay as they were before the round.
-    pub fn step(&mut self) -> Result<RoundMetrics, SimError> {
+    pub fn step(&mut self) -> Result<RoundOutcome, SimError> {
         if self.status != Status::Running {
             return Err(SimError::TrialEnded { trial: self.number() });
         }
-        let settings = self.federation.experiment.settings();
         let number = self.round + 1;
-        let rate = settings.local.rate.at(number);
-        let before = self.parameters.clone();
-        let mut metrics =
+        let rate = self.federation.experiment.settings().local.rate.at(number);
+        let metrics =
             RoundMetrics { trial: self.number().into(), round: number, rate, ..RoundMetrics::default() };
-        let outcome = self.advance(&mut metrics)?;
+        let clients = self.selected(number);
+        let mut outcome = RoundOutcome { metrics, clients, aggregate: None, sent: Vec::new() };
+        let advanced = self.advance(&mut outcome)?;
         self.round = number;
-        metrics.keep_finite();
-        if outcome.is_err() {
-            self.parameters = before;
+        outcome.metrics.keep_finite();
+        if advanced.is_err() {
             self.status = Status::Diverged;
-            return Ok(RoundMetrics::diverged(self.number().into(), number, rate));
-        }
-        if number == self.federation.rounds {
+            outcome.metrics = RoundMetrics::diverged(self.number().into(), number, rate);
+        } else if number == self.federation.rounds {
             self.status = Status::Finished;
         }
-        Ok(metrics)
+        Ok(outcome)
     }
 
-    fn advance(&mut self, metrics: &mut RoundMetrics) -> Result<Result<(), Diverged>, SimError> {
-        let settings = self.federation.experiment.settings();
-        let clients = self.selected(metrics.round);
-        self.clients.clone_from(&clients);
-        self.channel = None;
-        let round = Round::new(settings.seed, self.id, metrics.round, &clients)?;
-        let trained = self.train_locally(&round, metrics.rate)?;
-        metrics.local_loss = trained.loss;
-        metrics.broken = trained.broken;
-        match self.aggregate(&round, metrics) {
+    fn advance(&mut self, outcome: &mut RoundOutcome) -> Result<Result<(), Diverged>, SimError> {
+        match self.train_and_send(outcome) {
             Ok(()) => {}
-            Err(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. }) => return Ok(Err(Diverged)),
-            Err(other) => return Err(other.into()),
+            Err(SimError::Uplink(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. })) => {
+                return Ok(Err(Diverged));
+            }
+            Err(other) => return Err(other),
         }
-        // The common model is released, so that ending here gives nothing away that the model does not.
-        if self.parameters.iter().any(|value| !value.is_finite() || value.abs() > LARGEST) {
+        let Some(aggregate) = &outcome.aggregate else { return Ok(Err(Diverged)) };
+        let mut parameters = self.parameters.clone();
+        precode::server_step(&mut parameters, &aggregate.sum, outcome.clients.len())?;
+        // The common model is released, so that ending here reveals nothing that the model does not.
+        if parameters.iter().any(|value| !value.is_finite() || value.abs() > LARGEST) {
             return Ok(Err(Diverged));
         }
-        self.evaluate(metrics);
+        self.parameters = parameters;
+        self.evaluate(&mut outcome.metrics);
         Ok(Ok(()))
+    }
+
+    /// Every client of the round trains, and its update goes on the air: as many at once as fit into memory.
+    fn train_and_send(&mut self, outcome: &mut RoundOutcome) -> Result<(), SimError> {
+        let federation = self.federation;
+        let settings = federation.experiment.settings();
+        let RoundOutcome { metrics, clients, .. } = outcome;
+        let round = Round::new(settings.seed, self.id, metrics.round, clients)?;
+        let batches = |client| round.stream_of(purpose::BATCHES, client);
+        let sum = vec![0.0; self.parameters.len()];
+        let mut in_progress = settings.aggregation().begin(federation.uplink.0.as_ref(), round, sum)?;
+        let mut updates = mem::take(&mut self.updates);
+        let mut losses = Vec::with_capacity(clients.len());
+        for wave in clients.chunks(updates.len()) {
+            let updates = &mut updates[..wave.len()];
+            losses.extend(self.train_all(wave, metrics.rate, &batches, updates)?);
+            in_progress.add(updates)?;
+        }
+        let aggregate = in_progress.finish()?;
+        losses.retain(|loss| loss.is_finite());
+        metrics.local_loss = (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64);
+        metrics.broken = aggregate.broken.len() as u32;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        metrics.update_norm = aggregate.norms.as_deref().map(mean);
+        metrics.mean_gain = Some(mean(aggregate.channel.gains()));
+        metrics.noise_std = Some(aggregate.channel.noise_std());
+        if self.options.keep_sent {
+            outcome.sent.clone_from(&updates);
+            outcome.sent.iter_mut().zip(&aggregate.scales).for_each(|(update, scale)| scale.apply(update));
+            aggregate.broken.iter().for_each(|&place| outcome.sent[place].fill(0.0));
+        }
+        self.updates = updates;
+        outcome.aggregate = Some(aggregate);
+        Ok(())
     }
 
     /// The clients of a round. One that is watched takes part in every round.
     fn selected(&self, round: u32) -> Vec<u32> {
         let mut clients = self.federation.select(self.id, round);
-        if let Some((watched, _)) = self.replaced
+        if let Some((watched, _)) = self.options.replaced
             && !clients.contains(&watched)
         {
             clients[0] = watched;
@@ -234,18 +244,9 @@ impl<'f> Trial<'f> {
         clients
     }
 
-    /// Every client of the round trains; its way back to the common model is left in `updates`.
-    fn train_locally(&mut self, round: &Round<'_>, rate: f64) -> Result<Trained, SimError> {
-        let mut updates = mem::take(&mut self.updates);
-        let batches = |client| round.stream_of(purpose::BATCHES, client);
-        let trained = self.train_all(round.clients(), rate, &batches, &mut updates);
-        self.updates = updates;
-        trained
-    }
-
     /// What the clients of the coming round would send before clipping, were their samples in the order of another trial: what
     /// someone computes who knows everybody's data and the common model.
-    pub(crate) fn shadows(&self, batches_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
+    pub fn expected_updates(&self, batches_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
         let settings = self.federation.experiment.settings();
         let clients = self.federation.select(self.id, self.round + 1);
         let order = StreamName::new(settings.seed, purpose::BATCHES).trial(batches_of).round(self.round);
@@ -255,23 +256,15 @@ impl<'f> Trial<'f> {
         Ok(updates)
     }
 
-    /// What the clients of the coming round will have come to, before it is brought to the form in which it is sent.
-    #[cfg(test)]
-    pub(crate) fn upcoming(&self) -> Result<Vec<Vec<f32>>, SimError> {
-        self.shadows(self.id)
-    }
-
-    /// An update that is not finite becomes zero: that training broke down for one client is a function of its data, which must
-    /// neither end a trial nor be seen in the sum.
+    /// Every client trains; its way back to the common model is left in `updates`. Returns their mean losses.
     fn train_all(
         &self,
         clients: &[u32],
         rate: f64,
         batches: &(dyn Fn(u32) -> Stream + Sync),
         updates: &mut [Vec<f32>],
-    ) -> Result<Trained, SimError> {
-        let Self { federation, holdings, parameters, workspaces, replaced, .. } = self;
-        let replaced = *replaced;
+    ) -> Result<Vec<f64>, SimError> {
+        let Self { federation, holdings, parameters, workspaces, options, .. } = self;
         let mean_size = holdings.mean_size();
         let train = |(update, &client): (&mut Vec<f32>, &u32)| {
             let work = |data: ClientData<'_>| {
@@ -281,44 +274,13 @@ impl<'f> Trial<'f> {
                 workspaces.give_back(workspace);
                 loss
             };
-            match replaced {
+            match options.replaced {
                 Some((other, samples)) if other == client => Ok(with_all(samples, work)),
                 _ => holdings.with_client(client, work),
             }
         };
-        let train = |(update, client): (&mut Vec<f32>, &u32)| {
-            let loss = train((&mut *update, client))?;
-            let is_broken = update.iter().any(|value| !value.is_finite());
-            if is_broken {
-                update.fill(0.0);
-            }
-            Ok((loss, is_broken))
-        };
-        let trained: Result<Vec<(f64, bool)>, LearnError> =
-            updates.par_iter_mut().zip(clients).map(train).collect();
-        let trained = trained.map_err(SimError::learn("data"))?;
-        let losses: Vec<f64> =
-            trained.iter().map(|&(loss, _)| loss).filter(|loss| loss.is_finite()).collect();
-        Ok(Trained {
-            loss: (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64),
-            broken: trained.iter().filter(|(_, is_broken)| *is_broken).count() as u32,
-        })
-    }
-
-    /// Sends the updates, and steps the common model by what is decoded.
-    fn aggregate(&mut self, round: &Round<'_>, metrics: &mut RoundMetrics) -> Result<(), UplinkError> {
-        let settings = self.federation.experiment.settings();
-        let Precoded { norms, normalisation } = settings.privacy.precode(&mut self.updates)?;
-        self.largest_norm = normalisation.as_ref().map(|normalisation| normalisation.largest_norm());
-        metrics.update_norm = Some(norms.iter().sum::<f64>() / norms.len() as f64);
-        let uplink = self.federation.uplink.0.as_ref();
-        let fidelity = settings.uplink.fidelity;
-        let channel = transmit_into(uplink, round, &self.updates, fidelity, &mut self.decoded)?;
-        bring_back(&settings.uplink, normalisation.as_ref(), &mut self.decoded)?;
-        metrics.mean_gain = Some(channel.gains().iter().sum::<f64>() / channel.gains().len() as f64);
-        metrics.noise_std = Some(channel.noise_std());
-        self.channel = Some(channel);
-        precode::server_step(&mut self.parameters, &self.decoded, round.clients().len())
+        let losses: Result<Vec<f64>, LearnError> = updates.par_iter_mut().zip(clients).map(train).collect();
+        losses.map_err(SimError::learn("data"))
     }
 
     fn evaluate(&self, metrics: &mut RoundMetrics) {
@@ -326,7 +288,7 @@ impl<'f> Trial<'f> {
         let last = metrics.round == self.federation.rounds;
         let is_due = |every: u32| last || metrics.round.is_multiple_of(every);
         let (test_due, train_due) = (is_due(settings.record.test_every), is_due(settings.record.train_every));
-        if !self.is_scored || !(test_due || train_due) {
+        if !self.options.scored || !(test_due || train_due) {
             return;
         }
         let penalty = penalty(self.federation.model(), &self.parameters);
@@ -386,6 +348,16 @@ pub(crate) fn with_all<T>(samples: &Samples, work: impl FnOnce(ClientData<'_>) -
     work(ClientData { samples, rows: &rows })
 }
 
+/// Clients whose updates are in memory at once: all of a round if they fit, or if the round needs them all.
+pub(super) fn wave_size(settings: &Settings, parameters: usize) -> usize {
+    let all = settings.clients.per_round as usize;
+    if !settings.aggregation().streams() {
+        return all;
+    }
+    let fit = WAVE_BYTES / (parameters * size_of::<f32>());
+    fit.max(rayon::current_num_threads()).min(all)
+}
+
 /// How much a client's update counts, on average 1.
 fn weight(weights: Weights, data: ClientData<'_>, mean_size: f64) -> f32 {
     match weights {
@@ -423,13 +395,14 @@ mod tests {
         let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
         let (width, classes) = (federation.test.width(), federation.test.classes());
         let loud = Samples::new(width, classes, vec![f32::MAX; 20 * width], vec![1; 20]).unwrap();
-        let mut trial = Trial::replay(&federation, 0.into(), (2, &loud)).unwrap();
+        let options = TrialOptions { replaced: Some((2, &loud)), keep_sent: true, ..TrialOptions::default() };
+        let mut trial = Trial::begin_with(&federation, 0, options).unwrap();
         for round in 1..=3 {
-            let metrics = trial.step().unwrap();
+            let RoundOutcome { metrics, sent, .. } = trial.step().unwrap();
             assert_eq!((metrics.round, metrics.broken, metrics.diverged), (round, 1, false));
             assert!(metrics.local_loss.is_some_and(f64::is_finite));
-            assert!(trial.sent()[2].iter().all(|&value| value == 0.0));
-            assert!(trial.sent()[1].iter().any(|&value| value != 0.0));
+            assert!(sent[2].iter().all(|&value| value == 0.0));
+            assert!(sent[1].iter().any(|&value| value != 0.0));
         }
         assert_eq!(trial.status(), Status::Finished);
     }

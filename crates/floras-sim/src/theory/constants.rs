@@ -160,10 +160,10 @@ impl Gradients {
         let rounds = federation.rounds().min(MOST_TRAININGS.div_ceil(settings.clients.per_round));
         let mut parameters = federation.initial_model(0);
         let mut longest = vec![None::<f64>; settings.clients.total as usize];
-        for number in 0..rounds {
+        for number in 1..=rounds {
             let clients = federation.select(0, number);
-            let round = Round::new(settings.seed, 0, number + 1, &clients)?;
-            let rate = settings.local.rate.at(number + 1);
+            let round = Round::new(settings.seed, 0, number, &clients)?;
+            let rate = settings.local.rate.at(number);
             let train = |data: ClientData<'_>, client: u32| {
                 let witness = Witness { model: federation.model(), longest: Mutex::new(0.0) };
                 let (mut moved, mut workspace) = (parameters.clone(), Workspace::default());

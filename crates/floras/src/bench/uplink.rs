@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use floras_core::random::{Purpose, StreamName, TILE};
 use floras_core::{Choice, Fading, Family, Fidelity, Modulation, Receiver, Snr, SnrConvention};
-use floras_phy::{
-    Floras, FlorasSettings, Round, SequenceSet, UplinkError, precode, transmit_into, transmit_scaled_into,
-};
+use floras_phy::{Aggregation, Floras, FlorasSettings, Round, SequenceSet, UplinkError};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -165,19 +163,14 @@ impl Options {
         let clients: Vec<u32> = (0..self.per_round as u32).collect();
         let updates = self.made_up_updates(&clients);
         let mut decoded = vec![0.0; self.dim];
+        let aggregation = Aggregation { clip: self.clip, fidelity: self.fidelity, ..Aggregation::default() };
         let bar = progress_bar(self.repeat);
         let mut times = Vec::new();
         let mut before = Usage::now();
         for number in 0..=self.repeat {
             let start = Instant::now();
             let round = Round::new(SEED, 0, number + 1, &clients)?;
-            match self.clip {
-                None => transmit_into(uplink, &round, &updates, self.fidelity, &mut decoded)?,
-                Some(clip) => {
-                    let factors = precode::clip_factors(&updates, clip)?.factors;
-                    transmit_scaled_into(uplink, &round, &updates, &factors, self.fidelity, &mut decoded)?
-                }
-            };
+            decoded = aggregation.run_in(uplink, round, &updates, decoded)?.sum;
             // The first round pays for memory that the others find ready.
             match number {
                 0 => before = Usage::now(),

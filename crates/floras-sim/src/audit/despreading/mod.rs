@@ -29,7 +29,7 @@ use crate::audit::report::{DespreadClient, DespreadingAttack};
 use crate::audit::sequences::detector::{Payload, Seen, generalised};
 use crate::audit::sequences::norm;
 use crate::error::SimError;
-use crate::federation::{Federation, Status, Trial};
+use crate::federation::{Federation, RoundOutcome, Status, Trial, TrialOptions};
 use crate::purpose;
 
 /// More rounds say nothing new.
@@ -53,22 +53,23 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
     let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
     let station = Station { floras, payload, seed: settings.seed };
-    let mut trial = Trial::begin(federation, number)?;
+    let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };
+    let mut trial = Trial::begin_with(federation, number, options)?;
     let mut tally = Tally::default();
     let (mut clients, mut before): (Vec<DespreadClient>, Option<Recovered>) = (Vec::new(), None);
     for _ in 0..rounds {
         if trial.status() == Status::Finished {
-            trial =
-                Trial::at(federation, number, trial.round(), Status::Running, trial.parameters().to_vec())?;
+            let (at, parameters) = ((trial.round(), Status::Running), trial.parameters().to_vec());
+            trial = Trial::at(federation, number, options, at, parameters)?;
         }
-        let shadows = trial.shadows(Domain::Naming.trial(0))?;
-        trial.step()?;
+        let shadows = trial.expected_updates(Domain::Naming.trial(0))?;
+        let outcome = trial.step()?;
         if trial.status() == Status::Diverged {
             break;
         }
-        let kept = station.listen(&trial)?;
+        let kept = station.listen(&trial, &outcome)?;
         if clients.is_empty() {
-            clients = kept.compare(trial.sent());
+            clients = kept.compare(&outcome.sent);
         }
         let recovered = station.recover(&kept);
         tally.in_round.add(recovered.owners.iter().flatten().count(), kept.clients.len());
@@ -120,14 +121,14 @@ struct Recovered {
 }
 
 impl Station {
-    /// The latest round of a trial, despread: the channels and the pilot that the decoder met, and noise of the payload's own.
-    fn listen(&self, trial: &Trial<'_>) -> Result<Kept, SimError> {
-        let (clients, _) = trial.latest();
+    /// A round of a trial, despread: the channels and the pilot that the decoder met, and noise of the payload's own.
+    fn listen(&self, trial: &Trial<'_>, outcome: &RoundOutcome) -> Result<Kept, SimError> {
+        let clients = &outcome.clients;
         let round = Round::new(self.seed, trial.id(), trial.round(), clients)?;
         let air = self.floras.despread(&round)?;
         let noise = round.stream_name(purpose::DESPREAD_NOISE);
         let mut sent: Vec<Option<(f64, &[f32])>> = vec![None; air.estimates.len()];
-        for ((&sequence, &amplitude), update) in air.assigned.iter().zip(&air.amplitudes).zip(trial.sent()) {
+        for ((&sequence, &amplitude), update) in air.assigned.iter().zip(&air.amplitudes).zip(&outcome.sent) {
             sent[sequence] = Some((amplitude, update));
         }
         let parameters = trial.parameters().len();

@@ -12,6 +12,7 @@ use canary::{Canary, WATCHED};
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Family, View};
 use floras_learn::{Samples, Workspace};
+use floras_phy::precode::Precoding;
 use floras_phy::{Floras, Round, UplinkError};
 use floras_privacy::Views;
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
@@ -25,7 +26,7 @@ use super::report::{Claims, MembershipGame};
 use super::views::{claims, has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, unless_diverged};
 use crate::error::SimError;
-use crate::federation::{Status, Trial};
+use crate::federation::{RoundOutcome, Status, Trial, TrialOptions};
 
 /// Games over one round, in each world, for canaries that take training.
 const MOST_ONE_ROUND_GAMES: u32 = 20_000;
@@ -209,21 +210,27 @@ impl Players<'_> {
     /// One training in one of both worlds.
     fn whole_run(&self, worlds: &[Samples; 2], world: usize, number: TrialId) -> Result<Verdict, SimError> {
         let federation = self.bench.federation;
-        let mut trial = Trial::replay(federation, number, (WATCHED, &worlds[world]))?;
+        let options = TrialOptions {
+            start_of: Some(0.into()),
+            replaced: Some((WATCHED, &worlds[world])),
+            scored: false,
+            keep_sent: true,
+        };
+        let mut trial = Trial::begin_with(federation, number, options)?;
         let mut verdict = Verdict::default();
         let mut workspace = Workspace::default();
         while trial.status() == Status::Running {
             let before = trial.parameters().to_vec();
-            let metrics = trial.step()?;
-            let (clients, channel) = trial.latest();
+            let RoundOutcome { metrics, clients, aggregate, sent } = trial.step()?;
             let watched = clients.iter().position(|&client| client == WATCHED);
-            let (Some(watched), Some(_)) = (watched, channel) else { continue };
+            let (Some(watched), Some(aggregate)) = (watched, aggregate) else { continue };
             let at = metrics.round - 1;
             let shadow = Shadow { players: self, parameters: &before, rate: metrics.rate, round: at, number };
             let expected = worlds.each_ref().map(|world| shadow.update(world, 0, &mut workspace));
-            let round = Round::new(self.bench.settings.seed, number, metrics.round, clients)?;
-            let sent = Sent { updates: trial.sent(), watched };
-            match unless_diverged(self.hear(&round, &sent, expected, trial.largest_norm()))? {
+            let round = Round::new(self.bench.settings.seed, number, metrics.round, &clients)?;
+            let sent = Sent { updates: &sent, watched };
+            let largest_norm = aggregate.normalisation.map(|normalisation| normalisation.largest_norm());
+            match unless_diverged(self.hear(&round, &sent, expected, largest_norm))? {
                 Some(heard) => verdict = verdict.add(heard),
                 // What the adversary expects has left the range of numbers; it makes do with what it has.
                 None => break,
@@ -254,8 +261,10 @@ impl Players<'_> {
 
     /// Brings a round's updates to the form in which they are sent.
     fn precode(&self, updates: &mut [Vec<f32>]) -> Result<Option<f64>, UplinkError> {
-        let precoded = self.bench.settings.privacy.precode(updates)?;
-        Ok(precoded.normalisation.map(|normalisation| normalisation.largest_norm()))
+        let privacy = self.bench.settings.privacy;
+        let precoding = Precoding::new(updates, privacy.clip, privacy.normalise)?;
+        precoding.apply(updates);
+        Ok(precoding.normalisation.map(|normalisation| normalisation.largest_norm()))
     }
 
     /// The same for one update in a round whose longest update is known.

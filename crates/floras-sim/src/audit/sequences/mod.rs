@@ -28,7 +28,7 @@ use self::sweep::{Sweep, characteristic};
 use super::report::{DetectorResult, SequenceAttack};
 use crate::error::SimError;
 use crate::experiment::Radio;
-use crate::federation::{Federation, Trial};
+use crate::federation::{Federation, Trial, TrialOptions};
 use crate::schemes::FlorasScheme;
 
 /// Detections are told at this rate of false alarms.
@@ -80,7 +80,7 @@ fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
     let settings = federation.experiment().settings();
     match trace {
         Some(trace) => {
-            (0..trace.rounds().min(settings.rounds)).map(|round| federation.select(0, round)).collect()
+            (1..=trace.rounds().min(settings.rounds)).map(|round| federation.select(0, round)).collect()
         }
         None => vec![(0..settings.clients.per_round).collect()],
     }
@@ -97,9 +97,9 @@ pub(in crate::audit) fn norm(federation: &Federation) -> Result<f64, SimError> {
     if let Some(clip) = federation.experiment().settings().privacy.clip {
         return Ok(clip);
     }
-    let mut trial = Trial::begin(federation, 0)?;
-    trial.step()?;
-    let norms: Vec<f64> = trial.sent().iter().map(|update| precode::norm(update)).collect();
+    let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };
+    let outcome = Trial::begin_with(federation, 0, options)?.step()?;
+    let norms: Vec<f64> = outcome.sent.iter().map(|update| precode::norm(update)).collect();
     let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
     Ok(if mean.is_finite() { mean } else { 1.0 })
 }

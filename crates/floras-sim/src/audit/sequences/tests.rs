@@ -152,7 +152,7 @@ fn a_trace_has_as_many_rounds_as_were_recorded_and_no_law_to_know() {
     let changes = ["clients.total=25", "rounds=12", "data.train=4000"];
     let without = federation(&changes);
     let recorded =
-        (0..12).flat_map(|round| without.select(0, round).into_iter().map(move |client| (round, client)));
+        (0..12).flat_map(|round| without.select(0, round + 1).into_iter().map(move |client| (round, client)));
     let line = |(round, client): (u32, u32)| format!("{round},{client},0.{}{client},-0.5\n", round % 10);
     let text = format!("round,client,real,imaginary\n{}", recorded.map(line).collect::<String>());
     let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! A round as its clients see it: which one it is, who was asked, from how many, and who answered.
 
-use floras_phy::Round;
+use floras_phy::{Noise, Round};
 use floras_privacy::Sampling;
 
-use super::{Noise, wrong};
+use super::wrong;
 use crate::error::SimError;
 
 /// How many clients were asked for their update, how many sent one, and how many could have been asked.
@@ -41,7 +41,7 @@ impl Cohort {
 
 /// Which round it is, and who is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Occasion {
+pub struct RoundSpec {
     /// Where the round's randomness comes from, save for noise that is fit for release.
     pub seed: u64,
     /// From 0; another trial has other randomness.
@@ -58,7 +58,7 @@ pub struct Occasion {
     pub noise: Noise,
 }
 
-impl Occasion {
+impl RoundSpec {
     /// A round of `count` clients, numbered from 0, all of whom answered, with the simulation's noise.
     pub fn of_all(seed: u64, round: u32, count: u32) -> Self {
         Self {

@@ -1,0 +1,420 @@
+//! A whole round: the updates go in, the decoded sum comes out.
+//!
+//! ```text
+//! x_k → clip to C (or the paper's normalisation) → uplink → Σ g_k x_k + ν·n → clamp to ±B → the normalisation undone
+//! ```
+//!
+//! Updates can be added in waves, so that not all of them are in memory at once: [`begin`](Aggregation::begin),
+//! [`add`](RoundInProgress::add), [`finish`](RoundInProgress::finish). The decoded sum is the same, byte for byte, as of
+//! [`run`](Aggregation::run) with all updates at once.
+
+use std::borrow::Cow;
+
+use floras_core::random::Purpose;
+use floras_core::{Clipping, Fidelity, named_choice};
+
+use crate::effective::EffectiveChannel;
+use crate::error::{UplinkError, require_count};
+use crate::precode::{self, Normalisation, Precoding, Scale};
+use crate::release::ReleaseKey;
+use crate::round::Round;
+use crate::updates;
+use crate::uplink::{Uplink, transmit_into};
+
+/// Where the noise of a round comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Noise {
+    /// The simulation's generator under the round's seed: the same bytes whenever the round is repeated. Statements about the
+    /// round are no guarantee.
+    #[default]
+    Simulated,
+    /// A key from the operating system that is used once: fit for sums of real data. The channels are drawn from the round's
+    /// seed all the same. The chip level has no such noise.
+    Release,
+}
+
+named_choice!(
+    Noise,
+    "noise",
+    [Simulated => "simulated", "the simulation's generator"],
+    [Release => "release", "fit for release"],
+);
+
+/// What happens to the updates of a round beside the uplink itself.
+///
+/// ```
+/// use floras_phy::{Aggregation, Ideal, Round};
+///
+/// let round = Round::new(1, 0, 1, &[0, 1])?;
+/// let aggregation = Aggregation { clip: Some(5.0), ..Aggregation::default() };
+/// let whole = aggregation.run(&Ideal, round, &[[1.0, 2.0], [30.0, 40.0]])?;
+/// assert!((whole.sum[0] - 4.0).abs() < 1e-5 && (whole.sum[1] - 6.0).abs() < 1e-5);
+///
+/// let mut in_progress = aggregation.begin(&Ideal, round, vec![0.0; 2])?;
+/// in_progress.add(&[[1.0, 2.0]])?;
+/// in_progress.add(&[[30.0, 40.0]])?;
+/// assert_eq!(in_progress.finish()?.sum, whole.sum);
+/// # Ok::<(), floras_phy::UplinkError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Aggregation {
+    /// `C`, from 1e-30 to 1e30; without it updates are sent as they are.
+    pub clip: Option<f64>,
+    /// How updates are brought to norm `C`.
+    pub clipping: Clipping,
+    /// Symbol or chip level.
+    pub fidelity: Fidelity,
+    /// `B`: decoded values are clamped to `±B`, from 1e-30 to 1e30.
+    pub truncate: Option<f64>,
+    /// Where the noise comes from.
+    pub noise: Noise,
+    /// Whether norms are measured even if nothing clips the updates.
+    pub measure_norms: bool,
+}
+
+/// The result of a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// The decoded sum, clamped.
+    pub sum: Vec<f32>,
+    /// The `(g, ν)` that led to it.
+    pub channel: EffectiveChannel,
+    /// How each update was changed before it was sent.
+    pub scales: Vec<Scale>,
+    /// The norm of each update before; `None` if nothing measured them.
+    pub norms: Option<Vec<f64>>,
+    /// How the paper's normalisation was undone, if it was applied.
+    pub normalisation: Option<Normalisation>,
+    /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
+    pub broken: Vec<usize>,
+}
+
+impl Aggregation {
+    /// Carries the updates of a round, one for each of its clients, over the air.
+    ///
+    /// An update with a value that is not finite is sent as zero. Refusing the round would reveal that one client's training
+    /// broke down, which depends on its data.
+    pub fn run<U: AsRef<[f32]> + Sync>(
+        &self,
+        uplink: &dyn Uplink,
+        round: Round<'_>,
+        updates: &[U],
+    ) -> Result<Aggregate, UplinkError> {
+        self.run_in(uplink, round, updates, vec![0.0; updates::parameters(updates)])
+    }
+
+    /// [`run`](Self::run) with memory for the sum, one place for each parameter, such as the sum of a round before.
+    pub fn run_in<U: AsRef<[f32]> + Sync>(
+        &self,
+        uplink: &dyn Uplink,
+        round: Round<'_>,
+        updates: &[U],
+        sum: Vec<f32>,
+    ) -> Result<Aggregate, UplinkError> {
+        let parameters = updates::check_shape(updates, round.clients().len())?;
+        require_count("places for the decoded parameters", parameters, sum.len())?;
+        if self.streams() {
+            let mut in_progress = self.begin(uplink, round, sum)?;
+            in_progress.add(updates)?;
+            return in_progress.finish();
+        }
+        self.run_whole(uplink, round, updates, sum)
+    }
+
+    /// Begins a round whose updates are added in waves, with memory for the sum: one place for each parameter.
+    pub fn begin<'a>(
+        &self,
+        uplink: &'a dyn Uplink,
+        round: Round<'a>,
+        sum: Vec<f32>,
+    ) -> Result<RoundInProgress<'a>, UplinkError> {
+        let state = match self.streams() {
+            true => State::Streamed { channel: uplink.realise(&round)? },
+            false => State::Kept(Vec::new()),
+        };
+        Ok(RoundInProgress {
+            aggregation: *self,
+            uplink,
+            round,
+            sum,
+            state,
+            scales: Vec::new(),
+            norms: Vec::new(),
+            broken: Vec::new(),
+        })
+    }
+
+    /// Whether waves are added as they come. Otherwise they are kept until the end: the paper's normalisation depends on all
+    /// updates, and the chip level and noise that is fit for release work on all of them at once.
+    pub fn streams(&self) -> bool {
+        let depends_on_all = self.clip.is_some() && self.clipping == Clipping::Paper;
+        self.fidelity == Fidelity::Symbol && self.noise == Noise::Simulated && !depends_on_all
+    }
+
+    fn run_whole<U: AsRef<[f32]> + Sync>(
+        &self,
+        uplink: &dyn Uplink,
+        round: Round<'_>,
+        updates: &[U],
+        mut sum: Vec<f32>,
+    ) -> Result<Aggregate, UplinkError> {
+        let precoding = match Precoding::new(updates, self.clip, self.clipping) {
+            Err(UplinkError::NotFinite { .. }) => {
+                let (sound, broken) = with_zeros(updates);
+                return Ok(Aggregate { broken, ..self.run_whole(uplink, round, &sound, sum)? });
+            }
+            precoding => precoding?,
+        };
+        let channel = match (self.fidelity, self.noise) {
+            (Fidelity::Chip, _) => {
+                transmit_into(uplink, &round, &precoding.sent(updates), Fidelity::Chip, &mut sum)?
+            }
+            (Fidelity::Symbol, Noise::Release) => {
+                let channel = uplink.realise(&round)?;
+                channel.release_into(updates, &precoding.scales, ReleaseKey::generate()?, &mut sum)?;
+                channel
+            }
+            (Fidelity::Symbol, Noise::Simulated) => {
+                let channel = uplink.realise(&round)?;
+                let noise = Some(round.stream_name(Purpose::PAYLOAD_NOISE));
+                channel.add_into(0, updates, &precoding.scales, noise, &mut sum)?;
+                channel
+            }
+        };
+        let Precoding { scales, norms, normalisation } = precoding;
+        self.restore(Aggregate {
+            sum,
+            channel,
+            scales,
+            norms: Some(norms),
+            normalisation,
+            broken: Vec::new(),
+        })
+    }
+
+    /// Clamps a decoded sum, and brings it back to the scale that the updates had.
+    fn restore(&self, mut aggregate: Aggregate) -> Result<Aggregate, UplinkError> {
+        if let Some(bound) = self.truncate {
+            precode::truncate(&mut aggregate.sum, bound)?;
+        }
+        if let Some(normalisation) = &aggregate.normalisation {
+            normalisation.undo(&mut aggregate.sum)?;
+        }
+        Ok(aggregate)
+    }
+}
+
+/// A round to which updates are added in waves, in the order of its clients.
+pub struct RoundInProgress<'a> {
+    aggregation: Aggregation,
+    uplink: &'a dyn Uplink,
+    round: Round<'a>,
+    /// The sum so far, if waves are added as they come.
+    sum: Vec<f32>,
+    state: State,
+    scales: Vec<Scale>,
+    norms: Vec<f64>,
+    broken: Vec<usize>,
+}
+
+enum State {
+    /// Waves are added as they come.
+    Streamed { channel: EffectiveChannel },
+    /// All updates so far.
+    Kept(Vec<Vec<f32>>),
+}
+
+impl RoundInProgress<'_> {
+    /// Adds the updates of the next clients.
+    pub fn add<U: AsRef<[f32]> + Sync>(&mut self, updates: &[U]) -> Result<(), UplinkError> {
+        let clients = self.round.clients().len();
+        if let Some((index, update)) =
+            updates.iter().enumerate().find(|(_, update)| update.as_ref().len() != self.sum.len())
+        {
+            let (expected, found) = (self.sum.len(), update.as_ref().len());
+            return Err(UplinkError::LengthMismatch { index: self.added() + index, expected, found });
+        }
+        if self.added() + updates.len() > clients {
+            return Err(UplinkError::UpdateCount { updates: self.added() + updates.len(), clients });
+        }
+        if let State::Kept(kept) = &mut self.state {
+            kept.extend(updates.iter().map(|update| update.as_ref().to_vec()));
+            return Ok(());
+        }
+        match self.add_sound(updates) {
+            Err(UplinkError::NotFinite { .. }) => {
+                let first = self.added();
+                let (sound, broken) = with_zeros(updates);
+                self.broken.extend(broken.into_iter().map(|place| first + place));
+                self.add_sound(&sound)
+            }
+            added => added,
+        }
+    }
+
+    /// How many updates were added.
+    fn added(&self) -> usize {
+        match &self.state {
+            State::Streamed { .. } => self.scales.len(),
+            State::Kept(kept) => kept.len(),
+        }
+    }
+
+    /// Adds updates that are finite. Those that are not are refused, with the sum so far as it was.
+    fn add_sound<U: AsRef<[f32]> + Sync>(&mut self, updates: &[U]) -> Result<(), UplinkError> {
+        let (first, Aggregation { clip, clipping, measure_norms, .. }) = (self.added(), self.aggregation);
+        let State::Streamed { channel } = &self.state else { return Ok(()) };
+        let noise = (first == 0).then(|| self.round.stream_name(Purpose::PAYLOAD_NOISE));
+        // The first wave writes the whole sum, so that it can be repeated; updates of later ones are looked at before.
+        if clip.is_none() && !measure_norms && first == 0 {
+            let scales = vec![Scale::UNCHANGED; updates.len()];
+            channel.add_into(first, updates, &scales, noise, &mut self.sum)?;
+            self.scales.extend(scales);
+            return Ok(());
+        }
+        let precoding = Precoding::new(updates, clip, clipping)?;
+        channel.add_into(first, updates, &precoding.scales, noise, &mut self.sum)?;
+        self.scales.extend(precoding.scales);
+        self.norms.extend(precoding.norms);
+        Ok(())
+    }
+
+    /// Decodes the sum, once all updates were added.
+    pub fn finish(self) -> Result<Aggregate, UplinkError> {
+        let (updates, clients) = (self.added(), self.round.clients().len());
+        if updates != clients {
+            return Err(UplinkError::UpdateCount { updates, clients });
+        }
+        match self.state {
+            State::Kept(kept) => self.aggregation.run_whole(self.uplink, self.round, &kept, self.sum),
+            State::Streamed { channel } => {
+                let norms = Some(self.norms).filter(|norms| norms.len() == clients);
+                let (sum, scales, broken) = (self.sum, self.scales, self.broken);
+                self.aggregation.restore(Aggregate {
+                    sum,
+                    channel,
+                    scales,
+                    norms,
+                    normalisation: None,
+                    broken,
+                })
+            }
+        }
+    }
+}
+
+/// Zeros in the place of updates that are not finite, and which they are.
+fn with_zeros<U: AsRef<[f32]> + Sync>(updates: &[U]) -> (Vec<Cow<'_, [f32]>>, Vec<usize>) {
+    let is_broken = |update: &U| update.as_ref().iter().any(|value| !value.is_finite());
+    let broken: Vec<usize> = (0..updates.len()).filter(|&place| is_broken(&updates[place])).collect();
+    let sound = updates.iter().enumerate().map(|(place, update)| {
+        let update = update.as_ref();
+        if broken.contains(&place) { Cow::Owned(vec![0.0; update.len()]) } else { Cow::Borrowed(update) }
+    });
+    (sound.collect(), broken)
+}
+
+#[cfg(test)]
+mod tests {
+    use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+
+    use super::*;
+    use crate::sequences::SequenceSet;
+    use crate::uplink::{Floras, FlorasSettings};
+
+    const CLIENTS: u32 = 23;
+    const PARAMETERS: usize = 3000;
+
+    fn uplink() -> Floras {
+        Floras::new(FlorasSettings {
+            sequences: SequenceSet::walsh(30, 32).unwrap(),
+            modulation: Modulation::Real,
+            receiver: Receiver::Mmse,
+            channels: Fading::Rayleigh.into(),
+            snr: Snr::new(10.0, SnrConvention::Symbol).unwrap(),
+        })
+    }
+
+    fn all_kinds() -> Vec<Aggregation> {
+        let mut kinds = Vec::new();
+        for fidelity in [Fidelity::Symbol, Fidelity::Chip] {
+            for (clip, clipping) in
+                [(None, Clipping::Each), (Some(20.0), Clipping::Each), (Some(20.0), Clipping::Paper)]
+            {
+                for measure_norms in [false, true] {
+                    let truncate = Some(6.0);
+                    kinds.push(Aggregation {
+                        clip,
+                        clipping,
+                        fidelity,
+                        truncate,
+                        measure_norms,
+                        ..Aggregation::default()
+                    });
+                }
+            }
+        }
+        kinds
+    }
+
+    #[test]
+    fn waves_come_to_the_same_bytes_as_all_updates_at_once() {
+        let clients: Vec<u32> = (0..CLIENTS).collect();
+        let round = Round::new(3, 1, 2, &clients).unwrap();
+        let mut updates = updates::made_up(CLIENTS, PARAMETERS);
+        updates[9][77] = f32::NAN;
+        let uplink = uplink();
+        for aggregation in all_kinds() {
+            let whole = aggregation.run(&uplink, round, &updates).unwrap();
+            assert_eq!(whole.broken, [9], "{aggregation:?}");
+            for waves in [vec![0..11, 11..23], vec![0..9, 9..10, 10..23], vec![0..1, 1..22, 22..23]] {
+                let mut in_progress = aggregation.begin(&uplink, round, vec![0.0; PARAMETERS]).unwrap();
+                for wave in waves {
+                    in_progress.add(&updates[wave]).unwrap();
+                }
+                let in_waves = in_progress.finish().unwrap();
+                assert_eq!(in_waves.sum, whole.sum, "{aggregation:?}");
+                assert_eq!((&in_waves.broken, &in_waves.scales), (&whole.broken, &whole.scales));
+            }
+        }
+    }
+
+    /// Clip, transmit, clamp and undo, one after the other in memory.
+    #[test]
+    fn a_round_is_its_steps() {
+        let clients: Vec<u32> = (0..CLIENTS).collect();
+        let round = Round::new(3, 1, 2, &clients).unwrap();
+        let updates = updates::made_up(CLIENTS, PARAMETERS);
+        let uplink = uplink();
+        for aggregation in all_kinds() {
+            let mut sent = updates.clone();
+            let normalisation = match (aggregation.clip, aggregation.clipping) {
+                (None, _) => None,
+                (Some(clip), Clipping::Each) => precode::clip(&mut sent, clip).map(|_| None).unwrap(),
+                (Some(clip), Clipping::Paper) => Some(precode::normalise(&mut sent, clip).unwrap()),
+            };
+            let mut sum = vec![0.0; PARAMETERS];
+            let channel = transmit_into(&uplink, &round, &sent, aggregation.fidelity, &mut sum).unwrap();
+            precode::truncate(&mut sum, 6.0).unwrap();
+            if let Some(normalisation) = &normalisation {
+                normalisation.undo(&mut sum).unwrap();
+            }
+            let aggregate = aggregation.run(&uplink, round, &updates).unwrap();
+            assert_eq!((aggregate.sum, aggregate.channel), (sum, channel), "{aggregation:?}");
+            assert_eq!(aggregate.normalisation, normalisation);
+        }
+    }
+
+    #[test]
+    fn too_many_too_few_and_unequal_updates_are_refused() {
+        let (uplink, clients) = (uplink(), [0, 1]);
+        let round = Round::new(3, 1, 2, &clients).unwrap();
+        let begin = || Aggregation::default().begin(&uplink, round, vec![0.0; 2]).unwrap();
+        assert_eq!(begin().finish().unwrap_err(), UplinkError::UpdateCount { updates: 0, clients: 2 });
+        assert_eq!(
+            begin().add(&[[1.0, 2.0]; 3]).unwrap_err(),
+            UplinkError::UpdateCount { updates: 3, clients: 2 }
+        );
+        assert!(matches!(begin().add(&[[1.0]]), Err(UplinkError::LengthMismatch { .. })));
+    }
+}
