@@ -20,7 +20,7 @@ pub(crate) fn cargo() -> Command {
 
 /// Builds the program `floras` with optimisation and returns its path.
 pub(crate) fn release_program() -> Result<PathBuf> {
-    run(cargo().args(["build", "--release", "--quiet", "--package", "floras"]))?;
+    run(cargo().args(["build", "--release", "--quiet", "--package", "floras-cli"]))?;
     Ok(target().join("release").join("floras"))
 }
 

@@ -54,7 +54,7 @@ fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
 pub(crate) fn run_python(options: &Options) -> Result<()> {
     let mut parts = Parts::default();
     parts.begin("the program");
-    shell::run(shell::cargo().args(["build", "--locked", "--quiet", "--package", "floras"]))?;
+    shell::run(shell::cargo().args(["build", "--locked", "--quiet", "--package", "floras-cli"]))?;
     let wheel::Counted { passed, failed } = wheel::test(options.all, &mut parts)?;
     parts.end();
     println!("\n{parts}\n\ntests: {passed} passed, {failed} failed");

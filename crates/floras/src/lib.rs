@@ -1,8 +1,16 @@
-//! Private federated learning over the air: the facade of the `floras` crates.
+//! Private federated learning over the air: one library over the `floras` crates.
 //!
-//! [`core`] is the vocabulary: receivers, fading, views and other choices; random streams. [`phy`] is the air interface: sequences, secret assignment, fading, noise and uplink schemes. [`privacy`] is the
-//! accounting: who can learn how much. [`learn`] is the learning side: data sets, partitions, models, local SGD. [`sim`] joins
-//! them: experiment files, rounds, trials, run directories. [`report`] draws: plots, and the HTML report of a run directory.
+//! | module | what it holds |
+//! |---|---|
+//! | [`core`] | the vocabulary: receivers, fading, views and other choices; random streams |
+//! | [`phy`] | the air interface: sequences, secret assignment, fading, noise, uplink schemes |
+//! | [`privacy`] | the accounting: who can learn how much |
+//! | [`learn`] | the learning side: data sets, partitions, models, local SGD |
+//! | [`sim`] | experiment files, rounds, trials, run directories |
+//! | [`report`] | plots, and the HTML report of a run directory |
+//! | [`prelude`] | the names that a first program needs |
+//!
+//! The program `floras` is the crate `floras-cli`.
 
 pub use floras_core as core;
 pub use floras_learn as learn;
@@ -10,6 +18,8 @@ pub use floras_phy as phy;
 pub use floras_privacy as privacy;
 pub use floras_report as report;
 pub use floras_sim as sim;
+
+pub mod prelude;
 
 /// The examples of the README and of the book, run as documentation tests.
 #[cfg(doctest)]

@@ -16,7 +16,7 @@ use crate::{audit, bench, privacy, report, reproduce, run, sweep, theory};
 /// Many phones train one model without handing over their data: they send their updates at the same moment over the
 /// same radio channel, and the air adds them up.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, term_width = 100)]
+#[command(name = "floras", version, arg_required_else_help = true, term_width = 100)]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
