@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reference bounds for diverse settings, by the independent evaluator in this directory. One run takes some minutes.
 
-    python3 xtask/accounting/recorded.py            write crates/floras-privacy/tests/reference/random.json
+    python3 xtask/accounting/recorded.py            write crates/floras-sim/tests/reference/random.json
     python3 xtask/accounting/recorded.py --check    exit with 1 if random.json differs
 """
 
@@ -14,8 +14,8 @@ import sys
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / "crates/floras-privacy/tests/reference"
-sys.path.append(str(DIRECTORY))
+CRATES = pathlib.Path(__file__).resolve().parents[2] / "crates"
+sys.path.append(str(CRATES / "floras-privacy/tests/reference"))
 
 import record  # noqa: E402
 from evaluator import Bounds, Setting, evaluate  # noqa: E402
@@ -90,4 +90,4 @@ def make() -> dict:
 
 
 if __name__ == "__main__":
-    record.main(DIRECTORY / "random.py", make(), tolerance=lambda _: 1e-3)
+    record.main(CRATES / "floras-sim/tests/reference/random.py", make(), tolerance=lambda _: 1e-3)

@@ -14,8 +14,9 @@ pub(crate) fn check_links() -> Result<()> {
     let docs = root.join("docs");
     let chapters = markdown_files(&docs)?;
     let mut wrong = Vec::new();
-    let others =
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"].map(|page| root.join(page));
+    let mut others = markdown_files(&root.join("crates"))?;
+    let pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"];
+    others.extend(pages.map(|page| root.join(page)));
     for page in chapters.iter().chain(&others) {
         let text = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
         let here = page.parent().unwrap_or(&root);

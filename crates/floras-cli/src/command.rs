@@ -9,7 +9,7 @@ use clap::{Arg, Parser, Subcommand};
 use floras_core::Choice;
 use floras_sim::{ExperimentBuilder, ExperimentError};
 
-use crate::{audit, bench, privacy, report, reproduce, run, sweep, theory};
+use crate::{audit, bench, presets, privacy, report, reproduce, run, sweep, theory};
 
 /// Private federated learning over the air.
 ///
@@ -44,8 +44,8 @@ pub(crate) enum Command {
     Audit(audit::Options),
     /// Say what the paper's convergence theorem makes of an experiment, and what holds.
     Theory(theory::Options),
-    /// List the experiments that `run` knows by name.
-    Presets,
+    /// List the experiments that `run` knows by name, or print the file of one.
+    Presets(presets::Options),
     /// Measure how fast this machine is.
     Bench {
         /// What to measure.

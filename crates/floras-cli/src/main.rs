@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Command::Audit(options) => audit::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Theory(options) => theory::run(&options),
-        Command::Presets => presets::run(),
+        Command::Presets(options) => presets::run(&options),
         Command::Bench { what } => bench::run(&what),
     };
     match outcome {

@@ -12,46 +12,51 @@ pub struct Preset {
 }
 
 /// All presets; the first is the default.
-pub const PRESETS: [Preset; 8] = [
+pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "digits-iid",
         summary: "the paper's IID task on the embedded digits: 20 clients, γ = 5 unused sequences, 20 dB",
-        text: include_str!("../../../experiments/digits-iid.toml"),
+        text: include_str!("../presets/digits-iid.toml"),
     },
     Preset {
         name: "digits-noniid",
         summary: "the paper's non-IID task: the same, but every client holds one digit only",
-        text: include_str!("../../../experiments/digits-noniid.toml"),
+        text: include_str!("../presets/digits-noniid.toml"),
     },
     Preset {
         name: "fig4-floras",
         summary: "figure 4 of the paper, FLORAS at 0 dB, IID",
-        text: include_str!("../../../experiments/fig4-floras.toml"),
+        text: include_str!("../presets/fig4-floras.toml"),
     },
     Preset {
         name: "fig4-inversion",
         summary: "figure 4 of the paper, channel inversion at 0 dB, IID",
-        text: include_str!("../../../experiments/fig4-inversion.toml"),
+        text: include_str!("../presets/fig4-inversion.toml"),
     },
     Preset {
         name: "fig5",
         summary: "figure 5 of the paper, γ = 5 at 20 dB, IID",
-        text: include_str!("../../../experiments/fig5.toml"),
+        text: include_str!("../presets/fig5.toml"),
+    },
+    Preset {
+        name: "frontier",
+        summary: "a point of the frontier: 200 clients with the clipped receiver, ε = 8 after 40 rounds",
+        text: include_str!("../presets/frontier.toml"),
     },
     Preset {
         name: "quick",
         summary: "a first look in a few seconds: 200 clients, clipped updates, a receiver that bounds its noise, γ = 20",
-        text: include_str!("../../../experiments/quick.toml"),
+        text: include_str!("../presets/quick.toml"),
     },
     Preset {
         name: "many-clients",
         summary: "scale: 1,000 of 100,000 clients a round on a generated task",
-        text: include_str!("../../../experiments/many-clients.toml"),
+        text: include_str!("../presets/many-clients.toml"),
     },
     Preset {
         name: "audit",
         summary: "what `floras audit` attacks by default: one round, clip norm 1, γ = 5 unused sequences, 20 dB",
-        text: include_str!("../../../experiments/audit.toml"),
+        text: include_str!("../presets/audit.toml"),
     },
 ];
 

@@ -10,7 +10,7 @@ use floras_sim::inquiry::Keywords;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-const REFERENCE: &str = include_str!("../../floras-privacy/tests/reference/random.json");
+const REFERENCE: &str = include_str!("reference/random.json");
 
 /// A recorded bound is allowed to be off by this share.
 const TOLERANCE: f64 = 1e-4;

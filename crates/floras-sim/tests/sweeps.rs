@@ -89,7 +89,8 @@ fn what_a_case_sets_is_checked_like_any_other_key() {
 
 #[test]
 fn the_scan_over_conventions_is_a_valid_sweep() {
-    let sweep = sweep(include_str!("../../../experiments/conventions.toml"));
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/conventions.toml");
+    let sweep = sweep(&std::fs::read_to_string(file).unwrap());
     let to_run = sweep.points().iter().enumerate().filter(|(number, point)| point.run_of == *number).count();
     assert!(to_run < sweep.points().len(), "channel inversion has no modulation, and FLORAS no threshold");
 }

@@ -10,8 +10,8 @@ use crate::error::SimError;
 use crate::figure::{Figure, Style};
 
 /// The experiment of the FLORAS curve at 0 dB, IID.
-pub(super) const FLORAS_FILE: &str = include_str!("../../../../experiments/fig4-floras.toml");
-const INVERSION_FILE: &str = include_str!("../../../../experiments/fig4-inversion.toml");
+pub(super) const FLORAS_FILE: &str = include_str!("../../presets/fig4-floras.toml");
+const INVERSION_FILE: &str = include_str!("../../presets/fig4-inversion.toml");
 
 /// The curves of the paper, and then those that it leaves out.
 const PAPER: [&str; 4] = ["FLORAS 15 dB", "channel inversion 15 dB", "FLORAS 0 dB", "channel inversion 0 dB"];

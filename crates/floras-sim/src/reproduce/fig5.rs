@@ -6,7 +6,7 @@ use super::learning::{Case, Runs};
 use crate::error::SimError;
 use crate::figure::{Figure, Style};
 
-const FILE: &str = include_str!("../../../../experiments/fig5.toml");
+const FILE: &str = include_str!("../../presets/fig5.toml");
 const CURVES: [(&str, &str, Style); 4] = [
     ("γ = 0", "20", Style::Solid),
     ("γ = 1", "21", Style::Dashed),

@@ -2,8 +2,8 @@
 //!
 //! [`reproduce`] runs the experiments of some figures, each in a run directory of its own, and returns what they show:
 //! curves, verdicts on the paper's claims, and what each setting guarantees. The paper leaves open `C`, `B`, `L`, the number
-//! of rounds, what SNR refers to and how channel inversion sets its power; `experiments/fig4-floras.toml`,
-//! `fig4-inversion.toml` and `fig5.toml` say what was chosen, and why.
+//! of rounds, what SNR refers to and how channel inversion sets its power; the presets `fig4-floras`,
+//! `fig4-inversion` and `fig5` say what was chosen, and why.
 
 pub mod claims;
 mod fig2;

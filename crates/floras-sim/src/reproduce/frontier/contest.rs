@@ -17,7 +17,7 @@ use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 use crate::schemes::{ChannelInversionScheme, FlorasScheme, GaussianScheme, IdealScheme, SchemeChoice};
 use crate::summary::Estimate;
 
-const FILE: &str = include_str!("../../../../../experiments/frontier.toml");
+const FILE: &str = include_str!("../../../presets/frontier.toml");
 /// Decoded values are bounded by this multiple of `K·C/√d`, which each has if all clients agree in everything,
 const TRUNCATE: f64 = 3.0;
 /// or, for the paper's receiver, by this one if it is better.

@@ -3,7 +3,7 @@
 //! Where does privacy with utility exist, how far is each scheme from central Gaussian noise, the optimum for a trusted
 //! server, and from how many clients a round on? FLORAS gets the fewest unused sequences that meet `ε` in a view, channel
 //! inversion the artificial noise of its admitted clients, the server the least noise. All train with the same settings,
-//! those of `experiments/frontier.toml`.
+//! those of the preset `frontier`.
 
 mod choice;
 mod contest;
