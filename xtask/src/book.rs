@@ -2,7 +2,6 @@
 //! that is named exists in the file that is linked, and every erratum names one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,9 +11,9 @@ use crate::shell;
 pub(crate) fn check_links() -> Result<()> {
     let root = shell::root();
     let docs = root.join("docs");
-    let chapters = markdown_files(&docs)?;
+    let chapters = shell::files(&docs, "md")?;
     let mut wrong = Vec::new();
-    let mut others = markdown_files(&root.join("crates"))?;
+    let mut others = shell::files(&root.join("crates"), "md")?;
     let pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"];
     others.extend(pages.map(|page| root.join(page)));
     for page in chapters.iter().chain(&others) {
@@ -43,20 +42,6 @@ pub(crate) fn check_links() -> Result<()> {
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
-}
-
-fn markdown_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(markdown_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// The targets of `[text](target)` that are files of ours, without `#anchors`.

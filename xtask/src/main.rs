@@ -2,6 +2,7 @@
 
 mod accounting;
 mod book;
+mod packages;
 mod parts;
 mod peers;
 mod python;
@@ -25,7 +26,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Check everything: formatting, lints, tests, documentation, the book's links, and the Python package.
+    /// Check everything: formatting, lints, tests, documentation, the book's links, packages, and the Python package.
     Test(test::Options),
     /// Only Python's part of `test`: build the wheel and run its tests. It takes the program from `target/debug`.
     TestPython(test::Options),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use crate::parts::Parts;
-use crate::{book, shell, wheel};
+use crate::{book, packages, shell, wheel};
 
 /// How much to test.
 #[derive(Debug, Args)]
@@ -44,6 +44,8 @@ fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
     let documentation =
         ["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
     shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    parts.begin("packages");
+    packages::check()?;
     let of_python = wheel::test(options.all, parts)?;
     tally.passed += of_python.passed;
     tally.failed += of_python.failed;

@@ -75,3 +75,8 @@ pub use view::View;
 
 #[doc(hidden)]
 pub use serde;
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

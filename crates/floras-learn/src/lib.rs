@@ -25,3 +25,8 @@ pub use model::{Batch, Logistic, Model, Perceptron, Scratch, Tensor};
 pub use partition::{Partition, Shares};
 pub use rate::Rate;
 pub use softmax::Score;
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

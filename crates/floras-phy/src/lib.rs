@@ -73,3 +73,8 @@ pub use uplink::{
     CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Floras, FlorasSettings,
     Ideal, PhaseCorrected, PhaseCorrectedSettings, Uplink, transmit, transmit_into,
 };
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

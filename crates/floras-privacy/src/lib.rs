@@ -54,3 +54,8 @@ pub use views::actual::Coefficients;
 pub use views::any_channel::{AnyChannel, idealised, simple_bound};
 pub use views::receiver::clipped_mean;
 pub use views::statement::{Statement, Views};
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -72,3 +72,8 @@ pub fn write(folder: &Path) -> Result<Report, ReportError> {
     };
     Ok(Report { kind, page, plots })
 }
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -64,3 +64,8 @@ pub use run::{Event, Outcome, run, run_until};
 pub use source::SourceError;
 pub use summary::{Estimate, Finals, Summary, TrialSummary};
 pub use sweep::{Point, Sweep};
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

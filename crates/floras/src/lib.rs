@@ -21,19 +21,5 @@ pub use floras_sim as sim;
 
 pub mod prelude;
 
-/// The examples of the README and of the book, run as documentation tests.
 #[cfg(doctest)]
-mod book {
-    #[doc = include_str!("../../../README.md")]
-    struct Readme;
-    #[doc = include_str!("../../../docs/how-floras-works.md")]
-    struct HowFlorasWorks;
-    #[doc = include_str!("../../../docs/air-interface.md")]
-    struct AirInterface;
-    #[doc = include_str!("../../../docs/accounting.md")]
-    struct Accounting;
-    #[doc = include_str!("../../../docs/audit.md")]
-    struct Audit;
-    #[doc = include_str!("../../../docs/randomness.md")]
-    struct Randomness;
-}
+mod book;
