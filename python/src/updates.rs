@@ -136,11 +136,11 @@ pub(crate) fn clip<'py>(
     norm: f64,
 ) -> PyResult<Bound<'py, PyArray1<f32>>> {
     let array = row("update", update)?;
-    let values = [array.as_slice().map_err(|_| not_contiguous("update"))?];
+    let mut values = [array.as_slice().map_err(|_| not_contiguous("update"))?.to_vec()];
     if values[0].is_empty() {
         return Err(PyValueError::new_err("update must hold at least one value, not none"));
     }
-    let clipped =
-        work(py, || precode::clipped(&values, norm).map(|mut clipped| clipped.sent.remove(0).into_owned()))?;
-    Ok(PyArray1::from_vec(py, clipped.map_err(ToPython::to_python)?))
+    work(py, || precode::clip(&mut values, norm))?.map_err(ToPython::to_python)?;
+    let [clipped] = values;
+    Ok(PyArray1::from_vec(py, clipped))
 }

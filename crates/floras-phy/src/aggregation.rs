@@ -186,7 +186,7 @@ impl Aggregation {
             sum,
             channel,
             scales,
-            norms: Some(norms),
+            norms: Some(norms).filter(|_| self.clip.is_some() || self.measure_norms),
             normalisation,
             broken: Vec::new(),
         })
@@ -375,6 +375,8 @@ mod tests {
                 let in_waves = in_progress.finish().unwrap();
                 assert_eq!(in_waves.sum, whole.sum, "{aggregation:?}");
                 assert_eq!((&in_waves.broken, &in_waves.scales), (&whole.broken, &whole.scales));
+                let measured = aggregation.clip.is_some() || aggregation.measure_norms;
+                assert_eq!(whole.norms.is_some(), measured);
             }
         }
     }
