@@ -8,6 +8,7 @@ mod data;
 mod error;
 mod ledger;
 mod number;
+mod observer;
 mod privacy;
 mod run;
 mod sweep;

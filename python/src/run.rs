@@ -2,14 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use floras_sim::{
-    Entry, Estimate, Event, Experiment, ExperimentBuilder, Federation, Outcome, PRESETS, RoundMetrics,
-    RunDirectory, SimError, SourceError, run_until,
+    Entry, Estimate, Event, Experiment, ExperimentBuilder, Outcome, PRESETS, PreparedRun, RoundMetrics,
+    RunDirectory, SourceError,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyValueError};
@@ -20,9 +17,7 @@ use safetensors::SafeTensors;
 use crate::convert;
 use crate::error::ToPython;
 use crate::number::optional;
-
-/// How often a run looks whether it was interrupted.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+use crate::observer::Observer;
 
 /// What an experiment begins with: a dictionary, a file, or a preset; the default preset if absent.
 pub(crate) fn builder_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<ExperimentBuilder> {
@@ -95,7 +90,8 @@ pub(crate) fn experiment<'py>(
     set: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let builder = change(builder_of(source)?, [("trials", trials), ("rounds", rounds), ("seed", seed)], set)?;
-    convert::settings(py, &builder.build().map_err(ToPython::to_python)?)
+    let experiment = builder.build().map_err(ToPython::to_python)?;
+    convert::settings(py, &experiment)
 }
 
 /// The experiments that are known by name, each with what it is.
@@ -108,11 +104,17 @@ pub(crate) fn presets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(presets)
 }
 
-/// Writes the report of a run directory or a sweep, and returns its path.
+/// Writes the report of a run directory or a sweep, unless nothing is new and there is one, and returns its path.
 #[pyfunction]
-pub(crate) fn report(py: Python<'_>, folder: PathBuf) -> PyResult<PathBuf> {
-    let report = py.detach(|| floras_report::write(&folder)).map_err(ToPython::to_python)?;
-    Ok(report.page)
+#[pyo3(signature = (folder, is_new = true))]
+pub(crate) fn report(py: Python<'_>, folder: PathBuf, is_new: bool) -> PyResult<PathBuf> {
+    py.detach(|| floras_report::page(&folder, is_new)).map_err(ToPython::to_python)
+}
+
+/// The threads that were asked for, or one for every core.
+pub(crate) fn threads_or_all_cores(threads: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    let threads = optional("threads", threads, 1..=1024)?.map(|threads| threads as usize);
+    Ok(threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |cores| cores.get())))
 }
 
 /// Runs an experiment in a directory; see ``floras.run``.
@@ -128,88 +130,27 @@ pub(crate) fn run<'py>(
     with_report: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let experiment = builder_of_dictionary(experiment)?.build().map_err(ToPython::to_python)?;
-    let threads = optional("threads", threads, 1..=1024)?.map(|threads| threads as usize);
-    let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |cores| cores.get()));
+    let threads = threads_or_all_cores(threads)?;
     let entry = match entry {
         "resume" => Entry::Resume,
-        "either" => Entry::ResumeOrNew,
         "new" => Entry::New,
-        other => {
-            return Err(PyValueError::new_err(format!("entry must be new, resume or either, not {other}")));
-        }
+        other => return Err(PyValueError::new_err(format!("entry must be new or resume, not {other}"))),
     };
-    let work = Work { experiment: &experiment, out: &out, entry, threads, watch };
-    let (outcome, order) = work.until_interrupted(py)?;
-    if with_report && (outcome.rounds_done > 0 || !out.join("report.html").exists()) {
-        report(py, out.clone())?;
+    let run = py.detach(|| PreparedRun::new(&experiment, &out, entry, threads));
+    let run = run.map_err(ToPython::to_python)?;
+    let outcome = Observer::new(watch).observe(py, |observer| {
+        let watch = |event| {
+            if let Event::Round(metrics) = event {
+                observer.tell(&metrics);
+            }
+        };
+        run.run(&watch, observer.stop())
+    })?;
+    if with_report {
+        report(py, out.clone(), outcome.rounds_done > 0)?;
     }
+    let order: Vec<&str> = run.federation().model().tensors().iter().map(|tensor| tensor.name).collect();
     told(py, &experiment, &out, &outcome, &order)
-}
-
-/// A run and who watches it.
-struct Work<'a> {
-    experiment: &'a Experiment,
-    out: &'a Path,
-    entry: Entry,
-    threads: usize,
-    watch: Option<Py<PyAny>>,
-}
-
-impl Work<'_> {
-    /// Runs on a thread of its own, so that this one can look for an interruption from the keyboard.
-    fn until_interrupted(&self, py: Python<'_>) -> PyResult<(Outcome, Vec<&'static str>)> {
-        let (stop, complaint) = (AtomicBool::new(false), Mutex::new(None));
-        let (outcome, interrupted) = thread::scope(|scope| {
-            let worker = scope.spawn(|| self.run(&stop, &complaint));
-            let mut interrupted = None;
-            while !worker.is_finished() {
-                py.detach(|| thread::park_timeout(LOOK_EVERY));
-                if let Err(error) = py.check_signals() {
-                    stop.store(true, Ordering::Relaxed);
-                    interrupted.get_or_insert(error);
-                }
-            }
-            let outcome = py.detach(|| worker.join());
-            (outcome, interrupted)
-        });
-        if let Some(error) = interrupted.or_else(|| complaint.into_inner().unwrap_or_default()) {
-            return Err(error);
-        }
-        match outcome {
-            Ok(outcome) => outcome.map_err(ToPython::to_python),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-
-    /// Runs; returns how it ended, and the names of the model's parts in their order.
-    fn run(
-        &self,
-        stop: &AtomicBool,
-        complaint: &Mutex<Option<PyErr>>,
-    ) -> Result<(Outcome, Vec<&'static str>), SimError> {
-        let federation = Federation::new(self.experiment)?;
-        federation.check_memory(self.threads)?;
-        let directory = RunDirectory::enter(self.out, self.experiment, self.entry)?;
-        let watch = |event| self.tell(event, stop, complaint);
-        let outcome = run_until(&federation, &directory, self.threads, &watch, stop)?;
-        let order = federation.model().tensors().iter().map(|tensor| tensor.name).collect();
-        Ok((outcome, order))
-    }
-
-    /// Tells the watcher. What it raises stops the run, and is raised again where the run was called.
-    fn tell(&self, event: Event, stop: &AtomicBool, complaint: &Mutex<Option<PyErr>>) {
-        let (Some(watch), Event::Round(metrics)) = (&self.watch, event) else { return };
-        let told = Python::attach(|py| {
-            let metrics = convert::python(py, &metrics)?;
-            watch.call1(py, (metrics,))
-        });
-        if let Err(error) = told {
-            stop.store(true, Ordering::Relaxed);
-            if let Ok(mut complaint) = complaint.lock() {
-                complaint.get_or_insert(error);
-            }
-        }
-    }
 }
 
 /// What is told about a run, as Python's values.

@@ -1,113 +1,117 @@
-//! `floras.sweep`: the grid of a sweep file, and the table of its runs.
+//! `floras.sweep`: the points of a sweep file, run here or put into place.
 
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use floras_sim::{Federation, RunDirectory, Sweep};
+use floras_sim::{PreparedSweep, SimError, Sweep, SweepEvent};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert;
 use crate::error::ToPython;
-use crate::number::optional;
-use crate::run::builder_of;
+use crate::observer::Observer;
+use crate::run::{builder_of, threads_or_all_cores};
 
 /// The points of a sweep, and the directory that they are recorded in.
 #[pyclass(module = "floras._core", frozen)]
 pub(crate) struct Grid {
-    sweep: Sweep,
-    /// Held while the sweep is at work.
-    lock: Mutex<Option<File>>,
+    /// The name of the experiment that is varied.
+    #[pyo3(get)]
+    name: String,
+    /// The keys that vary.
+    #[pyo3(get)]
+    keys: Vec<String>,
+    /// Where everything is recorded.
+    #[pyo3(get)]
+    directory: PathBuf,
+    /// How many points are run: one for every experiment.
+    #[pyo3(get)]
+    runs: usize,
+    /// Locked while the sweep is at work; `None` once the directory is given back.
+    prepared: Mutex<Option<PreparedSweep>>,
 }
 
 #[pymethods]
 impl Grid {
+    /// Checks every point, and takes the directory until ``leave`` is called.
     #[new]
-    fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (source, out = None, threads = None))]
+    fn new(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        out: Option<PathBuf>,
+        threads: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let threads = threads_or_all_cores(threads)?;
         let sweep = builder_of(Some(source))?.build_sweep().map_err(ToPython::to_python)?;
-        Ok(Self { sweep, lock: Mutex::new(None) })
+        let (name, keys) = (sweep.name().to_owned(), sweep.keys().map(str::to_owned).collect());
+        let (directory, runs) = (out.unwrap_or_else(|| sweep.default_directory()), sweep.runs().count());
+        let prepared = py.detach(|| PreparedSweep::new(sweep, &directory, threads));
+        let prepared = Mutex::new(Some(prepared.map_err(ToPython::to_python)?));
+        Ok(Self { name, keys, directory, runs, prepared })
     }
 
-    /// The name of the experiment that is varied.
-    #[getter]
-    fn name(&self) -> &str {
-        self.sweep.name()
-    }
-
-    /// The keys that vary.
-    #[getter]
-    fn keys(&self) -> Vec<&str> {
-        self.sweep.keys().collect()
-    }
-
-    /// Every point: its values, its experiment, its folder, and the number of the point that is run for it.
-    fn points<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let point = |(number, point): (usize, &floras_sim::Point)| {
+    /// The points whose runs are not complete: number, values, directory, experiment and notes.
+    fn to_do<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let points = self.with(|prepared| {
+            let point = |number: usize| (number, prepared.sweep().points()[number].clone());
+            Ok(prepared.to_do().map(point).collect::<Vec<_>>())
+        });
+        let told = |(number, point): (usize, floras_sim::Point)| {
             let told = PyDict::new(py);
             told.set_item("number", number)?;
             told.set_item("values", &point.values)?;
-            told.set_item("run_of", point.run_of)?;
-            let folder = Sweep::point_folder(std::path::Path::new(""), point.run_of);
-            told.set_item("folder", folder.to_string_lossy())?;
+            told.set_item("directory", Sweep::directory_name(number))?;
             told.set_item("experiment", convert::settings(py, &point.experiment)?)?;
-            told.set_item("without_effect", &point.unused_keys)?;
+            told.set_item("notes", point.notes())?;
             Ok(told)
         };
-        self.sweep.points().iter().enumerate().map(point).collect()
+        available(points)?.into_iter().map(told).collect()
     }
 
-    /// Loads what every point needs, so that what cannot work is told before the first has taken its time.
-    fn check(&self, py: Python<'_>, threads: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let threads = optional("threads", threads, 1..=1024)?.unwrap_or(1) as usize;
-        let checked = py.detach(|| {
-            let points = self.sweep.points().iter().enumerate();
-            for (_, point) in points.filter(|(number, point)| point.run_of == *number) {
-                Federation::new(&point.experiment)?.check_memory(threads)?;
-            }
-            Ok(())
-        });
-        checked.map_err(|error: floras_sim::SimError| error.to_python())
+    /// Runs all points; ``watch`` is called with the number of each that is done.
+    fn run(&self, py: Python<'_>, watch: Option<Py<PyAny>>) -> PyResult<()> {
+        let run = Observer::new(watch).observe(py, |observer| {
+            let watch = |event: SweepEvent<'_>| {
+                if let SweepEvent::PointEnds { number } = event {
+                    observer.tell(&number);
+                }
+            };
+            self.with(|prepared| prepared.run(&watch, observer.stop()))
+        })?;
+        available(Ok(run)).map(|_| ())
     }
 
-    /// Takes a directory for the sweep until ``leave`` is called.
-    fn enter(&self, folder: PathBuf) -> PyResult<()> {
-        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.is_some() {
-            return Err(PyRuntimeError::new_err("this grid is at work already"));
-        }
-        *lock = Some(Sweep::enter(&folder).map_err(ToPython::to_python)?);
-        Ok(())
+    /// Puts the files of a point's run into their place, and the point into the table.
+    fn put(&self, py: Python<'_>, number: usize, files: BTreeMap<PathBuf, Vec<u8>>) -> PyResult<()> {
+        available(py.detach(|| self.with(|prepared| prepared.put(number, files))))
+    }
+
+    /// Writes ``sweep.csv`` with a row for every point that is done.
+    fn write_table(&self, py: Python<'_>) -> PyResult<()> {
+        available(py.detach(|| self.with(|prepared| prepared.write_table())))
     }
 
     /// Gives the directory back.
-    fn leave(&self) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn leave(&self, py: Python<'_>) {
+        py.detach(|| *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = None);
     }
+}
 
-    /// For every point, whether its run is complete in a directory. A run of another experiment there is refused.
-    fn done(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<bool>> {
-        let done = py.detach(|| {
-            let is_done = |point: &floras_sim::Point| {
-                let place = Sweep::point_folder(&folder, point.run_of);
-                RunDirectory::refuse_other(&place, &point.experiment)?;
-                Ok(RunDirectory::read_summary(&place)?.is_some())
-            };
-            self.sweep.points().iter().map(is_done).collect::<Result<Vec<bool>, floras_sim::SimError>>()
-        });
-        done.map_err(ToPython::to_python)
+impl Grid {
+    /// Works with the sweep; `None` if it is at work already, or if its directory was given back.
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&mut PreparedSweep) -> Result<T, SimError>,
+    ) -> Result<Option<T>, SimError> {
+        let Ok(mut prepared) = self.prepared.try_lock() else { return Ok(None) };
+        prepared.as_mut().map(work).transpose()
     }
+}
 
-    /// Writes ``sweep.csv`` with a row for every point whose run is complete.
-    fn write_table(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| {
-            let summary = |point: &floras_sim::Point| {
-                RunDirectory::read_summary(&Sweep::point_folder(&folder, point.run_of))
-            };
-            let done = self.sweep.points().iter().map(summary).collect::<Result<Vec<_>, _>>()?;
-            self.sweep.write_table(&folder, &done)
-        });
-        written.map_err(ToPython::to_python)
-    }
+fn available<T>(worked: Result<Option<T>, SimError>) -> PyResult<T> {
+    let reason = "this sweep is at work, or its directory was given back";
+    worked.map_err(ToPython::to_python)?.ok_or_else(|| PyRuntimeError::new_err(reason))
 }

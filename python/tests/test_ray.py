@@ -108,16 +108,16 @@ def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
     plain = _core.Grid
 
     class Marked:
-        """A grid whose experiments carry the folder for marks."""
+        """A grid whose experiments carry the directory for marks."""
 
-        def __init__(self, grid: Any) -> None:
-            self._grid = plain(grid)
+        def __init__(self, *arguments: Any) -> None:
+            self._grid = plain(*arguments)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._grid, name)
 
-        def points(self) -> Any:
-            points = self._grid.points()
+        def to_do(self) -> Any:
+            points = self._grid.to_do()
             for point in points:
                 point["experiment"]["data"]["dir"] = str(tmp_path)
             return points

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import _thread
 import csv
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,28 +58,24 @@ def test_a_sweep_becomes_a_frame(tmp_path: Path) -> None:
     assert [float(row["test_accuracy_mean"]) for row in rows] == frame["test_accuracy_mean"].tolist()
 
 
-def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+def test_an_interrupted_sweep_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = {**GRID, "rounds": 1500}
 
-    def run_two(*arguments: Any, **keywords: Any) -> Any:
-        calls.append(arguments)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return run_in(*arguments, **keywords)
+    def interrupt_in_the_third_point() -> None:
+        while not (tmp_path / "sweep" / "point-003" / "metrics.jsonl").exists():
+            time.sleep(0.01)
+        _thread.interrupt_main()
 
-    from floras import sweeps
-
-    run_in = sweeps.run_in
-    monkeypatch.setattr(sweeps, "run_in", run_two)
+    threading.Thread(target=interrupt_in_the_third_point, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        floras.sweep(GRID, out=tmp_path / "sweep")
+        floras.sweep(long, out=tmp_path / "sweep", progress=True)
+    assert not (tmp_path / "sweep" / "point-003" / "summary.json").exists()
     with (tmp_path / "sweep" / "sweep.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 2
-    calls.clear()
-    calls.extend([None] * 5)
-    floras.sweep(GRID, out=tmp_path / "sweep")
-    assert len(calls) == 7
-    floras.sweep(GRID, out=tmp_path / "at-once")
+    floras.sweep(long, out=tmp_path / "sweep", progress=True)
+    told = [f"{point} of 4 points: point-00{point} is done" for point in (1, 2, 3, 4)]
+    assert capsys.readouterr().err.splitlines() == told
+    floras.sweep(long, out=tmp_path / "at-once", threads=1)
     assert files_of(tmp_path / "sweep") == files_of(tmp_path / "at-once")
 
 
@@ -120,8 +119,9 @@ def test_bad_input_is_refused_in_words(
 def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
     from floras import _core
 
-    grid = _core.Grid(GRID)
-    grid.enter(tmp_path)
+    grid = _core.Grid(GRID, tmp_path)
     with pytest.raises(ValueError, match="in use"):
         floras.sweep(GRID, out=tmp_path)
     grid.leave()
+    with pytest.raises(RuntimeError, match="given back"):
+        grid.to_do()

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use floras_report::ReportError;
 
 use crate::failure::Failure;
 use crate::run::talk;
@@ -21,12 +22,12 @@ It writes DIR/report.html, which loads nothing from anywhere, and DIR/plots/ wit
 pub(crate) struct Options {
     /// The directory of a run, a sweep, a reproduction or an audit.
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// Writes the report and says where it is.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let report = floras_report::write(&options.folder)?;
+    let report = floras_report::write(&options.directory)?;
     let mut out = io::stdout().lock();
     writeln!(out, "report          {}", report.page.display())?;
     if let Some(plots) = report.plots.first().and_then(|plot| plot.parent()) {
@@ -37,19 +38,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// The report at the end of a run or a sweep, if something new is to be told. What fails here is told and no more: the
 /// results are on the disk already.
-pub(crate) fn at_the_end(folder: &Path, is_new: bool) -> Option<PathBuf> {
-    let page = folder.join("report.html");
-    if !is_new && page.exists() {
-        return Some(page);
-    }
-    match floras_report::write(folder) {
-        Ok(report) => Some(report.page),
-        Err(error) => {
-            talk(&format!(
-                "note: there is no report, because {error}; the results are complete, and `floras report {}` tries again",
-                folder.display()
-            ));
-            None
-        }
-    }
+pub(crate) fn at_the_end(directory: &Path, is_new: bool) -> Option<PathBuf> {
+    let tell = |error: &ReportError| {
+        talk(&format!(
+            "note: there is no report, because {error}; the results are complete, and `floras report {}` tries again",
+            directory.display()
+        ));
+    };
+    floras_report::page(directory, is_new).inspect_err(tell).ok()
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use floras_core::{Clipping, View};
 use floras_sim::{
-    Entry, Experiment, ExperimentBuilder, Federation, Finals, Outcome, PRESETS, PrivacyReport, RunDirectory,
+    Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport, RunDirectory,
     VERSION,
 };
 use serde::Serialize;
@@ -92,39 +92,22 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for note in builder.notes(&experiment) {
         talk(&format!("note: {note}"));
     }
-    let folder = options.folder(&experiment);
-    let threads = threads_or_all_cores(options.threads);
-    let federation = Federation::new(&experiment)?;
-    federation.check_memory(threads)?;
+    let directory = options.directory(&experiment);
     let entry = if options.resume { Entry::Resume } else { Entry::New };
-    let directory = RunDirectory::enter(&folder, &experiment, entry)?;
-    talk(&table::description(&federation));
-    if directory.summary()?.is_none() {
-        talk(&format!("recording in {}; if interrupted, --resume goes on from there", folder.display()));
+    let run = PreparedRun::new(&experiment, &directory, entry, threads_or_all_cores(options.threads))?;
+    talk(&table::description(run.federation()));
+    if run.directory().summary()?.is_none() {
+        talk(&format!("recording in {}; if interrupted, --resume goes on from there", directory.display()));
     }
-    let privacy = experiment.settings().privacy;
-    if let Some(budget) = privacy.budget
-        && (budget.view == View::Published || privacy.normalise == Clipping::Paper)
-    {
-        talk("note: the budget is kept in a view whose epsilon is no guarantee here");
+    for note in run.notes() {
+        talk(&format!("note: {note}"));
     }
-    if let Some(budget) = privacy.budget
-        && federation.rounds() < experiment.settings().rounds
-    {
-        talk(&format!(
-            "note: the budget of {} in the {} view allows {} of {} rounds; the run stops there",
-            budget.epsilon,
-            budget.view,
-            federation.rounds(),
-            experiment.settings().rounds
-        ));
-    }
-    let progress = Progress::new(&federation);
-    let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
+    let progress = Progress::new(run.federation());
+    let outcome = run.run(&|event| progress.watch(event), &AtomicBool::new(false));
     progress.clear();
     let outcome = outcome?;
-    let page = report::at_the_end(&folder, outcome.rounds_done > 0);
-    options.report(&folder, &outcome, page.as_deref())
+    let page = report::at_the_end(&directory, outcome.rounds_done > 0);
+    options.report(&directory, &outcome, page.as_deref())
 }
 
 impl Options {
@@ -139,24 +122,24 @@ impl Options {
 
     /// The experiment of the run to resume.
     fn resumed(&self) -> Result<ExperimentBuilder, Failure> {
-        let folder = match &self.out {
-            Some(folder) => folder.clone(),
-            None => latest_folder(PRESETS[0].name),
+        let directory = match &self.out {
+            Some(directory) => directory.clone(),
+            None => latest_directory(PRESETS[0].name),
         };
-        let text = RunDirectory::read_experiment(&folder)?.to_toml();
-        Ok(ExperimentBuilder::parse(&folder.display().to_string(), &text)?)
+        let text = RunDirectory::read_experiment(&directory)?.to_toml();
+        Ok(ExperimentBuilder::parse(&directory.display().to_string(), &text)?)
     }
 
-    fn folder(&self, experiment: &Experiment) -> PathBuf {
+    fn directory(&self, experiment: &Experiment) -> PathBuf {
         let name = &experiment.settings().name;
         match &self.out {
-            Some(folder) => folder.clone(),
-            None if self.resume => latest_folder(name),
-            None => free_folder(name),
+            Some(directory) => directory.clone(),
+            None if self.resume => latest_directory(name),
+            None => free_directory(name),
         }
     }
 
-    fn report(&self, folder: &Path, outcome: &Outcome, page: Option<&Path>) -> Result<(), Failure> {
+    fn report(&self, directory: &Path, outcome: &Outcome, page: Option<&Path>) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             let summary = &outcome.summary;
@@ -170,7 +153,7 @@ impl Options {
                 finals: summary.finals,
                 rounds_per_second: outcome.rounds_per_second(),
                 privacy: &summary.privacy,
-                out: folder.display().to_string(),
+                out: directory.display().to_string(),
             };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
         } else {
@@ -179,35 +162,35 @@ impl Options {
             if let Some(page) = page {
                 writeln!(out, "report          {}", page.display())?;
             }
-            writeln!(out, "run directory   {}", folder.display())?;
+            writeln!(out, "run directory   {}", directory.display())?;
         }
         Ok(())
     }
 }
 
 /// `runs/NAME`, then `runs/NAME-2` and so on: the one after the last.
-fn free_folder(name: &str) -> PathBuf {
-    numbered_folder(name, highest_number(name) + 1)
+fn free_directory(name: &str) -> PathBuf {
+    numbered_directory(name, highest_number(name) + 1)
 }
 
 /// The last of `runs/NAME`, `runs/NAME-2` and so on; the first if there is none.
-fn latest_folder(name: &str) -> PathBuf {
-    numbered_folder(name, highest_number(name).max(1))
+fn latest_directory(name: &str) -> PathBuf {
+    numbered_directory(name, highest_number(name).max(1))
 }
 
-fn numbered_folder(name: &str, number: u32) -> PathBuf {
+fn numbered_directory(name: &str, number: u32) -> PathBuf {
     let runs = Path::new("runs");
     if number == 1 { runs.join(name) } else { runs.join(format!("{name}-{number}")) }
 }
 
-/// The highest number that a folder of this name bears in `runs/`; 0 if there is none.
+/// The highest number that a directory of this name bears in `runs/`; 0 if there is none.
 fn highest_number(name: &str) -> u32 {
-    let number = |folder: String| match folder.strip_prefix(name)? {
+    let number = |directory: String| match directory.strip_prefix(name)? {
         "" => Some(1),
         rest => rest.strip_prefix('-')?.parse().ok().filter(|&number| number > 1),
     };
-    let folders = fs::read_dir("runs").into_iter().flatten().filter_map(Result::ok);
-    folders.filter_map(|entry| number(entry.file_name().into_string().ok()?)).max().unwrap_or(0)
+    let directories = fs::read_dir("runs").into_iter().flatten().filter_map(Result::ok);
+    directories.filter_map(|entry| number(entry.file_name().into_string().ok()?)).max().unwrap_or(0)
 }
 
 /// Says something on standard error. A reader who has gone is no reason to stop.

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use floras_sim::{Entry, ExperimentBuilder, Federation, Outcome, Point, RunDirectory, Summary, Sweep};
+use floras_sim::{ExperimentBuilder, PreparedSweep, Summary, Sweep, SweepEvent, SweepTable};
 use serde::Serialize;
 
 use crate::command::{thread_count, threads_or_all_cores};
@@ -64,92 +66,92 @@ struct PointReport<'a> {
 /// Runs all points and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let sweep = ExperimentBuilder::file(&options.file)?.build_sweep()?;
-    let folder = match &options.out {
-        Some(folder) => folder.clone(),
-        None => Path::new("runs").join(format!("{}-sweep", sweep.name())),
-    };
-    let threads = threads_or_all_cores(options.threads);
-    let to_run: Vec<usize> =
-        (0..sweep.points().len()).filter(|&number| sweep.points()[number].run_of == number).collect();
-    let experiments = match to_run.len() {
+    let directory = options.out.clone().unwrap_or_else(|| sweep.default_directory());
+    let experiments = match sweep.runs().count() {
         runs if runs < sweep.points().len() => format!(" ({} that differ)", count(runs, "experiment")),
         _ => String::new(),
     };
-    talk(&format!("{}{experiments} in {}", count(sweep.points().len(), "point"), folder.display()));
-    // What cannot work is told before the first point has taken its time.
-    for &number in &to_run {
-        Federation::new(&sweep.points()[number].experiment)?.check_memory(threads)?;
-    }
-    let _lock = Sweep::enter(&folder)?;
-    let mut done: Vec<Option<Summary>> = vec![None; sweep.points().len()];
-    let mut rounds_done = 0;
-    for &number in &to_run {
-        let point = &sweep.points()[number];
-        let values: Vec<String> =
-            sweep.keys().zip(&point.values).map(|(key, value)| format!("{key} = {value}")).collect();
-        talk(&format!("point {} of {}: {}", number + 1, done.len(), values.join(", ")));
-        if !point.unused_keys.is_empty() {
-            talk(&format!("note: without effect under the other settings: {}", point.unused_keys.join(", ")));
-        }
-        let outcome = run_point(point, &Sweep::point_folder(&folder, number), threads)?;
-        rounds_done += outcome.rounds_done;
-        for (other, done) in sweep.points().iter().zip(&mut done) {
-            if other.run_of == number {
-                *done = Some(outcome.summary.clone());
-            }
-        }
-        sweep.write_table(&folder, &done)?;
-    }
-    let summaries: Vec<Summary> = done.into_iter().flatten().collect();
-    let page = report::at_the_end(&folder, rounds_done > 0);
-    options.report(&sweep, &folder, &summaries, page.as_deref())
+    talk(&format!("{}{experiments} in {}", count(sweep.points().len(), "point"), directory.display()));
+    let watcher = Watcher { sweep: &sweep, progress: Mutex::new(None) };
+    let mut prepared = PreparedSweep::new(sweep.clone(), &directory, threads_or_all_cores(options.threads))?;
+    let rounds_done = prepared.run(&|event| watcher.see(event), &AtomicBool::new(false));
+    watcher.clear();
+    let rounds_done = rounds_done?;
+    let page = report::at_the_end(&directory, rounds_done > 0);
+    options.report(&prepared, page.as_deref())
 }
 
-fn run_point(point: &Point, folder: &Path, threads: usize) -> Result<Outcome, Failure> {
-    let federation = Federation::new(&point.experiment)?;
-    let directory = RunDirectory::enter(folder, &point.experiment, Entry::ResumeOrNew)?;
-    let progress = Progress::new(&federation);
-    let outcome = floras_sim::run(&federation, &directory, threads, &|event| progress.watch(event));
-    progress.clear();
-    Ok(outcome?)
+/// Shows how far the point at hand has come.
+struct Watcher<'a> {
+    sweep: &'a Sweep,
+    progress: Mutex<Option<Progress>>,
+}
+
+impl Watcher<'_> {
+    fn see(&self, event: SweepEvent<'_>) {
+        match event {
+            SweepEvent::PointBegins { number, point, federation } => {
+                let pairs = self.sweep.keys().zip(&point.values);
+                let values: Vec<String> = pairs.map(|(key, value)| format!("{key} = {value}")).collect();
+                let points = self.sweep.points().len();
+                talk(&format!("point {} of {points}: {}", number + 1, values.join(", ")));
+                for note in point.notes() {
+                    talk(&format!("note: {note}"));
+                }
+                *self.progress() = Some(Progress::new(federation));
+            }
+            SweepEvent::Run(event) => {
+                if let Some(progress) = &*self.progress() {
+                    progress.watch(event);
+                }
+            }
+            SweepEvent::PointEnds { .. } => self.clear(),
+        }
+    }
+
+    fn clear(&self) {
+        if let Some(progress) = self.progress().take() {
+            progress.clear();
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Options {
-    fn report(
-        &self,
-        sweep: &Sweep,
-        folder: &Path,
-        summaries: &[Summary],
-        page: Option<&Path>,
-    ) -> Result<(), Failure> {
+    fn report(&self, prepared: &PreparedSweep, page: Option<&Path>) -> Result<(), Failure> {
+        let (sweep, directory) = (prepared.sweep(), prepared.directory());
         let mut out = io::stdout().lock();
         if self.json {
-            let points = sweep.points().iter().zip(summaries);
+            let points = sweep.points().iter().zip(prepared.summaries());
             let points =
                 points.map(|(point, summary)| PointReport { values: &point.values, summary }).collect();
             let report = Report {
                 name: sweep.name(),
                 keys: sweep.keys().collect(),
                 points,
-                out: folder.display().to_string(),
+                out: directory.display().to_string(),
             };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
             return Ok(());
         }
-        print_table(&mut out, sweep, summaries)?;
+        print_table(&mut out, prepared)?;
         if let Some(page) = page {
             writeln!(out, "report          {}", page.display())?;
         }
-        writeln!(out, "table           {}", folder.join("sweep.csv").display())?;
+        writeln!(out, "table           {}", SweepTable::file(directory).display())?;
         Ok(())
     }
 }
 
-fn print_table(out: &mut impl Write, sweep: &Sweep, summaries: &[Summary]) -> io::Result<()> {
+fn print_table(out: &mut impl Write, prepared: &PreparedSweep) -> io::Result<()> {
+    let sweep = prepared.sweep();
     let mut rows: Vec<Vec<String>> = Vec::new();
     let measured = ["train loss", "test accuracy", "diverged"].map(str::to_owned);
     rows.push(sweep.keys().map(str::to_owned).chain(measured).collect());
-    for (point, summary) in sweep.points().iter().zip(summaries) {
+    for (point, summary) in sweep.points().iter().zip(prepared.summaries()) {
         let estimate = |pick: fn(&floras_sim::Finals) -> floras_sim::Estimate| match &summary.finals {
             None => "–".to_owned(),
             Some(finals) => {

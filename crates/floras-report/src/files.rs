@@ -1,54 +1,16 @@
-//! Reading what a run has left, and writing what a report consists of.
+//! Writing what a report consists of.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use floras_sim::audit::ReconstructionAttack;
 use floras_sim::figure::Panel;
-use floras_sim::{RoundMetrics, write_atomically};
-use serde::de::DeserializeOwned;
+use floras_sim::{SimError, write_atomically};
 
 use crate::error::ReportError;
 use crate::plot::{self, Holdings};
 
-/// The text of a file that must be there.
-pub(crate) fn text(path: &Path) -> Result<String, ReportError> {
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ReportError::Missing { path: path.to_path_buf() },
-        _ => ReportError::Unreadable { path: path.to_path_buf(), error },
-    })?;
-    String::from_utf8(bytes).map_err(|_| ReportError::damaged(path, "it is not text"))
-}
-
-/// The content of a JSON file that must be there.
-pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
-    serde_json::from_str(&text(path)?).map_err(|error| ReportError::damaged(path, error))
-}
-
-/// The content of a JSON file, if it is there.
-pub(crate) fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ReportError> {
-    match json(path) {
-        Err(ReportError::Missing { .. }) => Ok(None),
-        read => read.map(Some),
-    }
-}
-
-/// The lines of `metrics.jsonl`. In a run that is not complete, the last one may be torn.
-pub(crate) fn metrics(path: &Path, may_be_torn: bool) -> Result<Vec<RoundMetrics>, ReportError> {
-    let text = text(path)?;
-    let mut lines = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        match serde_json::from_str(line) {
-            Ok(line) => lines.push(line),
-            Err(_) if may_be_torn && !text.ends_with('\n') && number + 1 == text.lines().count() => {}
-            Err(error) => return Err(ReportError::damaged(path, format!("line {}: {error}", number + 1))),
-        }
-    }
-    Ok(lines)
-}
-
-/// Refuses panels that would be written elsewhere than into the folder of the plots.
+/// Refuses panels that would be written elsewhere than into the directory of the plots.
 pub(crate) fn check_names<'p>(
     path: &Path,
     panels: impl IntoIterator<Item = &'p Panel>,
@@ -66,15 +28,20 @@ fn is_file_name(name: &str) -> bool {
     (1..=100).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
 }
 
+/// Where the page of a directory is.
+pub(crate) fn page(directory: &Path) -> PathBuf {
+    directory.join("report.html")
+}
+
 /// Writes pages and pictures into a directory.
 pub(crate) struct Output {
-    folder: PathBuf,
+    directory: PathBuf,
     plots: Vec<PathBuf>,
 }
 
 impl Output {
-    pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_path_buf(), plots: Vec::new() }
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_path_buf(), plots: Vec::new() }
     }
 
     /// Writes a panel as `plots/NAME.svg` and `plots/NAME.png`.
@@ -99,13 +66,15 @@ impl Output {
     pub(crate) fn forget(&self, name: &str) {
         for ending in ["svg", "png"] {
             // Mostly there is none. One that cannot be removed is only stale.
-            let _ = fs::remove_file(self.folder.join("plots").join(format!("{name}.{ending}")));
+            let _ = fs::remove_file(self.directory.join("plots").join(format!("{name}.{ending}")));
         }
     }
 
     fn picture(&mut self, name: &str, svg: &str, png: &[u8]) -> Result<(), ReportError> {
-        let plots = self.folder.join("plots");
-        fs::create_dir_all(&plots).map_err(|error| ReportError::Folder { path: plots.clone(), error })?;
+        let plots = self.directory.join("plots");
+        fs::create_dir_all(&plots).map_err(|error| {
+            ReportError::Write(SimError::File { action: "create", path: plots.clone(), error })
+        })?;
         for (ending, bytes) in [("svg", svg.as_bytes()), ("png", png)] {
             let path = plots.join(format!("{name}.{ending}"));
             write_atomically(&path, bytes).map_err(ReportError::Write)?;
@@ -116,7 +85,7 @@ impl Output {
 
     /// Writes `report.html`, which comes last.
     pub(crate) fn page(self, text: &str) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
-        let path = self.folder.join("report.html");
+        let path = page(&self.directory);
         write_atomically(&path, text.as_bytes()).map_err(ReportError::Write)?;
         Ok((path, self.plots))
     }

@@ -18,6 +18,10 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
+use floras_sim::audit::AuditReport;
+use floras_sim::figure::Reproduction;
+use floras_sim::{RunDirectory, SweepTable};
+
 pub use error::ReportError;
 
 /// What a directory holds.
@@ -46,31 +50,42 @@ pub struct Report {
 
 impl Kind {
     /// What a directory holds.
-    pub fn of(folder: &Path) -> Result<Self, ReportError> {
-        if !folder.is_dir() {
-            return Err(ReportError::NoSuchFolder { folder: folder.to_path_buf() });
+    pub fn of(directory: &Path) -> Result<Self, ReportError> {
+        if !directory.is_dir() {
+            return Err(ReportError::NoSuchDirectory { directory: directory.to_path_buf() });
         }
         let kinds = [
-            ("reproduction.json", Self::Reproduction),
-            ("sweep.csv", Self::Sweep),
-            ("experiment.toml", Self::Run),
-            ("audit.json", Self::Audit),
+            (directory.join(Reproduction::FILE), Self::Reproduction),
+            (SweepTable::file(directory), Self::Sweep),
+            (RunDirectory::experiment_file(directory), Self::Run),
+            (directory.join(AuditReport::FILE), Self::Audit),
         ];
-        let found = kinds.into_iter().find(|(file, _)| folder.join(file).exists());
-        found.map(|(_, kind)| kind).ok_or_else(|| ReportError::NothingThere { folder: folder.to_path_buf() })
+        let found = kinds.into_iter().find(|(file, _)| file.exists());
+        found
+            .map(|(_, kind)| kind)
+            .ok_or_else(|| ReportError::NothingThere { directory: directory.to_path_buf() })
     }
 }
 
 /// Writes the report of a directory, and of every run in it if it is a sweep.
-pub fn write(folder: &Path) -> Result<Report, ReportError> {
-    let kind = Kind::of(folder)?;
+pub fn write(directory: &Path) -> Result<Report, ReportError> {
+    let kind = Kind::of(directory)?;
     let (page, plots) = match kind {
-        Kind::Run => run::write(folder)?,
-        Kind::Sweep => sweep::write(folder)?,
-        Kind::Reproduction => reproduction::write(folder)?,
-        Kind::Audit => audit::write(folder)?,
+        Kind::Run => run::write(directory)?,
+        Kind::Sweep => sweep::write(directory)?,
+        Kind::Reproduction => reproduction::write(directory)?,
+        Kind::Audit => audit::write(directory)?,
     };
     Ok(Report { kind, page, plots })
+}
+
+/// The page of a directory, written if something is new or there is no page yet.
+pub fn page(directory: &Path, is_new: bool) -> Result<PathBuf, ReportError> {
+    let page = files::page(directory);
+    if is_new || !page.exists() {
+        write(directory)?;
+    }
+    Ok(page)
 }
 
 /// The example of the README, run as a documentation test.

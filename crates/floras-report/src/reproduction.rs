@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use floras_core::View;
 use floras_sim::figure::{Claim, Figure, PrivacyRow, Reproduction, Verdict};
+use floras_sim::read_json;
 
 use crate::error::ReportError;
 use crate::files::{self, Output};
@@ -11,10 +12,10 @@ use crate::html::number::{count, epsilon, grouped};
 use crate::html::{Cell, Html, figure, page};
 
 /// Writes the report of a reproduction.
-pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
-    let path = folder.join("reproduction.json");
-    let reproduction: Reproduction = files::json(&path)?;
-    let mut output = Output::new(folder);
+pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
+    let path = directory.join(Reproduction::FILE);
+    let reproduction: Reproduction = read_json(&path)?;
+    let mut output = Output::new(directory);
     let panels = || reproduction.figures.iter().flat_map(|figure| &figure.panels);
     files::check_names(&path, panels())?;
     for panel in panels() {

@@ -2,26 +2,24 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[expect(dead_code, reason = "each test file uses a part")]
 mod common;
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-use common::{SMALL, report, run_into, words};
+use common::{SMALL, report, words};
 use floras_core::View;
 use floras_privacy::{Statement, Views};
-use floras_sim::Sweep;
 use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, PrivacyRow, Reproduction, Style, Verdict};
+use floras_sim::{PreparedSweep, Sweep};
 
-fn swept(folder: &Path, sequences: &str) {
+fn swept(directory: &Path, sequences: &str) {
     let text = format!("{SMALL}[sweep]\nuplink.sequences = [{sequences}]\n");
     let sweep = Sweep::parse("a test", &text).unwrap();
-    let mut done = Vec::new();
-    for (number, point) in sweep.points().iter().enumerate() {
-        let folder = Sweep::point_folder(folder, number);
-        done.push(Some(run_into(&folder, &point.experiment.to_toml())));
-    }
-    sweep.write_table(folder, &done).unwrap();
+    let mut prepared = PreparedSweep::new(sweep, directory, 2).unwrap();
+    prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap();
 }
 
 #[test]

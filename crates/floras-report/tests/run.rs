@@ -208,5 +208,5 @@ fn a_directory_with_something_else_is_refused() {
     let error = floras_report::write(folder.path()).unwrap_err();
     assert!(matches!(error, ReportError::NothingThere { .. }), "{error}");
     let error = Kind::of(&folder.path().join("absent")).unwrap_err();
-    assert!(matches!(error, ReportError::NoSuchFolder { .. }), "{error}");
+    assert!(matches!(error, ReportError::NoSuchDirectory { .. }), "{error}");
 }

@@ -157,6 +157,13 @@ pub enum SimError {
         folder: PathBuf,
     },
 
+    /// A file that should be there and is not.
+    #[error("{path} is missing", path = path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// A file of a run directory that is not as it was written.
     #[error("{path} is damaged: {reason}", path = path.display())]
     Damaged {
@@ -217,6 +224,11 @@ impl SimError {
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |error| Self::File { action, path, error }
+    }
+
+    /// A file that is not as it was written, and what is wrong with it.
+    pub fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
     }
 
     pub(crate) fn encoding(path: &Path, reason: impl ToString) -> Self {

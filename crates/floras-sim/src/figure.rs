@@ -20,6 +20,11 @@ pub struct Reproduction {
     pub figures: Vec<Figure>,
 }
 
+impl Reproduction {
+    /// The name of its file.
+    pub const FILE: &'static str = "reproduction.json";
+}
+
 /// One figure: panels side by side, and what is to be said about them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Figure {

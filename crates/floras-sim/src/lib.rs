@@ -23,7 +23,7 @@
 //! # Ok::<(), floras_sim::SimError>(())
 //! ```
 //!
-//! [`run()`] does all trials side by side and records them in a [`RunDirectory`]; [`Sweep`] makes many experiments of one;
+//! A [`PreparedRun`] does all trials side by side and records them in a [`RunDirectory`]; a [`Sweep`] is a grid of experiments;
 //! [`theory`] says what the paper's convergence theorem makes of an experiment, and [`mod@audit`] what leaks of it.
 
 mod accounting;
@@ -59,11 +59,11 @@ pub use federation::{Federation, PartitionRecord, RoundMetrics, RoundOutcome, St
 pub use floras_phy::{Aggregate, Noise};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
-pub use record::{Entry, RunDirectory, write_atomically};
-pub use run::{Event, Outcome, run, run_until};
+pub use record::{Entry, RecordedRun, RunDirectory, read_json, write_atomically};
+pub use run::{Event, Outcome, PreparedRun};
 pub use source::SourceError;
 pub use summary::{Estimate, Finals, Summary, TrialSummary};
-pub use sweep::{Point, Sweep};
+pub use sweep::{Point, PreparedSweep, Sweep, SweepEvent, SweepRow, SweepTable};
 
 /// The example of the README, run as a documentation test.
 #[cfg(doctest)]

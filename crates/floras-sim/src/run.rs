@@ -15,13 +15,17 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use floras_core::{Clipping, View};
 use floras_privacy::ledger::{Ledger, Spend, Worst};
 use rayon::ThreadPool;
 
 use crate::accounting::Accounting;
 use crate::error::SimError;
+use crate::experiment::{Budget, Experiment};
 use crate::federation::{Federation, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
-use crate::record::{self, Checkpoint, EventFile, LedgerLog, LogState, Mark, MetricsLog, RunDirectory};
+use crate::record::{
+    self, Checkpoint, Entry, EventFile, LedgerLog, LogState, Mark, MetricsLog, RunDirectory,
+};
 use crate::summary::Summary;
 
 /// A checkpoint is made about this often, and less often if it takes long.
@@ -72,8 +76,62 @@ impl Outcome {
     }
 }
 
+/// An experiment whose data are loaded and whose directory is taken: ready to run.
+#[derive(Debug)]
+pub struct PreparedRun {
+    federation: Federation,
+    directory: RunDirectory,
+    threads: usize,
+}
+
+impl PreparedRun {
+    /// Loads the data, checks the memory that `threads` need, and enters the directory.
+    pub fn new(experiment: &Experiment, path: &Path, entry: Entry, threads: usize) -> Result<Self, SimError> {
+        Self::of(Federation::new(experiment)?, path, entry, threads)
+    }
+
+    /// The same for data that are loaded.
+    pub fn of(federation: Federation, path: &Path, entry: Entry, threads: usize) -> Result<Self, SimError> {
+        federation.check_memory(threads)?;
+        let directory = RunDirectory::enter(path, federation.experiment(), entry)?;
+        Ok(Self { federation, directory, threads })
+    }
+
+    /// What is run.
+    pub fn federation(&self) -> &Federation {
+        &self.federation
+    }
+
+    /// Where it is recorded.
+    pub fn directory(&self) -> &RunDirectory {
+        &self.directory
+    }
+
+    /// What a user may want to know about the privacy budget, before the first round.
+    pub fn notes(&self) -> Vec<String> {
+        let settings = self.federation.experiment().settings();
+        let mut notes = Vec::new();
+        let Some(Budget { epsilon, view }) = settings.privacy.budget else { return notes };
+        if view == View::Published || settings.privacy.normalise == Clipping::Paper {
+            notes.push("the budget is kept in a view whose epsilon is no guarantee here".to_owned());
+        }
+        let (affordable, rounds) = (self.federation.rounds(), settings.rounds);
+        if affordable < rounds {
+            notes.push(format!(
+                "the budget of {epsilon} in the {view} view allows {affordable} of {rounds} rounds; the run stops there"
+            ));
+        }
+        notes
+    }
+
+    /// Runs all trials, or what is left of them, until someone sets `stop`. What is recorded by then can be resumed.
+    pub fn run(&self, watch: &(dyn Fn(Event) + Sync), stop: &AtomicBool) -> Result<Outcome, SimError> {
+        run_until(&self.federation, &self.directory, self.threads, watch, stop)
+    }
+}
+
 /// Runs all trials of a federation, or what is left of them, and records them.
-pub fn run(
+pub(crate) fn run(
     federation: &Federation,
     directory: &RunDirectory,
     threads: usize,
@@ -82,8 +140,7 @@ pub fn run(
     run_until(federation, directory, threads, watch, &AtomicBool::new(false))
 }
 
-/// [`run()`] until someone sets `stop`. What is recorded by then can be gone on from.
-pub fn run_until(
+fn run_until(
     federation: &Federation,
     directory: &RunDirectory,
     threads: usize,
@@ -97,11 +154,10 @@ pub fn run_until(
     federation.accounting()?;
     let settings = federation.experiment().settings();
     let at_once = threads.min(settings.trials as usize).max(1);
-    federation.check_memory(threads)?;
     let partitions: Result<Vec<_>, SimError> = (0..settings.trials.min(MOST_PARTITIONS))
         .map(|trial| federation.partition_record(trial as u16))
         .collect();
-    let path = directory.partition_file();
+    let path = RunDirectory::partition_file(directory.path());
     let partitions = serde_json::to_vec(&partitions?).map_err(|error| SimError::encoding(&path, error))?;
     record::write_atomically(&path, &partitions)?;
 
@@ -111,8 +167,10 @@ pub fn run_until(
     // The ledgers' files are there now, and stay there.
     record::sync_folder(&directory.trial_ledger(0))?;
     let logs: Vec<LogState> = starts.iter().map(|start| start.log).collect();
-    let log = MetricsLog::open(&directory.metrics_file(), &directory.checkpoint_folder(), &logs)?;
-    let ledger = LedgerLog::open(&directory.ledger_file(), &directory.checkpoint_folder(), &logs)?;
+    let (metrics, checkpoints) =
+        (RunDirectory::metrics_file(directory.path()), directory.checkpoint_directory());
+    let log = MetricsLog::open(&metrics, &checkpoints, &logs)?;
+    let ledger = LedgerLog::open(&directory.ledger_file(), &checkpoints, &logs)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let crew = Crew {
         federation,
@@ -261,7 +319,7 @@ impl Crew<'_> {
                 let (options, at) = (TrialOptions::default(), (mark.round, mark.status));
                 Trial::at(self.federation, number, options, at, parameters)
             }
-            _ => Err(SimError::Damaged { path, reason: "it was changed while the run went on".to_owned() }),
+            _ => Err(SimError::damaged(&path, "it was changed while the run went on")),
         }
     }
 
@@ -310,8 +368,7 @@ impl Crew<'_> {
 
 /// The last line of a trial's log.
 fn last_line<L: record::Line>(path: &Path) -> Result<L, SimError> {
-    let reason = "its last line is torn".to_owned();
-    record::last_line(path)?.ok_or_else(|| SimError::Damaged { path: path.to_path_buf(), reason })
+    record::last_line(path)?.ok_or_else(|| SimError::damaged(path, "its last line is torn"))
 }
 
 /// Brings a log to the disk, if it is open.
@@ -377,7 +434,7 @@ impl<'a> Book<'a> {
             Some(_) => {
                 let path = self.directory.trial_ledger(trial as usize);
                 let reason = format!("round {round} went otherwise before");
-                Err(SimError::Damaged { path, reason })
+                Err(SimError::damaged(&path, reason))
             }
         }
     }

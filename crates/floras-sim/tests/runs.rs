@@ -5,8 +5,12 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
-use floras_sim::{Entry, Event, Experiment, Federation, RunDirectory, SimError, Status, Sweep, TrialSummary};
+use floras_sim::{
+    Entry, Event, Experiment, ExperimentBuilder, Federation, PreparedRun, RunDirectory, SimError, Status,
+    TrialSummary,
+};
 
 mod support;
 
@@ -293,10 +297,9 @@ fn a_trial_that_diverges_ends_alone_and_is_told() {
 #[test]
 fn whoever_watches_sees_every_round() {
     let folder = tempfile::tempdir().unwrap();
-    let federation = Federation::new(&small()).unwrap();
-    let directory = RunDirectory::enter(folder.path(), &small(), Entry::New).unwrap();
     let seen = Mutex::new(Vec::new());
-    floras_sim::run(&federation, &directory, 2, &|event| seen.lock().unwrap().push(event)).unwrap();
+    let run = PreparedRun::new(&small(), folder.path(), Entry::New, 2).unwrap();
+    run.run(&|event| seen.lock().unwrap().push(event), &AtomicBool::new(false)).unwrap();
     let seen = seen.into_inner().unwrap();
     let count = |wanted: fn(&Event) -> bool| seen.iter().filter(|&event| wanted(event)).count();
     assert_eq!(count(|event| matches!(event, Event::TrialBegins { done: 0, .. })), 3);
@@ -304,80 +307,18 @@ fn whoever_watches_sees_every_round() {
     assert_eq!(count(|event| matches!(event, Event::TrialEnds { status: Status::Finished, .. })), 3);
 }
 
-const SWEEP: &str = "name = \"grid\"\nrounds = 2\ntrials = 2\n[data]\nset = \"synthetic\"\ntrain = 100\n[sweep]\n\
-    uplink.sequences = [20, 25]\nuplink.receiver = [\"paper\", { clipped = 1.0 }, \"mmse\"]\n";
-
+/// A budget that allows fewer rounds than there are to do, in a view that is no guarantee.
 #[test]
-fn a_sweep_is_a_grid_whose_last_key_varies_fastest() {
-    let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
-    assert_eq!(sweep.keys().collect::<Vec<_>>(), ["uplink.sequences", "uplink.receiver"]);
-    let values: Vec<String> = sweep.points().iter().map(|point| point.values.join(" ")).collect();
-    let expected =
-        ["20 paper", "20 { clipped = 1.0 }", "20 mmse", "25 paper", "25 { clipped = 1.0 }", "25 mmse"];
-    assert_eq!(values, expected);
-    for (point, sequences) in sweep.points().iter().zip([20, 20, 20, 25, 25, 25]) {
-        assert!(point.experiment.to_toml().contains(&format!("sequences = {sequences}\n")));
-    }
-}
-
-#[test]
-fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
-    let folder = tempfile::tempdir().unwrap();
-    let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
-    let mut done = vec![None; 6];
-    for number in [0, 4] {
-        let point = Sweep::point_folder(folder.path(), number);
-        done[number] =
-            Some(run(&sweep.points()[number].experiment, &point, Entry::ResumeOrNew, 2).unwrap().summary);
-    }
-    sweep.write_table(folder.path(), &done).unwrap();
-    let text = fs::read_to_string(folder.path().join("sweep.csv")).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(
-        lines[0],
-        "point,uplink.sequences,uplink.receiver,run,trials,diverged,train_loss_mean,train_loss_ci95,\
-         test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95"
-    );
-    assert_eq!(lines.len(), 3);
-    assert!(
-        lines[1].starts_with("1,20,paper,point-001,2,0,")
-            && lines[2].starts_with("5,25,{ clipped = 1.0 },point-005,2,0,"),
-        "{text}"
-    );
-    let finals = done[4].as_ref().unwrap().finals.unwrap();
-    let cells: Vec<&str> = lines[2].split(',').collect();
-    for (place, estimate) in [(6, finals.train_loss), (8, finals.test_loss), (10, finals.test_accuracy)] {
-        assert_eq!(cells[place].parse(), Ok(estimate.mean));
-        assert_eq!(cells[place + 1].parse(), Ok(estimate.ci95.unwrap()));
-    }
-}
-
-#[test]
-fn a_sweep_that_makes_no_sense_is_refused() {
-    let refused = |text: &str| Sweep::parse("grid.toml", text).unwrap_err().to_string();
-    assert!(refused("rounds = 3").contains("needs a section [sweep]"));
-    assert!(refused("[sweep]\n").contains("between 1 and 10000 points"));
-    assert!(refused("[sweep]\nrounds = 5").contains("sweep.rounds must be a list"));
-    assert!(refused("[sweep]\nrounds = []").contains("sweep.rounds must be a list"));
-    assert!(refused("[sweep]\nuplink.sequences = [20, 10]").contains("10 sequences (N)"));
-    assert!(refused("[sweep]\nuplink.sequence = [20]").contains("did you mean sequences?"));
-    assert!(refused("[sweep]\nlocal.epochs = [1]\nlocal.steps = [1]").contains("only one of them can vary"));
-    let long: Vec<String> = (1..200).map(|n| n.to_string()).collect();
-    let list = long.join(",");
-    assert!(refused(&format!("[sweep]\nseed = [{list}]\nrounds = [{list}]")).contains("10000 points"));
-}
-
-#[test]
-fn a_sweep_keeps_its_directory_to_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let held = Sweep::enter(&folder.path().join("grid")).unwrap();
-    assert!(matches!(Sweep::enter(&folder.path().join("grid")), Err(SimError::Locked { .. })));
-    drop(held);
-    assert!(Sweep::enter(&folder.path().join("grid")).is_ok());
-    let file = folder.path().join("file");
-    fs::write(&file, "x").unwrap();
-    let error = Sweep::enter(&file).unwrap_err();
-    assert!(error.is_input() && error.to_string().contains("is a file"), "{error}");
+fn a_budget_that_ends_a_run_is_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let quick = ExperimentBuilder::preset("quick").unwrap().rounds(200);
+    let limited = quick.set("privacy.budget", "1").unwrap().set("privacy.view", "published").unwrap();
+    let run = PreparedRun::new(&limited.build().unwrap(), directory.path(), Entry::New, 1).unwrap();
+    let rounds = run.federation().rounds();
+    assert!(rounds < 200);
+    let of_budget =
+        format!("the budget of 1 in the published view allows {rounds} of 200 rounds; the run stops there");
+    assert_eq!(run.notes(), ["the budget is kept in a view whose epsilon is no guarantee here", &of_budget]);
 }
 
 #[test]

@@ -1,8 +1,18 @@
-//! Grids of experiments: what varies alone, what varies together, and what is run only once.
+//! Grids of experiments: what varies alone, what varies together, what is run only once, and how they are run.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_sim::Sweep;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use floras_sim::{Entry, Event, PreparedSweep, SimError, Sweep, SweepEvent, SweepTable};
+
+#[expect(dead_code, reason = "each test file uses a part")]
+mod support;
+
+use support::{lasting_files, run};
 
 fn sweep(text: &str) -> Sweep {
     Sweep::parse("a test", text).unwrap()
@@ -90,7 +100,173 @@ fn what_a_case_sets_is_checked_like_any_other_key() {
 #[test]
 fn the_scan_over_conventions_is_a_valid_sweep() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/conventions.toml");
-    let sweep = sweep(&std::fs::read_to_string(file).unwrap());
-    let to_run = sweep.points().iter().enumerate().filter(|(number, point)| point.run_of == *number).count();
-    assert!(to_run < sweep.points().len(), "channel inversion has no modulation, and FLORAS no threshold");
+    let sweep = sweep(&fs::read_to_string(file).unwrap());
+    assert!(
+        sweep.runs().count() < sweep.points().len(),
+        "channel inversion has no modulation, and FLORAS no threshold"
+    );
+}
+
+const SWEEP: &str = "name = \"grid\"\nrounds = 2\ntrials = 2\n[data]\nset = \"synthetic\"\ntrain = 100\n[sweep]\n\
+    uplink.sequences = [20, 25]\nuplink.receiver = [\"paper\", { clipped = 1.0 }, \"mmse\"]\n";
+
+#[test]
+fn a_sweep_is_a_grid_whose_last_key_varies_fastest() {
+    let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
+    assert_eq!(sweep.keys().collect::<Vec<_>>(), ["uplink.sequences", "uplink.receiver"]);
+    let values: Vec<String> = sweep.points().iter().map(|point| point.values.join(" ")).collect();
+    let expected =
+        ["20 paper", "20 { clipped = 1.0 }", "20 mmse", "25 paper", "25 { clipped = 1.0 }", "25 mmse"];
+    assert_eq!(values, expected);
+    for (point, sequences) in sweep.points().iter().zip([20, 20, 20, 25, 25, 25]) {
+        assert!(point.experiment.to_toml().contains(&format!("sequences = {sequences}\n")));
+    }
+}
+
+#[test]
+fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
+    for number in [0, 4] {
+        let place = directory.path().join(Sweep::directory_name(number));
+        run(&sweep.points()[number].experiment, &place, Entry::New, 2).unwrap();
+    }
+    let prepared = PreparedSweep::new(sweep, directory.path(), 2).unwrap();
+    assert_eq!(prepared.to_do().collect::<Vec<_>>(), [1, 2, 3, 5]);
+    prepared.write_table().unwrap();
+    let text = fs::read_to_string(directory.path().join("sweep.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "point,uplink.sequences,uplink.receiver,run,trials,diverged,train_loss_mean,train_loss_ci95,\
+         test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95"
+    );
+    assert_eq!(lines.len(), 3);
+    assert!(
+        lines[1].starts_with("1,20,paper,point-001,2,0,")
+            && lines[2].starts_with("5,25,{ clipped = 1.0 },point-005,2,0,"),
+        "{text}"
+    );
+    let rows = SweepTable::read(directory.path()).unwrap().rows;
+    let finals: Vec<_> = prepared.summaries().map(|summary| summary.finals).collect();
+    assert_eq!(rows.iter().map(|row| row.finals).collect::<Vec<_>>(), finals);
+}
+
+#[test]
+fn a_sweep_that_makes_no_sense_is_refused() {
+    let refused = |text: &str| Sweep::parse("grid.toml", text).unwrap_err().to_string();
+    assert!(refused("rounds = 3").contains("needs a section [sweep]"));
+    assert!(refused("[sweep]\n").contains("between 1 and 10000 points"));
+    assert!(refused("[sweep]\nrounds = 5").contains("sweep.rounds must be a list"));
+    assert!(refused("[sweep]\nrounds = []").contains("sweep.rounds must be a list"));
+    assert!(refused("[sweep]\nuplink.sequences = [20, 10]").contains("10 sequences (N)"));
+    assert!(refused("[sweep]\nuplink.sequence = [20]").contains("did you mean sequences?"));
+    assert!(refused("[sweep]\nlocal.epochs = [1]\nlocal.steps = [1]").contains("only one of them can vary"));
+    let long: Vec<String> = (1..200).map(|n| n.to_string()).collect();
+    let list = long.join(",");
+    assert!(refused(&format!("[sweep]\nseed = [{list}]\nrounds = [{list}]")).contains("10000 points"));
+}
+
+#[test]
+fn a_sweep_keeps_its_directory_to_itself() {
+    let temporary = tempfile::tempdir().unwrap();
+    let enter = |name: &str| PreparedSweep::new(sweep(SWEEP), &temporary.path().join(name), 1);
+    let held = enter("grid").unwrap();
+    assert!(matches!(enter("grid"), Err(SimError::Locked { .. })));
+    drop(held);
+    assert!(enter("grid").is_ok());
+    fs::write(temporary.path().join("file"), "x").unwrap();
+    let error = enter("file").unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("is a file"), "{error}");
+}
+
+/// Two points of an ideal uplink are the same experiment.
+const TWICE: &str = "name = \"twice\"\nrounds = 2\ntrials = 1\n[data]\nset = \"synthetic\"\ntrain = 100\n\
+    [sweep]\nuplink.scheme = [\"ideal\", \"floras\"]\nuplink.snr_db = [0.0, 20.0]\n";
+
+#[test]
+fn whoever_watches_a_sweep_sees_every_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut prepared = PreparedSweep::new(sweep(TWICE), directory.path(), 2).unwrap();
+    let seen = Mutex::new(Vec::new());
+    let watch = |event: SweepEvent<'_>| {
+        let mut seen = seen.lock().unwrap();
+        match event {
+            SweepEvent::PointBegins { number, point, .. } => {
+                seen.push(format!("{number}: {} {:?}", point.values.join(" "), point.notes()));
+            }
+            SweepEvent::Run(Event::Round(metrics)) => seen.push(format!("round {}", metrics.round)),
+            SweepEvent::Run(_) => {}
+            SweepEvent::PointEnds { number } => {
+                let rows = SweepTable::read(directory.path()).unwrap().rows.len();
+                seen.push(format!("{number} is done, {rows} in the table"));
+            }
+        }
+    };
+    assert_eq!(prepared.run(&watch, &AtomicBool::new(false)).unwrap(), 6);
+    let unused = "[\"without effect under the other settings: uplink.snr_db\"]";
+    let expected = [
+        &format!("0: ideal 0.0 {unused}"),
+        "round 1",
+        "round 2",
+        "0 is done, 2 in the table",
+        "2: floras 0.0 []",
+        "round 1",
+        "round 2",
+        "2 is done, 3 in the table",
+        "3: floras 20.0 []",
+        "round 1",
+        "round 2",
+        "3 is done, 4 in the table",
+    ];
+    assert_eq!(seen.into_inner().unwrap(), expected);
+    assert_eq!(prepared.to_do().count(), 0);
+    assert_eq!(prepared.summaries().count(), 4);
+}
+
+#[test]
+fn a_stopped_sweep_goes_on_to_the_same_bytes() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [whole, stopped] = ["whole", "stopped"].map(|name| temporary.path().join(name));
+    let prepare = |directory: &Path| PreparedSweep::new(sweep(TWICE), directory, 1).unwrap();
+    prepare(&whole).run(&|_| {}, &AtomicBool::new(false)).unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = |event: SweepEvent<'_>| {
+        stop.store(matches!(event, SweepEvent::PointEnds { .. }), Ordering::Relaxed);
+    };
+    let error = prepare(&stopped).run(&watch, &stop).unwrap_err();
+    assert!(matches!(error, SimError::Stopped { .. }), "{error}");
+    assert!(stopped.join("point-001").exists() && !stopped.join("point-003").exists());
+    let mut prepared = prepare(&stopped);
+    assert_eq!(prepared.to_do().collect::<Vec<_>>(), [2, 3]);
+    prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap();
+    let table = |directory: &Path| fs::read(directory.join("sweep.csv")).unwrap();
+    assert_eq!(table(&whole), table(&stopped));
+    for point in ["point-001", "point-003", "point-004"] {
+        assert_eq!(lasting_files(&whole.join(point)), lasting_files(&stopped.join(point)));
+    }
+}
+
+#[test]
+fn a_run_from_elsewhere_is_put_into_place() {
+    let temporary = tempfile::tempdir().unwrap();
+    let elsewhere = temporary.path().join("elsewhere");
+    let mut prepared = PreparedSweep::new(sweep(TWICE), &temporary.path().join("sweep"), 1).unwrap();
+    let experiment = prepared.sweep().points()[0].experiment.clone();
+    run(&experiment, &elsewhere, Entry::New, 1).unwrap();
+    let files = lasting_files(&elsewhere);
+    prepared.put(0, files.clone()).unwrap();
+    assert_eq!(prepared.to_do().collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(lasting_files(&temporary.path().join("sweep/point-001")), files);
+    assert_eq!(SweepTable::read(prepared.directory()).unwrap().rows.len(), 2);
+}
+
+#[test]
+fn a_run_of_another_experiment_is_refused_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = sweep(&TWICE.replace("rounds = 2", "rounds = 3"));
+    run(&other.points()[3].experiment, &directory.path().join("point-004"), Entry::New, 1).unwrap();
+    let error = PreparedSweep::new(sweep(TWICE), directory.path(), 1).unwrap_err().to_string();
+    assert!(error.contains("rounds is 3 there and 2 here"), "{error}");
+    assert!(!directory.path().join("point-001").exists());
 }

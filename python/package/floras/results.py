@@ -126,24 +126,22 @@ def run(
     >>> result.to_pandas().shape
     (6, 12)
     """
-    settings = _experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=set)
+    changes = None if set is None else dict(set)
+    settings = _core.experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=changes)
     if resume and out is None:
         raise ValueError("resume needs out, the directory of the run to go on with")
     if out is not None:
         return run_in(settings, Path(out), "resume" if resume else "new", threads, progress, with_report=True)
-    folder = Path(tempfile.mkdtemp(prefix="floras-"))
+    directory = Path(tempfile.mkdtemp(prefix="floras-"))
     try:
-        return run_in(settings, folder / "run", "new", threads, progress, with_report=False, is_kept=False)
+        return run_in(settings, directory / "run", "new", threads, progress, with_report=False, is_kept=False)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-_experiment = experiment
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def run_in(
     settings: dict[str, Any],
-    folder: Path,
+    directory: Path,
     entry: str,
     threads: int | None,
     progress: bool | Watch | None,
@@ -154,7 +152,9 @@ def run_in(
     """Run a checked experiment in a directory."""
 
     def told_to(watch: Watch | None) -> dict[str, Any]:
-        return _core.run(settings, folder, entry=entry, threads=threads, watch=watch, with_report=with_report)
+        return _core.run(
+            settings, directory, entry=entry, threads=threads, watch=watch, with_report=with_report
+        )
 
     if callable(progress):
         told = told_to(progress)
@@ -163,7 +163,7 @@ def run_in(
             told = told_to(bar.advance)
     else:
         told = told_to(None)
-    return Run(out=folder if is_kept else None, **told)
+    return Run(out=directory if is_kept else None, **told)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,27 +52,27 @@ def sweep(
         raise ValueError(f'engine must be "local" or "ray", not {engine!r}')
     if retries < 0:
         raise ValueError(f"retries must be at least 0, not {retries}")
-    checked = _core.Grid(grid)
-    folder = Path("runs") / f"{checked.name}-sweep" if out is None else Path(os.fspath(out))
-    checked.check(threads)
-    points = [point for point in checked.points() if point["run_of"] == point["number"]]
-    checked.enter(folder)
+    if engine == "ray" and threads is None:
+        threads = 1
+    work = _core.Grid(grid, out, threads)
     try:
-        _remove_leftovers(folder)
-        done = checked.done(folder)
-        todo = [point for point in points if not done[point["number"]]]
-        run_points = (
-            _on_ray(todo, folder, threads, retries) if engine == "ray" else _here(todo, folder, threads)
-        )
-        for count, point in enumerate(run_points, start=len(points) - len(todo) + 1):
-            checked.write_table(folder)
-            _tell(progress, f"{count} of {len(points)} points: {point['folder']} is done")
-        checked.write_table(folder)
-        if todo or not (folder / "report.html").exists():
-            _core.report(folder)
+        to_do = {point["number"]: point for point in work.to_do()}
+        count = work.runs - len(to_do)
+
+        def is_done(number: int) -> None:
+            nonlocal count
+            if number in to_do:
+                count += 1
+                _tell(progress, f"{count} of {work.runs} points: {to_do[number]['directory']} is done")
+
+        if engine == "ray":
+            _on_ray(work, list(to_do.values()), threads or 1, retries, is_done)
+        else:
+            work.run(is_done)
+        _core.report(work.directory, is_new=bool(to_do))
     finally:
-        checked.leave()
-    return Sweep.read(checked.name, list(checked.keys), folder)
+        work.leave()
+    return Sweep.read(work.name, work.keys, work.directory)
 
 
 def _tell(progress: bool | None, line: str) -> None:
@@ -82,14 +80,9 @@ def _tell(progress: bool | None, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def _here(points: list[Point], folder: Path, threads: int | None) -> Iterator[Point]:
-    """Run one point after another."""
-    for point in points:
-        run_in(point["experiment"], folder / point["folder"], "either", threads, False, with_report=False)
-        yield point
-
-
-def _on_ray(points: list[Point], folder: Path, threads: int | None, retries: int) -> Iterator[Point]:
+def _on_ray(
+    work: _core.Grid, points: list[Point], threads: int, retries: int, is_done: Callable[[int], None]
+) -> None:
     """Run all points as tasks of Ray, and put their directories into place as they come."""
     import ray
 
@@ -98,10 +91,10 @@ def _on_ray(points: list[Point], folder: Path, threads: int | None, retries: int
     options: dict[str, Any] = {
         "max_retries": retries,
         "retry_exceptions": [OSError, MemoryError],
-        "num_cpus": threads or 1,
+        "num_cpus": threads,
     }
     task = ray.remote(**options)(_run_elsewhere)
-    waiting = {task.remote(point["experiment"], threads or 1): point for point in points}
+    waiting = {task.remote(point["experiment"], threads): point for point in points}
     failures: list[tuple[Point, Exception]] = []
     try:
         while waiting:
@@ -113,40 +106,21 @@ def _on_ray(points: list[Point], folder: Path, threads: int | None, retries: int
                 # The others go on: what they come to is not lost.
                 failures.append((point, error))
                 continue
-            _put_into_place(files, folder / point["folder"])
-            yield point
+            work.put(point["number"], files)
+            is_done(point["number"])
     finally:
         for task_left in waiting:
             ray.cancel(task_left, force=True)
     if failures:
-        names = ", ".join(f"{point['folder']} ({', '.join(point['values'])})" for point, _ in failures)
+        names = ", ".join(f"{point['directory']} ({', '.join(point['values'])})" for point, _ in failures)
         raise RuntimeError(f"these points failed, the last one as told above: {names}") from failures[-1][1]
+    work.write_table()
 
 
 def _run_elsewhere(experiment: dict[str, Any], threads: int) -> Files:
     """Run an experiment in a directory of its own, and hand over what is in it."""
-    with tempfile.TemporaryDirectory(prefix="floras-") as folder:
-        out = Path(folder) / "run"
+    with tempfile.TemporaryDirectory(prefix="floras-") as temporary:
+        out = Path(temporary) / "run"
         run_in(experiment, out, "new", threads, False, with_report=False)
         files = [path for path in out.rglob("*") if path.is_file() and path.name != "lock"]
         return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
-
-
-def _put_into_place(files: Files, target: Path) -> None:
-    """Put a run directory into its place, as a whole or not at all."""
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    for name, content in files.items():
-        path = partial / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    for name in ("checkpoint", "parameters", "tb"):
-        (partial / name).mkdir(exist_ok=True)
-    # A run that a local sweep had begun there.
-    shutil.rmtree(target, ignore_errors=True)
-    partial.rename(target)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    for partial in folder.glob(".point-*.partial"):
-        shutil.rmtree(partial, ignore_errors=True)

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use floras_sim::SweepTable;
 use floras_sim::reproduce::claims;
 use serde::{Deserialize, Serialize};
 
@@ -96,23 +97,25 @@ fn sweep() -> Result<PathBuf> {
 /// Accuracy in hundredths by round, of one task.
 type Accuracies = BTreeMap<u32, f64>;
 
-fn rank(folder: &Path) -> Result<Vec<Choice>> {
-    let mut table = csv::Reader::from_path(folder.join("sweep.csv")).context("sweep.csv")?;
+fn rank(directory: &Path) -> Result<Vec<Choice>> {
+    let table = SweepTable::read(directory)?;
     let mut tasks: BTreeMap<[String; 5], BTreeMap<String, Accuracies>> = BTreeMap::new();
     let mut runs: BTreeMap<String, Accuracies> = BTreeMap::new();
-    for row in table.deserialize() {
-        let row: BTreeMap<String, String> = row?;
-        let of = |key: &str| row.get(key).cloned().with_context(|| format!("sweep.csv has no column {key}"));
-        let run = of("run")?;
-        if !runs.contains_key(&run) {
-            runs.insert(run.clone(), accuracies(&folder.join(&run))?);
+    for row in &table.rows {
+        let values: BTreeMap<&String, &String> = table.keys.iter().zip(&row.values).collect();
+        let of = |key: &str| {
+            let value = values.get(&key.to_owned());
+            value.map(|&value| value.clone()).with_context(|| format!("the sweep has no key {key}"))
+        };
+        if !runs.contains_key(&row.run) {
+            runs.insert(row.run.clone(), accuracies(&directory.join(&row.run))?);
         }
         let keys = ["scale", "uplink.modulation", "uplink.power_rule", "uplink.admission", "uplink.noise"];
         let mut place: [String; 5] = Default::default();
         for (place, key) in place.iter_mut().zip(keys) {
             *place = of(key)?;
         }
-        tasks.entry(place).or_default().insert(of("task")?, runs[&run].clone());
+        tasks.entry(place).or_default().insert(of("task")?, runs[&row.run].clone());
     }
     let mut choices = Vec::new();
     for (place, tasks) in &tasks {

@@ -8,6 +8,7 @@ mod views;
 use std::path::{Path, PathBuf};
 
 use floras_sim::audit::{AuditReport, ReconstructionAttack, ReconstructionRow};
+use floras_sim::read_json;
 
 use crate::error::ReportError;
 use crate::files::{self, Output};
@@ -16,9 +17,9 @@ use crate::html::{Cell, Html, page};
 use crate::plot::{inline_svg, portraits};
 
 /// Writes the page of a directory that holds an audit alone.
-pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
-    let report = read(folder)?.ok_or_else(|| ReportError::Missing { path: file(folder) })?;
-    let mut output = Output::new(folder);
+pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
+    let report = read(directory)?;
+    let mut output = Output::new(directory);
     pictures(&report, &mut output)?;
     let mut body = Html::default();
     body.element("p", "kicker", "Audit of an experiment of floras: private federated learning over the air");
@@ -34,24 +35,18 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
     output.page(&page(&format!("Audit of {} – floras", report.name), &body))
 }
 
-/// The audit of a directory, if there is one.
-pub(crate) fn read(folder: &Path) -> Result<Option<AuditReport>, ReportError> {
-    let path = file(folder);
-    let report: Option<AuditReport> = files::json_if_there(&path)?;
-    if let Some(report) = &report {
-        files::check_names(&path, report.attacks.sequences.iter().flat_map(|attack| &attack.panels))?;
-        if report.attacks.reconstruction.as_ref().is_some_and(|attack| !is_whole(attack)) {
-            return Err(ReportError::damaged(
-                &path,
-                "its reconstructed pictures are not as large as they should be",
-            ));
-        }
+/// The audit of a directory, which must be there.
+pub(crate) fn read(directory: &Path) -> Result<AuditReport, ReportError> {
+    let path = directory.join(AuditReport::FILE);
+    let report: AuditReport = read_json(&path)?;
+    files::check_names(&path, report.attacks.sequences.iter().flat_map(|attack| &attack.panels))?;
+    if report.attacks.reconstruction.as_ref().is_some_and(|attack| !is_whole(attack)) {
+        return Err(ReportError::damaged(
+            &path,
+            "its reconstructed pictures are not as large as they should be",
+        ));
     }
     Ok(report)
-}
-
-fn file(folder: &Path) -> PathBuf {
-    folder.join("audit.json")
 }
 
 /// Pictures have as many pixels as it says; they may be left out altogether.

@@ -7,141 +7,71 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use curves::Trials;
+use floras_sim::RecordedRun;
+use floras_sim::audit::AuditReport;
 use floras_sim::figure::Panel;
-use floras_sim::{Experiment, PartitionRecord, RoundMetrics, RunDirectory, Settings, Summary, TrialSummary};
 
 use crate::audit;
 use crate::error::ReportError;
-use crate::files::{self, Output};
+use crate::files::Output;
 use crate::html::number::{count, grouped, percent, plain};
 use crate::html::{Cell, Html, figure, page};
 use crate::plot::{Holdings, grid, inline_svg};
 use crate::privacy;
 
-/// Everything that a run directory says.
-pub(crate) struct Run {
-    pub(crate) settings: Settings,
-    pub(crate) version: String,
-    toml: String,
-    pub(crate) lines: Vec<RoundMetrics>,
-    partitions: Vec<PartitionRecord>,
-    pub(crate) summary: Option<Summary>,
+/// Rounds in a trial: those of the experiment, or as many as its budget allowed.
+fn rounds(run: &RecordedRun) -> u32 {
+    run.summary.as_ref().map_or(run.experiment.settings().rounds, |summary| summary.rounds)
 }
 
-/// The files of a directory must be of one run, and whole.
-fn refuse_strangers(
-    folder: &Path,
-    settings: &Settings,
-    summary: &Summary,
-    lines: &[RoundMetrics],
-) -> Result<(), ReportError> {
-    let of_experiment = (settings.name.as_str(), settings.seed, settings.trials as usize);
-    if of_experiment != (summary.name.as_str(), summary.seed, summary.trials.len()) {
-        let reason = "it is not of the run that summary.json is about";
-        return Err(ReportError::damaged(&RunDirectory::experiment_file(folder), reason));
+/// Which trials the curves are over: those that the summary averages, or else what there is.
+pub(crate) fn trials(run: &RecordedRun) -> Trials {
+    let seen: BTreeSet<u32> = run.metrics.iter().map(|line| line.trial).collect();
+    let diverged: BTreeSet<u32> =
+        run.metrics.iter().filter(|line| line.diverged).map(|line| line.trial).collect();
+    let finished: BTreeSet<u32> = seen.difference(&diverged).copied().collect();
+    if finished.is_empty() {
+        let words = format!("mean of {} before they diverged", count(seen.len() as u64, "trial"));
+        return Trials { included: seen, words };
     }
-    let there: BTreeSet<(u32, u32)> = lines.iter().map(|line| (line.trial, line.round)).collect();
-    for trial in &summary.trials {
-        let (trial, last) = match *trial {
-            TrialSummary::Finished { trial, .. } => (trial, summary.rounds),
-            TrialSummary::Diverged { trial, round } => (trial, round),
-        };
-        if !there.contains(&(trial, last)) {
-            let reason = format!("it lacks round {last} of trial {trial}, which summary.json tells of");
-            return Err(ReportError::damaged(&folder.join("metrics.jsonl"), reason));
+    let words = match (finished.len(), &run.summary) {
+        (1, _) => "one trial".to_owned(),
+        (number, Some(_)) => format!("mean of {number} trials, with its 95% interval"),
+        (number, None) => {
+            format!("mean of the {number} trials that are there so far, with its 95% interval")
         }
-    }
-    Ok(())
+    };
+    Trials { included: finished, words }
 }
 
-impl Run {
-    /// Reads a run directory. Without `summary.json`, the run is not complete, and nearly everything may be missing.
-    pub(crate) fn read(folder: &Path) -> Result<Self, ReportError> {
-        let path = RunDirectory::experiment_file(folder);
-        let toml = files::text(&path)?;
-        let experiment =
-            Experiment::parse("it", &toml).map_err(|error| ReportError::damaged(&path, error))?;
-        let summary: Option<Summary> = files::json_if_there(&folder.join("summary.json"))?;
-        let is_complete = summary.is_some();
-        let or_empty = |missing: ReportError| match missing {
-            ReportError::Missing { .. } if !is_complete => Ok(()),
-            other => Err(other),
-        };
-        let lines = match files::metrics(&folder.join("metrics.jsonl"), !is_complete) {
-            Ok(lines) => lines,
-            Err(error) => or_empty(error).map(|()| Vec::new())?,
-        };
-        let partitions = match files::json(&folder.join("partition.json")) {
-            Ok(partitions) => partitions,
-            Err(error) => or_empty(error).map(|()| Vec::new())?,
-        };
-        if let Some(summary) = &summary {
-            refuse_strangers(folder, experiment.settings(), summary, &lines)?;
-        }
-        let version = version(&toml).unwrap_or("an unknown version").to_owned();
-        Ok(Self { settings: experiment.settings().clone(), version, toml, lines, partitions, summary })
-    }
-
-    fn rounds(&self) -> u32 {
-        self.summary.as_ref().map_or(self.settings.rounds, |summary| summary.rounds)
-    }
-
-    /// Which trials the curves are over: those that the summary averages, or else what there is.
-    pub(crate) fn trials(&self) -> Trials {
-        let seen: BTreeSet<u32> = self.lines.iter().map(|line| line.trial).collect();
-        let diverged: BTreeSet<u32> =
-            self.lines.iter().filter(|line| line.diverged).map(|line| line.trial).collect();
-        let finished: BTreeSet<u32> = seen.difference(&diverged).copied().collect();
-        if finished.is_empty() {
-            let words = format!("mean of {} before they diverged", count(seen.len() as u64, "trial"));
-            return Trials { included: seen, words };
-        }
-        let words = match (finished.len(), &self.summary) {
-            (1, _) => "one trial".to_owned(),
-            (number, Some(_)) => format!("mean of {number} trials, with its 95% interval"),
-            (number, None) => {
-                format!("mean of the {number} trials that are there so far, with its 95% interval")
-            }
-        };
-        Trials { included: finished, words }
-    }
-
-    fn holdings(&self) -> Option<Holdings> {
-        let record = self.partitions.first()?;
-        let counts = record.label_counts.clone();
-        let holdings = Holdings {
-            title: "Samples of each label, by client".to_owned(),
-            clients: record.clients,
-            counts,
-        };
-        (holdings.shown_clients() > 0 && holdings.labels() > 0).then_some(holdings)
-    }
-}
-
-/// The version that wrote an experiment file.
-fn version(toml: &str) -> Option<&str> {
-    let line = toml.lines().find_map(|line| line.strip_prefix("version = "))?;
-    Some(line.trim_matches('"'))
+fn holdings(run: &RecordedRun) -> Option<Holdings> {
+    let record = run.partitions.first()?;
+    let counts = record.label_counts.clone();
+    let holdings =
+        Holdings { title: "Samples of each label, by client".to_owned(), clients: record.clients, counts };
+    (holdings.shown_clients() > 0 && holdings.labels() > 0).then_some(holdings)
 }
 
 /// Writes the report of a run.
-pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
-    let run = Run::read(folder)?;
-    let trials = run.trials();
-    let learning: Vec<Panel> = [curves::accuracy(&run.lines, &trials), curves::losses(&run.lines, &trials)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let radio: Vec<Panel> = [curves::gain(&run.lines, &trials), curves::noise(&run.lines, &trials)]
+pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
+    let run = RecordedRun::read(directory)?;
+    let trials = trials(&run);
+    let learning: Vec<Panel> =
+        [curves::accuracy(&run.metrics, &trials), curves::losses(&run.metrics, &trials)]
+            .into_iter()
+            .flatten()
+            .collect();
+    let radio: Vec<Panel> = [curves::gain(&run.metrics, &trials), curves::noise(&run.metrics, &trials)]
         .into_iter()
         .flatten()
         .collect();
     let spent = run.summary.as_ref().and_then(|summary| privacy::growth(&summary.privacy));
     let guarantees =
         run.summary.as_ref().map_or_else(Vec::new, |summary| privacy::guarantees(&summary.privacy));
-    let holdings = run.holdings();
-    let audit = audit::read(folder)?;
-    let mut output = Output::new(folder);
+    let holdings = holdings(&run);
+    let is_audited = directory.join(AuditReport::FILE).exists();
+    let audit = is_audited.then(|| audit::read(directory)).transpose()?;
+    let mut output = Output::new(directory);
     for panel in learning.iter().chain(&radio).chain(&spent).chain(&guarantees) {
         output.panel(panel)?;
     }
@@ -163,16 +93,16 @@ pub(crate) fn write(folder: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportErro
         labels(&mut body, &run, holdings);
     }
     repeat(&mut body, &run);
-    output.page(&page(&format!("{} – floras", run.settings.name), &body))
+    output.page(&page(&format!("{} – floras", run.experiment.settings().name), &body))
 }
 
-fn head(body: &mut Html, run: &Run) {
-    let settings = &run.settings;
+fn head(body: &mut Html, run: &RecordedRun) {
+    let settings = run.experiment.settings();
     body.element("p", "kicker", "Report of a run of floras: private federated learning over the air");
     body.element("h1", "", &settings.name);
     warnings(body, run);
     body.element("p", "lead", &words::task(settings));
-    body.paragraph(&words::uplink(settings, run.rounds()));
+    body.paragraph(&words::uplink(settings, rounds(run)));
     body.around("ul", "cards", |cards| {
         let mut card = |value: &str, label: &str| {
             cards.around("li", "", |card| {
@@ -189,10 +119,10 @@ fn head(body: &mut Html, run: &Run) {
             card(&value, &label);
             card(
                 &format!("{finished} of {}", summary.trials.len()),
-                &format!("trials finished, {} each", count(run.rounds().into(), "round")),
+                &format!("trials finished, {} each", count(rounds(run).into(), "round")),
             );
         } else {
-            card(&grouped(run.lines.len() as u64), "rounds recorded so far, of all trials together");
+            card(&grouped(run.metrics.len() as u64), "rounds recorded so far, of all trials together");
         }
     });
     body.around("details", "", |details| {
@@ -205,7 +135,7 @@ fn head(body: &mut Html, run: &Run) {
     });
 }
 
-fn warnings(body: &mut Html, run: &Run) {
+fn warnings(body: &mut Html, run: &RecordedRun) {
     let Some(summary) = &run.summary else {
         body.element(
             "p",
@@ -239,21 +169,24 @@ fn warnings(body: &mut Html, run: &Run) {
             ),
         );
     }
-    if let Some(budget) = run.settings.privacy.budget
-        && summary.rounds < run.settings.rounds
+    if let Some(budget) = run.experiment.settings().privacy.budget
+        && summary.rounds < run.experiment.settings().rounds
     {
         body.element(
             "p",
             "warning",
             &format!(
                 "The privacy budget of ε = {} in the {} view ended the training after {} of {} rounds.",
-                budget.epsilon, budget.view, summary.rounds, run.settings.rounds
+                budget.epsilon,
+                budget.view,
+                summary.rounds,
+                run.experiment.settings().rounds
             ),
         );
     }
 }
 
-fn results(body: &mut Html, run: &Run, panels: &[Panel], trials: &Trials) {
+fn results(body: &mut Html, run: &RecordedRun, panels: &[Panel], trials: &Trials) {
     body.section("How well it learned", |section| {
         if let Some(finals) = run.summary.as_ref().and_then(|summary| summary.finals) {
             let row = |name: &str, value: String, meaning: &str| {
@@ -299,7 +232,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn private(body: &mut Html, run: &Run, spent: Option<&Panel>, guarantees: &[Panel]) {
+fn private(body: &mut Html, run: &RecordedRun, spent: Option<&Panel>, guarantees: &[Panel]) {
     let Some(summary) = &run.summary else { return };
     let report = &summary.privacy;
     body.section("How private it was, and against whom", |section| {
@@ -353,7 +286,7 @@ fn on_the_air(body: &mut Html, panels: &[Panel], trials: &Trials) {
     });
 }
 
-fn labels(body: &mut Html, run: &Run, holdings: &Holdings) {
+fn labels(body: &mut Html, run: &RecordedRun, holdings: &Holdings) {
     body.section("Who holds which labels", |section| {
         let shown = holdings.shown_clients();
         let mut text =
@@ -383,19 +316,20 @@ fn labels(body: &mut Html, run: &Run, holdings: &Holdings) {
     });
 }
 
-fn repeat(body: &mut Html, run: &Run) {
+fn repeat(body: &mut Html, run: &RecordedRun) {
     body.section("Repeat it", |section| {
-        let (command, where_to) = words::repeat(&run.settings, &run.version);
+        let version = run.version.as_deref().unwrap_or("an unknown version");
+        let (command, where_to) = words::repeat(run.experiment.settings(), version);
         section.paragraph(&where_to);
         section.command(&command);
         section.paragraph(&format!(
             "All randomness comes from seed {}; the same version gives the same numbers on any number of threads. The pictures \
              are in plots/ as SVG and PNG, the numbers in metrics.jsonl, ledger.jsonl and summary.json.",
-            run.settings.seed
+            run.experiment.settings().seed
         ));
         section.around("details", "", |details| {
             details.element("summary", "", "The experiment, with every setting spelled out");
-            details.command(&run.toml);
+            details.command(&run.text);
         });
     });
 }

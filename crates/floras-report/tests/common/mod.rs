@@ -2,24 +2,24 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-use floras_sim::{Entry, Experiment, Federation, RunDirectory, Summary};
+use floras_sim::{Entry, Experiment, PreparedRun, Summary};
 
 /// A small experiment that is done in a moment; sections may follow it.
 pub(crate) const SMALL: &str = "name = \"small\"\ntrials = 3\nrounds = 6\n[data]\ntrain = 400\ntest = 100\n";
 
-/// Runs an experiment into a folder.
-pub(crate) fn run_into(folder: &Path, text: &str) -> Summary {
+/// Runs an experiment into a directory.
+pub(crate) fn run_into(directory: &Path, text: &str) -> Summary {
     let experiment = Experiment::parse("a test", text).unwrap();
-    let federation = Federation::new(&experiment).unwrap();
-    let directory = RunDirectory::enter(folder, &experiment, Entry::New).unwrap();
-    floras_sim::run(&federation, &directory, 2, &|_| {}).unwrap().summary
+    let run = PreparedRun::new(&experiment, directory, Entry::New, 2).unwrap();
+    run.run(&|_| {}, &AtomicBool::new(false)).unwrap().summary
 }
 
-/// Writes the report of a folder and returns the page, which must be sound.
-pub(crate) fn report(folder: &Path) -> String {
-    let report = floras_report::write(folder).unwrap();
-    assert_eq!(report.page, folder.join("report.html"));
+/// Writes the report of a directory and returns the page, which must be sound.
+pub(crate) fn report(directory: &Path) -> String {
+    let report = floras_report::write(directory).unwrap();
+    assert_eq!(report.page, directory.join("report.html"));
     let page = fs::read_to_string(&report.page).unwrap();
     check(&page);
     page

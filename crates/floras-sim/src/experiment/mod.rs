@@ -161,17 +161,10 @@ impl Experiment {
             .find(|difference| difference.ours != difference.theirs)
     }
 
-    /// The version that wrote a run's experiment, if it is not ours: its runs may have other results.
-    pub(crate) fn version_difference(&self, text: &str) -> Result<Option<Difference>, String> {
-        let table = text.parse::<Table>().map_err(|error| error.to_string())?;
-        let theirs = table.get("version").and_then(Value::as_str);
-        let theirs = theirs.ok_or("it has no version, which every run writes into it")?;
-        let differ = theirs != VERSION;
-        Ok(differ.then(|| Difference {
-            key: "version".to_owned(),
-            ours: VERSION.into(),
-            theirs: theirs.into(),
-        }))
+    /// The version that a run has written into its experiment's file.
+    pub(crate) fn version_in(text: &str) -> Option<String> {
+        let table = text.parse::<Table>().ok()?;
+        table.get("version").and_then(Value::as_str).map(str::to_owned)
     }
 }
 

@@ -17,11 +17,15 @@ use std::path::{Path, PathBuf};
 
 use floras_privacy::ledger::Spend;
 
+use super::read::{if_there, read_json, read_text};
 use super::{atomic, log};
 use crate::error::SimError;
-use crate::experiment::Experiment;
+use crate::experiment::{Difference, Experiment, VERSION};
 use crate::federation::RoundMetrics;
 use crate::summary::Summary;
+
+/// Directories within a run directory.
+pub(super) const INNER: [&str; 3] = ["checkpoint", "parameters", "tb"];
 
 /// How to enter a run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,123 +41,132 @@ pub enum Entry {
 /// A run directory that this process has to itself.
 #[derive(Debug)]
 pub struct RunDirectory {
-    folder: PathBuf,
+    path: PathBuf,
     _lock: File,
 }
 
 impl RunDirectory {
     /// Enters a directory for an experiment, creating it if need be. A run of another experiment is refused.
-    pub fn enter(folder: &Path, experiment: &Experiment, entry: Entry) -> Result<Self, SimError> {
-        if folder.exists() && !folder.is_dir() {
-            return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+    pub fn enter(path: &Path, experiment: &Experiment, entry: Entry) -> Result<Self, SimError> {
+        if path.exists() && !path.is_dir() {
+            return Err(SimError::NotADirectory { path: path.to_path_buf() });
         }
-        let holds_a_run = Self::experiment_file(folder).exists();
+        let holds_a_run = Self::experiment_file(path).exists();
         match entry {
-            Entry::New if holds_a_run => return Err(SimError::AlreadyARun { folder: folder.to_path_buf() }),
+            Entry::New if holds_a_run => return Err(SimError::AlreadyARun { folder: path.to_path_buf() }),
             Entry::Resume if !holds_a_run => {
-                return Err(SimError::NothingToResume { folder: folder.to_path_buf() });
+                return Err(SimError::NothingToResume { folder: path.to_path_buf() });
             }
-            _ if !holds_a_run && has_other_files(folder)? => {
-                return Err(SimError::NotARun { folder: folder.to_path_buf() });
+            _ if !holds_a_run && has_other_files(path)? => {
+                return Err(SimError::NotARun { folder: path.to_path_buf() });
             }
             _ => {}
         }
-        fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
-        let directory = Self { folder: folder.to_path_buf(), _lock: lock(folder)? };
+        fs::create_dir_all(path).map_err(SimError::file("create", path))?;
+        let directory = Self { path: path.to_path_buf(), _lock: lock(path)? };
         // Looked at again, now that nobody else can write.
-        if Self::experiment_file(folder).exists() {
+        if Self::experiment_file(path).exists() {
             if entry == Entry::New {
-                return Err(SimError::AlreadyARun { folder: folder.to_path_buf() });
+                return Err(SimError::AlreadyARun { folder: path.to_path_buf() });
             }
-            Self::refuse_other(folder, experiment)?;
+            Self::refuse_other(path, experiment)?;
         }
-        for inner in ["checkpoint", "parameters", "tb"] {
-            let inner = folder.join(inner);
+        for inner in INNER.map(|inner| path.join(inner)) {
             fs::create_dir_all(&inner).map_err(SimError::file("create", &inner))?;
         }
-        if !Self::experiment_file(folder).exists() {
-            atomic::write(&Self::experiment_file(folder), experiment.to_toml().as_bytes())?;
+        if !Self::experiment_file(path).exists() {
+            atomic::write(&Self::experiment_file(path), experiment.to_toml().as_bytes())?;
         }
         Ok(directory)
     }
 
     /// Where a directory keeps its experiment.
-    pub fn experiment_file(folder: &Path) -> PathBuf {
-        folder.join("experiment.toml")
+    pub fn experiment_file(path: &Path) -> PathBuf {
+        path.join("experiment.toml")
+    }
+
+    /// Where a directory keeps its metrics.
+    pub(crate) fn metrics_file(path: &Path) -> PathBuf {
+        path.join("metrics.jsonl")
+    }
+
+    /// Where a directory keeps who holds what.
+    pub(crate) fn partition_file(path: &Path) -> PathBuf {
+        path.join("partition.json")
+    }
+
+    /// Where a directory keeps its summary.
+    pub(crate) fn summary_file(path: &Path) -> PathBuf {
+        path.join("summary.json")
     }
 
     /// The experiment of a run directory, without entering it.
-    pub fn read_experiment(folder: &Path) -> Result<Experiment, SimError> {
-        let path = Self::experiment_file(folder);
-        if !path.exists() {
-            return Err(SimError::NothingToResume { folder: folder.to_path_buf() });
-        }
-        let text = fs::read_to_string(&path).map_err(SimError::file("read", &path))?;
-        let experiment = Experiment::parse(&path.display().to_string(), &text)?;
-        match experiment.version_difference(&text) {
-            Ok(None) => Ok(experiment),
-            Ok(Some(difference)) => {
-                Err(SimError::ExperimentChanged { folder: folder.to_path_buf(), difference })
+    pub fn read_experiment(path: &Path) -> Result<Experiment, SimError> {
+        let file = Self::experiment_file(path);
+        let text = if_there(read_text(&file))?;
+        let text = text.ok_or_else(|| SimError::NothingToResume { folder: path.to_path_buf() })?;
+        let experiment = Experiment::parse(&file.display().to_string(), &text)?;
+        // Runs of another version may have other results.
+        match Experiment::version_in(&text) {
+            Some(version) if version == VERSION => Ok(experiment),
+            Some(theirs) => {
+                let difference = Difference { key: "version".to_owned(), ours: VERSION.to_owned(), theirs };
+                Err(SimError::ExperimentChanged { folder: path.to_path_buf(), difference })
             }
-            Err(reason) => Err(SimError::Damaged { path, reason }),
+            None => Err(SimError::damaged(&file, "it has no version, which every run writes into it")),
         }
     }
 
     /// Every round of every trial of a run directory, as far as it has come, without entering it.
-    pub fn read_metrics(folder: &Path) -> Result<Vec<RoundMetrics>, SimError> {
-        let path = folder.join("metrics.jsonl");
-        let text = fs::read_to_string(&path).map_err(SimError::file("read", &path))?;
-        let line = |(number, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| SimError::Damaged {
-                path: path.clone(),
-                reason: format!("line {}: {error}", number + 1),
-            })
-        };
-        // A run that is at work may have written half a line.
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        whole.lines().enumerate().map(line).collect()
+    pub fn read_metrics(path: &Path) -> Result<Vec<RoundMetrics>, SimError> {
+        let path = Self::metrics_file(path);
+        let text = read_text(&path)?;
+        let mut metrics = Vec::new();
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            match serde_json::from_str(line) {
+                Ok(line) => metrics.push(line),
+                // A run that is at work, or was killed, may have written half a line.
+                Err(_) if !line.ends_with('\n') => {}
+                Err(error) => return Err(SimError::damaged(&path, format!("line {}: {error}", number + 1))),
+            }
+        }
+        Ok(metrics)
     }
 
     /// The summary of a run directory, if its run is complete, without entering it.
-    pub fn read_summary(folder: &Path) -> Result<Option<Summary>, SimError> {
-        let path = folder.join("summary.json");
-        if !path.exists() {
-            return Ok(None);
-        }
-        let bytes = fs::read(&path).map_err(SimError::file("read", &path))?;
-        let summary = serde_json::from_slice(&bytes);
-        summary.map(Some).map_err(|error| SimError::Damaged { path, reason: error.to_string() })
+    pub fn read_summary(path: &Path) -> Result<Option<Summary>, SimError> {
+        if_there(read_json(&Self::summary_file(path)))
     }
 
     /// Where a run directory keeps the final model of a trial.
-    pub fn final_parameters(folder: &Path, trial: u32) -> PathBuf {
-        folder.join("parameters").join(format!("trial-{trial:04}.safetensors"))
+    pub fn final_parameters(path: &Path, trial: u32) -> PathBuf {
+        path.join("parameters").join(format!("trial-{trial:04}.safetensors"))
     }
 
     /// Refuses a directory that holds the run of another experiment, without entering it.
-    pub fn refuse_other(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
-        if !Self::experiment_file(folder).exists() {
+    pub fn refuse_other(path: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        if !Self::experiment_file(path).exists() {
             return Ok(());
         }
-        match experiment.difference(&Self::read_experiment(folder)?) {
+        match experiment.difference(&Self::read_experiment(path)?) {
             None => Ok(()),
-            Some(difference) => Err(SimError::ExperimentChanged { folder: folder.to_path_buf(), difference }),
+            Some(difference) => Err(SimError::ExperimentChanged { folder: path.to_path_buf(), difference }),
         }
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        &self.folder
+        &self.path
     }
 
     /// The summary, if the run is complete.
     pub fn summary(&self) -> Result<Option<Summary>, SimError> {
-        Self::read_summary(&self.folder)
+        Self::read_summary(&self.path)
     }
 
     /// Writes the summary, which marks the run as complete, and removes what only a resume would need.
     pub(crate) fn complete(&self, summary: &Summary) -> Result<(), SimError> {
-        let path = self.summary_file();
+        let path = Self::summary_file(&self.path);
         let mut text =
             serde_json::to_string_pretty(summary).map_err(|error| SimError::encoding(&path, error))?;
         text.push('\n');
@@ -170,69 +183,57 @@ impl RunDirectory {
         Ok(())
     }
 
-    fn summary_file(&self) -> PathBuf {
-        self.folder.join("summary.json")
-    }
-
-    pub(crate) fn metrics_file(&self) -> PathBuf {
-        self.folder.join("metrics.jsonl")
-    }
-
-    pub(crate) fn partition_file(&self) -> PathBuf {
-        self.folder.join("partition.json")
-    }
-
-    pub(crate) fn checkpoint_folder(&self) -> PathBuf {
-        self.folder.join("checkpoint")
+    pub(crate) fn checkpoint_directory(&self) -> PathBuf {
+        self.path.join("checkpoint")
     }
 
     pub(crate) fn trial_log(&self, trial: usize) -> PathBuf {
-        log::trial_log::<RoundMetrics>(&self.checkpoint_folder(), trial)
+        log::trial_log::<RoundMetrics>(&self.checkpoint_directory(), trial)
     }
 
     pub(crate) fn ledger_file(&self) -> PathBuf {
-        self.folder.join("ledger.jsonl")
+        self.path.join("ledger.jsonl")
     }
 
     pub(crate) fn trial_ledger(&self, trial: usize) -> PathBuf {
-        log::trial_log::<Spend>(&self.checkpoint_folder(), trial)
+        log::trial_log::<Spend>(&self.checkpoint_directory(), trial)
     }
 
     pub(crate) fn checkpoint_file(&self, trial: u16) -> PathBuf {
-        self.checkpoint_folder().join(format!("trial-{trial:04}.safetensors"))
+        self.checkpoint_directory().join(format!("trial-{trial:04}.safetensors"))
     }
 
     pub(crate) fn parameters_file(&self, trial: u16) -> PathBuf {
-        Self::final_parameters(&self.folder, trial.into())
+        Self::final_parameters(&self.path, trial.into())
     }
 
-    /// TensorBoard takes each folder with an event file for a curve of its own.
+    /// TensorBoard takes each directory with an event file for a curve of its own.
     pub(crate) fn events_file(&self, trial: u16) -> Result<PathBuf, SimError> {
-        let folder = self.folder.join("tb").join(format!("trial-{trial:04}"));
-        fs::create_dir_all(&folder).map_err(SimError::file("create", &folder))?;
-        Ok(folder.join("events.out.tfevents.floras"))
+        let directory = self.path.join("tb").join(format!("trial-{trial:04}"));
+        fs::create_dir_all(&directory).map_err(SimError::file("create", &directory))?;
+        Ok(directory.join("events.out.tfevents.floras"))
     }
 }
 
-fn has_other_files(folder: &Path) -> Result<bool, SimError> {
-    if !folder.exists() {
+fn has_other_files(path: &Path) -> Result<bool, SimError> {
+    if !path.exists() {
         return Ok(false);
     }
-    let entries = fs::read_dir(folder).map_err(SimError::file("read", folder))?;
-    // A run that was killed in its first moment leaves a lock, or folders without anything in them.
+    let entries = fs::read_dir(path).map_err(SimError::file("read", path))?;
+    // A run that was killed in its first moment leaves a lock, or directories without anything in them.
     let ours = ["lock", "checkpoint", "parameters", "tb", "experiment.toml.partial"];
     let mut names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
     Ok(names.any(|name| !ours.iter().any(|&known| name == known)))
 }
 
 /// Locks a directory for this process, until the file is dropped.
-pub(crate) fn lock(folder: &Path) -> Result<File, SimError> {
-    let path = folder.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(SimError::file("create", &path))?;
+pub(crate) fn lock(path: &Path) -> Result<File, SimError> {
+    let file_path = path.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&file_path);
+    let file = file.map_err(SimError::file("create", &file_path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SimError::Locked { folder: folder.to_path_buf() }),
-        Err(TryLockError::Error(error)) => Err(SimError::file("lock", &path)(error)),
+        Err(TryLockError::WouldBlock) => Err(SimError::Locked { folder: path.to_path_buf() }),
+        Err(TryLockError::Error(error)) => Err(SimError::file("lock", &file_path)(error)),
     }
 }

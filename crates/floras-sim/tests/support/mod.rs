@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
-use floras_sim::{Entry, Experiment, ExperimentBuilder, Federation, Outcome, RunDirectory, SimError};
+use floras_sim::{Entry, Experiment, ExperimentBuilder, Outcome, PreparedRun, SimError};
 
 /// An experiment from lines of `key = value`, applied to the defaults.
 pub(crate) fn experiment(settings: &[&str]) -> Experiment {
@@ -12,27 +13,25 @@ pub(crate) fn experiment(settings: &[&str]) -> Experiment {
     changed.build().unwrap()
 }
 
-/// Runs an experiment in a folder.
+/// Runs an experiment in a directory.
 pub(crate) fn run(
     experiment: &Experiment,
-    folder: &Path,
+    directory: &Path,
     entry: Entry,
     threads: usize,
 ) -> Result<Outcome, SimError> {
-    let federation = Federation::new(experiment)?;
-    let directory = RunDirectory::enter(folder, experiment, entry)?;
-    floras_sim::run(&federation, &directory, threads, &|_| {})
+    PreparedRun::new(experiment, directory, entry, threads)?.run(&|_| {}, &AtomicBool::new(false))
 }
 
 /// The files that must not depend on how a run was done: metrics, ledger, summary, experiment, partition, parameters.
-pub(crate) fn lasting_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn lasting_files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let names = ["metrics.jsonl", "ledger.jsonl", "summary.json", "experiment.toml", "partition.json"];
-    let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
-    let parameters = std::fs::read_dir(folder.join("parameters")).unwrap();
+    let mut paths: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
+    let parameters = std::fs::read_dir(directory.join("parameters")).unwrap();
     paths.extend(parameters.map(|entry| entry.unwrap().path()));
     let read = |path: PathBuf| {
         let bytes = std::fs::read(&path).unwrap();
-        (path.strip_prefix(folder).unwrap().to_path_buf(), bytes)
+        (path.strip_prefix(directory).unwrap().to_path_buf(), bytes)
     };
     paths.into_iter().map(read).collect()
 }

@@ -1,39 +1,11 @@
-//! A sweep: one run for every point of a grid over any keys.
-//!
-//! A sweep file is an experiment file with one more section. Its keys are the experiment's, with a list of values each:
-//!
-//! ```toml
-//! name = "unused-sequences"
-//! rounds = 100
-//!
-//! [sweep]
-//! uplink.sequences = [20, 21, 25, 30]
-//! data.partition = ["iid", "one-label"]
-//! ```
-//!
-//! Settings that belong together vary together, as cases with a name each; what they are called as a whole (`task` here)
-//! is free:
-//!
-//! ```toml
-//! [[sweep.task]]
-//! name = "one label each"
-//! data.partition = "one-label"
-//! local.rate = 0.001
-//! ```
-//!
-//! The last key varies fastest. Points that come to the same experiment, because a key has no effect there, are run once.
-//! Every other point has a run directory of its own, and `sweep.csv` has one row a point.
+//! The grid of a sweep file.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
-use crate::record;
-use crate::summary::{Estimate, Summary};
 
 /// More points than this are refused.
 const MOST_POINTS: usize = 10_000;
@@ -126,9 +98,20 @@ impl Sweep {
         &self.points
     }
 
-    /// Where the run of a point is kept, counted from 0.
-    pub fn point_folder(folder: &Path, point: usize) -> PathBuf {
-        folder.join(folder_name(point))
+    /// The points that are run, counted from 0: one for every experiment.
+    pub fn runs(&self) -> impl Iterator<Item = usize> {
+        let points = self.points.iter().enumerate();
+        points.filter(|(number, point)| point.run_of == *number).map(|(number, _)| number)
+    }
+
+    /// The directory for all runs, unless another is wanted.
+    pub fn default_directory(&self) -> PathBuf {
+        Path::new("runs").join(format!("{}-sweep", self.name))
+    }
+
+    /// What the run directory of a point is called, counted from 0.
+    pub fn directory_name(point: usize) -> String {
+        format!("point-{:03}", point + 1)
     }
 
     fn combinations(&self) -> impl Iterator<Item = Vec<&Choice>> {
@@ -143,50 +126,14 @@ impl Sweep {
             chosen
         })
     }
+}
 
-    /// Takes a directory for the sweep, creating it if need be, until the returned file is dropped.
-    pub fn enter(folder: &Path) -> Result<File, SimError> {
-        if folder.exists() && !folder.is_dir() {
-            return Err(SimError::NotADirectory { path: folder.to_path_buf() });
-        }
-        fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
-        record::lock(folder)
-    }
-
-    /// Writes `sweep.csv` with a row for every point that is done.
-    pub fn write_table(&self, folder: &Path, done: &[Option<Summary>]) -> Result<(), SimError> {
-        let path = folder.join("sweep.csv");
-        let rows = self.table(done).map_err(|error| SimError::encoding(&path, error))?;
-        record::write_atomically(&path, &rows)
-    }
-
-    fn table(&self, done: &[Option<Summary>]) -> Result<Vec<u8>, csv::Error> {
-        let mut out = csv::Writer::from_writer(Vec::new());
-        let mut header = vec!["point".to_owned()];
-        header.extend(self.keys().map(str::to_owned));
-        header.extend(["run", "trials", "diverged"].map(str::to_owned));
-        for measured in ["train_loss", "test_loss", "test_accuracy"] {
-            header.extend([format!("{measured}_mean"), format!("{measured}_ci95")]);
-        }
-        out.write_record(header)?;
-        for (number, (point, summary)) in self.points.iter().zip(done).enumerate() {
-            let Some(summary) = summary else { continue };
-            let mut row = vec![(number + 1).to_string()];
-            row.extend(point.values.iter().cloned());
-            row.push(folder_name(point.run_of));
-            row.push(summary.trials.len().to_string());
-            row.push(summary.diverged().len().to_string());
-            let finals =
-                summary.finals.map(|finals| [finals.train_loss, finals.test_loss, finals.test_accuracy]);
-            row.extend(
-                finals.map_or_else(
-                    || vec![String::new(); 6],
-                    |finals| finals.iter().flat_map(columns).collect(),
-                ),
-            );
-            out.write_record(row)?;
-        }
-        out.into_inner().map_err(|error| error.into_error().into())
+impl Point {
+    /// What a user may want to know about the point before it runs.
+    pub fn notes(&self) -> Vec<String> {
+        let unused = self.unused_keys.join(", ");
+        let note = || format!("without effect under the other settings: {unused}");
+        (!unused.is_empty()).then(note).into_iter().collect()
     }
 }
 
@@ -219,14 +166,6 @@ fn refuse_rivals(axes: &[Axis]) -> Result<(), ExperimentError> {
         }
     }
     Ok(())
-}
-
-fn folder_name(point: usize) -> String {
-    format!("point-{:03}", point + 1)
-}
-
-fn columns(estimate: &Estimate) -> [String; 2] {
-    [estimate.mean.to_string(), estimate.ci95.map_or_else(String::new, |width| width.to_string())]
 }
 
 /// Text without its quotes, everything else as TOML.
