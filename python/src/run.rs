@@ -1,5 +1,6 @@
 //! `floras.run`: an experiment goes in, and what `floras run` would have recorded comes out.
 
+use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -9,7 +10,7 @@ use floras_sim::{
     RunDirectory, SourceError,
 };
 use numpy::{PyArray1, PyArrayMethods};
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use safetensors::SafeTensors;
@@ -78,9 +79,10 @@ fn change(
     Ok(builder)
 }
 
-/// Every setting of an experiment; see ``floras.experiment``.
+/// Every setting of an experiment; see ``floras.experiment``. With ``warn``, the caller's caller is warned of what the program
+/// would note.
 #[pyfunction]
-#[pyo3(signature = (source = None, *, trials = None, rounds = None, seed = None, set = None))]
+#[pyo3(signature = (source = None, *, trials = None, rounds = None, seed = None, set = None, warn = false))]
 pub(crate) fn experiment<'py>(
     py: Python<'py>,
     source: Option<&Bound<'py, PyAny>>,
@@ -88,10 +90,20 @@ pub(crate) fn experiment<'py>(
     rounds: Option<&Bound<'py, PyAny>>,
     seed: Option<&Bound<'py, PyAny>>,
     set: Option<&Bound<'py, PyDict>>,
+    warn: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let builder = change(builder_of(source)?, [("trials", trials), ("rounds", rounds), ("seed", seed)], set)?;
     let experiment = builder.build().map_err(ToPython::to_python)?;
+    if warn {
+        warn_of(py, builder.notes(&experiment), 2)?;
+    }
     convert::settings(py, &experiment)
+}
+
+/// Notes as warnings, at the place of a call that is so many Python functions up.
+fn warn_of(py: Python<'_>, notes: Vec<String>, levels: i32) -> PyResult<()> {
+    let category = py.get_type::<PyUserWarning>();
+    notes.into_iter().try_for_each(|note| PyErr::warn(py, &category, &CString::new(note)?, levels))
 }
 
 /// The experiments that are known by name, each with what it is.
@@ -138,6 +150,8 @@ pub(crate) fn run<'py>(
     };
     let run = py.detach(|| PreparedRun::new(&experiment, &out, entry, threads));
     let run = run.map_err(ToPython::to_python)?;
+    // Called by told_to, run_in and run in results.py.
+    warn_of(py, run.notes(), 4)?;
     let outcome = Observer::new(watch).observe(py, |observer| {
         let watch = |event| {
             if let Event::Round(metrics) = event {

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import _thread
 import json
+import re
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,29 @@ def test_an_interruption_from_the_keyboard_stops_a_run_and_it_goes_on_to_the_sam
     assert [(tmp_path / "run" / name).read_bytes() for name in names] == [
         (tmp_path / "other" / name).read_bytes() for name in names
     ]
+
+
+NOTED: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("digits-iid", {"uplink.truncate": "none"}, ["Cauchy noise"]),
+    ("digits-iid", {"uplink.scheme": "ideal", "uplink.snr_db": 3.0}, ["without effect .*uplink.snr_db"]),
+    (
+        "quick",
+        {"rounds": 200, "privacy.budget": 1.0, "privacy.view": "published"},
+        ["no guarantee here", "the budget of 1 .* of 200 rounds; the run stops there"],
+    ),
+    ("quick", {"rounds": 1}, []),
+]
+
+
+@pytest.mark.parametrize(("preset", "settings", "notes"), NOTED)
+def test_what_the_program_notes_is_warned_of(preset: str, settings: dict[str, Any], notes: list[str]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        floras.run(preset, trials=1, set={"rounds": 1, **settings})
+    assert len(caught) == len(notes)
+    for warning, note in zip(caught, notes, strict=True):
+        assert re.search(note, str(warning.message))
+        assert warning.filename == __file__
 
 
 BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [

@@ -79,6 +79,13 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, capsys: pytest.CaptureFixt
     assert files_of(tmp_path / "sweep") == files_of(tmp_path / "at-once")
 
 
+def test_settings_without_effect_are_warned_of(tmp_path: Path) -> None:
+    grid = {**GRID, "sweep": {"uplink": {"scheme": ["ideal", "floras"], "snr_db": [0.0, 20.0]}}}
+    with pytest.warns(UserWarning, match="point-001: without effect .*: .*uplink.snr_db") as caught:
+        floras.sweep(grid, out=tmp_path / "sweep")
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_a_changed_grid_does_not_take_old_runs_for_its_own(tmp_path: Path) -> None:
     floras.sweep(GRID, out=tmp_path / "sweep")
     before = files_of(tmp_path / "sweep")

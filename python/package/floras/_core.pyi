@@ -177,6 +177,7 @@ def experiment(
     rounds: int | None = None,
     seed: int | None = None,
     set: dict[str, Any] | None = None,
+    warn: bool = False,
 ) -> dict[str, Any]: ...
 def run(
     experiment: dict[str, Any],

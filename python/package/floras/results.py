@@ -118,7 +118,8 @@ def run(
     ``experiment`` is a dictionary with the structure of an experiment file, a file's path, or the name of a
     preset; the default preset if absent. With ``out`` the run directory is kept there, with its report, and
     an interrupted run goes on with ``resume=True``. ``progress`` is called with the metrics of every round,
-    or says whether there is a bar; there is one on a terminal.
+    or says whether there is a bar; there is one on a terminal. What the program prints as notes, such as
+    settings without effect, are warnings here.
 
     >>> result = floras.run("quick", trials=2, rounds=3, seed=5)
     >>> result.final["test_accuracy"].keys()
@@ -127,7 +128,7 @@ def run(
     (6, 12)
     """
     changes = None if set is None else dict(set)
-    settings = _core.experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=changes)
+    settings = _core.experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=changes, warn=True)
     if resume and out is None:
         raise ValueError("resume needs out, the directory of the run to go on with")
     if out is not None:

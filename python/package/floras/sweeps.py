@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +58,9 @@ def sweep(
     work = _core.Grid(grid, out, threads)
     try:
         to_do = {point["number"]: point for point in work.to_do()}
+        for point in to_do.values():
+            for note in point["notes"]:
+                warnings.warn(f"{point['directory']}: {note}", stacklevel=2)
         count = work.runs - len(to_do)
 
         def is_done(number: int) -> None:
