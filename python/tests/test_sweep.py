@@ -59,7 +59,7 @@ def test_a_sweep_becomes_a_frame(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_sweep_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    long = {**GRID, "rounds": 1500}
+    long = {**GRID, "rounds": 300}
 
     def interrupt_in_the_third_point() -> None:
         while not (tmp_path / "sweep" / "point-003" / "metrics.jsonl").exists():
