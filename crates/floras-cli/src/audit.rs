@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use floras_sim::audit::{
+use floras_audit::{
     AssumptionAttack, AuditReport, AuditVerdict, CollusionAttack, DespreadingAttack, Effort, MembershipGame,
     ReconstructionAttack, SequenceAttack, Stage, audit,
 };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
+use floras_paper::reproduce::{Stage, Target, Workbench, reproduce};
 use floras_sim::figure::{Claim, Figure, Reproduction};
-use floras_sim::reproduce::{Stage, Target, Workbench, reproduce};
 use serde::Serialize;
 
 use crate::command::{thread_count, threads_or_all_cores};

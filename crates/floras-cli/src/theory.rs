@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use floras_sim::theory::{Answer, Constants, Evaluation, NoiseMoments, Reached, Theory};
+use floras_paper::theory::{Answer, Constants, Evaluation, NoiseMoments, Reached, Theory};
 use floras_sim::{ExperimentBuilder, Federation};
 
 use crate::command::{changed, thread_count, threads_or_all_cores, whole_number};

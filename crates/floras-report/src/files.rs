@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use floras_sim::audit::ReconstructionAttack;
+use floras_audit::ReconstructionAttack;
 use floras_sim::figure::Panel;
 use floras_sim::{SimError, write_atomically};
 

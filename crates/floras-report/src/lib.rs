@@ -18,7 +18,7 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use floras_sim::audit::AuditReport;
+use floras_audit::AuditReport;
 use floras_sim::figure::Reproduction;
 use floras_sim::{RunDirectory, SweepTable};
 

@@ -8,12 +8,12 @@ use std::fs;
 use std::path::Path;
 
 use common::{SMALL, report, run_into, words};
-use floras_report::Kind;
-use floras_sim::audit::{
+use floras_audit::{
     AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack,
     DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
     ReconstructionRow, SequenceAttack, Verdicts,
 };
+use floras_report::Kind;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 
 fn view(published: Option<f64>, rigorous: Option<f64>, lower_bound: f64, claims_it: bool) -> AuditedView {

@@ -221,7 +221,8 @@ impl SimError {
         !of_machine && !matches!(self, Self::Stopped { .. })
     }
 
-    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// The error of reading or writing a file; `action` is a verb, as in `read`.
+    pub fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |error| Self::File { action, path, error }
     }
@@ -231,11 +232,13 @@ impl SimError {
         Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
     }
 
-    pub(crate) fn encoding(path: &Path, reason: impl ToString) -> Self {
+    /// Results that cannot be written in a file's format.
+    pub fn encoding(path: &Path, reason: impl ToString) -> Self {
         Self::Encoding { path: path.to_path_buf(), reason: reason.to_string() }
     }
 
-    pub(crate) fn learn(key: &'static str) -> impl Fn(LearnError) -> Self {
+    /// The error of a data set, a partition or a model, with the key that it belongs to.
+    pub fn learn(key: &'static str) -> impl Fn(LearnError) -> Self {
         move |error| Self::Learn { key, error }
     }
 }

@@ -23,12 +23,10 @@
 //! # Ok::<(), floras_sim::SimError>(())
 //! ```
 //!
-//! A [`PreparedRun`] does all trials side by side and records them in a [`RunDirectory`]; a [`Sweep`] is a grid of experiments;
-//! [`theory`] says what the paper's convergence theorem makes of an experiment, and [`mod@audit`] what leaks of it.
+//! A [`PreparedRun`] does all trials side by side and records them in a [`RunDirectory`]; a [`Sweep`] is a grid of experiments.
 
 mod accounting;
 mod air;
-pub mod audit;
 mod error;
 mod experiment;
 mod federation;
@@ -36,15 +34,13 @@ pub mod figure;
 pub mod inquiry;
 mod plotted;
 mod presets;
-mod purpose;
+pub mod purpose;
 mod record;
-pub mod reproduce;
 mod run;
 pub mod schemes;
 mod source;
 mod summary;
 mod sweep;
-pub mod theory;
 
 pub use accounting::{AccountContext, PrivacyReport, SELECTION, SIMULATED, Spent};
 pub use air::{AirDescription, AirInterface, AirLedger, Cohort, RoundSpec};
@@ -54,12 +50,15 @@ pub use experiment::{
     ExperimentError, LocalSettings, ModelKind, ModelSettings, PrivacySettings, Radio, RecordSettings,
     Settings, UplinkSettings, VERSION, Weights,
 };
-pub use federation::{Federation, PartitionRecord, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
+pub use federation::{
+    Federation, Holdings, LocalTraining, PartitionRecord, RoundMetrics, RoundOutcome, Status, Trial,
+    TrialOptions, with_all,
+};
 /// The result of a round, and where its noise comes from.
 pub use floras_phy::{Aggregate, Noise};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
-pub use record::{Entry, RecordedRun, RunDirectory, read_json, write_atomically};
+pub use record::{Entry, RecordedRun, RunDirectory, lock_directory, read_json, write_atomically};
 pub use run::{Event, Outcome, PreparedRun};
 pub use source::SourceError;
 pub use summary::{Estimate, Finals, Summary, TrialSummary};

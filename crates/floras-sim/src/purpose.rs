@@ -3,31 +3,31 @@
 use floras_core::random::Purpose;
 
 /// Which clients take part in a round.
-pub(crate) const SELECTION: Purpose = Purpose(64);
+pub const SELECTION: Purpose = Purpose(64);
 /// The order of a client's samples in a round.
-pub(crate) const BATCHES: Purpose = Purpose(65);
+pub const BATCHES: Purpose = Purpose(65);
 /// Who holds which samples in a trial.
-pub(crate) const PARTITION: Purpose = Purpose(66);
+pub const PARTITION: Purpose = Purpose(66);
 /// Where a trial's training begins.
-pub(crate) const INITIAL_MODEL: Purpose = Purpose(67);
+pub const INITIAL_MODEL: Purpose = Purpose(67);
 /// The centres of a generated task's classes.
-pub(crate) const TASK: Purpose = Purpose(68);
+pub const TASK: Purpose = Purpose(68);
 /// The samples of a generated client.
-pub(crate) const CLIENT_SAMPLES: Purpose = Purpose(69);
+pub const CLIENT_SAMPLES: Purpose = Purpose(69);
 /// The test samples of a generated task.
-pub(crate) const TEST_SAMPLES: Purpose = Purpose(70);
+pub const TEST_SAMPLES: Purpose = Purpose(70);
 /// Where the power method begins that bounds a client's smoothness.
-pub(crate) const POWER_METHOD: Purpose = Purpose(71);
+pub const POWER_METHOD: Purpose = Purpose(71);
 /// Which way an audit's canary points.
-pub(crate) const CANARY: Purpose = Purpose(72);
+pub const CANARY: Purpose = Purpose(72);
 /// What happens in an audit's games beside what the air interface draws.
-pub(crate) const GAME: Purpose = Purpose(73);
+pub const GAME: Purpose = Purpose(73);
 /// Noise on despread sequences in an audit.
-pub(crate) const DESPREAD_NOISE: Purpose = Purpose(74);
+pub const DESPREAD_NOISE: Purpose = Purpose(74);
 /// The energies that an audit's detectors meet.
-pub(crate) const ENERGIES: Purpose = Purpose(75);
+pub const ENERGIES: Purpose = Purpose(75);
 /// Which samples an audit tries to reconstruct.
-pub(crate) const PORTRAITS: Purpose = Purpose(76);
+pub const PORTRAITS: Purpose = Purpose(76);
 
 #[cfg(test)]
 mod tests {

@@ -102,6 +102,11 @@ impl PreparedRun {
         &self.federation
     }
 
+    /// What was run.
+    pub fn into_federation(self) -> Federation {
+        self.federation
+    }
+
     /// Where it is recorded.
     pub fn directory(&self) -> &RunDirectory {
         &self.directory
@@ -128,16 +133,6 @@ impl PreparedRun {
     pub fn run(&self, watch: &(dyn Fn(Event) + Sync), stop: &AtomicBool) -> Result<Outcome, SimError> {
         run_until(&self.federation, &self.directory, self.threads, watch, stop)
     }
-}
-
-/// Runs all trials of a federation, or what is left of them, and records them.
-pub(crate) fn run(
-    federation: &Federation,
-    directory: &RunDirectory,
-    threads: usize,
-    watch: &(dyn Fn(Event) + Sync),
-) -> Result<Outcome, SimError> {
-    run_until(federation, directory, threads, watch, &AtomicBool::new(false))
 }
 
 fn run_until(

@@ -7,13 +7,17 @@
 //! | [`privacy`] | the accounting: who can learn how much |
 //! | [`learn`] | the learning side: data sets, partitions, models, local SGD |
 //! | [`sim`] | experiment files, rounds, trials, run directories |
+//! | [`audit`] | attacks, and the lower bounds that they measure |
+//! | [`paper`] | the paper's figures and claims, the convergence theorem |
 //! | [`report`] | plots, and the HTML report of a run directory |
 //! | [`prelude`] | the names that a first program needs |
 //!
 //! The program `floras` is the crate `floras-cli`.
 
+pub use floras_audit as audit;
 pub use floras_core as core;
 pub use floras_learn as learn;
+pub use floras_paper as paper;
 pub use floras_phy as phy;
 pub use floras_privacy as privacy;
 pub use floras_report as report;

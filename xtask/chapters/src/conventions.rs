@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use floras_paper::reproduce::claims;
 use floras_sim::SweepTable;
-use floras_sim::reproduce::claims;
 use serde::{Deserialize, Serialize};
 
 use crate::shell;

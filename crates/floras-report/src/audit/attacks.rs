@@ -1,8 +1,6 @@
 //! What each attack came to.
 
-use floras_sim::audit::{
-    AssumptionAttack, CollusionAttack, DespreadClient, DespreadingAttack, MembershipGame,
-};
+use floras_audit::{AssumptionAttack, CollusionAttack, DespreadClient, DespreadingAttack, MembershipGame};
 
 use super::number::epsilon;
 use super::views::{COUNTED, claim, counted, lower_bound, rigorous};

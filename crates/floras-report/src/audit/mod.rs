@@ -7,7 +7,7 @@ mod views;
 
 use std::path::{Path, PathBuf};
 
-use floras_sim::audit::{AuditReport, ReconstructionAttack, ReconstructionRow};
+use floras_audit::{AuditReport, ReconstructionAttack, ReconstructionRow};
 use floras_sim::read_json;
 
 use crate::error::ReportError;

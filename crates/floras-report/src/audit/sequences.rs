@@ -1,6 +1,6 @@
 //! Which sequences are in use?
 
-use floras_sim::audit::{DetectorResult, SequenceAttack};
+use floras_audit::{DetectorResult, SequenceAttack};
 use floras_sim::figure::{Curve, Panel};
 
 use crate::html::number::{count, grouped, share};

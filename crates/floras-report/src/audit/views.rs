@@ -1,6 +1,6 @@
 //! The table of what is claimed against each adversary, and what was measured.
 
-use floras_sim::audit::{AuditReport, AuditVerdict, AuditedView, AuditedViews, Measured};
+use floras_audit::{AuditReport, AuditVerdict, AuditedView, AuditedViews, Measured};
 
 use super::number::epsilon;
 use crate::html::number::{count, grouped, share};

@@ -31,7 +31,7 @@ mod pixels;
 pub(crate) mod portraits;
 pub(crate) mod scale;
 
-use floras_sim::audit::ReconstructionAttack;
+use floras_audit::ReconstructionAttack;
 use floras_sim::figure::Panel;
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! What the updates show: the originals, and below them what was made of them, one row for each way to look.
 
-use floras_sim::audit::{ReconstructionAttack, ReconstructionRow};
+use floras_audit::{ReconstructionAttack, ReconstructionRow};
 
 use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape, text_width};
 

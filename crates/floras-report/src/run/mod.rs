@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use curves::Trials;
+use floras_audit::AuditReport;
 use floras_sim::RecordedRun;
-use floras_sim::audit::AuditReport;
 use floras_sim::figure::Panel;
 
 use crate::audit;

@@ -206,8 +206,13 @@ impl ExperimentBuilder {
         notes
     }
 
-    pub(crate) fn table(&self) -> &Table {
-        &self.table
+    /// The value that was given for a key, as text without quotes; `None` if it has its default.
+    pub fn get(&self, key: &str) -> Option<String> {
+        let value = match key.split_once('.') {
+            None => self.table.get(key),
+            Some((section, last)) => self.table.get(section)?.get(last),
+        };
+        value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     }
 
     pub(crate) fn remove(&mut self, key: &str) -> Option<Value> {

@@ -32,20 +32,25 @@ pub(super) enum Population {
 
 /// The clients' samples in one trial.
 #[derive(Debug)]
-pub(crate) enum Holdings<'p> {
+pub enum Holdings<'p> {
     /// Rows of the samples in memory.
     Shared {
         /// All of them.
         train: &'p Samples,
         /// Those that the clients hold.
         held: Cow<'p, Samples>,
+        /// Whose they are.
         shares: Shares,
     },
-    /// A law, and how a client's samples are drawn from it whenever it takes part.
+    /// A distribution, and how a client's samples are drawn from it whenever it takes part.
     Generated {
+        /// The task.
         task: &'p Synthetic,
+        /// Samples of a client.
         per_client: usize,
+        /// Samples that nobody holds.
         unassigned: usize,
+        /// How labels are shared out.
         partition: Partition,
         /// The stream of a client's samples, for any client.
         stream: StreamName,
@@ -190,7 +195,7 @@ impl<'p> Holdings<'p> {
     }
 
     /// Samples of a client, on average over all clients.
-    pub(crate) fn mean_size(&self) -> f64 {
+    pub fn mean_size(&self) -> f64 {
         match self {
             Self::Shared { shares, .. } => shares.assigned() as f64 / shares.clients() as f64,
             Self::Generated { per_client, .. } => *per_client as f64,
@@ -198,7 +203,7 @@ impl<'p> Holdings<'p> {
     }
 
     /// Hands a client's samples to `work`.
-    pub(crate) fn with_client<T>(
+    pub fn with_client<T>(
         &self,
         client: u32,
         work: impl FnOnce(ClientData<'_>) -> T,

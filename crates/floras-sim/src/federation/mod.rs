@@ -18,17 +18,17 @@ use floras_core::Fidelity;
 use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
 use floras_phy::{Round, Uplink};
+use floras_privacy::Views;
 pub use metrics::RoundMetrics;
 use sha2::{Digest, Sha256};
-pub(crate) use trial::{Local, with_all};
-pub use trial::{RoundOutcome, Status, Trial, TrialOptions};
+pub use trial::{LocalTraining, RoundOutcome, Status, Trial, TrialOptions, with_all};
 
 use crate::accounting::Accounting;
 use crate::air::select;
 use crate::error::SimError;
 use crate::experiment::{Budget, Experiment, ExperimentError, ModelKind, Settings};
 use crate::purpose;
-pub(crate) use clients::Holdings;
+pub use clients::Holdings;
 use clients::Population;
 
 /// An experiment with its data, model and uplink.
@@ -95,7 +95,7 @@ impl Federation {
     }
 
     /// Takes over the account of a federation that tells the same: all but data, model and training is equal.
-    pub(crate) fn share_accounting(&self, other: &Self) {
+    pub fn share_accounting(&self, other: &Self) {
         let told = |federation: &Self| {
             let settings = federation.experiment.settings();
             let Settings { seed, trials, rounds, clients, ref uplink, privacy, .. } = *settings;
@@ -107,6 +107,11 @@ impl Federation {
             // One that is there already says the same.
             let _ = self.accounting.set(Arc::clone(accounting));
         }
+    }
+
+    /// The statements about so many rounds. The account is made when it is first asked for.
+    pub fn views(&self, rounds: u32) -> Result<Views, SimError> {
+        Ok(self.accounting()?.views(rounds)?)
     }
 
     /// The federation's account, made when it is first asked for.
@@ -145,7 +150,7 @@ impl Federation {
     }
 
     /// What the updates go over.
-    pub(crate) fn uplink(&self) -> &dyn Uplink {
+    pub fn uplink(&self) -> &dyn Uplink {
         self.uplink.0.as_ref()
     }
 
@@ -206,7 +211,7 @@ impl Federation {
     }
 
     /// The clients' samples in a trial.
-    pub(crate) fn holdings(&self, trial: impl Into<TrialId>) -> Result<Holdings<'_>, SimError> {
+    pub fn holdings(&self, trial: impl Into<TrialId>) -> Result<Holdings<'_>, SimError> {
         self.population.hold(self.experiment.settings(), trial.into())
     }
 
@@ -215,8 +220,8 @@ impl Federation {
         self.model.initialise(&mut self.stream_name(purpose::INITIAL_MODEL, trial).stream())
     }
 
-    /// The clients of a round, in ascending order.
-    pub(crate) fn select(&self, trial: impl Into<TrialId>, round: u32) -> Vec<u32> {
+    /// The clients of a round, counted from 1, in ascending order.
+    pub fn select(&self, trial: impl Into<TrialId>, round: u32) -> Vec<u32> {
         select(self.experiment.settings(), trial.into(), round)
     }
 

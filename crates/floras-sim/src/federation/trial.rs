@@ -269,7 +269,7 @@ impl<'f> Trial<'f> {
         let train = |(update, &client): (&mut Vec<f32>, &u32)| {
             let work = |data: ClientData<'_>| {
                 let mut workspace = workspaces.take();
-                let local = Local { federation, parameters, rate, mean_size };
+                let local = LocalTraining { federation, parameters, rate, mean_size };
                 let loss = local.train(data, &mut batches(client), update, &mut workspace);
                 workspaces.give_back(workspace);
                 loss
@@ -312,18 +312,20 @@ impl<'f> Trial<'f> {
 }
 
 /// One client's part of a round.
-pub(crate) struct Local<'a> {
-    pub(crate) federation: &'a Federation,
+pub struct LocalTraining<'a> {
+    /// Model and settings.
+    pub federation: &'a Federation,
     /// The common model.
-    pub(crate) parameters: &'a [f32],
-    pub(crate) rate: f64,
+    pub parameters: &'a [f32],
+    /// The learning rate.
+    pub rate: f64,
     /// Samples of a client, on average.
-    pub(crate) mean_size: f64,
+    pub mean_size: f64,
 }
 
-impl Local<'_> {
+impl LocalTraining<'_> {
     /// Trains from the common model, and leaves the way back to it in `update`. Returns the mean loss.
-    pub(crate) fn train(
+    pub fn train(
         &self,
         data: ClientData<'_>,
         batches: &mut Stream,
@@ -343,7 +345,7 @@ impl Local<'_> {
 }
 
 /// Hands over all samples of a set as one client's.
-pub(crate) fn with_all<T>(samples: &Samples, work: impl FnOnce(ClientData<'_>) -> T) -> T {
+pub fn with_all<T>(samples: &Samples, work: impl FnOnce(ClientData<'_>) -> T) -> T {
     let rows: Vec<u32> = (0..samples.count() as u32).collect();
     work(ClientData { samples, rows: &rows })
 }

@@ -67,6 +67,11 @@ impl ExperimentAccount {
         Ok(Self { experiment: experiment.clone(), account })
     }
 
+    /// The statements about so many rounds.
+    pub fn views(&self, rounds: u32) -> Result<Views, SimError> {
+        Ok(self.account.views(rounds.max(1).into())?)
+    }
+
     /// `ε` in a view after all rounds; `None` if there is none.
     pub fn epsilon(&self, view: View) -> Result<Option<f64>, SimError> {
         Ok(self.account.epsilon(view, self.rounds())?)

@@ -227,7 +227,7 @@ fn has_other_files(path: &Path) -> Result<bool, SimError> {
 }
 
 /// Locks a directory for this process, until the file is dropped.
-pub(crate) fn lock(path: &Path) -> Result<File, SimError> {
+pub fn lock(path: &Path) -> Result<File, SimError> {
     let file_path = path.join("lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&file_path);
     let file = file.map_err(SimError::file("create", &file_path))?;

@@ -9,6 +9,7 @@ mod recorded;
 mod tensorboard;
 mod transfer;
 
+pub use directory::lock as lock_directory;
 pub(crate) use directory::lock;
 pub use directory::{Entry, RunDirectory};
 

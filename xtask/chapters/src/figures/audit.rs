@@ -1,8 +1,8 @@
 //! Pictures of the chapter on the audit: what updates show, and which sequences are found.
 
 use anyhow::{Context, Result};
+use floras_audit::{pictures_from_updates, sequences_in_use};
 use floras_report::plot;
-use floras_sim::audit::{pictures_from_updates, sequences_in_use};
 use floras_sim::{Experiment, Federation, Preset};
 
 use super::File;

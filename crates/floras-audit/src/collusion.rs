@@ -1,0 +1,100 @@
+//! A colluding client: one member of the group hands its key to the base station.
+//!
+//! One key orders all sequences, so that the base station then knows which `K` of them are in use and whose each is. It leaves
+//! the unused ones out of its projector,
+//!
+//! ```text
+//! v = Σ_{used} w(ĥ_k) a_k     instead of     v = Σ_{k≤N} w(ĥ_k) a_k
+//! ```
+//!
+//! and what hid the clients, the noise of the `γ` unused sequences, is gone: the decoded sum is that of a federation with
+//! `N = K`. Every despread update has a name.
+
+use floras_core::random::Domain;
+use floras_core::{Family, View};
+use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember, permutation};
+use floras_phy::{Round, Uplink};
+use floras_privacy::Views;
+use floras_sim::inquiry::ExperimentAccount;
+use floras_sim::{Experiment, ExperimentError, SimError};
+
+use super::report::CollusionAttack;
+use super::views::known_to_take_part;
+use super::{Bench, WorstCaseGame};
+
+/// Tables of scores of its own.
+const WITHOUT_KEY: u8 = 210;
+const WITH_KEY: u8 = 211;
+/// Rounds that the median of the noise is taken over.
+const ROUNDS: u32 = 2001;
+/// Both bounds hold together.
+const BOUNDS: f64 = 2.0;
+
+/// What the key changes; `None` where there are no sequences to hide.
+pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimError> {
+    let Some(floras) = bench.settings.uplink.scheme.floras() else { return Ok(None) };
+    let used = bench.settings.clients.per_round as usize;
+    let radio = &bench.settings.uplink.radio;
+    let has_noise = radio.snr()?.despread_noise_std(radio.length) > 0.0;
+    if floras.sequences == used || floras.family == Family::Gaussian || !has_noise {
+        return Ok(None);
+    }
+    let mut known = floras.clone();
+    known.sequences = used;
+    let with_key = known.over_radio(radio, bench.settings.seed)?;
+    let mut settings = bench.settings.clone();
+    settings.uplink.scheme = known.into();
+    let uplink = bench.federation.uplink();
+    let games = bench.games(0.25);
+    bench.begin_games("a colluding client", 2 * games);
+    // A base station chooses the clients, so that it knows who takes part.
+    let game = WorstCaseGame { chance: 1.0, ..bench.game.clone() };
+    let lower_bound = |uplink: &dyn Uplink, table: u8| -> Result<f64, SimError> {
+        let scores = game.decoded_with(uplink, games, table, &bench.tick())?;
+        let error = (1.0 - bench.effort.confidence) / BOUNDS;
+        Ok(scores.decoder.lower_bound(bench.settings.privacy.delta, error).epsilon)
+    };
+    let everyone = bench.game.chance >= 1.0;
+    let known =
+        |views: Views| views.get(View::Actual).and_then(|statement| known_to_take_part(statement, everyone));
+    let without_key = bench.federation.views(bench.game.rounds)?;
+    Ok(Some(CollusionAttack {
+        rigorous_without: known(without_key),
+        rigorous_with: known(ExperimentAccount::new(&Experiment::new(settings)?)?.views(bench.game.rounds)?),
+        lower_bound_without: lower_bound(uplink, WITHOUT_KEY)?,
+        lower_bound_with: lower_bound(&with_key, WITH_KEY)?,
+        confidence: bench.effort.confidence,
+        noise_std_without: median_noise(bench, uplink)?,
+        noise_std_with: median_noise(bench, &with_key)?,
+        named: named(bench, floras.sequences as u32)?,
+    }))
+}
+
+fn median_noise(bench: &Bench<'_>, uplink: &dyn Uplink) -> Result<f64, SimError> {
+    let rounds = if bench.game.is_traced { bench.game.rounds.min(ROUNDS) } else { ROUNDS };
+    let clients: Vec<u32> = (0..bench.settings.clients.per_round).collect();
+    let mut noise = Vec::new();
+    for number in 0..rounds {
+        let round = Round::new(bench.settings.seed, Domain::Collusion.trial(0), number + 1, &clients)?;
+        noise.push(uplink.realise(&round)?.noise_std());
+    }
+    noise.sort_by(f64::total_cmp);
+    Ok(noise[noise.len() / 2])
+}
+
+/// The share of clients whose sequence the colluding one's key tells. All members hold the same key; here it is no secret.
+fn named(bench: &Bench<'_>, sequences: u32) -> Result<f64, SimError> {
+    let refused =
+        |error: AssignmentError| SimError::from(ExperimentError::refused("uplink.sequences", error));
+    let (group, epoch, slot) = (GroupId([0; 16]), Epoch(1), 1);
+    let per_round = bench.settings.clients.per_round;
+    let beacon = Beacon { group, epoch, slot, sequences, per_round };
+    let dealt = || GroupKey::from_secret_bytes(group, epoch, &[7; 32]);
+    let told = permutation(&dealt(), slot, sequences).map_err(refused)?;
+    let mut named = 0;
+    for (index, &sequence) in (1..=per_round).zip(told.iter()) {
+        let own = GroupMember::new(dealt()).sequence_for(&beacon, index).map_err(refused)?;
+        named += u32::from(own == sequence as usize);
+    }
+    Ok(f64::from(named) / f64::from(per_round))
+}

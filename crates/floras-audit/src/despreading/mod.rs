@@ -1,0 +1,297 @@
+//! Despreading: a base station that keeps its samples takes every client's update out of them, one by one.
+//!
+//! The scheme's noise is made by the decoder that adds all sequences up. Whoever projects on one sequence alone meets the
+//! channel's noise and nothing more:
+//!
+//! ```text
+//! z_j = a_jᵀY = h x + s n,      x̂ = z_j/ĥ_j
+//! ```
+//!
+//! The base station first asks which sequences are in use ([`crate::sequences`], with pilot and energy, and without knowing how
+//! the channel fades), and goes on with the `K` that it takes for used. Of these it asks
+//!
+//! - who is the same in the next round: the pairs of despread updates with the highest correlation, after the mean of all
+//!   (weighted by `ĥ²`) is taken off, because what all clients share tells nobody from anybody;
+//! - who is who: it knows everybody's data, trains on them in an order of its own from the same model, and takes the highest
+//!   correlation with what it gets.
+//!
+//! Training is real, in a trial of its own; every client keeps its sequence over a round's whole payload. Were sequences dealt
+//! anew half-way, a second pilot would have to come with them, and the base station could pair the old with the new by what the
+//! pilots say of each channel.
+
+use floras_core::Family;
+use floras_core::random::{Domain, StreamName};
+use floras_phy::{Despread, Floras, Round, Trace, precode};
+use floras_sim::{Federation, RoundOutcome, SimError, Status, Trial, TrialOptions, purpose};
+use rayon::prelude::*;
+
+use crate::matching::{by_correlation, by_order, correlation};
+use crate::report::{DespreadClient, DespreadingAttack};
+use crate::sequences::detector::{Payload, Seen, generalised};
+use crate::sequences::norm;
+
+/// More rounds say nothing new.
+const MOST_ROUNDS: u32 = 20;
+/// Products of updates are limited to about so many multiplications.
+const MOST_WORK: f64 = 1e10;
+
+/// The attack on an experiment. `None` unless its clients spread their updates by sequences that do not overlap.
+///
+/// It looks at two rounds at least, even where the experiment has one.
+pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<DespreadingAttack>, SimError> {
+    let settings = federation.experiment().settings();
+    let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
+    if scheme.family == Family::Gaussian {
+        return Ok(None);
+    }
+    let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
+    let channels = floras.settings().channels.clone();
+    let rounds = affordable(federation, rounds, channels.trace());
+    // A trace speaks of the clients that the experiment's own trials select.
+    let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
+    let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
+    let station = Station { floras, payload, seed: settings.seed };
+    let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };
+    let mut trial = Trial::begin_with(federation, number, options)?;
+    let mut tally = Tally::default();
+    let (mut clients, mut before): (Vec<DespreadClient>, Option<Recovered>) = (Vec::new(), None);
+    for _ in 0..rounds {
+        if trial.status() == Status::Finished {
+            let (at, parameters) = ((trial.round(), Status::Running), trial.parameters().to_vec());
+            trial = Trial::at(federation, number, options, at, parameters)?;
+        }
+        let shadows = trial.expected_updates(Domain::Naming.trial(0))?;
+        let outcome = trial.step()?;
+        if trial.status() == Status::Diverged {
+            break;
+        }
+        let kept = station.listen(&trial, &outcome)?;
+        if clients.is_empty() {
+            clients = kept.compare(&outcome.sent);
+        }
+        let recovered = station.recover(&kept);
+        tally.in_round.add(recovered.owners.iter().flatten().count(), kept.clients.len());
+        tally.by_strength.add(station.pair_halves(&kept), kept.clients.len());
+        tally.named.add(name(&recovered, &kept.clients, shadows), kept.clients.len());
+        if let Some(before) = &before {
+            let (right, both) = link(before, &recovered, &kept.clients);
+            tally.across_rounds.add(right, both);
+        }
+        before = Some(Recovered { present: kept.clients, ..recovered });
+        tally.rounds += 1;
+    }
+    Ok(Some(tally.report(clients, settings.clients.per_round)))
+}
+
+fn affordable(federation: &Federation, rounds: u32, trace: Option<&Trace>) -> u32 {
+    let clients = f64::from(federation.experiment().settings().clients.per_round);
+    let work = 2.0 * clients * clients * federation.model().parameters() as f64;
+    let recorded =
+        trace.map_or(u32::MAX, |trace| trace.rounds().min(federation.experiment().settings().rounds));
+    let most = ((MOST_WORK / work) as u32).min(MOST_ROUNDS).min(federation.rounds());
+    rounds.min(most).max(2).min(recorded)
+}
+
+/// A base station that keeps its samples.
+struct Station {
+    floras: Floras,
+    payload: Payload,
+    seed: u64,
+}
+
+/// What it keeps of a round, and what is true of it.
+struct Kept {
+    air: Despread,
+    clients: Vec<u32>,
+    /// `z_j` of every sequence.
+    payloads: Vec<Vec<f32>>,
+    noise: StreamName,
+}
+
+/// What it makes of the sequences that it takes for used.
+struct Recovered {
+    /// Who really used each of them, if anybody did.
+    owners: Vec<Option<u32>>,
+    /// `z/ĥ` without what all of them share, one for each.
+    updates: Vec<Vec<f32>>,
+    /// Everyone who took part.
+    present: Vec<u32>,
+}
+
+impl Station {
+    /// A round of a trial, despread: the channels and the pilot that the decoder met, and noise of the payload's own.
+    fn listen(&self, trial: &Trial<'_>, outcome: &RoundOutcome) -> Result<Kept, SimError> {
+        let clients = &outcome.clients;
+        let round = Round::new(self.seed, trial.id(), trial.round(), clients)?;
+        let air = self.floras.despread(&round)?;
+        let noise = round.stream_name(purpose::DESPREAD_NOISE);
+        let mut sent: Vec<Option<(f64, &[f32])>> = vec![None; air.estimates.len()];
+        for ((&sequence, &amplitude), update) in air.assigned.iter().zip(&air.amplitudes).zip(&outcome.sent) {
+            sent[sequence] = Some((amplitude, update));
+        }
+        let parameters = trial.parameters().len();
+        let receive = |(sequence, sent): (usize, &Option<(f64, &[f32])>)| {
+            let mut payload = vec![0.0; parameters];
+            noise.client(sequence as u32).normals().fill(0, &mut payload);
+            payload.iter_mut().for_each(|value| *value *= air.noise_std as f32);
+            if let Some((amplitude, update)) = sent {
+                for (value, &x) in payload.iter_mut().zip(*update) {
+                    *value += *amplitude as f32 * x;
+                }
+            }
+            payload
+        };
+        let payloads = sent.par_iter().enumerate().map(receive).collect();
+        Ok(Kept { air, clients: clients.to_vec(), payloads, noise })
+    }
+
+    /// The `K` sequences that look most as if they were in use, the most suspect first.
+    fn suspect(&self, kept: &Kept) -> Vec<usize> {
+        let in_use = kept.clients.len();
+        let mut suspects: Vec<usize> = (0..kept.payloads.len()).collect();
+        if suspects.len() == in_use {
+            return suspects;
+        }
+        let score = |sequence: &usize| {
+            let s = kept.air.noise_std;
+            let energy = (precode::norm(&kept.payloads[*sequence]) / s).powi(2);
+            generalised(Seen { pilot: kept.air.estimates[*sequence] / s, energy }, self.payload)
+        };
+        let scores: Vec<f64> = suspects.par_iter().map(score).collect();
+        suspects.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
+        suspects.truncate(in_use);
+        suspects
+    }
+
+    fn recover(&self, kept: &Kept) -> Recovered {
+        let mut owner_of = vec![None; kept.payloads.len()];
+        kept.air
+            .assigned
+            .iter()
+            .zip(&kept.clients)
+            .for_each(|(&sequence, &client)| owner_of[sequence] = Some(client));
+        let suspects = self.suspect(kept);
+        let owners = suspects.iter().map(|&sequence| owner_of[sequence]).collect();
+        let weights: Vec<f64> =
+            suspects.iter().map(|&sequence| kept.air.estimates[sequence].powi(2)).collect();
+        let mut updates: Vec<Vec<f32>> = suspects.iter().map(|&sequence| kept.estimate(sequence)).collect();
+        remove_mean(&mut updates, &weights);
+        Recovered { owners, updates, present: Vec::new() }
+    }
+
+    /// How many clients would be found again by their channel, were the sequences dealt anew half-way, with a pilot of their own.
+    fn pair_halves(&self, kept: &Kept) -> usize {
+        let Despread { estimates, assigned, amplitudes, noise_std } = &kept.air;
+        let mut normals = vec![0.0; amplitudes.len()];
+        kept.noise.client(estimates.len() as u32).normals().fill(0, &mut normals);
+        let first: Vec<f64> = assigned.iter().map(|&sequence| estimates[sequence]).collect();
+        let second: Vec<f64> =
+            amplitudes.iter().zip(normals).map(|(h, normal)| h + noise_std * f64::from(normal)).collect();
+        by_order(&first, &second).iter().enumerate().filter(|&(one, &other)| one == other).count()
+    }
+}
+
+impl Kept {
+    /// `x̂ = z/ĥ`.
+    fn estimate(&self, sequence: usize) -> Vec<f32> {
+        let inverse = 1.0 / self.air.estimates[sequence];
+        self.payloads[sequence].iter().map(|&z| (f64::from(z) * inverse) as f32).collect()
+    }
+
+    /// Each client's update as it was sent, against what was recovered from its sequence.
+    fn compare(&self, sent: &[Vec<f32>]) -> Vec<DespreadClient> {
+        let compare = |(index, &client): (usize, &u32)| {
+            let (x, found) = (&sent[index], self.estimate(self.air.assigned[index]));
+            let error: Vec<f32> = found.iter().zip(x).map(|(found, x)| found - x).collect();
+            let size = precode::norm(x);
+            DespreadClient {
+                client,
+                amplitude: self.air.amplitudes[index].abs(),
+                correlation: correlation(x, &found),
+                relative_error: if size > 0.0 { precode::norm(&error) / size } else { 0.0 },
+            }
+        };
+        self.clients.iter().enumerate().map(compare).collect()
+    }
+}
+
+/// Takes off the weighted mean of all rows.
+fn remove_mean(rows: &mut [Vec<f32>], weights: &[f64]) {
+    let total: f64 = weights.iter().sum();
+    let Some(parameters) = rows.first().map(Vec::len).filter(|_| rows.len() > 1 && total > 0.0) else {
+        return;
+    };
+    let mut mean = vec![0.0_f64; parameters];
+    for (row, weight) in rows.iter().zip(weights) {
+        mean.iter_mut().zip(row).for_each(|(mean, &value)| *mean += weight / total * f64::from(value));
+    }
+    rows.par_iter_mut().for_each(|row| {
+        row.iter_mut().zip(&mean).for_each(|(value, mean)| *value -= *mean as f32);
+    });
+}
+
+/// How many clients are called by their name by someone who trained in their place.
+fn name(recovered: &Recovered, clients: &[u32], mut shadows: Vec<Vec<f32>>) -> usize {
+    let equal = vec![1.0; shadows.len()];
+    remove_mean(&mut shadows, &equal);
+    let partners = by_correlation(&recovered.updates, &shadows);
+    let is_right = |(owner, partner): &(&Option<u32>, Option<usize>)| {
+        owner.is_some() && **owner == partner.map(|shadow| clients[shadow])
+    };
+    recovered.owners.iter().zip(partners).filter(is_right).count()
+}
+
+/// How many clients are found again in the next round, and how many took part in both.
+fn link(before: &Recovered, after: &Recovered, present: &[u32]) -> (usize, usize) {
+    let both = before.present.iter().filter(|&client| present.binary_search(client).is_ok()).count();
+    let partners = by_correlation(&before.updates, &after.updates);
+    let is_right = |(owner, partner): &(&Option<u32>, Option<usize>)| {
+        owner.is_some() && **owner == partner.and_then(|place| after.owners[place])
+    };
+    (before.owners.iter().zip(partners).filter(is_right).count(), both)
+}
+
+/// So many of so many.
+#[derive(Default)]
+struct Share {
+    right: usize,
+    of: usize,
+}
+
+impl Share {
+    fn add(&mut self, right: usize, of: usize) {
+        self.right += right;
+        self.of += of;
+    }
+
+    fn value(&self) -> f64 {
+        self.right as f64 / self.of.max(1) as f64
+    }
+}
+
+/// All shares, over all rounds.
+#[derive(Default)]
+struct Tally {
+    in_round: Share,
+    by_strength: Share,
+    across_rounds: Share,
+    named: Share,
+    rounds: u32,
+}
+
+impl Tally {
+    fn report(&self, clients: Vec<DespreadClient>, per_round: u32) -> DespreadingAttack {
+        DespreadingAttack {
+            clients,
+            linked_in_round: self.in_round.value(),
+            linked_by_strength: self.by_strength.value(),
+            linked_across_rounds: self.across_rounds.value(),
+            named: self.named.value(),
+            by_chance: 1.0 / f64::from(per_round),
+            rounds: self.rounds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

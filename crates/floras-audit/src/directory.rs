@@ -1,0 +1,62 @@
+//! Where an audit is kept: a directory of its own, or that of a run of the same experiment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use floras_sim::{Experiment, RunDirectory, SimError, write_atomically};
+
+use super::AuditReport;
+
+impl AuditReport {
+    /// The name of its file.
+    pub const FILE: &'static str = "audit.json";
+
+    /// Makes a directory for the audit of an experiment, if it may be kept there. An earlier audit will be replaced.
+    pub fn enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        Self::may_enter(folder, experiment)?;
+        fs::create_dir_all(folder).map_err(SimError::file("create", folder))
+    }
+
+    /// Takes the directory away again if there is nothing in it.
+    pub fn leave(folder: &Path) {
+        // It only works if the directory is empty, and otherwise it should stay.
+        let _ = fs::remove_dir(folder);
+    }
+
+    /// `Ok` if the audit of an experiment may be kept in a directory.
+    fn may_enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        if !folder.exists() {
+            return Ok(());
+        }
+        if !folder.is_dir() {
+            return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+        }
+        let occupied =
+            |what: &str| SimError::Occupied { folder: folder.to_path_buf(), what: what.to_owned() };
+        if RunDirectory::experiment_file(folder).exists() {
+            let theirs = RunDirectory::read_experiment(folder)?;
+            return match experiment.difference(&theirs) {
+                None => Ok(()),
+                Some(difference) => Err(occupied(&format!(
+                    "a run of another experiment, in which {} is {}",
+                    difference.key, difference.theirs
+                ))),
+            };
+        }
+        if folder.join(Self::FILE).exists() {
+            return Ok(());
+        }
+        let mut entries = fs::read_dir(folder).map_err(SimError::file("read", folder))?;
+        if entries.next().is_some() { Err(occupied("neither an audit nor a run")) } else { Ok(()) }
+    }
+
+    /// Writes the audit into a directory, all or nothing.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, SimError> {
+        fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
+        let path = folder.join(Self::FILE);
+        let mut text = serde_json::to_vec(self).map_err(|error| SimError::encoding(&path, error))?;
+        text.push(b'\n');
+        write_atomically(&path, &text)?;
+        Ok(path)
+    }
+}

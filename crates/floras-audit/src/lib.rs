@@ -1,0 +1,241 @@
+//! The audit: our own air interface attacked, and what leaks.
+//!
+//! | attack | what it asks |
+//! |---|---|
+//! | [`WorstCaseGame`] | is a claimed `ε` true? A client's worst update, told apart from its opposite |
+//! | membership | the same with real data, of a client or of one sample, over one round and over whole runs |
+//! | sequences | which sequences are in use? From the pilot, the payload's energy, and both |
+//! | despreading | what is each client's update, whose is it, and are two by the same client? |
+//! | reconstruction | what do the clients' samples look like? |
+//! | collusion | what changes if one client hands over its group key? |
+//! | assumptions | what is the `ε` where an assumption of the any-channel view does not hold? |
+//!
+//! An adversary's success gives a lower bound on `ε` ([`Scores::lower_bound`]), next to the accounting's upper bound. A lower
+//! bound that exceeds a claim refutes it; one that does not proves nothing.
+
+mod assumptions;
+mod bound;
+mod collusion;
+mod despreading;
+mod directory;
+mod game;
+mod inner;
+mod matching;
+mod membership;
+mod reconstruction;
+mod report;
+mod sequences;
+mod views;
+mod words;
+
+use floras_core::Family;
+use floras_phy::UplinkError;
+use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
+
+pub use bound::{LowerBound, Scores};
+pub use game::{DecodedScores, WorstCaseGame};
+pub use report::{
+    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack,
+    DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
+    ReconstructionRow, SequenceAttack, Verdicts,
+};
+
+/// Rounds in which detectors look for the sequences in use.
+const DETECTION_ROUNDS: u32 = 2000;
+/// Rounds in which clients are despread, linked and named.
+const DESPREAD_ROUNDS: u32 = 20;
+/// Samples that are drawn from updates.
+const PORTRAITS: usize = 10;
+/// What attacks are called that take training.
+const DESPREADING: &str = "each client's own update";
+const RECONSTRUCTION: &str = "pictures from updates";
+
+/// How much an audit does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Rounds that are played for each row of the table, in both worlds together.
+    pub games: u32,
+    /// Whole trainings for each natural canary, in both worlds together.
+    pub trainings: u32,
+    /// The probability with which all rows of the table hold.
+    pub confidence: f64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { games: 2_000_000, trainings: 200, confidence: 0.95 }
+    }
+}
+
+/// How far an audit has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage<'a> {
+    /// Something begins that will take so many units.
+    Begins {
+        /// What it is, in words.
+        what: &'a str,
+        /// Rounds to play, or other units.
+        units: u64,
+    },
+    /// So many more units are done.
+    Done(u64),
+}
+
+/// Attacks an experiment, on the threads of the current `rayon` pool.
+pub fn audit(
+    federation: &Federation,
+    effort: Effort,
+    watch: &(dyn Fn(Stage<'_>) + Sync),
+) -> Result<AuditReport, SimError> {
+    effort.check()?;
+    let settings = federation.experiment().settings();
+    let game = game(federation)?;
+    let bench = Bench { federation, settings, effort, game, watch };
+    bench.begin("the account", 0);
+    federation.views(1)?;
+    let views = views::audit(&bench)?;
+    bench.begin("which sequences are in use", 0);
+    let sequences = sequences_in_use(federation)?;
+    let mut left_out = Vec::new();
+    bench.begin(DESPREADING, 0);
+    let despreading = unless_diverged(despreading::attack(federation, DESPREAD_ROUNDS))?;
+    left_out.extend(despreading.is_none().then(|| DESPREADING.to_owned()));
+    bench.begin(RECONSTRUCTION, 0);
+    let reconstruction = unless_diverged(pictures_from_updates(federation))?;
+    left_out.extend(reconstruction.is_none().then(|| RECONSTRUCTION.to_owned()));
+    let membership = membership::attack(&bench)?;
+    left_out.extend(membership.left_out);
+    let attacks = Attacks {
+        sequences,
+        despreading: despreading.flatten(),
+        reconstruction: reconstruction.flatten(),
+        membership: membership.games,
+        collusion: collusion::attack(&bench)?,
+        assumptions: assumptions_broken(&bench)?,
+    };
+    Ok(AuditReport {
+        version: VERSION.to_owned(),
+        name: settings.name.clone(),
+        seed: settings.seed,
+        parameters: federation.model().parameters(),
+        rounds: federation.rounds(),
+        delta: settings.privacy.delta,
+        confidence: effort.confidence,
+        settings: words::settings(settings),
+        notes: words::notes(settings, &views, &left_out),
+        views,
+        attacks,
+    })
+}
+
+/// The attacks on what the any-channel view assumes; none where a scheme has no such view.
+fn assumptions_broken(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
+    if bench.settings.uplink.scheme.floras().is_none_or(|floras| floras.family == Family::Gaussian) {
+        return Ok(Vec::new());
+    }
+    bench.begin("what the any-channel view assumes", 0);
+    let Effort { games, confidence, .. } = bench.effort;
+    Ok(assumptions::attack(bench.settings.seed, (games / 5).max(200), confidence)?)
+}
+
+/// `None` if training left the range of numbers.
+fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(SimError::Uplink(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. })) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences.
+pub fn sequences_in_use(federation: &Federation) -> Result<Option<SequenceAttack>, SimError> {
+    sequences::attack(federation, DETECTION_ROUNDS)
+}
+
+/// What do the clients' samples look like? An audit's attack by itself; `None` if they are no pictures, or if the model does
+/// not show them.
+pub fn pictures_from_updates(federation: &Federation) -> Result<Option<ReconstructionAttack>, SimError> {
+    reconstruction::attack(federation, PORTRAITS)
+}
+
+impl Effort {
+    /// The most trainings for each canary.
+    pub const MOST_TRAININGS: u32 = 2000;
+
+    /// `Ok` if it is neither too much nor too little.
+    pub fn check(self) -> Result<(), SimError> {
+        let refused = |name, allowed, value: f64| Err(SimError::Effort { name, allowed, value });
+        if !(1000..=100_000_000).contains(&self.games) {
+            return refused("the number of games", "between 1000 and 100000000", self.games.into());
+        }
+        if self.trainings > Self::MOST_TRAININGS {
+            return refused("the number of trainings", "at most 2000", self.trainings.into());
+        }
+        if !(0.5..=0.999_999).contains(&self.confidence) {
+            return refused("the confidence", "between 0.5 and 0.999999", self.confidence);
+        }
+        Ok(())
+    }
+}
+
+fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
+    let settings = federation.experiment().settings();
+    let Some(clip) = settings.privacy.clip else {
+        let reason = "an audit needs a clip norm: without one, nothing bounds what a client gives away";
+        return Err(ExperimentError::refused("privacy.clip", reason).into());
+    };
+    let clients = settings.clients;
+    let is_traced = settings.uplink.radio().is_some_and(|radio| radio.trace().is_some());
+    if is_traced && clients.per_round < clients.total {
+        let reason = "an audit over a channel trace needs all clients in every round, because a trace may lack those who were not \
+                      selected; set clients.per_round to clients.total";
+        return Err(ExperimentError::refused("uplink.fading", reason).into());
+    }
+    Ok(WorstCaseGame {
+        per_round: clients.per_round,
+        chance: f64::from(clients.per_round) / f64::from(clients.total),
+        participation_known: false,
+        rounds: federation.rounds(),
+        clip,
+        parameters: federation.model().parameters(),
+        truncate: settings.uplink.truncate,
+        is_traced,
+        seed: settings.seed,
+    })
+}
+
+/// What the attacks share.
+pub(crate) struct Bench<'a> {
+    federation: &'a Federation,
+    settings: &'a Settings,
+    effort: Effort,
+    game: WorstCaseGame,
+    watch: &'a (dyn Fn(Stage<'_>) + Sync),
+}
+
+impl Bench<'_> {
+    /// Tells that something begins.
+    fn begin(&self, what: &str, units: u64) {
+        (self.watch)(Stage::Begins { what, units });
+    }
+
+    /// Tells that games begin, so many in each world.
+    fn begin_games(&self, what: &str, games: u32) {
+        self.begin(what, 2 * u64::from(games) * u64::from(self.game.rounds));
+    }
+
+    fn tick(&self) -> impl Fn(u64) + Sync {
+        |done| (self.watch)(Stage::Done(done * u64::from(self.game.rounds)))
+    }
+
+    /// Games in each world: a share of what is allowed, in which a game of many rounds counts as many.
+    fn games(&self, share: f64) -> u32 {
+        let rounds = f64::from(self.effort.games) * share / 2.0;
+        (rounds / f64::from(self.game.rounds)).max(200.0) as u32
+    }
+}
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,223 @@
+//! What the updates show: pictures out of the gradients of softmax regression.
+//!
+//! Each of a round's `K` clients takes one step on one sample of its own, from the initial model and at the experiment's
+//! rate. The updates are clipped as the experiment says and go over its own uplink, at other signal-to-noise ratios. A base
+//! station that keeps its samples has, on client `k`'s sequence,
+//!
+//! ```text
+//! z = h_k x_k + s·n,     s = σ/√L
+//! ```
+//!
+//! and everyone else has the decoded sum. Both look for the sample; the module `picture` says how. Of the channel they need
+//! nothing: a factor does not change a picture, and its sign is seen in the picture itself. Nobody looks at the original, but
+//! to compare; a sum gives a picture of each class, which is held against the sample of that class.
+
+mod picture;
+mod words;
+
+use std::collections::BTreeMap;
+
+use floras_core::Fidelity;
+use floras_core::random::{Stream, StreamName};
+use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
+use floras_phy::precode::Precoding;
+use floras_phy::{EffectiveChannel, Floras, Round, UplinkError, transmit};
+use floras_sim::schemes::FlorasScheme;
+use floras_sim::{Federation, ModelKind, SimError, UplinkSettings, purpose};
+use picture::{Canvas, Update, correlation, grey, stretched};
+use rand::seq::IndexedRandom;
+
+use super::report::{ReconstructionAttack, ReconstructionRow};
+
+/// The signal-to-noise ratios that are looked at, in the order of the picture.
+const SNRS_DB: [f64; 3] = [40.0, 20.0, 0.0];
+
+/// Tries to see `portraits` of the clients' samples; `None` if the model does not show any, or if they are no pictures.
+pub(crate) fn attack(
+    federation: &Federation,
+    portraits: usize,
+) -> Result<Option<ReconstructionAttack>, SimError> {
+    let settings = federation.experiment().settings();
+    let canvas = match settings.model.kind {
+        ModelKind::Logistic => Canvas::of(&settings.data.set),
+        ModelKind::Mlp { .. } => None,
+    };
+    let Some(canvas) = canvas else { return Ok(None) };
+    let clients = federation.select(0, 1);
+    let round = Round::new(settings.seed, 0, 1, &clients)?;
+    let sitters = sit(federation, &round)?;
+    let scene = Scene {
+        federation,
+        canvas,
+        updates: updates(federation, &sitters)?,
+        portraits: portraits_of(&sitters, portraits),
+        round,
+        sitters,
+    };
+    let mut rows = Vec::new();
+    match settings.uplink.radio() {
+        None => rows.push(scene.decoded(&settings.uplink, None)?),
+        Some(_) => {
+            if let Some(scheme) = settings.uplink.scheme.floras() {
+                for snr_db in SNRS_DB {
+                    rows.push(scene.despread(scheme, snr_db)?);
+                }
+            }
+            for snr_db in SNRS_DB {
+                rows.push(scene.decoded(&at_snr(&settings.uplink, snr_db), Some(snr_db))?);
+            }
+        }
+    }
+    Ok(Some(ReconstructionAttack {
+        width: canvas.width,
+        height: canvas.height,
+        originals: scene.portraits.iter().map(|&place| grey(&scene.original(place))).collect(),
+        rows,
+        settings: words::settings(federation.experiment().settings()),
+    }))
+}
+
+/// A round in which everyone sent the gradient of one sample.
+struct Scene<'a> {
+    federation: &'a Federation,
+    round: Round<'a>,
+    canvas: Canvas,
+    /// Everyone's sample, in the order of the round's clients.
+    sitters: Vec<Samples>,
+    /// As sent, in the same order.
+    updates: Vec<Vec<f32>>,
+    /// The places in the round of those who are shown.
+    portraits: Vec<usize>,
+}
+
+/// Every client of the round picks one of its samples, of a label that few others picked.
+fn sit(federation: &Federation, round: &Round<'_>) -> Result<Vec<Samples>, SimError> {
+    let holdings = federation.holdings(0)?;
+    let mut taken = vec![0_u32; federation.model().classes()];
+    let mut sit_one = |&client: &u32| {
+        let mut stream = round.stream_of(purpose::PORTRAITS, client);
+        let sat = holdings.with_client(client, |data| pick(data, &mut taken, &mut stream));
+        sat.map_err(SimError::learn("data"))
+    };
+    round.clients().iter().map(&mut sit_one).collect()
+}
+
+fn pick(data: ClientData<'_>, taken: &mut [u32], stream: &mut Stream) -> Samples {
+    let label_of = |row: u32| usize::from(data.samples.labels()[row as usize]);
+    let labels = data.rows.iter().map(|&row| label_of(row));
+    let label = labels.min_by_key(|&label| (taken[label], label)).unwrap_or(0);
+    taken[label] += 1;
+    let of_label: Vec<u32> = data.rows.iter().copied().filter(|&row| label_of(row) == label).collect();
+    let row: Vec<u32> = of_label.choose(stream).copied().into_iter().collect();
+    data.samples.select(&row)
+}
+
+/// One for each label as long as there are some, then others; each time in the order of the labels.
+fn portraits_of(sitters: &[Samples], most: usize) -> Vec<usize> {
+    let mut seen = BTreeMap::new();
+    let mut places: Vec<(u32, u16, usize)> = Vec::new();
+    for (place, sitter) in sitters.iter().enumerate() {
+        let earlier = seen.entry(label(sitter)).or_insert(0);
+        places.push((*earlier, label(sitter), place));
+        *earlier += 1;
+    }
+    places.sort_unstable();
+    places.into_iter().take(most).map(|(.., place)| place).collect()
+}
+
+fn label(sitter: &Samples) -> u16 {
+    sitter.labels().first().copied().unwrap_or(0)
+}
+
+/// What everyone sends: one step on one sample, clipped as in any round.
+fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>, SimError> {
+    let settings = federation.experiment().settings();
+    let initial = federation.initial_model(0);
+    let (sgd, rate) = (LocalSgd { batch: 1, work: Work::Steps(1) }, settings.local.rate.at(1));
+    let mut workspace = Workspace::default();
+    let mut step = |sitter: &Samples| {
+        let mut update = initial.clone();
+        let data = ClientData { samples: sitter, rows: &[0] };
+        // One step on one sample leaves nothing to chance.
+        let mut unused = StreamName::new(settings.seed, purpose::PORTRAITS).stream();
+        sgd.train(federation.model(), data, rate, &mut unused, &mut update, &mut workspace);
+        update.iter_mut().zip(&initial).for_each(|(update, common)| *update = common - *update);
+        update
+    };
+    let mut updates: Vec<Vec<f32>> = sitters.iter().map(&mut step).collect();
+    Precoding::new(&updates, settings.privacy.clip, settings.privacy.normalise)?.apply(&mut updates);
+    Ok(updates)
+}
+
+impl Scene<'_> {
+    /// What a base station sees that keeps its samples.
+    fn despread(&self, scheme: &FlorasScheme, snr_db: f64) -> Result<ReconstructionRow, SimError> {
+        let settings = self.federation.experiment().settings();
+        let uplink = scheme.over_radio(&at_snr(&settings.uplink, snr_db).radio, settings.seed)?;
+        let seen = self.portraits.iter().map(|&place| {
+            let values = self.on_sequence_of(place, &uplink)?;
+            Ok(self.update(&values).sample())
+        });
+        let seen: Result<Vec<Vec<f64>>, UplinkError> = seen.collect();
+        Ok(self.row("despread update", Some(snr_db), &seen?))
+    }
+
+    /// The payload on the sequence of one client. Sequences that overlap carry the others', too.
+    fn on_sequence_of(&self, place: usize, uplink: &Floras) -> Result<Vec<f32>, UplinkError> {
+        let sequences = &uplink.settings().sequences;
+        let despread = uplink.despread(&self.round)?;
+        let noise = self.round.stream_name(purpose::DESPREAD_NOISE).client(self.round.clients()[place]);
+        if sequences.is_orthonormal() {
+            let channel = EffectiveChannel::new(vec![despread.amplitudes[place]], despread.noise_std)?;
+            return channel.apply(&self.updates[place..=place], noise);
+        }
+        let own = despread.assigned[place];
+        let mut alone = vec![0.0; sequences.count()];
+        alone[own] = 1.0;
+        let overlaps = sequences.despread(&sequences.spread(&alone)?)?;
+        let gains = despread.assigned.iter().zip(&despread.amplitudes).map(|(&used, h)| overlaps[used] * h);
+        let noise_std = despread.noise_std * overlaps[own].sqrt();
+        EffectiveChannel::new(gains.collect(), noise_std)?.apply(&self.updates, noise)
+    }
+
+    /// What everyone sees who gets the decoded sum.
+    fn decoded(&self, uplink: &UplinkSettings, snr_db: Option<f64>) -> Result<ReconstructionRow, SimError> {
+        let seed = self.federation.experiment().settings().seed;
+        let uplink = uplink.build(seed)?;
+        let decoded = transmit(uplink.as_ref(), &self.round, &self.updates, Fidelity::Symbol)?;
+        let sum = self.update(&decoded.sum);
+        let of_label = |&place: &usize| sum.samples_of(label(&self.sitters[place]).into());
+        let seen: Vec<Vec<f64>> = self.portraits.iter().map(of_label).collect();
+        Ok(self.row("decoded sum", snr_db, &seen))
+    }
+
+    fn update<'u>(&self, values: &'u [f32]) -> Update<'u> {
+        Update { values, classes: self.federation.model().classes() }
+    }
+
+    fn original(&self, place: usize) -> Vec<f64> {
+        let features: Vec<f64> = self.sitters[place].features().iter().map(|&value| value.into()).collect();
+        self.canvas.brightness(&features)
+    }
+
+    fn row(&self, source: &str, snr_db: Option<f64>, seen: &[Vec<f64>]) -> ReconstructionRow {
+        let seen: Vec<Vec<f64>> = seen.iter().map(|features| self.canvas.brightness(features)).collect();
+        let pairs = self.portraits.iter().zip(&seen);
+        ReconstructionRow {
+            source: source.to_owned(),
+            snr_db,
+            images: seen.iter().map(|values| stretched(values)).collect(),
+            correlations: pairs.map(|(&place, seen)| correlation(&self.original(place), seen)).collect(),
+        }
+    }
+}
+
+/// The same uplink at another signal-to-noise ratio.
+fn at_snr(uplink: &UplinkSettings, snr_db: f64) -> UplinkSettings {
+    let mut uplink = uplink.clone();
+    uplink.radio.snr_db = snr_db;
+    uplink
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! The settings that decide what a picture shows, for the line below it.
+
+use floras_core::Choice;
+use floras_sim::{DataChoice, Settings};
+
+/// Key and value.
+pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
+    let mut pairs = vec![
+        ("data", data(&settings.data.set)),
+        ("local work", "one step on one sample a client, from the initial model".to_owned()),
+        ("learning rate", settings.local.rate.at(1).to_string()),
+        ("clip norm C", clip(settings)),
+        ("clients K", settings.clients.per_round.to_string()),
+        ("scheme", settings.uplink.scheme.name().to_owned()),
+    ];
+    pairs.extend(settings.uplink.scheme.details(settings.clients.per_round));
+    if let Some(radio) = settings.uplink.radio() {
+        pairs.push(("chips, L", radio.length.to_string()));
+        pairs.push(("fading", radio.fading.label()));
+    }
+    pairs.push(("the adversary knows", "neither the channels nor the originals".to_owned()));
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn data(set: &DataChoice) -> String {
+    let name = match set {
+        DataChoice::Digits20 => "digits, 20×20 pixels",
+        DataChoice::Digits28 => "digits, 28×28 pixels",
+        DataChoice::Mnist(_) => "MNIST",
+        DataChoice::FashionMnist(_) => "Fashion-MNIST",
+        DataChoice::Cifar10(_) => "CIFAR-10, by brightness",
+        DataChoice::Synthetic { .. } => "generated",
+    };
+    name.to_owned()
+}
+
+fn clip(settings: &Settings) -> String {
+    let mode = settings.privacy.normalise.label();
+    settings.privacy.clip.map_or_else(|| "none".to_owned(), |clip| format!("{clip}, {mode}"))
+}

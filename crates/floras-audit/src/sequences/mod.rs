@@ -1,0 +1,155 @@
+//! Which `K` of the `N` sequences are in use? The first question of a base station that wants more than the sum.
+//!
+//! The scheme's noise comes from sequences that the base station takes for used ones. Whoever can tell them apart leaves them
+//! out, and their noise with them. A sequence shows its pilot and the energy of its payload; [`detector`] says how both are
+//! weighed, [`theory`] how often that succeeds.
+//!
+//! The adversary takes every update to have the norm `C`, and in the draws every update has: the worst for the client. It looks
+//! at the one real branch that the receiver decodes; with real modulation the other branch holds as much again. It knows `K`, and
+//! names the `K` sequences with the highest scores.
+
+mod bessel;
+mod chi_square;
+pub(crate) mod detector;
+mod draw;
+mod law;
+mod scores;
+mod sweep;
+mod theory;
+
+use floras_core::Family;
+use floras_phy::{Trace, precode};
+use floras_sim::schemes::FlorasScheme;
+use floras_sim::{Federation, Radio, SimError, Trial, TrialOptions};
+
+use self::detector::Payload;
+use self::draw::Scene;
+use self::law::Law;
+use self::scores::{Detector, Scores};
+use self::sweep::{Sweep, characteristic};
+use super::report::{DetectorResult, SequenceAttack};
+
+/// Detections are told at this rate of false alarms.
+const FALSE_ALARMS: f64 = 0.01;
+/// At most so many sequences are looked at, in all rounds together.
+const MOST_SEQUENCES: usize = 100_000;
+/// The same for one point of a picture.
+const MOST_AT_A_POINT: usize = 10_000;
+
+/// The attack on an experiment's own settings, and what it depends on. `None` if nothing hides the sequences: another scheme,
+/// sequences that overlap, none unused, or no noise.
+pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<SequenceAttack>, SimError> {
+    let settings = federation.experiment().settings();
+    let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
+    let radio = &settings.uplink.radio;
+    let (sequences, in_use) = (scheme.sequences, settings.clients.per_round);
+    let is_hidden = scheme.family != Family::Gaussian && sequences > in_use as usize;
+    if !is_hidden || radio.snr_db == f64::INFINITY {
+        return Ok(None);
+    }
+    let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
+    let floras = scheme.over_radio(radio, settings.seed)?;
+    let channels = floras.settings().channels.clone();
+    let clients = clients(federation, channels.trace());
+    let rounds = affordable(rounds, sequences, channels.trace().map(|_| clients.len()));
+    let scene = Scene { floras, clients, payload, seed: settings.seed };
+    let law = channels.fading().map(|fading| Law::new(fading, scheme.modulation));
+    let all = score_all(&scene, law.as_ref(), rounds)?;
+    let detectors = all.iter().map(|of| result(of, &scene, law.as_ref())).collect();
+    let mut panels = vec![characteristic(&scene, law.as_ref(), &all)];
+    panels.extend(exact_set_panels((scheme, radio), law.as_ref(), &scene, rounds)?);
+    Ok(Some(SequenceAttack { rounds, sequences, in_use: in_use as usize, detectors, panels }))
+}
+
+fn exact_set_panels(
+    (scheme, radio): (&FlorasScheme, &Radio),
+    law: Option<&Law>,
+    scene: &Scene,
+    rounds: u32,
+) -> Result<Vec<floras_sim::figure::Panel>, SimError> {
+    // A picture shows a rate of a few percent's error as well as an exact one.
+    let affordable = (MOST_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
+    let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
+    Sweep { scheme, radio, law, scene, rounds }.panels()
+}
+
+/// Under fading all clients are alike. A trace has the clients that take part, in the rounds that were recorded.
+fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
+    let settings = federation.experiment().settings();
+    match trace {
+        Some(trace) => {
+            (1..=trace.rounds().min(settings.rounds)).map(|round| federation.select(0, round)).collect()
+        }
+        None => vec![(0..settings.clients.per_round).collect()],
+    }
+}
+
+/// Few rounds of many sequences, and no more than a trace has.
+fn affordable(rounds: u32, sequences: usize, recorded: Option<usize>) -> u32 {
+    let most = (MOST_SEQUENCES / sequences.max(1)).max(20);
+    rounds.min(most.min(recorded.unwrap_or(most)) as u32).max(1)
+}
+
+/// `C`; or, if nothing bounds the updates, the mean norm of the first round's.
+pub(crate) fn norm(federation: &Federation) -> Result<f64, SimError> {
+    if let Some(clip) = federation.experiment().settings().privacy.clip {
+        return Ok(clip);
+    }
+    let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };
+    let outcome = Trial::begin_with(federation, 0, options)?.step()?;
+    let norms: Vec<f64> = outcome.sent.iter().map(|update| precode::norm(update)).collect();
+    let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
+    Ok(if mean.is_finite() { mean } else { 1.0 })
+}
+
+/// Every detector without and with knowledge of the law; some make no use of it.
+fn score_all(
+    scene: &Scene,
+    law: Option<&Law>,
+    rounds: u32,
+) -> Result<Vec<(Detector, bool, Scores)>, SimError> {
+    let drawn = scene.draw(rounds)?;
+    let mut all = Vec::new();
+    for detector in Detector::ALL {
+        all.push((detector, false, detector.score(scene, &drawn, None)));
+        if law.is_some() {
+            all.push((detector, true, detector.score(scene, &drawn, law)));
+        }
+    }
+    Ok(all)
+}
+
+fn result(of: &(Detector, bool, Scores), scene: &Scene, law: Option<&Law>) -> DetectorResult {
+    let &(detector, knows_fading, ref scores) = of;
+    DetectorResult {
+        detector: detector.name().to_owned(),
+        knows_fading,
+        area: scores.area(),
+        detections: scores.detections(FALSE_ALARMS).unwrap_or(0.0),
+        detections_in_theory: theory_of(detector, knows_fading, scene, law, FALSE_ALARMS),
+        exact_set: scores.exact_set,
+    }
+}
+
+/// Detections in theory, where there is one.
+fn theory_of(
+    detector: Detector,
+    knows_fading: bool,
+    scene: &Scene,
+    law: Option<&Law>,
+    false_alarms: f64,
+) -> Option<f64> {
+    let (law, noise_std) = (law?, scene.noise_std());
+    match detector {
+        _ if false_alarms >= 1.0 => None,
+        Detector::Pilot if !knows_fading || law.is_symmetric() => {
+            Some(theory::pilot(law, noise_std, false_alarms))
+        }
+        Detector::Pilot if law.is_positive() => Some(theory::signed_pilot(law, noise_std, false_alarms)),
+        Detector::Pilot | Detector::Both => None,
+        Detector::Energy => Some(theory::energy(law, noise_std, scene.payload, false_alarms)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

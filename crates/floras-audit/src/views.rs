@@ -1,0 +1,203 @@
+//! The audit's table: for every adversary what is claimed, and what it reached.
+
+use floras_core::{Fading, Family, Receiver, Snr, SnrConvention, View};
+use floras_phy::{Channels, Complex64, Floras};
+use floras_privacy::{Statement, Views};
+use floras_sim::schemes::FlorasScheme;
+use floras_sim::{Settings, SimError};
+
+use super::bound::{LowerBound, Scores};
+use super::report::{AuditedView, AuditedViews, Claims};
+use super::{Bench, WorstCaseGame};
+
+/// High SNR: what the idealised view is about.
+const STRONG_DB: f64 = 100.0;
+/// Strengths `h/s` of the watched client among which the worst channel is looked for.
+const STRENGTHS: [f64; 12] = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 1000.0];
+/// Everyone else is this strong, in units of `s`: their sequences add no noise.
+const STRENGTH_OF_OTHERS: f64 = 1e4;
+/// Rows of the table; all of them hold together.
+const ROWS: f64 = 5.0;
+
+/// Numbers of the tables of scores, each with randomness of its own.
+mod table {
+    pub(super) const ACTUAL: u8 = 0;
+    pub(super) const IDEALISED: u8 = 1;
+    pub(super) const RAW_SIGNAL: u8 = 2;
+    pub(super) const ANY_CHANNEL: u8 = 3;
+    /// One for each strength.
+    pub(super) const SEARCH: u8 = 100;
+}
+
+/// What is claimed about an experiment.
+pub(super) fn claims(bench: &Bench<'_>, rounds: u32) -> Result<Views, SimError> {
+    bench.federation.views(rounds)
+}
+
+/// `ε` of a client that is known to take part in every round.
+pub(super) fn known_to_take_part(statement: &Statement, everyone_does: bool) -> Option<f64> {
+    if everyone_does { statement.epsilon } else { statement.details.get("in_every_round").copied() }
+}
+
+/// Plays against every adversary.
+pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
+    let claims = claims(bench, bench.game.rounds)?;
+    let row = |view: View, scores: &Scores, adversary: String| row(bench, &claims, view, scores, adversary);
+    let games = bench.games(1.0);
+    bench.begin_games("decoded sums over the experiment's own channel", games);
+    let decoded = bench.game.decoded_with(bench.federation.uplink(), games, table::ACTUAL, &bench.tick())?;
+    let others = match bench.game.chance {
+        chance if chance < 1.0 => {
+            "every other client sends nothing; it does not know who takes part in a round"
+        }
+        _ => "every other client sends nothing, which it knows",
+    };
+    let mut views = AuditedViews {
+        released_model: Some(row(
+            View::Actual,
+            &decoded.released_model,
+            format!("whoever is sent the models and knows no channel and no noise level; {others}"),
+        )),
+        actual: Some(row(
+            View::Actual,
+            &decoded.decoder,
+            format!(
+                "a base station that knows every decoded sum, and its gain and noise in each round; {others}"
+            ),
+        )),
+        ..AuditedViews::default()
+    };
+    match bench.settings.uplink.scheme.floras() {
+        Some(floras) => of_floras(bench, floras, &row, &mut views)?,
+        None => {
+            // Nothing is spread: raw samples are decoded sums, and noise that clients add does not depend on the channel.
+            let same = |view: View| {
+                claims.get(view)?;
+                let adversary = match view {
+                    View::RawSignal => {
+                        "a base station that keeps its raw samples; nothing is spread, so that they are the decoded sums"
+                    }
+                    _ => {
+                        "the same base station as in the row `actual`; the noise does not depend on the channel"
+                    }
+                };
+                let adversary = adversary.to_owned();
+                Some(row(view, &decoded.decoder, adversary))
+            };
+            views.idealised = same(View::Idealised);
+            views.any_channel = same(View::AnyChannel);
+            views.raw_signal = same(View::RawSignal);
+        }
+    }
+    Ok(views)
+}
+
+fn of_floras(
+    bench: &Bench<'_>,
+    floras: &FlorasScheme,
+    row: &dyn Fn(View, &Scores, String) -> AuditedView,
+    views: &mut AuditedViews,
+) -> Result<(), SimError> {
+    let (seed, games) = (bench.settings.seed, bench.games(1.0));
+    let radio = &bench.settings.uplink.radio;
+    let snr = radio.snr()?;
+    let noise_std = snr.despread_noise_std(radio.length);
+    let has_unused = floras.sequences > bench.settings.clients.per_round as usize && noise_std > 0.0;
+    if has_unused && floras.family != Family::Gaussian {
+        bench.begin_games("decoded sums over a strong channel", games);
+        let strong = Snr::new(STRONG_DB, SnrConvention::Symbol)?;
+        let strong = floras.over(radio.length, Fading::None.into(), strong, seed)?;
+        let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
+        let adversary = format!(
+            "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
+             that the unused sequences' noise is all there is"
+        );
+        views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
+        let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
+        let sees = if bench.game.chance < 1.0 {
+            ". All other channels are strong, so that the pilot shows who takes part"
+        } else {
+            ""
+        };
+        let adversary = format!(
+            "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
+             found: h = {strength}·s, with s the pilot's noise{sees}"
+        );
+        views.any_channel = Some(row(View::AnyChannel, &scores, adversary));
+    }
+    if floras.family == Family::Gaussian {
+        return Ok(());
+    }
+    bench.begin_games("raw samples", games);
+    let scores = bench.game.raw(&floras.over_radio(radio, seed)?, games, table::RAW_SIGNAL, false)?;
+    let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the \
+                     client's";
+    let found = row(View::RawSignal, &scores, adversary.to_owned());
+    // Remark 5 of the paper: its guarantee is for its own receiver.
+    views.raw_signal = Some(AuditedView { published_claims_it: false, ..found });
+    Ok(())
+}
+
+fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary: String) -> AuditedView {
+    let statement = claims.get(view);
+    let claims = Claims {
+        published: claims.get(View::Published).and_then(|statement| statement.epsilon),
+        rigorous: statement.and_then(|statement| statement.epsilon),
+        is_guarantee: statement.is_some_and(|statement| statement.guarantee),
+    };
+    let error = (1.0 - bench.effort.confidence) / ROWS;
+    let LowerBound { epsilon: lower_bound, measured, .. } = scores.lower_bound(delta(bench), error);
+    AuditedView {
+        published: claims.published,
+        rigorous: claims.rigorous,
+        is_guarantee: claims.is_guarantee,
+        lower_bound,
+        confidence: bench.effort.confidence,
+        verdict: claims.judge(lower_bound),
+        adversary,
+        published_claims_it: claims.published.is_some() && has_papers_receiver(bench.settings),
+        measured,
+    }
+}
+
+/// The paper's claims are about its own receiver.
+pub(super) fn has_papers_receiver(settings: &Settings) -> bool {
+    settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
+}
+
+fn delta(bench: &Bench<'_>) -> f64 {
+    bench.settings.privacy.delta
+}
+
+/// Looks for the channel that gives most away with a part of the games, and plays the rest over it.
+fn worst_channel(
+    bench: &Bench<'_>,
+    floras: &FlorasScheme,
+    snr: Snr,
+    noise_std: f64,
+) -> Result<(f64, Scores), SimError> {
+    let over = |strength: f64| -> Result<Floras, SimError> {
+        let coefficient = |strength: f64| Complex64::new((strength * noise_std).min(1e6), 0.0);
+        let channels = Channels::fixed(&[strength, STRENGTH_OF_OTHERS].map(coefficient))?;
+        Ok(floras.over(bench.settings.uplink.radio.length, channels, snr, bench.settings.seed)?)
+    };
+    let (games, few) = (bench.games(1.0), bench.games(0.05));
+    // A weak client among strong ones is seen in the pilot.
+    let game = WorstCaseGame { participation_known: true, ..bench.game.clone() };
+    bench.begin_games("looking for the worst channel", few * STRENGTHS.len() as u32);
+    let mut best = (STRENGTHS[0], (f64::NEG_INFINITY, 0.0));
+    for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
+        let uplink = over(strength)?;
+        let scores = game.decoded_with(&uplink, few, place, &bench.tick())?;
+        // An even chance of error shows small differences, and accuracy those between channels that give little away.
+        let found = scores.decoder.lower_bound(delta(bench), 0.5);
+        let found = (found.epsilon, found.accuracy);
+        if found > best.1 {
+            best = (strength, found);
+        }
+    }
+    let uplink = over(best.0)?;
+    bench.begin_games("decoded sums over the worst channel", games);
+    let scores = game.decoded_with(&uplink, games, table::ANY_CHANNEL, &bench.tick())?;
+    Ok((best.0, scores.decoder))
+}

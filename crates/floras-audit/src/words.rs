@@ -1,0 +1,86 @@
+//! An audit's settings and notes, in words.
+
+use floras_core::{Choice, Clipping, Family};
+use floras_sim::{SELECTION, Settings};
+
+use super::report::{AuditVerdict, AuditedViews};
+
+/// The settings that decide what leaks.
+pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
+    let mut words = vec![("scheme".to_owned(), settings.uplink.scheme.name().to_owned())];
+    let mut add = |key: &str, value: String| words.push((key.to_owned(), value));
+    let clients = settings.clients;
+    add("clients a round, K of M", format!("{} of {}", clients.per_round, clients.total));
+    for (key, value) in settings.uplink.scheme.details(clients.per_round) {
+        add(key, value);
+    }
+    if let Some(radio) = settings.uplink.radio() {
+        add("sequence length, L", radio.length.to_string());
+        add("fading", radio.fading.label());
+        add("SNR", format!("{} dB", radio.snr_db));
+    }
+    let norm = settings.privacy.clip.map_or("none".to_owned(), |clip| clip.to_string());
+    let mode = settings.privacy.normalise.label();
+    add("norm of an update, C", format!("{norm} ({mode})"));
+    if let Some(bound) = settings.uplink.truncate {
+        add("truncation, B", bound.to_string());
+    }
+    words
+}
+
+/// What a reader should know.
+pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[String]) -> Vec<String> {
+    let mut notes = vec![
+        "a lower bound below a claim does not prove the claim: a better adversary, or more games, may come closer".to_owned(),
+    ];
+    if !left_out.is_empty() {
+        notes
+            .push(format!("left out, because training leaves the range of numbers: {}", left_out.join("; ")));
+    }
+    if settings.clients.per_round < settings.clients.total {
+        notes.push(format!(
+            "{SELECTION}. The table's adversaries do not know, but for the one of any channel; in games with natural canaries, with single samples and with the \
+             group key the client is known to take part in every round"
+        ));
+    }
+    if views.iter().any(|(_, row)| row.rigorous.is_some() && !row.is_guarantee) {
+        notes.push(
+            "a rigorous epsilon marked as no guarantee is an estimate, or holds under a caveat only (the privacy statement of a run says which); \
+             exceeding it refutes nothing"
+                .to_owned(),
+        );
+    }
+    if let Some(floras) = settings.uplink.scheme.floras()
+        && floras.family == Family::Gaussian
+    {
+        notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());
+    }
+    if settings.privacy.normalise == Clipping::Paper {
+        notes.push(
+            "under the paper's normalisation the sensitivity is (K+1)·C; the games move one client by 2·C, and do not use that \
+             it rescales all others"
+                .to_owned(),
+        );
+    }
+    if let (Some(actual), Some(idealised)) = (&views.actual, &views.idealised)
+        && let Some(claim) = idealised.rigorous
+        && AuditVerdict::on(claim, actual.lower_bound) == AuditVerdict::Violated
+    {
+        notes.push(format!(
+            "over the experiment's own channel the decoder gives away more than {claim:.3}, which holds over a strong channel \
+             only: fading matters"
+        ));
+    }
+    if views.actual.as_ref().is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
+        notes.push(
+            "the paper claims its epsilon for its own receiver, and this experiment has another".to_owned(),
+        );
+    } else if views.raw_signal.as_ref().is_some_and(|row| row.published.is_some()) {
+        notes.push(
+            "the paper claims its epsilon for its own receiver; about a base station that keeps its samples it says that some privacy \
+             remains (Remark 5)"
+                .to_owned(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,16 @@
+//! The paper against its own claims.
+//!
+//! [`reproduce`] draws the figures of the paper again and holds its claims against them, with the frontier between privacy and
+//! accuracy. [`theory`] evaluates the convergence theorem for an experiment, as printed and corrected.
+//!
+//! # Citations
+//! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal sequences*, IEEE
+//! Trans. Inf. Theory 72(5), 2026, arXiv:2306.08280: the paper that this crate calls "the paper".
+
+pub mod reproduce;
+pub mod theory;
+
+/// The example of the README, run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

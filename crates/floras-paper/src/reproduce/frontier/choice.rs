@@ -1,0 +1,221 @@
+//! What meets an `ε` after all rounds: the fewest sequences of FLORAS for a receiver and a view, the least noise otherwise.
+//!
+//! - *Idealised view*: `γ` does not depend on `K`. `L` is the next power of two from `N = K + γ` on, and not below that of the
+//!   clipped projector, so that all receivers have the same bandwidth unless they need more.
+//! - *Actual view*: the pilot's noise falls with `L`, so that `N` depends on `L`. `L` is the least power of two, from that of
+//!   the idealised view on, with which some `N ≤ L` meets `ε`.
+//! - *Central Gaussian noise*: `T` rounds are one with `μ = Δ√T/ν`, hence `ν = Δ√T/μ(ε, δ)`, the least that there is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use floras_core::{
+    ClipLevel, Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View,
+};
+use floras_privacy::calibrate::{self, Target};
+use floras_privacy::{Coefficients, Margins, PrivacyError, PrivacyUnit, Setting, gaussian};
+use floras_sim::{Settings, SimError, VERSION, write_atomically};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::reproduce::workbench::{Stage, Workbench};
+
+/// More chips a parameter are not considered.
+pub(super) const MOST_LENGTH: u64 = 8192;
+
+/// The clipped projector, whose bandwidth the others share.
+pub(super) const CLIPPED: Receiver = Receiver::Clipped(ClipLevel::ONE);
+
+/// Where calibrations are kept.
+const FILE: &str = "frontier-calibration.json";
+
+/// So many sequences of so many chips.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Choice {
+    /// `N`.
+    pub(super) sequences: u64,
+    /// `L`.
+    pub(super) length: u64,
+    /// The `ε` that they have.
+    pub(super) epsilon: f64,
+}
+
+/// One calibration: a receiver for some clients at an `ε` in a view.
+pub(super) type Task = (Receiver, u32, u32, View);
+
+/// All choices that were asked for; `None` where nothing up to [`MOST_LENGTH`] meets the `ε`.
+pub(super) struct Choices {
+    found: BTreeMap<String, Option<Choice>>,
+}
+
+/// What is kept, and what it is about.
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    about: String,
+    found: BTreeMap<String, Option<Choice>>,
+}
+
+/// What all calibrations share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    clip: f64,
+    delta: f64,
+    rounds: u64,
+    snr_db: f64,
+}
+
+impl Terms {
+    pub(super) fn of(settings: &Settings) -> Self {
+        let snr_db = settings.uplink.radio().map_or(f64::INFINITY, |radio| radio.snr_db);
+        let clip = settings.privacy.clip.unwrap_or(1.0);
+        Self { clip, delta: settings.privacy.delta, rounds: settings.rounds.into(), snr_db }
+    }
+
+    /// The noise in each parameter of the sum with which a trusted server meets `ε` after all rounds.
+    pub(super) fn central_noise_std(&self, epsilon: u32) -> Result<f64, PrivacyError> {
+        let mu = gaussian::mu(epsilon.into(), self.delta)?;
+        // What rounding takes must not exceed ε.
+        Ok((1.0 + 1e-9) * 2.0 * self.clip * (self.rounds as f64).sqrt() / mu)
+    }
+
+    fn setting(
+        &self,
+        receiver: Receiver,
+        clients: u32,
+        length: Option<u64>,
+    ) -> Result<Setting, PrivacyError> {
+        let channel = match length {
+            None => None,
+            Some(length) => {
+                let snr = Snr::new(self.snr_db, SnrConvention::Symbol);
+                let noise_std = snr.map_or(0.0, |snr| snr.despread_noise_std(length as usize));
+                let modulation = Modulation::PhaseCorrected(PhaseError::None);
+                Some(Coefficients::of(Fading::Rayleigh, modulation, noise_std)?)
+            }
+        };
+        Ok(Setting {
+            clip: self.clip,
+            sequences: clients.into(),
+            per_round: clients.into(),
+            clients: clients.into(),
+            delta: self.delta,
+            unit: PrivacyUnit::Client,
+            neighbours: Neighbours::ReplaceOne,
+            clipping: Clipping::Each,
+            receiver,
+            channel,
+            margins: Margins::default(),
+        })
+    }
+
+    fn target(&self, view: View, epsilon: u32) -> Target {
+        Target { view, epsilon: epsilon.into(), rounds: self.rounds }
+    }
+
+    /// The fewest unused sequences in the idealised view, whatever the number of clients.
+    fn idealised(&self, receiver: Receiver, epsilon: u32) -> Result<Option<(u64, f64)>, PrivacyError> {
+        let target = self.target(View::Idealised, epsilon);
+        let found = calibrate::fewest_sequences(&self.setting(receiver, 1, None)?, target, MOST_LENGTH);
+        Ok(met(found)?.map(|found| (found.setting.gamma(), found.epsilon)))
+    }
+
+    /// The fewest sequences in the actual view, near a `γ` that meets the idealised one.
+    fn actual(
+        &self,
+        receiver: Receiver,
+        clients: u32,
+        epsilon: u32,
+        near: u64,
+        mut length: u64,
+    ) -> Result<Option<Choice>, PrivacyError> {
+        while length <= MOST_LENGTH {
+            let setting = self.setting(receiver, clients, Some(length))?;
+            let target = self.target(View::Actual, epsilon);
+            if let Some(found) = met(calibrate::fewest_sequences_near(&setting, target, length, near))? {
+                return Ok(Some(Choice {
+                    sequences: found.setting.sequences,
+                    length,
+                    epsilon: found.epsilon,
+                }));
+            }
+            length *= 2;
+        }
+        Ok(None)
+    }
+
+    fn find(
+        &self,
+        &(receiver, clients, epsilon, view): &Task,
+        unused: &BTreeMap<String, Option<(u64, f64)>>,
+    ) -> Result<Option<Choice>, PrivacyError> {
+        let Some((gamma, reached)) = unused.get(&unused_key(receiver, epsilon)).copied().flatten() else {
+            return Ok(None);
+        };
+        let sequences = u64::from(clients) + gamma;
+        let of_clipped = unused.get(&unused_key(CLIPPED, epsilon)).copied().flatten();
+        let at_least = u64::from(clients) + of_clipped.map_or(0, |(gamma, _)| gamma);
+        let length = sequences.max(at_least).next_power_of_two();
+        match view {
+            _ if length > MOST_LENGTH => Ok(None),
+            View::Actual => self.actual(receiver, clients, epsilon, gamma, length),
+            _ => Ok(Some(Choice { sequences, length, epsilon: reached })),
+        }
+    }
+}
+
+/// That nothing meets an `ε` is an answer.
+fn met(
+    found: Result<calibrate::Calibrated, PrivacyError>,
+) -> Result<Option<calibrate::Calibrated>, PrivacyError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(PrivacyError::NothingMeets { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn unused_key(receiver: Receiver, epsilon: u32) -> String {
+    format!("{receiver:?}, epsilon {epsilon}")
+}
+
+fn key(&(receiver, clients, epsilon, view): &Task) -> String {
+    format!("{receiver:?}, K {clients}, epsilon {epsilon}, {view}")
+}
+
+impl Choices {
+    /// Calibrates, or reads what an earlier call kept in the workbench's folder.
+    pub(super) fn make(bench: &Workbench<'_>, terms: &Terms, tasks: &[Task]) -> Result<Self, SimError> {
+        let path = bench.folder.join(FILE);
+        let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MOST_LENGTH}");
+        let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+        if let Some(kept) = kept.filter(|kept| kept.about == about)
+            && tasks.iter().all(|task| kept.found.contains_key(&key(task)))
+        {
+            return Ok(Self { found: kept.found });
+        }
+        (bench.watch)(Stage::Working("looking for the fewest sequences of every point"));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
+        let found = pool.install(|| calibrate_all(terms, tasks))?;
+        let kept = Kept { about, found };
+        let text = serde_json::to_vec_pretty(&kept).map_err(|error| SimError::encoding(&path, error))?;
+        write_atomically(&path, &text)?;
+        Ok(Self { found: kept.found })
+    }
+
+    pub(super) fn get(&self, task: &Task) -> Option<Choice> {
+        self.found.get(&key(task)).copied().flatten()
+    }
+}
+
+fn calibrate_all(terms: &Terms, tasks: &[Task]) -> Result<BTreeMap<String, Option<Choice>>, PrivacyError> {
+    let mut pairs: BTreeSet<String> = BTreeSet::new();
+    let distinct: Vec<&Task> = tasks.iter().filter(|task| pairs.insert(unused_key(task.0, task.2))).collect();
+    let unused = distinct
+        .into_par_iter()
+        .map(|&(receiver, _, epsilon, _)| {
+            Ok((unused_key(receiver, epsilon), terms.idealised(receiver, epsilon)?))
+        })
+        .collect::<Result<BTreeMap<_, _>, PrivacyError>>()?;
+    // One at a time: their costs differ much.
+    tasks.par_iter().with_max_len(1).map(|task| Ok((key(task), terms.find(task, &unused)?))).collect()
+}

@@ -1,0 +1,307 @@
+//! The runs of the frontier: every contender at every point, in every view.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use floras_core::random::Domain;
+use floras_core::{Admission, NoiseReference, PowerRule, Receiver, View};
+use floras_phy::Round;
+use floras_sim::schemes::{ChannelInversionScheme, FlorasScheme, GaussianScheme, IdealScheme, SchemeChoice};
+use floras_sim::{Estimate, Experiment, Federation, Radio, Settings, SimError, UplinkSettings};
+use rayon::prelude::*;
+
+use super::choice::{CLIPPED, Choice, Choices, MOST_LENGTH, Task, Terms};
+use super::{Grid, VIEWS};
+use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
+
+/// Decoded values are bounded by this multiple of `K·C/√d`, which each has if all clients agree in everything,
+const TRUNCATE: f64 = 3.0;
+/// or, for the paper's receiver, by this one if it is better.
+const TRUNCATE_HARDER: f64 = 1.0;
+/// The accuracy of a trial that diverged: that of guessing.
+const GUESSING: f64 = 0.1;
+/// Rounds that are drawn to measure the noise.
+const NOISE_ROUNDS: u32 = 1000;
+
+/// Who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Contender {
+    Central,
+    Inversion,
+    Clipped,
+    Mmse,
+    Paper,
+}
+
+impl Contender {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Central, Self::Inversion, Self::Clipped, Self::Mmse, Self::Paper];
+
+    /// As in a legend.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Central => "central Gaussian",
+            Self::Inversion => "channel inversion",
+            Self::Clipped => "FLORAS, clipped",
+            Self::Mmse => "FLORAS, MMSE",
+            Self::Paper => "FLORAS, paper",
+        }
+    }
+
+    pub(super) fn colour(self) -> usize {
+        1 + self as usize
+    }
+
+    /// As in the names of runs.
+    fn short(self) -> &'static str {
+        match self {
+            Self::Central => "gaussian",
+            Self::Inversion => "channel-inversion",
+            Self::Clipped => "clipped",
+            Self::Mmse => "mmse",
+            Self::Paper => "paper",
+        }
+    }
+
+    /// The receiver, for FLORAS.
+    pub(super) fn receiver(self) -> Option<Receiver> {
+        match self {
+            Self::Central | Self::Inversion => None,
+            Self::Clipped => Some(CLIPPED),
+            Self::Mmse => Some(Receiver::Mmse),
+            Self::Paper => Some(Receiver::Paper),
+        }
+    }
+}
+
+/// One contender at one point.
+pub(super) struct Measured<'a> {
+    pub(super) record: &'a RunRecord,
+    /// The sequences, for FLORAS.
+    pub(super) choice: Option<Choice>,
+    experiment: &'a Experiment,
+}
+
+impl Measured<'_> {
+    /// The noise of some rounds, in ascending order.
+    fn noise(&self) -> Result<Vec<f64>, SimError> {
+        let settings = self.experiment.settings();
+        let uplink = settings.uplink.build(settings.seed)?;
+        let everyone: Vec<u32> = (0..settings.clients.per_round).collect();
+        let draw = |number: u32| -> Result<f64, SimError> {
+            let round = Round::new(settings.seed, Domain::Comparison.trial(0), number + 1, &everyone)?;
+            Ok(uplink.realise(&round)?.noise_std())
+        };
+        let mut noise = (0..NOISE_ROUNDS).map(draw).collect::<Result<Vec<f64>, SimError>>()?;
+        noise.sort_by(f64::total_cmp);
+        Ok(noise)
+    }
+}
+
+fn accuracies(record: &RunRecord) -> Vec<f64> {
+    record.final_accuracies().into_iter().map(|accuracy| accuracy.unwrap_or(GUESSING)).collect()
+}
+
+fn mean(record: &RunRecord) -> f64 {
+    Estimate::of(&accuracies(record)).map_or(0.0, |estimate| estimate.mean)
+}
+
+/// Everything that was measured.
+pub(super) struct Contest {
+    settings: Settings,
+    terms: Terms,
+    choices: Choices,
+    arena: Arena,
+    runs: BTreeMap<String, (Experiment, RunRecord)>,
+}
+
+impl Contest {
+    /// Runs all points of a grid.
+    pub(super) fn hold(bench: &Workbench<'_>, grid: &Grid) -> Result<Self, SimError> {
+        let experiment =
+            Experiment::parse("the frontier's experiment", crate::reproduce::preset("frontier"))?;
+        let settings = experiment.settings().clone();
+        let terms = Terms::of(&settings);
+        let points = grid.points();
+        let tasks: Vec<Task> = points.iter().flat_map(|&point| tasks_of(grid, point)).collect();
+        let choices = Choices::make(bench, &terms, &tasks)?;
+        let parameters = Federation::new(&experiment)?.model().parameters();
+        let arena = Arena { base: settings.clone(), trials: grid.trials, parameters };
+        let mut planned = BTreeMap::new();
+        for &(clients, epsilon) in &points {
+            let (name, experiment) = arena.ideal(clients)?;
+            planned.insert(name, experiment);
+            for &contender in grid.contenders {
+                for (view, _) in VIEWS {
+                    planned.extend(arena.entries(contender, view, (clients, epsilon), &choices, &terms)?);
+                }
+            }
+        }
+        let runs = run_all(bench, planned)?;
+        Ok(Self { settings, terms, choices, arena, runs })
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(super) fn rounds(&self) -> u32 {
+        self.settings.rounds
+    }
+
+    pub(super) fn delta(&self) -> f64 {
+        self.settings.privacy.delta
+    }
+
+    /// What was measured of a contender at a point; `None` if nothing meets the `ε` there. Of several truncations, the best.
+    pub(super) fn get(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Measured<'_>> {
+        let entries = self.arena.entries(contender, view, point, &self.choices, &self.terms).ok()?;
+        let runs = entries.iter().filter_map(|(name, _)| self.runs.get(name));
+        let (experiment, record) = runs.max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)))?;
+        let choice =
+            contender.receiver().and_then(|receiver| self.choices.get(&(receiver, point.0, point.1, view)));
+        Some(Measured { record, choice, experiment })
+    }
+
+    pub(super) fn accuracy(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Estimate> {
+        Estimate::of(&accuracies(self.get(contender, view, point)?.record))
+    }
+
+    fn ideal_run(&self, clients: u32) -> Option<&RunRecord> {
+        let (name, _) = self.arena.ideal(clients).ok()?;
+        self.runs.get(&name).map(|(_, record)| record)
+    }
+
+    /// The accuracy without any noise.
+    pub(super) fn ideal(&self, clients: u32) -> Option<Estimate> {
+        Estimate::of(&accuracies(self.ideal_run(clients)?))
+    }
+
+    /// By how many points of accuracy a contender ends below the same training without noise, trial by trial.
+    pub(super) fn loss(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Estimate> {
+        let ideal = accuracies(self.ideal_run(point.0)?);
+        let ours = accuracies(self.get(contender, view, point)?.record);
+        let lost: Vec<f64> = ideal.iter().zip(&ours).map(|(ideal, ours)| 100.0 * (ideal - ours)).collect();
+        Estimate::of(&lost)
+    }
+
+    /// Median, and what one round in 100 exceeds, of the noise over that of the central optimum.
+    pub(super) fn noise_ratios(
+        &self,
+        contender: Contender,
+        view: View,
+        point: (u32, u32),
+    ) -> Option<[f64; 2]> {
+        let noise = self.get(contender, view, point)?.noise().ok()?;
+        let optimum = self.terms.central_noise_std(point.1).ok()?;
+        let at =
+            |quantile: f64| noise.get((quantile * noise.len() as f64) as usize).map(|noise| noise / optimum);
+        Some([at(0.5)?, at(0.99)?])
+    }
+}
+
+/// Runs experiments side by side, each on one thread: their accounts cannot be shared among threads.
+fn run_all(
+    bench: &Workbench<'_>,
+    planned: BTreeMap<String, Experiment>,
+) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
+    let (begun, count) = (AtomicUsize::new(0), planned.len());
+    let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*bench };
+    let run = |(name, experiment): (String, Experiment)| {
+        let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
+        (bench.watch)(Stage::Working(&format!("run {number} of {count}: {name}")));
+        let record = silent.run(&name, &experiment)?;
+        Ok((name, (experiment, record)))
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
+    let planned: Vec<(String, Experiment)> = planned.into_iter().collect();
+    pool.install(|| planned.into_par_iter().with_max_len(1).map(run).collect())
+}
+
+/// The calibrations that a point needs.
+fn tasks_of(grid: &Grid, (clients, epsilon): (u32, u32)) -> Vec<Task> {
+    let receivers = grid.contenders.iter().filter_map(|contender| contender.receiver());
+    receivers.flat_map(|receiver| VIEWS.map(|(view, _)| (receiver, clients, epsilon, view))).collect()
+}
+
+/// What experiments are made of.
+struct Arena {
+    base: Settings,
+    trials: u32,
+    /// `d`.
+    parameters: usize,
+}
+
+impl Arena {
+    /// The frontier's experiment with `clients` clients and another scheme and sequence length; decoded values are truncated at
+    /// a multiple of `K·C/√d`.
+    fn experiment(
+        &self,
+        clients: u32,
+        (scheme, length): (SchemeChoice, u64),
+        multiple: f64,
+    ) -> Result<Experiment, SimError> {
+        let clip = self.base.privacy.clip.unwrap_or(1.0);
+        let bound = multiple * f64::from(clients) * clip / (self.parameters as f64).sqrt();
+        let mut settings = Settings { trials: self.trials, ..self.base.clone() };
+        (settings.clients.total, settings.clients.per_round) = (clients, clients);
+        if scheme.uses_radio() {
+            settings.uplink.radio.length = length as usize;
+        } else {
+            settings.uplink.radio = Radio::default();
+        }
+        settings.uplink = UplinkSettings { scheme, truncate: Some(bound), ..settings.uplink };
+        Ok(Experiment::new(settings)?)
+    }
+
+    fn ideal(&self, clients: u32) -> Result<(String, Experiment), SimError> {
+        let experiment = self.experiment(clients, (IdealScheme {}.into(), 0), TRUNCATE)?;
+        Ok((format!("frontier-k{clients}-ideal"), experiment))
+    }
+
+    /// The runs of a contender at a point: none if nothing meets the `ε`, and two if two truncations are tried. Views that lead
+    /// to the same setting share its run.
+    fn entries(
+        &self,
+        contender: Contender,
+        view: View,
+        (clients, epsilon): (u32, u32),
+        choices: &Choices,
+        terms: &Terms,
+    ) -> Result<Vec<(String, Experiment)>, SimError> {
+        let noise_std = terms.central_noise_std(epsilon)?;
+        let Some(floras) = self.base.uplink.scheme.floras() else { return Ok(Vec::new()) };
+        let choice = |receiver| choices.get(&(receiver, clients, epsilon, view));
+        let (scheme, name) = match contender.receiver() {
+            None if contender == Contender::Central => {
+                ((GaussianScheme { noise_std }.into(), 0), format!("{}-e{epsilon}", contender.short()))
+            }
+            None => {
+                let of_clipped = choices.get(&(CLIPPED, clients, epsilon, View::Idealised));
+                let length = of_clipped.map_or(MOST_LENGTH, |choice| choice.length);
+                let scheme = ChannelInversionScheme {
+                    admission: Admission::default(),
+                    power_rule: PowerRule::WorstAdmitted,
+                    noise: NoiseReference::SameBandwidth,
+                    artificial_noise_std: noise_std,
+                };
+                ((scheme.into(), length), format!("{}-e{epsilon}", contender.short()))
+            }
+            Some(receiver) => {
+                let Some(Choice { sequences, length, .. }) = choice(receiver) else { return Ok(Vec::new()) };
+                let scheme = FlorasScheme { sequences: sequences as usize, receiver, ..floras.clone() };
+                ((scheme.into(), length), format!("{}-n{sequences}-l{length}", contender.short()))
+            }
+        };
+        let tried: &[(&str, f64)] = match contender {
+            Contender::Paper => &[("-b", TRUNCATE), ("-h", TRUNCATE_HARDER)],
+            Contender::Clipped | Contender::Mmse => &[("-b", TRUNCATE)],
+            Contender::Central | Contender::Inversion => &[("", TRUNCATE)],
+        };
+        let entry = |&(letter, multiple): &(&str, f64)| {
+            let experiment = self.experiment(clients, scheme.clone(), multiple)?;
+            Ok((format!("frontier-k{clients}-{name}{letter}"), experiment))
+        };
+        tried.iter().map(entry).collect()
+    }
+}

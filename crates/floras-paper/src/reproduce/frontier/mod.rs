@@ -1,0 +1,251 @@
+//! The frontier: test accuracy at equal client-level `ε` after all rounds, for every scheme and receiver.
+//!
+//! Where does privacy with utility exist, how far is each scheme from central Gaussian noise, the optimum for a trusted
+//! server, and from how many clients a round on? FLORAS gets the fewest unused sequences that meet `ε` in a view, channel
+//! inversion the artificial noise of its admitted clients, the server the least noise. All train with the same settings,
+//! those of the preset `frontier`.
+
+mod choice;
+mod contest;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use floras_core::View;
+
+use self::choice::MOST_LENGTH;
+use self::contest::{Contender, Contest};
+use super::workbench::Workbench;
+use floras_sim::figure::{Axis, Curve, Figure, Panel, PrivacyRow, Style};
+use floras_sim::{Estimate, SimError};
+
+/// The `ε` at which numbers of clients are compared.
+const EPSILON: u32 = 8;
+
+/// What is looked at.
+struct Grid {
+    /// `K` at [`EPSILON`], in ascending order.
+    clients: &'static [u32],
+    /// `ε` for some of the `K`,
+    epsilons: &'static [u32],
+    /// namely these.
+    sweeps: &'static [u32],
+    /// The `K` of examples; one of `clients`.
+    example: u32,
+    contenders: &'static [Contender],
+    trials: u32,
+}
+
+const FULL: Grid = Grid {
+    clients: &[20, 50, 100, 200, 500, 1000, 2000],
+    epsilons: &[1, 2, 4, 8, 16, 32],
+    sweeps: &[200, 1000],
+    example: 200,
+    contenders: &Contender::ALL,
+    trials: 5,
+};
+/// The same rounds, so that verdicts stay; fewer points, contenders and trials.
+const QUICK: Grid = Grid {
+    clients: &[50, 500],
+    epsilons: &[],
+    sweeps: &[],
+    example: 500,
+    contenders: &[Contender::Central, Contender::Inversion, Contender::Clipped, Contender::Paper],
+    trials: 2,
+};
+
+/// The views in which `ε` is met, and how their curves are drawn.
+const VIEWS: [(View, Style); 2] = [(View::Idealised, Style::Solid), (View::Actual, Style::Dashed)];
+
+impl Grid {
+    /// All pairs of `K` and `ε`, without repetition.
+    fn points(&self) -> Vec<(u32, u32)> {
+        let across = self.clients.iter().map(|&clients| (clients, EPSILON));
+        let along = self.sweeps.iter().flat_map(|&clients| self.epsilons.iter().map(move |&e| (clients, e)));
+        let mut points: Vec<(u32, u32)> = across.chain(along).collect();
+        points.sort_unstable();
+        points.dedup();
+        points
+    }
+}
+
+/// The figure.
+pub(crate) fn frontier(bench: &Workbench<'_>) -> Result<Figure, SimError> {
+    let grid = if bench.quick { QUICK } else { FULL };
+    let contest = Contest::hold(bench, &grid)?;
+    let mut panels = vec![clients_panel(&grid, &contest)];
+    panels.extend(grid.sweeps.iter().map(|&clients| epsilon_panel(&grid, &contest, clients)));
+    panels.extend(grid.sweeps.last().map(|&clients| noise_panel(&grid, &contest, clients)));
+    Ok(Figure {
+        name: "frontier".to_owned(),
+        title: "The frontier: accuracy at equal privacy".to_owned(),
+        text: words::paragraphs(&grid, &contest),
+        conventions: conventions(&contest),
+        panels,
+        claims: Vec::new(),
+        privacy: privacy(&grid, &contest),
+        notes: notes(),
+    })
+}
+
+/// A value for each place, as a curve of percentages.
+fn curve(name: String, colour: usize, style: Style, x: &[u32], y: impl Fn(u32) -> Option<Estimate>) -> Curve {
+    let values: Vec<Option<Estimate>> = x.iter().map(|&x| y(x)).collect();
+    let band = |value: &Option<Estimate>| {
+        let Estimate { mean, ci95 } = (*value)?;
+        let half = ci95?;
+        Some((100.0 * (mean - half).max(0.0), 100.0 * (mean + half).min(1.0)))
+    };
+    Curve {
+        name,
+        colour,
+        style,
+        x: x.iter().map(|&x| x.into()).collect(),
+        y: values.iter().map(|value| value.map(|value| 100.0 * value.mean)).collect(),
+        band: Some(values.iter().map(band).collect()),
+    }
+}
+
+/// The curves of all contenders over some places, each of which is a `K` and an `ε`.
+fn accuracy_curves(
+    grid: &Grid,
+    contest: &Contest,
+    x: &[u32],
+    point: impl Fn(u32) -> (u32, u32),
+) -> Vec<Curve> {
+    let ideal = |x: u32| contest.ideal(point(x).0);
+    let mut curves = vec![curve("no noise at all".to_owned(), 0, Style::Dotted, x, ideal)];
+    for &contender in grid.contenders {
+        for (view, style) in VIEWS {
+            let name = match contender.receiver() {
+                // The same setting in both views.
+                None if view == View::Actual => continue,
+                None => contender.words().to_owned(),
+                Some(_) => format!("{}, {view}", contender.words()),
+            };
+            let y = |x: u32| contest.accuracy(contender, view, point(x));
+            curves.push(curve(name, contender.colour(), style, x, y));
+        }
+    }
+    curves
+}
+
+fn accuracy_axis() -> Axis {
+    Axis { label: "test accuracy (%)".to_owned(), logarithmic: false, range: Some((0.0, 100.0)) }
+}
+
+fn clients_panel(grid: &Grid, contest: &Contest) -> Panel {
+    Panel {
+        name: "frontier-clients".to_owned(),
+        title: format!(
+            "Accuracy at equal privacy: ε = {EPSILON} after {} rounds, δ = {:e}",
+            contest.rounds(),
+            contest.delta()
+        ),
+        x: Axis { label: "clients a round, K".to_owned(), logarithmic: true, range: None },
+        y: accuracy_axis(),
+        curves: accuracy_curves(grid, contest, grid.clients, |clients| (clients, EPSILON)),
+    }
+}
+
+fn epsilon_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
+    Panel {
+        name: format!("frontier-epsilon-{clients}"),
+        title: format!("{clients} clients a round"),
+        x: epsilon_axis(contest),
+        y: accuracy_axis(),
+        curves: accuracy_curves(grid, contest, grid.epsilons, |epsilon| (clients, epsilon)),
+    }
+}
+
+fn epsilon_axis(contest: &Contest) -> Axis {
+    let label = format!("ε after {} rounds, δ = {:e}", contest.rounds(), contest.delta());
+    Axis { label, logarithmic: true, range: None }
+}
+
+/// How much noise each contender has, over what the optimum has.
+fn noise_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
+    let mut curves = Vec::new();
+    for &contender in grid.contenders {
+        let ratios = |&epsilon: &u32| contest.noise_ratios(contender, View::Actual, (clients, epsilon));
+        let ratios: Vec<Option<[f64; 2]>> = grid.epsilons.iter().map(ratios).collect();
+        for (place, words, style) in
+            [(0, "median round", Style::Solid), (1, "worst round of 100", Style::Dashed)]
+        {
+            curves.push(Curve {
+                name: format!("{}, {words}", contender.words()),
+                colour: contender.colour(),
+                style,
+                x: grid.epsilons.iter().map(|&epsilon| epsilon.into()).collect(),
+                y: ratios.iter().map(|ratios| ratios.map(|ratios| ratios[place])).collect(),
+                band: None,
+            });
+        }
+    }
+    Panel {
+        name: "frontier-noise".to_owned(),
+        title: format!("noise over that of the central optimum, {clients} clients a round"),
+        x: epsilon_axis(contest),
+        y: Axis { label: "standard deviation, as a ratio".to_owned(), logarithmic: true, range: None },
+        curves,
+    }
+}
+
+/// Every view of the settings that meet [`EPSILON`] in the actual view, for the example's clients.
+fn privacy(grid: &Grid, contest: &Contest) -> Vec<PrivacyRow> {
+    let clients = grid.example;
+    let row = |&contender: &Contender| {
+        let measured = contest.get(contender, View::Actual, (clients, EPSILON))?;
+        let report = &measured.record.summary.privacy;
+        let sequences = measured.choice.map_or(String::new(), |choice| {
+            format!(", {} sequences of {} chips", choice.sequences, choice.length)
+        });
+        Some(PrivacyRow {
+            curve: format!("{}, K = {clients}{sequences}", contender.words()),
+            rounds: report.rounds,
+            delta: report.delta,
+            views: report.views.clone(),
+        })
+    };
+    grid.contenders.iter().filter_map(row).collect()
+}
+
+fn conventions(contest: &Contest) -> Vec<(String, String)> {
+    let settings = contest.settings();
+    let clip = settings.privacy.clip.unwrap_or_default();
+    [
+        ("task", "logistic regression on the embedded digits, 4,000 of them dealt out IID, everyone in every round".to_owned()),
+        ("C, clip norm", format!("{clip}, each update on its own")),
+        ("T, learning rounds", contest.rounds().to_string()),
+        ("learning rate", "1, with which nearly every update reaches the clip norm".to_owned()),
+        ("δ", format!("{:e}", contest.delta())),
+        ("channel", "Rayleigh fading, phases corrected, 20 dB over the L chips of a symbol".to_owned()),
+        ("L, chips in a sequence", format!("the next power of two from N on and not below that of the clipped projector, up to {MOST_LENGTH}")),
+        ("clipped projector", "c = 1".to_owned()),
+        ("channel inversion", "power limited by the worst admitted client, bandwidth of the clipped projector".to_owned()),
+        ("B, bound of decoded values", "3·K·C/√d; for the paper's receiver also K·C/√d, and the better of the two".to_owned()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .to_vec()
+}
+
+fn notes() -> Vec<String> {
+    vec![
+        "Rate, rounds and clip norm were chosen once, by what central Gaussian noise can do with them, and not for each scheme. \
+         The truncation is the exception: the paper's receiver gets the better of two bounds, judged by the test accuracy \
+         itself, which favours it."
+            .to_owned(),
+        "Channel inversion has a guarantee in the idealised view, which holds for every channel; its actual view is an estimate. \
+         Its clients must be honest, FLORAS's base station must be, and central noise needs a server that is trusted with \
+         every update. The power that its clients spend on artificial noise is not charged to them: with few clients or a \
+         small ε it is above that of the signal, which favours channel inversion."
+            .to_owned(),
+        format!("A gap in a curve means that no N up to {MOST_LENGTH} meets the ε in that view."),
+        "The same 4,000 samples are dealt out to more and more clients, and every client's step is clipped to the same norm, so \
+         that 40 rounds come less far with more clients, with and without noise. Curves under one seed share the draws of \
+         their noise and differ in its strength: where strengths agree, so do accuracies."
+            .to_owned(),
+        super::INTERVALS.to_owned(),
+    ]
+}

@@ -1,0 +1,202 @@
+//! Curves of learning: one experiment for each, and the panels and claims that they add up to.
+
+use std::collections::BTreeMap;
+
+use floras_sim::figure::{Axis, Claim, Curve, Panel, PrivacyRow, Style};
+use floras_sim::{Estimate, Experiment, ExperimentBuilder, RoundMetrics, SimError};
+
+use super::Workbench;
+use super::claims::AccuracyClaim;
+use super::workbench::RunRecord;
+
+/// Trials and rounds of the small version.
+const QUICK_TRIALS: u32 = 3;
+const QUICK_ROUNDS: u32 = 200;
+
+/// The paper's two ways to deal out the data, with the learning rate of each.
+pub(super) const PARTITIONS: [Partition; 2] = [
+    Partition { key: "iid", words: "IID", rate: 0.005 },
+    Partition { key: "one-label", words: "non-IID", rate: 0.001 },
+];
+
+/// A way to deal out the data.
+#[derive(Clone, Copy)]
+pub(super) struct Partition {
+    /// As in an experiment file.
+    pub(super) key: &'static str,
+    /// As in the paper.
+    pub(super) words: &'static str,
+    /// `η`.
+    rate: f64,
+}
+
+/// A curve that is to be drawn.
+#[derive(Clone)]
+pub(super) struct Case {
+    /// As in the legend.
+    pub(super) curve: &'static str,
+    /// The experiment file that it begins with,
+    pub(super) file: &'static str,
+    /// and what differs from it.
+    pub(super) settings: Vec<(&'static str, &'static str)>,
+    /// Curves of one colour belong together,
+    pub(super) colour: usize,
+    /// and differ in style.
+    pub(super) style: Style,
+}
+
+/// Everything that was run for a figure, by partition and curve.
+pub(super) struct Runs {
+    cases: Vec<Case>,
+    records: BTreeMap<(&'static str, &'static str), RunRecord>,
+}
+
+impl Runs {
+    /// Runs every case for both partitions.
+    pub(super) fn make(bench: &Workbench<'_>, figure: &str, cases: Vec<Case>) -> Result<Self, SimError> {
+        let mut records = BTreeMap::new();
+        for case in &cases {
+            let mut before = None;
+            for partition in PARTITIONS {
+                let name = folder_name(figure, partition, case.curve);
+                let experiment = experiment(figure, partition, case, bench.quick)?;
+                let record = bench.run_after(&mut before, &name, &experiment)?;
+                records.insert((partition.key, case.curve), record);
+            }
+        }
+        Ok(Self { cases, records })
+    }
+
+    /// The run of a curve.
+    fn record(&self, partition: &str, curve: &str) -> Option<&RunRecord> {
+        self.records
+            .iter()
+            .find(|((of, name), _)| *of == partition && *name == curve)
+            .map(|(_, record)| record)
+    }
+
+    /// By how many points one curve ends above another, trial by trial: the two share channels and batches.
+    pub(super) fn differences(&self, partition: &str, of: &str, than: &str) -> Vec<f64> {
+        let finals = |curve| self.record(partition, curve).map(RunRecord::final_accuracies);
+        let (Some(of), Some(than)) = (finals(of), finals(than)) else { return Vec::new() };
+        of.iter().zip(&than).filter_map(|(of, than)| Some(100.0 * (of.as_ref()? - than.as_ref()?))).collect()
+    }
+
+    /// The same, in words.
+    pub(super) fn difference_words(&self, partition: &str, of: &str, than: &str) -> String {
+        match Estimate::of(&self.differences(partition, of, than)) {
+            None => "no trial finished".to_owned(),
+            Some(Estimate { mean, ci95: None }) => format!("{mean:+.1} points"),
+            Some(Estimate { mean, ci95: Some(half) }) => format!("{mean:+.1} ± {half:.1} points"),
+        }
+    }
+
+    /// The verdicts on some claims.
+    pub(super) fn judge(&self, claims: &[AccuracyClaim]) -> Vec<Claim> {
+        let judge =
+            |claim: &AccuracyClaim| claim.judge(&self.differences(claim.partition, claim.of, claim.than));
+        claims.iter().map(judge).collect()
+    }
+
+    /// Loss and accuracy for both partitions, of some curves.
+    pub(super) fn panels(&self, figure: &str, shown: &[&str]) -> Vec<Panel> {
+        let mut panels = Vec::new();
+        for partition in PARTITIONS {
+            panels.push(self.panel(figure, partition, Measure::Loss, shown));
+            panels.push(self.panel(figure, partition, Measure::Accuracy, shown));
+        }
+        panels
+    }
+
+    /// One measure for one partition, of some curves.
+    pub(super) fn panel(
+        &self,
+        figure: &str,
+        partition: Partition,
+        measure: Measure,
+        shown: &[&str],
+    ) -> Panel {
+        let cases = self.cases.iter().filter(|case| shown.contains(&case.curve));
+        let curves = cases.filter_map(|case| {
+            let record = self.record(partition.key, case.curve)?;
+            Some(measure.curve(case, record))
+        });
+        let (short, title, label) = match measure {
+            Measure::Loss => ("loss", "training loss", "training loss (nats, with penalty)"),
+            Measure::Accuracy => ("accuracy", "test accuracy", "test accuracy (%)"),
+        };
+        Panel {
+            name: format!("{figure}-{}-{short}", partition.key),
+            title: format!("{}: {title}", partition.words),
+            x: Axis { label: "learning round".to_owned(), logarithmic: false, range: None },
+            y: Axis { label: label.to_owned(), logarithmic: false, range: None },
+            curves: curves.collect(),
+        }
+    }
+
+    /// What each curve's setting guarantees.
+    pub(super) fn privacy(&self) -> Vec<PrivacyRow> {
+        let mut rows = Vec::new();
+        for partition in PARTITIONS {
+            for case in &self.cases {
+                let Some(record) = self.record(partition.key, case.curve) else { continue };
+                let privacy = &record.summary.privacy;
+                rows.push(PrivacyRow {
+                    curve: format!("{}, {}", partition.words, case.curve),
+                    rounds: privacy.rounds,
+                    delta: privacy.delta,
+                    views: privacy.views.clone(),
+                });
+            }
+        }
+        rows
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Copy)]
+pub(super) enum Measure {
+    /// Over all training samples, with the penalty.
+    Loss,
+    /// In hundredths.
+    Accuracy,
+}
+
+impl Measure {
+    fn curve(self, case: &Case, record: &RunRecord) -> Curve {
+        let pick = |line: &RoundMetrics| match self {
+            Self::Loss => line.train_loss,
+            Self::Accuracy => line.test_accuracy.map(|accuracy| 100.0 * accuracy),
+        };
+        let points = record.curve(pick);
+        let interval =
+            |estimate: &Estimate| estimate.ci95.map(|half| (estimate.mean - half, estimate.mean + half));
+        Curve {
+            name: case.curve.to_owned(),
+            colour: case.colour,
+            style: case.style,
+            x: points.iter().map(|(round, _)| f64::from(*round)).collect(),
+            y: points.iter().map(|(_, estimate)| Some(estimate.mean)).collect(),
+            band: Some(points.iter().map(|(_, estimate)| interval(estimate)).collect()),
+        }
+    }
+}
+
+fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> Result<Experiment, SimError> {
+    let mut builder = ExperimentBuilder::parse(figure, case.file)?
+        .set("data.partition", partition.key)?
+        .set_to("local.rate", partition.rate)?;
+    for (key, value) in &case.settings {
+        builder = builder.set(key, value)?;
+    }
+    if quick {
+        builder = builder.trials(QUICK_TRIALS).rounds(QUICK_ROUNDS);
+    }
+    Ok(builder.build()?)
+}
+
+/// `fig4-iid-floras-0-dB`.
+fn folder_name(figure: &str, partition: Partition, curve: &str) -> String {
+    let curve = curve.replace("γ = ", "gamma-").replace([' ', ','], "-").replace("--", "-");
+    format!("{figure}-{}-{curve}", partition.key)
+}

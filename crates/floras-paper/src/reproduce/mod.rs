@@ -1,0 +1,153 @@
+//! The paper, reproduced: every figure next to what the paper claims about it.
+//!
+//! [`reproduce`] runs the experiments of some figures, each in a run directory of its own, and returns what they show:
+//! curves, verdicts on the paper's claims, and what each setting guarantees. The paper leaves open `C`, `B`, `L`, the number
+//! of rounds, what SNR refers to and how channel inversion sets its power; the presets `fig4-floras`,
+//! `fig4-inversion` and `fig5` say what was chosen, and why.
+
+pub mod claims;
+mod fig2;
+mod fig4;
+mod fig5;
+mod frontier;
+mod learning;
+mod workbench;
+
+use std::fmt;
+use std::fs;
+
+use floras_sim::figure::{Figure, Reproduction};
+use floras_sim::{
+    Experiment, ExperimentBuilder, Preset, RunDirectory, SimError, SweepTable, VERSION, lock_directory,
+    write_atomically,
+};
+
+pub use workbench::{RunRecord, Stage, Workbench};
+
+/// A figure that can be reproduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Compositions.
+    Fig2,
+    /// Against channel inversion.
+    Fig4,
+    /// Unused sequences.
+    Fig5,
+    /// Accuracy at equal privacy: this project's own.
+    Frontier,
+}
+
+impl Target {
+    /// All of them, the paper's in its order.
+    pub const ALL: [Self; 4] = [Self::Fig2, Self::Fig4, Self::Fig5, Self::Frontier];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fig2 => "fig2",
+            Self::Fig4 => "fig4",
+            Self::Fig5 => "fig5",
+            Self::Frontier => "frontier",
+        }
+    }
+
+    fn make(self, bench: &Workbench<'_>) -> Result<Figure, SimError> {
+        match self {
+            Self::Fig2 => fig2::fig2(bench),
+            Self::Fig4 => fig4::fig4(bench),
+            Self::Fig5 => fig5::fig5(bench),
+            Self::Frontier => frontier::frontier(bench),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Makes some figures and writes `reproduction.json`. What was interrupted goes on when called again.
+pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproduction, SimError> {
+    let what = match targets {
+        [one] => one.name(),
+        _ => "all",
+    };
+    let command = format!("floras reproduce {what}{}", if bench.quick { " --quick" } else { "" });
+    let _lock = enter(bench, &command)?;
+    let figures = targets.iter().map(|target| target.make(bench)).collect::<Result<_, _>>()?;
+    let reproduction = Reproduction {
+        version: VERSION.to_owned(),
+        command,
+        quick: bench.quick,
+        seed: Experiment::parse("fig4", fig4::floras_file())?.settings().seed,
+        figures,
+    };
+    let path = bench.folder.join(Reproduction::FILE);
+    let mut text = serde_json::to_string(&reproduction).map_err(|error| SimError::encoding(&path, error))?;
+    text.push('\n');
+    write_atomically(&path, text.as_bytes())?;
+    Ok(reproduction)
+}
+
+/// Takes the folder for a command, creating it if need be, until the returned file is dropped.
+fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
+    let folder = bench.folder;
+    if folder.exists() && !folder.is_dir() {
+        return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+    }
+    let occupied = |what: String| SimError::Occupied { folder: folder.to_path_buf(), what };
+    if RunDirectory::experiment_file(folder).exists() {
+        return Err(occupied("a run".to_owned()));
+    }
+    if SweepTable::file(folder).exists() {
+        return Err(occupied("a sweep".to_owned()));
+    }
+    fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
+    let lock = lock_directory(folder)?;
+    let made_by = folder.join("command");
+    match fs::read_to_string(&made_by) {
+        Ok(other) if other.trim_end() != command => {
+            Err(occupied(format!("the figures of `{}`", other.trim_end())))
+        }
+        Ok(_) => Ok(lock),
+        Err(_) => write_atomically(&made_by, format!("{command}\n").as_bytes()).map(|()| lock),
+    }
+}
+
+/// What a 95% interval is about.
+const INTERVALS: &str = "Bands and intervals are 95% over the trials (Student's distribution). All curves share their channels, their batches \
+     and their partition, so that differences are taken trial by trial.";
+/// What the choice of conventions rests on.
+const CHOICE: &str = "The paper states neither C, B, L and T nor how channel inversion sets its power. The choice here is from a scan \
+     over what it leaves open: of the settings within a point of the nearest to all of the paper's numbers together, the one \
+     with real modulation and the most rounds. The chapter on reproduction has the ranking.";
+
+/// What some experiment files choose where the paper is silent, as key and value.
+fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
+    const OPEN: [(&str, &str); 9] = [
+        ("privacy.clip", "C, norm of the longest update"),
+        ("uplink.truncate", "B, bound of decoded values"),
+        ("rounds", "T, learning rounds"),
+        ("uplink.length", "L, chips in a sequence"),
+        ("uplink.modulation", "modulation"),
+        ("uplink.snr_convention", "what SNR refers to"),
+        ("uplink.power_rule", "power of channel inversion"),
+        ("uplink.admission", "admission threshold of channel inversion"),
+        ("uplink.noise", "noise of channel inversion"),
+    ];
+    let builders = files
+        .iter()
+        .map(|file| ExperimentBuilder::parse("the figure's experiment", file))
+        .collect::<Result<Vec<_>, _>>()?;
+    let stated = |(key, words): &(&str, &str)| {
+        let value = builders.iter().find_map(|builder| builder.get(key))?;
+        Some(((*words).to_owned(), value))
+    };
+    Ok(OPEN.iter().filter_map(stated).collect())
+}
+
+/// The text of a preset.
+fn preset(name: &str) -> &'static str {
+    Preset::find(name).map_or("", |preset| preset.text)
+}

@@ -1,0 +1,167 @@
+//! What Theorem 4 assumes and asks for, held against an experiment.
+
+use floras_core::{Clipping, Receiver};
+use floras_sim::schemes::IdealScheme;
+use floras_sim::{ModelKind, Settings};
+use serde::Serialize;
+
+use super::constants::Constants;
+use super::notes;
+use super::report::{Evaluation, Sizes};
+
+/// Something that the theorem assumes or asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// What.
+    pub name: &'static str,
+    /// Whether it holds; `None` if that cannot be said.
+    pub holds: Option<bool>,
+    /// Why, with numbers.
+    pub detail: String,
+}
+
+/// Whether the noise is the theorem's: the paper's receiver, whose unused sequences make Cauchy noise.
+pub(super) fn is_cauchy(settings: &Settings) -> bool {
+    settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
+}
+
+/// Whether there is no noise at all.
+pub(super) fn is_ideal(settings: &Settings) -> bool {
+    settings.uplink.scheme.get::<IdealScheme>().is_some()
+}
+
+/// Everything that the theorem assumes or asks for, one by one.
+pub(super) fn conditions(
+    settings: &Settings,
+    sizes: &Sizes,
+    constants: Option<&Constants>,
+    [printed, corrected]: [&Option<Evaluation>; 2],
+) -> Vec<Condition> {
+    let condition = |name, holds, detail: String| Condition { name, holds, detail };
+    let mut all = Vec::new();
+    let convexity = match (settings.model.kind, settings.model.l2) {
+        (ModelKind::Mlp { .. }, _) => "a perceptron is not convex, so that Assumption 2 fails".to_owned(),
+        (_, _) if constants.is_none() => {
+            "without a penalty (model.l2 = 0) μ is 0, so that Assumption 2 fails".to_owned()
+        }
+        (_, l2) => format!("logistic regression with λ = {l2}, so that μ = 2λ = {}", 2.0 * l2),
+    };
+    all.push(condition("strongly convex loss", Some(constants.is_some()), convexity));
+    all.push(receiver_condition(settings));
+    let scaled = settings.privacy.normalise == Clipping::Paper;
+    let scaling = match (is_ideal(settings), scaled) {
+        (true, _) => (Some(true), "there is no noise"),
+        (_, true) => {
+            (Some(true), "updates are scaled to norm C together, so that the noise shrinks with them")
+        }
+        (_, false) => (
+            Some(false),
+            "privacy.normalise is not \"paper\": the noise does not shrink with the rate, as the proof needs it to",
+        ),
+    };
+    all.push(condition("the paper's normalisation", scaling.0, scaling.1.to_owned()));
+    all.push(clamp_condition(settings, sizes));
+    let Some(constants) = constants else { return all };
+    let equal = if constants.equal_sizes {
+        "all clients hold the same number of samples"
+    } else {
+        "clients hold different numbers"
+    };
+    all.push(condition("equal clients", Some(constants.equal_sizes), equal.to_owned()));
+    let unbiased = if constants.unbiased_batches {
+        "every mini-batch is a fresh draw, or the whole of a client's samples".to_owned()
+    } else {
+        let steps = constants.local_steps;
+        format!(
+            "{steps} steps a round without repeating a sample: given the steps before, the next batch is not a fresh draw"
+        )
+    };
+    all.push(condition("unbiased mini-batches", Some(constants.unbiased_batches), unbiased));
+    for (name, evaluation) in
+        [("μ > 2√(dD)EH/K, D as printed", printed), ("μ > 2√(dD)EH/K, D corrected", corrected)]
+    {
+        let Some(evaluation) = evaluation else { continue };
+        let detail = match evaluation.needed_convexity {
+            Some(needed) => format!("μ = {:.2e} must exceed {needed:.2e}", constants.mu),
+            None => "the printed D is negative and has no root".to_owned(),
+        };
+        all.push(condition(name, Some(evaluation.met), detail));
+    }
+    let most = 1.0 / (4.0 * constants.smoothness);
+    let first = settings.local.rate.at(1);
+    let detail = format!("the experiment begins with η = {first:.2e}; 1/(4L) = {most:.2e}");
+    all.push(condition("η ≤ 1/(4L)", Some(first <= most), detail));
+    all
+}
+
+fn receiver_condition(settings: &Settings) -> Condition {
+    let scheme = &settings.uplink.scheme;
+    let (holds, detail) = match scheme.floras() {
+        _ if is_ideal(settings) => (true, "the uplink is ideal: D = 0".to_owned()),
+        Some(floras) if floras.receiver == Receiver::Paper => {
+            (true, "the paper's receiver, whose unused sequences make Cauchy noise".to_owned())
+        }
+        Some(_) => (false, "another receiver bounds its weights, and its noise is not Cauchy".to_owned()),
+        None => (false, format!("the scheme {} has no unused sequences", scheme.name())),
+    };
+    Condition { name: "the theorem's noise", holds: Some(holds), detail }
+}
+
+fn clamp_condition(settings: &Settings, sizes: &Sizes) -> Condition {
+    let name = "clamped decoding, K·C ≤ B";
+    let quiet = is_ideal(settings) || sizes.gamma == Some(0);
+    let (holds, detail) = match (sizes.clip, sizes.bound) {
+        (_, None) if quiet => (Some(true), "there is no noise to clamp".to_owned()),
+        (_, None) => (
+            Some(false),
+            "without uplink.truncate Cauchy noise has no second moment: D is infinite".to_owned(),
+        ),
+        (None, Some(_)) => {
+            (None, "without privacy.clip there is no C that the sum could be held against".to_owned())
+        }
+        (Some(clip), Some(bound)) => {
+            let sum_norm = clip * f64::from(sizes.per_round);
+            (Some(sum_norm <= bound), format!("K·C = {sum_norm}, B = {bound}"))
+        }
+    };
+    Condition { name, holds, detail }
+}
+
+/// The notes that belong beside the numbers of this experiment.
+pub(super) fn collect_notes(
+    settings: &Settings,
+    sizes: &Sizes,
+    constants: Option<&Constants>,
+) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    if let Some((clip, bound)) = sizes.clip.zip(sizes.bound)
+        && clip * f64::from(sizes.per_round) > bound
+    {
+        all.push(notes::SUM_BEYOND_BOUND.to_owned());
+    }
+    if let Some(constants) = constants {
+        if constants.clients_minimised < sizes.clients {
+            all.push(format!(
+                "L, f*, Γ and w* are over {} of {} clients, evenly chosen",
+                constants.clients_minimised, sizes.clients
+            ));
+        }
+        if constants.rounds_measured < sizes.rounds || constants.clients_measured < sizes.clients as usize {
+            all.push(format!(
+                "H was measured in {} of {} rounds, over {} of {} clients",
+                constants.rounds_measured, sizes.rounds, constants.clients_measured, sizes.clients
+            ));
+        }
+    }
+    if constants.is_some_and(|constants| !constants.unbiased_batches) {
+        all.push(notes::SHUFFLED.to_owned());
+    }
+    if is_cauchy(settings) {
+        all.push(notes::HIGH_SNR.to_owned());
+    }
+    if !is_ideal(settings) {
+        all.extend(notes::PROOF.map(str::to_owned));
+    }
+    all.extend(notes::STATEMENT.map(str::to_owned));
+    all
+}

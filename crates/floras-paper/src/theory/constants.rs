@@ -1,0 +1,244 @@
+//! The constants of Theorem 4 for the regularised logistic task, from an experiment's own data (trial 0).
+//!
+//! | constant | how it is found |
+//! |---|---|
+//! | `μ = 2λ` | exact: the penalty `λ‖w‖²` takes in all parameters |
+//! | `L` | an upper bound from the spectrum of the clients' features |
+//! | `H`, `H_k` | **measured**: the longest mini-batch gradient in a training over an ideal uplink; no proof that none is longer |
+//! | `f*`, `Γ`, `‖w_0 − w*‖²` | by minimising, with a certified error |
+//!
+//! `H` cannot be proved: a strongly convex function has gradients of any length far from its minimum, so that
+//! Assumptions 2 and 4 contradict each other on the whole space and can only hold together along a training.
+
+use std::sync::Mutex;
+
+use floras_core::random::StreamName;
+use floras_learn::{Batch, ClientData, Model, Samples, Score, Scratch, Tensor, Workspace};
+use floras_phy::Round;
+use floras_sim::{Federation, Holdings, SimError, Weights, purpose};
+use rand::Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::objective::{Objective, smoothness};
+
+/// At most this many clients are minimised for; they stand for all if there are more.
+pub const MOST_CLIENTS: u32 = 200;
+/// Gradients are measured in at most this many local trainings.
+pub const MOST_TRAININGS: u32 = 10_000;
+/// Minima are found to this accuracy of the loss, or to what rounding allows.
+const TOLERANCE: f64 = 1e-10;
+
+/// What Theorem 4 asks for, with its errors.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Constants {
+    /// `μ`.
+    pub mu: f64,
+    /// `L`, an upper bound.
+    pub smoothness: f64,
+    /// `H`, measured.
+    pub gradient_bound: f64,
+    /// The least `H_k` of a client, measured.
+    pub least_client_gradient: f64,
+    /// `Σ_k H_k²/M²`, measured.
+    pub gradient_mean_square: f64,
+    /// Clients whose gradients were seen.
+    pub clients_measured: usize,
+    /// Rounds of the training that gradients were measured in.
+    pub rounds_measured: u32,
+    /// `f*`.
+    pub minimum: f64,
+    /// `f*` lies at most this far below.
+    pub minimum_error: f64,
+    /// `Γ`.
+    pub heterogeneity: f64,
+    /// `Γ` is wrong by at most this much.
+    pub heterogeneity_error: f64,
+    /// `‖w_0 − w*‖²`.
+    pub distance_squared: f64,
+    /// `‖w_0 − w*‖` is wrong by at most this much.
+    pub distance_error: f64,
+    /// `L`, `f*` and `Γ` are over this many clients.
+    pub clients_minimised: u32,
+    /// `E`: SGD steps in a round, of the client with the most.
+    pub local_steps: usize,
+    /// Whether all of those clients hold the same number of samples.
+    pub equal_sizes: bool,
+    /// Whether every mini-batch gradient is unbiased given the steps before: one step a round, or full batches.
+    pub unbiased_batches: bool,
+}
+
+impl Constants {
+    /// Finds the constants of a logistic task with a penalty, on the threads of the current `rayon` pool. `tell`
+    /// hears what is being done.
+    pub(super) fn find(federation: &Federation, tell: &(dyn Fn(&str) + Sync)) -> Result<Self, SimError> {
+        let settings = federation.experiment().settings();
+        let (sgd, l2) = (settings.local.sgd, f64::from(federation.model().l2()));
+        let total = settings.clients.total;
+        let count = total.min(MOST_CLIENTS);
+        let chosen: Vec<u32> =
+            (0..count).map(|i| (u64::from(i) * u64::from(total) / u64::from(count)) as u32).collect();
+        let holdings = federation.holdings(0)?;
+        let select = |&client: &u32| holdings.with_client(client, |data| data.samples.select(data.rows));
+        let clients: Result<Vec<Samples>, _> = chosen.iter().map(select).collect();
+        let clients = clients.map_err(SimError::learn("data"))?;
+        let sizes: Vec<usize> = clients.iter().map(Samples::count).collect();
+        let steps: Vec<usize> = sizes.iter().map(|&size| sgd.steps(size)).collect();
+
+        tell("smoothness of the clients' losses");
+        let stream = |client: u32| StreamName::new(settings.seed, purpose::POWER_METHOD).client(client);
+        let bounds: Vec<f64> = clients
+            .par_iter()
+            .zip(&chosen)
+            .map(|(samples, &client)| smoothness(samples, l2, stream(client)))
+            .collect();
+        tell("minimum of the loss");
+        let weights = weights(settings.clients.weights, &sizes);
+        let parts = weights.iter().copied().zip(&clients).collect();
+        let common = Objective { parts, l2 }.minimise(TOLERANCE);
+        tell("minimum of every client's loss");
+        let own: Vec<(f64, f64)> = clients
+            .par_iter()
+            .map(|samples| Objective { parts: vec![(1.0, samples)], l2 }.minimise(TOLERANCE))
+            .map(|minimum| (minimum.value, minimum.value_error))
+            .collect();
+        let mean = |part: fn(&(f64, f64)) -> f64| -> f64 {
+            weights.iter().zip(&own).map(|(p, own)| p * part(own)).sum()
+        };
+        tell("gradients of a training over an ideal uplink");
+        let gradients = Gradients::measure(federation, &holdings)?;
+        let square: f64 = common.point.iter().map(|value| value * value).sum();
+        Ok(Self {
+            mu: 2.0 * l2,
+            smoothness: bounds.into_iter().fold(0.0, f64::max),
+            gradient_bound: gradients.largest,
+            least_client_gradient: gradients.least_client,
+            gradient_mean_square: gradients.mean_square / f64::from(total),
+            clients_measured: gradients.clients,
+            rounds_measured: gradients.rounds,
+            minimum: common.value,
+            minimum_error: common.value_error,
+            heterogeneity: (common.value - mean(|own| own.0)).max(0.0),
+            heterogeneity_error: common.value_error.max(mean(|own| own.1)),
+            // A logistic model begins at 0.
+            distance_squared: square,
+            distance_error: common.point_error,
+            clients_minimised: count,
+            local_steps: steps.iter().copied().max().unwrap_or(1),
+            equal_sizes: sizes.windows(2).all(|pair| pair[0] == pair[1]),
+            unbiased_batches: steps.iter().zip(&sizes).all(|(&steps, &size)| steps == 1 || sgd.batch >= size),
+        })
+    }
+}
+
+/// `p_k`: all the same, or by samples.
+fn weights(weights: Weights, sizes: &[usize]) -> Vec<f64> {
+    let all: usize = sizes.iter().sum();
+    match weights {
+        Weights::Equal => vec![1.0 / sizes.len() as f64; sizes.len()],
+        Weights::Samples => sizes.iter().map(|&size| size as f64 / all as f64).collect(),
+    }
+}
+
+/// The longest mini-batch gradients of a training over an ideal uplink.
+struct Gradients {
+    largest: f64,
+    least_client: f64,
+    /// The mean of `H_k²` over the clients that were seen.
+    mean_square: f64,
+    clients: usize,
+    rounds: u32,
+}
+
+impl Gradients {
+    /// The experiment's own trial 0, but for an uplink that adds up exactly, without clipping.
+    fn measure(federation: &Federation, holdings: &Holdings<'_>) -> Result<Self, SimError> {
+        let settings = federation.experiment().settings();
+        let rounds = federation.rounds().min(MOST_TRAININGS.div_ceil(settings.clients.per_round));
+        let mut parameters = federation.initial_model(0);
+        let mut longest = vec![None::<f64>; settings.clients.total as usize];
+        for number in 1..=rounds {
+            let clients = federation.select(0, number);
+            let round = Round::new(settings.seed, 0, number, &clients)?;
+            let rate = settings.local.rate.at(number);
+            let train = |data: ClientData<'_>, client: u32| {
+                let witness = Witness { model: federation.model(), longest: Mutex::new(0.0) };
+                let (mut moved, mut workspace) = (parameters.clone(), Workspace::default());
+                let mut stream = round.stream_of(purpose::BATCHES, client);
+                settings.local.sgd.train(&witness, data, rate, &mut stream, &mut moved, &mut workspace);
+                (moved, witness.longest.into_inner().unwrap_or(f64::INFINITY))
+            };
+            let train = |&client: &u32| holdings.with_client(client, |data| train(data, client));
+            let trained: Result<Vec<_>, _> = clients.par_iter().map(train).collect();
+            let trained = trained.map_err(SimError::learn("data"))?;
+            let mut sum = vec![0.0_f64; parameters.len()];
+            for ((moved, norm), &client) in trained.iter().zip(&clients) {
+                sum.iter_mut().zip(moved).for_each(|(sum, &value)| *sum += f64::from(value));
+                let known = &mut longest[client as usize];
+                *known = Some(known.unwrap_or(0.0).max(*norm));
+            }
+            for (parameter, sum) in parameters.iter_mut().zip(sum) {
+                *parameter = (sum / clients.len() as f64) as f32;
+            }
+            if !parameters.iter().all(|value| value.is_finite()) {
+                break;
+            }
+        }
+        let seen: Vec<f64> = longest.into_iter().flatten().collect();
+        Ok(Self {
+            largest: seen.iter().copied().fold(0.0, f64::max),
+            least_client: seen.iter().copied().fold(f64::INFINITY, f64::min),
+            mean_square: seen.iter().map(|norm| norm * norm).sum::<f64>() / seen.len() as f64,
+            clients: seen.len(),
+            rounds,
+        })
+    }
+}
+
+/// A model that remembers the longest gradient that it gave.
+#[derive(Debug)]
+struct Witness<'a> {
+    model: &'a dyn Model,
+    longest: Mutex<f64>,
+}
+
+impl Model for Witness<'_> {
+    fn features(&self) -> usize {
+        self.model.features()
+    }
+
+    fn classes(&self) -> usize {
+        self.model.classes()
+    }
+
+    fn l2(&self) -> f32 {
+        self.model.l2()
+    }
+
+    fn tensors(&self) -> Vec<Tensor> {
+        self.model.tensors()
+    }
+
+    fn initialise(&self, randomness: &mut dyn Rng) -> Vec<f32> {
+        self.model.initialise(randomness)
+    }
+
+    fn gradient(
+        &self,
+        parameters: &[f32],
+        batch: Batch<'_>,
+        scratch: &mut Scratch,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let loss = self.model.gradient(parameters, batch, scratch, gradient);
+        let norm = gradient.iter().map(|&slope| f64::from(slope) * f64::from(slope)).sum::<f64>().sqrt();
+        if let Ok(mut longest) = self.longest.lock() {
+            *longest = longest.max(norm);
+        }
+        loss
+    }
+
+    fn score(&self, parameters: &[f32], batch: Batch<'_>, scratch: &mut Scratch) -> Score {
+        self.model.score(parameters, batch, scratch)
+    }
+}

@@ -1,0 +1,93 @@
+//! The paper's figures: how they are kept, resumed and judged.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+
+use floras_paper::reproduce::{Stage, Target, Workbench, reproduce};
+use floras_sim::figure::{Reproduction, Verdict};
+
+fn make(folder: &std::path::Path, target: Target, threads: usize) -> Reproduction {
+    let bench = Workbench { quick: true, folder, threads, watch: &|_: Stage<'_>| {} };
+    reproduce(&[target], &bench).unwrap()
+}
+
+#[test]
+fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = make(folder.path(), Target::Fig2, 1);
+    let [figure] = &made.figures[..] else { panic!("one figure was asked for") };
+    assert_eq!(figure.panels.len(), 3);
+    let tightest: Vec<_> = figure.claims.iter().filter(|claim| claim.claim.contains("tightest")).collect();
+    assert_eq!(tightest.len(), 3);
+    assert!(tightest.iter().all(|claim| claim.verdict == Verdict::False && claim.ours == Some(24.0)));
+    // Values of the idealised view, with sampling, from the accounting's own reference: above the published 0.110.
+    let first = figure
+        .claims
+        .iter()
+        .find(|claim| claim.claim == "q = 0.05, γ = 5: the formula's ε after T = 1 is a guarantee")
+        .unwrap();
+    assert_eq!(first.verdict, Verdict::False);
+    assert!(first.ours.unwrap() > 4.0 * first.published);
+    for panel in &figure.panels {
+        let names: Vec<&str> = panel.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert!(
+            names.contains(&"holds (idealised view)") && names.iter().any(|name| name.contains("optimal"))
+        );
+        // The optimal composition of a round is below every other one.
+        let [sequential, advanced, renyi, optimal] = [0, 1, 2, 3].map(|number| &panel.curves[number].y);
+        for (place, optimal) in optimal.iter().enumerate() {
+            let others = [sequential[place], advanced[place], renyi[place]];
+            assert!(others.iter().all(|other| optimal.unwrap() <= other.unwrap() * (1.0 + 1e-9)));
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_what_is_returned_and_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = make(folder.path(), Target::Fig2, 1);
+    let path = folder.path().join("reproduction.json");
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(serde_json::from_slice::<Reproduction>(&bytes).unwrap(), made);
+    assert_eq!(make(folder.path(), Target::Fig2, 2), made);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_directory_with_something_else_in_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), Target::Fig2, 1);
+    let bench = Workbench { quick: false, folder: folder.path(), threads: 1, watch: &|_: Stage<'_>| {} };
+    let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
+    assert!(error.contains("holds the figures of `floras reproduce fig2 --quick`"), "{error}");
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("experiment.toml"), "").unwrap();
+    let bench = Workbench { folder: other.path(), ..bench };
+    let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
+    assert!(error.contains("holds a run"), "{error}");
+    assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1, "nothing was written");
+}
+
+/// The verdicts that are printed in the book, by claim.
+fn recorded() -> Reproduction {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction/reproduction.json");
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_quick_run_still_comes_to_the_verdicts_of_the_book() {
+    let folder = tempfile::tempdir().unwrap();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let bench = Workbench { quick: true, folder: folder.path(), threads, watch: &|_: Stage<'_>| {} };
+    let made = reproduce(&Target::ALL, &bench).unwrap();
+    let verdicts = |made: &Reproduction| -> Vec<(String, Verdict)> {
+        let claims = made.figures.iter().flat_map(|figure| &figure.claims);
+        claims.map(|claim| (claim.claim.clone(), claim.verdict)).collect()
+    };
+    assert_eq!(verdicts(&made), verdicts(&recorded()));
+    let names = |made: &Reproduction| -> Vec<String> {
+        made.figures.iter().map(|figure| figure.name.clone()).collect()
+    };
+    assert_eq!(names(&made), names(&recorded()));
+}
