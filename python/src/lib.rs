@@ -29,6 +29,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(updates::clip, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::account, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::calibrate, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::account_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::calibrate_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::epsilon_curve, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::delta_curve, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::curve, module)?)?;

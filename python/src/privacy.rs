@@ -1,7 +1,8 @@
 //! `floras.privacy`: how private a described federation is, as `floras account` and `floras calibrate` say it.
 
+use floras_core::ChoiceError;
 use floras_sim::ExperimentError;
-use floras_sim::inquiry::{self, CurveKind, Inquiry, Keywords};
+use floras_sim::inquiry::{self, CurveKind, ExperimentAccount, Find, Inquiry, Keywords};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,6 +13,7 @@ use crate::convert;
 use crate::error::ToPython;
 use crate::ledger::view_of;
 use crate::number::whole_numbers;
+use crate::run::builder_of;
 use crate::threads::work;
 
 /// The keywords that were given. `None` is as good as absent.
@@ -73,6 +75,33 @@ pub(crate) fn calibrate<'py>(
     let goal = keywords.goal().map_err(refusal)?;
     let report = work(py, || inquiry.calibrate(&goal))?.map_err(ToPython::to_python)?;
     convert::python(py, &report)
+}
+
+/// Accounts for an experiment of any scheme; see ``floras.privacy.account_experiment``.
+#[pyfunction]
+#[pyo3(signature = (experiment = None))]
+pub(crate) fn account_experiment<'py>(
+    py: Python<'py>,
+    experiment: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let experiment = builder_of(experiment)?.build().map_err(ToPython::to_python)?;
+    let report = work(py, || ExperimentAccount::new(&experiment)?.report())?;
+    convert::python(py, &report.map_err(ToPython::to_python)?)
+}
+
+/// Finds what in an experiment meets an epsilon; see ``floras.privacy.calibrate_experiment``.
+#[pyfunction]
+pub(crate) fn calibrate_experiment<'py>(
+    py: Python<'py>,
+    experiment: &Bound<'py, PyAny>,
+    epsilon: f64,
+    view: &str,
+    find: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (builder, view) = (builder_of(Some(experiment))?, view_of(view)?);
+    let find: Find = find.parse().map_err(|error: ChoiceError| PyValueError::new_err(error.to_string()))?;
+    let found = work(py, || inquiry::calibrate_experiment(&builder, epsilon, view, find))?;
+    convert::python(py, &found.map_err(ToPython::to_python)?)
 }
 
 /// The epsilon after each of some numbers of rounds; see ``floras.privacy.epsilon_curve``.

@@ -388,3 +388,50 @@ fn a_grid_and_an_experiment_are_told_apart() {
     assert!(err.contains("needs a section [sweep]") && !err.contains("run it with"), "{err}");
     assert!(!folder.path().join("x").exists());
 }
+
+/// The Gaussian mechanism has a closed form: `μ = 2C/ν·√T`, and `ε` from Balle and Wang's `δ(ε)` by bisection.
+#[test]
+fn account_and_calibrate_work_for_every_scheme() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let clipped = "--set privacy.clip=1 --set privacy.normalise=clip --set rounds=10";
+    for scheme in floras_sim::schemes::all() {
+        let arguments = format!("account --json {clipped} --set uplink.scheme={}", scheme.name());
+        let (code, out, error) = said(directory.path(), &arguments);
+        assert_eq!((code, out.lines().count()), (Some(0), 1), "{error}");
+        let report: Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!((report["scheme"].as_str(), &report["rounds"]), (Some(scheme.name()), &10.into()));
+        assert_eq!(report["gamma"].is_null(), scheme.name() != "floras");
+        assert!(report["views"]["actual"]["epsilon"].is_number() || report["views"]["actual"]["reason"].is_string());
+        let find = if scheme.name() == "ideal" { "noise" } else { "rounds" };
+        let arguments = format!(
+            "calibrate --epsilon 50 --view actual --find {find} {clipped} --set uplink.scheme={} --json",
+            scheme.name()
+        );
+        let (code, out, error) = said(directory.path(), &arguments);
+        if scheme.name() == "ideal" {
+            assert_eq!(code, Some(2));
+            assert!(error.contains("--find must be clip, rounds or sequences"), "{error}");
+        } else {
+            assert!(code == Some(0) || code == Some(1), "{error}");
+            assert!(serde_json::from_str::<Value>(&out).expect("JSON")["key"] == "rounds");
+        }
+    }
+    let gaussian = format!("{clipped} --set uplink.scheme=gaussian");
+    let (_, out, _) = said(directory.path(), &format!("account --json {gaussian} --set uplink.noise_std=40"));
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    let epsilon = report["views"]["actual"]["epsilon"].as_f64().expect("a number");
+    assert!((epsilon - 0.561284_93).abs() < 1e-6, "{epsilon}");
+    // What is found, written into a file, has the same epsilon.
+    let calibrate = format!("calibrate --epsilon 1 --view actual --find noise --json {gaussian}");
+    let (code, out, error) = said(directory.path(), &calibrate);
+    assert_eq!(code, Some(0), "{error}");
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    let text = found["fragment"].as_str().expect("text").replace("[uplink]", "[uplink]\nscheme = \"gaussian\"");
+    let text = format!("rounds = 10\n{text}[privacy]\nclip = 1.0\n");
+    std::fs::write(directory.path().join("found.toml"), text).expect("a file");
+    let (_, out, error) = said(directory.path(), "account found.toml --json");
+    let report: Value = serde_json::from_str(&out).expect(&error);
+    assert_eq!(report["views"]["actual"]["epsilon"], found["epsilon"]);
+    let spent = found["epsilon"].as_f64().expect("a number");
+    assert!(spent <= 1.0 && spent > 0.999, "{spent}");
+}

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from floras import _core
-from floras._types import View
+from floras._types import Experiment, View
 from floras.losses import Losses, compose
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ __all__ = [
     "Curve",
     "Losses",
     "account",
+    "account_experiment",
     "calibrate",
+    "calibrate_experiment",
     "compose",
     "curve",
     "delta_curve",
@@ -131,6 +133,42 @@ def calibrate(
         most_sequences=most_sequences,
         **radio,
     )
+
+
+def account_experiment(experiment: Experiment | None = None) -> dict[str, Any]:
+    """Account for an experiment of any scheme, in every view, as ``floras account FILE --json`` does.
+
+    ``experiment`` is a dictionary with the structure of an experiment file, the name of a preset, or a path.
+    Its data are not read.
+
+    >>> scheme = {"scheme": "gaussian", "noise_std": 40.0}
+    >>> setting = {"uplink": scheme, "privacy": {"clip": 1.0}, "rounds": 10}
+    >>> report = floras.privacy.account_experiment(setting)
+    >>> report["scheme"], report["gamma"], round(report["views"]["actual"]["epsilon"], 3)
+    ('gaussian', None, 0.561)
+    """
+    return _core.account_experiment(experiment)
+
+
+def calibrate_experiment(
+    experiment: Experiment,
+    *,
+    epsilon: float,
+    view: View = "actual",
+    find: Literal["sequences", "clip", "rounds", "noise"] = "noise",
+) -> dict[str, Any]:
+    """Find the number in an experiment of any scheme with which it meets an epsilon in a view.
+
+    ``find`` names it: the fewest ``"sequences"``, the largest ``"clip"`` norm, the most ``"rounds"``, or the
+    least ``"noise"`` of a scheme that adds its own. If nothing meets the epsilon, ``"value"`` is ``None`` and
+    ``"reason"`` says why. ``"fragment"`` is the change as text of an experiment file.
+
+    >>> setting = {"uplink": {"scheme": "gaussian"}, "privacy": {"clip": 1.0}, "rounds": 10}
+    >>> found = floras.privacy.calibrate_experiment(setting, epsilon=1.0)
+    >>> found["key"], round(found["value"], 1), found["epsilon"] <= 1.0
+    ('uplink.noise_std', 23.6, True)
+    """
+    return _core.calibrate_experiment(experiment, epsilon, view, find)
 
 
 def epsilon_curve(
