@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use crate::error::ToPython;
 
 /// No experiment is nested more deeply.
-const MOST_NESTED: u32 = 8;
+const MAX_NESTED: u32 = 8;
 
 /// A dictionary as a table. `None` is what a file calls `"none"`.
 pub(crate) fn table(name: &str, dictionary: &Bound<'_, PyDict>) -> PyResult<Table> {
@@ -38,7 +38,7 @@ pub(crate) fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
-    if depth > MOST_NESTED {
+    if depth > MAX_NESTED {
         return Err(PyValueError::new_err(format!("{name} is nested too deeply")));
     }
     if value.is_none() {

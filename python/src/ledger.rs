@@ -13,7 +13,7 @@ use crate::convert;
 use crate::error::ToPython;
 use crate::number::{optional, whole};
 use crate::threads::{pool, work};
-use crate::uplink::{Channel, MOST_CLIENTS, Uplink};
+use crate::uplink::{Channel, MAX_CLIENTS, Uplink};
 
 /// The ledger of an uplink: what its rounds have given away so far, in every view.
 ///
@@ -197,10 +197,10 @@ impl Ledger {
         selected: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Cohort> {
-        let answered = whole("per_round", per_round, 1..=MOST_CLIENTS)?;
-        let selected = optional("selected", selected, 1..=MOST_CLIENTS)?.unwrap_or(answered);
+        let answered = whole("per_round", per_round, 1..=MAX_CLIENTS)?;
+        let selected = optional("selected", selected, 1..=MAX_CLIENTS)?.unwrap_or(answered);
         let all = self.uplink.get().air.clients().map_or(selected, u64::from);
-        let among = optional("among", among, 1..=MOST_CLIENTS)?.unwrap_or(all);
+        let among = optional("among", among, 1..=MAX_CLIENTS)?.unwrap_or(all);
         Ok(Cohort { answered: answered as u32, selected: selected as u32, among: among as u32 })
     }
 }

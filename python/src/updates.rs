@@ -12,7 +12,7 @@ use pyo3::types::PyString;
 use crate::convert::type_name;
 use crate::error::ToPython;
 use crate::threads::work;
-use crate::uplink::MOST_CLIENTS;
+use crate::uplink::MAX_CLIENTS;
 
 /// The updates of a round, each one row, borrowed from their arrays.
 pub(crate) enum Updates<'py> {
@@ -34,9 +34,9 @@ impl<'py> Updates<'py> {
                 )));
             }
             let (clients, parameters) = (array.shape()[0] as u64, array.shape()[1]);
-            if clients == 0 || clients > MOST_CLIENTS || parameters == 0 {
+            if clients == 0 || clients > MAX_CLIENTS || parameters == 0 {
                 return Err(PyValueError::new_err(format!(
-                    "deltas must have between 1 and {MOST_CLIENTS} rows, one for each client, and at least one value in an \
+                    "deltas must have between 1 and {MAX_CLIENTS} rows, one for each client, and at least one value in an \
                      update, not the shape {}",
                     shape_text(&array)
                 )));

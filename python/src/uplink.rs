@@ -17,7 +17,7 @@ use crate::threads::work;
 use crate::updates::Updates;
 
 /// No round has more clients.
-pub(crate) const MOST_CLIENTS: u64 = 1 << 24;
+pub(crate) const MAX_CLIENTS: u64 = 1 << 24;
 
 /// An uplink: how the updates of a round's clients become one noisy sum.
 ///
@@ -53,7 +53,7 @@ impl Uplink {
         let mut keys =
             settings.map_or_else(|| Ok(toml::Table::new()), |settings| convert::table("", settings))?;
         keys.insert("scheme".to_owned(), toml::Value::String(scheme.to_owned()));
-        let clients = optional("clients", clients, 1..=MOST_CLIENTS)?.map(|clients| clients as u32);
+        let clients = optional("clients", clients, 1..=MAX_CLIENTS)?.map(|clients| clients as u32);
         let air = AirInterface::from_keys(keys, clients).map_err(refusal)?;
         Ok(Self { air: Arc::new(air) })
     }
@@ -139,7 +139,7 @@ impl Uplink {
         among: Option<&Bound<'_, PyAny>>,
         trial: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Channel> {
-        let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)?;
+        let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)?;
         let spec = spec(per_round, seed, round, clients, (selected, among), trial)?;
         let channel = work(py, || self.air.realise(&spec))?.map_err(ToPython::to_python)?;
         Ok(Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel } })
@@ -158,7 +158,7 @@ impl Uplink {
         per_round: &Bound<'_, PyAny>,
         rounds: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)? as u32;
+        let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
         let rounds = optional("rounds", rounds, 1..=1_000_000)?.unwrap_or(1) as u32;
         let report = work(py, || self.air.report(per_round, rounds))?.map_err(ToPython::to_python)?;
         convert::python(py, &report)
@@ -204,7 +204,7 @@ fn spec(
     let clients: Vec<u32> = match clients.filter(|clients| !clients.is_none()) {
         None => (0..count as u32).collect(),
         Some(clients) => {
-            let numbers = whole_numbers("clients", clients, 0..=MOST_CLIENTS - 1)?;
+            let numbers = whole_numbers("clients", clients, 0..=MAX_CLIENTS - 1)?;
             numbers.into_iter().map(|number| number as u32).collect()
         }
     };
@@ -214,8 +214,8 @@ fn spec(
         seed: seed(given_seed)?,
         trial: optional("trial", trial, 0..=u16::MAX.into())?.unwrap_or(0) as u16,
         round: optional("round", round, 1..=u64::from(u32::MAX))?.unwrap_or(1) as u32,
-        selected: optional("selected", selected, 1..=MOST_CLIENTS)?.unwrap_or(count) as u32,
-        among: optional("among", among, 1..=MOST_CLIENTS)?.map(|among| among as u32),
+        selected: optional("selected", selected, 1..=MAX_CLIENTS)?.unwrap_or(count) as u32,
+        among: optional("among", among, 1..=MAX_CLIENTS)?.map(|among| among as u32),
         clients,
     })
 }
@@ -289,9 +289,9 @@ impl Channel {
         per_round: &Bound<'_, PyAny>,
         selected: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let per_round = whole("per_round", per_round, 1..=MOST_CLIENTS)? as u32;
+        let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
         let selected =
-            optional("selected", selected, 1..=MOST_CLIENTS)?.map_or(per_round, |selected| selected as u32);
+            optional("selected", selected, 1..=MAX_CLIENTS)?.map_or(per_round, |selected| selected as u32);
         let Draw { air, spec, .. } = &self.draw;
         let spec = RoundSpec { clients: (0..per_round).collect(), selected, ..spec.clone() };
         let channel = work(py, || air.realise(&spec))?.map_err(ToPython::to_python)?;

@@ -160,7 +160,7 @@ pub fn pictures_from_updates(federation: &Federation) -> Result<Option<Reconstru
 
 impl Effort {
     /// The most trainings for each canary.
-    pub const MOST_TRAININGS: u32 = 2000;
+    pub const MAX_TRAININGS: u32 = 2000;
 
     /// `Ok` if it is neither too much nor too little.
     pub fn check(self) -> Result<(), SimError> {
@@ -168,7 +168,7 @@ impl Effort {
         if !(1000..=100_000_000).contains(&self.games) {
             return refused("the number of games", "between 1000 and 100000000", self.games.into());
         }
-        if self.trainings > Self::MOST_TRAININGS {
+        if self.trainings > Self::MAX_TRAININGS {
             return refused("the number of trainings", "at most 2000", self.trainings.into());
         }
         if !(0.5..=0.999_999).contains(&self.confidence) {

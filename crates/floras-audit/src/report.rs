@@ -190,7 +190,7 @@ pub struct SequenceAttack {
 pub struct DetectorResult {
     /// `pilot`, `energy` or `both`.
     pub detector: String,
-    /// Whether it knows the law of the fading.
+    /// Whether it knows the distribution of the fading.
     pub knows_fading: bool,
     /// Area under the curve of detections over false alarms.
     pub area: f64,

@@ -10,7 +10,7 @@ use floras_phy::{
     UplinkError,
 };
 use floras_privacy::cauchy::CauchyRound;
-use floras_privacy::{Law, Sampling};
+use floras_privacy::{MuDistribution, Sampling};
 use floras_sim::{Experiment, ExperimentBuilder, Federation};
 
 /// An error of 1e-4 in each comparison.
@@ -82,8 +82,8 @@ impl<U: Uplink> Uplink for Halved<U> {
     }
 }
 
-fn epsilon(law: &Law, rounds: u64, delta: f64) -> f64 {
-    let composition = floras_privacy::Composition::new(law, Sampling::Everyone, rounds).unwrap();
+fn epsilon(distribution: &MuDistribution, rounds: u64, delta: f64) -> f64 {
+    let composition = floras_privacy::Composition::new(distribution, Sampling::Everyone, rounds).unwrap();
     composition.epsilon_upper(delta).unwrap()
 }
 
@@ -94,15 +94,15 @@ fn half_the_noise_is_caught() {
     let idealised = |receiver| floras_privacy::idealised(receiver, 5, 2.0).unwrap();
     caught(strong(25, Receiver::Paper), &idealised(Receiver::Paper), 1);
     caught(strong(25, Receiver::clipped(1.0).unwrap()), &idealised(Receiver::clipped(1.0).unwrap()), 1);
-    caught(CentralGaussian::new(2.0).unwrap(), &Law::Constant(1.0), 1);
-    caught(CentralGaussian::new(8.0).unwrap(), &Law::Constant(0.25), 10);
+    caught(CentralGaussian::new(2.0).unwrap(), &MuDistribution::Constant(1.0), 1);
+    caught(CentralGaussian::new(8.0).unwrap(), &MuDistribution::Constant(0.25), 10);
 }
 
 #[track_caller]
-fn caught(uplink: impl Uplink, law: &Law, rounds: u32) {
+fn caught(uplink: impl Uplink, distribution: &MuDistribution, rounds: u32) {
     let delta = 1e-3;
     let game = WorstCaseGame { rounds, ..one_round(100) };
-    let claim = epsilon(law, rounds.into(), delta);
+    let claim = epsilon(distribution, rounds.into(), delta);
     let bound = |uplink: &dyn Uplink| {
         game.decoded(uplink, 100_000, 0).unwrap().decoder.lower_bound(delta, ERROR).epsilon
     };

@@ -211,8 +211,14 @@ fn print_views(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
 fn print_sequences(out: &mut impl Write, attack: &SequenceAttack) -> io::Result<()> {
     let (used, all) = (attack.in_use, attack.sequences);
     writeln!(out, "which {used} of {all} sequences are in use? ({} rounds)", attack.rounds)?;
-    let header =
-        ["detector", "fading law", "area under curve", "found at 1% false", "in theory", "all right"];
+    let header = [
+        "detector",
+        "fading distribution",
+        "area under curve",
+        "found at 1% false",
+        "in theory",
+        "all right",
+    ];
     let mut rows = vec![row(&header)];
     for detector in &attack.detectors {
         rows.push(vec![

@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// In a pipe, one line for each tenth of the work.
 const LINES_IN_A_PIPE: u64 = 10;
 /// The live table has at most so many rows.
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// Watches a run and tells about it on standard error.
 pub(crate) struct Progress {
@@ -58,7 +58,7 @@ impl Progress {
                 state.done_before += u64::from(done);
                 self.total.inc(done.into());
                 self.total.reset_eta();
-                if state.rows.len() < MOST_ROWS {
+                if state.rows.len() < MAX_ROWS {
                     let row = self.bars.insert_before(&self.total, ProgressBar::new(0));
                     row.set_style(style("{msg}"));
                     state.rows.insert(trial, row);

@@ -159,7 +159,7 @@ fn print_noise(out: &mut impl Write, noise: NoiseMoments) -> io::Result<()> {
     writeln!(out, "\nsecond moment of the noise of one parameter, in units of C²")?;
     let mut line = |value: f64, what: &str| writeln!(out, "  {:<12}{what}", short(value));
     line(noise.printed, "D(γ) as printed")?;
-    line(noise.conditioned_at_zero, "truncated law, as in the proof, at a sum of 0")?;
+    line(noise.conditioned_at_zero, "truncated distribution, as in the proof, at a sum of 0")?;
     line(noise.clamped_at_zero, "clamping, at a sum of 0")?;
     line(noise.clamped_at_worst, "clamping, at the worst sum of one parameter, K·C")?;
     line(noise.corrected, "clamping, mean over all parameters for their worst sum: the corrected D")?;

@@ -401,7 +401,10 @@ fn account_and_calibrate_work_for_every_scheme() {
         let report: Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!((report["scheme"].as_str(), &report["rounds"]), (Some(scheme.name()), &10.into()));
         assert_eq!(report["gamma"].is_null(), scheme.name() != "floras");
-        assert!(report["views"]["actual"]["epsilon"].is_number() || report["views"]["actual"]["reason"].is_string());
+        assert!(
+            report["views"]["actual"]["epsilon"].is_number()
+                || report["views"]["actual"]["reason"].is_string()
+        );
         let find = if scheme.name() == "ideal" { "noise" } else { "rounds" };
         let arguments = format!(
             "calibrate --epsilon 50 --view actual --find {find} {clipped} --set uplink.scheme={} --json",
@@ -426,7 +429,8 @@ fn account_and_calibrate_work_for_every_scheme() {
     let (code, out, error) = said(directory.path(), &calibrate);
     assert_eq!(code, Some(0), "{error}");
     let found: Value = serde_json::from_str(&out).expect("JSON");
-    let text = found["fragment"].as_str().expect("text").replace("[uplink]", "[uplink]\nscheme = \"gaussian\"");
+    let text =
+        found["fragment"].as_str().expect("text").replace("[uplink]", "[uplink]\nscheme = \"gaussian\"");
     let text = format!("rounds = 10\n{text}[privacy]\nclip = 1.0\n");
     std::fs::write(directory.path().join("found.toml"), text).expect("a file");
     let (_, out, error) = said(directory.path(), "account found.toml --json");

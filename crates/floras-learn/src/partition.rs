@@ -300,10 +300,10 @@ fn dirichlet(
     Shares::from_lists(held, labels.len())
 }
 
-/// Shares of the labels, drawn from a symmetric Dirichlet law.
+/// Shares of the labels, drawn from a symmetric Dirichlet distribution.
 ///
 /// For small `α` a gamma variable can be too small for a floating-point number. Then all the weight is on one label,
-/// which is what the law tends to.
+/// which is what the distribution tends to.
 pub(crate) fn dirichlet_shares(classes: usize, alpha: f64, randomness: &mut impl Rng) -> Vec<f64> {
     let Ok(gamma) = Gamma::new(alpha, 1.0) else { return vec![1.0 / classes as f64; classes] };
     let mut shares: Vec<f64> = (0..classes).map(|_| gamma.sample(randomness)).collect();
@@ -425,7 +425,7 @@ mod tests {
         assert!(counts.iter().all(|&count| count <= 2) && counts.contains(&2));
     }
 
-    /// The mean of Σ p² over clients is (α+1)/(10α+1) for the law itself; drawing 40 samples without replacement and
+    /// The mean of Σ p² over clients is (α+1)/(10α+1) for the distribution itself; drawing 40 samples without replacement and
     /// labels that run out move it a little, and 100 clients leave a standard error of about 0.02.
     #[test]
     fn dirichlet_shares_are_as_uneven_as_alpha_says() {

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 use floras_core::random::{Purpose, Stream, StreamName};
 use floras_paper::theory::{
-    Limits, MOST_CLIENTS, Problem, RelativeNoise, RoundMap, Theory, Truncation, limit_floor,
+    Limits, MAX_CLIENTS, Problem, RelativeNoise, RoundMap, Theory, Truncation, limit_floor,
 };
 use floras_sim::{Experiment, ExperimentBuilder, Federation};
 use proptest::prelude::*;
@@ -308,7 +308,7 @@ fn rounds_lead_to_the_floor_from_above_and_from_below() {
 type Vector = [f64; 3];
 
 /// One round as the paper has it, at high SNR: updates centred, scaled to norm `C = 1` together, added, noised with
-/// one draw of the spherical Cauchy law, clamped, scaled back. Returns what the server subtracts from its model.
+/// one draw of the spherical Cauchy distribution, clamped, scaled back. Returns what the server subtracts from its model.
 fn decoded_mean(updates: &[Vector], gamma: f64, bound: f64, stream: &mut Stream) -> Vector {
     let mean = |x: &Vector| x.iter().sum::<f64>() / 3.0;
     let length = |x: &Vector| x.iter().map(|value| (value - mean(x)).powi(2)).sum::<f64>().sqrt();
@@ -538,7 +538,7 @@ fn noise_that_is_not_the_theorems_is_not_put_into_it() {
 fn very_many_clients_are_sampled_and_that_is_said() {
     let theory = theory(&["clients.total=1000", "data.train=2000", "rounds=2"], 2);
     let constants = theory.constants.unwrap();
-    assert_eq!((constants.clients_minimised, constants.rounds_measured), (MOST_CLIENTS, 2));
+    assert_eq!((constants.clients_minimised, constants.rounds_measured), (MAX_CLIENTS, 2));
     assert!(theory.notes.iter().any(|note| note.contains("200 of 1000 clients")));
     assert!(theory.notes.iter().any(|note| note.contains("H was measured in 2 of 2 rounds")));
 }

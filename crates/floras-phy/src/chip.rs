@@ -24,7 +24,7 @@ use crate::sequences::SequenceSet;
 use crate::{updates, walsh};
 
 /// Longest sequence: a thread holds `L` chips of 128 parameters, 512 MiB at this length.
-pub(crate) const MOST_LENGTH: usize = 1 << 20;
+pub(crate) const MAX_LENGTH: usize = 1 << 20;
 
 /// A round at the chip level, ready to carry updates.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,11 +131,11 @@ impl ChipLink {
     fn check_size(&self, parameters: usize) -> Result<(), UplinkError> {
         let length = self.set.length();
         let tiles = (parameters.div_ceil(TILE) as u64).checked_mul(length as u64);
-        if length <= MOST_LENGTH && tiles.is_some_and(|tiles| tiles <= NormalField::TILES) {
+        if length <= MAX_LENGTH && tiles.is_some_and(|tiles| tiles <= NormalField::TILES) {
             return Ok(());
         }
         let most = NormalField::TILES * TILE as u64;
-        Err(UplinkError::TooManyChips { parameters, length, most_length: MOST_LENGTH, most })
+        Err(UplinkError::TooManyChips { parameters, length, most_length: MAX_LENGTH, most })
     }
 }
 

@@ -23,9 +23,9 @@ use crate::walsh;
 /// Largest number of sequences, and of chips in a sequence.
 const MOST: usize = 1 << 24;
 /// Largest number of chips in a set that is kept in memory (1 GiB, and as much again while it is drawn).
-const MOST_DRAWN: usize = 1 << 27;
+const MAX_DRAWN: usize = 1 << 27;
 /// Largest number of chips in a set that is despread without a fast transform: some seconds of work.
-const MOST_TRANSFORMED: usize = 1 << 32;
+const MAX_TRANSFORMED: usize = 1 << 32;
 
 /// A set of `N` spreading sequences of length `L`.
 ///
@@ -80,7 +80,7 @@ impl SequenceSet {
     pub fn gaussian(count: usize, length: usize, seed: u64) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
         let chips = count * length;
-        if chips > MOST_DRAWN {
+        if chips > MAX_DRAWN {
             return Err(too_large(count, length));
         }
         let field = StreamName::new(seed, Purpose::SEQUENCES).normals();
@@ -132,8 +132,8 @@ impl SequenceSet {
     /// `Ok` if a pilot can be despread chip by chip in reasonable time.
     pub(crate) fn check_transform(&self) -> Result<(), UplinkError> {
         let (sequences, length) = (self.count, self.length);
-        if self.family() != Family::Walsh && sequences * length > MOST_TRANSFORMED {
-            return Err(UplinkError::TransformTooLong { sequences, length, most: MOST_TRANSFORMED });
+        if self.family() != Family::Walsh && sequences * length > MAX_TRANSFORMED {
+            return Err(UplinkError::TransformTooLong { sequences, length, most: MAX_TRANSFORMED });
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ pub(crate) fn check_sizes(sequences: usize, length: usize) -> Result<(), UplinkE
 }
 
 fn too_large(sequences: usize, length: usize) -> UplinkError {
-    UplinkError::SequenceSetTooLarge { sequences, length, most: MOST, most_drawn: MOST_DRAWN }
+    UplinkError::SequenceSetTooLarge { sequences, length, most: MOST, most_drawn: MAX_DRAWN }
 }
 
 fn check_orthogonal(sequences: usize, length: usize) -> Result<(), UplinkError> {

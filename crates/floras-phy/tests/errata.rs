@@ -67,7 +67,7 @@ fn conditioned_moment(gamma: f64, bound: f64) -> f64 {
     square / mass
 }
 
-/// The base station clamps, so that all that lies beyond `±B` counts as `±B`. The paper's law has it drawn again instead, until it
+/// The base station clamps, so that all that lies beyond `±B` counts as `±B`. The paper's distribution has it drawn again instead, until it
 /// falls inside. For `B ≫ γ` the mean square is twice as large. 400,000 draws leave an error of 1%.
 #[test]
 fn clamped_noise_is_twice_as_strong_as_the_truncated_law_says() {

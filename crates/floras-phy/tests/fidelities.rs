@@ -127,7 +127,7 @@ fn lowest_p_value(left: &[Vec<f32>], right: &[Vec<f32>]) -> (f64, &'static str) 
 }
 
 /// With 30,000 rounds on each side the test sees distances of 0.020 between distribution functions. Noise that is
-/// wrong by a fifth moves that of a Cauchy law by 0.029 and that of a normal law by 0.044:
+/// wrong by a fifth moves that of a Cauchy distribution by 0.029 and that of a normal distribution by 0.044:
 /// `a_wrong_noise_scale_does_not_pass` shows that this is caught.
 #[test]
 fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
@@ -159,7 +159,7 @@ fn a_wrong_noise_scale_does_not_pass() {
     }
 }
 
-/// Noise of the right marginal law whose coordinates have a denominator each, as the paper's proofs assume.
+/// Noise of the right marginal distribution whose coordinates have a denominator each, as the paper's proofs assume.
 #[test]
 fn coordinates_that_were_independent_would_not_pass() {
     let [walsh, ..] = every_set();

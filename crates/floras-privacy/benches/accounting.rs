@@ -44,7 +44,7 @@ fn composition(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn laws(criterion: &mut Criterion) {
+fn distributions(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("one curve");
     group.sample_size(10);
     for receiver in [Receiver::Paper, Receiver::Clipped(ClipLevel::ONE)] {
@@ -60,5 +60,5 @@ fn laws(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, composition, laws);
+criterion_group!(benches, composition, distributions);
 criterion_main!(benches);

@@ -1,7 +1,7 @@
 //! The accounting: how private a federation over the air is, and against whom.
 //!
 //! Given the channels and the pilot's noise, a round of any linear uplink is a Gaussian mechanism with some `μ`. Every rigorous
-//! [`View`] is a law of `μ`, fed to one composition engine: `δ₁(ε) = E_μ[δ_G(ε; μ)]`, sampling, `T` rounds.
+//! [`View`] is a distribution of `μ`, fed to one composition engine: `δ₁(ε) = E_μ[δ_G(ε; μ)]`, sampling, `T` rounds.
 //!
 //! | item | what it holds |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | [`DeltaCurve`], [`TradeOff`], [`RenyiCurve`] | what a view leaks, as curves |
 //! | [`LossFile`], [`JointLoss`] | loss distributions to export, to import and to compose |
 //! | [`group_epsilon`] | several clients together |
-//! | [`Law`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
-//! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the laws of the views |
+//! | [`MuDistribution`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
+//! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the distributions of the views |
 //! | [`published`] | the paper's theorems as printed, which are no guarantees |
 //! | [`cauchy`], [`rdp`], [`gaussian`], [`normal`] | closed forms |
 //!
@@ -40,7 +40,7 @@ pub use curves::pld::{JointLoss, LossDirection, LossFile, LossFileError, RoundLo
 pub use curves::renyi::{ORDERS, RenyiCurve};
 pub use curves::tradeoff::TradeOff;
 pub use engine::compose::{Bounds, Composition, Grid, MAX_EPSILON, Part};
-pub use engine::law::{Cells, Law, Values};
+pub use engine::distribution::{Cells, MuDistribution, Values};
 pub use engine::sampling::{Curve, Sampling};
 pub use error::PrivacyError;
 /// The vocabulary of the accounting.

@@ -3,7 +3,7 @@
 use floras_core::{Clipping, LocalWork, Neighbours, Receiver, View};
 
 use crate::account::Source;
-use crate::engine::law::Law;
+use crate::engine::distribution::MuDistribution;
 use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require, require_delta, require_positive};
 use crate::published::theorems::{Participation, PublishedRound, Weight, batch_ratio};
@@ -205,10 +205,10 @@ impl Setting {
 
     /// The curve of one round in a rigorous view, or why there is none.
     pub fn source(&self, view: View) -> Result<Source, PrivacyError> {
-        let of_channel = |law: &dyn Fn(&Coefficients) -> Result<Law, PrivacyError>| {
+        let of_channel = |distribution: &dyn Fn(&Coefficients) -> Result<MuDistribution, PrivacyError>| {
             self.channel
                 .as_ref()
-                .map_or(Ok(Source::Absent), |channel| Source::or_reason(law(channel).map(boxed)))
+                .map_or(Ok(Source::Absent), |channel| Source::or_reason(distribution(channel).map(boxed)))
         };
         match view {
             View::Published => return Ok(Source::Absent),
@@ -242,7 +242,7 @@ impl Setting {
     pub(crate) fn simple_bound(&self) -> Result<Option<Box<dyn Curve>>, PrivacyError> {
         match self.decoder()? {
             Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
-                simple_bound(c, unused, sensitivity).map(|law| Some(boxed(law)))
+                simple_bound(c, unused, sensitivity).map(|distribution| Some(boxed(distribution)))
             }
             _ => Ok(None),
         }
@@ -302,10 +302,13 @@ struct Decoder {
     channel_scale: f64,
 }
 
-fn boxed(law: Law) -> Box<dyn Curve> {
-    match law {
-        Law::Cells(_) => Box::new(crate::engine::tabulated::Tabulated::new(law)),
-        Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => Box::new(law),
+fn boxed(distribution: MuDistribution) -> Box<dyn Curve> {
+    match distribution {
+        MuDistribution::Cells(_) => Box::new(crate::engine::tabulated::Tabulated::new(distribution)),
+        MuDistribution::Constant(_)
+        | MuDistribution::HalfNormal { .. }
+        | MuDistribution::Chi { .. }
+        | MuDistribution::Values(_) => Box::new(distribution),
     }
 }
 

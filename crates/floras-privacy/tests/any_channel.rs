@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{
-    Account, AnyChannel, ClipLevel, Clipping, Coefficients, Composition, Curve, Law, Margins, Neighbours,
-    PrivacyUnit, Receiver, Sampling, Setting, View, gaussian, idealised, simple_bound,
+    Account, AnyChannel, ClipLevel, Clipping, Coefficients, Composition, Curve, Margins, MuDistribution,
+    Neighbours, PrivacyUnit, Receiver, Sampling, Setting, View, gaussian, idealised, simple_bound,
 };
 use proptest::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -22,7 +22,7 @@ fn is_near(found: f64, printed: f64, tolerance: f64, what: &str) {
     assert!((found / printed - 1.0).abs() < tolerance, "{what}: {found}, printed {printed}");
 }
 
-/// Values from a law of the noise with 1,500 draws, said to be good to 1%. Two digits after the point are
+/// Values from a distribution of the noise with 1,500 draws, said to be good to 1%. Two digits after the point are
 /// worth another half per cent. Ours bounds the truth from above.
 #[test]
 fn the_any_channel_table_is_reproduced() {
@@ -82,9 +82,9 @@ fn the_table_of_actual_channels_is_reproduced() {
     ] {
         let noise_std = despread(snr, 20 + unused);
         let channel = if is_real { real(noise_std) } else { rayleigh(noise_std) };
-        let law = channel.actual(receiver, 20, unused, SENSITIVITY).unwrap();
+        let distribution = channel.actual(receiver, 20, unused, SENSITIVITY).unwrap();
         is_near(
-            epsilon(&law),
+            epsilon(&distribution),
             printed,
             0.04,
             &format!("{snr} dB, real: {is_real}, {receiver:?}, γ = {unused}"),
@@ -93,7 +93,7 @@ fn the_table_of_actual_channels_is_reproduced() {
 }
 
 /// 200,000 draws of the pilot and the noise, 5 standard errors: a false alarm in 1.7 million a case. The bounds may be a
-/// per cent apart, so that a law that is off by 3% in `δ` is found out.
+/// per cent apart, so that a distribution that is off by 3% in `δ` is found out.
 #[test]
 fn laws_of_mu_follow_samples() {
     const DRAWS: usize = 200_000;
@@ -111,8 +111,8 @@ fn laws_of_mu_follow_samples() {
         (Receiver::Mmse, 10, None, 6.0),
         (Receiver::Paper, 10, None, 0.5),
     ] {
-        let law = match channel {
-            Some(t) => AnyChannel::new(receiver, unused, SENSITIVITY).unwrap().law_at(t),
+        let distribution = match channel {
+            Some(t) => AnyChannel::new(receiver, unused, SENSITIVITY).unwrap().distribution_at(t),
             None => idealised(receiver, unused, SENSITIVITY).unwrap(),
         };
         let mut normal = || -> f64 { generator.sample(StandardNormal) };
@@ -132,7 +132,7 @@ fn laws_of_mu_follow_samples() {
         }
         let mean = sum / DRAWS as f64;
         let error = 5.0 * ((squares / DRAWS as f64 - mean * mean) / DRAWS as f64).sqrt();
-        let (lower, upper) = (law.delta_lower(epsilon), law.delta_upper(epsilon));
+        let (lower, upper) = (distribution.delta_lower(epsilon), distribution.delta_upper(epsilon));
         let case =
             format!("{receiver:?}, γ = {unused}, t = {channel:?}: {mean} ± {error}, {lower} to {upper}");
         assert!(error < 0.12 * mean, "{case}");
@@ -141,7 +141,7 @@ fn laws_of_mu_follow_samples() {
     }
 }
 
-/// The supremum is found to 1e-4, whatever channel is tried. (Beyond 50 the limit of a strong client takes over, whose law is
+/// The supremum is found to 1e-4, whatever channel is tried. (Beyond 50 the limit of a strong client takes over, whose distribution is
 /// rounded less than that of a single channel.)
 #[test]
 fn the_any_channel_curve_is_above_every_channel() {
@@ -159,10 +159,10 @@ fn the_any_channel_curve_is_above_every_channel() {
         let curve = AnyChannel::new(receiver, unused, SENSITIVITY).unwrap();
         for _ in 0..25 {
             let t = 10_f64.powf(generator.random_range(-2.0..1.7));
-            let law = curve.law_at(t);
+            let distribution = curve.distribution_at(t);
             for power in [-6.0, -3.0, -1.5, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0] {
                 let epsilon = 10_f64.powf(power + generator.random_range(0.0..0.5));
-                let (any, one) = (curve.upper(epsilon) + curve.infinite(), law.delta_upper(epsilon));
+                let (any, one) = (curve.upper(epsilon) + curve.infinite(), distribution.delta_upper(epsilon));
                 assert!(
                     any >= one * (1.0 - 1e-4),
                     "{receiver:?}, γ = {unused}, t = {t}, ε = {epsilon}: {any:e} and {one:e}"
@@ -177,9 +177,9 @@ fn the_any_channel_curve_is_above_every_channel() {
 fn the_any_channel_curve_is_a_bound_at_small_epsilons_too() {
     let curve = AnyChannel::new(Receiver::Paper, 1697, 20.4).unwrap();
     for t in [0.3, 0.86, 2.0] {
-        let law = curve.law_at(t);
+        let distribution = curve.distribution_at(t);
         for epsilon in [1e-6, 3.8e-6, 1e-4, 0.01] {
-            let (any, one) = (curve.upper(epsilon), law.delta_lower(epsilon));
+            let (any, one) = (curve.upper(epsilon), distribution.delta_lower(epsilon));
             assert!(any >= one, "t = {t}, ε = {epsilon}: {any:e} and {one:e}");
         }
     }
@@ -197,9 +197,10 @@ fn the_any_channel_curve_is_above_every_law_of_fading_and_below_the_simple_bound
             let noise_std = despread(snr, 20 + unused);
             let constant = Coefficients::from_values(noise_std, &[(1.0, 1.0)]).unwrap();
             for channel in [real(noise_std), rayleigh(noise_std), constant] {
-                let law = channel.actual(receiver, 20, unused, SENSITIVITY).unwrap();
+                let distribution = channel.actual(receiver, 20, unused, SENSITIVITY).unwrap();
                 for epsilon in epsilons {
-                    let (bound, actual) = (any.upper(epsilon) + any.infinite(), law.delta_lower(epsilon));
+                    let (bound, actual) =
+                        (any.upper(epsilon) + any.infinite(), distribution.delta_lower(epsilon));
                     assert!(
                         bound >= actual * (1.0 - 1e-4),
                         "{receiver:?}, {snr} dB, ε = {epsilon}: {bound:e}, {actual:e}"
@@ -276,7 +277,9 @@ fn a_law_is_refused_without_noise_or_with_numbers_out_of_range() {
         assert!(idealised(receiver, 1, f64::NAN).is_err() && idealised(receiver, 1, 0.0).is_err());
     }
     assert!(simple_bound(ClipLevel::ONE, 0, 1.0).is_err());
-    assert!(matches!(idealised(Receiver::Paper, 4, 2.0), Ok(Law::HalfNormal { scale }) if scale == 0.5));
+    assert!(
+        matches!(idealised(Receiver::Paper, 4, 2.0), Ok(MuDistribution::HalfNormal { scale }) if scale == 0.5)
+    );
 }
 
 /// Values of `μ` far below 1 were once taken for 0.
@@ -286,9 +289,10 @@ fn tiny_sensitivities_are_not_taken_for_none() {
         for sensitivity in [1e-3, 2e-7, 1e-12, 1e-20] {
             let any = AnyChannel::new(receiver, 20, sensitivity).unwrap();
             for t in [0.5, 3.0, 20.0] {
-                let law = any.law_at(t);
+                let distribution = any.distribution_at(t);
                 for epsilon in [0.0, 0.1 * sensitivity, sensitivity] {
-                    let (bound, reached) = (any.upper(epsilon) + any.infinite(), law.delta_lower(epsilon));
+                    let (bound, reached) =
+                        (any.upper(epsilon) + any.infinite(), distribution.delta_lower(epsilon));
                     assert!(
                         bound >= reached,
                         "{receiver:?}, Δ = {sensitivity}, t = {t}: {bound:e} < {reached:e}"

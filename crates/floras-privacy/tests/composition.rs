@@ -4,7 +4,7 @@
 
 use floras_privacy::published::{self, PublishedRound, Weight};
 use floras_privacy::{
-    Bounds, Composition, Curve, Grid, Law, PrivacyError, Receiver, Sampling, gaussian, idealised,
+    Bounds, Composition, Curve, Grid, MuDistribution, PrivacyError, Receiver, Sampling, gaussian, idealised,
 };
 use serde_json::Value;
 
@@ -31,16 +31,16 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap()
 }
 
-fn half_normal(gamma: f64) -> Law {
-    Law::HalfNormal { scale: 2.0 / gamma }
+fn half_normal(gamma: f64) -> MuDistribution {
+    MuDistribution::HalfNormal { scale: 2.0 / gamma }
 }
 
 fn epsilon(curve: &dyn Curve, sampling: Sampling, rounds: u64, delta: f64) -> Bounds {
     Composition::new(curve, sampling, rounds).unwrap().epsilon(delta).unwrap()
 }
 
-/// A law that hides its closed form, so that it is composed like any other.
-struct Opaque(Law);
+/// A distribution that hides its closed form, so that it is composed like any other.
+struct Opaque(MuDistribution);
 
 impl Curve for Opaque {
     fn upper(&self, epsilon: f64) -> f64 {
@@ -94,15 +94,15 @@ fn agrees_above(bounds: Bounds, recorded: f64, row: &Value) {
 #[test]
 fn rounds_of_everyone_agree_with_the_prototype() {
     for row in privacy("unsubsampled") {
-        let (law, rounds, exact) =
+        let (distribution, rounds, exact) =
             (half_normal(number(&row, "gamma")), row["T"].as_u64().unwrap(), number(&row, "exact"));
         let delta = number(&row, "delta");
-        let closed = epsilon(&law, Sampling::Everyone, rounds, delta);
+        let closed = epsilon(&distribution, Sampling::Everyone, rounds, delta);
         assert!(
             (closed.upper / exact - 1.0).abs() < 1e-6 && closed.lower == closed.upper,
             "{closed:?}: {row}"
         );
-        let composed = epsilon(&Opaque(law), Sampling::Everyone, rounds, delta);
+        let composed = epsilon(&Opaque(distribution), Sampling::Everyone, rounds, delta);
         encloses(composed, closed.upper, 1e-4, &row);
     }
 }
@@ -110,9 +110,13 @@ fn rounds_of_everyone_agree_with_the_prototype() {
 #[test]
 fn sampled_rounds_agree_with_the_prototype() {
     for row in privacy("subsampled") {
-        let (law, p) = (half_normal(number(&row, "gamma")), number(&row, "p"));
-        let bounds =
-            epsilon(&law, Sampling::ReplaceOne(p), row["T"].as_u64().unwrap(), number(&row, "delta"));
+        let (distribution, p) = (half_normal(number(&row, "gamma")), number(&row, "p"));
+        let bounds = epsilon(
+            &distribution,
+            Sampling::ReplaceOne(p),
+            row["T"].as_u64().unwrap(),
+            number(&row, "delta"),
+        );
         let recorded = number(&row, "pld");
         assert!((bounds.upper / recorded - 1.0).abs() < 1e-3, "{bounds:?}: {row}");
         assert!(bounds.lower <= recorded, "{bounds:?}: {row}");
@@ -123,10 +127,11 @@ fn sampled_rounds_agree_with_the_prototype() {
 fn the_tail_of_one_round_agrees_with_the_prototype() {
     let all: Value = serde_json::from_str(include_str!("reference/privacy.json")).unwrap();
     for (gamma, tail) in all["delta_tail_one_round"].as_object().unwrap() {
-        let law = half_normal(gamma.parse().unwrap());
+        let distribution = half_normal(gamma.parse().unwrap());
         for (epsilon, delta) in tail.as_object().unwrap() {
             let (epsilon, delta): (f64, f64) = (epsilon.parse().unwrap(), delta.as_f64().unwrap());
-            let found = Composition::new(&law, Sampling::Everyone, 1).unwrap().delta(epsilon).unwrap();
+            let found =
+                Composition::new(&distribution, Sampling::Everyone, 1).unwrap().delta(epsilon).unwrap();
             assert!((found.upper / delta - 1.0).abs() < 1e-6, "{found:?} is not {delta} at {epsilon}");
         }
     }
@@ -135,23 +140,27 @@ fn the_tail_of_one_round_agrees_with_the_prototype() {
 #[test]
 fn the_gaussian_mechanism_agrees_with_its_closed_form() {
     for row in accounting("gaussian") {
-        let (law, rounds, delta) =
-            (Law::Constant(number(&row, "mu")), row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        let (distribution, rounds, delta) = (
+            MuDistribution::Constant(number(&row, "mu")),
+            row["rounds"].as_u64().unwrap(),
+            number(&row, "delta"),
+        );
         let exact = number(&row, "exact");
-        let closed = epsilon(&law, Sampling::Everyone, rounds, delta);
+        let closed = epsilon(&distribution, Sampling::Everyone, rounds, delta);
         assert!(
             (closed.upper / exact - 1.0).abs() < 1e-9 && closed.lower == closed.upper,
             "{closed:?}: {row}"
         );
-        encloses(epsilon(&Opaque(law), Sampling::Everyone, rounds, delta), exact, 1e-4, &row);
+        encloses(epsilon(&Opaque(distribution), Sampling::Everyone, rounds, delta), exact, 1e-4, &row);
     }
 }
 
 #[test]
 fn gaussian_rounds_with_added_or_removed_clients_agree_with_the_library() {
     for row in accounting("subsampled_gaussian_add_remove") {
-        let (law, sampling) = (Law::Constant(number(&row, "mu")), Sampling::AddRemove(number(&row, "p")));
-        let bounds = epsilon(&law, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        let (distribution, sampling) =
+            (MuDistribution::Constant(number(&row, "mu")), Sampling::AddRemove(number(&row, "p")));
+        let bounds = epsilon(&distribution, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
         agrees(bounds, number(&row, "epsilon"), &row);
         for direction in ["add", "remove"] {
             if let Some(exact) = row[direction]["exact"].as_f64() {
@@ -164,8 +173,9 @@ fn gaussian_rounds_with_added_or_removed_clients_agree_with_the_library() {
 #[test]
 fn gaussian_rounds_with_a_replaced_client_agree_with_the_library() {
     for row in accounting("subsampled_gaussian_replace_one") {
-        let (law, sampling) = (Law::Constant(number(&row, "mu")), Sampling::ReplaceOne(number(&row, "p")));
-        let bounds = epsilon(&law, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
+        let (distribution, sampling) =
+            (MuDistribution::Constant(number(&row, "mu")), Sampling::ReplaceOne(number(&row, "p")));
+        let bounds = epsilon(&distribution, sampling, row["rounds"].as_u64().unwrap(), number(&row, "delta"));
         agrees_above(bounds, number(&row, "epsilon"), &row);
         if let Some(exact) = row["exact"].as_f64() {
             assert!(
@@ -179,9 +189,9 @@ fn gaussian_rounds_with_a_replaced_client_agree_with_the_library() {
 #[test]
 fn rounds_with_the_noise_of_unused_sequences_agree_with_the_library() {
     for row in accounting("scale_mixture") {
-        let (law, p) = (Law::HalfNormal { scale: number(&row, "a") }, number(&row, "p"));
+        let (distribution, p) = (MuDistribution::HalfNormal { scale: number(&row, "a") }, number(&row, "p"));
         let (rounds, delta) = (row["rounds"].as_u64().unwrap(), number(&row, "delta"));
-        let bounds = epsilon(&law, Sampling::ReplaceOne(p), rounds, delta);
+        let bounds = epsilon(&distribution, Sampling::ReplaceOne(p), rounds, delta);
         agrees_above(bounds, number(&row, "epsilon"), &row);
         if p == 1.0 {
             agrees(bounds, number(&row, "epsilon"), &row);
@@ -204,8 +214,8 @@ fn the_published_numbers_break_where_the_text_says_so() {
         let round = PublishedRound::new(Weight::client(p).unwrap(), 1.0, gamma).unwrap();
         let ours = round.epsilon(published::PublishedComposition::Renyi, rounds, 1e-5).unwrap().as_printed();
         assert!((ours - printed).abs() < 5e-4, "published: {ours}, not {printed}");
-        let law = idealised(Receiver::Paper, gamma as u64, 2.0).unwrap();
-        let bounds = epsilon(&law, Sampling::ReplaceOne(p), rounds, 1e-5);
+        let distribution = idealised(Receiver::Paper, gamma as u64, 2.0).unwrap();
+        let bounds = epsilon(&distribution, Sampling::ReplaceOne(p), rounds, 1e-5);
         assert!((bounds.upper - holds).abs() < 1.01 * digits, "{bounds:?}, not {holds}");
         let breaks = bounds.lower > ours;
         assert_eq!(breaks, rounds < 1000, "γ = {gamma}, p = {p}, T = {rounds}");
@@ -216,7 +226,7 @@ fn the_published_numbers_break_where_the_text_says_so() {
 #[test]
 fn delta_and_epsilon_are_each_other_s_inverse() {
     let half = half_normal(5.0);
-    let constant = Law::Constant(0.7);
+    let constant = MuDistribution::Constant(0.7);
     let clipped = idealised(Receiver::clipped(1.0).unwrap(), 20, 2.0).unwrap();
     let cases = [
         (&half, Sampling::Everyone, 50),
@@ -251,7 +261,7 @@ fn composed_deltas_of_the_gaussian_mechanism_are_those_of_one() {
         [(0.05, 10, 0.3), (0.5, 4, 2.0), (0.01, 10_000, 6.0), (1.0, 30, 60.0), (0.1, 3, 1.7)]
     {
         let exact = gaussian::delta(epsilon, mu * f64::sqrt(rounds as f64));
-        let opaque = Opaque(Law::Constant(mu));
+        let opaque = Opaque(MuDistribution::Constant(mu));
         let found = Composition::new(&opaque, Sampling::Everyone, rounds).unwrap().delta(epsilon).unwrap();
         assert!(
             found.lower <= exact && exact <= found.upper * (1.0 + 1e-9),
@@ -267,12 +277,12 @@ fn rounds_of_any_size_agree_with_their_closed_form() {
     for scale in [1e-4, 0.03, 1.0, 9.0, 60.0] {
         for rounds in [2, 10, 3000] {
             for delta in [0.3, 1e-5, 1e-15] {
-                let law = Law::HalfNormal { scale };
-                let opaque = Opaque(law.clone());
+                let distribution = MuDistribution::HalfNormal { scale };
+                let opaque = Opaque(distribution.clone());
                 let bounds =
                     |curve| Composition::new(curve, Sampling::Everyone, rounds).unwrap().epsilon(delta);
                 let case = format!("a = {scale}, T = {rounds}, δ = {delta}");
-                let (exact, composed) = match (bounds(&law), bounds(&opaque)) {
+                let (exact, composed) = match (bounds(&distribution), bounds(&opaque)) {
                     (Ok(exact), Ok(composed)) => (exact.upper, composed),
                     (exact, composed) => {
                         assert!(exact.is_err() && composed.is_err(), "{case}: {exact:?} and {composed:?}");
@@ -292,14 +302,16 @@ fn rounds_of_any_size_agree_with_their_closed_form() {
 /// A step that hides a round's loss is made finer instead of claiming that there is no bound.
 #[test]
 fn any_step_of_the_grid_gives_an_upper_bound() {
-    for (law, p, rounds) in
-        [(half_normal(100.0), 1e-3, 100_000), (half_normal(5.0), 0.1, 1000), (Law::Constant(3.0), 0.5, 3)]
-    {
+    for (distribution, p, rounds) in [
+        (half_normal(100.0), 1e-3, 100_000),
+        (half_normal(5.0), 0.1, 1000),
+        (MuDistribution::Constant(3.0), 0.5, 3),
+    ] {
         let sampling = Sampling::AddRemove(p);
-        let auto = epsilon(&law, sampling, rounds, 1e-6);
+        let auto = epsilon(&distribution, sampling, rounds, 1e-6);
         for step in [1.0, 0.01, 1e-4] {
             let composition =
-                Composition::new(&law, sampling, rounds).unwrap().on_grid(Grid::Step(step)).unwrap();
+                Composition::new(&distribution, sampling, rounds).unwrap().on_grid(Grid::Step(step)).unwrap();
             let found = composition.epsilon(1e-6).unwrap();
             assert!(
                 found.upper >= auto.lower && found.lower <= auto.upper,
@@ -313,8 +325,8 @@ fn any_step_of_the_grid_gives_an_upper_bound() {
 /// The tilted middle may lie a thousand below the `ε` in question, where `e^ε` and what it multiplies leave the range of a double.
 #[test]
 fn a_tail_far_above_the_middle_of_the_window_is_not_lost() {
-    let law = idealised(Receiver::clipped(1.0).unwrap(), 1, 9.0).unwrap();
-    let composition = Composition::new(&law, Sampling::ReplaceOne(0.34), 10).unwrap();
+    let distribution = idealised(Receiver::clipped(1.0).unwrap(), 1, 9.0).unwrap();
+    let composition = Composition::new(&distribution, Sampling::ReplaceOne(0.34), 10).unwrap();
     let there = composition.epsilon(5e-15).unwrap();
     let back = composition.delta(there.upper).unwrap();
     assert!((back.upper / 5e-15 - 1.0).abs() < 1e-3, "{there:?}, {back:?}");
@@ -327,22 +339,24 @@ fn a_tail_far_above_the_middle_of_the_window_is_not_lost() {
 fn losses_that_are_large_and_alike_compose() {
     let p = 0.999_f64;
     for (mu, rounds) in [(100.0, 3), (100.0, 15), (20.0, 300)] {
-        let law = Law::Constant(mu);
-        let of_everyone = |delta| epsilon(&law, Sampling::Everyone, rounds, delta).upper;
+        let distribution = MuDistribution::Constant(mu);
+        let of_everyone = |delta| epsilon(&distribution, Sampling::Everyone, rounds, delta).upper;
         let most = of_everyone(1e-5);
         let least = of_everyone(1e-5 / p.powi(rounds as i32)) + 2.0 * rounds as f64 * p.ln();
-        let found = epsilon(&law, Sampling::ReplaceOne(p), rounds, 1e-5);
+        let found = epsilon(&distribution, Sampling::ReplaceOne(p), rounds, 1e-5);
         let case = format!("μ = {mu}, T = {rounds}: {found:?}, {least} to {most}");
         assert!(found.upper >= least && found.lower <= most && found.upper <= 1.0001 * most, "{case}");
-        encloses(epsilon(&Opaque(law), Sampling::Everyone, rounds, 1e-5), most, 1e-4, &case);
+        encloses(epsilon(&Opaque(distribution), Sampling::Everyone, rounds, 1e-5), most, 1e-4, &case);
     }
 }
 
 /// For certain, neighbours that are added or removed are as far apart as replaced ones.
 #[test]
 fn certain_participation_is_the_same_for_all_neighbours() {
-    for (law, rounds) in [(half_normal(5.0), 1), (half_normal(5.0), 40), (Law::Constant(30.0), 7)] {
-        for curve in [&law as &dyn Curve, &Opaque(law.clone())] {
+    for (distribution, rounds) in
+        [(half_normal(5.0), 1), (half_normal(5.0), 40), (MuDistribution::Constant(30.0), 7)]
+    {
+        for curve in [&distribution as &dyn Curve, &Opaque(distribution.clone())] {
             let of = |sampling| Composition::new(curve, sampling, rounds).unwrap().epsilon(1e-5).unwrap();
             assert_eq!(of(Sampling::AddRemove(1.0)), of(Sampling::Everyone), "T = {rounds}");
         }
@@ -355,7 +369,8 @@ fn an_epsilon_far_out_of_reach_takes_no_time() {
     let begin = std::time::Instant::now();
     for (mu, rounds) in [(100.0, 30), (3e4, 2), (1e3, 1_000_000), (60.0, 3000)] {
         for sampling in [Sampling::ReplaceOne(0.5), Sampling::ReplaceOne(0.999)] {
-            let found = Composition::new(&Law::Constant(mu), sampling, rounds).unwrap().epsilon(1e-5);
+            let found =
+                Composition::new(&MuDistribution::Constant(mu), sampling, rounds).unwrap().epsilon(1e-5);
             let is_out = matches!(found, Err(PrivacyError::EpsilonOutOfReach { .. }));
             assert!(is_out, "μ = {mu}, T = {rounds}: {found:?}");
         }
@@ -366,12 +381,12 @@ fn an_epsilon_far_out_of_reach_takes_no_time() {
 /// Hardly any loss on a grid that cannot show it.
 #[test]
 fn a_step_above_all_losses_is_made_finer() {
-    for (law, sampling, rounds, delta, step) in [
-        (Law::Constant(2.8e-4), Sampling::ReplaceOne(0.42), 69, 1e-3, 3e-3),
+    for (distribution, sampling, rounds, delta, step) in [
+        (MuDistribution::Constant(2.8e-4), Sampling::ReplaceOne(0.42), 69, 1e-3, 3e-3),
         (half_normal(1e6), Sampling::AddRemove(1e-5), 11_208, 1e-7, 5e-4),
     ] {
-        let auto = epsilon(&law, sampling, rounds, delta);
-        let composition = Composition::new(&law, sampling, rounds).unwrap();
+        let auto = epsilon(&distribution, sampling, rounds, delta);
+        let composition = Composition::new(&distribution, sampling, rounds).unwrap();
         let coarse = composition.on_grid(Grid::Step(step)).unwrap().epsilon(delta).unwrap();
         assert!(
             coarse.upper >= auto.lower && coarse.upper <= 2.0 * auto.upper + step,

@@ -3,8 +3,8 @@
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::Participation;
 use floras_privacy::{
-    Account, AnyChannel, Composition, Curve, Grid, Law, Part, PrivacyError, Receiver, Sampling, View,
-    idealised,
+    Account, AnyChannel, Composition, Curve, Grid, MuDistribution, Part, PrivacyError, Receiver, Sampling,
+    View, idealised,
 };
 
 fn says(error: PrivacyError, message: &str) {
@@ -13,14 +13,14 @@ fn says(error: PrivacyError, message: &str) {
 
 #[test]
 fn numbers_out_of_range_are_named() {
-    let law = Law::Constant(1.0);
-    let compose = |sampling, rounds| Composition::new(&law, sampling, rounds).err().unwrap();
+    let distribution = MuDistribution::Constant(1.0);
+    let compose = |sampling, rounds| Composition::new(&distribution, sampling, rounds).err().unwrap();
     says(
         compose(Sampling::ReplaceOne(1.5), 1),
         "the chance of taking part must be above 0 and at most 1, not 1.5",
     );
     says(compose(Sampling::Everyone, 0), "rounds must be between 1 and 1e9, not 0");
-    let composition = || Composition::new(&law, Sampling::Everyone, 1).unwrap();
+    let composition = || Composition::new(&distribution, Sampling::Everyone, 1).unwrap();
     says(composition().epsilon(0.0).unwrap_err(), "delta must be at least 1e-30 and below 1, not 0");
     says(composition().epsilon(f64::NAN).unwrap_err(), "not NaN");
     says(composition().delta(-1.0).unwrap_err(), "epsilon must be a finite number of at least 0, not -1");
@@ -43,10 +43,10 @@ fn numbers_that_do_not_fit_together_are_named() {
 
 #[test]
 fn rounds_that_do_not_compose_are_refused() {
-    let law = Law::Constant(1.0);
+    let distribution = MuDistribution::Constant(1.0);
     let mixed = |kinds: &[(Sampling, u64)]| {
         let parts: Vec<Part<'_>> =
-            kinds.iter().map(|&(sampling, rounds)| Part { curve: &law, sampling, rounds }).collect();
+            kinds.iter().map(|&(sampling, rounds)| Part { curve: &distribution, sampling, rounds }).collect();
         Composition::mixed(&parts).err().unwrap()
     };
     let (everyone, some) = (Sampling::Everyone, Sampling::ReplaceOne(0.5));
@@ -59,7 +59,7 @@ fn rounds_that_do_not_compose_are_refused() {
         assert_eq!(error, PrivacyError::MixedNeighbours);
         says(error, "do not compose");
     }
-    let parts = [everyone, some].map(|sampling| Part { curve: &law, sampling, rounds: 1 });
+    let parts = [everyone, some].map(|sampling| Part { curve: &distribution, sampling, rounds: 1 });
     assert!(Composition::mixed(&parts).is_ok());
 }
 
@@ -122,8 +122,10 @@ fn a_delta_below_what_is_given_away_is_out_of_reach() {
 
 #[test]
 fn noise_that_hides_no_one_has_no_epsilon() {
-    let error =
-        Composition::new(&Law::Constant(1e6), Sampling::Everyone, 1).unwrap().epsilon(1e-5).unwrap_err();
+    let error = Composition::new(&MuDistribution::Constant(1e6), Sampling::Everyone, 1)
+        .unwrap()
+        .epsilon(1e-5)
+        .unwrap_err();
     assert!(matches!(error, PrivacyError::EpsilonOutOfReach { .. }), "{error:?}");
     says(error, "no epsilon up to 1e5 is established");
 }

@@ -5,8 +5,8 @@
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::{Participation, WHY_NOT_A_GUARANTEE};
 use floras_privacy::{
-    Account, Clipping, Coefficients, Law, Margins, NORMALISED, Neighbours, PrivacyUnit, Receiver, Sampling,
-    Setting, Source, Statement, View, gaussian,
+    Account, Clipping, Coefficients, Margins, MuDistribution, NORMALISED, Neighbours, PrivacyUnit, Receiver,
+    Sampling, Setting, Source, Statement, View, gaussian,
 };
 
 fn setting() -> Setting {
@@ -33,7 +33,7 @@ fn answered(per_round: u64) -> Account {
 /// An account with one view, of a Gaussian mechanism.
 fn gaussian_account(mu: f64) -> Account {
     let mut account = Account::new(Sampling::Everyone, 1e-5).unwrap();
-    account.set(View::Actual, Source::of(Law::Constant(mu)));
+    account.set(View::Actual, Source::of(MuDistribution::Constant(mu)));
     account
 }
 
@@ -164,8 +164,8 @@ fn a_view_that_some_rounds_lack_is_left_out() {
 fn hopeless_rounds_are_not_below_a_strong_client_s() {
     let account = |any, strong| {
         let mut account = Account::new(Sampling::Everyone, 1e-5).unwrap();
-        account.set(View::AnyChannel, Source::of(Law::Constant(any)));
-        account.set(View::Idealised, Source::of(Law::Constant(strong)));
+        account.set(View::AnyChannel, Source::of(MuDistribution::Constant(any)));
+        account.set(View::Idealised, Source::of(MuDistribution::Constant(strong)));
         account
     };
     let (one, other) = (account(446.0, 600.0), account(30.0, 20.0));

@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{
-    AnyChannel, Bounds, Composition, Curve, Grid, Law, MAX_EPSILON, Part, PrivacyError, Receiver, Sampling,
-    gaussian, idealised,
+    AnyChannel, Bounds, Composition, Curve, Grid, MAX_EPSILON, MuDistribution, Part, PrivacyError, Receiver,
+    Sampling, gaussian, idealised,
 };
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A law that hides its closed form, so that it is composed like any other.
-struct Opaque(Law);
+/// A distribution that hides its closed form, so that it is composed like any other.
+struct Opaque(MuDistribution);
 
 impl Curve for Opaque {
     fn upper(&self, epsilon: f64) -> f64 {
@@ -66,10 +66,11 @@ fn is_the_same(one: Bounds, other: Bounds, [lower, upper]: [f64; 2], case: &dyn 
 }
 
 /// Gaussian rounds with their `μ`, everyone in each.
-fn gaussian_rounds(kinds: &[(f64, u64)]) -> (Vec<Law>, Vec<Opaque>, f64) {
-    let laws: Vec<Law> = kinds.iter().map(|&(mu, _)| Law::Constant(mu)).collect();
-    let opaque = laws.iter().cloned().map(Opaque).collect();
-    (laws, opaque, kinds.iter().map(|&(mu, rounds)| mu * mu * rounds as f64).sum::<f64>().sqrt())
+fn gaussian_rounds(kinds: &[(f64, u64)]) -> (Vec<MuDistribution>, Vec<Opaque>, f64) {
+    let distributions: Vec<MuDistribution> =
+        kinds.iter().map(|&(mu, _)| MuDistribution::Constant(mu)).collect();
+    let opaque = distributions.iter().cloned().map(Opaque).collect();
+    (distributions, opaque, kinds.iter().map(|&(mu, rounds)| mu * mu * rounds as f64).sum::<f64>().sqrt())
 }
 
 fn parts_of<'a, C: Curve>(curves: &'a [C], kinds: &[(f64, u64)], sampling: Sampling) -> Vec<Part<'a>> {
@@ -89,9 +90,9 @@ fn gaussian_rounds_of_several_kinds_are_one_with_the_root_of_the_sum_of_squares(
         &[(1e-6, 100_000_000), (20.0, 1)],
     ];
     for kinds in cases {
-        let (laws, opaque, mu) = gaussian_rounds(kinds);
+        let (distributions, opaque, mu) = gaussian_rounds(kinds);
         let tolerance = if kinds.iter().any(|&(_, rounds)| rounds > 10_000) { 1e-3 } else { 1e-4 };
-        let short = parts_of(&laws, kinds, Sampling::Everyone);
+        let short = parts_of(&distributions, kinds, Sampling::Everyone);
         let long = parts_of(&opaque, kinds, Sampling::ReplaceOne(1.0));
         for delta in [0.1, 1e-5, 1e-15] {
             let exact = gaussian::epsilon(delta, mu).unwrap();
@@ -106,11 +107,11 @@ fn gaussian_rounds_of_several_kinds_are_one_with_the_root_of_the_sum_of_squares(
     }
 }
 
-/// `Law::Values` of a single value has no closed form for several rounds, and is composed on a grid beside a law that has.
+/// `MuDistribution::Values` of a single value has no closed form for several rounds, and is composed on a grid beside a distribution that has.
 #[test]
 fn a_law_with_a_closed_form_beside_one_without_is_composed_on_a_grid() {
-    let values = Law::Values(floras_privacy::Values::new([(0.3, 1.0)]));
-    let constant = Law::Constant(0.4);
+    let values = MuDistribution::Values(floras_privacy::Values::new([(0.3, 1.0)]));
+    let constant = MuDistribution::Constant(0.4);
     let parts = [part(&values, Sampling::Everyone, 16), part(&constant, Sampling::ReplaceOne(1.0), 9)];
     let exact = gaussian::epsilon(1e-6, (16.0 * 0.09 + 9.0 * 0.16_f64).sqrt()).unwrap();
     encloses(epsilon(&parts, 1e-6), exact, 1e-4, &"values and a constant");
@@ -125,7 +126,7 @@ fn rounds_with_other_unused_sequences_agree_with_a_double_integral() {
     let three: Vec<(f64, f64)> = points().map(|r| (r * r, normal(r) * r.powi(2))).collect();
     let five: Vec<(f64, f64)> = points().map(|s| (s * s, normal(s) * s.powi(4) / 3.0)).collect();
     let (a, b) = (2.0 / 5.0, 2.0 / 8.0);
-    let curves = [Law::HalfNormal { scale: a }, Law::HalfNormal { scale: b }];
+    let curves = [MuDistribution::HalfNormal { scale: a }, MuDistribution::HalfNormal { scale: b }];
     let parts = [part(&curves[0], Sampling::Everyone, 3), part(&curves[1], Sampling::Everyone, 5)];
     let composition = Composition::mixed(&parts).unwrap();
     for epsilon in [0.3, 2.0, 8.0] {
@@ -148,16 +149,18 @@ fn sampled_rounds_of_several_kinds_agree_with_the_library() {
     ] {
         for row in all[list].as_array().unwrap() {
             let kinds = row["kinds"].as_array().unwrap();
-            let law = |kind: &Value| match (kind["mu"].as_f64(), kind["a"].as_f64()) {
-                (Some(mu), _) => Opaque(Law::Constant(mu)),
-                (_, scale) => Opaque(Law::HalfNormal { scale: scale.unwrap() }),
+            let distribution = |kind: &Value| match (kind["mu"].as_f64(), kind["a"].as_f64()) {
+                (Some(mu), _) => Opaque(MuDistribution::Constant(mu)),
+                (_, scale) => Opaque(MuDistribution::HalfNormal { scale: scale.unwrap() }),
             };
-            let laws: Vec<Opaque> = kinds.iter().map(law).collect();
+            let distributions: Vec<Opaque> = kinds.iter().map(distribution).collect();
             let rounds = |kind: &Value| kind["rounds"].as_u64().unwrap();
-            let parts: Vec<Part<'_>> = laws
+            let parts: Vec<Part<'_>> = distributions
                 .iter()
                 .zip(kinds)
-                .map(|(law, kind)| part(law, sampling(kind["p"].as_f64().unwrap()), rounds(kind)))
+                .map(|(distribution, kind)| {
+                    part(distribution, sampling(kind["p"].as_f64().unwrap()), rounds(kind))
+                })
                 .collect();
             let Bounds { lower, upper } = epsilon(&parts, row["delta"].as_f64().unwrap());
             let recorded = row["epsilon"].as_f64().unwrap();
@@ -172,8 +175,8 @@ fn sampled_rounds_of_several_kinds_agree_with_the_library() {
 /// Kinds of rounds of all sorts: smooth and in cells, sampled and not, with an infinite loss and without.
 fn curves() -> [Box<dyn Curve>; 4] {
     [
-        Box::new(Law::HalfNormal { scale: 0.4 }),
-        Box::new(Opaque(Law::Constant(0.7))),
+        Box::new(MuDistribution::HalfNormal { scale: 0.4 }),
+        Box::new(Opaque(MuDistribution::Constant(0.7))),
         Box::new(idealised(Receiver::clipped(1.0).unwrap(), 20, 2.0).unwrap()),
         Box::new(AnyChannel::new(Receiver::clipped(1.0).unwrap(), 30, 2.0).unwrap()),
     ]
@@ -220,7 +223,7 @@ fn the_order_of_the_parts_does_not_matter() {
 fn a_mixture_lies_between_its_kinds() {
     let [few, many] = [5, 8].map(|gamma| idealised(Receiver::clipped(1.0).unwrap(), gamma, 2.0).unwrap());
     let sampling = Sampling::ReplaceOne(0.1);
-    let [more, less] = [&few, &many].map(|law| epsilon(&[part(law, sampling, 50)], 1e-5));
+    let [more, less] = [&few, &many].map(|distribution| epsilon(&[part(distribution, sampling, 50)], 1e-5));
     let mixed = epsilon(&[part(&few, sampling, 20), part(&many, sampling, 30)], 1e-5);
     assert!(less.upper < mixed.lower && mixed.upper < more.lower, "{less:?}, {mixed:?}, {more:?}");
 }
@@ -240,10 +243,14 @@ fn with_parts<R>(
     add_or_remove: bool,
     use_them: impl FnOnce(&[Part<'_>]) -> R,
 ) -> R {
-    let laws: Vec<Law> = kinds.iter().map(|&(scale, ..)| Law::HalfNormal { scale }).collect();
+    let distributions: Vec<MuDistribution> =
+        kinds.iter().map(|&(scale, ..)| MuDistribution::HalfNormal { scale }).collect();
     let sampling = |p| if add_or_remove { Sampling::AddRemove(p) } else { Sampling::ReplaceOne(p) };
-    let parts: Vec<Part<'_>> =
-        laws.iter().zip(kinds).map(|(law, &(_, p, rounds))| part(law, sampling(p), rounds)).collect();
+    let parts: Vec<Part<'_>> = distributions
+        .iter()
+        .zip(kinds)
+        .map(|(distribution, &(_, p, rounds))| part(distribution, sampling(p), rounds))
+        .collect();
     use_them(&parts)
 }
 

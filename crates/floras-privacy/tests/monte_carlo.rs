@@ -143,12 +143,12 @@ fn samples_of_the_actual_mechanism_keep_its_bound_and_break_that_of_high_snr() {
         (Receiver::Paper, 10, [1.0, 4.0], 200_000),
         (Receiver::clipped(1.0).unwrap(), 1, [0.5, 2.0], 1_000_000),
     ] {
-        let law = channel.actual(receiver, used as u64, unused as u64, SENSITIVITY).unwrap();
+        let distribution = channel.actual(receiver, used as u64, unused as u64, SENSITIVITY).unwrap();
         let mut sampler = Sampler::new(33 + rounds);
         let found = estimates(draws, epsilons, || {
             (0..rounds).map(|_| sampler.actual_loss(receiver, used as usize, unused as usize, s)).sum()
         });
-        agree(&law, rounds, epsilons, found);
+        agree(&distribution, rounds, epsilons, found);
         if (receiver, rounds) == (Receiver::Paper, 1) {
             let (delta, error) = found[1];
             assert!(delta - ERRORS * error > 1e-5, "{delta:e} ± {error:e} where high SNR promises 1e-5");

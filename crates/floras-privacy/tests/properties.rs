@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_privacy::{Bounds, Composition, Curve, Grid, Law, MAX_EPSILON, PrivacyError, Sampling};
+use floras_privacy::{Bounds, Composition, Curve, Grid, MAX_EPSILON, MuDistribution, PrivacyError, Sampling};
 use proptest::prelude::*;
 
 /// Upper bounds of two problems come from two grids, so that a monotone truth is monotone in them only up to this, relatively.
@@ -40,13 +40,13 @@ fn problems() -> impl Strategy<Value = Problem> {
 }
 
 impl Problem {
-    fn law(self) -> Law {
-        Law::HalfNormal { scale: 2.0 * self.clip / self.gamma }
+    fn distribution(self) -> MuDistribution {
+        MuDistribution::HalfNormal { scale: 2.0 * self.clip / self.gamma }
     }
 
     fn epsilon(self, grid: Grid) -> Bounds {
-        let law = self.law();
-        let composition = Composition::new(&law, self.sampling, self.rounds).unwrap();
+        let distribution = self.distribution();
+        let composition = Composition::new(&distribution, self.sampling, self.rounds).unwrap();
         match composition.on_grid(grid).unwrap().epsilon(self.delta) {
             // No bounds at all.
             Err(PrivacyError::EpsilonOutOfReach { .. }) => Bounds { lower: 0.0, upper: f64::INFINITY },
@@ -55,8 +55,8 @@ impl Problem {
     }
 
     fn delta_at(self, epsilon: f64) -> Bounds {
-        let law = self.law();
-        Composition::new(&law, self.sampling, self.rounds).unwrap().delta(epsilon).unwrap()
+        let distribution = self.distribution();
+        Composition::new(&distribution, self.sampling, self.rounds).unwrap().delta(epsilon).unwrap()
     }
 
     /// The truth of another problem is not above this one's.
@@ -144,11 +144,11 @@ proptest! {
         rounds in ten_to(0.0..6.0),
         factor in 1.0_f64..3.0,
     ) {
-        let law = Law::HalfNormal { scale }.composed(rounds.round() as u64).unwrap();
-        let at = |epsilon: f64| law.delta_upper(epsilon);
+        let distribution = MuDistribution::HalfNormal { scale }.composed(rounds.round() as u64).unwrap();
+        let at = |epsilon: f64| distribution.delta_upper(epsilon);
         prop_assert!(at(0.0) <= 1.0 && at(epsilon) <= at(0.0) * (1.0 + 1e-9));
         prop_assert!(at(epsilon * factor) <= at(epsilon) * (1.0 + 1e-9));
-        let more = Law::HalfNormal { scale: scale * factor }.composed(rounds.round() as u64).unwrap();
+        let more = MuDistribution::HalfNormal { scale: scale * factor }.composed(rounds.round() as u64).unwrap();
         prop_assert!(more.delta_upper(epsilon) >= at(epsilon) * (1.0 - 1e-9));
     }
 }

@@ -16,7 +16,7 @@ use crate::run::curves::Trials;
 use crate::run::{self, curves, words};
 
 /// More curves than this cannot be told apart.
-const MOST_CURVES: usize = 12;
+const MAX_CURVES: usize = 12;
 
 /// A point in words, such as `sequences 20, partition iid`.
 fn name(table: &SweepTable, row: &SweepRow) -> String {
@@ -34,7 +34,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         if written.insert(&row.run) {
             run::write(&of_point)?;
         }
-        if runs.len() < MOST_CURVES {
+        if runs.len() < MAX_CURVES {
             runs.push((name(&table, row), RecordedRun::read(&of_point)?));
         }
     }

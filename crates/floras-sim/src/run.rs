@@ -35,7 +35,7 @@ const CHECKPOINT_SHARE: f64 = 0.02;
 /// Results are held back for this long, until what they cost is on the disk.
 const HOLD_BACK: Duration = Duration::from_millis(100);
 /// Label counts are recorded for so many trials at most.
-const MOST_PARTITIONS: u32 = 100;
+const MAX_PARTITIONS: u32 = 100;
 
 /// What happens in a run, for whoever watches.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,7 +149,7 @@ fn run_until(
     federation.accounting()?;
     let settings = federation.experiment().settings();
     let at_once = threads.min(settings.trials as usize).max(1);
-    let partitions: Result<Vec<_>, SimError> = (0..settings.trials.min(MOST_PARTITIONS))
+    let partitions: Result<Vec<_>, SimError> = (0..settings.trials.min(MAX_PARTITIONS))
         .map(|trial| federation.partition_record(trial as u16))
         .collect();
     let path = RunDirectory::partition_file(directory.path());
@@ -160,7 +160,7 @@ fn run_until(
         .map(|trial| Start::find(federation, directory, trial as u16))
         .collect::<Result<Vec<Start>, SimError>>()?;
     // The ledgers' files are there now, and stay there.
-    record::sync_folder(&directory.trial_ledger(0))?;
+    record::sync_directory(&directory.trial_ledger(0))?;
     let logs: Vec<LogState> = starts.iter().map(|start| start.log).collect();
     let (metrics, checkpoints) =
         (RunDirectory::metrics_file(directory.path()), directory.checkpoint_directory());

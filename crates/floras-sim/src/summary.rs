@@ -1,7 +1,7 @@
 //! How a run ended: each trial, and means with 95% intervals over the trials.
 //!
 //! The interval of a mean over `n` trials is `mean ± t·s/√n`, with `s` their standard deviation and `t` the 97.5% quantile of
-//! Student's law with `n − 1` degrees of freedom.
+//! Student's distribution with `n − 1` degrees of freedom.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -91,7 +91,9 @@ impl Estimate {
         }
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let interval = |law: StudentsT| law.inverse_cdf(0.975) * (squares / (count - 1.0) / count).sqrt();
+        let interval = |distribution: StudentsT| {
+            distribution.inverse_cdf(0.975) * (squares / (count - 1.0) / count).sqrt()
+        };
         let ci95 = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(interval);
         Some(Self { mean, ci95: ci95.filter(|width| width.is_finite()) })
     }

@@ -242,7 +242,7 @@ fn the_papers_normalisation_carries_its_caveat() {
     assert!(clipped.notes.iter().any(|note| note.contains("K of M")));
 }
 
-/// A law that was averaged exactly, beside 20,000 rounds of the air interface itself: what a client gives away in a round
+/// A distribution that was averaged exactly, beside 20,000 rounds of the air interface itself: what a client gives away in a round
 /// averages to the curve within 5 standard errors.
 #[test]
 fn the_actual_view_is_the_average_over_drawn_channels() {
@@ -266,8 +266,8 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
         let sequences = SequenceSet::walsh(8, 16).unwrap();
         let settings = FlorasSettings { sequences, modulation, receiver, channels: fading.into(), snr };
         let uplink = Floras::new(settings);
-        let law = floras_privacy::Coefficients::of(fading, modulation, noise_std).unwrap();
-        let law = law.actual(receiver, 5, 3, 2.0).unwrap();
+        let distribution = floras_privacy::Coefficients::of(fading, modulation, noise_std).unwrap();
+        let distribution = distribution.actual(receiver, 5, 3, 2.0).unwrap();
         for epsilon in [0.2, 1.5] {
             let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
             for number in 0..20_000 {
@@ -280,7 +280,7 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
             }
             let mean = sum / count;
             let error = 5.0 * ((squares / count - mean * mean) / count).sqrt();
-            let (upper, lower) = (law.upper(epsilon), law.lower(epsilon));
+            let (upper, lower) = (distribution.upper(epsilon), distribution.lower(epsilon));
             assert!(mean - error <= upper, "{fading} {receiver:?} at {epsilon}: {mean} ± {error}, {upper}");
             // The paper's receiver counts other clients' noise a little lower than it is.
             let loose = if receiver == Receiver::Paper { 1.05 } else { 1.0 };

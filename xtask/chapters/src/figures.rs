@@ -83,8 +83,8 @@ fn worst_channel() -> Result<Panel> {
     {
         let any = AnyChannel::new(receiver, UNUSED, SENSITIVITY)?;
         let epsilon = |&t: &f64| -> Result<Option<f64>> {
-            let law = any.law_at(t);
-            Ok(Some(Composition::new(&law, Sampling::Everyone, 1)?.epsilon(DELTA)?.upper))
+            let distribution = any.distribution_at(t);
+            Ok(Some(Composition::new(&distribution, Sampling::Everyone, 1)?.epsilon(DELTA)?.upper))
         };
         let y = channels.iter().map(epsilon).collect::<Result<_>>()?;
         curves.push(Curve { name: name.into(), colour: number, style, x: channels.clone(), y, band: None });

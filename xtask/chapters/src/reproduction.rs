@@ -18,7 +18,7 @@ use crate::shell;
 const FOLDER: &str = "docs/reproduction";
 const CHAPTER: &str = "docs/reproduction.md";
 /// Curves with more places than this are drawn, and not listed.
-const MOST_COLUMNS: usize = 8;
+const MAX_COLUMNS: usize = 8;
 
 /// Where the numbers come from.
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ fn write_figure(out: &mut String, figure: &Figure) {
     for panel in &figure.panels {
         let title = panel.title.replace(['[', ']'], "");
         let _ = write!(out, "![{title}](reproduction/{}.svg)\n\n", panel.name);
-        if panel.curves.iter().all(|curve| curve.x.len() <= MOST_COLUMNS) {
+        if panel.curves.iter().all(|curve| curve.x.len() <= MAX_COLUMNS) {
             write_values(out, panel);
         }
     }

@@ -31,9 +31,9 @@ use crate::sequences::detector::{Payload, Seen, generalised};
 use crate::sequences::norm;
 
 /// More rounds say nothing new.
-const MOST_ROUNDS: u32 = 20;
+const MAX_ROUNDS: u32 = 20;
 /// Products of updates are limited to about so many multiplications.
-const MOST_WORK: f64 = 1e10;
+const MAX_WORK: f64 = 1e10;
 
 /// The attack on an experiment. `None` unless its clients spread their updates by sequences that do not overlap.
 ///
@@ -88,7 +88,7 @@ fn affordable(federation: &Federation, rounds: u32, trace: Option<&Trace>) -> u3
     let work = 2.0 * clients * clients * federation.model().parameters() as f64;
     let recorded =
         trace.map_or(u32::MAX, |trace| trace.rounds().min(federation.experiment().settings().rounds));
-    let most = ((MOST_WORK / work) as u32).min(MOST_ROUNDS).min(federation.rounds());
+    let most = ((MAX_WORK / work) as u32).min(MAX_ROUNDS).min(federation.rounds());
     rounds.min(most).max(2).min(recorded)
 }
 

@@ -28,9 +28,9 @@ use super::views::{claims, has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, unless_diverged};
 
 /// Games over one round, in each world, for canaries that take training.
-const MOST_ONE_ROUND_GAMES: u32 = 20_000;
+const MAX_ONE_ROUND_GAMES: u32 = 20_000;
 /// In these games every client's update goes over the air; together they send at most so many numbers in each world.
-const MOST_NUMBERS: u64 = 4_000_000_000;
+const MAX_NUMBERS: u64 = 4_000_000_000;
 /// Tables of scores of their own, beside those of the main table.
 const WORST_CASE_TABLES: [u8; 2] = [200, 201];
 /// Whoever keeps the raw samples.
@@ -183,7 +183,7 @@ impl Players<'_> {
     fn one_round_games(&self) -> u32 {
         let bench = self.bench;
         let numbers = u64::from(bench.settings.clients.per_round) * bench.game.parameters as u64;
-        let affordable = (MOST_NUMBERS / numbers.max(1)).min(MOST_ONE_ROUND_GAMES.into()) as u32;
+        let affordable = (MAX_NUMBERS / numbers.max(1)).min(MAX_ONE_ROUND_GAMES.into()) as u32;
         affordable.min(bench.effort.games / 2).max(200)
     }
 

@@ -1,4 +1,4 @@
-//! Tails of the central and the non-central chi-square law.
+//! Tails of the central and the non-central chi-square distribution.
 //!
 //! ```text
 //! P(χ'²_d(λ) > x) = Σ_j e^{−λ/2}(λ/2)^j/j! · Q(d/2 + j, x/2),     Q(a+1, y) = Q(a, y) + y^a e^{−y}/Γ(a+1)

@@ -10,7 +10,7 @@
 //! | detector | fading unknown | fading known |
 //! |---|---|---|
 //! | pilot | `|p|` | `E_t[e^{pt − t²/2}]`; grows with `|p|` if both signs are equally likely |
-//! | energy | `T` | `T`: the average over any law of `t` grows with it |
+//! | energy | `T` | `T`: the average over any distribution of `t` grows with it |
 //! | both | `max_t ln Λ(t)`, the generalised likelihood ratio | `E_t[Λ(t)]`, the best there is |
 //!
 //! `d/dt ln ₀F₁` is `C√T` times a ratio of Bessel functions, which is concave and below 1. So `ln Λ` has one peak for `t ≥ 0`,
@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 use gauss_quad::GaussLegendre;
 
 use super::bessel::{log_0f1, ratio};
-use super::law::{Density, Law};
+use super::distribution::{ChannelDistribution, Density};
 
 /// Nodes on either side of the peak of an average.
 const NODES: usize = 24;
@@ -113,18 +113,23 @@ pub(crate) fn generalised(seen: Seen, payload: Payload) -> f64 {
     evidence.pilot * t + evidence.without_pilot(t)
 }
 
-/// `ln E_t[Λ(t)]` with `t = h/s` and `h` of a known law.
-pub(super) fn averaged(seen: Seen, payload: Payload, law: &Law, noise_std: f64) -> f64 {
+/// `ln E_t[Λ(t)]` with `t = h/s` and `h` of a known distribution.
+pub(super) fn averaged(
+    seen: Seen,
+    payload: Payload,
+    distribution: &ChannelDistribution,
+    noise_std: f64,
+) -> f64 {
     let evidence = Evidence::new(seen, payload);
-    match law {
-        Law::Points(points) => {
+    match distribution {
+        ChannelDistribution::Points(points) => {
             let log = |&(h, weight): &(f64, f64)| {
                 let t = h / noise_std;
                 weight.ln() + seen.pilot * t + evidence.without_pilot(t.abs())
             };
             log_sum(&points.iter().map(log).collect::<Vec<f64>>())
         }
-        Law::Density(density) => {
+        ChannelDistribution::Density(density) => {
             let is_negative = seen.pilot < 0.0;
             Average { evidence, density, noise_std, is_negative }.logarithm()
         }
@@ -136,8 +141,8 @@ fn log_sum(logs: &[f64]) -> f64 {
     largest + logs.iter().map(|log| (log - largest).exp()).sum::<f64>().ln()
 }
 
-/// An integral over a density, taken around the integrand's peak: with a strong payload the peak is far narrower than the law,
-/// and with a weak one the law is.
+/// An integral over a density, taken around the integrand's peak: with a strong payload the peak is far narrower than the distribution,
+/// and with a weak one the distribution is.
 struct Average<'a> {
     evidence: Evidence,
     density: &'a Density,
@@ -177,7 +182,7 @@ impl Average<'_> {
         top + (sum * self.noise_std).max(f64::MIN_POSITIVE).ln()
     }
 
-    /// The integrand's peak: uphill from the likelihood's, or from the law's if that is better.
+    /// The integrand's peak: uphill from the likelihood's, or from the distribution's if that is better.
     fn climb(&self, low: f64, high: f64, scale: f64) -> (f64, f64) {
         let at = |t: f64| (t, self.log_integrand(t));
         let inside = |t: f64| t.clamp(low, high);
@@ -201,7 +206,7 @@ impl Average<'_> {
         best
     }
 
-    /// So far from the peak that the rest does not count, or to the law's end.
+    /// So far from the peak that the rest does not count, or to the distribution's end.
     fn reach(&self, peak: f64, top: f64, step: f64, end: f64) -> f64 {
         let mut distance = 2.0 * step;
         loop {
@@ -252,17 +257,17 @@ mod tests {
         }
     }
 
-    /// A million equal steps over the whole law.
+    /// A million equal steps over the whole distribution.
     #[test]
     fn the_average_is_that_of_a_plain_sum_over_the_whole_law() {
-        let laws = [
+        let distributions = [
             (Fading::Rayleigh, Modulation::Real),
             (Fading::rician(20.0).unwrap(), Modulation::PhaseCorrected(PhaseError::None)),
             (Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::gaussian(1.0).unwrap())),
         ];
-        for (fading, modulation) in laws {
-            let law = Law::new(fading, modulation);
-            let Law::Density(density) = &law else { panic!("a density") };
+        for (fading, modulation) in distributions {
+            let distribution = ChannelDistribution::new(fading, modulation);
+            let ChannelDistribution::Density(density) = &distribution else { panic!("a density") };
             for noise_std in [0.02, 0.5] {
                 for case in CASES {
                     let (seen, payload) = seen(case);
@@ -277,7 +282,7 @@ mod tests {
                         log_sum(&sides.map(|side| side.max(-1e300))) + evidence.without_pilot(t) + step.ln()
                     };
                     let expected = log_sum(&(0..1_000_000).map(log).collect::<Vec<f64>>());
-                    let found = averaged(seen, payload, &law, noise_std);
+                    let found = averaged(seen, payload, &distribution, noise_std);
                     let far = (found - expected).abs();
                     assert!(
                         far < 2e-3 * expected.abs().max(1.0),
@@ -290,9 +295,13 @@ mod tests {
 
     #[test]
     fn a_known_channel_has_the_likelihood_ratio_of_that_channel() {
-        let law = Law::new(Fading::None, Modulation::Real);
-        let found =
-            averaged(Seen { pilot: 1.5, energy: 3.0 }, Payload { dimensions: 1.0, norm: 2.0 }, &law, 0.5);
+        let distribution = ChannelDistribution::new(Fading::None, Modulation::Real);
+        let found = averaged(
+            Seen { pilot: 1.5, energy: 3.0 },
+            Payload { dimensions: 1.0, norm: 2.0 },
+            &distribution,
+            0.5,
+        );
         // t = 2, λ = 16: p·t − t²/2 − λ/2 + ln cosh(√(λT)).
         let expected = 3.0 - 2.0 - 8.0 + (16.0_f64 * 3.0).sqrt().cosh().ln();
         assert!((found - expected).abs() < 1e-9);

@@ -82,7 +82,7 @@ impl Energies {
 
     fn draw(&mut self, t: f64) -> f64 {
         let along: f64 = StandardNormal.sample(&mut self.stream);
-        let rest = self.rest.map_or(0.0, |law| law.sample(&mut self.stream));
+        let rest = self.rest.map_or(0.0, |distribution| distribution.sample(&mut self.stream));
         (t * self.norm + along).powi(2) + rest
     }
 }

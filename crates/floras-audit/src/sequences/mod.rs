@@ -11,8 +11,8 @@
 mod bessel;
 mod chi_square;
 pub(crate) mod detector;
+mod distribution;
 mod draw;
-mod law;
 mod scores;
 mod sweep;
 mod theory;
@@ -23,8 +23,8 @@ use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Federation, Radio, SimError, Trial, TrialOptions};
 
 use self::detector::Payload;
+use self::distribution::ChannelDistribution;
 use self::draw::Scene;
-use self::law::Law;
 use self::scores::{Detector, Scores};
 use self::sweep::{Sweep, characteristic};
 use super::report::{DetectorResult, SequenceAttack};
@@ -32,9 +32,9 @@ use super::report::{DetectorResult, SequenceAttack};
 /// Detections are told at this rate of false alarms.
 const FALSE_ALARMS: f64 = 0.01;
 /// At most so many sequences are looked at, in all rounds together.
-const MOST_SEQUENCES: usize = 100_000;
+const MAX_SEQUENCES: usize = 100_000;
 /// The same for one point of a picture.
-const MOST_AT_A_POINT: usize = 10_000;
+const MAX_AT_A_POINT: usize = 10_000;
 
 /// The attack on an experiment's own settings, and what it depends on. `None` if nothing hides the sequences: another scheme,
 /// sequences that overlap, none unused, or no noise.
@@ -53,24 +53,24 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Sequ
     let clients = clients(federation, channels.trace());
     let rounds = affordable(rounds, sequences, channels.trace().map(|_| clients.len()));
     let scene = Scene { floras, clients, payload, seed: settings.seed };
-    let law = channels.fading().map(|fading| Law::new(fading, scheme.modulation));
-    let all = score_all(&scene, law.as_ref(), rounds)?;
-    let detectors = all.iter().map(|of| result(of, &scene, law.as_ref())).collect();
-    let mut panels = vec![characteristic(&scene, law.as_ref(), &all)];
-    panels.extend(exact_set_panels((scheme, radio), law.as_ref(), &scene, rounds)?);
+    let distribution = channels.fading().map(|fading| ChannelDistribution::new(fading, scheme.modulation));
+    let all = score_all(&scene, distribution.as_ref(), rounds)?;
+    let detectors = all.iter().map(|of| result(of, &scene, distribution.as_ref())).collect();
+    let mut panels = vec![characteristic(&scene, distribution.as_ref(), &all)];
+    panels.extend(exact_set_panels((scheme, radio), distribution.as_ref(), &scene, rounds)?);
     Ok(Some(SequenceAttack { rounds, sequences, in_use: in_use as usize, detectors, panels }))
 }
 
 fn exact_set_panels(
     (scheme, radio): (&FlorasScheme, &Radio),
-    law: Option<&Law>,
+    distribution: Option<&ChannelDistribution>,
     scene: &Scene,
     rounds: u32,
 ) -> Result<Vec<floras_sim::figure::Panel>, SimError> {
     // A picture shows a rate of a few percent's error as well as an exact one.
-    let affordable = (MOST_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
+    let affordable = (MAX_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
     let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
-    Sweep { scheme, radio, law, scene, rounds }.panels()
+    Sweep { scheme, radio, distribution, scene, rounds }.panels()
 }
 
 /// Under fading all clients are alike. A trace has the clients that take part, in the rounds that were recorded.
@@ -86,7 +86,7 @@ fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
 
 /// Few rounds of many sequences, and no more than a trace has.
 fn affordable(rounds: u32, sequences: usize, recorded: Option<usize>) -> u32 {
-    let most = (MOST_SEQUENCES / sequences.max(1)).max(20);
+    let most = (MAX_SEQUENCES / sequences.max(1)).max(20);
     rounds.min(most.min(recorded.unwrap_or(most)) as u32).max(1)
 }
 
@@ -102,31 +102,35 @@ pub(crate) fn norm(federation: &Federation) -> Result<f64, SimError> {
     Ok(if mean.is_finite() { mean } else { 1.0 })
 }
 
-/// Every detector without and with knowledge of the law; some make no use of it.
+/// Every detector without and with knowledge of the distribution; some make no use of it.
 fn score_all(
     scene: &Scene,
-    law: Option<&Law>,
+    distribution: Option<&ChannelDistribution>,
     rounds: u32,
 ) -> Result<Vec<(Detector, bool, Scores)>, SimError> {
     let drawn = scene.draw(rounds)?;
     let mut all = Vec::new();
     for detector in Detector::ALL {
         all.push((detector, false, detector.score(scene, &drawn, None)));
-        if law.is_some() {
-            all.push((detector, true, detector.score(scene, &drawn, law)));
+        if distribution.is_some() {
+            all.push((detector, true, detector.score(scene, &drawn, distribution)));
         }
     }
     Ok(all)
 }
 
-fn result(of: &(Detector, bool, Scores), scene: &Scene, law: Option<&Law>) -> DetectorResult {
+fn result(
+    of: &(Detector, bool, Scores),
+    scene: &Scene,
+    distribution: Option<&ChannelDistribution>,
+) -> DetectorResult {
     let &(detector, knows_fading, ref scores) = of;
     DetectorResult {
         detector: detector.name().to_owned(),
         knows_fading,
         area: scores.area(),
         detections: scores.detections(FALSE_ALARMS).unwrap_or(0.0),
-        detections_in_theory: theory_of(detector, knows_fading, scene, law, FALSE_ALARMS),
+        detections_in_theory: theory_of(detector, knows_fading, scene, distribution, FALSE_ALARMS),
         exact_set: scores.exact_set,
     }
 }
@@ -136,18 +140,20 @@ fn theory_of(
     detector: Detector,
     knows_fading: bool,
     scene: &Scene,
-    law: Option<&Law>,
+    distribution: Option<&ChannelDistribution>,
     false_alarms: f64,
 ) -> Option<f64> {
-    let (law, noise_std) = (law?, scene.noise_std());
+    let (distribution, noise_std) = (distribution?, scene.noise_std());
     match detector {
         _ if false_alarms >= 1.0 => None,
-        Detector::Pilot if !knows_fading || law.is_symmetric() => {
-            Some(theory::pilot(law, noise_std, false_alarms))
+        Detector::Pilot if !knows_fading || distribution.is_symmetric() => {
+            Some(theory::pilot(distribution, noise_std, false_alarms))
         }
-        Detector::Pilot if law.is_positive() => Some(theory::signed_pilot(law, noise_std, false_alarms)),
+        Detector::Pilot if distribution.is_positive() => {
+            Some(theory::signed_pilot(distribution, noise_std, false_alarms))
+        }
         Detector::Pilot | Detector::Both => None,
-        Detector::Energy => Some(theory::energy(law, noise_std, scene.payload, false_alarms)),
+        Detector::Energy => Some(theory::energy(distribution, noise_std, scene.payload, false_alarms)),
     }
 }
 

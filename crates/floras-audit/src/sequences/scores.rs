@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::detector::{Payload, Seen, averaged, generalised};
+use super::distribution::ChannelDistribution;
 use super::draw::{DrawnRound, Scene};
-use super::law::Law;
 
 /// What a detector looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +25,32 @@ impl Detector {
         }
     }
 
-    /// Whether knowing the law changes the order in which sequences are suspected.
-    pub(super) fn gains_by(self, law: &Law) -> bool {
+    /// Whether knowing the distribution changes the order in which sequences are suspected.
+    pub(super) fn gains_by(self, distribution: &ChannelDistribution) -> bool {
         match self {
-            Self::Pilot => !law.is_symmetric(),
+            Self::Pilot => !distribution.is_symmetric(),
             Self::Energy => false,
             Self::Both => true,
         }
     }
 
-    /// The scores of all sequences of all rounds; `law` only if the adversary knows it.
-    pub(super) fn score(self, scene: &Scene, rounds: &[DrawnRound], law: Option<&Law>) -> Scores {
+    /// The scores of all sequences of all rounds; `distribution` only if the adversary knows it.
+    pub(super) fn score(
+        self,
+        scene: &Scene,
+        rounds: &[DrawnRound],
+        distribution: Option<&ChannelDistribution>,
+    ) -> Scores {
         let (payload, noise_std) = (scene.payload, scene.noise_std());
-        let law = law.filter(|law| self.gains_by(law));
-        let one = |seen: &Seen| match (self, law) {
+        let distribution = distribution.filter(|distribution| self.gains_by(distribution));
+        let one = |seen: &Seen| match (self, distribution) {
             (Self::Pilot, None) => seen.pilot.abs(),
-            (Self::Pilot, Some(law)) => averaged(*seen, Payload { norm: 0.0, ..payload }, law, noise_std),
+            (Self::Pilot, Some(distribution)) => {
+                averaged(*seen, Payload { norm: 0.0, ..payload }, distribution, noise_std)
+            }
             (Self::Energy, _) => seen.energy,
             (Self::Both, None) => generalised(*seen, payload),
-            (Self::Both, Some(law)) => averaged(*seen, payload, law, noise_std),
+            (Self::Both, Some(distribution)) => averaged(*seen, payload, distribution, noise_std),
         };
         let all: Vec<Vec<f64>> =
             rounds.par_iter().map(|round| round.seen.iter().map(one).collect()).collect();

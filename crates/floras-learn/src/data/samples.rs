@@ -22,7 +22,7 @@ pub struct Samples {
 
 impl Samples {
     /// Largest number of classes.
-    pub const MOST_CLASSES: usize = 1 << 12;
+    pub const MAX_CLASSES: usize = 1 << 12;
 
     /// Samples of `width` features each, row after row, with labels below `classes`.
     pub fn new(
@@ -32,8 +32,8 @@ impl Samples {
         labels: Vec<u16>,
     ) -> Result<Self, LearnError> {
         require(width > 0, "the number of features", "at least 1", width)?;
-        let allowed = || format!("between 2 and {}", Self::MOST_CLASSES);
-        require((2..=Self::MOST_CLASSES).contains(&classes), "the number of classes", allowed(), classes)?;
+        let allowed = || format!("between 2 and {}", Self::MAX_CLASSES);
+        require((2..=Self::MAX_CLASSES).contains(&classes), "the number of classes", allowed(), classes)?;
         if features.len() != width * labels.len() {
             let reason = format!(
                 "{} labels need {width} features each, but there are {}",

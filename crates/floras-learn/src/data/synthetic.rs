@@ -15,7 +15,7 @@ use crate::error::{LearnError, require};
 use crate::partition::{Partition, dirichlet_shares, log_normal, some_labels};
 
 /// No client has more samples than this many times the others, however unequal they are.
-const MOST_SPREAD: f64 = 100.0;
+const MAX_SPREAD: f64 = 100.0;
 
 /// A generated task: the centres of its classes.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,8 @@ impl Synthetic {
             "between 1 and 1048576",
             features,
         )?;
-        let allowed = || format!("between 2 and {}", Samples::MOST_CLASSES);
-        require((2..=Samples::MOST_CLASSES).contains(&classes), "the number of classes", allowed(), classes)?;
+        let allowed = || format!("between 2 and {}", Samples::MAX_CLASSES);
+        require((2..=Samples::MAX_CLASSES).contains(&classes), "the number of classes", allowed(), classes)?;
         require(
             (0.0..=1e3).contains(&separation),
             "the separation of classes",
@@ -97,7 +97,7 @@ impl Synthetic {
                 let spread = spread.get();
                 // A log-normal variable with this mean has its median lower.
                 let size = log_normal(spread, randomness) * (-0.5 * spread * spread).exp() * count as f64;
-                let size = size.round().clamp(1.0, MOST_SPREAD * count as f64) as usize;
+                let size = size.round().clamp(1.0, MAX_SPREAD * count as f64) as usize;
                 (0..size).map(|_| self.any_label(randomness)).collect()
             }
         }

@@ -28,7 +28,7 @@ impl Logistic {
     }
 
     fn is_narrow(&self) -> bool {
-        self.layer.outputs <= narrow::MOST_OUTPUTS
+        self.layer.outputs <= narrow::MAX_OUTPUTS
     }
 
     /// Fills the labels and the logits of the scratch memory, and its features if they are wanted side by side.

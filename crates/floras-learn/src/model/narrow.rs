@@ -16,7 +16,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::Batch;
 
 /// Outputs up to which this is faster than a general matrix product.
-pub(super) const MOST_OUTPUTS: usize = 32;
+pub(super) const MAX_OUTPUTS: usize = 32;
 
 /// Whether a processor has so many vector registers that 25 sums fit into them; else ten must do.
 #[inline(always)]

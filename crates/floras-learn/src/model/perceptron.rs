@@ -25,13 +25,13 @@ pub struct Perceptron {
 
 impl Perceptron {
     /// Largest number of hidden units.
-    pub const MOST_HIDDEN: usize = 1 << 16;
+    pub const MAX_HIDDEN: usize = 1 << 16;
 
     /// A model with `hidden` hidden units, with penalty `l2·‖w‖²`.
     pub fn new(features: usize, hidden: usize, classes: usize, l2: f64) -> Result<Self, LearnError> {
         require(features > 0 && classes > 1, "the model", "for at least 1 feature and 2 classes", "smaller")?;
-        let allowed = || format!("between 1 and {}", Self::MOST_HIDDEN);
-        require((1..=Self::MOST_HIDDEN).contains(&hidden), "the number of hidden units", allowed(), hidden)?;
+        let allowed = || format!("between 1 and {}", Self::MAX_HIDDEN);
+        require((1..=Self::MAX_HIDDEN).contains(&hidden), "the number of hidden units", allowed(), hidden)?;
         require((0.0..=1e6).contains(&l2), "the penalty l2 (λ)", "between 0 and 1e6", l2)?;
         Ok(Self {
             hidden: Layer { inputs: features, outputs: hidden },

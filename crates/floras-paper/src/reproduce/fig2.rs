@@ -6,7 +6,7 @@
 
 use floras_core::Receiver;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
-use floras_privacy::{Bounds, Law, PrivacyError, Sampling, idealised};
+use floras_privacy::{Bounds, MuDistribution, PrivacyError, Sampling, idealised};
 use floras_sim::SimError;
 use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, Style, Verdict};
 
@@ -15,7 +15,7 @@ use super::workbench::Stage;
 
 const CLIP: f64 = 1.0;
 const DELTA: f64 = 1e-5;
-const MOST_ROUNDS: u64 = 1000;
+const MAX_ROUNDS: u64 = 1000;
 
 /// One panel of the figure.
 #[derive(Clone, Copy)]
@@ -103,15 +103,15 @@ impl Setting {
     }
 
     /// `ε` of so many rounds, from below and above.
-    fn holds(self, law: &Law, rounds: u64) -> Result<Bounds, PrivacyError> {
+    fn holds(self, distribution: &MuDistribution, rounds: u64) -> Result<Bounds, PrivacyError> {
         let sampling = Sampling::ReplaceOne(self.q / (1.0 + self.q));
-        floras_privacy::Composition::new(law, sampling, rounds)?.epsilon(DELTA)
+        floras_privacy::Composition::new(distribution, sampling, rounds)?.epsilon(DELTA)
     }
 
     /// The panel, the claims, and the rounds from which on the Rényi form is below the sequential one.
     fn draw(self, quick: bool) -> Result<(Panel, Vec<Claim>, u64), PrivacyError> {
         let round = self.published()?;
-        let law = idealised(Receiver::Paper, self.gamma, 2.0 * CLIP)?;
+        let distribution = idealised(Receiver::Paper, self.gamma, 2.0 * CLIP)?;
         let places = places(if quick { 4 } else { 10 });
         let mut curves = Vec::new();
         for (number, (composition, name, style)) in COMPOSITIONS.into_iter().enumerate() {
@@ -119,7 +119,7 @@ impl Setting {
             let y = places.iter().map(at).collect::<Result<_, PrivacyError>>()?;
             curves.push(curve(name, number, style, &places, y));
         }
-        let at = |&rounds: &u64| Ok(Some(self.holds(&law, rounds)?.upper));
+        let at = |&rounds: &u64| Ok(Some(self.holds(&distribution, rounds)?.upper));
         let y = places.iter().map(at).collect::<Result<_, PrivacyError>>()?;
         curves.push(curve("holds (idealised view)", COMPOSITIONS.len(), Style::Solid, &places, y));
         let panel = Panel {
@@ -131,8 +131,8 @@ impl Setting {
         };
         let crossover = crossover(round)?;
         let mut claims = vec![self.claim_of_crossover(crossover)];
-        for rounds in [1, 100, MOST_ROUNDS] {
-            claims.push(self.claim_of_guarantee(round, &law, rounds)?);
+        for rounds in [1, 100, MAX_ROUNDS] {
+            claims.push(self.claim_of_guarantee(round, &distribution, rounds)?);
         }
         Ok((panel, claims, crossover))
     }
@@ -152,11 +152,11 @@ impl Setting {
     fn claim_of_guarantee(
         self,
         round: PublishedRound,
-        law: &Law,
+        distribution: &MuDistribution,
         rounds: u64,
     ) -> Result<Claim, PrivacyError> {
         let published = round.epsilon(PublishedComposition::Renyi, rounds, DELTA)?.as_printed();
-        let holds = self.holds(law, rounds)?;
+        let holds = self.holds(distribution, rounds)?;
         let (verdict, reason) = if holds.lower > published {
             (Verdict::False, "a base station that knows the noise level learns more, by exact accounting")
         } else if holds.upper <= published {
@@ -190,18 +190,18 @@ fn exceeded_words(panel: &Panel) -> String {
 
 /// The first number of rounds for which the Rényi form is below the sum.
 fn crossover(round: PublishedRound) -> Result<u64, PrivacyError> {
-    for rounds in 1..=MOST_ROUNDS {
+    for rounds in 1..=MAX_ROUNDS {
         let of = |composition| Ok::<_, PrivacyError>(round.epsilon(composition, rounds, DELTA)?.as_printed());
         if of(PublishedComposition::Renyi)? <= of(PublishedComposition::Sequential)? {
             return Ok(rounds);
         }
     }
-    Ok(MOST_ROUNDS)
+    Ok(MAX_ROUNDS)
 }
 
 /// Numbers of rounds, about so many in a factor of ten.
 fn places(in_a_decade: u32) -> Vec<u64> {
-    let steps = in_a_decade * MOST_ROUNDS.ilog10();
+    let steps = in_a_decade * MAX_ROUNDS.ilog10();
     let place = |step: u32| 10_f64.powf(f64::from(step) / f64::from(in_a_decade)).round() as u64;
     let mut places: Vec<u64> = (0..=steps).map(place).collect();
     places.dedup();
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn places_go_from_one_round_to_the_last() {
         let places = places(4);
-        assert_eq!((places[0], places[places.len() - 1]), (1, MOST_ROUNDS));
+        assert_eq!((places[0], places[places.len() - 1]), (1, MAX_ROUNDS));
         assert!(places.is_sorted_by(|a, b| a < b));
     }
 }

@@ -58,7 +58,7 @@ impl Runs {
         for case in &cases {
             let mut before = None;
             for partition in PARTITIONS {
-                let name = folder_name(figure, partition, case.curve);
+                let name = directory_name(figure, partition, case.curve);
                 let experiment = experiment(figure, partition, case, bench.quick)?;
                 let record = bench.run_after(&mut before, &name, &experiment)?;
                 records.insert((partition.key, case.curve), record);
@@ -196,7 +196,7 @@ fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> R
 }
 
 /// `fig4-iid-floras-0-dB`.
-fn folder_name(figure: &str, partition: Partition, curve: &str) -> String {
+fn directory_name(figure: &str, partition: Partition, curve: &str) -> String {
     let curve = curve.replace("γ = ", "gamma-").replace([' ', ','], "-").replace("--", "-");
     format!("{figure}-{}-{curve}", partition.key)
 }

@@ -23,9 +23,9 @@ use serde::Serialize;
 use super::objective::{Objective, smoothness};
 
 /// At most this many clients are minimised for; they stand for all if there are more.
-pub const MOST_CLIENTS: u32 = 200;
+pub const MAX_CLIENTS: u32 = 200;
 /// Gradients are measured in at most this many local trainings.
-pub const MOST_TRAININGS: u32 = 10_000;
+pub const MAX_TRAININGS: u32 = 10_000;
 /// Minima are found to this accuracy of the loss, or to what rounding allows.
 const TOLERANCE: f64 = 1e-10;
 
@@ -75,7 +75,7 @@ impl Constants {
         let settings = federation.experiment().settings();
         let (sgd, l2) = (settings.local.sgd, f64::from(federation.model().l2()));
         let total = settings.clients.total;
-        let count = total.min(MOST_CLIENTS);
+        let count = total.min(MAX_CLIENTS);
         let chosen: Vec<u32> =
             (0..count).map(|i| (u64::from(i) * u64::from(total) / u64::from(count)) as u32).collect();
         let holdings = federation.holdings(0)?;
@@ -154,7 +154,7 @@ impl Gradients {
     /// The experiment's own trial 0, but for an uplink that adds up exactly, without clipping.
     fn measure(federation: &Federation, holdings: &Holdings<'_>) -> Result<Self, SimError> {
         let settings = federation.experiment().settings();
-        let rounds = federation.rounds().min(MOST_TRAININGS.div_ceil(settings.clients.per_round));
+        let rounds = federation.rounds().min(MAX_TRAININGS.div_ceil(settings.clients.per_round));
         let mut parameters = federation.initial_model(0);
         let mut longest = vec![None::<f64>; settings.clients.total as usize];
         for number in 1..=rounds {

@@ -21,7 +21,7 @@ mod truncation;
 
 pub use bound::{Bound, Limits, Problem};
 pub use conditions::Condition;
-pub use constants::{Constants, MOST_CLIENTS, MOST_TRAININGS};
+pub use constants::{Constants, MAX_CLIENTS, MAX_TRAININGS};
 pub use recursion::{RelativeNoise, RoundMap, limit_floor};
 pub use report::{Answer, Evaluation, NoiseMoments, Reached, Sizes, Theory};
 pub use truncation::{TheoryError, Truncation};

@@ -4,7 +4,7 @@
 pub const PROOF: [&str; 5] = [
     "the bound is no guarantee, whichever D is put into it: the proof's cross term holds E‖u − w*‖, and the proof goes on with its \
      square; where the distance is below 1 the square is smaller. What can be proved is a floor, and O(1/t) is not",
-    "clamping is not the truncated law of the proof: what lies beyond ±B is set to ±B and not drawn again, and every sum is \
+    "clamping is not the truncated distribution of the proof: what lies beyond ±B is set to ±B and not drawn again, and every sum is \
      pulled towards 0. At the optimum the pulls of single rounds need not cancel, so that training can settle elsewhere",
     "D(γ) as printed is below the second moment for every sum: it takes atan((B+C)/γ) where at most atan(B/γ) is allowed, and a \
      sum of K updates reaches K·C, not C. It falls again for large γ and turns negative near γ² = (B+C)³/(3C); it is not increasing",

@@ -29,7 +29,7 @@ const POWER_STEPS: u32 = 250;
 const START_LOG: f64 = 10.0 * std::f64::consts::LN_10;
 /// Pairs that L-BFGS remembers.
 const MEMORY: usize = 12;
-const MOST_STEPS: usize = 2000;
+const MAX_STEPS: usize = 2000;
 
 /// Clients with their weights `p_k`, and the penalty. Parameters are one row of classes for each feature, and the
 /// biases last.
@@ -79,7 +79,7 @@ impl Objective<'_> {
         let mut value = self.evaluate(&w, &mut gradient);
         let mut memory: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
         let mu = 2.0 * self.l2;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if dot(&gradient, &gradient) <= 2.0 * mu * tolerance {
                 break;
             }

@@ -57,7 +57,7 @@ pub struct Sizes {
 pub struct NoiseMoments {
     /// `D(γ)` as printed.
     pub printed: f64,
-    /// The law conditioned on not being clamped, at a sum of 0.
+    /// The distribution conditioned on not being clamped, at a sum of 0.
     pub conditioned_at_zero: f64,
     /// Clamping, at a sum of 0.
     pub clamped_at_zero: f64,

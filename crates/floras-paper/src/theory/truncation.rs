@@ -117,7 +117,7 @@ impl Truncation {
         size.min(0.0) * sum.signum()
     }
 
-    /// `E[n² | −B ≤ s + n ≤ B] = 2γB/A − γ²`, the second moment of the law that the paper takes the noise to have:
+    /// `E[n² | −B ≤ s + n ≤ B] = 2γB/A − γ²`, the second moment of the distribution that the paper takes the noise to have:
     /// conditioned on not being clamped, which is not what clamping does. `None` if the sum lies beyond `±B`, where
     /// the paper has no formula.
     pub fn conditioned_second_moment(self, sum: f64) -> Option<f64> {
@@ -133,7 +133,7 @@ impl Truncation {
 
     /// `D(γ)` as printed in Theorem 4, in units of `C²`; 0 in the limit `γ → 0`.
     ///
-    /// It replaces `A` of the conditioned law by `2·atan((B+C)/γ)`, which is larger than `A` for every sum, so that
+    /// It replaces `A` of the conditioned distribution by `2·atan((B+C)/γ)`, which is larger than `A` for every sum, so that
     /// the printed `≤` points the wrong way; and it turns negative near `γ² = (B+C)³/(3C)`.
     pub fn printed(self, clip: f64) -> f64 {
         let Self { gamma, bound } = self;

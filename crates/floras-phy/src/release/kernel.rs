@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::grid::Grid;
 use super::key::ReleaseKey;
-use super::normal::{BLOCK, MOST_VALUES, Normals};
+use super::normal::{BLOCK, MAX_RELEASED, Normals};
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
 use crate::kernel::{self, Kernel, TASK};
@@ -72,7 +72,7 @@ pub fn add_noise_into(
 }
 
 fn check_length(values: usize) -> Result<(), UplinkError> {
-    let holds = values as u64 <= MOST_VALUES;
+    let holds = values as u64 <= MAX_RELEASED;
     crate::error::require(holds, "the number of values in one release", "at most 2^35", values as f64)
 }
 

@@ -42,7 +42,7 @@ pub(super) const TILE: usize = 2 * LANES;
 pub(super) const BLOCK: usize = 8 * TILE;
 
 /// Values that can be drawn from one key: 2³⁵.
-pub(super) const MOST_VALUES: u64 = 1 << 35;
+pub(super) const MAX_RELEASED: u64 = 1 << 35;
 
 /// The values of one key, drawn block by block. To be inlined into a kernel that runs under `pulp`'s dispatch.
 pub(super) struct Normals<'a> {

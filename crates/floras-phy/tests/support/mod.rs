@@ -14,14 +14,14 @@ use statrs::stats_tests::ks_test::{
 /// over all tests together, a new choice of seeds would raise a false alarm less than once in a hundred choices.
 pub(crate) const SIGNIFICANCE: f64 = 1e-5;
 
-/// p-value of a sample under a law.
-pub(crate) fn p_value(sample: Vec<f64>, law: &impl ContinuousCDF<f64, f64>) -> f64 {
-    ks_onesample(sample, law, KSOneSampleAlternativeMethod::TwoSidedAsymptotic, NaNPolicy::Error)
+/// p-value of a sample under a distribution.
+pub(crate) fn p_value(sample: Vec<f64>, distribution: &impl ContinuousCDF<f64, f64>) -> f64 {
+    ks_onesample(sample, distribution, KSOneSampleAlternativeMethod::TwoSidedAsymptotic, NaNPolicy::Error)
         .expect("sound test input")
         .1
 }
 
-/// p-value of two samples under the hypothesis of one common law.
+/// p-value of two samples under the hypothesis of one common distribution.
 pub(crate) fn common_p_value(left: Vec<f64>, right: Vec<f64>) -> f64 {
     ks_twosample(left, right, KSTwoSampleAlternativeMethod::TwoSidedAsymptotic, NaNPolicy::Error)
         .expect("sound test input")

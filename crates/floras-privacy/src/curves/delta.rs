@@ -7,7 +7,7 @@
 use floras_core::View;
 
 use crate::engine::compose::{Composition, Part, one_round_delta};
-use crate::engine::law::{Law, Side};
+use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::prepared::Resolution;
 use crate::engine::sampling::{Curve, Direction};
 use crate::engine::window::Composed;
@@ -25,10 +25,10 @@ const SMALLEST_DELTAS: [f64; 4] = [1e-12, 1e-10, 1e-8, 1e-6];
 ///
 /// ```
 /// use floras_privacy::mixed::Mixed;
-/// use floras_privacy::{Account, DeltaCurve, Law, Sampling, Source, View, gaussian};
+/// use floras_privacy::{Account, DeltaCurve, MuDistribution, Sampling, Source, View, gaussian};
 ///
 /// let mut account = Account::new(Sampling::Everyone, 1e-5)?;
-/// account.set(View::Actual, Source::of(Law::Constant(0.1)));
+/// account.set(View::Actual, Source::of(MuDistribution::Constant(0.1)));
 /// let rounds = Mixed::new(&[(&account, 100)])?;
 /// let curve = DeltaCurve::new(&rounds, View::Actual)?.expect("the view has a curve");
 /// assert!((curve.delta(1.0) / gaussian::delta(1.0, 1.0) - 1.0).abs() < 1e-9);
@@ -56,7 +56,7 @@ struct Profile<'a>(Vec<OfDirection<'a>>);
 /// A composition seen from one direction.
 enum OfDirection<'a> {
     /// All rounds together are one Gaussian mechanism with a random `μ`.
-    Law(Law),
+    MuDistribution(MuDistribution),
     /// A single round.
     OneRound { curve: &'a dyn Curve, direction: Direction, chance: f64 },
     /// Composed losses, tilted for different `ε`.
@@ -153,8 +153,8 @@ impl<'a> OfDirection<'a> {
         smallest: f64,
         precision: Precision,
     ) -> Result<(Self, f64), PrivacyError> {
-        let single = match (composition.as_one_law(), &composition.parts[..]) {
-            (Some(law), _) => Some(Self::Law(law)),
+        let single = match (composition.as_one_distribution(), &composition.parts[..]) {
+            (Some(distribution), _) => Some(Self::MuDistribution(distribution)),
             (None, &[Part { curve, sampling, rounds: 1 }]) => {
                 Some(Self::OneRound { curve, direction, chance: sampling.chance() })
             }
@@ -185,7 +185,7 @@ impl<'a> OfDirection<'a> {
 
     fn delta(&self, epsilon: f64) -> f64 {
         match self {
-            Self::Law(law) => law.delta_upper(epsilon).min(1.0),
+            Self::MuDistribution(distribution) => distribution.delta_upper(epsilon).min(1.0),
             Self::OneRound { curve, direction, chance } => {
                 one_round_delta(*curve, *direction, *chance, Side::Upper, epsilon).min(1.0)
             }
@@ -203,15 +203,15 @@ mod tests {
     use crate::engine::sampling::Sampling;
     use crate::numerics::gaussian;
 
-    fn account(law: Law, sampling: Sampling) -> Account {
+    fn account(distribution: MuDistribution, sampling: Sampling) -> Account {
         let mut account = Account::new(sampling, 1e-5).unwrap();
-        account.set(View::Actual, Source::of(law));
+        account.set(View::Actual, Source::of(distribution));
         account
     }
 
     /// Values keep the engine from using the closed form.
-    fn certain(mu: f64) -> Law {
-        Law::Values(crate::engine::law::Values::new([(mu, 1.0)]))
+    fn certain(mu: f64) -> MuDistribution {
+        MuDistribution::Values(crate::engine::distribution::Values::new([(mu, 1.0)]))
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_curve_agrees_with_single_evaluations() {
         for sampling in [Sampling::ReplaceOne(0.1), Sampling::AddRemove(0.1), Sampling::Known(0.1)] {
-            let account = account(Law::HalfNormal { scale: 0.3 }, sampling);
+            let account = account(MuDistribution::HalfNormal { scale: 0.3 }, sampling);
             let rounds = Mixed::new(&[(&account, 30)]).unwrap();
             let curve = DeltaCurve::new(&rounds, View::Actual).unwrap().unwrap();
             for epsilon in [0.0, 0.05, 0.3, 1.0, 2.0] {

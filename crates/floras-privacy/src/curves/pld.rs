@@ -16,7 +16,7 @@ use floras_core::View;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::compose::Composition;
-use crate::engine::law::Side;
+use crate::engine::distribution::Side;
 use crate::engine::loss::{LossDistribution, Sketch};
 use crate::engine::sampling::Direction;
 use crate::engine::tilt::Tilts;
@@ -278,10 +278,10 @@ fn short(step: f64) -> f64 {
 ///
 /// ```
 /// use floras_privacy::mixed::Mixed;
-/// use floras_privacy::{Account, JointLoss, Law, LossFile, Sampling, Source, View, gaussian};
+/// use floras_privacy::{Account, JointLoss, MuDistribution, LossFile, Sampling, Source, View, gaussian};
 ///
 /// let mut account = Account::new(Sampling::Everyone, 1e-5)?;
-/// account.set(View::Actual, Source::of(Law::Constant(0.1)));
+/// account.set(View::Actual, Source::of(MuDistribution::Constant(0.1)));
 /// let rounds = Mixed::new(&[(&account, 50)])?;
 /// let training = LossFile::of_view(&rounds, View::Actual, "client", "replace-one")?.expect("a finite view");
 /// let both = JointLoss::new(&[training.clone(), training])?;
@@ -382,18 +382,18 @@ fn epsilon_of(kinds: &[(LossDistribution, u64)], delta: f64) -> Result<f64, Priv
 mod tests {
     use super::*;
     use crate::account::{Account, Source};
-    use crate::engine::law::Law;
+    use crate::engine::distribution::MuDistribution;
     use crate::engine::sampling::Sampling;
     use crate::numerics::gaussian;
 
-    fn account(law: Law, sampling: Sampling) -> Account {
+    fn account(distribution: MuDistribution, sampling: Sampling) -> Account {
         let mut account = Account::new(sampling, 1e-5).unwrap();
-        account.set(View::Actual, Source::of(law));
+        account.set(View::Actual, Source::of(distribution));
         account
     }
 
-    fn file(law: Law, sampling: Sampling, rounds: u64) -> LossFile {
-        let account = account(law, sampling);
+    fn file(distribution: MuDistribution, sampling: Sampling, rounds: u64) -> LossFile {
+        let account = account(distribution, sampling);
         let neighbours = if let Sampling::AddRemove(_) = sampling { "add-remove" } else { "replace-one" };
         let rounds = Mixed::new(&[(&account, rounds)]).unwrap();
         LossFile::of_view(&rounds, View::Actual, "client", neighbours).unwrap().unwrap()
@@ -405,9 +405,10 @@ mod tests {
             [Sampling::Everyone, Sampling::ReplaceOne(0.1), Sampling::AddRemove(0.1), Sampling::Known(0.1)];
         for sampling in samplings {
             for rounds in [1, 100] {
-                let law = Law::HalfNormal { scale: 0.3 };
-                let stated = account(law.clone(), sampling).epsilon(View::Actual, rounds).unwrap().unwrap();
-                let joint = JointLoss::new(&[file(law, sampling, rounds)]).unwrap();
+                let distribution = MuDistribution::HalfNormal { scale: 0.3 };
+                let stated =
+                    account(distribution.clone(), sampling).epsilon(View::Actual, rounds).unwrap().unwrap();
+                let joint = JointLoss::new(&[file(distribution, sampling, rounds)]).unwrap();
                 let ratio = joint.epsilon_upper(1e-5).unwrap() / stated;
                 assert!((ratio - 1.0).abs() < 1e-4, "{sampling:?}, {rounds} rounds: {ratio}");
             }
@@ -417,8 +418,8 @@ mod tests {
     #[test]
     fn trainings_on_different_grids_compose() {
         let files = [
-            file(Law::Constant(0.3), Sampling::Everyone, 4),
-            file(Law::Constant(0.05), Sampling::Everyone, 256),
+            file(MuDistribution::Constant(0.3), Sampling::Everyone, 4),
+            file(MuDistribution::Constant(0.05), Sampling::Everyone, 256),
         ];
         assert!(files[0].step != files[1].step);
         let exact = gaussian::epsilon(1e-5, 1.0).unwrap();
@@ -428,7 +429,7 @@ mod tests {
 
     #[test]
     fn both_directions_of_added_neighbours_are_exported() {
-        let file = file(Law::Constant(1.0), Sampling::AddRemove(0.2), 10);
+        let file = file(MuDistribution::Constant(1.0), Sampling::AddRemove(0.2), 10);
         let directions: Vec<LossDirection> = file.losses.iter().map(|loss| loss.direction).collect();
         assert_eq!(directions, [LossDirection::Remove, LossDirection::Add]);
         assert!(file.check().is_ok());
@@ -436,7 +437,7 @@ mod tests {
 
     #[test]
     fn damaged_files_are_refused() {
-        let good = file(Law::Constant(1.0), Sampling::Everyone, 3);
+        let good = file(MuDistribution::Constant(1.0), Sampling::Everyone, 3);
         let damages: [fn(&mut LossFile); 11] = [
             |file| file.format = "another".to_owned(),
             |file| file.version = 2,
@@ -460,15 +461,15 @@ mod tests {
 
     #[test]
     fn different_neighbours_do_not_compose() {
-        let one = file(Law::Constant(1.0), Sampling::Everyone, 3);
-        let other = file(Law::Constant(1.0), Sampling::AddRemove(0.5), 3);
+        let one = file(MuDistribution::Constant(1.0), Sampling::Everyone, 3);
+        let other = file(MuDistribution::Constant(1.0), Sampling::AddRemove(0.5), 3);
         assert!(matches!(JointLoss::new(&[one, other]), Err(LossFileError::Different { .. })));
         assert!(matches!(JointLoss::new(&[]), Err(LossFileError::Nothing)));
     }
 
     #[test]
     fn a_delta_below_the_infinite_mass_has_no_epsilon() {
-        let mut file = file(Law::Constant(1.0), Sampling::Everyone, 3);
+        let mut file = file(MuDistribution::Constant(1.0), Sampling::Everyone, 3);
         let loss = &mut file.losses[0];
         let middle = loss.masses.len() / 2;
         let moved = loss.masses[middle].min(1e-3);

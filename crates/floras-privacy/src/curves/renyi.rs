@@ -23,7 +23,7 @@
 use floras_core::View;
 
 use crate::engine::compose::{Composition, Part};
-use crate::engine::law::{Law, Side};
+use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::sampling::{Direction, Sampling};
 use crate::error::{PrivacyError, require};
 use crate::mixed::Mixed;
@@ -105,7 +105,7 @@ fn paper_receiver(
 fn of_parts(parts: &[Part<'_>], delta: f64, orders: &[f64]) -> Result<RenyiCurve, PrivacyError> {
     let composition = Composition::mixed(parts)?;
     let orders = orders.to_vec();
-    if let Some(Law::Constant(mu)) = composition.as_one_law() {
+    if let Some(MuDistribution::Constant(mu)) = composition.as_one_distribution() {
         let epsilons = orders.iter().map(|order| 0.5 * order * mu * mu).collect();
         return Ok(RenyiCurve { orders, epsilons, event: 0.0 });
     }
@@ -143,19 +143,19 @@ fn of_direction(
 mod tests {
     use super::*;
     use crate::account::{Account, Source};
-    use crate::engine::law::Values;
+    use crate::engine::distribution::Values;
     use crate::published::rdp::RenyiRound;
 
-    fn curve(law: Law, sampling: Sampling, rounds: u64, orders: &[f64]) -> RenyiCurve {
+    fn curve(distribution: MuDistribution, sampling: Sampling, rounds: u64, orders: &[f64]) -> RenyiCurve {
         let mut account = Account::new(sampling, 1e-5).unwrap();
-        account.set(View::Actual, Source::of(law));
+        account.set(View::Actual, Source::of(distribution));
         let rounds = Mixed::new(&[(&account, rounds)]).unwrap();
         RenyiCurve::new(&rounds, View::Actual, orders).unwrap().unwrap()
     }
 
     #[test]
     fn gaussian_rounds_are_exact() {
-        let exact = curve(Law::Constant(0.3), Sampling::Everyone, 10, &ORDERS);
+        let exact = curve(MuDistribution::Constant(0.3), Sampling::Everyone, 10, &ORDERS);
         assert_eq!(exact.event, 0.0);
         for (order, epsilon) in ORDERS.iter().zip(&exact.epsilons) {
             assert!((epsilon / (0.5 * order * 0.9) - 1.0).abs() < 1e-12);
@@ -165,9 +165,9 @@ mod tests {
     /// On a grid, outside an event of probability 1e-10: not below the closed form where that event does not matter.
     #[test]
     fn a_grid_agrees_with_the_gaussian_at_small_orders() {
-        let law = Law::Values(Values::new([(0.3, 1.0)]));
+        let distribution = MuDistribution::Values(Values::new([(0.3, 1.0)]));
         let orders = [1.25, 1.5, 2.0, 4.0, 8.0];
-        let found = curve(law, Sampling::Everyone, 10, &orders);
+        let found = curve(distribution, Sampling::Everyone, 10, &orders);
         assert!(found.event > 0.0 && found.event < 1.5e-10, "{}", found.event);
         for (order, epsilon) in orders.iter().zip(&found.epsilons) {
             let ratio = epsilon / (0.5 * order * 0.9);
@@ -180,7 +180,7 @@ mod tests {
         // μ = a|G| diverges from α_max = ½ + √(¼ + 1/a²) on; outside the event it does not.
         let round = RenyiRound::new(0.5, 1.0 / 0.3).unwrap();
         let orders = [2.0, 2.5, 1.01 * round.largest_order()];
-        let found = curve(Law::HalfNormal { scale: 0.3 }, Sampling::Everyone, 1, &orders);
+        let found = curve(MuDistribution::HalfNormal { scale: 0.3 }, Sampling::Everyone, 1, &orders);
         for (&order, &epsilon) in orders.iter().zip(&found.epsilons) {
             let exact = round.divergence(order).unwrap();
             assert!(epsilon.is_finite() && epsilon <= exact * 1.001, "order {order}: {epsilon}, {exact}");
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn sampling_lowers_the_divergence_as_known() {
         let (p, mu) = (0.1, 1.0_f64);
-        let found = curve(Law::Constant(mu), Sampling::AddRemove(p), 1, &[2.0]);
+        let found = curve(MuDistribution::Constant(mu), Sampling::AddRemove(p), 1, &[2.0]);
         let exact = (p * p * (mu * mu).exp_m1()).ln_1p();
         assert!((found.epsilons[0] / exact - 1.0).abs() < 0.05, "{} and {exact}", found.epsilons[0]);
     }

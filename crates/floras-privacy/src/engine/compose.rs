@@ -24,7 +24,7 @@
 //! Koskela, Jälkö, Honkela, *Computing tight differential privacy guarantees using FFT*, AISTATS 2020. Gopi, Lee, Wutschitz,
 //! *Numerical composition of differential privacy*, NeurIPS 2021.
 
-use crate::engine::law::{Law, Side};
+use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::prepared::{CUT, Prepared, Resolution};
 use crate::engine::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
 use crate::engine::window::{Composed, LEAST_DELTA};
@@ -71,10 +71,10 @@ pub struct Part<'a> {
 /// `T` rounds, of one kind or of several.
 ///
 /// ```
-/// use floras_privacy::{Composition, Law, Part, Sampling, gaussian};
+/// use floras_privacy::{Composition, MuDistribution, Part, Sampling, gaussian};
 ///
 /// // Gaussian mechanisms compose to one with the root of the sum of squares: 4·0.3² + 9·0.1².
-/// let (loud, quiet) = (Law::Constant(0.3), Law::Constant(0.1));
+/// let (loud, quiet) = (MuDistribution::Constant(0.3), MuDistribution::Constant(0.1));
 /// let sampling = Sampling::Everyone;
 /// let composition = Composition::mixed(&[
 ///     Part { curve: &loud, sampling, rounds: 4 },
@@ -152,8 +152,8 @@ impl<'a> Composition<'a> {
 
     /// A single round that is the same as all rounds together, if there is one, and the chance to take part in it.
     fn with_one_round<R>(&self, use_it: impl FnOnce(&dyn Curve, f64) -> R) -> Option<R> {
-        if let Some(law) = self.as_one_law() {
-            return Some(use_it(&law, 1.0));
+        if let Some(distribution) = self.as_one_distribution() {
+            return Some(use_it(&distribution, 1.0));
         }
         match self.parts[..] {
             [Part { curve, sampling, rounds: 1 }] => Some(use_it(curve, sampling.chance())),
@@ -161,9 +161,9 @@ impl<'a> Composition<'a> {
         }
     }
 
-    /// The law of `μ` of all rounds together, if everyone takes part and it has a simple form: `√(Σ μ²)` if each kind's is
+    /// The distribution of `μ` of all rounds together, if everyone takes part and it has a simple form: `√(Σ μ²)` if each kind's is
     /// known for certain.
-    pub(crate) fn as_one_law(&self) -> Option<Law> {
+    pub(crate) fn as_one_distribution(&self) -> Option<MuDistribution> {
         let of_part = |part: &Part<'_>| {
             if part.sampling.chance() < 1.0 { None } else { part.curve.composed(part.rounds) }
         };
@@ -171,11 +171,11 @@ impl<'a> Composition<'a> {
             return of_part(part);
         }
         let square = |part: &Part<'_>| match of_part(part) {
-            Some(Law::Constant(mu)) => Some(mu * mu),
+            Some(MuDistribution::Constant(mu)) => Some(mu * mu),
             _ => None,
         };
         let squares: f64 = self.parts.iter().map(square).sum::<Option<f64>>()?;
-        Some(Law::Constant(squares.sqrt()))
+        Some(MuDistribution::Constant(squares.sqrt()))
     }
 
     /// Total variation at most adds up.
@@ -345,7 +345,9 @@ fn one_round_epsilon(
     } else {
         let target = (delta - infinite) / p;
         let at = |epsilon: f64| value(curve, epsilon, side);
-        let simpler = |law: &Law| first_at_most(|e| law.lower(e), target, 1e-3, MAX_EPSILON, 1e-3);
+        let simpler = |distribution: &MuDistribution| {
+            first_at_most(|e| distribution.lower(e), target, 1e-3, MAX_EPSILON, 1e-3)
+        };
         let epsilon = match curve.simpler().map(simpler) {
             // What is below the simpler curve's root is below this one's.
             Some(start) => {

@@ -377,7 +377,7 @@ pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::law::{Law, Side};
+    use crate::engine::distribution::{MuDistribution, Side};
     use crate::numerics::gaussian;
     use crate::numerics::table::Table;
 
@@ -393,11 +393,11 @@ mod tests {
 
     #[test]
     fn dots_are_on_the_curve_and_chords_above_it() {
-        let law = Law::Constant(1.0);
+        let distribution = MuDistribution::Constant(1.0);
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 12.0, 1e-12, 0.0, Side::Upper);
         for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
             for (p, step) in [(1.0, 0.25), (0.3, 0.1), (0.3, 0.01)] {
-                let pair = Pair::new(&table, direction, p, &law);
+                let pair = Pair::new(&table, direction, p, &distribution);
                 let loss = LossDistribution::on_grid(&pair, step, -10.0, 10.0);
                 let total: f64 = loss.masses.iter().sum::<f64>() + loss.infinite;
                 assert!((total - 1.0).abs() < 1e-12, "{direction:?}, p = {p}: {total}");
@@ -420,11 +420,11 @@ mod tests {
 
     #[test]
     fn excesses_of_a_grid_are_those_one_by_one() {
-        let law = Law::Constant(1.0);
+        let distribution = MuDistribution::Constant(1.0);
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 30.0, 1e-12, 0.0, Side::Upper);
         for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
             for (p, step) in [(1.0, 0.013), (0.3, 0.013), (1e-3, 1e-4), (0.999, 0.5)] {
-                let pair = Pair::new(&table, direction, p, &law);
+                let pair = Pair::new(&table, direction, p, &distribution);
                 for step in [step, -step] {
                     for (i, found) in excesses(&pair, step, 110).into_iter().enumerate() {
                         let exact = pair.excess(i as f64 * step);
@@ -511,7 +511,11 @@ mod tests {
     fn a_sketch_has_the_moments_of_a_normal_loss() {
         // The loss is N(μ²/2, μ²): ln E e^{θL} = μ²(θ + θ²)/2, and the mean under the tilt μ²(½ + θ).
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
-        let sketch = Sketch::new(&Pair::new(&table, Direction::Replace, 1.0, &Law::Constant(0.5)), -8.0, 8.0);
+        let sketch = Sketch::new(
+            &Pair::new(&table, Direction::Replace, 1.0, &MuDistribution::Constant(0.5)),
+            -8.0,
+            8.0,
+        );
         for theta in [0.5, 1.0, 3.0] {
             let (moment, mean) = (0.125 * (theta + theta * theta), 0.25 * (0.5 + theta));
             assert!(
@@ -527,9 +531,9 @@ mod tests {
     #[test]
     fn a_sketch_of_a_grid_has_at_least_its_moments() {
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
-        let law = Law::Constant(0.5);
+        let distribution = MuDistribution::Constant(0.5);
         for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
-            let pair = Pair::new(&table, direction, 0.4, &law);
+            let pair = Pair::new(&table, direction, 0.4, &distribution);
             for (step, more) in [(50.0, 1e-12), (0.5, 1e-12), (0.01, 0.02), (1e-5, 0.02)] {
                 let grid = LossDistribution::on_grid(&pair, step, -8.0, 8.0);
                 let sketch = Sketch::on_grid(&pair, step, -8.0, 8.0);

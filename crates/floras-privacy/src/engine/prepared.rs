@@ -1,7 +1,7 @@
 //! The way from curves to their composition: each in a table, all on a grid of one step, around the `ε` in question.
 
 use crate::engine::compose::{Grid, MAX_EPSILON, Part, WRINKLED};
-use crate::engine::law::Side;
+use crate::engine::distribution::Side;
 use crate::engine::loss::{LossDistribution, Sketch};
 use crate::engine::sampling::{Direction, Pair, diluted, value};
 use crate::engine::tabulated::TOLERANCE_BELOW;

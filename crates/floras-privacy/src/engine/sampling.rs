@@ -20,7 +20,7 @@
 //! 2018, theorems 2 and 9.
 
 use crate::engine::compose::WRINKLED;
-use crate::engine::law::{Law, Side};
+use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::tabulated::TOLERANCE_BELOW;
 use crate::error::{PrivacyError, require};
 use crate::numerics::table::Table;
@@ -93,14 +93,14 @@ pub trait Curve: Send + Sync {
     /// The probability of an infinite loss, in the upper bound.
     fn infinite(&self) -> f64;
 
-    /// The law of `μ` of so many rounds together in which someone takes part for certain, if it has a simple form.
-    fn composed(&self, rounds: u64) -> Option<Law> {
+    /// The distribution of `μ` of so many rounds together in which someone takes part for certain, if it has a simple form.
+    fn composed(&self, rounds: u64) -> Option<MuDistribution> {
         let _ = rounds;
         None
     }
 
     /// A simpler curve that is nowhere above this one, from which a search may start.
-    fn simpler(&self) -> Option<&Law> {
+    fn simpler(&self) -> Option<&MuDistribution> {
         None
     }
 
@@ -157,7 +157,7 @@ impl<'a> Pair<'a> {
         self.wrinkles
     }
 
-    /// Whether the loss has the same law from both sides.
+    /// Whether the loss has the same distribution from both sides.
     pub(crate) fn is_symmetric(&self) -> bool {
         matches!(self.direction, Direction::Replace | Direction::Known)
     }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::engine::compose::{MAX_EPSILON, WRINKLED};
-use crate::engine::law::{Law, Side};
+use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::sampling::Curve;
 use crate::numerics::solve::first_at_most;
 use crate::numerics::table::Table;
@@ -38,7 +38,7 @@ impl<C: Curve> Curve for Tabulated<C> {
         self.0.curve.infinite()
     }
 
-    fn composed(&self, rounds: u64) -> Option<Law> {
+    fn composed(&self, rounds: u64) -> Option<MuDistribution> {
         self.0.curve.composed(rounds)
     }
 

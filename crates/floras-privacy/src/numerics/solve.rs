@@ -1,7 +1,7 @@
 //! Where a decreasing function comes down to a target, and where a function is least.
 
 /// Brackets are halved or interpolated at most so many times.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 /// The smallest `x ≥ 0`, up to `tolerance` relative to itself, at which the decreasing `f` is at most `target`: what is
 /// returned is always on the far side, where `f(x) ≤ target`. `None` if that is nowhere below `most`.
@@ -67,7 +67,7 @@ pub(crate) fn refine(
     mut upper: (f64, f64),
     tolerance: f64,
 ) -> f64 {
-    for step in 0..MOST_STEPS {
+    for step in 0..MAX_STEPS {
         let width = upper.0 - lower.0;
         if width <= tolerance * upper.0 {
             break;

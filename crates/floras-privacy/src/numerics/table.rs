@@ -1,6 +1,6 @@
 //! A curve `δ(ε)` that is dear to compute, tabulated: pieces of polynomials of `ln δ`, fitted at Chebyshev's nodes.
 
-use crate::engine::law::Side;
+use crate::engine::distribution::Side;
 
 /// Coefficients in a piece.
 const ORDER: usize = 14;

@@ -24,7 +24,7 @@
 //! `v = ln((C − x)/√(C² + γ²))`.
 //!
 //! # Citations
-//! The law of the noise: paper, Lemma 1, for one coordinate. The curve for all of them is this project's own; the tests
+//! The distribution of the noise: paper, Lemma 1, for one coordinate. The curve for all of them is this project's own; the tests
 //! compare it with two masses of a ball, with sampling, and with 60-digit arithmetic.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};

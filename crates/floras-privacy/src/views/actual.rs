@@ -21,7 +21,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use floras_core::{Fading, Modulation, PhaseError, Receiver};
 
-use crate::engine::law::{COARSE_CELL, CellsBuilder, Law};
+use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution};
 use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
@@ -209,7 +209,7 @@ impl Coefficients {
         per_round: u64,
         unused: u64,
         sensitivity: f64,
-    ) -> Result<Law, PrivacyError> {
+    ) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
         let others = self.other_noise(receiver, per_round.saturating_sub(1), unused);
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
@@ -239,7 +239,7 @@ impl Coefficients {
     }
 
     /// The distribution of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
-    pub fn raw_signal(&self, sensitivity: f64) -> Result<Law, PrivacyError> {
+    pub fn raw_signal(&self, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
         let largest = self.amplitude.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, RAW_STEP, 0.0);
@@ -400,7 +400,7 @@ impl Angle {
         };
         let most = match self {
             Self::Within(half_width) => half_width,
-            // Wider laws are uniform for all that can be told.
+            // Wider distributions are uniform for all that can be told.
             Self::Normal(std) if std < 1.5 => 8.0 * std,
             _ => FRAC_PI_2,
         };
@@ -436,7 +436,7 @@ fn real_part_density(density: &dyn Fn(f64) -> f64, low: f64, high: f64, x: f64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::law::Values;
+    use crate::engine::distribution::Values;
     use crate::engine::sampling::Curve;
     use crate::numerics::gaussian;
 
@@ -456,7 +456,7 @@ mod tests {
         }
     }
 
-    /// Those used sequences whose law is not normal are counted with less noise than they make.
+    /// Those used sequences whose distribution is not normal are counted with less noise than they make.
     #[test]
     fn other_clients_never_make_a_curve_larger() {
         for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
@@ -470,17 +470,17 @@ mod tests {
     #[test]
     fn a_raw_signal_shows_the_channel_s_own_noise_and_nothing_more() {
         let channel = Coefficients::from_values(0.5, &[(1.0, 1.0), (-2.0, 1.0)]).unwrap();
-        let law = channel.raw_signal(2.0).unwrap();
+        let distribution = channel.raw_signal(2.0).unwrap();
         for epsilon in [0.1, 1.0, 10.0] {
             let exact = 0.5 * (gaussian::delta(epsilon, 4.0) + gaussian::delta(epsilon, 8.0));
-            assert!((law.upper(epsilon) / exact - 1.0).abs() < 1e-12);
+            assert!((distribution.upper(epsilon) / exact - 1.0).abs() < 1e-12);
             // Whatever the receiver does with them, it cannot show more than the samples do.
             let actual = channel.actual(Receiver::clipped(1.0).unwrap(), 3, 5, 2.0).unwrap();
-            assert!(actual.lower(epsilon) <= law.upper(epsilon));
+            assert!(actual.lower(epsilon) <= distribution.upper(epsilon));
         }
         // Without any other sequence there is no other noise.
         let alone = channel.actual(Receiver::Paper, 1, 0, 2.0).unwrap();
-        assert!((alone.upper(1.0) / law.upper(1.0) - 1.0).abs() < 1e-3);
+        assert!((alone.upper(1.0) / distribution.upper(1.0) - 1.0).abs() < 1e-3);
     }
 
     #[test]
@@ -490,11 +490,11 @@ mod tests {
         let density = Coefficients::from_density(0.1, (0.0, 12.0 * std), |h| (-h * h).exp()).unwrap();
         let at = |channel: &Coefficients| {
             let values = channel.seen.iter().map(|cell| (0.1 * cell.mean, cell.mass));
-            Law::Values(Values::new(values)).upper(0.3)
+            MuDistribution::Values(Values::new(values)).upper(0.3)
         };
         assert!((at(&named) / at(&density) - 1.0).abs() < 1e-9);
-        // Half-normal: Δ|h|/s has the law of a·|G|.
-        let half_normal = Law::HalfNormal { scale: 0.1 * std / 0.1 };
+        // Half-normal: Δ|h|/s has the distribution of a·|G|.
+        let half_normal = MuDistribution::HalfNormal { scale: 0.1 * std / 0.1 };
         assert!((at(&named) / half_normal.upper(0.3) - 1.0).abs() < 1e-4);
         // Raw samples show both branches: a Rayleigh amplitude, whose square is exponential.
         let raw = named.raw_signal(0.1).unwrap();
@@ -530,7 +530,7 @@ mod tests {
         for epsilon in [0.01, 0.3, 2.0] {
             let at = |channel: &Coefficients| {
                 let values = channel.seen.iter().map(|cell| (0.1 * cell.mean, cell.mass));
-                Law::Values(Values::new(values)).upper(epsilon)
+                MuDistribution::Values(Values::new(values)).upper(epsilon)
             };
             assert!((at(&seen) / at(&named) - 1.0).abs() < 1e-6, "{epsilon}");
             assert!((at(&wide) / at(&named) - 1.0).abs() < 1e-3, "{epsilon}");

@@ -50,14 +50,14 @@ use floras_core::{ClipLevel, Receiver};
 
 use crate::engine::chords::Chords;
 use crate::engine::compose::MAX_EPSILON;
-use crate::engine::law::{CellsBuilder, FINE_CELL, Law};
+use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution};
 use crate::engine::sampling::Curve;
 use crate::error::{PrivacyError, require_positive};
 use crate::numerics::normal;
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 use crate::views::actual::ROUNDED_MEANS;
 use crate::views::gains::{self, LogBins};
-use crate::views::nodes::{self, NodeLaw, Nodes};
+use crate::views::nodes::{self, NodeDistribution, Nodes};
 use crate::views::noise::{Noise, NoiseCell};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
 use crate::views::receiver::{is_monotone, noise_of_unused};
@@ -99,7 +99,7 @@ struct Composable {
     /// What is smaller counts as infinite.
     smallest: f64,
     upper: OnceLock<Chords>,
-    lower: OnceLock<Law>,
+    lower: OnceLock<MuDistribution>,
 }
 
 impl AnyChannel {
@@ -116,12 +116,12 @@ impl AnyChannel {
     }
 
     /// The distribution of `μ` for a client with the channel `t = h/s`.
-    pub fn law_at(&self, t: f64) -> Law {
-        self.worst.law(t, t)
+    pub fn distribution_at(&self, t: f64) -> MuDistribution {
+        self.worst.distribution(t, t)
     }
 
     /// The distribution of `μ` in the limit of a strong client, `t → ∞`.
-    pub fn strong_client(&self) -> &Law {
+    pub fn strong_client(&self) -> &MuDistribution {
         &self.worst.strong
     }
 }
@@ -133,14 +133,14 @@ impl Composable {
     }
 
     /// A channel that is about the worst where `δ` is small: a client may have it in every round.
-    fn one_channel(&self) -> &Law {
+    fn one_channel(&self) -> &MuDistribution {
         self.lower.get_or_init(|| {
             let start = first_at_most(|e| self.worst.strong.lower(e), SMALL, 1e-3, MAX_EPSILON, 1e-3);
             let start = 0.99 * start.unwrap_or(MAX_EPSILON);
             let supremum = |epsilon: f64| self.worst.supremum(epsilon);
             let epsilon =
                 first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
-            self.worst.own(self.worst.worst_at(epsilon)).law.clone()
+            self.worst.own(self.worst.worst_at(epsilon)).distribution.clone()
         })
     }
 }
@@ -158,7 +158,7 @@ impl Curve for AnyChannel {
         self.worst.infinite()
     }
 
-    fn simpler(&self) -> Option<&Law> {
+    fn simpler(&self) -> Option<&MuDistribution> {
         Some(self.strong_client())
     }
 
@@ -196,12 +196,12 @@ pub(crate) struct Worst {
     sensitivity: f64,
     noise: Arc<Noise>,
     noise_bins: LogBins,
-    strong: Law,
+    strong: MuDistribution,
     /// Unit of [`CHANNELS`].
     scale: f64,
     /// For each channel that cells end at: its own curve, bounds for all weaker and for all stronger ones, and a bound on its own
     /// curve whose gains fall with the estimate.
-    channels: Vec<[OnceLock<NodeLaw>; 4]>,
+    channels: Vec<[OnceLock<NodeDistribution>; 4]>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
 
@@ -254,12 +254,12 @@ impl Worst {
     }
 
     /// The distribution of `Δ·a·g(τ)` for an estimate `τ` around `t`. What is without noise is infinite.
-    fn law(&self, t: f64, amplitude: f64) -> Law {
-        self.law_with(t, amplitude, pilot::small_estimate(self.receiver, &self.noise))
+    fn distribution(&self, t: f64, amplitude: f64) -> MuDistribution {
+        self.distribution_with(t, amplitude, pilot::small_estimate(self.receiver, &self.noise))
     }
 
     /// The same, where estimates below `small` count as having the largest weight of them.
-    fn law_with(&self, t: f64, amplitude: f64, small: f64) -> Law {
+    fn distribution_with(&self, t: f64, amplitude: f64, small: f64) -> MuDistribution {
         let largest = self.sensitivity * amplitude;
         let mut cells = CellsBuilder::new(largest, FINE_CELL, self.noise.slack + ROUNDED_MEANS);
         let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver));
@@ -271,7 +271,7 @@ impl Worst {
     }
 
     /// A bound on the distribution of `μ` for all channels from `t` on, as in 3.
-    fn law_from(&self, t: f64) -> Law {
+    fn distribution_from(&self, t: f64) -> MuDistribution {
         // |e| in panels, each counted as its end.
         const PANELS: usize = 192;
         let end = |i: usize| REACH * i as f64 / PANELS as f64;
@@ -290,26 +290,26 @@ impl Worst {
         })
     }
 
-    fn own(&self, index: usize) -> &NodeLaw {
+    fn own(&self, index: usize) -> &NodeDistribution {
         self.channels[index][0].get_or_init(|| {
             let t = self.channel(index);
-            NodeLaw::new(self.law(t, t))
+            NodeDistribution::new(self.distribution(t, t))
         })
     }
 
     /// A bound on a channel's curve with gains that fall with the estimate's size: MMSE weights do so from 1 on.
-    fn falling(&self, index: usize) -> &NodeLaw {
+    fn falling(&self, index: usize) -> &NodeDistribution {
         if is_monotone(self.receiver) {
             return self.own(index);
         }
         self.channels[index][3].get_or_init(|| {
             let t = self.channel(index);
-            NodeLaw::new(self.law_with(t, t, 1.0))
+            NodeDistribution::new(self.distribution_with(t, t, 1.0))
         })
     }
 
     /// Anderson's inequality with `t₀ = 0`.
-    fn weaker(&self, index: usize) -> &NodeLaw {
+    fn weaker(&self, index: usize) -> &NodeDistribution {
         self.channels[index][1].get_or_init(|| {
             let t = self.channel(index);
             let small = if is_monotone(self.receiver) {
@@ -317,12 +317,13 @@ impl Worst {
             } else {
                 1.0
             };
-            NodeLaw::new(self.law_with(0.0, t, small))
+            NodeDistribution::new(self.distribution_with(0.0, t, small))
         })
     }
 
-    fn stronger(&self, index: usize) -> &NodeLaw {
-        self.channels[index][2].get_or_init(|| NodeLaw::new(self.law_from(self.channel(index))))
+    fn stronger(&self, index: usize) -> &NodeDistribution {
+        self.channels[index][2]
+            .get_or_init(|| NodeDistribution::new(self.distribution_from(self.channel(index))))
     }
 
     /// A bound on `δ_t(ε)` for all channels of a region, where the largest known value is `reached`.
@@ -464,7 +465,7 @@ impl Worst {
 
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
-        let worst = self.own(self.worst_at(epsilon)).law.lower(epsilon);
+        let worst = self.own(self.worst_at(epsilon)).distribution.lower(epsilon);
         worst.max(self.strong.lower(epsilon))
     }
 }
@@ -491,21 +492,21 @@ fn largest_curvature(epsilon: f64, z: f64) -> f64 {
     1.5 * (y * y + y * z + z * z) + 12.0
 }
 
-/// The law of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
-pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Law, PrivacyError> {
+/// The distribution of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
+pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
     require_positive("the sensitivity", sensitivity)?;
     if unused == 0 {
         return Err(PrivacyError::NoUnusedSequences);
     }
     if receiver == Receiver::Paper {
-        return Ok(Law::HalfNormal { scale: sensitivity / unused as f64 });
+        return Ok(MuDistribution::HalfNormal { scale: sensitivity / unused as f64 });
     }
     let noise = noise_of_unused(receiver, unused);
     Ok(without_channel(&noise, |noise| [(sensitivity / noise.sqrt(), 1.0)]))
 }
 
-/// The law of `Δ·(1 + |e|/c)/ν_γ`, above that of `μ` for every channel under the clipped projector.
-pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<Law, PrivacyError> {
+/// The distribution of `Δ·(1 + |e|/c)/ν_γ`, above that of `μ` for every channel under the clipped projector.
+pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
     let (receiver, c) = (Receiver::Clipped(level), level.get());
     idealised(receiver, unused, sensitivity)?;
     let noise = noise_of_unused(receiver, unused);
@@ -518,16 +519,16 @@ pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<L
     }
     let sizes: Vec<(f64, f64)> =
         ends.windows(2).map(|pair| (pair[1], 2.0 * normal::between(pair[0], pair[1]))).collect();
-    let law = without_channel(&noise, |noise| {
+    let distribution = without_channel(&noise, |noise| {
         let strong = sensitivity / noise.sqrt();
         sizes.iter().map(move |&(e, weight)| (strong * (1.0 + e / c), weight)).collect::<Vec<_>>()
     });
-    Ok(law)
+    Ok(distribution)
 }
 
 /// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
 /// falling function gives factors and probabilities for the least and for the largest noise of a cell.
-fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> Law
+fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> MuDistribution
 where
     I: IntoIterator<Item = (f64, f64)>,
 {

@@ -5,7 +5,7 @@
 //! `μ²f'' = zφ(z)·μ·y` with `z = ε/μ − μ/2` and `y = ε/μ + μ/2`, which is negative for `z < 0` only. So a bound on the curve is the dot
 //! product of the masses with `f + κ(b − a)²/8` at the nodes.
 
-use crate::engine::law::Law;
+use crate::engine::distribution::MuDistribution;
 use crate::engine::sampling::Curve;
 use crate::numerics::gaussian;
 use crate::numerics::normal;
@@ -18,33 +18,34 @@ const WIDEST: f64 = 0.06;
 const REACH: usize = 17;
 
 /// A distribution of `μ` with its masses at nodes.
-pub(crate) struct NodeLaw {
-    pub(crate) law: Law,
+pub(crate) struct NodeDistribution {
+    pub(crate) distribution: MuDistribution,
     first: i64,
     masses: Vec<f64>,
     /// `(b − a)²/8` of the widest cell, relative to `μ²`.
     spread: f64,
 }
 
-impl NodeLaw {
-    pub(crate) fn new(law: Law) -> Self {
-        let (first, masses, spread) = match &law {
-            Law::Cells(cells) => {
+impl NodeDistribution {
+    pub(crate) fn new(distribution: MuDistribution) -> Self {
+        let (first, masses, spread) = match &distribution {
+            MuDistribution::Cells(cells) => {
                 let (first, masses) = cells.at_nodes(STEP, WIDEST);
                 let width = (cells.widest().min(WIDEST) + 2.0 * STEP).exp_m1();
                 (first, masses, 1.1 * width * width / 8.0)
             }
-            Law::Constant(_) | Law::HalfNormal { .. } | Law::Chi { .. } | Law::Values(_) => {
-                (0, Vec::new(), 0.0)
-            }
+            MuDistribution::Constant(_)
+            | MuDistribution::HalfNormal { .. }
+            | MuDistribution::Chi { .. }
+            | MuDistribution::Values(_) => (0, Vec::new(), 0.0),
         };
-        Self { law, first, masses, spread }
+        Self { distribution, first, masses, spread }
     }
 
     /// An upper bound on the curve, with every `μ` larger by a number of nodes.
     pub(crate) fn upper(&self, nodes: &Nodes, shift: i64) -> f64 {
         if self.masses.is_empty() {
-            return self.law.upper(nodes.epsilon);
+            return self.distribution.upper(nodes.epsilon);
         }
         let start = self.first + shift - nodes.first;
         let (below, masses) = self.masses.split_at((-start).clamp(0, self.masses.len() as i64) as usize);
@@ -121,7 +122,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::engine::law::CellsBuilder;
+    use crate::engine::distribution::CellsBuilder;
 
     /// Ranges up to 15% wide at random places, with everything at one end or the other: never below, and within the square of
     /// the width where `ε` is small.
@@ -136,8 +137,8 @@ mod tests {
             let share = generator.random::<f64>();
             let mut cells = CellsBuilder::new(2.0 * high, 0.01, 0.0);
             cells.add_range(low + share * (high - low), (low, high), 1.0);
-            let law = NodeLaw::new(cells.build());
-            let bound = law.upper(&Nodes::new(epsilon), 0);
+            let distribution = NodeDistribution::new(cells.build());
+            let bound = distribution.upper(&Nodes::new(epsilon), 0);
             let two = share * gaussian::delta(epsilon, high) + (1.0 - share) * gaussian::delta(epsilon, low);
             let one = gaussian::delta(epsilon, low + share * (high - low));
             assert!(
@@ -145,7 +146,7 @@ mod tests {
                 "ε = {epsilon}, μ = {mu}: {bound:e}, {two:e}, {one:e}"
             );
             let shifted = gaussian::delta(epsilon, (low + share * (high - low)) * (3.0 * STEP).exp());
-            assert!(law.upper(&Nodes::new(epsilon), 3) >= shifted * (1.0 - 1e-9) - 1e-300);
+            assert!(distribution.upper(&Nodes::new(epsilon), 3) >= shifted * (1.0 - 1e-9) - 1e-300);
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The law of `ν²`, the square of the decoder's noise in units of `s²`: a sum of independent bounded terms.
+//! The distribution of `ν²`, the square of the decoder's noise in units of `s²`: a sum of independent bounded terms.
 //!
 //! What comes of it is a list of [`NoiseCell`]s: masses with the range and the mean of `ν²`. `1/√(a + ν²)` is convex in `ν²`, so
 //! that its mean over a cell is at most the chord at the cell's mean: a bound that is off by the square of the cell's width.
 //!
-//! A term's law is put on a grid, every value rounded *down*, and convolved by FFT as often as there are such terms. A smaller
+//! A term's distribution is put on a grid, every value rounded *down*, and convolved by FFT as often as there are such terms. A smaller
 //! noise hides less, so rounding down is rounding to the safe side. What rounding loses on average is added again, less
-//! what Hoeffding's inequality allows for bad luck: all but a share of 1e-30 of the law is then still on the safe side,
+//! what Hoeffding's inequality allows for bad luck: all but a share of 1e-30 of the distribution is then still on the safe side,
 //! and that share is counted as no noise at all.
 //!
-//! The lower end of the law decides about small `δ`, and a plain transform knows it only to about 1e-16 of the whole. So
+//! The lower end of the distribution decides about small `δ`, and a plain transform knows it only to about 1e-16 of the whole. So
 //! the transform is made under several tilts `e^{−θν²}`, each of which sees another part of the lower end sharply.
 
 use std::slice::from_ref;
@@ -45,13 +45,13 @@ const TILTS: [f64; 3] = [0.0, 20.0, 48.0];
 /// Above these the second tilt and the third are not asked: what lies below the grid is folded to there.
 const LIMITS: [f64; 2] = [14.0, 40.0];
 /// The strongest tilt, relative to the mean.
-const MOST_TILT: f64 = 1e5;
+const MAX_TILT: f64 = 1e5;
 /// Neighbouring values are put together until they span this much, relatively.
 const WIDTH: f64 = 0.02;
 /// A smaller `|G|` makes at least as much Cauchy noise as this one.
 const QUIETEST: f64 = 0.01;
 
-/// Independent terms of one law.
+/// Independent terms of one distribution.
 pub(crate) struct Term {
     count: u64,
     /// No value is larger.
@@ -185,7 +185,7 @@ impl Noise {
         Self { cells, none: pilot::BEYOND_REACH, slack: 0.0 }
     }
 
-    /// The law of a sum of independent terms.
+    /// The distribution of a sum of independent terms.
     pub(crate) fn of_sum(terms: &[Term]) -> Self {
         if terms.iter().all(|term| term.count == 0 || term.most == 0.0) {
             return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0, slack: 0.0 };
@@ -284,7 +284,7 @@ impl Noise {
     }
 }
 
-/// The mean of a law on the grid, in steps.
+/// The mean of a distribution on the grid, in steps.
 fn mean_index(masses: &[f64]) -> f64 {
     masses.iter().enumerate().map(|(i, mass)| i as f64 * mass).sum()
 }
@@ -306,7 +306,7 @@ fn luck(terms: &[&Term], step: f64) -> f64 {
     step * (0.5 * number * BELOW).sqrt()
 }
 
-/// The sum's law under `e^{θν²}`, `θ ≤ 0`, folded onto the grid.
+/// The sum's distribution under `e^{θν²}`, `θ ≤ 0`, folded onto the grid.
 struct Tilted {
     theta: f64,
     log_moment: f64,
@@ -347,7 +347,7 @@ impl Tilted {
     }
 }
 
-/// The terms' laws in few points: for Chernoff's bounds.
+/// The terms' distributions in few points: for Chernoff's bounds.
 struct SumSketch(Vec<(f64, Vec<(f64, f64)>)>);
 
 impl SumSketch {
@@ -399,7 +399,7 @@ impl SumSketch {
         };
         let theta = least_at(bound, -16.0, 16.0, 40).exp() / self.scale();
         // A sum that hardly varies needs no tilt, and a strong one would only cost digits.
-        -theta.min(MOST_TILT / self.mean())
+        -theta.min(MAX_TILT / self.mean())
     }
 }
 
@@ -467,7 +467,7 @@ mod tests {
         for c in [0.5, 1.0, 2.0] {
             let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 2);
             let truth = |v: f64| {
-                // Panels end where the other term's law has its atom.
+                // Panels end where the other term's distribution has its atom.
                 let mut points = vec![f64::max(c, 1.0 / v.sqrt()), 40.0];
                 let left = v - 1.0 / (c * c);
                 if left > 0.0 && left < 1.0 / (c * c) {
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// 400,000 draws and 5 standard errors on both sides: a false alarm in 1.7 million for each of 30 values. A law that is
+    /// 400,000 draws and 5 standard errors on both sides: a false alarm in 1.7 million for each of 30 values. A distribution that is
     /// off by 2% in `ν²` fails at the median.
     #[test]
     fn sums_of_many_terms_follow_samples() {
@@ -511,7 +511,7 @@ mod tests {
                 let value = squares[rank];
                 let ours = share_up_to(&noise, value);
                 let error = |share: f64| 5.0 * (share * (1.0 - share) / DRAWS as f64).sqrt() + 1e-9;
-                // The paper's law is integrated by few nodes, each of which stands for its surroundings.
+                // The paper's distribution is integrated by few nodes, each of which stands for its surroundings.
                 let (lower, upper) = if receiver == Receiver::Paper {
                     (value / 1.4, value * 1.4)
                 } else {
@@ -525,7 +525,7 @@ mod tests {
     }
 
     /// Far down, draws of normal numbers around the likeliest values are weighted by what they stand for: 1e-7 to 1e-21 here.
-    /// 5 standard errors are below 5%, and a law that is off by 1% in `ν²` fails.
+    /// 5 standard errors are below 5%, and a distribution that is off by 1% in `ν²` fails.
     #[test]
     fn the_lower_tail_follows_weighted_samples() {
         const DRAWS: usize = 400_000;
@@ -583,7 +583,7 @@ mod tests {
         }
     }
 
-    /// Two values each: a binomial law.
+    /// Two values each: a binomial distribution.
     #[test]
     fn discrete_terms_add_up_to_a_binomial_law() {
         let noise = Noise::of_sum(&[Term::discrete(4, vec![(3.0, 0.25), (1.0, 0.75)])]);

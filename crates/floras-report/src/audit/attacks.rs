@@ -9,7 +9,7 @@ use crate::html::{Cell, Html};
 use crate::plot::portraits::signed;
 
 /// More clients than this are not listed.
-const MOST_CLIENTS: usize = 40;
+const MAX_CLIENTS: usize = 40;
 /// Shares of fewer games, in each world, say little: of so many, one half is uncertain by a tenth.
 const FEW_GAMES: u64 = 50;
 
@@ -48,7 +48,7 @@ pub(super) fn despreading(html: &mut Html, attack: &DespreadingAttack) {
     html.around("details", "", |details| {
         details.element("summary", "", "This round, client by client");
         details.paragraph(&listed(clients.len()));
-        let rows: Vec<Vec<Cell>> = clients.iter().take(MOST_CLIENTS).map(client).collect();
+        let rows: Vec<Vec<Cell>> = clients.iter().take(MAX_CLIENTS).map(client).collect();
         details
             .table(&["client", "amplitude |h|", "correlation with what was sent", "relative error"], &rows);
     });
@@ -78,10 +78,10 @@ fn in_one_round(clients: &[DespreadClient]) -> String {
 
 fn listed(clients: usize) -> String {
     let all = "The strongest channel first. The relative error is the length of what is wrong over that of what was sent.";
-    if clients <= MOST_CLIENTS {
+    if clients <= MAX_CLIENTS {
         return all.to_owned();
     }
-    format!("{all} The first {MOST_CLIENTS} of {} are listed.", count(clients as u64, "client"))
+    format!("{all} The first {MAX_CLIENTS} of {} are listed.", count(clients as u64, "client"))
 }
 
 /// Words of the games.

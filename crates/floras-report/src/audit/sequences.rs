@@ -16,7 +16,7 @@ const WORDS: [(&str, &str); 6] = [
     ("area", "the area under the curve of detections over false alarms: 0.5 is a guess, and 1 is certainty"),
     ("false alarm", "a sequence that nobody uses, and that is taken for one in use"),
     ("whole set found", "the sequences with the highest scores are exactly those in use"),
-    ("to know the fading", "to know its law, such as Rayleigh, but not the channels themselves"),
+    ("to know the fading", "to know its distribution, such as Rayleigh, but not the channels themselves"),
 ];
 
 /// Tells what detectors reach.
@@ -41,7 +41,7 @@ pub(super) fn tell(html: &mut Html, attack: &SequenceAttack) {
     });
 }
 
-/// One row where it makes no difference whether the law of the fading is known.
+/// One row where it makes no difference whether the distribution of the fading is known.
 fn rows(detectors: &[DetectorResult]) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     for result in detectors {

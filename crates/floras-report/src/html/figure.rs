@@ -8,7 +8,7 @@ use crate::plot::picture::{Ink, Picture, Shape};
 use crate::plot::{inline_svg, panel};
 
 /// Curves have at most about this many points in a page.
-pub(crate) const MOST_POINTS: usize = 400;
+pub(crate) const MAX_POINTS: usize = 400;
 
 /// Adds a panel, with a line below it if there is something to say.
 pub(crate) fn figure(html: &mut Html, panel: &Panel, caption: &str) {
@@ -114,7 +114,7 @@ fn significant(value: f64) -> String {
 fn thinned(panel: &Panel) -> Panel {
     let mut panel = panel.clone();
     for curve in &mut panel.curves {
-        let kept = evenly(curve.x.len(), MOST_POINTS);
+        let kept = evenly(curve.x.len(), MAX_POINTS);
         let pick = |index: &usize| curve.x.get(*index).copied();
         let x: Vec<f64> = kept.iter().filter_map(pick).collect();
         curve.y = kept.iter().map(|&index| curve.y.get(index).copied().flatten()).collect();

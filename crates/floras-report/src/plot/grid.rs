@@ -3,8 +3,8 @@
 use super::picture::{Anchor, Frame, Ink, Picture, Shape, text_width};
 
 /// More clients than this are not drawn, and more labels neither.
-pub(crate) const MOST_ROWS: usize = 40;
-pub(crate) const MOST_COLUMNS: usize = 40;
+pub(crate) const MAX_ROWS: usize = 40;
+pub(crate) const MAX_COLUMNS: usize = 40;
 
 /// How many samples of each label some clients hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Holdings {
 impl Holdings {
     /// How many clients a picture shows.
     pub fn shown_clients(&self) -> usize {
-        self.counts.len().min(MOST_ROWS)
+        self.counts.len().min(MAX_ROWS)
     }
 
     /// How many labels there are.
@@ -31,7 +31,7 @@ impl Holdings {
 
 /// Draws the rows from top to bottom, with their numbers in the boxes where there is room.
 pub(crate) fn draw(holdings: &Holdings, width: f64, alone: bool) -> Picture {
-    let (rows, columns) = (holdings.shown_clients(), holdings.labels().min(MOST_COLUMNS));
+    let (rows, columns) = (holdings.shown_clients(), holdings.labels().min(MAX_COLUMNS));
     let text = 12_u32;
     let size = f64::from(text);
     let left = text_width("client 00", size) + 10.0;

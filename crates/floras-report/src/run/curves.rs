@@ -1,6 +1,6 @@
 //! The curves of a run: what was measured in each round, over the trials.
 //!
-//! Means come with 95% intervals by Student's law, as in the summary. Gains and noise can have no mean (the paper's
+//! Means come with 95% intervals by Student's distribution, as in the summary. Gains and noise can have no mean (the paper's
 //! receiver makes Cauchy noise), and are shown as the middle one of the trials with the smallest and the largest.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -298,10 +298,10 @@ fn labels(body: &mut Html, run: &RecordedRun, holdings: &Holdings) {
                 count(holdings.clients.into(), "client")
             ));
         }
-        if holdings.labels() > grid::MOST_COLUMNS {
+        if holdings.labels() > grid::MAX_COLUMNS {
             text.push_str(&format!(
                 " The first {} of {} labels are shown.",
-                grid::MOST_COLUMNS,
+                grid::MAX_COLUMNS,
                 holdings.labels()
             ));
         }

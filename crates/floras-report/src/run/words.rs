@@ -109,10 +109,11 @@ pub(crate) const GLOSSARY: [(&str, &str); 9] = [
 
 /// The command that repeats a run, and a sentence on where to give it.
 pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
-    let relative = [data_folder(&settings.data.set), settings.uplink.radio().and_then(|radio| radio.trace())]
-        .into_iter()
-        .flatten()
-        .find(|path| path.is_relative());
+    let relative =
+        [data_directory(&settings.data.set), settings.uplink.radio().and_then(|radio| radio.trace())]
+            .into_iter()
+            .flatten()
+            .find(|path| path.is_relative());
     match relative {
         None => (
             format!("floras run experiment.toml --out ../{}-again", settings.name),
@@ -129,7 +130,7 @@ pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
     }
 }
 
-fn data_folder(set: &DataChoice) -> Option<&std::path::Path> {
+fn data_directory(set: &DataChoice) -> Option<&std::path::Path> {
     match set {
         DataChoice::Mnist(folder) | DataChoice::FashionMnist(folder) | DataChoice::Cifar10(folder) => {
             Some(folder)

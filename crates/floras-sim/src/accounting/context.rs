@@ -3,7 +3,7 @@
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Clipping, View};
 use floras_phy::{Round, Uplink, UplinkError};
-use floras_privacy::{Account, Law, PrivacyError, Sampling, Source, Values};
+use floras_privacy::{Account, MuDistribution, PrivacyError, Sampling, Source, Values};
 
 use crate::error::SimError;
 use crate::experiment::{ClientSettings, PrivacySettings, Radio, Settings};
@@ -64,7 +64,7 @@ impl AccountContext<'_> {
 
     /// The same `μ` in every round: a bound that does not depend on the channels.
     pub fn constant(&self, mu: f64) -> Source {
-        self.caveat(Source::of(Law::Constant(mu)))
+        self.caveat(Source::of(MuDistribution::Constant(mu)))
     }
 
     /// `μ = Δ·|g|/ν` estimated from drawn rounds. This is no bound, and the statement says so.
@@ -90,7 +90,7 @@ impl AccountContext<'_> {
         let words = format!(
             "it is an estimate from {draws} drawn channels, an average over clients and rounds, and not a bound"
         );
-        Ok(self.caveat(Source::of(Law::Values(values))).with_caveat(&words))
+        Ok(self.caveat(Source::of(MuDistribution::Values(values))).with_caveat(&words))
     }
 
     fn caveat(&self, source: Source) -> Source {

@@ -20,7 +20,7 @@ use floras_privacy::{MAX_EPSILON, Statement};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::{AirInterface, Cohort, Kind, MOST_CLIENTS, Noise, RoundSpec, accounts, wrong};
+use super::{AirInterface, Cohort, Kind, MAX_CLIENTS, Noise, RoundSpec, accounts, wrong};
 use crate::error::SimError;
 use crate::experiment::{Difference, VERSION};
 
@@ -122,7 +122,7 @@ impl AirLedger {
         ledger.file = Some(LedgerFile { path: path.to_path_buf(), file, end: end as u64 });
         if is_new {
             ledger.append(&ledger.header())?;
-            crate::record::sync_folder(path)?;
+            crate::record::sync_directory(path)?;
         }
         Ok(ledger)
     }
@@ -388,7 +388,7 @@ fn damaged(path: &Path, line: usize, reason: String) -> SimError {
 
 fn enter(ledger: &mut Ledger, line: &Line) {
     let most = line.clients.iter().copied().max().unwrap_or(0);
-    ledger.make_room(most.min(MOST_CLIENTS) + 1);
+    ledger.make_room(most.min(MAX_CLIENTS) + 1);
     ledger.add(&Spend {
         trial: 0,
         round: line.round,

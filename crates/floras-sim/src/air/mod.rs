@@ -48,12 +48,12 @@ use crate::purpose;
 use noise::Release;
 
 /// Client numbers stay below this.
-const MOST_CLIENTS: u32 = 1 << 24;
+const MAX_CLIENTS: u32 = 1 << 24;
 /// The keys of `[privacy]` that say how updates are sent, and what is said about it.
 const PRIVACY_KEYS: [&str; 6] =
     ["clip", "normalise", "delta", "pilot_noise", "channel_growth", "foreign_pilots"];
 /// Accounts that are remembered; rounds with other numbers of clients are accounted for anew.
-const MOST_ACCOUNTS: usize = 4096;
+const MAX_ACCOUNTS: usize = 4096;
 
 /// Everything between the clients' updates and the decoded sum, without any training.
 pub struct AirInterface {
@@ -307,7 +307,7 @@ impl AirInterface {
         });
         let made = Arc::new(RoundAccount { rigorous, published: published.transpose()? });
         let mut accounts = accounts();
-        if accounts.len() >= MOST_ACCOUNTS {
+        if accounts.len() >= MAX_ACCOUNTS {
             accounts.clear();
         }
         accounts.insert(cohort, Arc::clone(&made));
@@ -342,7 +342,7 @@ impl AirInterface {
 
     fn checked<'o>(&self, spec: &'o RoundSpec) -> Result<Round<'o>, SimError> {
         let round = spec.round()?;
-        let most = self.clients.unwrap_or(MOST_CLIENTS);
+        let most = self.clients.unwrap_or(MAX_CLIENTS);
         if let Some(client) = spec.clients.iter().find(|&&client| client >= most) {
             return Err(wrong("a client's number", &format!("below {most}"), *client));
         }
@@ -363,7 +363,7 @@ impl AirInterface {
                 cohort.selected,
             ));
         }
-        let most = self.clients.unwrap_or(MOST_CLIENTS);
+        let most = self.clients.unwrap_or(MAX_CLIENTS);
         if !(cohort.selected..=most).contains(&cohort.among) {
             return Err(wrong("among", &format!("between {} and {most}", cohort.selected), cohort.among));
         }
@@ -446,10 +446,10 @@ fn accounts(kinds: &[Kind], view: View) -> Vec<(&Account, u64)> {
 }
 
 fn check_count(name: &str, count: u32) -> Result<(), SimError> {
-    if (1..=MOST_CLIENTS).contains(&count) {
+    if (1..=MAX_CLIENTS).contains(&count) {
         return Ok(());
     }
-    Err(wrong(name, &format!("between 1 and {MOST_CLIENTS}"), count))
+    Err(wrong(name, &format!("between 1 and {MAX_CLIENTS}"), count))
 }
 
 fn wrong(name: &str, allowed: &str, value: u32) -> SimError {

@@ -14,14 +14,14 @@ use crate::purpose;
 const GENERATED_TRAIN_SAMPLES: usize = 4000;
 
 /// Samples up to this size are copied for each trial, in the order of the clients.
-const MOST_COPIED_BYTES: usize = 64 << 20;
+const MAX_COPIED_BYTES: usize = 64 << 20;
 
 /// Where the clients' samples come from.
 #[derive(Debug)]
 pub(super) enum Population {
     /// Samples in memory, to be shared out.
     Stored(Samples),
-    /// A law, and how many samples a client draws from it.
+    /// A distribution, and how many samples a client draws from it.
     Generated {
         task: Synthetic,
         per_client: usize,
@@ -101,13 +101,12 @@ fn generate(
 
 /// Refuses what would not fit into memory.
 fn check_size(what: &str, count: usize, features: usize) -> Result<(), LearnError> {
-    const MOST_NUMBERS: usize = 1 << 28;
-    if count.saturating_mul(features) <= MOST_NUMBERS {
+    const MAX_NUMBERS: usize = 1 << 28;
+    if count.saturating_mul(features) <= MAX_NUMBERS {
         return Ok(());
     }
-    let reason = format!(
-        "{count} {what} with {features} features are too many: at most {MOST_NUMBERS} numbers in all"
-    );
+    let reason =
+        format!("{count} {what} with {features} features are too many: at most {MAX_NUMBERS} numbers in all");
     Err(LearnError::Partition { reason })
 }
 
@@ -171,7 +170,7 @@ fn first_clients(
 impl<'p> Holdings<'p> {
     /// A client's rows are read fastest if they lie side by side; sets for which that takes little memory are put in order.
     fn share(train: &'p Samples, shares: Shares) -> Self {
-        if size_of_val(train.features()) > MOST_COPIED_BYTES {
+        if size_of_val(train.features()) > MAX_COPIED_BYTES {
             return Self::Shared { train, held: Cow::Borrowed(train), shares };
         }
         let held = Cow::Owned(train.select(shares.rows()));

@@ -180,15 +180,15 @@ impl Federation {
 
     /// Refuses a run whose updates would take more memory than a simulation may, with as many trials at once as threads.
     pub fn check_memory(&self, threads: usize) -> Result<(), SimError> {
-        const MOST_GIB: usize = 16;
+        const MAX_GIB: usize = 16;
         let settings = self.experiment.settings();
         let trials = threads.clamp(1, settings.trials as usize);
         let parameters = self.model.parameters();
         let clients = trial::wave_size(settings, parameters);
         let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
-        if bytes > MOST_GIB << 30 {
+        if bytes > MAX_GIB << 30 {
             let needed = bytes >> 30;
-            return Err(SimError::TooMuchMemory { clients, parameters, trials, needed, most: MOST_GIB });
+            return Err(SimError::TooMuchMemory { clients, parameters, trials, needed, most: MAX_GIB });
         }
         Ok(())
     }
@@ -196,12 +196,12 @@ impl Federation {
     /// Who holds what in a trial.
     pub fn partition_record(&self, trial: u16) -> Result<PartitionRecord, SimError> {
         /// A record lists a thousand clients with ten labels, or fewer with more.
-        const MOST_CLIENTS: usize = 1000;
-        const MOST_NUMBERS: usize = 10_000;
+        const MAX_CLIENTS: usize = 1000;
+        const MAX_NUMBERS: usize = 10_000;
         let settings = self.experiment.settings();
         let clients = settings.clients.total;
         let holdings = self.population.hold(settings, trial.into())?;
-        let listed = (MOST_NUMBERS / self.population.classes()).clamp(1, MOST_CLIENTS) as u32;
+        let listed = (MAX_NUMBERS / self.population.classes()).clamp(1, MAX_CLIENTS) as u32;
         Ok(PartitionRecord {
             trial: trial.into(),
             clients,

@@ -9,10 +9,10 @@ use super::{Inquiry, ReceiverChoice, notes, wrong};
 use crate::error::SimError;
 
 /// Without a length, no more sequences are looked at; fewer if the clipped projector's level is to be found too.
-const MOST_SEQUENCES: u64 = 1_000_000;
-const MOST_SEQUENCES_FOR_LEVEL: u64 = 1024;
+const MAX_SEQUENCES: u64 = 1_000_000;
+const MAX_SEQUENCES_FOR_LEVEL: u64 = 1024;
 /// Without a number of rounds, no more are looked at.
-const MOST_ROUNDS: u64 = 1_000_000;
+const MAX_ROUNDS: u64 = 1_000_000;
 
 /// What to meet, and what to find.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,7 +104,7 @@ impl Inquiry {
     }
 
     fn search(&self, goal: &Goal) -> Result<Calibrated, SimError> {
-        let most_rounds = if goal.find == Find::Rounds { MOST_ROUNDS } else { 1 };
+        let most_rounds = if goal.find == Find::Rounds { MAX_ROUNDS } else { 1 };
         let target =
             Target { view: goal.view, epsilon: goal.epsilon, rounds: self.rounds.unwrap_or(most_rounds) };
         if goal.find == Find::Sequences {
@@ -146,11 +146,11 @@ impl Inquiry {
         let found = match self.receiver {
             ReceiverChoice::Given(receiver) => {
                 let setting = silent.setting(smallest, receiver)?;
-                calibrate::fewest_sequences(&setting, target, most(MOST_SEQUENCES))?
+                calibrate::fewest_sequences(&setting, target, most(MAX_SEQUENCES))?
             }
             ReceiverChoice::ClippedAuto => {
                 let setting = silent.setting(smallest, Receiver::Clipped(ClipLevel::ONE))?;
-                let most = most(smallest.saturating_add(MOST_SEQUENCES_FOR_LEVEL));
+                let most = most(smallest.saturating_add(MAX_SEQUENCES_FOR_LEVEL));
                 calibrate::least_noise(&setting, target, most)?
             }
         };

@@ -161,7 +161,7 @@ impl Inquiry {
         Ok(PrivacyUnit::Item { batch, samples, local: self.local })
     }
 
-    /// The law of the channels, if the radio was given.
+    /// The distribution of the channels, if the radio was given.
     fn channel(&self) -> Result<Option<Coefficients>, SimError> {
         let (Some(length), Some(snr_db)) = (self.length, self.snr_db) else {
             if self.snr_db.is_some() {

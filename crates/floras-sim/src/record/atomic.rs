@@ -29,11 +29,11 @@ pub(crate) fn write_with(
         let _ = fs::remove_file(&partial);
         return Err(SimError::file("write", path)(error));
     }
-    sync_folder(path)
+    sync_directory(path)
 }
 
 /// A new name is on the disk only once its folder is: brings the folder of a file to the disk.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), SimError> {
+pub(crate) fn sync_directory(path: &Path) -> Result<(), SimError> {
     let Some(folder) = path.parent() else { return Ok(()) };
     // A bare name lies in the current folder.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

@@ -13,7 +13,7 @@ pub use directory::lock as lock_directory;
 pub(crate) use directory::lock;
 pub use directory::{Entry, RunDirectory};
 
-pub(crate) use atomic::sync_folder;
+pub(crate) use atomic::sync_directory;
 pub use atomic::write as write_atomically;
 pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
 pub(crate) use log::{LedgerLog, Line, LogState, MetricsLog, cut_back, last_line, read_all};

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
 
 /// More points than this are refused.
-const MOST_POINTS: usize = 10_000;
+const MAX_POINTS: usize = 10_000;
 
 /// A grid of experiments.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,9 +66,9 @@ impl Sweep {
         refuse_rivals(&axes)?;
         let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.choices.len()));
         match points {
-            Some(1..=MOST_POINTS) if !axes.is_empty() => {}
+            Some(1..=MAX_POINTS) if !axes.is_empty() => {}
             _ => {
-                let reason = format!("a sweep must have between 1 and {MOST_POINTS} points");
+                let reason = format!("a sweep must have between 1 and {MAX_POINTS} points");
                 return Err(ExperimentError::refused("sweep", reason));
             }
         }

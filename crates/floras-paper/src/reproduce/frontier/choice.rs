@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::reproduce::workbench::{Stage, Workbench};
 
 /// More chips a parameter are not considered.
-pub(super) const MOST_LENGTH: u64 = 8192;
+pub(super) const MAX_LENGTH: u64 = 8192;
 
 /// The clipped projector, whose bandwidth the others share.
 pub(super) const CLIPPED: Receiver = Receiver::Clipped(ClipLevel::ONE);
@@ -43,7 +43,7 @@ pub(super) struct Choice {
 /// One calibration: a receiver for some clients at an `ε` in a view.
 pub(super) type Task = (Receiver, u32, u32, View);
 
-/// All choices that were asked for; `None` where nothing up to [`MOST_LENGTH`] meets the `ε`.
+/// All choices that were asked for; `None` where nothing up to [`MAX_LENGTH`] meets the `ε`.
 pub(super) struct Choices {
     found: BTreeMap<String, Option<Choice>>,
 }
@@ -115,7 +115,7 @@ impl Terms {
     /// The fewest unused sequences in the idealised view, whatever the number of clients.
     fn idealised(&self, receiver: Receiver, epsilon: u32) -> Result<Option<(u64, f64)>, PrivacyError> {
         let target = self.target(View::Idealised, epsilon);
-        let found = calibrate::fewest_sequences(&self.setting(receiver, 1, None)?, target, MOST_LENGTH);
+        let found = calibrate::fewest_sequences(&self.setting(receiver, 1, None)?, target, MAX_LENGTH);
         Ok(met(found)?.map(|found| (found.setting.gamma(), found.epsilon)))
     }
 
@@ -128,7 +128,7 @@ impl Terms {
         near: u64,
         mut length: u64,
     ) -> Result<Option<Choice>, PrivacyError> {
-        while length <= MOST_LENGTH {
+        while length <= MAX_LENGTH {
             let setting = self.setting(receiver, clients, Some(length))?;
             let target = self.target(View::Actual, epsilon);
             if let Some(found) = met(calibrate::fewest_sequences_near(&setting, target, length, near))? {
@@ -156,7 +156,7 @@ impl Terms {
         let at_least = u64::from(clients) + of_clipped.map_or(0, |(gamma, _)| gamma);
         let length = sequences.max(at_least).next_power_of_two();
         match view {
-            _ if length > MOST_LENGTH => Ok(None),
+            _ if length > MAX_LENGTH => Ok(None),
             View::Actual => self.actual(receiver, clients, epsilon, gamma, length),
             _ => Ok(Some(Choice { sequences, length, epsilon: reached })),
         }
@@ -186,7 +186,7 @@ impl Choices {
     /// Calibrates, or reads what an earlier call kept in the workbench's folder.
     pub(super) fn make(bench: &Workbench<'_>, terms: &Terms, tasks: &[Task]) -> Result<Self, SimError> {
         let path = bench.folder.join(FILE);
-        let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MOST_LENGTH}");
+        let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MAX_LENGTH}");
         let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
         if let Some(kept) = kept.filter(|kept| kept.about == about)
             && tasks.iter().all(|task| kept.found.contains_key(&key(task)))

@@ -10,7 +10,7 @@ use floras_sim::schemes::{ChannelInversionScheme, FlorasScheme, GaussianScheme, 
 use floras_sim::{Estimate, Experiment, Federation, Radio, Settings, SimError, UplinkSettings};
 use rayon::prelude::*;
 
-use super::choice::{CLIPPED, Choice, Choices, MOST_LENGTH, Task, Terms};
+use super::choice::{CLIPPED, Choice, Choices, MAX_LENGTH, Task, Terms};
 use super::{Grid, VIEWS};
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 
@@ -278,7 +278,7 @@ impl Arena {
             }
             None => {
                 let of_clipped = choices.get(&(CLIPPED, clients, epsilon, View::Idealised));
-                let length = of_clipped.map_or(MOST_LENGTH, |choice| choice.length);
+                let length = of_clipped.map_or(MAX_LENGTH, |choice| choice.length);
                 let scheme = ChannelInversionScheme {
                     admission: Admission::default(),
                     power_rule: PowerRule::WorstAdmitted,

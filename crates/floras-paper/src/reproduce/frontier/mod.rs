@@ -14,7 +14,7 @@ mod tests;
 
 use floras_core::View;
 
-use self::choice::MOST_LENGTH;
+use self::choice::MAX_LENGTH;
 use self::contest::{Contender, Contest};
 use super::workbench::Workbench;
 use floras_sim::figure::{Axis, Curve, Figure, Panel, PrivacyRow, Style};
@@ -221,7 +221,7 @@ fn conventions(contest: &Contest) -> Vec<(String, String)> {
         ("learning rate", "1, with which nearly every update reaches the clip norm".to_owned()),
         ("δ", format!("{:e}", contest.delta())),
         ("channel", "Rayleigh fading, phases corrected, 20 dB over the L chips of a symbol".to_owned()),
-        ("L, chips in a sequence", format!("the next power of two from N on and not below that of the clipped projector, up to {MOST_LENGTH}")),
+        ("L, chips in a sequence", format!("the next power of two from N on and not below that of the clipped projector, up to {MAX_LENGTH}")),
         ("clipped projector", "c = 1".to_owned()),
         ("channel inversion", "power limited by the worst admitted client, bandwidth of the clipped projector".to_owned()),
         ("B, bound of decoded values", "3·K·C/√d; for the paper's receiver also K·C/√d, and the better of the two".to_owned()),
@@ -241,7 +241,7 @@ fn notes() -> Vec<String> {
          every update. The power that its clients spend on artificial noise is not charged to them: with few clients or a \
          small ε it is above that of the signal, which favours channel inversion."
             .to_owned(),
-        format!("A gap in a curve means that no N up to {MOST_LENGTH} meets the ε in that view."),
+        format!("A gap in a curve means that no N up to {MAX_LENGTH} meets the ε in that view."),
         "The same 4,000 samples are dealt out to more and more clients, and every client's step is clipped to the same norm, so \
          that 40 rounds come less far with more clients, with and without noise. Curves under one seed share the draws of \
          their noise and differ in its strength: where strengths agree, so do accuracies."

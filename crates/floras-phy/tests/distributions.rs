@@ -72,13 +72,13 @@ fn noise_of_gaussian_sequences_is_cauchy_too() {
 #[test]
 fn coordinates_are_jointly_a_spherical_cauchy() {
     let (gamma, parameters) = (5, 20);
-    let law = FisherSnedecor::new(parameters as f64, 1.0).unwrap();
+    let distribution = FisherSnedecor::new(parameters as f64, 1.0).unwrap();
     let mean_square = |x: &[f32]| {
         x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / (parameters * gamma * gamma) as f64
     };
     for fidelity in BOTH {
         let sample = noise(&unused_noise_only(3, gamma, Receiver::Paper), 3, parameters, fidelity);
-        let p = p_value(sample.iter().map(|x| mean_square(x)).collect(), &law);
+        let p = p_value(sample.iter().map(|x| mean_square(x)).collect(), &distribution);
         assert!(p > SIGNIFICANCE, "{fidelity:?}: p = {p}");
         // The same marginals from different rounds: independent coordinates.
         let shuffled: Vec<f64> = (0..sample.len())
@@ -88,7 +88,7 @@ fn coordinates_are_jointly_a_spherical_cauchy() {
                 mean_square(&x)
             })
             .collect();
-        let p = p_value(shuffled, &law);
+        let p = p_value(shuffled, &distribution);
         assert!(p < SIGNIFICANCE, "independent coordinates pass with p = {p}");
     }
 }

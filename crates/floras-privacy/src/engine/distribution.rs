@@ -1,13 +1,13 @@
-//! A law of `μ`: what every rigorous view comes down to.
+//! A distribution of `μ`: what every rigorous view comes down to.
 //!
 //! Given the channels and the pilot's noise, which do not depend on anyone's data, a round is a Gaussian mechanism with
-//! some `μ`. The view says what the law of `μ` is; the curve of one round is
+//! some `μ`. The view says what the distribution of `μ` is; the curve of one round is
 //!
 //! ```text
 //! δ₁(ε) = E_μ[δ_G(ε; μ)]
 //! ```
 //!
-//! A law that comes from a sum or an integral over many variables is kept in cells of `μ`, each with its mass and its mean.
+//! A distribution that comes from a sum or an integral over many variables is kept in cells of `μ`, each with its mass and its mean.
 //! Because `∂δ_G/∂μ = φ(μ/2 − ε/μ)`, the curve is convex in `μ` below `√(2ε)` and concave above. So a convex cell's mass may
 //! be moved to its two ends and a concave cell's mass to its mean, and the curve only grows: a bound that is off by the
 //! square of the cell's width. What is put into a cell is itself a range of `μ` with a mass and a mean, so that no rule of
@@ -20,7 +20,7 @@ use crate::numerics::quadrature::panels;
 
 /// Width of a cell in `ln μ`.
 pub(crate) const FINE_CELL: f64 = 0.005;
-/// The same for laws that many integrals go into.
+/// The same for distributions that many integrals go into.
 pub(crate) const COARSE_CELL: f64 = 0.01;
 /// Cells reach this far below 1, or below the largest `μ` if that is smaller, in `ln μ`.
 const DEPTH: f64 = 20.0;
@@ -31,9 +31,9 @@ const NEVER: f64 = 1e-38;
 /// From here on, `δ_G` is below 1e-300.
 const NOTHING: f64 = 37.5;
 
-/// A law of `μ ≥ 0`.
+/// A distribution of `μ ≥ 0`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Law {
+pub enum MuDistribution {
     /// Always the same, as in the central Gaussian mechanism.
     Constant(f64),
     /// `a·|G|` with a standard normal `G`: the unused sequences' noise under the paper's receiver.
@@ -82,7 +82,7 @@ pub(crate) enum Side {
     Lower,
 }
 
-impl Law {
+impl MuDistribution {
     /// `δ₁(ε)` for `ε ≥ 0`, never too small.
     pub fn delta_upper(&self, epsilon: f64) -> f64 {
         self.infinite() + self.finite(epsilon, Side::Upper)
@@ -104,11 +104,11 @@ impl Law {
         }
     }
 
-    /// The law of `√(μ_1² + … + μ_T²)`, where it is a simple one: `T` rounds are a Gaussian mechanism with that `μ`.
+    /// The distribution of `√(μ_1² + … + μ_T²)`, where it is a simple one: `T` rounds are a Gaussian mechanism with that `μ`.
     fn of_rounds(&self, rounds: u64) -> Option<Self> {
         match self {
             Self::Constant(mu) => Some(Self::Constant(mu * (rounds as f64).sqrt())),
-            // The same nodes serve for every ε, unless the curve turns more sharply than the law.
+            // The same nodes serve for every ε, unless the curve turns more sharply than the distribution.
             Self::HalfNormal { scale } if *scale <= SHARP => {
                 let nodes = chi_nodes(&chi_points(rounds), rounds).into_iter();
                 Some(Self::Values(Values::new(nodes.map(|(r, weight)| (scale * r, weight)))))
@@ -122,7 +122,7 @@ impl Law {
     }
 }
 
-impl Curve for Law {
+impl Curve for MuDistribution {
     fn upper(&self, epsilon: f64) -> f64 {
         self.finite(epsilon, Side::Upper)
     }
@@ -138,7 +138,7 @@ impl Curve for Law {
         }
     }
 
-    fn composed(&self, rounds: u64) -> Option<Law> {
+    fn composed(&self, rounds: u64) -> Option<MuDistribution> {
         self.of_rounds(rounds)
     }
 
@@ -206,7 +206,7 @@ impl CellsBuilder {
         self.infinite += mass;
     }
 
-    pub(crate) fn build(mut self) -> Law {
+    pub(crate) fn build(mut self) -> MuDistribution {
         let mut cells: Vec<Cell> = Vec::new();
         for cell in self.cells.iter().rev().filter(|cell| cell.mass > 0.0) {
             // What hardly ever occurs costs as much time as the rest.
@@ -216,7 +216,7 @@ impl CellsBuilder {
             }
             cells.push(Cell { mean: (cell.mean / cell.mass).clamp(cell.lower, cell.upper), ..*cell });
         }
-        Law::Cells(Cells { cells, infinite: self.infinite, slack: self.slack })
+        MuDistribution::Cells(Cells { cells, infinite: self.infinite, slack: self.slack })
     }
 }
 
@@ -350,7 +350,7 @@ fn delta_or_nothing(epsilon: f64, mu: f64) -> f64 {
     if is_nothing(epsilon, mu) { 0.0 } else { gaussian::delta(epsilon, mu) }
 }
 
-/// `E_{R~χ_T}[δ_G(ε; a·R)]`, by panels that suit the law of `R`, and the curve's turn where that is the sharper of the two.
+/// `E_{R~χ_T}[δ_G(ε; a·R)]`, by panels that suit the distribution of `R`, and the curve's turn where that is the sharper of the two.
 fn chi_mean(epsilon: f64, scale: f64, rounds: u64) -> f64 {
     let mean = |nodes: &[(f64, f64)]| -> f64 {
         nodes.iter().map(|&(r, weight)| weight * delta_or_nothing(epsilon, scale * r)).sum()
@@ -371,7 +371,7 @@ fn chi_mean(epsilon: f64, scale: f64, rounds: u64) -> f64 {
     mean(&chi_nodes(&points, rounds)) / total
 }
 
-/// With a larger `a` than this, `δ_G(ε; a·r)` turns within less of `r` than the law of `R` does.
+/// With a larger `a` than this, `δ_G(ε; a·r)` turns within less of `r` than the distribution of `R` does.
 const SHARP: f64 = 5.0;
 
 /// `|G|` with its weights.
@@ -417,7 +417,7 @@ mod tests {
     use super::*;
 
     /// Masses at values, in cells of some width.
-    fn cells(values: &[(f64, f64)], width: f64) -> Law {
+    fn cells(values: &[(f64, f64)], width: f64) -> MuDistribution {
         let largest = values.iter().map(|&(mu, _)| mu).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, width, 0.0);
         values.iter().for_each(|&(mu, mass)| cells.add_range(mu, (mu, mu), mass));
@@ -438,8 +438,9 @@ mod tests {
             let width = 10_f64.powf(generator.random_range(-3.0..0.0));
             let share = generator.random::<f64>();
             let values = [(mu, share), (mu * (-width * generator.random::<f64>()).exp(), 1.0 - share)];
-            let law = cells(&values, width);
-            let (lower, truth, upper) = (law.lower(epsilon), exact(&values, epsilon), law.upper(epsilon));
+            let distribution = cells(&values, width);
+            let (lower, truth, upper) =
+                (distribution.lower(epsilon), exact(&values, epsilon), distribution.upper(epsilon));
             let rounding = 1e-12 * truth + 1e-300;
             assert!(
                 lower <= truth + rounding && truth <= upper + rounding,
@@ -451,18 +452,18 @@ mod tests {
     /// `|G|` by its nodes: halving the cells brings a quarter of the difference.
     #[test]
     fn bounds_close_in_with_the_square_of_the_width() {
-        let law = Law::HalfNormal { scale: 1.0 };
+        let distribution = MuDistribution::HalfNormal { scale: 1.0 };
         for epsilon in [0.1, 1.0, 5.0] {
             let gap = |width: f64| {
-                let law = cells(half_normal_nodes(), width);
-                law.upper(epsilon) - law.lower(epsilon)
+                let distribution = cells(half_normal_nodes(), width);
+                distribution.upper(epsilon) - distribution.lower(epsilon)
             };
             let (wide, narrow) = (gap(0.04), gap(0.01));
-            assert!(wide < 2e-2 * law.upper(epsilon), "{wide}");
+            assert!(wide < 2e-2 * distribution.upper(epsilon), "{wide}");
             // Nodes are few, so that the order shows roughly.
             assert!(narrow < wide / 8.0, "{wide} and {narrow}");
             let fine = cells(half_normal_nodes(), 0.001);
-            assert!((fine.upper(epsilon) / law.upper(epsilon) - 1.0).abs() < 1e-5);
+            assert!((fine.upper(epsilon) / distribution.upper(epsilon) - 1.0).abs() < 1e-5);
         }
     }
 
@@ -471,10 +472,12 @@ mod tests {
         let mut builder = CellsBuilder::new(1.0, FINE_CELL, 0.01);
         builder.add_range(1.0, (1.0, 1.0), 0.9);
         builder.add_infinite(0.1);
-        let law = builder.build();
-        assert!((law.delta_upper(100.0) - 0.1).abs() < 1e-15 && law.delta_lower(100.0) < 1e-15);
+        let distribution = builder.build();
+        assert!(
+            (distribution.delta_upper(100.0) - 0.1).abs() < 1e-15 && distribution.delta_lower(100.0) < 1e-15
+        );
         // The noise may be larger by the slack than it was taken for.
-        assert!((law.delta_lower(0.5) / (0.9 * gaussian::delta(0.5, 0.99)) - 1.0).abs() < 1e-2);
+        assert!((distribution.delta_lower(0.5) / (0.9 * gaussian::delta(0.5, 0.99)) - 1.0).abs() < 1e-2);
     }
 
     /// Sharp turns too, by a plain rule of a million points: a relative 1e-8.
@@ -495,12 +498,12 @@ mod tests {
                 total += density;
                 sum += density * gaussian::delta(epsilon, scale * r);
             }
-            let law = Law::HalfNormal { scale }.of_rounds(rounds).unwrap();
-            let error = law.upper(epsilon) * total / sum - 1.0;
+            let distribution = MuDistribution::HalfNormal { scale }.of_rounds(rounds).unwrap();
+            let error = distribution.upper(epsilon) * total / sum - 1.0;
             assert!(error.abs() < 1e-8, "a = {scale}, T = {rounds}: off by {error:e}");
         }
-        let twice = Law::Chi { scale: 1.0, rounds: 3 }.of_rounds(4);
-        assert_eq!(twice, Some(Law::Chi { scale: 1.0, rounds: 12 }));
-        assert_eq!(Law::Constant(3.0).of_rounds(4), Some(Law::Constant(6.0)));
+        let twice = MuDistribution::Chi { scale: 1.0, rounds: 3 }.of_rounds(4);
+        assert_eq!(twice, Some(MuDistribution::Chi { scale: 1.0, rounds: 12 }));
+        assert_eq!(MuDistribution::Constant(3.0).of_rounds(4), Some(MuDistribution::Constant(6.0)));
     }
 }

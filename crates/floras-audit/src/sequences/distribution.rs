@@ -1,4 +1,4 @@
-//! The law of a client's coefficient `h` as the base station sees it, with its sign: what an adversary knows who knows how
+//! The distribution of a client's coefficient `h` as the base station sees it, with its sign: what an adversary knows who knows how
 //! the channel fades.
 //!
 //! | modulation | `h` | density at `x > 0` |
@@ -6,7 +6,7 @@
 //! | real | `|h|·cos θ`, `θ` uniform | `(1/π)∫₀^∞ f(√(x²+u²))/√(x²+u²) du`, the same at `−x` |
 //! | phase-corrected | `|h|·cos(error)` | `E[f(x/|c|)/|c|]` over the errors with `c = cos(error)` of the sign of `x` |
 //!
-//! where `f` is the density of `|h|`. A law without fading consists of single points.
+//! where `f` is the density of `|h|`. A distribution without fading consists of single points.
 
 use std::f64::consts::PI;
 
@@ -15,12 +15,12 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Points of a table.
 const POINTS: usize = 1024;
-/// Angles that stand for a law of phase errors.
+/// Angles that stand for a distribution of phase errors.
 const ANGLES: usize = 256;
 
-/// The law of `h`.
+/// The distribution of `h`.
 #[derive(Clone, Debug)]
-pub(super) enum Law {
+pub(super) enum ChannelDistribution {
     /// Single values with their probabilities.
     Points(Vec<(f64, f64)>),
     /// Densities on both sides of 0.
@@ -38,7 +38,7 @@ pub(super) struct Density {
     pub(super) mode: f64,
 }
 
-impl Law {
+impl ChannelDistribution {
     pub(super) fn new(fading: Fading, modulation: Modulation) -> Self {
         let range = fading.amplitude_range();
         let cosines = match modulation {
@@ -166,13 +166,13 @@ mod tests {
 
     use super::*;
 
-    /// Every cell of the table against drawn channels: Kolmogorov–Smirnov at a false alarm of about 1e-4 a law
+    /// Every cell of the table against drawn channels: Kolmogorov–Smirnov at a false alarm of about 1e-4 a distribution
     /// (`√n·D > 2.25`); a table that was off by 1% of the probability anywhere would reach `√n·D = 4.5`.
     #[test]
     fn tables_hold_the_law_of_the_channels_that_are_drawn() {
         let gaussian = |std: f64| Modulation::PhaseCorrected(PhaseError::gaussian(std).unwrap());
         let uniform = |width: f64| Modulation::PhaseCorrected(PhaseError::uniform(width).unwrap());
-        let laws = [
+        let distributions = [
             (Fading::Rayleigh, Modulation::Real),
             (Fading::rician(4.0).unwrap(), Modulation::Real),
             (Fading::nakagami(2.0).unwrap(), Modulation::Real),
@@ -181,8 +181,10 @@ mod tests {
             (Fading::Rayleigh, uniform(1.0)),
             (Fading::nakagami(3.0).unwrap(), gaussian(0.8)),
         ];
-        for (fading, modulation) in laws {
-            let Law::Density(density) = Law::new(fading, modulation) else { panic!("{fading}") };
+        for (fading, modulation) in distributions {
+            let ChannelDistribution::Density(density) = ChannelDistribution::new(fading, modulation) else {
+                panic!("{fading}")
+            };
             let mut drawn = draw(fading, modulation, 200_000);
             drawn.sort_by(f64::total_cmp);
             let statistic = distance(&density, &drawn) * (drawn.len() as f64).sqrt();
@@ -224,14 +226,16 @@ mod tests {
 
     #[test]
     fn signs_are_known_where_phases_are_corrected() {
-        let law = Law::new;
-        assert!(law(Fading::Rayleigh, Modulation::Real).is_symmetric());
+        let distribution = ChannelDistribution::new;
+        assert!(distribution(Fading::Rayleigh, Modulation::Real).is_symmetric());
         let corrected = Modulation::PhaseCorrected(PhaseError::None);
-        assert!(law(Fading::Rayleigh, corrected).is_positive());
+        assert!(distribution(Fading::Rayleigh, corrected).is_positive());
         assert!(
-            law(Fading::None, corrected).is_positive() && law(Fading::None, Modulation::Real).is_positive()
+            distribution(Fading::None, corrected).is_positive()
+                && distribution(Fading::None, Modulation::Real).is_positive()
         );
-        let wrong = law(Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::gaussian(1.0).unwrap()));
+        let wrong =
+            distribution(Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::gaussian(1.0).unwrap()));
         assert!(!wrong.is_symmetric() && !wrong.is_positive());
     }
 }
