@@ -32,18 +32,18 @@ uplink.sequences = [20, 21, 25, 30]
 pub(crate) fn run() -> Result<()> {
     let browser = browser()?;
     let floras = shell::release_program()?;
-    let folder = shell::root().join("target").join("reports");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    let directory = shell::root().join("target").join("reports");
+    if directory.exists() {
+        fs::remove_dir_all(&directory).with_context(|| format!("cannot empty {}", directory.display()))?;
     }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let (run, sweep, grid) = (folder.join("run"), folder.join("sweep"), folder.join("short.toml"));
+    fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    let (run, sweep, grid) = (directory.join("run"), directory.join("sweep"), directory.join("short.toml"));
     let short = ["run", "--trials", "3", "--rounds", "60", "--json", "--out"];
     shell::output(shell::program(&floras).args(short).arg(&run))?;
     fs::write(&grid, SWEEP).with_context(|| format!("cannot write {}", grid.display()))?;
     shell::output(shell::program(&floras).arg("sweep").arg(&grid).args(["--json", "--out"]).arg(&sweep))?;
     // One on a page of its own, and one in the report of a run, with whole trainings.
-    let (audit, audited) = (folder.join("audit"), folder.join("audited-run"));
+    let (audit, audited) = (directory.join("audit"), directory.join("audited-run"));
     attack(&floras, &["--games", "2000"], &audit)?;
     let brief = ["run", "quick", "--trials", "1", "--rounds", "3", "--json", "--out"];
     shell::output(shell::program(&floras).args(brief).arg(&audited))?;
@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<()> {
     for of in [run, sweep, audit, audited] {
         look(&browser, &of)?;
     }
-    println!("no complaints; the screenshots are in {}", folder.display());
+    println!("no complaints; the screenshots are in {}", directory.display());
     Ok(())
 }
 
@@ -68,7 +68,8 @@ fn look(browser: &Path, of: &Path) -> Result<()> {
 
 fn browser() -> Result<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&paths).flat_map(|folder| BROWSERS.map(|name| folder.join(name)));
+    let places =
+        std::env::split_paths(&paths).flat_map(|directory| BROWSERS.map(|name| directory.join(name)));
     match places.into_iter().find(|place| place.is_file()) {
         Some(place) => Ok(place),
         None => bail!("this chore needs Chromium in the PATH, as one of {}", BROWSERS.join(", ")),

@@ -8,9 +8,9 @@ use crate::{python, shell};
 pub(crate) fn run() -> Result<()> {
     let python = python::with_packages("tensorboard-venv", "xtask/tensorboard/requirements.txt")?;
     let floras = shell::release_program()?;
-    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
     let run = ["run", "quick", "--rounds", "5", "--trials", "2", "--json", "--out"];
-    shell::output(shell::program(floras).args(run).arg(folder.path()))?;
-    shell::run(shell::program(python).arg("xtask/tensorboard/check.py").arg(folder.path()))
+    shell::output(shell::program(floras).args(run).arg(directory.path()))?;
+    shell::run(shell::program(python).arg("xtask/tensorboard/check.py").arg(directory.path()))
         .context("TensorBoard does not show what metrics.jsonl says")
 }

@@ -49,9 +49,9 @@ pub(crate) fn optimised() -> Result<PathBuf> {
 }
 
 fn build(python: &Path, profile: &str) -> Result<PathBuf> {
-    let folder = shell::root().join("target").join("wheels").join(profile);
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
+    let directory = shell::root().join("target").join("wheels").join(profile);
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
     }
     let options = ["-m", "maturin", "build", "--locked", "--quiet", "--profile", profile];
     let mut command = shell::program(python);
@@ -61,9 +61,9 @@ fn build(python: &Path, profile: &str) -> Result<PathBuf> {
         .arg("--interpreter")
         .arg(python)
         .arg("--out")
-        .arg(&folder);
+        .arg(&directory);
     shell::run(&mut command).context("the wheel cannot be built")?;
-    let wheels = fs::read_dir(&folder)?.filter_map(Result::ok).map(|entry| entry.path());
+    let wheels = fs::read_dir(&directory)?.filter_map(Result::ok).map(|entry| entry.path());
     wheels.into_iter().next().context("maturin has built no wheel")
 }
 

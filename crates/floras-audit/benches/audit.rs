@@ -22,7 +22,7 @@ fn games(criterion: &mut Criterion) {
     let uplink = floras().expect("valid settings");
     let game = WorstCaseGame {
         per_round: 20,
-        chance: 1.0,
+        probability: 1.0,
         participation_known: false,
         rounds: 1,
         clip: 1.0,

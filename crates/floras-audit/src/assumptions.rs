@@ -73,7 +73,7 @@ enum Stated {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scene {
     /// The probability with which the watched client takes part.
-    chance: f64,
+    probability: f64,
     /// Its channel in the pilot,
     pilot: f64,
     /// and in the payload.
@@ -87,12 +87,12 @@ struct Scene {
 impl Scene {
     /// A round in which all assumptions hold, with the watched client's channel.
     const fn with_channel(strength: f64) -> Self {
-        Self { chance: 1.0, pilot: strength, payload: strength, pilot_noise: 1.0, foreign_pilots: 0 }
+        Self { probability: 1.0, pilot: strength, payload: strength, pilot_noise: 1.0, foreign_pilots: 0 }
     }
 
     /// `ln p₊/p₋` of what the adversary sees in one game of the world with this sign.
     fn play(self, sign: f64, stream: &mut Stream) -> f64 {
-        let takes_part = self.chance >= 1.0 || stream.random::<f64>() < self.chance;
+        let takes_part = self.probability >= 1.0 || stream.random::<f64>() < self.probability;
         let mut estimates = [0.0; SEQUENCES];
         for (sequence, estimate) in estimates.iter_mut().enumerate() {
             let channel = match sequence {
@@ -171,7 +171,7 @@ fn all() -> Vec<Attack> {
             assumption: "the adversary does not know who takes part",
             attack: "20 of 200 clients take part; the victim's channel is 3 s and all others are 1000 s, so that the pilot \
                      shows whether the victim is there",
-            scene: Scene { chance: PER_ROUND as f64 / CLIENTS as f64, ..Scene::with_channel(3.0) },
+            scene: Scene { probability: PER_ROUND as f64 / CLIENTS as f64, ..Scene::with_channel(3.0) },
             stated: Stated::Amplified,
             margin: Some(("participation_known", Stated::Known)),
         },

@@ -176,7 +176,7 @@ fn bound(counts: Counts, delta: f64, error: f64) -> f64 {
     if often <= delta { 0.0 } else { ((often - delta) / rarely).ln().max(0.0) }
 }
 
-/// The probability of something that happened `count` of `games` times is at least this, but for a chance of `error`.
+/// The probability of something that happened `count` of `games` times is at least this, but for a probability of `error`.
 pub(crate) fn at_least(count: u64, games: u64, error: f64) -> f64 {
     if count == 0 {
         return 0.0;
@@ -185,7 +185,7 @@ pub(crate) fn at_least(count: u64, games: u64, error: f64) -> f64 {
     outermost(0.0, count as f64 / games as f64, |p| upper_tail(count, games, p) <= error)
 }
 
-/// The probability of something that happened `count` of `games` times is at most this, but for a chance of `error`.
+/// The probability of something that happened `count` of `games` times is at most this, but for a probability of `error`.
 pub(crate) fn at_most(count: u64, games: u64, error: f64) -> f64 {
     1.0 - at_least(games - count, games, error)
 }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     /// The exact ε of a Gaussian mechanism. With an error of 0.05 each, 200 audits exceed it 10 times on average; 25 or more have
-    /// a chance of 2e-5. Half of the exact number is reached on average, so that the bound says something.
+    /// a probability of 2e-5. Half of the exact number is reached on average, so that the bound says something.
     #[test]
     fn audits_of_a_gaussian_mechanism_are_wrong_no_more_often_than_they_say() {
         let (mu, delta, error) = (1.0, 1e-3, 0.05);

@@ -48,13 +48,13 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     let games = bench.games(0.25);
     bench.begin_games("a colluding client", 2 * games);
     // A base station chooses the clients, so that it knows who takes part.
-    let game = WorstCaseGame { chance: 1.0, ..bench.game.clone() };
+    let game = WorstCaseGame { probability: 1.0, ..bench.game.clone() };
     let lower_bound = |uplink: &dyn Uplink, table: u8| -> Result<f64, SimError> {
         let scores = game.decoded_with(uplink, games, table, &bench.tick())?;
         let error = (1.0 - bench.effort.confidence) / BOUNDS;
         Ok(scores.decoder.lower_bound(bench.settings.privacy.delta, error).epsilon)
     };
-    let everyone = bench.game.chance >= 1.0;
+    let everyone = bench.game.probability >= 1.0;
     let known =
         |views: Views| views.get(View::Actual).and_then(|statement| known_to_take_part(statement, everyone));
     let without_key = bench.federation.views(bench.game.rounds)?;

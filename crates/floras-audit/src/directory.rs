@@ -12,29 +12,29 @@ impl AuditReport {
     pub const FILE: &'static str = "audit.json";
 
     /// Makes a directory for the audit of an experiment, if it may be kept there. An earlier audit will be replaced.
-    pub fn enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
-        Self::may_enter(folder, experiment)?;
-        fs::create_dir_all(folder).map_err(SimError::file("create", folder))
+    pub fn enter(directory: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        Self::may_enter(directory, experiment)?;
+        fs::create_dir_all(directory).map_err(SimError::file("create", directory))
     }
 
     /// Takes the directory away again if there is nothing in it.
-    pub fn leave(folder: &Path) {
+    pub fn leave(directory: &Path) {
         // It only works if the directory is empty, and otherwise it should stay.
-        let _ = fs::remove_dir(folder);
+        let _ = fs::remove_dir(directory);
     }
 
     /// `Ok` if the audit of an experiment may be kept in a directory.
-    fn may_enter(folder: &Path, experiment: &Experiment) -> Result<(), SimError> {
-        if !folder.exists() {
+    fn may_enter(directory: &Path, experiment: &Experiment) -> Result<(), SimError> {
+        if !directory.exists() {
             return Ok(());
         }
-        if !folder.is_dir() {
-            return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+        if !directory.is_dir() {
+            return Err(SimError::NotADirectory { path: directory.to_path_buf() });
         }
         let occupied =
-            |what: &str| SimError::Occupied { folder: folder.to_path_buf(), what: what.to_owned() };
-        if RunDirectory::experiment_file(folder).exists() {
-            let theirs = RunDirectory::read_experiment(folder)?;
+            |what: &str| SimError::Occupied { directory: directory.to_path_buf(), what: what.to_owned() };
+        if RunDirectory::experiment_file(directory).exists() {
+            let theirs = RunDirectory::read_experiment(directory)?;
             return match experiment.difference(&theirs) {
                 None => Ok(()),
                 Some(difference) => Err(occupied(&format!(
@@ -43,17 +43,17 @@ impl AuditReport {
                 ))),
             };
         }
-        if folder.join(Self::FILE).exists() {
+        if directory.join(Self::FILE).exists() {
             return Ok(());
         }
-        let mut entries = fs::read_dir(folder).map_err(SimError::file("read", folder))?;
+        let mut entries = fs::read_dir(directory).map_err(SimError::file("read", directory))?;
         if entries.next().is_some() { Err(occupied("neither an audit nor a run")) } else { Ok(()) }
     }
 
     /// Writes the audit into a directory, all or nothing.
-    pub fn write(&self, folder: &Path) -> Result<PathBuf, SimError> {
-        fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
-        let path = folder.join(Self::FILE);
+    pub fn write(&self, directory: &Path) -> Result<PathBuf, SimError> {
+        fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+        let path = directory.join(Self::FILE);
         let mut text = serde_json::to_vec(self).map_err(|error| SimError::encoding(&path, error))?;
         text.push(b'\n');
         write_atomically(&path, &text)?;

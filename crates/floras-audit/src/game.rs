@@ -9,7 +9,7 @@
 //! y = ±g·C + ν·N(0, 1),     ln p₊(y)/p₋(y) = 2·g·C·y/ν²
 //! ```
 //!
-//! and rounds add up. A client that takes part by chance makes each round a mixture. The adversaries differ in what they know:
+//! and rounds add up. A client that takes part at random makes each round a mixture. The adversaries differ in what they know:
 //!
 //! | adversary | sees | takes for `g` and `ν` |
 //! |---|---|---|
@@ -36,8 +36,8 @@ use super::inner::dot;
 pub struct WorstCaseGame {
     /// `K`, of whom the first is watched.
     pub per_round: u32,
-    /// The chance with which the watched client takes part in a round.
-    pub chance: f64,
+    /// The probability with which the watched client takes part in a round.
+    pub probability: f64,
     /// Whether the adversary sees in which rounds the watched client takes part.
     pub participation_known: bool,
     /// `T`.
@@ -86,10 +86,14 @@ impl Evidence {
         Self { plus: exponent(amplitude), minus: exponent(-amplitude) }
     }
 
-    /// `ln p₊/p₋` for a client that takes part with this chance.
-    pub(super) fn score(self, chance: f64) -> f64 {
+    /// `ln p₊/p₋` for a client that takes part with this probability.
+    pub(super) fn score(self, probability: f64) -> f64 {
         let mixed = |exponent: f64| {
-            if chance >= 1.0 { exponent } else { log_sum((1.0 - chance).ln(), chance.ln() + exponent) }
+            if probability >= 1.0 {
+                exponent
+            } else {
+                log_sum((1.0 - probability).ln(), probability.ln() + exponent)
+            }
         };
         mixed(self.plus) - mixed(self.minus)
     }
@@ -159,20 +163,20 @@ impl WorstCaseGame {
             // What is received does not depend on the world.
             return Ok((0.0, 0.0));
         }
-        let chance = if self.participation_known { 1.0 } else { self.chance };
+        let probability = if self.participation_known { 1.0 } else { self.probability };
         let update = if takes_part { canary.update(sign) } else { &canary.nothing };
         // What the others send is nothing, so that the kernel may leave them out.
         let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
         EffectiveChannel::new(vec![gain], noise_std)?.apply_into(&[update], noise, received)?;
         let (mut along, mut square) = canary.measure(received);
-        let decoder = Evidence::of(along, gain * self.clip, noise_std).score(chance);
+        let decoder = Evidence::of(along, gain * self.clip, noise_std).score(probability);
         if let Some(bound) = self.truncate {
             precode::truncate(received, bound)?;
             (along, square) = canary.measure(received);
         }
         let others = (self.parameters.max(2) - 1) as f64;
         let spread = ((square - along * along).max(0.0) / others).sqrt();
-        Ok((Evidence::of(along, self.clip, spread).score(chance), decoder))
+        Ok((Evidence::of(along, self.clip, spread).score(probability), decoder))
     }
 
     /// Plays against a base station that despreads every sequence. With the group key it knows which one is the client's.
@@ -185,7 +189,7 @@ impl WorstCaseGame {
                     let (name, number) = self.name(table, world, game, round);
                     let round = Round::new(name.0, name.1, number, &clients)?;
                     let evidence = self.overhear(&floras.despread(&round)?, &round, sign, has_key);
-                    score += evidence.score(self.chance);
+                    score += evidence.score(self.probability);
                 }
                 Ok(score)
             };
@@ -216,7 +220,7 @@ impl WorstCaseGame {
     }
 
     fn takes_part(&self, round: &Round<'_>) -> bool {
-        self.chance >= 1.0 || round.stream(purpose::GAME).random::<f64>() < self.chance
+        self.probability >= 1.0 || round.stream(purpose::GAME).random::<f64>() < self.probability
     }
 
     /// Seed, trial and number of a round, from 1.
@@ -304,7 +308,7 @@ mod tests {
     fn game(parameters: usize) -> WorstCaseGame {
         WorstCaseGame {
             per_round: 5,
-            chance: 1.0,
+            probability: 1.0,
             participation_known: false,
             rounds: 1,
             clip: 1.0,
@@ -353,7 +357,7 @@ mod tests {
         let scores = game(10).decoded(&floras_phy::Ideal, 300, 0).unwrap();
         assert!(scores.decoder.with.iter().all(|&score| score == f64::INFINITY));
         assert!(scores.decoder.without.iter().all(|&score| score == f64::NEG_INFINITY));
-        let by_chance = WorstCaseGame { chance: 0.5, ..game(10) };
+        let by_chance = WorstCaseGame { probability: 0.5, ..game(10) };
         let scores = by_chance.decoded(&floras_phy::Ideal, 300, 0).unwrap().decoder.with;
         let certain = scores.iter().filter(|score| **score == f64::INFINITY).count();
         assert!((100..200).contains(&certain), "{certain}");
@@ -364,7 +368,7 @@ mod tests {
     /// so that 60,000 games know their mean to within 0.01.
     #[test]
     fn scores_of_clients_that_take_part_by_chance_are_likelihood_ratios() {
-        let game = WorstCaseGame { chance: 0.6, rounds: 2, ..game(40) };
+        let game = WorstCaseGame { probability: 0.6, rounds: 2, ..game(40) };
         let noise = CentralGaussian::new(1.0).unwrap();
         let scores = game.decoded(&noise, 60_000, 4).unwrap().decoder.with;
         let mean = scores.iter().map(|score| (-score).exp()).sum::<f64>() / 60_000.0;
@@ -375,7 +379,7 @@ mod tests {
     /// within six standard deviations of 26.
     #[test]
     fn an_adversary_who_knows_learns_nothing_from_absence() {
-        let game = WorstCaseGame { chance: 1.0 / 3.0, participation_known: true, ..game(10) };
+        let game = WorstCaseGame { probability: 1.0 / 3.0, participation_known: true, ..game(10) };
         let scores = game.decoded(&CentralGaussian::new(1.0).unwrap(), 3000, 4).unwrap().decoder;
         let present = scores.with.iter().filter(|&&score| score != 0.0).count();
         assert!((845..1155).contains(&present), "{present}");

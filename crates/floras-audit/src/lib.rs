@@ -193,7 +193,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
     }
     Ok(WorstCaseGame {
         per_round: clients.per_round,
-        chance: f64::from(clients.per_round) / f64::from(clients.total),
+        probability: f64::from(clients.per_round) / f64::from(clients.total),
         participation_known: false,
         rounds: federation.rounds(),
         clip,

@@ -138,7 +138,7 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
     let mut step = |sitter: &Samples| {
         let mut update = initial.clone();
         let data = ClientData { samples: sitter, rows: &[0] };
-        // One step on one sample leaves nothing to chance.
+        // One step on one sample leaves nothing to randomness.
         let mut unused = StreamName::new(settings.seed, purpose::PORTRAITS).stream();
         sgd.train(federation.model(), data, rate, &mut unused, &mut update, &mut workspace);
         update.iter_mut().zip(&initial).for_each(|(update, common)| *update = common - *update);

@@ -46,8 +46,8 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
     let games = bench.games(1.0);
     bench.begin_games("decoded sums over the experiment's own channel", games);
     let decoded = bench.game.decoded_with(bench.federation.uplink(), games, table::ACTUAL, &bench.tick())?;
-    let others = match bench.game.chance {
-        chance if chance < 1.0 => {
+    let others = match bench.game.probability {
+        probability if probability < 1.0 => {
             "every other client sends nothing; it does not know who takes part in a round"
         }
         _ => "every other client sends nothing, which it knows",
@@ -114,7 +114,7 @@ fn of_floras(
         );
         views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
-        let sees = if bench.game.chance < 1.0 {
+        let sees = if bench.game.probability < 1.0 {
             ". All other channels are strong, so that the pilot shows who takes part"
         } else {
             ""
@@ -189,7 +189,7 @@ fn worst_channel(
     for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
         let uplink = over(strength)?;
         let scores = game.decoded_with(&uplink, few, place, &bench.tick())?;
-        // An even chance of error shows small differences, and accuracy those between channels that give little away.
+        // An error probability of one half shows small differences, and accuracy those between channels that give little away.
         let found = scores.decoder.lower_bound(delta(bench), 0.5);
         let found = (found.epsilon, found.accuracy);
         if found > best.1 {

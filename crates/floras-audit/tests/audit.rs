@@ -39,7 +39,7 @@ fn floras_at(sequences: usize, snr_db: f64) -> Floras {
 fn one_round(parameters: usize) -> WorstCaseGame {
     WorstCaseGame {
         per_round: 20,
-        chance: 1.0,
+        probability: 1.0,
         participation_known: false,
         rounds: 1,
         clip: 1.0,
@@ -300,8 +300,8 @@ fn what_cannot_be_audited_is_refused_in_words() {
 #[test]
 fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
     let experiment = small(&[]);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
     let new = path.join("new");
     AuditReport::enter(&new, &experiment).unwrap();
     assert!(new.is_dir());

@@ -94,19 +94,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     effort.check()?;
     let experiment = options.experiment()?;
     let federation = Federation::new(&experiment)?;
-    let folder = options.folder(&experiment);
-    AuditReport::enter(&folder, &experiment)?;
+    let directory = options.directory(&experiment);
+    AuditReport::enter(&directory, &experiment)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;
     talk(&description(&federation));
     let watcher = Watcher::default();
     let found = pool.install(|| audit(&federation, effort, &|stage| watcher.see(stage)));
     watcher.clear();
-    let found = found.inspect_err(|_| AuditReport::leave(&folder))?;
-    found.write(&folder)?;
-    let page = report::at_the_end(&folder, true);
+    let found = found.inspect_err(|_| AuditReport::leave(&directory))?;
+    found.write(&directory)?;
+    let page = report::at_the_end(&directory, true);
     let mut out = io::stdout().lock();
     if options.json {
-        let report = Report { audit: found.brief(), out: folder.display().to_string() };
+        let report = Report { audit: found.brief(), out: directory.display().to_string() };
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
         return Ok(());
     }
@@ -114,7 +114,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some(page) = page {
         writeln!(out, "report          {}", page.display())?;
     }
-    writeln!(out, "directory       {}", folder.display())?;
+    writeln!(out, "directory       {}", directory.display())?;
     Ok(())
 }
 
@@ -124,7 +124,7 @@ impl Options {
         Ok(changed(builder, &self.settings, (None, self.rounds, self.seed))?.build()?)
     }
 
-    fn folder(&self, experiment: &Experiment) -> PathBuf {
+    fn directory(&self, experiment: &Experiment) -> PathBuf {
         let name = &experiment.settings().name;
         let default = if name == DEFAULT { DEFAULT.to_owned() } else { format!("audit-{name}") };
         self.out.clone().unwrap_or_else(|| Path::new("runs").join(default))
@@ -242,7 +242,7 @@ fn print_despreading(out: &mut impl Write, attack: &DespreadingAttack) -> io::Re
     writeln!(out, "  correlation with what was sent: {mean:.3} on average, {best:.3} at best")?;
     writeln!(
         out,
-        "  whole payload linked to one client {}, halves linked by strength {}, rounds linked {}, named {} (chance {})",
+        "  whole payload linked to one client {}, halves linked by strength {}, rounds linked {}, named {} (guessing {})",
         percent(attack.linked_in_round),
         percent(attack.linked_by_strength),
         percent(attack.linked_across_rounds),

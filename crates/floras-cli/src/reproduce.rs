@@ -92,12 +92,15 @@ struct Report<'a> {
 
 /// Makes the figures and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let folder = options.folder();
-    talk(&format!("recording in {}; if interrupted, the same command goes on from there", folder.display()));
+    let directory = options.directory();
+    talk(&format!(
+        "recording in {}; if interrupted, the same command goes on from there",
+        directory.display()
+    ));
     let watcher = Watcher::default();
     let bench = Workbench {
         quick: options.quick,
-        folder: &folder,
+        directory: &directory,
         threads: threads_or_all_cores(options.threads),
         watch: &|stage| watcher.see(stage),
     };
@@ -105,25 +108,25 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     watcher.clear();
     let made = made?;
     talk("drawing the report");
-    let page = report::at_the_end(&folder, true);
-    options.report(&folder, &made, page.as_deref())
+    let page = report::at_the_end(&directory, true);
+    options.report(&directory, &made, page.as_deref())
 }
 
 impl Options {
-    fn folder(&self) -> PathBuf {
+    fn directory(&self) -> PathBuf {
         let quick = if self.quick { "-quick" } else { "" };
         let default = || Path::new("runs").join(format!("reproduce-{}{quick}", self.what.name()));
         self.out.clone().unwrap_or_else(default)
     }
 
-    fn report(&self, folder: &Path, made: &Reproduction, page: Option<&Path>) -> Result<(), Failure> {
+    fn report(&self, directory: &Path, made: &Reproduction, page: Option<&Path>) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             let report = Report {
                 version: &made.version,
                 quick: made.quick,
                 claims: made.figures.iter().flat_map(|figure| &figure.claims).collect(),
-                out: folder.display().to_string(),
+                out: directory.display().to_string(),
             };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
             return Ok(());
@@ -134,7 +137,7 @@ impl Options {
         if let Some(page) = page {
             writeln!(out, "report          {}", page.display())?;
         }
-        writeln!(out, "directory       {}", folder.display())?;
+        writeln!(out, "directory       {}", directory.display())?;
         Ok(())
     }
 }

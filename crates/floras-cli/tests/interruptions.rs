@@ -24,11 +24,12 @@ fn succeed(mut command: Command) {
 }
 
 /// Everything that must come out the same: metrics, ledger, summary, parameters.
-fn lasting_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let parameters = fs::read_dir(folder.join("parameters")).unwrap().map(|entry| entry.unwrap().path());
+fn lasting_files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let parameters = fs::read_dir(directory.join("parameters")).unwrap().map(|entry| entry.unwrap().path());
     let others = ["metrics.jsonl", "ledger.jsonl", "summary.json", "experiment.toml", "partition.json"]
-        .map(|name| folder.join(name));
-    let read = |path: PathBuf| (path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap());
+        .map(|name| directory.join(name));
+    let read =
+        |path: PathBuf| (path.strip_prefix(directory).unwrap().to_path_buf(), fs::read(&path).unwrap());
     parameters.chain(others).map(read).collect()
 }
 
@@ -53,18 +54,18 @@ fn lines(path: &Path) -> usize {
 }
 
 /// Whatever result was shown before a kill, what it cost is on record.
-fn all_results_are_in_the_ledger(folder: &Path) {
+fn all_results_are_in_the_ledger(directory: &Path) {
     for trial in 0..3 {
         let [results, ledger] = ["trial", "ledger"]
-            .map(|kind| lines(&folder.join(format!("checkpoint/{kind}-000{trial}.jsonl"))));
+            .map(|kind| lines(&directory.join(format!("checkpoint/{kind}-000{trial}.jsonl"))));
         assert!(ledger >= results, "trial {trial}: {ledger} rounds in the ledger, {results} shown");
     }
 }
 
 #[test]
 fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [whole, killed] = ["whole", "killed"].map(|name| directory.path().join(name));
     succeed(floras(&[&LONG[..], &["--threads", "2"]].concat(), &whole));
 
     // The first rounds, before there is any checkpoint.
@@ -107,8 +108,8 @@ fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() 
 
 #[test]
 fn a_second_process_in_a_directory_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("run");
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("run");
     let mut first = floras(&LONG, &out).spawn().unwrap();
     let patience = Instant::now();
     while lines(&out.join("metrics.jsonl")) == 0 {
@@ -125,15 +126,15 @@ fn a_second_process_in_a_directory_is_refused() {
 
 #[test]
 fn an_interrupted_sweep_goes_on_by_the_same_command() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("grid.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("grid.toml");
     fs::write(
         &file,
         "name = \"grid\"\ntrials = 2\nrounds = 60\n[sweep]\nuplink.sequences = [20, 25, 30]\nlocal.batch = [20, 50]\n",
     )
     .unwrap();
     let arguments = ["sweep", file.to_str().unwrap()];
-    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    let [whole, killed] = ["whole", "killed"].map(|name| directory.path().join(name));
     succeed(floras(&arguments, &whole));
     let third_point = || killed.join("point-003/metrics.jsonl").exists();
     assert!(kill_when(floras(&arguments, &killed), third_point));
@@ -168,10 +169,10 @@ fn peak_bytes(mut command: Command) -> u64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn many_clients_run_in_memory_that_grows_neither_with_their_number_nor_with_rounds() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let peak = |name: &str, more: &[&str]| {
         let arguments = [&["run", "many-clients", "--threads", "1", "--trials", "1"][..], more].concat();
-        peak_bytes(floras(&arguments, &folder.path().join(name)))
+        peak_bytes(floras(&arguments, &directory.path().join(name)))
     };
     let few = peak("few", &["--rounds", "6", "--set", "clients.total=2000", "--set", "data.train=40000"]);
     let many = peak("many", &["--rounds", "6"]);

@@ -10,10 +10,10 @@ fn floras(arguments: &str) -> Output {
     Command::new(program).args(arguments.split_whitespace()).output().expect("the program starts")
 }
 
-/// What a command says in a folder of its own: exit code, standard output, standard error.
-fn said(folder: &Path, arguments: &str) -> (Option<i32>, String, String) {
+/// What a command says in a directory of its own: exit code, standard output, standard error.
+fn said(directory: &Path, arguments: &str) -> (Option<i32>, String, String) {
     let program = env!("CARGO_BIN_EXE_floras");
-    let output = Command::new(program).args(arguments.split_whitespace()).current_dir(folder).output();
+    let output = Command::new(program).args(arguments.split_whitespace()).current_dir(directory).output();
     let output = output.expect("the program starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code(), text(output.stdout), text(output.stderr))
@@ -63,11 +63,11 @@ fn calibrations_can_be_fed_back_to_account() {
 
 #[test]
 fn exported_trainings_compose() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let account = "account --clip 1 --sequences 60 --per-round 20 --receiver clipped=1.0 --view idealised";
-    let (code, _, error) = said(folder.path(), &format!("{account} --rounds 10 --export a.json"));
+    let (code, _, error) = said(directory.path(), &format!("{account} --rounds 10 --export a.json"));
     assert_eq!((code, &error[..]), (Some(0), ""));
-    let (code, text, _) = said(folder.path(), "compose a.json a.json --json");
+    let (code, text, _) = said(directory.path(), "compose a.json a.json --json");
     assert_eq!(code, Some(0));
     let joint: Value = serde_json::from_str(&text).expect("JSON");
     let twice = json(&format!("{account} --rounds 20 --json"));
@@ -75,17 +75,17 @@ fn exported_trainings_compose() {
     let ratio = joint["epsilon"].as_f64().expect("a number") / stated;
     assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
     // A damaged file: one message, and nothing else.
-    let damaged = std::fs::read_to_string(folder.path().join("a.json"))
+    let damaged = std::fs::read_to_string(directory.path().join("a.json"))
         .expect("a file")
         .replace("\"step\"", "\"stop\"");
-    std::fs::write(folder.path().join("b.json"), damaged).expect("a file");
-    let (code, text, error) = said(folder.path(), "compose b.json");
+    std::fs::write(directory.path().join("b.json"), damaged).expect("a file");
+    let (code, text, error) = said(directory.path(), "compose b.json");
     assert_eq!((code, &text[..]), (Some(2), ""));
     assert!(error.contains("b.json") && error.contains("stop"), "{error}");
     // Neither a file nor half of one is left behind by a refusal.
-    let (code, _, _) = said(folder.path(), &format!("{account} --rounds 0 --export c.json"));
+    let (code, _, _) = said(directory.path(), &format!("{account} --rounds 0 --export c.json"));
     assert_eq!(code, Some(2));
-    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 2);
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn the_chip_level_needs_little_more_memory_than_its_data() {
 
 #[test]
 fn a_run_ends_in_a_table_and_a_directory() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (code, out, err) = said(folder.path(), "run quick --rounds 4 --trials 2 --threads 1");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (code, out, err) = said(directory.path(), "run quick --rounds 4 --trials 2 --threads 1");
     assert_eq!(code, Some(0), "{err}");
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[0], "quick after 4 rounds, seed 1");
@@ -144,93 +144,94 @@ fn a_run_ends_in_a_table_and_a_directory() {
         "partition.json",
         "parameters/trial-0001.safetensors",
     ] {
-        assert!(folder.path().join("runs/quick").join(name).exists(), "{name}");
+        assert!(directory.path().join("runs/quick").join(name).exists(), "{name}");
     }
 
-    let (code, out, err) = said(folder.path(), "run quick --rounds 4 --trials 2 --resume");
+    let (code, out, err) = said(directory.path(), "run quick --rounds 4 --trials 2 --resume");
     assert!(
         code == Some(0) && out.contains("the run was already complete") && !err.contains("recording"),
         "{out}{err}"
     );
-    let (code, out, _) = said(folder.path(), "run quick --rounds 1 --trials 1");
+    let (code, out, _) = said(directory.path(), "run quick --rounds 1 --trials 1");
     assert!(
         code == Some(0) && out.ends_with("run directory   runs/quick-2\n"),
         "a new run takes a new directory: {out}"
     );
     assert!(out.contains("needs two trials"));
-    let (code, out, err) = said(folder.path(), "run --resume --out runs/quick --set uplink.snr_db=3");
+    let (code, out, err) = said(directory.path(), "run --resume --out runs/quick --set uplink.snr_db=3");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(
         err.contains("runs/quick holds another experiment: uplink.snr_db is 20.0 there and 3.0 here"),
         "{err}"
     );
-    let (code, _, err) = said(folder.path(), "run quick --out runs/quick");
+    let (code, _, err) = said(directory.path(), "run quick --out runs/quick");
     assert!(code == Some(2) && err.contains("runs/quick already holds a run"), "{err}");
 }
 
 #[test]
 fn the_command_in_a_report_repeats_the_run_to_the_same_bytes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (code, out, err) = said(folder.path(), "run quick --rounds 3 --trials 2 --seed 7 --out runs/first");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (code, out, err) =
+        said(directory.path(), "run quick --rounds 3 --trials 2 --seed 7 --out runs/first");
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("report          runs/first/report.html\n"), "{out}");
-    let first = folder.path().join("runs/first");
+    let first = directory.path().join("runs/first");
     let page = std::fs::read_to_string(first.join("report.html")).expect("a page");
     let command = page.split("<code>floras ").nth(1).and_then(|rest| rest.split("</code>").next());
     let (code, _, err) = said(&first, command.expect("a command"));
     assert_eq!(code, Some(0), "{err}");
-    let again = folder.path().join("runs/quick-again");
+    let again = directory.path().join("runs/quick-again");
     for name in ["metrics.jsonl", "summary.json", "experiment.toml", "report.html", "plots/loss.png"] {
-        let read = |folder: &Path| std::fs::read(folder.join(name)).expect("a file");
+        let read = |directory: &Path| std::fs::read(directory.join(name)).expect("a file");
         assert!(read(&first) == read(&again), "{name} differs");
     }
 }
 
 #[test]
 fn a_report_is_made_again_from_the_files_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    assert_eq!(said(folder.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
-    let page = folder.path().join("run/report.html");
+    let directory = tempfile::tempdir().expect("a directory");
+    assert_eq!(said(directory.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
+    let page = directory.path().join("run/report.html");
     let first = std::fs::read(&page).expect("a page");
     std::fs::remove_file(&page).expect("a page");
-    let (code, out, err) = said(folder.path(), "report run");
+    let (code, out, err) = said(directory.path(), "report run");
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(out, "report          run/report.html\nplots           run/plots\n");
     assert!(std::fs::read(&page).expect("a page") == first);
     // A complete run that is asked for again gets one if it has none.
     std::fs::remove_file(&page).expect("a page");
-    assert_eq!(said(folder.path(), "run --resume --out run").0, Some(0));
+    assert_eq!(said(directory.path(), "run --resume --out run").0, Some(0));
     assert!(std::fs::read(&page).expect("a page") == first);
 
-    let (code, out, err) = said(folder.path(), "report .");
+    let (code, out, err) = said(directory.path(), "report .");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(err.starts_with("error: . holds nothing to report"), "{err}");
-    std::fs::write(folder.path().join("run/summary.json"), "{").expect("a file");
-    let (code, _, err) = said(folder.path(), "report run");
+    std::fs::write(directory.path().join("run/summary.json"), "{").expect("a file");
+    let (code, _, err) = said(directory.path(), "report run");
     assert!(code == Some(2) && err.starts_with("error: run/summary.json is damaged"), "{err}");
 }
 
 #[test]
 fn a_report_that_fails_does_not_take_the_results_with_it() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("run");
-    std::fs::create_dir(&out).expect("a folder");
-    assert_eq!(said(folder.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("run");
+    std::fs::create_dir(&out).expect("a directory");
+    assert_eq!(said(directory.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
     // Where the pictures should go, there is a file.
-    std::fs::remove_dir_all(out.join("plots")).expect("a folder");
+    std::fs::remove_dir_all(out.join("plots")).expect("a directory");
     std::fs::write(out.join("plots"), "").expect("a file");
     std::fs::remove_file(out.join("report.html")).expect("a page");
-    let (code, said_out, err) = said(folder.path(), "run --resume --out run");
+    let (code, said_out, err) = said(directory.path(), "run --resume --out run");
     assert_eq!(code, Some(0), "{err}");
     assert!(said_out.contains("test accuracy"), "{said_out}");
     assert!(err.contains("note: there is no report, because cannot create run/plots"), "{err}");
-    assert_eq!(said(folder.path(), "report run").0, Some(1));
+    assert_eq!(said(directory.path(), "report run").0, Some(1));
 }
 
 #[test]
 fn run_prints_one_json_object() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (code, out, _) = said(folder.path(), "run quick --rounds 2 --trials 2 --json --out here");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (code, out, _) = said(directory.path(), "run quick --rounds 2 --trials 2 --json --out here");
     assert_eq!((code, out.lines().count()), (Some(0), 1));
     let report: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(
@@ -256,9 +257,9 @@ fn run_prints_one_json_object() {
 
 #[test]
 fn account_and_calibrate_print_one_json_object() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let object = |arguments: &str| -> Value {
-        let (code, out, err) = said(folder.path(), arguments);
+        let (code, out, err) = said(directory.path(), arguments);
         assert_eq!((code, out.lines().count()), (Some(0), 1), "{err}");
         serde_json::from_str(&out).expect("JSON")
     };
@@ -283,7 +284,7 @@ fn account_and_calibrate_print_one_json_object() {
     );
     assert!(found["epsilon"].as_f64().is_some_and(|epsilon| epsilon <= 2.0) && found["views"].is_object());
     let (code, out, _) =
-        said(folder.path(), "calibrate --epsilon 2 --clip 1 --per-round 20 --most-sequences 21 --json");
+        said(directory.path(), "calibrate --epsilon 2 --clip 1 --per-round 20 --most-sequences 21 --json");
     let none: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(code, Some(1), "nothing meets the target");
     assert!(none["sequences"].is_null() && none["reason"].is_string(), "{none}");
@@ -291,9 +292,9 @@ fn account_and_calibrate_print_one_json_object() {
 
 #[test]
 fn audit_prints_one_json_object_and_leaves_a_report() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("audit");
-    let (code, told, error) = said(folder.path(), "audit --games 20000 --seed 2 --json --out audit");
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("audit");
+    let (code, told, error) = said(directory.path(), "audit --games 20000 --seed 2 --json --out audit");
     assert_eq!((code, told.lines().count()), (Some(0), 1), "{error}");
     let found: Value = serde_json::from_str(&told).unwrap();
     for view in ["released_model", "idealised", "actual", "any_channel", "raw_signal"] {
@@ -322,20 +323,21 @@ fn audit_prints_one_json_object_and_leaves_a_report() {
 
 #[test]
 fn an_audit_of_a_run_becomes_a_part_of_its_report() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (code, _, error) = said(
-        folder.path(),
+        directory.path(),
         "run quick --rounds 2 --trials 1 --set clients.total=20 --set clients.per_round=20 --set uplink.sequences=25 --set uplink.length=32 --out mine",
     );
     assert_eq!(code, Some(0), "{error}");
     let (code, told, error) =
-        said(folder.path(), "audit mine/experiment.toml --games 2000 --trainings 8 --out mine");
+        said(directory.path(), "audit mine/experiment.toml --games 2000 --trainings 8 --out mine");
     assert_eq!(code, Some(0), "{error}");
     assert!(told.contains("who looks") && told.contains("one client hands over its group key"), "{told}");
     assert!(error.contains("attacking: raw samples"), "{error}");
-    let page = std::fs::read_to_string(folder.path().join("mine/report.html")).unwrap();
+    let page = std::fs::read_to_string(directory.path().join("mine/report.html")).unwrap();
     assert!(page.contains("Audit") && page.contains("test accuracy"));
-    let (code, _, error) = said(folder.path(), "audit mine/experiment.toml --set uplink.snr_db=3 --out mine");
+    let (code, _, error) =
+        said(directory.path(), "audit mine/experiment.toml --set uplink.snr_db=3 --out mine");
     assert_eq!(code, Some(2));
     assert!(
         error.contains("mine holds a run of another experiment, in which uplink.snr_db is 20"),
@@ -345,9 +347,9 @@ fn an_audit_of_a_run_becomes_a_part_of_its_report() {
 
 #[test]
 fn divergence_is_told_and_never_printed_as_a_number() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let blow_up = "--set uplink.scheme=ideal --set local.rate=1e6 --set model.l2=1e6 --set privacy.clip=1e30";
-    let (code, out, err) = said(folder.path(), &format!("run quick --rounds 9 --trials 2 {blow_up}"));
+    let (code, out, err) = said(directory.path(), &format!("run quick --rounds 9 --trials 2 {blow_up}"));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("no trial finished"), "{out}");
     assert!(out.contains("diverged        2 of 2: trial 0 in round "), "{out}");
@@ -360,7 +362,7 @@ fn divergence_is_told_and_never_printed_as_a_number() {
 
 #[test]
 fn a_run_that_cannot_work_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let too_large =
         "--set model.kind=mlp --set model.hidden=65536 --set clients.total=1000 --set clients.per_round=1000";
     for arguments in [
@@ -368,25 +370,25 @@ fn a_run_that_cannot_work_leaves_nothing_behind() {
         "run --set uplink.snr_db=inf".to_owned(),
         "run --set data.train=5000".to_owned(),
     ] {
-        let (code, out, err) = said(folder.path(), &arguments);
+        let (code, out, err) = said(directory.path(), &arguments);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
         assert_eq!((err.lines().count(), err.starts_with("error: ")), (1, true), "{err}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).expect("the directory").count(), 0);
 }
 
 #[test]
 fn a_grid_and_an_experiment_are_told_apart() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("grid.toml"), "[sweep]\nrounds = [1]").expect("a file");
-    std::fs::write(folder.path().join("one.toml"), "rounds = 1").expect("a file");
-    let (code, _, err) = said(folder.path(), "run grid.toml --out x");
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("grid.toml"), "[sweep]\nrounds = [1]").expect("a file");
+    std::fs::write(directory.path().join("one.toml"), "rounds = 1").expect("a file");
+    let (code, _, err) = said(directory.path(), "run grid.toml --out x");
     assert_eq!(code, Some(2));
     assert!(err.trim_end().ends_with("; run it with `floras sweep`"), "{err}");
-    let (code, _, err) = said(folder.path(), "sweep one.toml --out x");
+    let (code, _, err) = said(directory.path(), "sweep one.toml --out x");
     assert_eq!(code, Some(2));
     assert!(err.contains("needs a section [sweep]") && !err.contains("run it with"), "{err}");
-    assert!(!folder.path().join("x").exists());
+    assert!(!directory.path().join("x").exists());
 }
 
 /// The Gaussian mechanism has a closed form: `μ = 2C/ν·√T`, and `ε` from Balle and Wang's `δ(ε)` by bisection.

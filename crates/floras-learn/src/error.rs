@@ -38,13 +38,13 @@ pub enum LearnError {
         reason: String,
     },
 
-    /// A data set that is kept in files, without its folder or one of its files.
-    #[error("there is no {file} (nor {file}.gz) in {folder}: {how}", folder = folder.display())]
+    /// A data set that is kept in files, without its directory or one of its files.
+    #[error("there is no {file} (nor {file}.gz) in {directory}: {how}", directory = directory.display())]
     MissingFile {
         /// The file.
         file: String,
         /// Where it was looked for.
-        folder: PathBuf,
+        directory: PathBuf,
         /// How to get it.
         how: &'static str,
     },

@@ -249,7 +249,7 @@ fn one_label(
             format!("{clients} clients are too many for one label a client: some label would run out");
         return Err(LearnError::Partition { reason });
     }
-    // Which client gets which label is chance; with labels in turn, every label has its share of the clients.
+    // Which client gets which label is random; with labels in turn, every label has its share of the clients.
     let order = shuffled(clients, randomness);
     let mut held = vec![Vec::new(); clients];
     for (place, &client) in order.iter().enumerate() {
@@ -415,7 +415,7 @@ mod tests {
         }
         assert_eq!((holders, shares.unassigned()), ([2; 10], 0));
         let in_turn = (0..20).all(|client| labels_of(&shares, client).contains(&(client as u16 % 10)));
-        assert!(!in_turn, "which client holds which label is chance");
+        assert!(!in_turn, "which client holds which label is random");
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
             let unevenness = |client: usize| {
                 let mut counts = [0_u32; 10];
                 shares.of(client).iter().for_each(|&row| counts[usize::from(labels()[row as usize])] += 1);
-                // Without the term that chance alone adds to a square of counts: n(n−1) pairs.
+                // Without the term that randomness alone adds to a square of counts: n(n−1) pairs.
                 counts.iter().map(|&n| f64::from(n * n.saturating_sub(1))).sum::<f64>() / (40.0 * 39.0)
             };
             let mean = (0..100).map(unevenness).sum::<f64>() / 100.0;

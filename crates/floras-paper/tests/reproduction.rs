@@ -7,15 +7,15 @@ use std::fs;
 use floras_paper::reproduce::{Stage, Target, Workbench, reproduce};
 use floras_sim::figure::{Reproduction, Verdict};
 
-fn make(folder: &std::path::Path, target: Target, threads: usize) -> Reproduction {
-    let bench = Workbench { quick: true, folder, threads, watch: &|_: Stage<'_>| {} };
+fn make(directory: &std::path::Path, target: Target, threads: usize) -> Reproduction {
+    let bench = Workbench { quick: true, directory, threads, watch: &|_: Stage<'_>| {} };
     reproduce(&[target], &bench).unwrap()
 }
 
 #[test]
 fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away() {
-    let folder = tempfile::tempdir().unwrap();
-    let made = make(folder.path(), Target::Fig2, 1);
+    let directory = tempfile::tempdir().unwrap();
+    let made = make(directory.path(), Target::Fig2, 1);
     let [figure] = &made.figures[..] else { panic!("one figure was asked for") };
     assert_eq!(figure.panels.len(), 3);
     let tightest: Vec<_> = figure.claims.iter().filter(|claim| claim.claim.contains("tightest")).collect();
@@ -45,25 +45,26 @@ fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away()
 
 #[test]
 fn what_is_written_is_what_is_returned_and_the_same_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let made = make(folder.path(), Target::Fig2, 1);
-    let path = folder.path().join("reproduction.json");
+    let directory = tempfile::tempdir().unwrap();
+    let made = make(directory.path(), Target::Fig2, 1);
+    let path = directory.path().join("reproduction.json");
     let bytes = fs::read(&path).unwrap();
     assert_eq!(serde_json::from_slice::<Reproduction>(&bytes).unwrap(), made);
-    assert_eq!(make(folder.path(), Target::Fig2, 2), made);
+    assert_eq!(make(directory.path(), Target::Fig2, 2), made);
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
 #[test]
 fn a_directory_with_something_else_in_it_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    make(folder.path(), Target::Fig2, 1);
-    let bench = Workbench { quick: false, folder: folder.path(), threads: 1, watch: &|_: Stage<'_>| {} };
+    let directory = tempfile::tempdir().unwrap();
+    make(directory.path(), Target::Fig2, 1);
+    let bench =
+        Workbench { quick: false, directory: directory.path(), threads: 1, watch: &|_: Stage<'_>| {} };
     let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
     assert!(error.contains("holds the figures of `floras reproduce fig2 --quick`"), "{error}");
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("experiment.toml"), "").unwrap();
-    let bench = Workbench { folder: other.path(), ..bench };
+    let bench = Workbench { directory: other.path(), ..bench };
     let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
     assert!(error.contains("holds a run"), "{error}");
     assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1, "nothing was written");
@@ -77,9 +78,9 @@ fn recorded() -> Reproduction {
 
 #[test]
 fn a_quick_run_still_comes_to_the_verdicts_of_the_book() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let bench = Workbench { quick: true, folder: folder.path(), threads, watch: &|_: Stage<'_>| {} };
+    let bench = Workbench { quick: true, directory: directory.path(), threads, watch: &|_: Stage<'_>| {} };
     let made = reproduce(&Target::ALL, &bench).unwrap();
     let verdicts = |made: &Reproduction| -> Vec<(String, Verdict)> {
         let claims = made.figures.iter().flat_map(|figure| &figure.claims);

@@ -88,7 +88,7 @@ impl Exposure {
     fn of(self, sampling: Sampling) -> Sampling {
         match self {
             Self::Sampled => sampling,
-            Self::Known => Sampling::Known(sampling.chance()),
+            Self::Known => Sampling::Known(sampling.probability()),
             Self::EveryRound => Sampling::Everyone,
         }
     }
@@ -224,7 +224,7 @@ impl<'a> Mixed<'a> {
         matches!(self.curves(view), Some(Ok(Curves { caveat: None, .. })))
     }
 
-    /// Whether some clients take part by chance.
+    /// Whether some clients take part at random.
     fn is_sampled(&self) -> bool {
         self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone)
     }

@@ -186,7 +186,7 @@ impl Setting {
     /// The probability that a client's, or an item's, data enter a round.
     pub fn sampling(&self) -> Sampling {
         let one_more = f64::from(u8::from(self.neighbours == Neighbours::AddRemove));
-        let chance = match self.unit {
+        let probability = match self.unit {
             PrivacyUnit::Client => self.per_round as f64 / (self.clients as f64 + one_more),
             PrivacyUnit::Item { batch, samples, local } => {
                 let of_client = self.per_round as f64 / self.clients as f64;
@@ -197,9 +197,9 @@ impl Setting {
             }
         };
         match self.neighbours {
-            Neighbours::ReplaceOne if chance >= 1.0 => Sampling::Everyone,
-            Neighbours::ReplaceOne => Sampling::ReplaceOne(chance),
-            Neighbours::AddRemove => Sampling::AddRemove(chance),
+            Neighbours::ReplaceOne if probability >= 1.0 => Sampling::Everyone,
+            Neighbours::ReplaceOne => Sampling::ReplaceOne(probability),
+            Neighbours::AddRemove => Sampling::AddRemove(probability),
         }
     }
 
@@ -276,7 +276,7 @@ impl Setting {
             ),
             View::Published | View::AnyChannel => {}
         }
-        if view != View::AnyChannel && self.sampling().chance() < 1.0 {
+        if view != View::AnyChannel && self.sampling().probability() < 1.0 {
             assumptions.push("the adversary does not know who takes part in a round".to_owned());
         }
         assumptions

@@ -222,7 +222,7 @@ fn the_published_numbers_break_where_the_text_says_so() {
     }
 }
 
-/// There and back, for chances down to 1e-15. What comes back is off by the two windows' rounding: 1e-4 in `δ` and `ε`.
+/// There and back, for probabilities down to 1e-15. What comes back is off by the two windows' rounding: 1e-4 in `δ` and `ε`.
 #[test]
 fn delta_and_epsilon_are_each_other_s_inverse() {
     let half = half_normal(5.0);

@@ -73,7 +73,7 @@ fn choices(all: u64, count: u32) -> impl Iterator<Item = u64> {
 }
 
 /// Appendix A takes all combinations of clients and mini-batches for equally likely. Clients are chosen first, and the one with
-/// the additional sample has more mini-batches to choose from, so each of them is rarer: the chance is `(K/M)·b/(D + 1)`, counted
+/// the additional sample has more mini-batches to choose from, so each of them is rarer: the probability is `(K/M)·b/(D + 1)`, counted
 /// here, and the printed `pq/(1 + pq)` is above it.
 #[test]
 fn the_printed_weight_of_a_sample_is_above_its_chance() {
@@ -84,9 +84,9 @@ fn the_printed_weight_of_a_sample_is_above_its_chance() {
         let batches: Vec<u64> = choices(samples + 1, batch).collect();
         let drawn = batches.iter().filter(|&&set| set & 1 == 1).count() as f64 / batches.len() as f64;
         let (p, q) = (f64::from(per_round) / clients as f64, batch_ratio(u64::from(batch), samples).unwrap());
-        let (chance, printed) = (selected * drawn, Weight::item(q, p).unwrap().value());
-        assert!((chance - p * q / (1.0 + q)).abs() < 1e-12);
-        assert!(printed > 1.04 * chance, "{printed} and {chance}");
+        let (probability, printed) = (selected * drawn, Weight::item(q, p).unwrap().value());
+        assert!((probability - p * q / (1.0 + q)).abs() < 1e-12);
+        assert!(printed > 1.04 * probability, "{printed} and {probability}");
     }
 }
 
@@ -188,5 +188,5 @@ fn replaced_and_added_clients_have_different_chances() {
     let sampling = |neighbours| Setting { neighbours, ..setting(25, 20, 20) }.sampling();
     assert_eq!(sampling(Neighbours::ReplaceOne), Sampling::Everyone);
     let added = sampling(Neighbours::AddRemove);
-    assert!(matches!(added, Sampling::AddRemove(_)) && (added.chance() - 20.0 / 21.0).abs() < 1e-15);
+    assert!(matches!(added, Sampling::AddRemove(_)) && (added.probability() - 20.0 / 21.0).abs() < 1e-15);
 }

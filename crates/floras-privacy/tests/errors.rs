@@ -17,7 +17,7 @@ fn numbers_out_of_range_are_named() {
     let compose = |sampling, rounds| Composition::new(&distribution, sampling, rounds).err().unwrap();
     says(
         compose(Sampling::ReplaceOne(1.5), 1),
-        "the chance of taking part must be above 0 and at most 1, not 1.5",
+        "the probability of taking part must be above 0 and at most 1, not 1.5",
     );
     says(compose(Sampling::Everyone, 0), "rounds must be between 1 and 1e9, not 0");
     let composition = || Composition::new(&distribution, Sampling::Everyone, 1).unwrap();
@@ -86,7 +86,7 @@ fn no_unused_sequence_is_no_guarantee() {
     says(error, "no guarantee without unused sequences");
 }
 
-/// Everything is given away with some chance.
+/// Everything is given away with some probability.
 struct Leaky;
 
 impl Curve for Leaky {

@@ -206,10 +206,10 @@ fn two_parts_of_the_same_kind_are_one_of_their_rounds_together() {
 fn the_order_of_the_parts_does_not_matter() {
     let curves = curves();
     for sampling in [Sampling::ReplaceOne as fn(f64) -> Sampling, Sampling::AddRemove] {
-        let chances = [0.1, 0.5, 1.0, 0.02];
+        let probabilities = [0.1, 0.5, 1.0, 0.02];
         let rounds = [40, 3, 1, 100];
         let parts: Vec<Part<'_>> =
-            (0..4).map(|i| part(curves[i].as_ref(), sampling(chances[i]), rounds[i])).collect();
+            (0..4).map(|i| part(curves[i].as_ref(), sampling(probabilities[i]), rounds[i])).collect();
         let forwards = epsilon(&parts, 1e-5);
         for order in [[3, 2, 1, 0], [1, 3, 0, 2]] {
             let shuffled: Vec<Part<'_>> = order.iter().map(|&i| parts[i]).collect();
@@ -232,7 +232,7 @@ fn ten_to(range: std::ops::Range<f64>) -> impl Strategy<Value = f64> {
     range.prop_map(|power| 10_f64.powf(power))
 }
 
-/// `a`, the chance to take part, and rounds.
+/// `a`, the probability to take part, and rounds.
 fn kinds() -> impl Strategy<Value = Vec<(f64, f64, u64)>> {
     let rounds = ten_to(0.0..4.0).prop_map(|rounds| rounds.round() as u64);
     prop::collection::vec((ten_to(-5.0..1.0), ten_to(-4.0..0.0), rounds), 2..5)

@@ -111,7 +111,7 @@ proptest! {
             2 => larger.rounds = (problem.rounds as f64 * factor).ceil() as u64,
             3 => larger.clip *= factor,
             _ => {
-                let more = (problem.sampling.chance() * factor).min(1.0);
+                let more = (problem.sampling.probability() * factor).min(1.0);
                 larger.sampling = match problem.sampling {
                     Sampling::AddRemove(_) => Sampling::AddRemove(more),
                     Sampling::Known(_) => Sampling::Known(more),

@@ -92,8 +92,8 @@ proptest! {
     #[test]
     fn any_channel_lies_between_its_neighbours((setting, rounds) in settings(), epsilon in ten_to(-6.0..4.0)) {
         let account = Account::of(&setting).unwrap();
-        let chance = account.sampling().chance();
-        let known = account.with_sampling(Sampling::Known(chance)).unwrap();
+        let probability = account.sampling().probability();
+        let known = account.with_sampling(Sampling::Known(probability)).unwrap();
         let mixed = Mixed::new(&[(&known, rounds), (&known, 1)]).unwrap();
         for (rounds, name) in [(rounds, "rounds"), (rounds + 1, "mixed rounds")] {
             let statement = |view| match name {

@@ -163,21 +163,21 @@ fn audit() -> AuditReport {
     }
 }
 
-fn put(folder: &Path, audit: &AuditReport) {
-    fs::write(folder.join("audit.json"), serde_json::to_vec(audit).unwrap()).unwrap();
+fn put(directory: &Path, audit: &AuditReport) {
+    fs::write(directory.join("audit.json"), serde_json::to_vec(audit).unwrap()).unwrap();
 }
 
 fn reported(audit: &AuditReport) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), audit);
-    let page = report(folder.path());
-    (folder, page)
+    let directory = tempfile::tempdir().unwrap();
+    put(directory.path(), audit);
+    let page = report(directory.path());
+    (directory, page)
 }
 
 #[test]
 fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
-    let (folder, page) = reported(&audit());
-    assert_eq!(Kind::of(folder.path()).unwrap(), Kind::Audit);
+    let (directory, page) = reported(&audit());
+    assert_eq!(Kind::of(directory.path()).unwrap(), Kind::Audit);
     let text = words(&page);
     for word in [
         "made-up",
@@ -278,7 +278,7 @@ fn what_the_paper_does_not_claim_is_not_violated() {
     harmless.attacks.assumptions.clear();
     harmless.attacks.membership[0].published = None;
     harmless.attacks.membership[0].verdict.published = None;
-    let (_folder, page) = reported(&harmless);
+    let (_directory, page) = reported(&harmless);
     let text = words(&page);
     assert!(text.contains("There is no published ε to hold a measurement against."), "{text}");
     assert_eq!(text.matches("not claimed").count(), 2, "{text}");
@@ -287,8 +287,8 @@ fn what_the_paper_does_not_claim_is_not_violated() {
 
 #[test]
 fn the_pictures_are_files_and_part_of_the_page() {
-    let (folder, page) = reported(&audit());
-    let svg = fs::read_to_string(folder.path().join("plots/reconstruction.svg")).unwrap();
+    let (directory, page) = reported(&audit());
+    let svg = fs::read_to_string(directory.path().join("plots/reconstruction.svg")).unwrap();
     for (text, what) in [(&svg, "the file"), (&page, "the page")] {
         let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
         let document = roxmltree::Document::parse_with_options(text, options).unwrap();
@@ -298,7 +298,9 @@ fn the_pictures_are_files_and_part_of_the_page() {
     assert!(svg.contains("unused γ: 5") && svg.contains("despread update, 40 dB"));
     assert!(page.contains("aria-label=\"2 original pictures"));
     for name in ["reconstruction", "roc"] {
-        assert!(fs::read(folder.path().join(format!("plots/{name}.png"))).unwrap().starts_with(b"\x89PNG"));
+        assert!(
+            fs::read(directory.path().join(format!("plots/{name}.png"))).unwrap().starts_with(b"\x89PNG")
+        );
     }
     // Ten portraits of 32×32 pixels in seven rows, without two equal neighbours.
     let mut large = audit();
@@ -316,8 +318,8 @@ fn the_pictures_are_files_and_part_of_the_page() {
         rows: vec![row; 6],
         settings: Vec::new(),
     });
-    let (folder, _) = reported(&large);
-    assert!(fs::metadata(folder.path().join("plots/reconstruction.svg")).unwrap().len() < 500_000);
+    let (directory, _) = reported(&large);
+    assert!(fs::metadata(directory.path().join("plots/reconstruction.svg")).unwrap().len() < 500_000);
 }
 
 #[test]
@@ -325,40 +327,40 @@ fn parts_that_are_absent_are_left_out() {
     let mut bare = audit();
     bare.attacks = Attacks::default();
     bare.notes.clear();
-    let (folder, page) = reported(&bare);
+    let (directory, page) = reported(&bare);
     assert!(!words(&page).contains("What the updates show"));
-    assert!(!folder.path().join("plots").exists());
+    assert!(!directory.path().join("plots").exists());
     bare.views = AuditedViews::default();
-    let (_folder, page) = reported(&bare);
+    let (_directory, page) = reported(&bare);
     assert!(words(&page).contains("There is nothing to attack."));
     // The brief form has no curves and no pictures, but their numbers.
-    let (_folder, page) = reported(&audit().brief());
+    let (_directory, page) = reported(&audit().brief());
     let text = words(&page);
     assert!(text.contains("despread update, 40 dB") && text.contains("0.705"), "{text}");
 }
 
 #[test]
 fn an_audit_beside_a_run_is_a_section_of_its_report() {
-    let folder = tempfile::tempdir().unwrap();
-    run_into(folder.path(), SMALL);
-    put(folder.path(), &audit());
-    assert_eq!(Kind::of(folder.path()).unwrap(), Kind::Run);
-    let text = words(&report(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    run_into(directory.path(), SMALL);
+    put(directory.path(), &audit());
+    assert_eq!(Kind::of(directory.path()).unwrap(), Kind::Run);
+    let text = words(&report(directory.path()));
     for word in
         ["handwritten digits", "Audit", "✗ violated", "despread update, 40 dB", "Who holds which labels"]
     {
         assert!(text.contains(word), "no {word} in {text}");
     }
-    assert!(folder.path().join("plots/reconstruction.png").exists());
-    assert!(folder.path().join("plots/accuracy.png").exists());
+    assert!(directory.path().join("plots/reconstruction.png").exists());
+    assert!(directory.path().join("plots/accuracy.png").exists());
 }
 
 #[test]
 fn a_damaged_audit_is_refused() {
     let refusal = |text: &[u8]| {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("audit.json"), text).unwrap();
-        let error = floras_report::write(folder.path()).unwrap_err();
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("audit.json"), text).unwrap();
+        let error = floras_report::write(directory.path()).unwrap_err();
         assert!(error.is_input());
         assert!(error.to_string().contains("audit.json is damaged"), "{error}");
         error.to_string()

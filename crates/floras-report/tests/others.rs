@@ -24,33 +24,33 @@ fn swept(directory: &Path, sequences: &str) {
 
 #[test]
 fn a_sweep_compares_its_points_and_leads_to_their_reports() {
-    let folder = tempfile::tempdir().unwrap();
-    swept(folder.path(), "20, 25");
-    let page = report(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    swept(directory.path(), "20, 25");
+    let page = report(directory.path());
     let text = words(&page);
     for word in ["uplink.sequences", "sequences 20", "sequences 25", "point 2", "How private"] {
         assert!(text.contains(word), "no {word} in {text}");
     }
     assert!(page.contains("href=\"point-002/report.html\""));
-    assert!(folder.path().join("point-002/report.html").exists());
-    assert!(folder.path().join("plots/accuracy.png").exists());
+    assert!(directory.path().join("point-002/report.html").exists());
+    assert!(directory.path().join("plots/accuracy.png").exists());
 }
 
 #[test]
 fn of_many_points_twelve_are_drawn_and_all_are_listed() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let sequences: Vec<String> = (20..33).map(|number| number.to_string()).collect();
-    swept(folder.path(), &sequences.join(", "));
-    let text = words(&report(folder.path()));
+    swept(directory.path(), &sequences.join(", "));
+    let text = words(&report(directory.path()));
     assert!(text.contains("The first 12 of 13 settings are drawn"), "{text}");
     assert!(text.contains("point 13"));
 }
 
 #[test]
 fn a_sweep_with_a_damaged_table_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("sweep.csv"), "a,b\n1,2\n").unwrap();
-    let error = floras_report::write(folder.path()).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("sweep.csv"), "a,b\n1,2\n").unwrap();
+    let error = floras_report::write(directory.path()).unwrap_err();
     assert!(error.to_string().contains("sweep.csv is damaged"), "{error}");
 }
 
@@ -113,10 +113,10 @@ fn reproduction(panel_name: &str) -> Reproduction {
 
 #[test]
 fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("reproduction.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("reproduction.json");
     fs::write(&file, serde_json::to_vec(&reproduction("fig4-iid")).unwrap()).unwrap();
-    let text = words(&report(folder.path()));
+    let text = words(&report(directory.path()));
     for word in [
         "Figure 4",
         "What is to be seen.",
@@ -133,16 +133,16 @@ fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
     ] {
         assert!(text.contains(word), "no {word} in {text}");
     }
-    assert!(folder.path().join("plots/fig4-iid.svg").exists());
+    assert!(directory.path().join("plots/fig4-iid.svg").exists());
 }
 
 #[test]
 fn a_picture_cannot_be_written_elsewhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("reproduction.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("reproduction.json");
     for name in ["../away", "a/b", ".hidden", ""] {
         fs::write(&file, serde_json::to_vec(&reproduction(name)).unwrap()).unwrap();
-        let error = floras_report::write(folder.path()).unwrap_err();
+        let error = floras_report::write(directory.path()).unwrap_err();
         assert!(error.to_string().contains("is no name for a picture"), "{error}");
     }
 }

@@ -13,24 +13,24 @@ use floras_report::{Kind, ReportError};
 
 /// Runs an experiment and writes its report.
 fn reported(text: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    run_into(folder.path(), text);
-    let page = report(folder.path());
-    (folder, page)
+    let directory = tempfile::tempdir().unwrap();
+    run_into(directory.path(), text);
+    let page = report(directory.path());
+    (directory, page)
 }
 
 /// All files of the report.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let plots = fs::read_dir(folder.join("plots")).unwrap().map(|entry| entry.unwrap().path());
-    let all = plots.chain([folder.join("report.html")]);
-    all.map(|path| (path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap())).collect()
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let plots = fs::read_dir(directory.join("plots")).unwrap().map(|entry| entry.unwrap().path());
+    let all = plots.chain([directory.join("report.html")]);
+    all.map(|path| (path.strip_prefix(directory).unwrap().to_path_buf(), fs::read(&path).unwrap())).collect()
 }
 
 #[test]
 fn a_report_tells_what_was_trained_how_well_how_private_and_how_to_repeat_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let summary = run_into(folder.path(), &format!("{SMALL}[privacy]\nclip = 1.0\n"));
-    let text = words(&report(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let summary = run_into(directory.path(), &format!("{SMALL}[privacy]\nclip = 1.0\n"));
+    let text = words(&report(directory.path()));
     for word in [
         "handwritten digits",
         "20 clients",
@@ -54,25 +54,25 @@ fn a_report_tells_what_was_trained_how_well_how_private_and_how_to_repeat_it() {
     let percent = format!("{:.1} ± {:.1} %", 100.0 * accuracy.mean, 100.0 * accuracy.ci95.unwrap());
     assert!(text.contains(&percent), "no {percent}");
     for name in ["accuracy", "loss", "gain", "noise", "epsilon", "labels"] {
-        let svg = fs::read_to_string(folder.path().join(format!("plots/{name}.svg"))).unwrap();
+        let svg = fs::read_to_string(directory.path().join(format!("plots/{name}.svg"))).unwrap();
         roxmltree::Document::parse(&svg).unwrap();
-        let png = fs::read(folder.path().join(format!("plots/{name}.png"))).unwrap();
+        let png = fs::read(directory.path().join(format!("plots/{name}.png"))).unwrap();
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
     }
 }
 
 #[test]
 fn the_same_files_give_the_same_bytes() {
-    let (folder, _) = reported(SMALL);
-    let first = files(folder.path());
-    fs::remove_dir_all(folder.path().join("plots")).unwrap();
-    fs::remove_file(folder.path().join("report.html")).unwrap();
-    report(folder.path());
-    assert_eq!(files(folder.path()), first);
+    let (directory, _) = reported(SMALL);
+    let first = files(directory.path());
+    fs::remove_dir_all(directory.path().join("plots")).unwrap();
+    fs::remove_file(directory.path().join("report.html")).unwrap();
+    report(directory.path());
+    assert_eq!(files(directory.path()), first);
     // Elsewhere, too.
     let copy = tempfile::tempdir().unwrap();
     for name in ["experiment.toml", "metrics.jsonl", "partition.json", "summary.json"] {
-        fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+        fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
     }
     report(copy.path());
     assert_eq!(files(copy.path()), first);
@@ -80,11 +80,11 @@ fn the_same_files_give_the_same_bytes() {
 
 #[test]
 fn one_trial_has_no_bands_and_no_interval() {
-    let (_folder, page) = reported(&SMALL.replace("trials = 3", "trials = 1"));
+    let (_directory, page) = reported(&SMALL.replace("trials = 3", "trials = 1"));
     assert!(!page.contains("<polygon"));
     let text = words(&page);
     assert!(text.contains("no interval can be given") && text.contains("done once."), "{text}");
-    let (_folder, page) = reported(SMALL);
+    let (_directory, page) = reported(SMALL);
     assert!(page.contains("<polygon"));
 }
 
@@ -93,7 +93,7 @@ fn trials_that_diverged_are_told() {
     // The penalty blows the parameters up by a factor of a thousand in every step.
     let text = SMALL.replace("rounds = 6", "rounds = 40")
         + "[model]\nl2 = 1000.0\n[local]\nrate = 1.0\n[uplink]\nscheme = \"ideal\"\n";
-    let (_folder, page) = reported(&text);
+    let (_directory, page) = reported(&text);
     let text = words(&page);
     assert!(text.contains("3 of 3 trials diverged"), "{text}");
     assert!(text.contains("No trial finished"), "{text}");
@@ -103,21 +103,21 @@ fn trials_that_diverged_are_told() {
 fn a_budget_that_ended_the_training_is_told() {
     let text = SMALL.replace("rounds = 6", "rounds = 40")
         + "[privacy]\nclip = 1.0\nbudget = 12.0\nview = \"idealised\"\n";
-    let folder = tempfile::tempdir().unwrap();
-    let summary = run_into(folder.path(), &text);
+    let directory = tempfile::tempdir().unwrap();
+    let summary = run_into(directory.path(), &text);
     assert!(summary.rounds < 40, "the budget allows {} rounds", summary.rounds);
-    let text = words(&report(folder.path()));
+    let text = words(&report(directory.path()));
     let told = format!("ended the training after {} of 40 rounds", summary.rounds);
     assert!(text.contains(&told), "no {told} in {text}");
 }
 
 #[test]
 fn without_noise_there_is_no_privacy_and_the_report_says_so() {
-    let (folder, page) = reported(&format!("{SMALL}[uplink]\nscheme = \"ideal\"\n"));
+    let (directory, page) = reported(&format!("{SMALL}[uplink]\nscheme = \"ideal\"\n"));
     let text = words(&page);
     assert!(text.contains("no privacy") && text.contains("no ε can be stated"), "{text}");
-    assert!(!folder.path().join("plots/epsilon.svg").exists());
-    assert!(!folder.path().join("plots/noise.svg").exists());
+    assert!(!directory.path().join("plots/epsilon.svg").exists());
+    assert!(!directory.path().join("plots/noise.svg").exists());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_hundred_thousand_clients_are_shown_by_the_first_forty() {
     let text = "name = \"many\"\ntrials = 1\nrounds = 2\n[data]\nset = \"synthetic\"\nfeatures = 5\nclasses = 10\n\
                 train = 200000\ntest = 50\npartition = { dirichlet = 0.5 }\n[clients]\ntotal = 100000\nper_round = 10\n\
                 [uplink]\nscheme = \"ideal\"\n";
-    let (_folder, page) = reported(text);
+    let (_directory, page) = reported(text);
     let text = words(&page);
     assert!(text.contains("The first 40 of 100\u{202f}000 clients are shown."), "{text}");
     assert!(text.contains("client 39") && !text.contains("client 40"));
@@ -134,59 +134,59 @@ fn a_hundred_thousand_clients_are_shown_by_the_first_forty() {
 #[test]
 fn two_clients_are_enough() {
     let text = format!("{SMALL}[clients]\ntotal = 2\nper_round = 2\n[uplink]\nsequences = 2\n");
-    let (_folder, page) = reported(&text);
+    let (_directory, page) = reported(&text);
     assert!(words(&page).contains("γ = 0 stayed unused"));
 }
 
 #[test]
 fn text_from_files_stays_text() {
-    let (folder, _) = reported(SMALL);
-    let path = folder.path().join("summary.json");
+    let (directory, _) = reported(SMALL);
+    let path = directory.path().join("summary.json");
     let mut summary: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     summary["privacy"]["notes"] = serde_json::json!(["<script>alert(1)</script> & more"]);
     fs::write(&path, summary.to_string()).unwrap();
-    let page = report(folder.path());
+    let page = report(directory.path());
     assert!(!page.contains("<script>alert"));
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; more"));
 }
 
 #[test]
 fn a_run_that_is_not_complete_gets_a_report_of_what_is_there() {
-    let (folder, _) = reported(SMALL);
-    fs::remove_file(folder.path().join("summary.json")).unwrap();
-    let metrics = folder.path().join("metrics.jsonl");
+    let (directory, _) = reported(SMALL);
+    fs::remove_file(directory.path().join("summary.json")).unwrap();
+    let metrics = directory.path().join("metrics.jsonl");
     let text = fs::read_to_string(&metrics).unwrap();
     let torn: String = text.chars().take(text.len() * 2 / 3).collect();
     fs::write(&metrics, torn).unwrap();
-    let text = words(&report(folder.path()));
+    let text = words(&report(directory.path()));
     assert!(text.contains("This run is not complete"), "{text}");
     // Even if nothing but the experiment is there.
     fs::remove_file(&metrics).unwrap();
-    fs::remove_file(folder.path().join("partition.json")).unwrap();
-    assert!(words(&report(folder.path())).contains("Nothing was recorded yet"));
+    fs::remove_file(directory.path().join("partition.json")).unwrap();
+    assert!(words(&report(directory.path())).contains("Nothing was recorded yet"));
 }
 
 #[test]
 fn what_older_versions_left_out_is_not_needed() {
-    let (folder, _) = reported(SMALL);
-    let path = folder.path().join("summary.json");
+    let (directory, _) = reported(SMALL);
+    let path = directory.path().join("summary.json");
     let mut summary: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     summary["privacy"].as_object_mut().unwrap().remove("growth").unwrap();
     fs::write(&path, summary.to_string()).unwrap();
-    report(folder.path());
+    report(directory.path());
 }
 
 #[test]
 fn damaged_and_missing_files_are_named() {
-    let (folder, _) = reported(SMALL);
+    let (directory, _) = reported(SMALL);
     let refusal = |name: &str, content: Option<&str>| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         let before = fs::read(&path).unwrap();
         match content {
             Some(content) => fs::write(&path, content).unwrap(),
             None => fs::remove_file(&path).unwrap(),
         }
-        let error = floras_report::write(folder.path()).unwrap_err();
+        let error = floras_report::write(directory.path()).unwrap_err();
         fs::write(&path, before).unwrap();
         assert!(error.is_input());
         assert!(error.to_string().contains(name), "{error}");
@@ -204,9 +204,9 @@ fn damaged_and_missing_files_are_named() {
 
 #[test]
 fn a_directory_with_something_else_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let error = floras_report::write(folder.path()).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    let error = floras_report::write(directory.path()).unwrap_err();
     assert!(matches!(error, ReportError::NothingThere { .. }), "{error}");
-    let error = Kind::of(&folder.path().join("absent")).unwrap_err();
+    let error = Kind::of(&directory.path().join("absent")).unwrap_err();
     assert!(matches!(error, ReportError::NoSuchDirectory { .. }), "{error}");
 }

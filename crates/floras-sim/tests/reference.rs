@@ -26,7 +26,7 @@ fn all_rounds(trial: &mut Trial<'_>) -> Vec<RoundMetrics> {
     rounds
 }
 
-/// Gradient descent has no chance in it: NumPy in double precision must be met to the rounding of single precision, which
+/// Gradient descent has no randomness in it: NumPy in double precision must be met to the rounding of single precision, which
 /// is 1e-7 a step here. A rate that is off by 0.01% would show.
 fn assert_rounds_meet(task: &Value, rounds: &[RoundMetrics]) {
     for (round, expected) in task["after_round"].as_object().unwrap() {

@@ -35,14 +35,14 @@ fn small() -> Experiment {
 
 #[test]
 fn the_number_of_threads_does_not_change_a_byte() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let digits = experiment(&["rounds=3", "trials=3", "privacy.clip=6.33", "privacy.normalise=paper"]);
     let chips = experiment(&["rounds=2", "trials=2", "uplink.fidelity=chip", "privacy.clip=1"]);
     for (number, experiment) in [small(), digits, chips].iter().enumerate() {
         let files = [1, 2, 5].map(|threads| {
-            let folder = folder.path().join(format!("{number}-{threads}"));
-            run(experiment, &folder, Entry::New, threads).unwrap();
-            lasting_files(&folder)
+            let directory = directory.path().join(format!("{number}-{threads}"));
+            run(experiment, &directory, Entry::New, threads).unwrap();
+            lasting_files(&directory)
         });
         assert!(files[0] == files[1] && files[0] == files[2]);
         assert_eq!(files[0].len(), 5 + experiment.settings().trials as usize);
@@ -51,10 +51,10 @@ fn the_number_of_threads_does_not_change_a_byte() {
 
 #[test]
 fn a_run_records_every_round_once_in_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let outcome = run(&small(), folder.path(), Entry::New, 2).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let outcome = run(&small(), directory.path(), Entry::New, 2).unwrap();
     assert_eq!(outcome.rounds_done, 36);
-    let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    let text = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let places: Vec<(u64, u64)> =
@@ -74,8 +74,8 @@ fn a_run_records_every_round_once_in_order() {
 
 #[test]
 fn the_resolved_experiment_makes_the_same_run_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let [first, again] = ["first", "again"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [first, again] = ["first", "again"].map(|name| directory.path().join(name));
     run(&small(), &first, Entry::New, 2).unwrap();
     run(&RunDirectory::read_experiment(&first).unwrap(), &again, Entry::New, 2).unwrap();
     assert_eq!(lasting_files(&first), lasting_files(&again));
@@ -83,19 +83,19 @@ fn the_resolved_experiment_makes_the_same_run_again() {
 
 #[test]
 fn resuming_a_complete_run_only_reads_its_summary() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = run(&small(), folder.path(), Entry::New, 2).unwrap();
-    let files = lasting_files(folder.path());
-    let again = run(&small(), folder.path(), Entry::Resume, 2).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let first = run(&small(), directory.path(), Entry::New, 2).unwrap();
+    let files = lasting_files(directory.path());
+    let again = run(&small(), directory.path(), Entry::Resume, 2).unwrap();
     assert_eq!((again.rounds_done, again.rounds_per_second()), (0, None));
     assert_eq!(again.summary, first.summary);
-    assert_eq!(lasting_files(folder.path()), files);
+    assert_eq!(lasting_files(directory.path()), files);
 }
 
 #[test]
 fn a_directory_with_something_in_it_is_not_written_to() {
-    let folder = tempfile::tempdir().unwrap();
-    let taken = folder.path().join("taken");
+    let directory = tempfile::tempdir().unwrap();
+    let taken = directory.path().join("taken");
     fs::create_dir(&taken).unwrap();
     fs::write(taken.join("thesis.tex"), "precious").unwrap();
     for entry in [Entry::New, Entry::ResumeOrNew] {
@@ -103,10 +103,10 @@ fn a_directory_with_something_in_it_is_not_written_to() {
     }
     assert!(matches!(run(&small(), &taken, Entry::Resume, 1), Err(SimError::NothingToResume { .. })));
     assert_eq!(fs::read_dir(&taken).unwrap().count(), 1);
-    let done = folder.path().join("done");
+    let done = directory.path().join("done");
     run(&small(), &done, Entry::New, 1).unwrap();
     assert!(matches!(run(&small(), &done, Entry::New, 1), Err(SimError::AlreadyARun { .. })));
-    let file = folder.path().join("file");
+    let file = directory.path().join("file");
     fs::write(&file, "x").unwrap();
     let error = run(&small(), &file, Entry::New, 1).unwrap_err();
     assert!(error.is_input() && error.to_string().contains("file"), "{error}");
@@ -114,9 +114,9 @@ fn a_directory_with_something_in_it_is_not_written_to() {
 
 #[test]
 fn a_changed_experiment_is_refused_and_its_key_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    run(&small(), folder.path(), Entry::New, 1).unwrap();
-    let files = lasting_files(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    run(&small(), directory.path(), Entry::New, 1).unwrap();
+    let files = lasting_files(directory.path());
     let text = small().to_toml();
     for (from, to, key) in [
         ("rounds = 12", "rounds = 13", "rounds is 12 there and 13 here"),
@@ -125,32 +125,32 @@ fn a_changed_experiment_is_refused_and_its_key_is_named() {
     ] {
         assert!(text.contains(from), "{from} in {text}");
         let changed = Experiment::parse("changed", &text.replace(from, to)).unwrap();
-        let error = run(&changed, folder.path(), Entry::Resume, 1).unwrap_err();
+        let error = run(&changed, directory.path(), Entry::Resume, 1).unwrap_err();
         assert!(error.is_input() && error.to_string().contains(key), "{error}");
     }
-    assert_eq!(lasting_files(folder.path()), files);
-    let path = folder.path().join("experiment.toml");
+    assert_eq!(lasting_files(directory.path()), files);
+    let path = directory.path().join("experiment.toml");
     let other = fs::read_to_string(&path).unwrap().replace(floras_sim::VERSION, "0.0.1");
     fs::write(&path, other).unwrap();
-    let error = run(&small(), folder.path(), Entry::Resume, 1).unwrap_err().to_string();
+    let error = run(&small(), directory.path(), Entry::Resume, 1).unwrap_err().to_string();
     assert!(error.contains("version is 0.0.1 there"), "{error}");
 }
 
 #[test]
 fn a_directory_in_use_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let directory = RunDirectory::enter(folder.path(), &small(), Entry::New).unwrap();
-    let error = run(&small(), folder.path(), Entry::Resume, 1).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    let held = RunDirectory::enter(directory.path(), &small(), Entry::New).unwrap();
+    let error = run(&small(), directory.path(), Entry::Resume, 1).unwrap_err();
     assert!(matches!(error, SimError::Locked { .. }) && error.is_input(), "{error}");
-    drop(directory);
-    assert!(run(&small(), folder.path(), Entry::Resume, 1).is_ok());
+    drop(held);
+    assert!(run(&small(), directory.path(), Entry::Resume, 1).is_ok());
 }
 
 /// Stops a run in the middle by an error in a file's way, and goes on when it is gone.
 #[test]
 fn an_error_while_writing_is_told_and_the_run_goes_on_once_it_is_mended() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|name| directory.path().join(name));
     run(&small(), &whole, Entry::New, 2).unwrap();
     drop(RunDirectory::enter(&broken, &small(), Entry::New).unwrap());
     let obstacle = broken.join("parameters/trial-0001.safetensors");
@@ -166,71 +166,77 @@ fn an_error_while_writing_is_told_and_the_run_goes_on_once_it_is_mended() {
 
 #[test]
 fn a_damaged_checkpoint_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(RunDirectory::enter(folder.path(), &small(), Entry::New).unwrap());
-    fs::write(folder.path().join("checkpoint/trial-0002.safetensors"), "nonsense").unwrap();
-    let error = run(&small(), folder.path(), Entry::Resume, 2).unwrap_err().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    drop(RunDirectory::enter(directory.path(), &small(), Entry::New).unwrap());
+    fs::write(directory.path().join("checkpoint/trial-0002.safetensors"), "nonsense").unwrap();
+    let error = run(&small(), directory.path(), Entry::Resume, 2).unwrap_err().to_string();
     assert!(error.contains("trial-0002.safetensors is damaged"), "{error}");
 }
 
 /// A run that has ended two of its three trials, and a copy of it to try things on.
-fn unfinished(folder: &Path) {
-    drop(RunDirectory::enter(folder, &small(), Entry::New).unwrap());
-    let obstacle = folder.join("parameters/trial-0002.safetensors");
+fn unfinished(directory: &Path) {
+    drop(RunDirectory::enter(directory, &small(), Entry::New).unwrap());
+    let obstacle = directory.join("parameters/trial-0002.safetensors");
     fs::create_dir_all(obstacle.join("in-the-way")).unwrap();
-    run(&small(), folder, Entry::Resume, 1).unwrap_err();
+    run(&small(), directory, Entry::Resume, 1).unwrap_err();
     fs::remove_dir_all(&obstacle).unwrap();
-    assert!(folder.join("checkpoint/trial-0001.safetensors").exists());
+    assert!(directory.join("checkpoint/trial-0001.safetensors").exists());
 }
 
 #[test]
 fn trials_that_have_ended_are_not_done_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path().join("run");
-    unfinished(&folder);
-    assert_eq!(run(&small(), &folder, Entry::Resume, 2).unwrap().rounds_done, 12, "those of the third trial");
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().join("run");
+    unfinished(&directory);
+    assert_eq!(
+        run(&small(), &directory, Entry::Resume, 2).unwrap().rounds_done,
+        12,
+        "those of the third trial"
+    );
 }
 
 #[test]
 fn a_checkpoint_of_something_else_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let damaged = |name: &str, damage: &dyn Fn(&Path)| {
-        let folder = folder.path().join(name);
-        unfinished(&folder);
-        damage(&folder);
-        run(&small(), &folder, Entry::Resume, 1).unwrap_err().to_string()
+        let directory = directory.path().join(name);
+        unfinished(&directory);
+        damage(&directory);
+        run(&small(), &directory, Entry::Resume, 1).unwrap_err().to_string()
     };
-    let message = damaged("other-trial", &|folder| {
-        let [from, to] = [0, 1].map(|trial| folder.join(format!("checkpoint/trial-000{trial}.safetensors")));
+    let message = damaged("other-trial", &|directory| {
+        let [from, to] =
+            [0, 1].map(|trial| directory.join(format!("checkpoint/trial-000{trial}.safetensors")));
         fs::copy(from, to).unwrap();
     });
     assert!(message.contains("trial-0001.safetensors is damaged: it is of trial 0"), "{message}");
-    let message = damaged("flipped", &|folder| {
-        let path = folder.join("checkpoint/trial-0001.safetensors");
+    let message = damaged("flipped", &|directory| {
+        let path = directory.join("checkpoint/trial-0001.safetensors");
         let mut bytes = fs::read(&path).unwrap();
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
         fs::write(&path, bytes).unwrap();
     });
     assert!(message.contains("its parameters are not those that were saved"), "{message}");
-    let message = damaged("emptied", &|folder| fs::write(folder.join("experiment.toml"), "").unwrap());
+    let message = damaged("emptied", &|directory| fs::write(directory.join("experiment.toml"), "").unwrap());
     assert!(message.contains("experiment.toml is damaged: it has no version"), "{message}");
 
     // An experiment that was changed by hand, on both sides.
-    let folder = folder.path().join("changed");
-    unfinished(&folder);
-    let text =
-        fs::read_to_string(folder.join("experiment.toml")).unwrap().replace("snr_db = 20.0", "snr_db = 3.0");
-    fs::write(folder.join("experiment.toml"), &text).unwrap();
+    let directory = directory.path().join("changed");
+    unfinished(&directory);
+    let text = fs::read_to_string(directory.join("experiment.toml"))
+        .unwrap()
+        .replace("snr_db = 20.0", "snr_db = 3.0");
+    fs::write(directory.join("experiment.toml"), &text).unwrap();
     let changed = Experiment::parse("changed", &text).unwrap();
-    let message = run(&changed, &folder, Entry::Resume, 1).unwrap_err().to_string();
+    let message = run(&changed, &directory, Entry::Resume, 1).unwrap_err().to_string();
     assert!(message.contains("it is of another experiment"), "{message}");
 }
 
 #[test]
 fn a_log_that_was_changed_is_made_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, changed] = ["whole", "changed"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [whole, changed] = ["whole", "changed"].map(|name| directory.path().join(name));
     run(&small(), &whole, Entry::New, 2).unwrap();
     unfinished(&changed);
     let path = changed.join("checkpoint/trial-0001.jsonl");
@@ -248,8 +254,8 @@ fn other_data_in_the_same_place_are_another_experiment() {
     let identity = |experiment: &Experiment| Federation::new(experiment).unwrap().identity().to_owned();
     assert_eq!(identity(&small()), identity(&small()));
     assert_ne!(identity(&small()), identity(&experiment(&["rounds=7"])));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("trace.csv");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.csv");
     let setting = format!("uplink.fading={{ trace = {:?} }}", path.display().to_string());
     let with_trace = experiment(&["clients.total=1", "rounds=1", "trials=1", &setting]);
     let identities = ["1", "2"].map(|amplitude| {
@@ -261,17 +267,17 @@ fn other_data_in_the_same_place_are_another_experiment() {
 
 #[test]
 fn logs_that_a_kill_left_after_the_summary_are_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    run(&small(), folder.path(), Entry::New, 2).unwrap();
-    let left = folder.path().join("checkpoint/trial-0001.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    run(&small(), directory.path(), Entry::New, 2).unwrap();
+    let left = directory.path().join("checkpoint/trial-0001.jsonl");
     fs::write(&left, "left over").unwrap();
-    run(&small(), folder.path(), Entry::Resume, 2).unwrap();
+    run(&small(), directory.path(), Entry::Resume, 2).unwrap();
     assert!(!left.exists());
 }
 
 #[test]
 fn a_trial_that_diverges_ends_alone_and_is_told() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     // The penalty blows the parameters up by a factor of ten in every step.
     let experiment = experiment(&[
         "uplink.scheme=ideal",
@@ -281,24 +287,24 @@ fn a_trial_that_diverges_ends_alone_and_is_told() {
         "rounds=40",
         "record.train_every=1",
     ]);
-    let outcome = run(&experiment, folder.path(), Entry::New, 2).unwrap();
+    let outcome = run(&experiment, directory.path(), Entry::New, 2).unwrap();
     let diverged = outcome.summary.diverged();
     assert_eq!(diverged.len(), 2);
     assert_eq!(outcome.summary.finals, None);
     for name in ["metrics.jsonl", "summary.json"] {
-        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        let text = fs::read_to_string(directory.path().join(name)).unwrap();
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
-    let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    let text = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
     assert_eq!(text.lines().count() as u32, diverged.iter().map(|(_, round)| round).sum::<u32>());
     assert!(diverged[0].1 > 1, "the rounds before are kept");
 }
 
 #[test]
 fn whoever_watches_sees_every_round() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let seen = Mutex::new(Vec::new());
-    let run = PreparedRun::new(&small(), folder.path(), Entry::New, 2).unwrap();
+    let run = PreparedRun::new(&small(), directory.path(), Entry::New, 2).unwrap();
     run.run(&|event| seen.lock().unwrap().push(event), &AtomicBool::new(false)).unwrap();
     let seen = seen.into_inner().unwrap();
     let count = |wanted: fn(&Event) -> bool| seen.iter().filter(|&event| wanted(event)).count();
@@ -323,11 +329,11 @@ fn a_budget_that_ends_a_run_is_noted() {
 
 #[test]
 fn events_stand_for_the_same_rounds_as_the_metrics() {
-    let folder = tempfile::tempdir().unwrap();
-    run(&small(), folder.path(), Entry::New, 2).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    run(&small(), directory.path(), Entry::New, 2).unwrap();
     for trial in 0..3 {
         let path = format!("tb/trial-{trial:04}/events.out.tfevents.floras");
-        let bytes = fs::read(folder.path().join(path)).unwrap();
+        let bytes = fs::read(directory.path().join(path)).unwrap();
         // Frames: 8 bytes of length, 4 of checksum, the message, 4 of checksum.
         let (mut at, mut records) = (0, 0);
         while at < bytes.len() {
@@ -336,5 +342,5 @@ fn events_stand_for_the_same_rounds_as_the_metrics() {
         }
         assert_eq!((at, records), (bytes.len(), 13));
     }
-    assert!(Path::new(&folder.path().join("checkpoint")).exists());
+    assert!(Path::new(&directory.path().join("checkpoint")).exists());
 }

@@ -60,11 +60,11 @@ pub(crate) fn differences() -> [(&'static str, &'static str, f64); 6] {
 
 /// Runs the sweep if need be, ranks its choices and writes the table.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let folder = match &options.from {
-        Some(folder) => folder.clone(),
+    let directory = match &options.from {
+        Some(directory) => directory.clone(),
         None => sweep()?,
     };
-    let choices = rank(&folder)?;
+    let choices = rank(&directory)?;
     let path = shell::root().join(TABLE);
     fs::create_dir_all(path.parent().unwrap_or(&path))?;
     let mut out = csv::Writer::from_path(&path)?;
@@ -86,12 +86,12 @@ pub(crate) fn read() -> Result<Vec<Choice>> {
 }
 
 fn sweep() -> Result<PathBuf> {
-    let folder = shell::root().join("target").join("conventions");
+    let directory = shell::root().join("target").join("conventions");
     let program = shell::release_program()?;
     shell::run(
-        shell::program(program).args(["sweep", "experiments/conventions.toml", "--out"]).arg(&folder),
+        shell::program(program).args(["sweep", "experiments/conventions.toml", "--out"]).arg(&directory),
     )?;
-    Ok(folder)
+    Ok(directory)
 }
 
 /// Accuracy in hundredths by round, of one task.

@@ -15,7 +15,7 @@ use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Reproduction, Verdict
 use crate::conventions::{self, Choice};
 use crate::shell;
 
-const FOLDER: &str = "docs/reproduction";
+const DIRECTORY: &str = "docs/reproduction";
 const CHAPTER: &str = "docs/reproduction.md";
 /// Curves with more places than this are drawn, and not listed.
 const MAX_COLUMNS: usize = 8;
@@ -32,23 +32,23 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let root = shell::root();
     let made = match &options.from {
-        Some(folder) => folder.clone(),
+        Some(directory) => directory.clone(),
         None => {
-            let folder = root.join("target").join("reproduction");
+            let directory = root.join("target").join("reproduction");
             let program = shell::release_program()?;
-            shell::run(shell::program(program).args(["reproduce", "all", "--out"]).arg(&folder))?;
-            folder
+            shell::run(shell::program(program).args(["reproduce", "all", "--out"]).arg(&directory))?;
+            directory
         }
     };
-    let folder = root.join(FOLDER);
-    fs::create_dir_all(&folder)?;
-    fs::copy(made.join("reproduction.json"), folder.join("reproduction.json"))
+    let directory = root.join(DIRECTORY);
+    fs::create_dir_all(&directory)?;
+    fs::copy(made.join("reproduction.json"), directory.join("reproduction.json"))
         .with_context(|| format!("{} holds no reproduction", made.display()))?;
     for figure in &read()?.figures {
         for panel in &figure.panels {
             let name = format!("{}.svg", panel.name);
             let picture = made.join("plots").join(&name);
-            fs::copy(&picture, folder.join(&name)).with_context(|| format!("{}", picture.display()))?;
+            fs::copy(&picture, directory.join(&name)).with_context(|| format!("{}", picture.display()))?;
         }
     }
     fs::write(root.join(CHAPTER), chapter(&read()?, &conventions::read()?))?;
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn read() -> Result<Reproduction> {
-    let path = shell::root().join(FOLDER).join("reproduction.json");
+    let path = shell::root().join(DIRECTORY).join("reproduction.json");
     let text = fs::read_to_string(&path).with_context(|| format!("{}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{}", path.display()))
 }
@@ -286,7 +286,7 @@ mod tests {
     fn every_picture_of_the_recorded_figures_is_there() {
         for figure in read().unwrap().figures {
             for panel in figure.panels {
-                let path = shell::root().join(FOLDER).join(format!("{}.svg", panel.name));
+                let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
                 assert!(path.exists(), "{}", path.display());
             }
         }

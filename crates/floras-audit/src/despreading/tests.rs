@@ -14,7 +14,7 @@ fn attacked(preset: &str, changes: &[&str], rounds: u32) -> DespreadingAttack {
 }
 
 /// `x̂` is `x` with noise of norm `s√d/|ĥ|`, so that the correlation is `|h|C/√(h²C² + s²d)` up to about `1/√d = 0.016`; 4.5
-/// of those are exceeded once in 7,000 by chance, with 20 clients. Without its noise the first client's would be 0.2 too high.
+/// of those are exceeded once in 7,000 at random, with 20 clients. Without its noise the first client's would be 0.2 too high.
 #[test]
 fn correlations_are_those_of_a_known_signal_in_known_noise() {
     let attack = attacked("audit", &[], 2);

@@ -294,7 +294,7 @@ impl Players<'_> {
         claims: &Views,
         scores: AllScores,
     ) -> Result<Vec<Played>, SimError> {
-        let everyone = self.bench.game.chance >= 1.0;
+        let everyone = self.bench.game.probability >= 1.0;
         let published = match canary.level() {
             _ if !everyone => None,
             "item" => self.published_for_items(rounds)?,

@@ -8,7 +8,7 @@
 //! to more digits than a double holds, Birgé's bounds say so first: otherwise a strong client would need millions of terms.
 //!
 //! # Citations
-//! Birgé, *An alternative point of view on Lepski's method*, 2001, lemma 8.1: with chance at least `1 − e^{−u}` each,
+//! Birgé, *An alternative point of view on Lepski's method*, 2001, lemma 8.1: with probability at least `1 − e^{−u}` each,
 //! `χ'² ≤ d + λ + 2√((d+2λ)u) + 2u` and `χ'² ≥ d + λ − 2√((d+2λ)u)`.
 
 use statrs::function::gamma::{checked_gamma_ur, ln_gamma};
@@ -64,15 +64,15 @@ fn mixture(y: f64, half_dimensions: f64, rate: f64) -> f64 {
     sum
 }
 
-/// The `x` that a central `χ²_d` exceeds with this chance.
-pub(super) fn threshold(chance: f64, dimensions: f64) -> f64 {
+/// The `x` that a central `χ²_d` exceeds with this probability.
+pub(super) fn threshold(probability: f64, dimensions: f64) -> f64 {
     let (mut low, mut high) = (0.0, dimensions + 2.0 * (dimensions * NOTHING).sqrt() + 2.0 * NOTHING);
     while high - low > 1e-12 * high {
         let middle = 0.5 * (low + high);
         if middle == low || middle == high {
             break;
         }
-        if tail(middle, dimensions, 0.0) > chance { low = middle } else { high = middle }
+        if tail(middle, dimensions, 0.0) > probability { low = middle } else { high = middle }
     }
     0.5 * (low + high)
 }
@@ -114,9 +114,12 @@ mod tests {
     #[test]
     fn a_threshold_is_exceeded_as_often_as_was_asked_for() {
         for dimensions in [1.0, 2.0, 40.0, 4010.0, 1e6] {
-            for chance in [1e-6, 1e-2, 0.3, 0.99] {
-                let found = tail(threshold(chance, dimensions), dimensions, 0.0);
-                assert!((found / chance - 1.0).abs() < 1e-6, "d = {dimensions}, chance {chance}: {found}");
+            for probability in [1e-6, 1e-2, 0.3, 0.99] {
+                let found = tail(threshold(probability, dimensions), dimensions, 0.0);
+                assert!(
+                    (found / probability - 1.0).abs() < 1e-6,
+                    "d = {dimensions}, probability {probability}: {found}"
+                );
             }
         }
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     /// Two samples of the energies, and of products of pilot and energy, by Kolmogorov–Smirnov. With 12,000 or more on both
-    /// sides `D·√(n/2)` exceeds 2.0 once in 1500 by chance; energies without the factor `C` would reach 30.
+    /// sides `D·√(n/2)` exceeds 2.0 once in 1500 at random; energies without the factor `C` would reach 30.
     #[test]
     fn the_short_way_draws_what_the_chips_show() {
         let (floras, norm) = (floras(), 1.7);

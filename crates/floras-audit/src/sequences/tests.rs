@@ -26,7 +26,7 @@ const SETTINGS: [&[&str]; 4] = [
 ];
 
 /// The likelihood ratio with all that can be known is the best of all detectors; on the same draws a worse one can come out
-/// ahead by chance alone, by much less than 0.002 with 12,000 used and 3,000 unused sequences that all of them share.
+/// ahead by randomness alone, by much less than 0.002 with 12,000 used and 3,000 unused sequences that all of them share.
 #[test]
 fn pilot_and_energy_together_beat_either_alone() {
     for changes in SETTINGS {
@@ -156,8 +156,8 @@ fn a_trace_has_as_many_rounds_as_were_recorded_and_no_law_to_know() {
         (0..12).flat_map(|round| without.select(0, round + 1).into_iter().map(move |client| (round, client)));
     let line = |(round, client): (u32, u32)| format!("{round},{client},0.{}{client},-0.5\n", round % 10);
     let text = format!("round,client,real,imaginary\n{}", recorded.map(line).collect::<String>());
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("trace.csv");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.csv");
     std::fs::write(&path, text).unwrap();
     let trace = format!("uplink.fading={{ trace = \"{}\" }}", path.display());
     let federation = federation(&[&changes[..], &[trace.as_str(), "privacy.clip=\"none\""]].concat());

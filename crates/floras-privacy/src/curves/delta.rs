@@ -58,7 +58,7 @@ enum OfDirection<'a> {
     /// All rounds together are one Gaussian mechanism with a random `μ`.
     MuDistribution(MuDistribution),
     /// A single round.
-    OneRound { curve: &'a dyn Curve, direction: Direction, chance: f64 },
+    OneRound { curve: &'a dyn Curve, direction: Direction, probability: f64 },
     /// Composed losses, tilted for different `ε`.
     Windows(Vec<Composed>),
 }
@@ -156,7 +156,7 @@ impl<'a> OfDirection<'a> {
         let single = match (composition.as_one_distribution(), &composition.parts[..]) {
             (Some(distribution), _) => Some(Self::MuDistribution(distribution)),
             (None, &[Part { curve, sampling, rounds: 1 }]) => {
-                Some(Self::OneRound { curve, direction, chance: sampling.chance() })
+                Some(Self::OneRound { curve, direction, probability: sampling.probability() })
             }
             _ => None,
         };
@@ -186,8 +186,8 @@ impl<'a> OfDirection<'a> {
     fn delta(&self, epsilon: f64) -> f64 {
         match self {
             Self::MuDistribution(distribution) => distribution.delta_upper(epsilon).min(1.0),
-            Self::OneRound { curve, direction, chance } => {
-                one_round_delta(*curve, *direction, *chance, Side::Upper, epsilon).min(1.0)
+            Self::OneRound { curve, direction, probability } => {
+                one_round_delta(*curve, *direction, *probability, Side::Upper, epsilon).min(1.0)
             }
             Self::Windows(windows) => {
                 windows.iter().map(|window| window.delta_upper(epsilon)).fold(1.0, f64::min)

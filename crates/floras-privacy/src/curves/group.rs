@@ -91,7 +91,7 @@ fn scaled(setting: &Setting, rounds: u64, group: u64) -> Result<Option<f64>, Pri
 
 /// Who takes part, of a group.
 fn sampling(setting: &Setting, group: u64) -> Sampling {
-    let chance = match setting.unit {
+    let probability = match setting.unit {
         PrivacyUnit::Client => match setting.neighbours {
             Neighbours::ReplaceOne => at_least_one(setting.clients, setting.per_round, group),
             Neighbours::AddRemove => {
@@ -100,13 +100,13 @@ fn sampling(setting: &Setting, group: u64) -> Sampling {
         },
         // Items of one client may be all that it has, so that no others could take their places.
         PrivacyUnit::Item { .. } if group > 1 => 1.0,
-        PrivacyUnit::Item { .. } => setting.sampling().chance(),
+        PrivacyUnit::Item { .. } => setting.sampling().probability(),
     };
     match setting.neighbours {
         // Without others who could take the group's places, everyone is counted as taking part.
-        Neighbours::ReplaceOne if chance >= 1.0 => Sampling::Everyone,
-        Neighbours::ReplaceOne => Sampling::ReplaceOne(chance),
-        Neighbours::AddRemove => Sampling::AddRemove(chance),
+        Neighbours::ReplaceOne if probability >= 1.0 => Sampling::Everyone,
+        Neighbours::ReplaceOne => Sampling::ReplaceOne(probability),
+        Neighbours::AddRemove => Sampling::AddRemove(probability),
     }
 }
 

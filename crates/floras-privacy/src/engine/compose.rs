@@ -12,13 +12,13 @@
 //! lies beyond the grid and above the window (Chernoff's bound), what is infinite, and the rounding of the transform. So
 //! the upper bound is one.
 //!
-//! Rounds may be of several kinds, each with its own curve and chance of taking part: `T_i` rounds of kind `i`. Their losses
+//! Rounds may be of several kinds, each with its own curve and probability of taking part: `T_i` rounds of kind `i`. Their losses
 //! are independent too, so that on one common grid the transforms' powers are multiplied, and what is left out is added up.
 //! How many rounds there are of which kind must not depend on anyone's data.
 //!
 //! The lower bound shows how far off it can be. Connecting the dots moves a loss by `Y`, less than a step `h`, with
 //! `E[e^{−Y}] = 1` given the loss; by Hoeffding's lemma `0 ≤ E[Y] ≤ h²/8`, and all `T` together exceed
-//! `T·h²/8 + h·√(T·ln(1/η)/2)` with a chance of at most `η`, of whatever kinds they are.
+//! `T·h²/8 + h·√(T·ln(1/η)/2)` with a probability of at most `η`, of whatever kinds they are.
 //!
 //! # Citations
 //! Koskela, Jälkö, Honkela, *Computing tight differential privacy guarantees using FFT*, AISTATS 2020. Gopi, Lee, Wutschitz,
@@ -150,13 +150,13 @@ impl<'a> Composition<'a> {
         self.directions.iter().try_fold(0.0, |worst: f64, &direction| Ok(worst.max(of(direction)?)))
     }
 
-    /// A single round that is the same as all rounds together, if there is one, and the chance to take part in it.
+    /// A single round that is the same as all rounds together, if there is one, and the probability to take part in it.
     fn with_one_round<R>(&self, use_it: impl FnOnce(&dyn Curve, f64) -> R) -> Option<R> {
         if let Some(distribution) = self.as_one_distribution() {
             return Some(use_it(&distribution, 1.0));
         }
         match self.parts[..] {
-            [Part { curve, sampling, rounds: 1 }] => Some(use_it(curve, sampling.chance())),
+            [Part { curve, sampling, rounds: 1 }] => Some(use_it(curve, sampling.probability())),
             _ => None,
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Composition<'a> {
     /// known for certain.
     pub(crate) fn as_one_distribution(&self) -> Option<MuDistribution> {
         let of_part = |part: &Part<'_>| {
-            if part.sampling.chance() < 1.0 { None } else { part.curve.composed(part.rounds) }
+            if part.sampling.probability() < 1.0 { None } else { part.curve.composed(part.rounds) }
         };
         if let [part] = &self.parts[..] {
             return of_part(part);
@@ -181,7 +181,8 @@ impl<'a> Composition<'a> {
     /// Total variation at most adds up.
     fn total_variation(&self) -> f64 {
         let of_part = |Part { curve, sampling, rounds }: &Part<'_>| {
-            let apart = sampling.chance() * (curve.upper(0.0) * (1.0 + curve.tolerance()) + curve.infinite());
+            let apart =
+                sampling.probability() * (curve.upper(0.0) * (1.0 + curve.tolerance()) + curve.infinite());
             *rounds as f64 * apart
         };
         self.parts.iter().map(of_part).sum()
@@ -296,7 +297,7 @@ pub(crate) fn common_directions(
 /// `1 − Π (1 − p_i)^{T_i}`: something infinite is seen.
 fn at_least_once(parts: &[Part<'_>]) -> f64 {
     let never = |Part { curve, sampling, rounds }: &Part<'_>| {
-        *rounds as f64 * (-(sampling.chance() * curve.infinite()).min(1.0)).ln_1p()
+        *rounds as f64 * (-(sampling.probability() * curve.infinite()).min(1.0)).ln_1p()
     };
     -parts.iter().map(never).sum::<f64>().exp_m1()
 }
@@ -325,7 +326,7 @@ pub(crate) fn one_round_delta(
 
 /// Whether one round alone exceeds a `δ` at the largest `ε`.
 fn is_beyond_reach(part: &Part<'_>, direction: Direction, delta: f64) -> bool {
-    one_round_delta(part.curve, direction, part.sampling.chance(), Side::Upper, MAX_EPSILON) > delta
+    one_round_delta(part.curve, direction, part.sampling.probability(), Side::Upper, MAX_EPSILON) > delta
 }
 
 fn one_round_epsilon(

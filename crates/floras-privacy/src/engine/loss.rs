@@ -142,7 +142,7 @@ fn excesses(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
 fn above(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
     /// From here on, `x − 1` is `x` to a rounding.
     const LARGE: f64 = 40.0;
-    let p = pair.chance;
+    let p = pair.probability;
     let mut values: Vec<f64> = (0..count).map(|i| i as f64 * step).collect();
     if p < 1.0 && pair.direction != Direction::Known {
         let (ratio, rise) = (step.exp(), step.exp_m1());
@@ -161,7 +161,7 @@ fn above(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
 
 /// `p·y·D₁(1/y)` with `y = 1 − (1 − x)/p`, for `x = 1, e^{−h}, e^{−2h}, …`.
 fn below(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
-    let p = pair.chance;
+    let p = pair.probability;
     let (ratio, fall) = ((-step).exp(), (-step).exp_m1());
     let mut sizes = Vec::with_capacity(count);
     let mut excess = 0.0;

@@ -69,22 +69,22 @@ struct Kind<'a> {
 
 impl<'a> Kind<'a> {
     fn new(part: Part<'a>, direction: Direction, side: Side, cut: f64) -> Self {
-        let chance = part.sampling.chance();
-        let floor = 0.5 * cut / chance;
+        let probability = part.sampling.probability();
+        let floor = 0.5 * cut / probability;
         let part = Part { curve: part.curve.for_composition(floor).unwrap_or(part.curve), ..part };
         let curve = |epsilon: f64| value(part.curve, epsilon, side);
         let end = first_at_most(curve, floor, 1e-6, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON).max(1e-12);
         let tolerance = part.curve.tolerance();
-        let beyond = chance * (1.0 + tolerance) * curve(end);
+        let beyond = probability * (1.0 + tolerance) * curve(end);
         // Never 0, whose logarithm the table could not hold.
         let above_zero = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
         let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
         let close =
             if side == Side::Lower && tolerance > WRINKLED { TOLERANCE_BELOW } else { 0.1 * tolerance };
         let table = Table::new(above_zero, end, close, shortest, side);
-        let pair = Pair::new(&table, direction, chance, part.curve).finite();
+        let pair = Pair::new(&table, direction, probability, part.curve).finite();
         // Beyond the table there is nothing to see.
-        let furthest = if direction == Direction::Known { end } else { diluted(end, chance) };
+        let furthest = if direction == Direction::Known { end } else { diluted(end, probability) };
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);
             let guess = (1e-3 * furthest).min(1e-6);
@@ -96,7 +96,7 @@ impl<'a> Kind<'a> {
 
     /// The probability of a loss that counts as infinite, in one round.
     fn infinite(&self) -> f64 {
-        self.part.sampling.chance() * self.part.curve.infinite() + self.beyond
+        self.part.sampling.probability() * self.part.curve.infinite() + self.beyond
     }
 
     fn reach(&self) -> f64 {
@@ -105,7 +105,8 @@ impl<'a> Kind<'a> {
 
     /// A sketch of the loss, as a grid shows it if there is one.
     fn sketch(&self, direction: Direction, step: Option<f64>) -> Sketch {
-        let pair = Pair::new(&self.table, direction, self.part.sampling.chance(), self.part.curve).finite();
+        let pair =
+            Pair::new(&self.table, direction, self.part.sampling.probability(), self.part.curve).finite();
         match step {
             None => Sketch::new(&pair, self.lowest, self.highest),
             Some(step) => Sketch::on_grid(&pair, step, self.lowest, self.highest),
@@ -113,7 +114,7 @@ impl<'a> Kind<'a> {
     }
 
     fn on_grid(&self, direction: Direction, side: Side, step: f64) -> LossDistribution {
-        let mut pair = Pair::new(&self.table, direction, self.part.sampling.chance(), self.part.curve);
+        let mut pair = Pair::new(&self.table, direction, self.part.sampling.probability(), self.part.curve);
         if side == Side::Lower {
             pair = pair.lower();
         }

@@ -1,6 +1,6 @@
-//! Taking part by chance: K of M clients without replacement, and what it does to the curve of a round.
+//! Taking part at random: K of M clients without replacement, and what it does to the curve of a round.
 //!
-//! With `p` the chance that a client's (or an item's) data enter a round, and `D₁` the curve of a round that they enter
+//! With `p` the probability that a client's (or an item's) data enter a round, and `D₁` the curve of a round that they enter
 //! for certain, as a function of `x = e^ε`:
 //!
 //! | neighbours | curve |
@@ -30,27 +30,29 @@ use crate::numerics::table::Table;
 pub enum Sampling {
     /// Everyone in every round; replace-one neighbours.
     Everyone,
-    /// With this chance; replace-one neighbours.
+    /// With this probability; replace-one neighbours.
     ReplaceOne(f64),
-    /// With this chance; neighbours have one client more or one less. The worse of both directions counts.
+    /// With this probability; neighbours have one client more or one less. The worse of both directions counts.
     AddRemove(f64),
     /// With this probability, and the adversary sees in which rounds; neighbours of either kind.
     Known(f64),
 }
 
 impl Sampling {
-    /// `Ok` if the chance is one.
+    /// `Ok` if the probability is one.
     pub fn check(self) -> Result<(), PrivacyError> {
-        let chance = self.chance();
-        let holds = chance > 0.0 && chance <= 1.0;
-        require(holds, "the chance of taking part", "above 0 and at most 1", chance)
+        let probability = self.probability();
+        let holds = probability > 0.0 && probability <= 1.0;
+        require(holds, "the probability of taking part", "above 0 and at most 1", probability)
     }
 
     /// `p`.
-    pub fn chance(self) -> f64 {
+    pub fn probability(self) -> f64 {
         match self {
             Self::Everyone => 1.0,
-            Self::ReplaceOne(chance) | Self::AddRemove(chance) | Self::Known(chance) => chance,
+            Self::ReplaceOne(probability) | Self::AddRemove(probability) | Self::Known(probability) => {
+                probability
+            }
         }
     }
 
@@ -125,7 +127,7 @@ pub(crate) fn value(curve: &dyn Curve, epsilon: f64, side: Side) -> f64 {
 pub(crate) struct Pair<'a> {
     pub(crate) table: &'a Table,
     pub(crate) direction: Direction,
-    pub(crate) chance: f64,
+    pub(crate) probability: f64,
     infinite: f64,
     wrinkles: bool,
     /// The curve is taken as this much larger: by its tolerance, and for a lower bound smaller.
@@ -133,12 +135,12 @@ pub(crate) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    pub(crate) fn new(table: &'a Table, direction: Direction, chance: f64, curve: &dyn Curve) -> Self {
+    pub(crate) fn new(table: &'a Table, direction: Direction, probability: f64, curve: &dyn Curve) -> Self {
         // For certain, all directions have the same curve, and this one has no differences of large numbers.
-        let direction = if chance == 1.0 { Direction::Replace } else { direction };
+        let direction = if probability == 1.0 { Direction::Replace } else { direction };
         let wrinkles = curve.tolerance() > WRINKLED;
         let scale = 1.0 + curve.tolerance();
-        Self { table, direction, chance, infinite: curve.infinite(), wrinkles, scale }
+        Self { table, direction, probability, infinite: curve.infinite(), wrinkles, scale }
     }
 
     /// The same without what is infinite.
@@ -165,7 +167,7 @@ impl<'a> Pair<'a> {
     /// The mass of an infinite loss; it adds to whatever is cut off the table.
     pub(crate) fn infinite(&self) -> f64 {
         // From the added side the loss is at most −ln(1 − p); an infinite one is still counted, which is safe.
-        self.chance * self.infinite
+        self.probability * self.infinite
     }
 
     /// `E(ε) = D(e^ε) − (1 − e^ε)₊`.
@@ -176,13 +178,13 @@ impl<'a> Pair<'a> {
             Direction::Add => epsilon.exp() * self.removed(-epsilon),
             Direction::Known => {
                 let mirrored = epsilon.min(0.0).exp();
-                mirrored * self.chance * self.scale * self.table.value(epsilon.abs())
+                mirrored * self.probability * self.scale * self.table.value(epsilon.abs())
             }
         }
     }
 
     fn removed(&self, epsilon: f64) -> f64 {
-        let p = self.chance;
+        let p = self.probability;
         if epsilon >= 0.0 {
             return p * self.scale * self.table.value(amplified(epsilon, p));
         }
@@ -192,24 +194,24 @@ impl<'a> Pair<'a> {
 }
 
 /// `ln(1 + (e^ε − 1)/p)` for `ε ≥ 0`: what a loss of `ε` with sampling comes from without.
-pub(crate) fn amplified(epsilon: f64, chance: f64) -> f64 {
-    if chance == 1.0 {
+pub(crate) fn amplified(epsilon: f64, probability: f64) -> f64 {
+    if probability == 1.0 {
         epsilon
     } else if epsilon < 1.0 {
-        (epsilon.exp_m1() / chance).ln_1p()
+        (epsilon.exp_m1() / probability).ln_1p()
     } else {
-        epsilon - chance.ln() + ((chance - 1.0) * (-epsilon).exp()).ln_1p()
+        epsilon - probability.ln() + ((probability - 1.0) * (-epsilon).exp()).ln_1p()
     }
 }
 
 /// `ln(1 + p·(e^ε − 1))`, the inverse of [`amplified`].
-pub(crate) fn diluted(epsilon: f64, chance: f64) -> f64 {
-    if chance == 1.0 {
+pub(crate) fn diluted(epsilon: f64, probability: f64) -> f64 {
+    if probability == 1.0 {
         epsilon
     } else if epsilon < 1.0 {
-        (chance * epsilon.exp_m1()).ln_1p()
+        (probability * epsilon.exp_m1()).ln_1p()
     } else {
-        epsilon + chance.ln() + ((1.0 / chance - 1.0) * (-epsilon).exp()).ln_1p()
+        epsilon + probability.ln() + ((1.0 / probability - 1.0) * (-epsilon).exp()).ln_1p()
     }
 }
 
@@ -306,9 +308,10 @@ mod tests {
 
     #[test]
     fn a_chance_out_of_range_is_refused() {
-        for chance in [0.0, -0.1, 1.1, f64::NAN] {
+        for probability in [0.0, -0.1, 1.1, f64::NAN] {
             assert!(
-                Sampling::ReplaceOne(chance).check().is_err() && Sampling::AddRemove(chance).check().is_err()
+                Sampling::ReplaceOne(probability).check().is_err()
+                    && Sampling::AddRemove(probability).check().is_err()
             );
         }
         assert!(Sampling::Everyone.check().is_ok() && Sampling::ReplaceOne(1.0).check().is_ok());

@@ -1,7 +1,7 @@
 //! Where to look: the tilt that moves the middle of the sum to the `ε` in question, and how far the sum strays from there.
 //!
 //! With `K_i(θ) = ln E[e^{θl}]` of a round of kind `i`, all rounds together have `K(θ) = Σ T_i·K_i(θ)`, and exceed an `ε`
-//! with a chance of at most `e^{K(θ) − θε}` (Chernoff's bound). The `θ` for which this is least is the tilt for `ε`.
+//! with a probability of at most `e^{K(θ) − θε}` (Chernoff's bound). The `θ` for which this is least is the tilt for `ε`.
 
 use crate::engine::loss::{Moments, Sketch};
 use crate::engine::window::{BEYOND, Window};
@@ -67,7 +67,7 @@ impl Tilts {
         self.root(slope, 1e-3)
     }
 
-    /// `min_θ [K(θ) + ln(1/tail)]/θ`: what the sum exceeds with a chance of at most `tail`, and the `θ` that shows it.
+    /// `min_θ [K(θ) + ln(1/tail)]/θ`: what the sum exceeds with a probability of at most `tail`, and the `θ` that shows it.
     pub(crate) fn quantile(&self, log_tail: f64) -> (f64, f64) {
         let theta = self.root(
             |theta| {
@@ -109,7 +109,7 @@ impl Tilts {
         steps.map(log_chance).fold(f64::INFINITY, f64::min) < -std::f64::consts::LN_2
     }
 
-    /// How far from its mean the tilted sum strays to one side, but with a chance of `e^{−BEYOND}`, and the further tilt that
+    /// How far from its mean the tilted sum strays to one side, but with a probability of `e^{−BEYOND}`, and the further tilt that
     /// shows it.
     pub(crate) fn reach(&self, theta: f64, sign: f64) -> (f64, f64) {
         let here = self.moments(theta);

@@ -204,7 +204,7 @@ impl Composed {
         (kept - error - self.beyond - self.cut_off - self.folded(epsilon)).max(0.0)
     }
 
-    /// What rounding to the grid can add to the sum of all losses, but with a chance of `η`.
+    /// What rounding to the grid can add to the sum of all losses, but with a probability of `η`.
     fn rounding_of_losses(&self, unlucky: f64) -> f64 {
         let (h, rounds) = (self.step, self.rounds);
         rounds * h * h / 8.0 + h * per_step(rounds, unlucky.ln())
@@ -258,7 +258,7 @@ impl Composed {
     }
 }
 
-/// By how many steps the losses of all rounds may be rounded, but with a chance of `e^{log_unlucky}`, beside their mean.
+/// By how many steps the losses of all rounds may be rounded, but with a probability of `e^{log_unlucky}`, beside their mean.
 fn per_step(rounds: f64, log_unlucky: f64) -> f64 {
     (-0.5 * rounds * log_unlucky).sqrt()
 }

@@ -379,7 +379,7 @@ impl SumSketch {
         self.0.iter().filter_map(|(_, values)| values.last()).map(|&(value, _)| value).fold(1e-300, f64::max)
     }
 
-    /// What the sum exceeds (or for `sign = −1` falls below) with a chance of at most `e^{−rate}`.
+    /// What the sum exceeds (or for `sign = −1` falls below) with a probability of at most `e^{−rate}`.
     fn quantile(&self, sign: f64, rate: f64) -> f64 {
         let bound = |log_theta: f64| {
             let theta = log_theta.exp() / self.scale();
@@ -388,7 +388,7 @@ impl SumSketch {
         sign * bound(least_at(bound, -16.0, 16.0, 40))
     }
 
-    /// The `θ ≤ 0` under which the mean lies where the sum falls below with a chance of about `e^{−rate}`.
+    /// The `θ ≤ 0` under which the mean lies where the sum falls below with a probability of about `e^{−rate}`.
     fn theta_of_rate(&self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;

@@ -20,25 +20,25 @@ pub(super) fn despreading(html: &mut Html, attack: &DespreadingAttack) {
          but its own. Shares are over {}.",
         count(attack.rounds.into(), "round")
     ));
-    let row = |what: &str, found: f64, chance: Option<f64>| {
+    let row = |what: &str, found: f64, probability: Option<f64>| {
         vec![
             Cell::text(what),
             Cell::number(share(found)),
-            Cell::number(chance.map_or_else(|| "–".to_owned(), share)),
+            Cell::number(probability.map_or_else(|| "–".to_owned(), share)),
         ]
     };
-    let chance = Some(attack.by_chance);
+    let probability = Some(attack.by_chance);
     let rows = [
         row("held as one vector over the whole payload of a round", attack.linked_in_round, None),
         row(
             "put together again by strength alone, if sequences changed half-way",
             attack.linked_by_strength,
-            chance,
+            probability,
         ),
-        row("put together again from one round to the next", attack.linked_across_rounds, chance),
-        row("called by name by someone who knows everybody's data", attack.named, chance),
+        row("put together again from one round to the next", attack.linked_across_rounds, probability),
+        row("called by name by someone who knows everybody's data", attack.named, probability),
     ];
-    html.table(&["clients that are …", "share", "by chance"], &rows);
+    html.table(&["clients that are …", "share", "at random"], &rows);
     if attack.clients.is_empty() {
         return;
     }

@@ -89,7 +89,7 @@ pub(crate) const GLOSSARY: [(&str, &str); 9] = [
     ("round", "Clients get the model, improve it on their data, send the change; the model takes a step."),
     (
         "trial",
-        "One whole training. Several trials show how much is chance: the ± and the bands are 95% intervals of the mean.",
+        "One whole training. Several trials show how much is random variation: the ± and the bands are 95% intervals of the mean.",
     ),
     (
         "loss",
@@ -132,9 +132,9 @@ pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
 
 fn data_directory(set: &DataChoice) -> Option<&std::path::Path> {
     match set {
-        DataChoice::Mnist(folder) | DataChoice::FashionMnist(folder) | DataChoice::Cifar10(folder) => {
-            Some(folder)
-        }
+        DataChoice::Mnist(directory)
+        | DataChoice::FashionMnist(directory)
+        | DataChoice::Cifar10(directory) => Some(directory),
         DataChoice::Digits20 | DataChoice::Digits28 | DataChoice::Synthetic { .. } => None,
     }
 }

@@ -50,7 +50,7 @@ pub struct Spent {
 impl Accounting {
     /// `ε` in every view at rounds that lie evenly on a logarithmic axis. Both ends are known already.
     pub(super) fn growth(&self, rounds: u32, last: &Views) -> Result<Vec<Spent>, PrivacyError> {
-        // Whoever takes part by chance makes the composition slow, and its curve is no less smooth.
+        // Whoever takes part at random makes the composition slow, and its curve is no less smooth.
         let points = if self.account.sampling() == Sampling::Everyone { 8 } else { 5 };
         let mut growth = vec![Spent { rounds: 1, epsilon: self.one_round.clone() }];
         let between =

@@ -99,7 +99,7 @@ impl AirLedger {
         let mut file = open_for_us(path).map_err(SimError::file("open", path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SimError::Locked { folder: path.to_path_buf() }),
+            Err(TryLockError::WouldBlock) => return Err(SimError::Locked { directory: path.to_path_buf() }),
             Err(TryLockError::Error(error)) => return Err(SimError::file("lock", path)(error)),
         }
         let mut text = Vec::new();
@@ -152,7 +152,7 @@ impl AirLedger {
             && let Some(LedgerFile { path, .. }) = &self.file
         {
             // A fork has its parent's file, and would write over it.
-            return Err(SimError::Locked { folder: path.clone() });
+            return Err(SimError::Locked { directory: path.clone() });
         }
         let cohort = self.air.cohort(spec);
         let account = self.air.accounting(cohort)?;

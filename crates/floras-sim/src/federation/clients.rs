@@ -66,9 +66,9 @@ pub(super) fn load(settings: &Settings) -> Result<(Population, Samples), SimErro
     let loaded = match set {
         DataChoice::Digits20 => data::digits20(train.unwrap_or(4000), test.unwrap_or(1000)).map(stored),
         DataChoice::Digits28 => data::digits28(train.unwrap_or(4000), test.unwrap_or(1000)).map(stored),
-        DataChoice::Mnist(folder) => data::mnist(folder, train, test).map(stored),
-        DataChoice::FashionMnist(folder) => data::fashion_mnist(folder, train, test).map(stored),
-        DataChoice::Cifar10(folder) => data::cifar10(folder, train, test).map(stored),
+        DataChoice::Mnist(directory) => data::mnist(directory, train, test).map(stored),
+        DataChoice::FashionMnist(directory) => data::fashion_mnist(directory, train, test).map(stored),
+        DataChoice::Cifar10(directory) => data::cifar10(directory, train, test).map(stored),
         &DataChoice::Synthetic { features, classes, separation } => {
             generate(settings, features, classes, separation)
         }

@@ -53,7 +53,7 @@ pub fn guarantee_text(view: View, statement: &Statement) -> &'static str {
 /// that takes part in every round.
 const SAMPLED: [&str; 2] = ["participation_known", "in_every_round"];
 
-/// Whether clients take part by chance.
+/// Whether clients take part at random.
 pub fn is_sampled(views: &Views) -> bool {
     let has_known = |statement: &Statement| SAMPLED.iter().any(|name| statement.details.contains_key(*name));
     views.iter().any(|(_, statement)| has_known(statement))

@@ -32,13 +32,13 @@ pub(crate) fn write_with(
     sync_directory(path)
 }
 
-/// A new name is on the disk only once its folder is: brings the folder of a file to the disk.
+/// A new name is on the disk only once its directory is: brings the directory of a file to the disk.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), SimError> {
-    let Some(folder) = path.parent() else { return Ok(()) };
-    // A bare name lies in the current folder.
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Some(directory) = path.parent() else { return Ok(()) };
+    // A bare name lies in the current directory.
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     if cfg!(unix) {
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        let synced = File::open(directory).and_then(|directory| directory.sync_all());
         synced.map_err(SimError::file("write", path))?;
     }
     Ok(())

@@ -176,14 +176,14 @@ mod tests {
     fn a_checkpoint_of_another_spelling_is_read() {
         let text = "[data]\ntrain = 40\n[uplink]\nreceiver = { clipped = 2.0 }";
         let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("checkpoint").join("trial-0000.safetensors");
-        fs::create_dir(folder.path().join("checkpoint")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("checkpoint").join("trial-0000.safetensors");
+        fs::create_dir(directory.path().join("checkpoint")).unwrap();
         let mark = Mark { identity: federation.identity_of(text), trial: 0, ..mark() };
         let parameters = vec![0.0; federation.model().parameters()];
         fs::write(&path, encode(federation.model(), mark, &parameters).unwrap()).unwrap();
         assert!(load(&path, &federation, 0).is_err(), "the directory has no such experiment");
-        fs::write(RunDirectory::experiment_file(folder.path()), text).unwrap();
+        fs::write(RunDirectory::experiment_file(directory.path()), text).unwrap();
         assert!(load(&path, &federation, 0).unwrap().is_some());
     }
 

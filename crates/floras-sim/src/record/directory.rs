@@ -53,12 +53,12 @@ impl RunDirectory {
         }
         let holds_a_run = Self::experiment_file(path).exists();
         match entry {
-            Entry::New if holds_a_run => return Err(SimError::AlreadyARun { folder: path.to_path_buf() }),
+            Entry::New if holds_a_run => return Err(SimError::AlreadyARun { directory: path.to_path_buf() }),
             Entry::Resume if !holds_a_run => {
-                return Err(SimError::NothingToResume { folder: path.to_path_buf() });
+                return Err(SimError::NothingToResume { directory: path.to_path_buf() });
             }
             _ if !holds_a_run && has_other_files(path)? => {
-                return Err(SimError::NotARun { folder: path.to_path_buf() });
+                return Err(SimError::NotARun { directory: path.to_path_buf() });
             }
             _ => {}
         }
@@ -67,7 +67,7 @@ impl RunDirectory {
         // Looked at again, now that nobody else can write.
         if Self::experiment_file(path).exists() {
             if entry == Entry::New {
-                return Err(SimError::AlreadyARun { folder: path.to_path_buf() });
+                return Err(SimError::AlreadyARun { directory: path.to_path_buf() });
             }
             Self::refuse_other(path, experiment)?;
         }
@@ -104,14 +104,14 @@ impl RunDirectory {
     pub fn read_experiment(path: &Path) -> Result<Experiment, SimError> {
         let file = Self::experiment_file(path);
         let text = if_there(read_text(&file))?;
-        let text = text.ok_or_else(|| SimError::NothingToResume { folder: path.to_path_buf() })?;
+        let text = text.ok_or_else(|| SimError::NothingToResume { directory: path.to_path_buf() })?;
         let experiment = Experiment::parse(&file.display().to_string(), &text)?;
         // Runs of another version may have other results.
         match Experiment::version_in(&text) {
             Some(version) if version == VERSION => Ok(experiment),
             Some(theirs) => {
                 let difference = Difference { key: "version".to_owned(), ours: VERSION.to_owned(), theirs };
-                Err(SimError::ExperimentChanged { folder: path.to_path_buf(), difference })
+                Err(SimError::ExperimentChanged { directory: path.to_path_buf(), difference })
             }
             None => Err(SimError::damaged(&file, "it has no version, which every run writes into it")),
         }
@@ -150,7 +150,9 @@ impl RunDirectory {
         }
         match experiment.difference(&Self::read_experiment(path)?) {
             None => Ok(()),
-            Some(difference) => Err(SimError::ExperimentChanged { folder: path.to_path_buf(), difference }),
+            Some(difference) => {
+                Err(SimError::ExperimentChanged { directory: path.to_path_buf(), difference })
+            }
         }
     }
 
@@ -233,7 +235,7 @@ pub fn lock(path: &Path) -> Result<File, SimError> {
     let file = file.map_err(SimError::file("create", &file_path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SimError::Locked { folder: path.to_path_buf() }),
+        Err(TryLockError::WouldBlock) => Err(SimError::Locked { directory: path.to_path_buf() }),
         Err(TryLockError::Error(error)) => Err(SimError::file("lock", &file_path)(error)),
     }
 }

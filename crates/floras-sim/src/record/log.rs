@@ -79,10 +79,10 @@ pub(crate) struct LogState {
 }
 
 impl<L: Line> Log<L> {
-    /// Makes the common file agree with the logs in `folder`, one for each trial.
-    pub(crate) fn open(path: &Path, folder: &Path, trials: &[LogState]) -> Result<Self, SimError> {
+    /// Makes the common file agree with the logs in `directory`, one for each trial.
+    pub(crate) fn open(path: &Path, directory: &Path, trials: &[LogState]) -> Result<Self, SimError> {
         let log = |(number, &LogState { crc, ended }): (usize, &LogState)| TrialLog {
-            path: trial_log::<L>(folder, number),
+            path: trial_log::<L>(directory, number),
             file: None,
             crc,
             ended,
@@ -150,8 +150,8 @@ impl<L: Line> Log<L> {
 }
 
 /// Where a trial keeps its log.
-pub(crate) fn trial_log<L: Line>(folder: &Path, trial: usize) -> PathBuf {
-    folder.join(format!("{}-{trial:04}.jsonl", L::NAME))
+pub(crate) fn trial_log<L: Line>(directory: &Path, trial: usize) -> PathBuf {
+    directory.join(format!("{}-{trial:04}.jsonl", L::NAME))
 }
 
 /// Cuts a trial's log back to its first `rounds` lines and returns their checksum. `None` if it has not as many sound ones:
@@ -270,25 +270,25 @@ mod tests {
             .collect()
     }
 
-    fn opened(folder: &Path, trials: &[LogState]) -> (MetricsLog, PathBuf) {
-        let path = folder.join("metrics.jsonl");
-        (MetricsLog::open(&path, folder, trials).unwrap(), path)
+    fn opened(directory: &Path, trials: &[LogState]) -> (MetricsLog, PathBuf) {
+        let path = directory.join("metrics.jsonl");
+        (MetricsLog::open(&path, directory, trials).unwrap(), path)
     }
 
-    fn opened_anew(folder: &Path, trials: u16) -> (MetricsLog, PathBuf) {
+    fn opened_anew(directory: &Path, trials: u16) -> (MetricsLog, PathBuf) {
         for trial in 0..trials {
             assert_eq!(
-                cut_back(&trial_log::<RoundMetrics>(folder, trial.into()), trial, 0).unwrap(),
+                cut_back(&trial_log::<RoundMetrics>(directory, trial.into()), trial, 0).unwrap(),
                 Some(0)
             );
         }
-        opened(folder, &vec![LogState::default(); trials.into()])
+        opened(directory, &vec![LogState::default(); trials.into()])
     }
 
     #[test]
     fn lines_stand_in_the_order_of_trials_whatever_order_they_come_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut log, path) = opened_anew(folder.path(), 3);
+        let directory = tempfile::tempdir().unwrap();
+        let (mut log, path) = opened_anew(directory.path(), 3);
         for (trial, round) in [(2, 1), (1, 1), (0, 1), (2, 2), (1, 2)] {
             log.append(&line(trial, round)).unwrap();
         }
@@ -304,28 +304,28 @@ mod tests {
 
     #[test]
     fn opening_again_makes_the_file_agree_with_the_logs() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut log, path) = opened_anew(folder.path(), 2);
+        let directory = tempfile::tempdir().unwrap();
+        let (mut log, path) = opened_anew(directory.path(), 2);
         for round in 1..=4 {
             log.append(&line(0, round)).unwrap();
             log.append(&line(1, round)).unwrap();
         }
         drop(log);
         fs::write(&path, "torn").unwrap();
-        let crc = cut_back(&trial_log::<RoundMetrics>(folder.path(), 0), 0, 2).unwrap().unwrap();
-        assert_eq!(crc, crc32c::crc32c(&fs::read(trial_log::<RoundMetrics>(folder.path(), 0)).unwrap()));
-        assert!(cut_back(&trial_log::<RoundMetrics>(folder.path(), 1), 1, 3).unwrap().is_some());
+        let crc = cut_back(&trial_log::<RoundMetrics>(directory.path(), 0), 0, 2).unwrap().unwrap();
+        assert_eq!(crc, crc32c::crc32c(&fs::read(trial_log::<RoundMetrics>(directory.path(), 0)).unwrap()));
+        assert!(cut_back(&trial_log::<RoundMetrics>(directory.path(), 1), 1, 3).unwrap().is_some());
         let state = |ended| LogState { crc: 0, ended };
-        let (_, path) = opened(folder.path(), &[state(false), state(false)]);
+        let (_, path) = opened(directory.path(), &[state(false), state(false)]);
         assert_eq!(order(&path), [(0, 1), (0, 2)]);
-        let (_, path) = opened(folder.path(), &[state(true), state(false)]);
+        let (_, path) = opened(directory.path(), &[state(true), state(false)]);
         assert_eq!(order(&path), [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)]);
     }
 
     #[test]
     fn a_log_that_lacks_lines_or_holds_others_is_emptied() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = trial_log::<RoundMetrics>(folder.path(), 0);
+        let directory = tempfile::tempdir().unwrap();
+        let path = trial_log::<RoundMetrics>(directory.path(), 0);
         let lines = |rounds: &[u32]| {
             rounds.iter().flat_map(|&round| to_line(&line(0, round)).unwrap()).collect::<Vec<u8>>()
         };

@@ -166,8 +166,8 @@ mod tests {
         RoundMetrics { round: number, rate: 0.5, test_accuracy: Some(0.25), ..RoundMetrics::default() }
     }
 
-    fn file_of(folder: &Path, rounds: u32) -> PathBuf {
-        let path = folder.join("events");
+    fn file_of(directory: &Path, rounds: u32) -> PathBuf {
+        let path = directory.join("events");
         let mut events = EventFile::open(&path, 0).unwrap();
         (1..=rounds).for_each(|number| events.append_round(&round(number)).unwrap());
         path
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_file_can_be_cut_back_to_a_round_and_goes_on_from_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = file_of(folder.path(), 5);
+        let directory = tempfile::tempdir().unwrap();
+        let path = file_of(directory.path(), 5);
         assert_eq!(steps(&path), [0, 1, 2, 3, 4, 5]);
         let mut events = EventFile::open(&path, 3).unwrap();
         events.append_round(&round(4)).unwrap();
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn a_torn_end_is_cut_off_and_a_file_that_is_too_short_begins_anew() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = file_of(folder.path(), 3);
+        let directory = tempfile::tempdir().unwrap();
+        let path = file_of(directory.path(), 3);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
         EventFile::open(&path, 2).unwrap();

@@ -99,7 +99,7 @@ impl PreparedSweep {
         let mut rounds_done = 0;
         for number in self.sweep.runs().collect::<Vec<_>>() {
             if stop.load(Ordering::Relaxed) {
-                return Err(SimError::Stopped { folder: self.directory.clone() });
+                return Err(SimError::Stopped { directory: self.directory.clone() });
             }
             let point = &self.sweep.points()[number];
             let place = self.place(number);

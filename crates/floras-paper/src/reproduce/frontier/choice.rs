@@ -183,9 +183,9 @@ fn key(&(receiver, clients, epsilon, view): &Task) -> String {
 }
 
 impl Choices {
-    /// Calibrates, or reads what an earlier call kept in the workbench's folder.
+    /// Calibrates, or reads what an earlier call kept in the workbench's directory.
     pub(super) fn make(bench: &Workbench<'_>, terms: &Terms, tasks: &[Task]) -> Result<Self, SimError> {
-        let path = bench.folder.join(FILE);
+        let path = bench.directory.join(FILE);
         let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MAX_LENGTH}");
         let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
         if let Some(kept) = kept.filter(|kept| kept.about == about)

@@ -19,8 +19,8 @@ const SMALL: Grid = Grid {
 };
 const POINT: (u32, u32) = (100, EPSILON);
 
-fn bench(folder: &Path, threads: usize) -> Workbench<'_> {
-    Workbench { quick: true, folder, threads, watch: &|_: Stage<'_>| {} }
+fn bench(directory: &Path, threads: usize) -> Workbench<'_> {
+    Workbench { quick: true, directory, threads, watch: &|_: Stage<'_>| {} }
 }
 
 /// `ε` of a setting with so many sequences, from the accounting itself.
@@ -46,8 +46,8 @@ fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
 /// What a run says of itself meets the `ε` that was asked for, and one sequence fewer would not.
 #[test]
 fn every_setting_meets_its_epsilon_with_nothing_to_spare_and_clipping_keeps_what_the_papers_receiver_loses() {
-    let folder = tempfile::tempdir().unwrap();
-    let contest = Contest::hold(&bench(folder.path(), 2), &SMALL).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let contest = Contest::hold(&bench(directory.path(), 2), &SMALL).unwrap();
     for contender in SMALL.contenders {
         for view in [View::Idealised, View::Actual] {
             let measured = contest.get(*contender, view, POINT).unwrap();
@@ -86,7 +86,7 @@ fn every_setting_meets_its_epsilon_with_nothing_to_spare_and_clipping_keeps_what
     assert!(median > 1.4 && worst > 20.0, "{median}, {worst}");
 
     // Everything is there already, and says the same.
-    let again = Contest::hold(&bench(folder.path(), 1), &SMALL).unwrap();
+    let again = Contest::hold(&bench(directory.path(), 1), &SMALL).unwrap();
     let words = [&contest, &again].map(|contest| super::words::paragraphs(&SMALL, contest));
     assert_eq!(words[0], words[1]);
 }
