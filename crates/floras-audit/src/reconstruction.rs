@@ -23,7 +23,7 @@ use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
 use floras_phy::precode::Precoding;
 use floras_phy::{EffectiveChannel, Floras, Round, UplinkError, transmit};
 use floras_sim::schemes::FlorasScheme;
-use floras_sim::{Federation, ModelKind, SimError, UplinkSettings, purpose};
+use floras_sim::{Federation, SimError, UplinkSettings, purpose};
 use picture::{Canvas, Update, correlation, grey, stretched};
 use rand::seq::IndexedRandom;
 
@@ -38,10 +38,7 @@ pub(crate) fn attack(
     portraits: usize,
 ) -> Result<Option<ReconstructionAttack>, SimError> {
     let settings = federation.experiment().settings();
-    let canvas = match settings.model.kind {
-        ModelKind::Logistic => Canvas::of(&settings.data.set),
-        ModelKind::Mlp { .. } => None,
-    };
+    let canvas = Canvas::of(&settings.data.set).filter(|_| federation.model().is_softmax_regression());
     let Some(canvas) = canvas else { return Ok(None) };
     let clients = federation.select(0, 1);
     let round = Round::new(settings.seed, 0, 1, &clients)?;

@@ -73,6 +73,17 @@ impl Receiver {
         }
     }
 
+    /// What the base station uses, in a few words.
+    pub fn description(self) -> String {
+        match self {
+            Self::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
+            Self::Mmse => "the receiver with the least mean square error".to_owned(),
+            Self::Clipped(c) => {
+                format!("a receiver that bounds its amplification (clipped projector, c = {c})")
+            }
+        }
+    }
+
     /// `w(ĥ)`, with `estimate_noise_std = s`.
     pub fn weight(self, estimate: f64, estimate_noise_std: f64) -> f64 {
         match self {

@@ -112,6 +112,7 @@ impl Aggregation {
         sum: Vec<f32>,
     ) -> Result<Aggregate, UplinkError> {
         let parameters = updates::check_shape(updates, round.clients().len())?;
+        let round = round.with_parameters(parameters);
         require_count("places for the decoded parameters", parameters, sum.len())?;
         if self.streams() {
             let mut in_progress = self.begin(uplink, round, sum)?;
@@ -128,6 +129,7 @@ impl Aggregation {
         round: Round<'a>,
         sum: Vec<f32>,
     ) -> Result<RoundInProgress<'a>, UplinkError> {
+        let round = round.with_parameters(sum.len());
         let state = match self.streams() {
             true => State::Streamed { channel: uplink.realise(&round)? },
             false => State::Kept(Vec::new()),
@@ -319,6 +321,7 @@ mod tests {
     use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
 
     use super::*;
+    use crate::effective::Block;
     use crate::sequences::SequenceSet;
     use crate::uplink::{Floras, FlorasSettings};
 
@@ -418,5 +421,43 @@ mod tests {
             UplinkError::UpdateCount { updates: 3, clients: 2 }
         );
         assert!(matches!(begin().add(&[[1.0]]), Err(UplinkError::LengthMismatch { .. })));
+    }
+
+    /// Gains that differ from one coherence block of 700 parameters to the next.
+    #[derive(Debug)]
+    struct Blocks;
+
+    impl Uplink for Blocks {
+        fn name(&self) -> &'static str {
+            "blocks"
+        }
+
+        fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+            let block = |number: usize, parameters: usize| Block {
+                parameters,
+                gains: vec![1.0 + number as f64; round.clients().len()],
+                noise_std: 0.0,
+            };
+            let Some(parameters) = round.parameters() else {
+                return EffectiveChannel::from_blocks(vec![block(0, 1)]);
+            };
+            let lengths = (0..parameters).step_by(700).map(|from| 700.min(parameters - from));
+            EffectiveChannel::from_blocks(
+                lengths.enumerate().map(|(number, length)| block(number, length)).collect(),
+            )
+        }
+    }
+
+    #[test]
+    fn a_scheme_knows_how_many_parameters_are_sent() {
+        let round = Round::new(3, 1, 2, &[5]).unwrap();
+        for noise in [Noise::Simulated, Noise::Release] {
+            let aggregation = Aggregation { noise, ..Aggregation::default() };
+            let sum = aggregation.run(&Blocks, round, &[vec![1.0; 1500]]).unwrap().sum;
+            assert_eq!((sum[0], sum[699], sum[700], sum[1399], sum[1400]), (1.0, 1.0, 2.0, 2.0, 3.0));
+        }
+        let chips = Aggregation { fidelity: Fidelity::Chip, ..Aggregation::default() };
+        let error = chips.run(&Blocks, round, &[[1.0]]).unwrap_err();
+        assert_eq!(error.to_string(), "scheme blocks has no chip level");
     }
 }

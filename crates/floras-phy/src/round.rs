@@ -20,6 +20,7 @@ pub struct Round<'a> {
     trial: TrialId,
     number: u32,
     clients: &'a [u32],
+    parameters: Option<usize>,
 }
 
 impl<'a> Round<'a> {
@@ -41,12 +42,22 @@ impl<'a> Round<'a> {
         if let Some(pair) = sorted.array_windows().find(|[left, right]| left == right) {
             return Err(UplinkError::RepeatedClient { client: pair[0] });
         }
-        Ok(Self { seed, trial: trial.into(), number, clients })
+        Ok(Self { seed, trial: trial.into(), number, clients, parameters: None })
     }
 
     /// The round's number, from 1 on.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The same round for updates of `parameters` parameters.
+    pub fn with_parameters(self, parameters: usize) -> Self {
+        Self { parameters: Some(parameters), ..self }
+    }
+
+    /// `d`, if it is known: it is while updates are sent, and need not be where a channel is drawn for an estimate.
+    pub fn parameters(&self) -> Option<usize> {
+        self.parameters
     }
 
     /// The clients that take part.

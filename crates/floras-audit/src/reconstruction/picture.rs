@@ -31,12 +31,7 @@ pub(super) struct Canvas {
 impl Canvas {
     /// `None` if the samples are no pictures.
     pub(super) fn of(set: &DataChoice) -> Option<Self> {
-        let (side, colour) = match set {
-            DataChoice::Digits20 => (20, false),
-            DataChoice::Digits28 | DataChoice::Mnist(_) | DataChoice::FashionMnist(_) => (28, false),
-            DataChoice::Cifar10(_) => (32, true),
-            DataChoice::Synthetic { .. } => return None,
-        };
+        let (side, colour) = set.picture()?;
         Some(Self { width: side, height: side, colour })
     }
 

@@ -22,19 +22,12 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn data(set: &DataChoice) -> String {
-    let name = match set {
-        DataChoice::Digits20 => "digits, 20×20 pixels",
-        DataChoice::Digits28 => "digits, 28×28 pixels",
-        DataChoice::Mnist(_) => "MNIST",
-        DataChoice::FashionMnist(_) => "Fashion-MNIST",
-        DataChoice::Cifar10(_) => "CIFAR-10, by brightness",
-        DataChoice::Synthetic { .. } => "generated",
-    };
-    name.to_owned()
-}
-
 fn clip(settings: &Settings) -> String {
     let mode = settings.privacy.normalise.label();
     settings.privacy.clip.map_or_else(|| "none".to_owned(), |clip| format!("{clip}, {mode}"))
+}
+
+fn data(set: &DataChoice) -> String {
+    let brightness = if set.picture().is_some_and(|(_, colour)| colour) { ", by brightness" } else { "" };
+    format!("{}{brightness}", set.label())
 }

@@ -29,7 +29,8 @@ pub use trial::{Domain, TrialId};
 
 /// What a stream of random numbers is for; streams of different purposes never overlap.
 ///
-/// Codes below 64 belong to the air interface. Other crates name their own from 64 on.
+/// Codes below 64 belong to the air interface, those below 128 to the other crates of floras. Other crates name their own from
+/// 128 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(pub u8);
 

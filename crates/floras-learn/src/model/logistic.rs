@@ -58,6 +58,10 @@ impl Model for Logistic {
         self.l2
     }
 
+    fn is_softmax_regression(&self) -> bool {
+        true
+    }
+
     fn tensors(&self) -> Vec<Tensor> {
         let Layer { inputs, outputs } = self.layer;
         vec![

@@ -106,6 +106,12 @@ pub trait Model: Debug + Send + Sync {
     /// `λ` of the penalty `λ‖w‖²`, which takes in weights and biases.
     fn l2(&self) -> f32;
 
+    /// Whether it is softmax regression: linear in the features, so that its loss is convex and the gradient of a sample shows the
+    /// sample.
+    fn is_softmax_regression(&self) -> bool {
+        false
+    }
+
     /// What the flat slice consists of, in order.
     fn tensors(&self) -> Vec<Tensor>;
 

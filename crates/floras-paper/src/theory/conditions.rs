@@ -1,8 +1,8 @@
 //! What Theorem 4 assumes and asks for, held against an experiment.
 
 use floras_core::{Clipping, Receiver};
+use floras_sim::Settings;
 use floras_sim::schemes::IdealScheme;
-use floras_sim::{ModelKind, Settings};
 use serde::Serialize;
 
 use super::constants::Constants;
@@ -32,19 +32,18 @@ pub(super) fn is_ideal(settings: &Settings) -> bool {
 
 /// Everything that the theorem assumes or asks for, one by one.
 pub(super) fn conditions(
-    settings: &Settings,
+    (settings, is_convex): (&Settings, bool),
     sizes: &Sizes,
     constants: Option<&Constants>,
     [printed, corrected]: [&Option<Evaluation>; 2],
 ) -> Vec<Condition> {
     let condition = |name, holds, detail: String| Condition { name, holds, detail };
     let mut all = Vec::new();
-    let convexity = match (settings.model.kind, settings.model.l2) {
-        (ModelKind::Mlp { .. }, _) => "a perceptron is not convex, so that Assumption 2 fails".to_owned(),
-        (_, _) if constants.is_none() => {
-            "without a penalty (model.l2 = 0) μ is 0, so that Assumption 2 fails".to_owned()
-        }
-        (_, l2) => format!("logistic regression with λ = {l2}, so that μ = 2λ = {}", 2.0 * l2),
+    let l2 = settings.model.l2;
+    let convexity = match constants {
+        _ if !is_convex => "the model is not convex, so that Assumption 2 fails".to_owned(),
+        None => "without a penalty (model.l2 = 0) μ is 0, so that Assumption 2 fails".to_owned(),
+        Some(_) => format!("logistic regression with λ = {l2}, so that μ = 2λ = {}", 2.0 * l2),
     };
     all.push(condition("strongly convex loss", Some(constants.is_some()), convexity));
     all.push(receiver_condition(settings));

@@ -1,7 +1,7 @@
 //! All of the theory for one experiment.
 
 use floras_core::Clipping;
-use floras_sim::{Federation, ModelKind, Settings, SimError};
+use floras_sim::{Federation, Settings, SimError};
 use serde::{Serialize, Serializer};
 
 use super::bound::{Bound, Limits, Problem};
@@ -138,7 +138,7 @@ impl Theory {
         let settings = federation.experiment().settings();
         let sizes = sizes(federation);
         // As the model has it, in single precision, where a tiny penalty is none.
-        let convex = settings.model.kind == ModelKind::Logistic && federation.model().l2() > 0.0;
+        let convex = federation.model().is_softmax_regression() && federation.model().l2() > 0.0;
         let constants = if convex { Some(Constants::find(federation, tell)?) } else { None };
         let problem = constants.as_ref().map(|constants| problem(constants, &sizes));
         let limits = limits(settings, &sizes);
@@ -151,7 +151,12 @@ impl Theory {
         let (printed, corrected) = (evaluate(Variant::Printed), evaluate(Variant::Corrected));
         let reached =
             problem.zip(noise).and_then(|(problem, noise)| reach(settings, &sizes, &problem, noise));
-        let conditions = conditions(settings, &sizes, constants.as_ref(), [&printed, &corrected]);
+        let conditions = conditions(
+            (settings, federation.model().is_softmax_regression()),
+            &sizes,
+            constants.as_ref(),
+            [&printed, &corrected],
+        );
         let notes = collect_notes(settings, &sizes, constants.as_ref());
         let name = settings.name.clone();
         Ok(Self { name, sizes, constants, noise, conditions, printed, corrected, reached, notes })

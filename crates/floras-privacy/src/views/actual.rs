@@ -28,7 +28,7 @@ use crate::numerics::quadrature::{narrow_panels, short_panel};
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
-use crate::views::receiver::{noise_of_unused, unused_term, with_bounded_weights};
+use crate::views::receiver::{has_limit, noise_of_unused, unused_term, with_bounded_weights};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
@@ -253,13 +253,13 @@ impl Coefficients {
 
     /// The distribution of `ν²` less a client's own share: unused sequences, and `others` used ones.
     fn other_noise(&self, receiver: Receiver, others: u64, unused: u64) -> Noise {
-        match (receiver, self.normal_std) {
-            (Receiver::Paper, Some(std)) => {
+        match (has_limit(receiver), self.normal_std) {
+            (false, Some(std)) => {
                 // Estimates of used sequences are normal too, and 1/ĥ² of all of them together is one Lévy number.
                 let scale = unused as f64 + others as f64 / (1.0 + std * std).sqrt();
                 if scale == 0.0 { Noise::of_sum(&[]) } else { Noise::cauchy(scale) }
             }
-            (Receiver::Paper, None) => {
+            (false, None) => {
                 let used = Noise::of_sum(&[self.used_term(bounded(), others)]);
                 let mut all = if unused == 0 { used } else { noise_of_unused(receiver, unused).plus(&used) };
                 // How much more noise used sequences make in truth is not known.
@@ -268,7 +268,7 @@ impl Coefficients {
                 }
                 all
             }
-            (Receiver::Mmse | Receiver::Clipped(_), _) => {
+            (true, _) => {
                 let mut all =
                     Noise::of_sum(&[unused_term(receiver, unused), self.used_term(receiver, others)]);
                 if others > 0 {

@@ -16,7 +16,7 @@ use floras_core::Receiver;
 use crate::numerics::normal;
 use crate::views::gains::LogBins;
 use crate::views::noise::Noise;
-use crate::views::receiver::divisor;
+use crate::views::receiver::{divisor, flat_up_to, has_limit, is_monotone};
 
 /// Estimates further than this from the channel are counted as infinite losses.
 pub(crate) const REACH: f64 = 12.0;
@@ -56,10 +56,7 @@ impl Panel {
 /// first panel reaches up to `small` where weights have no limit.
 pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64> {
     let (from, to) = ((t - REACH).max(0.0), t + REACH);
-    let start = match receiver {
-        Receiver::Clipped(c) => c.get(),
-        Receiver::Paper | Receiver::Mmse => small,
-    };
+    let start = flat_up_to(receiver, small);
     let number = |size: f64| (size.ln() / step + 1e-9).floor();
     let mut ends = if from <= start { vec![0.0, start] } else { vec![(number(from) * step).exp()] };
     let mut next = number(from.max(start)) + 1.0;
@@ -74,12 +71,12 @@ pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64
 pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64) -> LogBins {
     let ends = ends(receiver, t, small, step);
     let part = |panel: Panel| {
-        let negligible = receiver == Receiver::Paper && panel.least == 0.0;
+        let negligible = !has_limit(receiver) && panel.least == 0.0;
         (if negligible { 0.0 } else { panel.least }, panel.mean, panel.probability)
     };
     let bins = LogBins::new(step, &panels(receiver, &ends, t).into_iter().map(part).collect::<Vec<_>>());
     // MMSE divisors are no function of the end of a panel alone.
-    if receiver == Receiver::Mmse { bins.unaligned() } else { bins }
+    if is_monotone(receiver) { bins } else { bins.unaligned() }
 }
 
 /// A size below which estimates need not be told apart: dividing by them makes no difference beside a client's own noise, or, with

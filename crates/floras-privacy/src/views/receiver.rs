@@ -26,6 +26,22 @@ pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
     }
 }
 
+/// Whether the weights have a limit, so that the noise of a sequence has moments.
+pub(crate) fn has_limit(receiver: Receiver) -> bool {
+    match receiver {
+        Receiver::Paper => false,
+        Receiver::Mmse | Receiver::Clipped(_) => true,
+    }
+}
+
+/// The size of estimates up to which the divisor is constant, or `small` where it is not.
+pub(crate) fn flat_up_to(receiver: Receiver, small: f64) -> f64 {
+    match receiver {
+        Receiver::Clipped(c) => c.get(),
+        Receiver::Paper | Receiver::Mmse => small,
+    }
+}
+
 /// Whether `u` only grows with the estimate's size.
 pub(crate) fn is_monotone(receiver: Receiver) -> bool {
     receiver != Receiver::Mmse
@@ -47,9 +63,9 @@ pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64) -> Arc<Noise> {
     let noise = recent[0].2.clone();
     drop(recent);
     let compute = || {
-        Arc::new(match receiver {
-            Receiver::Paper => Noise::cauchy(unused as f64),
-            Receiver::Mmse | Receiver::Clipped(_) => {
+        Arc::new(match has_limit(receiver) {
+            false => Noise::cauchy(unused as f64),
+            true => {
                 let mut noise = Noise::of_sum(&[unused_term(receiver, unused)]);
                 // How much more noise there is in truth is not known.
                 if with_bounded_weights(receiver) != receiver {

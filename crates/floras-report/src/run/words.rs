@@ -1,19 +1,14 @@
 //! What was run, in sentences for someone who has not read the paper.
 
 use floras_learn::Partition;
-use floras_sim::{DataChoice, ModelKind, Settings};
+use floras_sim::Settings;
 
 use crate::html::number::{count, grouped};
 
 /// What was trained, by whom, and how often.
 pub(crate) fn task(settings: &Settings) -> String {
     let clients = settings.clients;
-    let model = match settings.model.kind {
-        ModelKind::Logistic => "a linear classifier (logistic regression)".to_owned(),
-        ModelKind::Mlp { hidden } => {
-            format!("a small neural network with {} hidden units", grouped(hidden as u64))
-        }
-    };
+    let model = settings.model.description();
     let who = if clients.per_round == clients.total {
         format!("{}, all of them in every round,", count(clients.total.into(), "client"))
     } else {
@@ -33,26 +28,9 @@ pub(crate) fn task(settings: &Settings) -> String {
     format!(
         "{who} trained {model} on {} without handing over their data: each client improves the model on the samples it \
          holds, and sends only the change. {} {trials}",
-        data(&settings.data.set),
+        settings.data.set.description(),
         partition(settings.data.partition),
     )
-}
-
-fn data(set: &DataChoice) -> String {
-    match set {
-        DataChoice::Digits20 => "images of handwritten digits (20×20 pixels)".to_owned(),
-        DataChoice::Digits28 => "images of handwritten digits (28×28 pixels)".to_owned(),
-        DataChoice::Mnist(_) => "the handwritten digits of MNIST".to_owned(),
-        DataChoice::FashionMnist(_) => "the images of clothes of Fashion-MNIST".to_owned(),
-        DataChoice::Cifar10(_) => "the small photographs of CIFAR-10".to_owned(),
-        DataChoice::Synthetic { features, classes, .. } => {
-            format!(
-                "generated data with {} features and {} classes",
-                grouped(*features as u64),
-                grouped(*classes as u64)
-            )
-        }
-    }
 }
 
 fn partition(partition: Partition) -> String {
@@ -109,11 +87,10 @@ pub(crate) const GLOSSARY: [(&str, &str); 9] = [
 
 /// The command that repeats a run, and a sentence on where to give it.
 pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
-    let relative =
-        [data_directory(&settings.data.set), settings.uplink.radio().and_then(|radio| radio.trace())]
-            .into_iter()
-            .flatten()
-            .find(|path| path.is_relative());
+    let relative = [settings.data.set.directory(), settings.uplink.radio().and_then(|radio| radio.trace())]
+        .into_iter()
+        .flatten()
+        .find(|path| path.is_relative());
     match relative {
         None => (
             format!("floras run experiment.toml --out ../{}-again", settings.name),
@@ -127,14 +104,5 @@ pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
                 path.display()
             ),
         ),
-    }
-}
-
-fn data_directory(set: &DataChoice) -> Option<&std::path::Path> {
-    match set {
-        DataChoice::Mnist(directory)
-        | DataChoice::FashionMnist(directory)
-        | DataChoice::Cifar10(directory) => Some(directory),
-        DataChoice::Digits20 | DataChoice::Digits28 | DataChoice::Synthetic { .. } => None,
     }
 }

@@ -1,9 +1,10 @@
 //! The section `[data]`: what is learned from, and who holds what.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use floras_core::named_choice;
-use floras_learn::Partition;
+use floras_learn::data::{self, DataSet};
+use floras_learn::{LearnError, Partition};
 use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
@@ -43,6 +44,72 @@ pub enum DataChoice {
         /// How far the classes lie apart in every feature: from 0 to 1000.
         separation: f64,
     },
+}
+
+impl DataChoice {
+    /// Loads a stored set, with so many samples at most; `None` for a set that is generated.
+    pub(crate) fn load(
+        &self,
+        train: Option<usize>,
+        test: Option<usize>,
+    ) -> Option<Result<DataSet, LearnError>> {
+        let (embedded, spare) = (train.unwrap_or(4000), test.unwrap_or(1000));
+        Some(match self {
+            Self::Digits20 => data::digits20(embedded, spare),
+            Self::Digits28 => data::digits28(embedded, spare),
+            Self::Mnist(directory) => data::mnist(directory, train, test),
+            Self::FashionMnist(directory) => data::fashion_mnist(directory, train, test),
+            Self::Cifar10(directory) => data::cifar10(directory, train, test),
+            Self::Synthetic { .. } => return None,
+        })
+    }
+
+    /// Where its files are, if it is read from files.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Mnist(directory) | Self::FashionMnist(directory) | Self::Cifar10(directory) => {
+                Some(directory)
+            }
+            Self::Digits20 | Self::Digits28 | Self::Synthetic { .. } => None,
+        }
+    }
+
+    /// Pixels along one side of a square picture, and whether it has planes of red, green and blue; `None` if samples are no
+    /// pictures.
+    pub fn picture(&self) -> Option<(usize, bool)> {
+        match self {
+            Self::Digits20 => Some((20, false)),
+            Self::Digits28 | Self::Mnist(_) | Self::FashionMnist(_) => Some((28, false)),
+            Self::Cifar10(_) => Some((32, true)),
+            Self::Synthetic { .. } => None,
+        }
+    }
+
+    /// A short label for tables and figures.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Digits20 => "digits, 20×20 pixels",
+            Self::Digits28 => "digits, 28×28 pixels",
+            Self::Mnist(_) => "MNIST",
+            Self::FashionMnist(_) => "Fashion-MNIST",
+            Self::Cifar10(_) => "CIFAR-10",
+            Self::Synthetic { .. } => "generated",
+        }
+    }
+
+    /// The set in a few words.
+    pub fn description(&self) -> String {
+        match self {
+            Self::Digits20 => "images of handwritten digits (20×20 pixels)".to_owned(),
+            Self::Digits28 => "images of handwritten digits (28×28 pixels)".to_owned(),
+            Self::Mnist(_) => "the handwritten digits of MNIST".to_owned(),
+            Self::FashionMnist(_) => "the images of clothes of Fashion-MNIST".to_owned(),
+            Self::Cifar10(_) => "the small photographs of CIFAR-10".to_owned(),
+            Self::Synthetic { features, classes, .. } => {
+                format!("generated data with {features} features and {classes} classes")
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]

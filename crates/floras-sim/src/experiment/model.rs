@@ -1,6 +1,7 @@
 //! The section `[model]`: what is learned.
 
 use floras_core::named_choice;
+use floras_learn::{LearnError, Logistic, Model, Perceptron};
 use serde::{Deserialize, Serialize};
 
 use super::error::{ExperimentError, within};
@@ -24,6 +25,24 @@ pub enum ModelKind {
         /// Hidden units: from 1 to 65536.
         hidden: usize,
     },
+}
+
+impl ModelSettings {
+    /// The model for samples of so many features and classes.
+    pub(crate) fn build(&self, features: usize, classes: usize) -> Result<Box<dyn Model>, LearnError> {
+        Ok(match self.kind {
+            ModelKind::Logistic => Box::new(Logistic::new(features, classes, self.l2)?),
+            ModelKind::Mlp { hidden } => Box::new(Perceptron::new(features, hidden, classes, self.l2)?),
+        })
+    }
+
+    /// The model in a few words.
+    pub fn description(&self) -> String {
+        match self.kind {
+            ModelKind::Logistic => "a linear classifier (logistic regression)".to_owned(),
+            ModelKind::Mlp { hidden } => format!("a small neural network with {hidden} hidden units"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]

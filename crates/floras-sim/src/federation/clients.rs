@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use floras_core::random::{StreamName, TrialId};
-use floras_learn::data::{self, Synthetic};
-use floras_learn::{ClientData, DataSet, LearnError, Partition, Samples, Shares};
+use floras_learn::data::Synthetic;
+use floras_learn::{ClientData, LearnError, Partition, Samples, Shares};
 
 use crate::error::SimError;
 use crate::experiment::{DataChoice, DataSettings, Settings};
@@ -62,15 +62,13 @@ pub enum Holdings<'p> {
 /// Loads or generates a data set: the clients' samples, and those for the test.
 pub(super) fn load(settings: &Settings) -> Result<(Population, Samples), SimError> {
     let DataSettings { ref set, train, test, .. } = settings.data;
-    let stored = |set: DataSet| (Population::Stored(set.train), set.test);
-    let loaded = match set {
-        DataChoice::Digits20 => data::digits20(train.unwrap_or(4000), test.unwrap_or(1000)).map(stored),
-        DataChoice::Digits28 => data::digits28(train.unwrap_or(4000), test.unwrap_or(1000)).map(stored),
-        DataChoice::Mnist(directory) => data::mnist(directory, train, test).map(stored),
-        DataChoice::FashionMnist(directory) => data::fashion_mnist(directory, train, test).map(stored),
-        DataChoice::Cifar10(directory) => data::cifar10(directory, train, test).map(stored),
-        &DataChoice::Synthetic { features, classes, separation } => {
+    let loaded = match (set.load(train, test), set) {
+        (Some(stored), _) => stored.map(|set| (Population::Stored(set.train), set.test)),
+        (None, &DataChoice::Synthetic { features, classes, separation }) => {
             generate(settings, features, classes, separation)
+        }
+        (None, _) => {
+            Err(LearnError::Partition { reason: "the set can be neither read nor generated".to_owned() })
         }
     };
     loaded.map_err(SimError::learn("data"))

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use floras_core::Fidelity;
 use floras_core::random::{Purpose, StreamName, TrialId};
-use floras_learn::{LearnError, Logistic, Model, Perceptron, Samples};
+use floras_learn::{Model, Samples};
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
 pub use metrics::RoundMetrics;
@@ -26,7 +26,7 @@ pub use trial::{LocalTraining, RoundOutcome, Status, Trial, TrialOptions, with_a
 use crate::accounting::Accounting;
 use crate::air::select;
 use crate::error::SimError;
-use crate::experiment::{Budget, Experiment, ExperimentError, ModelKind, Settings};
+use crate::experiment::{Budget, Experiment, ExperimentError, Settings};
 use crate::purpose;
 pub use clients::Holdings;
 use clients::Population;
@@ -71,7 +71,8 @@ impl Federation {
     pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
         let settings = experiment.settings();
         let (population, test) = clients::load(settings)?;
-        let model = build_model(settings, &population).map_err(SimError::learn("model"))?;
+        let model = settings.model.build(population.width(), population.classes());
+        let model = model.map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
         let data_digest = data_digest(experiment, &population, &test)?;
         let (experiment, rounds) = (experiment.clone(), settings.rounds);
@@ -279,12 +280,4 @@ fn add_samples(digest: &mut Vec<u8>, samples: &Samples) {
     let labels: Vec<u8> = samples.labels().iter().flat_map(|label| label.to_le_bytes()).collect();
     digest.extend(crc32c::crc32c_append(checksum, &labels).to_le_bytes());
     digest.extend(samples.count().to_le_bytes());
-}
-
-fn build_model(settings: &Settings, population: &Population) -> Result<Box<dyn Model>, LearnError> {
-    let (features, classes, l2) = (population.width(), population.classes(), settings.model.l2);
-    Ok(match settings.model.kind {
-        ModelKind::Logistic => Box::new(Logistic::new(features, classes, l2)?),
-        ModelKind::Mlp { hidden } => Box::new(Perceptron::new(features, hidden, classes, l2)?),
-    })
 }

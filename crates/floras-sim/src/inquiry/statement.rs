@@ -69,8 +69,7 @@ fn training(report: &AccountReport) -> String {
     };
     let receiver = match setting.receiver {
         Receiver::Paper => "the receiver of Wei et al. [1]".to_owned(),
-        Receiver::Mmse => "an MMSE receiver".to_owned(),
-        Receiver::Clipped(c) => format!("the clipped projector at level c = {c}"),
+        other => other.description(),
     };
     let rounds = if report.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", report.rounds) };
     format!(

@@ -195,13 +195,7 @@ impl Scheme for FlorasScheme {
     }
 
     fn description(&self, radio: &Radio, per_round: u32) -> String {
-        let receiver = match self.receiver {
-            Receiver::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
-            Receiver::Mmse => "the receiver with the least mean square error".to_owned(),
-            Receiver::Clipped(c) => {
-                format!("a receiver that bounds its amplification (clipped projector, c = {c})")
-            }
-        };
+        let receiver = self.receiver.description();
         let sequences = match self.sequences {
             1 => "1 sequence".to_owned(),
             many => format!("{many} sequences"),
