@@ -32,7 +32,7 @@ Examples:
   floras account --clip 1 --sequences 40 --per-round 20 --statement --view any-channel
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --view idealised --export a.json
 
-The smaller an epsilon, the less is given away; it holds but for a probability of delta. The published
+The smaller an epsilon, the less leaks; it holds except with probability delta. The published
 numbers are those of the paper's theorems; docs/accounting.md says why they do not hold as printed.
 `floras compose` composes exported loss distributions.")]
 pub(crate) struct Options {

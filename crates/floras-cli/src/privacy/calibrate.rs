@@ -24,10 +24,10 @@ Examples:
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --view any-channel
   floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
-  floras calibrate --epsilon 8 --find noise --view actual --set uplink.scheme=gaussian --set privacy.clip=1
+  floras calibrate --epsilon 8 --find noise --view actual --set uplink.scheme=gaussian
 
-The second finds the level of the clipped projector too, the third the most rounds, the last one the noise of an
-experiment with another scheme.")]
+The second finds the level of the clipped projector too, the third the most rounds, the last one
+the noise of an experiment with another scheme.")]
 pub(crate) struct Options {
     /// The epsilon to meet.
     #[arg(long, value_name = "ε", allow_negative_numbers = true, value_parser = number)]
