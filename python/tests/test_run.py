@@ -33,7 +33,7 @@ def test_a_run_is_the_programs_bit_for_bit(program: Callable[..., str], tmp_path
 
 
 def test_a_dictionary_a_file_and_a_preset_are_the_same(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "experiments" / "quick.toml").read_text()
+    text = (Path(__file__).parents[2] / "crates" / "floras-sim" / "presets" / "quick.toml").read_text()
     (tmp_path / "mine.toml").write_text(text)
     spelled_out = floras.experiment("quick")
     first = floras.run("quick", rounds=2)

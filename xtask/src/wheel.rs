@@ -88,7 +88,13 @@ fn check(python: &Path) -> Result<()> {
 /// Runs pytest, passing on what it prints.
 fn pytest(python: &Path, tests: &[&str]) -> Result<Counted> {
     let mut command: Command = shell::program(python);
-    command.args(["-m", "pytest", "--quiet", "--durations=5"]).args(tests).stdout(Stdio::piped());
+    // The files are shared out over two processes: most tests keep one core busy.
+    let spread = ["-n", "2", "--dist", "loadfile"];
+    command
+        .args(["-m", "pytest", "--quiet", "--durations=5"])
+        .args(spread)
+        .args(tests)
+        .stdout(Stdio::piped());
     command.env("FLORAS_PROGRAM", shell::target().join("debug").join("floras"));
     command.env("PYTHONSAFEPATH", "1");
     let mut child = command.spawn().context("cannot start pytest")?;
