@@ -131,7 +131,7 @@ impl Aggregation {
     ) -> Result<RoundInProgress<'a>, UplinkError> {
         let round = round.with_parameters(sum.len());
         let state = match self.streams() {
-            true => State::Streamed { channel: uplink.realise(&round)? },
+            true => State::Streamed { channel: uplink.realise(&round)?.for_clients(round.clients().len())? },
             false => State::Kept(Vec::new()),
         };
         Ok(RoundInProgress {
@@ -172,12 +172,12 @@ impl Aggregation {
                 transmit_into(uplink, &round, &precoding.sent(updates), Fidelity::Chip, &mut sum)?
             }
             (Fidelity::Symbol, Noise::Release) => {
-                let channel = uplink.realise(&round)?;
+                let channel = uplink.realise(&round)?.for_clients(round.clients().len())?;
                 channel.release_into(updates, &precoding.scales, ReleaseKey::generate()?, &mut sum)?;
                 channel
             }
             (Fidelity::Symbol, Noise::Simulated) => {
-                let channel = uplink.realise(&round)?;
+                let channel = uplink.realise(&round)?.for_clients(round.clients().len())?;
                 let noise = Some(round.stream_name(Purpose::PAYLOAD_NOISE));
                 channel.add_into(0, updates, &precoding.scales, noise, &mut sum)?;
                 channel
@@ -230,6 +230,9 @@ impl RoundInProgress<'_> {
     /// Adds the updates of the next clients.
     pub fn add<U: AsRef<[f32]> + Sync>(&mut self, updates: &[U]) -> Result<(), UplinkError> {
         let clients = self.round.clients().len();
+        if updates.is_empty() {
+            return Ok(());
+        }
         if let Some((index, update)) =
             updates.iter().enumerate().find(|(_, update)| update.as_ref().len() != self.sum.len())
         {
@@ -459,5 +462,31 @@ mod tests {
         let chips = Aggregation { fidelity: Fidelity::Chip, ..Aggregation::default() };
         let error = chips.run(&Blocks, round, &[[1.0]]).unwrap_err();
         assert_eq!(error.to_string(), "scheme blocks has no chip level");
+    }
+
+    #[test]
+    fn a_scheme_with_a_wrong_number_of_gains_is_refused() {
+        #[derive(Debug)]
+        struct One;
+        impl Uplink for One {
+            fn name(&self) -> &'static str {
+                "one"
+            }
+
+            fn realise(&self, _: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+                EffectiveChannel::new(vec![1.0], 0.0)
+            }
+        }
+        let round = Round::new(3, 1, 2, &[5, 6]).unwrap();
+        for noise in [Noise::Simulated, Noise::Release] {
+            let aggregation = Aggregation { noise, ..Aggregation::default() };
+            let refused = aggregation.run(&One, round, &[[1.0], [2.0]]);
+            assert!(matches!(refused, Err(UplinkError::WrongCount { .. })), "{refused:?}");
+        }
+        let uplink = uplink();
+        let mut in_progress = Aggregation::default().begin(&uplink, round, vec![0.0; 2]).unwrap();
+        in_progress.add::<[f32; 2]>(&[]).unwrap();
+        in_progress.add(&[[1.0, 2.0], [3.0, 4.0]]).unwrap();
+        assert!(in_progress.finish().is_ok());
     }
 }

@@ -36,7 +36,7 @@ const BLOCK: usize = 8 * TILE;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectiveChannel {
-    /// At least one. The last one holds all parameters that are left.
+    /// At least one. A single one fits any number of parameters.
     blocks: Vec<Block>,
     /// Over all blocks.
     gains: Vec<f64>,
@@ -132,12 +132,18 @@ impl EffectiveChannel {
         (0..self.gains.len()).map(largest).collect()
     }
 
+    /// Refuses a channel that a scheme has drawn for another number of clients.
+    pub(crate) fn for_clients(self, clients: usize) -> Result<Self, UplinkError> {
+        require_count("gains, one for each client", clients, self.gains.len())?;
+        Ok(self)
+    }
+
     /// Refuses a number of parameters that the blocks do not cover.
     pub(crate) fn check_parameters(&self, parameters: usize) -> Result<(), UplinkError> {
         if self.blocks.len() == 1 {
             return Ok(());
         }
-        let covered = self.blocks.iter().map(|block| block.parameters).sum();
+        let covered = self.blocks.iter().fold(0_usize, |sum, block| sum.saturating_add(block.parameters));
         require_count("parameters, as many as the blocks of the channel have", covered, parameters)
     }
 

@@ -26,7 +26,7 @@ Examples:
   floras account --clip 1 --sequences 30 --per-round 20 --clients 200 --length 32 --snr-db 20
   floras account --clip 1 --sequences 40 --per-round 20 --receiver clipped=1.0
   floras account quick
-  floras account --set uplink.scheme=gaussian --set uplink.noise_std=4 --set privacy.clip=1
+  floras account --set uplink.scheme=gaussian --set privacy.normalise=clip --set rounds=10
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --curve tradeoff --csv
   floras account --clip 1 --sequences 40 --per-round 20 --group 3 --view idealised
   floras account --clip 1 --sequences 40 --per-round 20 --statement --view any-channel

@@ -28,7 +28,8 @@ pub(crate) fn release_into<U: AsRef<[f32]> + Sync>(
 ) -> Result<(), UplinkError> {
     let clients = channel.gains().len();
     require_count("scales, one for each client", clients, scales.len())?;
-    check_length(decoded.len())?;
+    let rounded_up = channel.blocks().len().saturating_mul(BLOCK);
+    check_length(decoded.len().saturating_add(rounded_up - BLOCK))?;
     channel.check_parameters(decoded.len())?;
     updates::check_shape(updates, clients)?;
     let (mut from, mut first_normal) = (0_usize, 0);

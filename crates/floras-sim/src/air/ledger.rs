@@ -156,7 +156,12 @@ impl AirLedger {
         }
         let cohort = self.air.cohort(spec);
         let account = self.air.accounting(cohort)?;
-        let (gains, noise_std) = (channel.gains().to_vec(), channel.noise_std());
+        let noise_std = channel.noise_std();
+        // With several blocks, what the worst of them would have under the mean noise: it decides what is covered.
+        let gains = match channel.blocks() {
+            [_] => channel.gains().to_vec(),
+            _ => channel.mu(noise_std).into_iter().map(|gain| gain.min(f64::MAX)).collect(),
+        };
         let mut line = Line {
             round: next,
             selected: cohort.selected,

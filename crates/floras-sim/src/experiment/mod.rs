@@ -37,6 +37,7 @@ pub use privacy::{Budget, PrivacySettings};
 pub use radio::Radio;
 pub(crate) use radio::SIZES;
 pub use record::RecordSettings;
+pub(crate) use uplink::RESERVED;
 pub use uplink::UplinkSettings;
 
 use crate::schemes::{self, SchemeChoice, SchemeEntry};

@@ -43,19 +43,15 @@ struct CommonKeys {
     truncate: NumberOrNone,
 }
 
-const COMMON: [&str; 3] = ["scheme", "fidelity", "truncate"];
-const RADIO: [&str; 4] = ["length", "fading", "snr_db", "snr_convention"];
+/// The keys of every scheme, beside its own: the first stands before its own, the others after.
+pub(crate) const RESERVED: [&str; 7] =
+    ["scheme", "length", "fading", "snr_db", "snr_convention", "fidelity", "truncate"];
 
 impl UplinkSettings {
     /// Reads and checks the section. Keys that the scheme does not use are checked all the same.
     pub(crate) fn from_table(section: &Table) -> Result<Self, ExperimentError> {
-        let known: Vec<&str> = COMMON[..1]
-            .iter()
-            .copied()
-            .chain(schemes::keys())
-            .chain(RADIO)
-            .chain(COMMON[1..].iter().copied())
-            .collect();
+        let [first, others @ ..] = RESERVED;
+        let known: Vec<&str> = [first].into_iter().chain(schemes::keys()).chain(others).collect();
         if let Some(unknown) = section.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(unknown_key(unknown, "uplink", &known));
         }

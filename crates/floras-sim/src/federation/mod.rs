@@ -185,7 +185,10 @@ impl Federation {
         let settings = self.experiment.settings();
         let trials = threads.clamp(1, settings.trials as usize);
         let parameters = self.model.parameters();
-        let clients = trial::wave_size(settings, parameters);
+        // Updates that are clipped in memory are there twice.
+        let copies =
+            if settings.uplink.fidelity == Fidelity::Chip && settings.privacy.clip.is_some() { 2 } else { 1 };
+        let clients = copies * trial::wave_size(settings, parameters);
         let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
         if bytes > MAX_GIB << 30 {
             let needed = bytes >> 30;

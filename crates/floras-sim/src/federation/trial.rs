@@ -205,16 +205,27 @@ impl<'f> Trial<'f> {
         let RoundOutcome { metrics, clients, .. } = outcome;
         let round = Round::new(settings.seed, self.id, metrics.round, clients)?;
         let batches = |client| round.stream_of(purpose::BATCHES, client);
+        let (aggregation, uplink) = (settings.aggregation(), federation.uplink.0.as_ref());
         let sum = vec![0.0; self.parameters.len()];
-        let mut in_progress = settings.aggregation().begin(federation.uplink.0.as_ref(), round, sum)?;
         let mut updates = mem::take(&mut self.updates);
         let mut losses = Vec::with_capacity(clients.len());
-        for wave in clients.chunks(updates.len()) {
-            let updates = &mut updates[..wave.len()];
-            losses.extend(self.train_all(wave, metrics.rate, &batches, updates)?);
-            in_progress.add(updates)?;
-        }
-        let aggregate = in_progress.finish()?;
+        let sent = if aggregation.streams() {
+            aggregation.begin(uplink, round, sum).map_err(SimError::from).and_then(|mut in_progress| {
+                for wave in clients.chunks(updates.len()) {
+                    let updates = &mut updates[..wave.len()];
+                    losses.extend(self.train_all(wave, metrics.rate, &batches, updates)?);
+                    in_progress.add(updates)?;
+                }
+                Ok(in_progress.finish()?)
+            })
+        } else {
+            self.train_all(clients, metrics.rate, &batches, &mut updates).and_then(|all| {
+                losses = all;
+                Ok(aggregation.run_in(uplink, round, &updates, sum)?)
+            })
+        };
+        self.updates = updates;
+        let aggregate = sent?;
         losses.retain(|loss| loss.is_finite());
         metrics.local_loss = (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64);
         metrics.broken = aggregate.broken.len() as u32;
@@ -223,11 +234,10 @@ impl<'f> Trial<'f> {
         metrics.mean_gain = Some(mean(aggregate.channel.gains()));
         metrics.noise_std = Some(aggregate.channel.noise_std());
         if self.options.keep_sent {
-            outcome.sent.clone_from(&updates);
+            outcome.sent.clone_from(&self.updates);
             outcome.sent.iter_mut().zip(&aggregate.scales).for_each(|(update, scale)| scale.apply(update));
             aggregate.broken.iter().for_each(|&place| outcome.sent[place].fill(0.0));
         }
-        self.updates = updates;
         outcome.aggregate = Some(aggregate);
         Ok(())
     }

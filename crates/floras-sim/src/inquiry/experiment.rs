@@ -2,7 +2,7 @@
 
 use floras_core::View;
 use floras_core::random::TrialId;
-use floras_privacy::{Account, LossFile, Views};
+use floras_privacy::{Account, LossFile, Statement, Views};
 use serde::Serialize;
 
 use super::curves::{curves_of, losses_of};
@@ -13,7 +13,7 @@ use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
 
 /// The most rounds that are looked at.
-const MAX_ROUNDS: u64 = 1_000_000;
+const MAX_ROUNDS: f64 = 1e6;
 /// How far a searched number may be from the best one, relatively.
 const TOLERANCE: f64 = 1e-4;
 
@@ -179,12 +179,19 @@ pub fn calibrate_experiment(
     if !(1e-9..=1e5).contains(&epsilon) {
         return Err(wrong("epsilon", "between 1e-9 and 1e5", epsilon));
     }
-    let base = builder.clone().build()?;
+    let base = match (builder.clone().build(), find) {
+        // The number of sequences is what is searched.
+        (Err(_), Find::Sequences) => {
+            let length = builder.get("uplink.length").and_then(|text| text.parse().ok());
+            builder.clone().set_to("uplink.sequences", length.unwrap_or(32_u64))?.build()?
+        }
+        (built, _) => built?,
+    };
     let settings = base.settings();
     let scheme = &settings.uplink.scheme;
     let (per_round, radio) = (f64::from(settings.clients.per_round), &settings.uplink.radio);
     let search = match find {
-        Find::Rounds => Search { key: "rounds".to_owned(), from: MAX_ROUNDS as f64, to: 1.0, whole: true },
+        Find::Rounds => Search { key: "rounds".to_owned(), from: MAX_ROUNDS, to: 1.0, whole: true },
         Find::Clip => Search { key: "privacy.clip".to_owned(), from: 1e12, to: 1e-12, whole: false },
         Find::Sequences => {
             if scheme.sequences().is_none() {
@@ -192,7 +199,8 @@ pub fn calibrate_experiment(
                 return Err(wrong("find", &allowed, find));
             }
             let key = "uplink.sequences".to_owned();
-            Search { key, from: per_round, to: radio.length as f64, whole: true }
+            let from = per_round + settings.privacy.margins.foreign_pilots as f64;
+            Search { key, from, to: radio.length as f64, whole: true }
         }
         Find::Noise => {
             let Some((key, range)) = scheme.noise_key() else {
@@ -209,7 +217,15 @@ pub fn calibrate_experiment(
         let spent = ExperimentAccount::new(&at(value)?)?.epsilon(view)?;
         Ok(spent.is_some_and(|spent| spent <= epsilon))
     };
-    let found = search.run(meets)?;
+    let found = match find {
+        Find::Rounds => {
+            let account = ExperimentAccount::new(&base)?.account;
+            let rounds = account.most_rounds(view, epsilon, MAX_ROUNDS as u64)?;
+            (rounds > 0).then_some(rounds as f64)
+        }
+        Find::Sequences if search.from > search.to => None,
+        Find::Sequences | Find::Clip | Find::Noise => search.run(meets)?,
+    };
     let mut calibration = ExperimentCalibration {
         key: search.key.clone(),
         value: found,
@@ -223,12 +239,16 @@ pub fn calibrate_experiment(
         fragment: None,
     };
     let Some(value) = found else {
-        let reason = format!(
-            "no {} between {} and {} meets an epsilon of {epsilon} in the {view} view",
-            search.key,
-            search.from.min(search.to),
-            search.from.max(search.to)
+        let (least, most) = (search.from.min(search.to), search.from.max(search.to));
+        let mut reason = format!(
+            "no {} from {least:e} to {most:e} meets an epsilon of {epsilon} in the {view} view",
+            search.key
         );
+        match ExperimentAccount::new(&base)?.report()?.views.get(view) {
+            None => reason.push_str(": the scheme has no statement of this kind"),
+            Some(Statement { epsilon: None, reason: Some(why), .. }) => reason.push_str(&format!(": {why}")),
+            Some(_) => {}
+        }
         return Ok(ExperimentCalibration { reason: Some(reason), ..calibration });
     };
     let account = ExperimentAccount::new(&at(value)?)?;
@@ -290,5 +310,70 @@ impl Search {
             None => format!("{} = {number}\n", self.key),
             Some((section, key)) => format!("[{section}]\n{key} = {number}\n"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder(assignments: &[&str]) -> ExperimentBuilder {
+        let new = ExperimentBuilder::new().set("privacy.clip", "1").unwrap().rounds(1);
+        assignments.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap())
+    }
+
+    #[test]
+    fn a_channel_without_noise_hides_nothing_in_any_view() {
+        for family in ["walsh", "gaussian"] {
+            for receiver in ["paper", "clipped=1"] {
+                let family = format!("uplink.family={family}");
+                let receiver = format!("uplink.receiver={receiver}");
+                let experiment = builder(&["uplink.snr_db=inf", "uplink.sequences=24", &family, &receiver])
+                    .build()
+                    .unwrap();
+                let report = ExperimentAccount::new(&experiment).unwrap().report().unwrap();
+                for view in View::RIGOROUS {
+                    let statement = report.views.get(view).unwrap();
+                    assert_eq!(
+                        (statement.epsilon, statement.guarantee),
+                        (None, false),
+                        "{view} {family} {receiver}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_begins_where_an_experiment_can() {
+        let find = |assignments: &[&str], find| {
+            calibrate_experiment(&builder(assignments), 20.0, View::Idealised, find).unwrap()
+        };
+        let plain = find(&["uplink.length=64", "uplink.receiver=clipped=1"], Find::Sequences);
+        let found = plain.sequences.unwrap();
+        let few = find(
+            &["uplink.length=64", "uplink.receiver=clipped=1", "clients.total=30", "clients.per_round=30"],
+            Find::Sequences,
+        );
+        assert_eq!(few.gamma, plain.gamma, "the default of 25 sequences is too few for 30 clients");
+        let foreign = find(
+            &["uplink.length=64", "uplink.receiver=clipped=1", "privacy.foreign_pilots=2"],
+            Find::Sequences,
+        );
+        assert_eq!(foreign.sequences, Some(found + 2));
+        let rounds = find(&["uplink.receiver=clipped=1"], Find::Rounds);
+        assert!(rounds.epsilon.unwrap() <= 20.0 && rounds.value.unwrap() >= 1.0);
+    }
+
+    #[test]
+    fn what_cannot_be_met_says_why() {
+        let why = |assignments: &[&str], view| {
+            let found = calibrate_experiment(&builder(assignments), 8.0, view, Find::Noise).unwrap();
+            assert_eq!((found.value, found.epsilon), (None, None));
+            found.reason.unwrap()
+        };
+        let gaussian = "uplink.scheme=gaussian";
+        assert!(why(&[gaussian], View::Idealised).ends_with(": the scheme has no statement of this kind"));
+        assert!(why(&[gaussian, "privacy.clip=none"], View::Actual).contains("privacy.clip is \"none\""));
     }
 }

@@ -170,7 +170,7 @@ impl Scheme for FlorasScheme {
         };
         let mut account = Account::of(&setting)?;
         if noise_std == 0.0 {
-            for view in [View::Actual, View::RawSignal] {
+            for view in View::RIGOROUS {
                 account.set(view, Source::Nothing("the channel has no noise, and hides nothing".to_owned()));
             }
             return Ok(account);
