@@ -105,7 +105,7 @@ fn a_ledger_with_other_lines_is_refused_and_one_that_lost_lines_is_filled_again(
         if refused {
             let message = outcome.unwrap_err().to_string();
             assert!(
-                message.contains("ledger-0000.jsonl is damaged: round 4 went otherwise before"),
+                message.contains("ledger-0000.jsonl is damaged: its line of round 4 does not match the round that was run again"),
                 "{message}"
             );
         } else {

@@ -15,11 +15,13 @@
 //!
 //! ```
 //! use floras_phy::EffectiveChannel;
+//! use floras_phy::precode::Scale;
 //! use floras_phy::release::{ReleaseKey, grid_step};
 //!
 //! let channel = EffectiveChannel::new(vec![1.0, 0.5], 2.0)?;
 //! let mut sum = [0.0; 3];
-//! channel.release_into(&[[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], &[1.0, 1.0], ReleaseKey::generate()?, &mut sum)?;
+//! let (updates, scales) = ([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], [Scale::UNCHANGED; 2]);
+//! channel.release_into(&updates, &scales, ReleaseKey::generate()?, &mut sum)?;
 //! let step = grid_step(2.0)?;
 //! assert!(sum.iter().all(|&value| f64::from(value) % step == 0.0));
 //! # Ok::<(), floras_phy::UplinkError>(())
