@@ -1,7 +1,7 @@
 //! The uplink schemes that an experiment can name.
 //!
 //! A scheme is one file here: its keys in `[uplink]`, how it is built, what it reveals in each view, and how it is described.
-//! [`registry`] lists them all. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`,
+//! [`all`] lists them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`,
 //! Python and the report need no change for a new one. Another crate adds its own with [`register`].
 
 mod channel_inversion;
