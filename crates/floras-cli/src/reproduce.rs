@@ -93,10 +93,7 @@ struct Report<'a> {
 /// Makes the figures and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let directory = options.directory();
-    talk(&format!(
-        "recording in {}; if interrupted, the same command goes on from there",
-        directory.display()
-    ));
+    talk(&format!("recording in {}; if interrupted, the same command resumes it", directory.display()));
     let watcher = Watcher::default();
     let bench = Workbench {
         quick: options.quick,

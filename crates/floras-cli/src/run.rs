@@ -97,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let run = PreparedRun::new(&experiment, &directory, entry, threads_or_all_cores(options.threads))?;
     talk(&table::description(run.federation()));
     if run.directory().summary()?.is_none() {
-        talk(&format!("recording in {}; if interrupted, --resume goes on from there", directory.display()));
+        talk(&format!("recording in {}; if interrupted, --resume continues it", directory.display()));
     }
     for note in run.notes() {
         talk(&format!("note: {note}"));

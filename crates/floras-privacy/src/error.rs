@@ -59,7 +59,7 @@ pub enum PrivacyError {
     )]
     NoUnusedSequences,
 
-    /// A `δ` below the probability that everything is given away.
+    /// A `δ` below the probability that everything leaks.
     #[error(
         "there is no epsilon for delta = {delta}: with a probability of {least} the noise does not hide anything"
     )]

@@ -86,7 +86,7 @@ fn no_unused_sequence_is_no_guarantee() {
     says(error, "no guarantee without unused sequences");
 }
 
-/// Everything is given away with some probability.
+/// Everything leaks with some probability.
 struct Leaky;
 
 impl Curve for Leaky {

@@ -95,7 +95,7 @@ pub trait Curve: Send + Sync {
     /// The probability of an infinite loss, in the upper bound.
     fn infinite(&self) -> f64;
 
-    /// The distribution of `μ` of so many rounds together in which someone takes part for certain, if it has a simple form.
+    /// The distribution of `μ` of a number of rounds together in which a client certainly takes part, if it has a simple form.
     fn composed(&self, rounds: u64) -> Option<MuDistribution> {
         let _ = rounds;
         None

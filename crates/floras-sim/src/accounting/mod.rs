@@ -33,7 +33,7 @@ pub(crate) struct Accounting {
     sensitivity: Option<f64>,
     one_round: BTreeMap<String, f64>,
     /// The last report, which another run of the same account may ask for.
-    told: Mutex<Option<PrivacyReport>>,
+    latest: Mutex<Option<PrivacyReport>>,
 }
 
 impl fmt::Debug for Accounting {
@@ -61,7 +61,7 @@ impl Accounting {
     ) -> Result<Self, SimError> {
         let account = Self::curves(settings, uplink, select, sampling)?;
         let one_round = ledger::of_one_round(&account)?;
-        Ok(Self { account, sensitivity: context::sensitivity(settings), one_round, told: Mutex::default() })
+        Ok(Self { account, sensitivity: context::sensitivity(settings), one_round, latest: Mutex::default() })
     }
 
     /// The curves alone.
@@ -110,7 +110,7 @@ impl Accounting {
         &self.account
     }
 
-    /// All statements about so many rounds.
+    /// All statements about a number of rounds.
     pub(crate) fn views(&self, rounds: u32) -> Result<Views, PrivacyError> {
         self.account.views(rounds.max(1).into())
     }
@@ -121,29 +121,22 @@ impl Accounting {
         Ledger::new(clients, settings.privacy.delta, self.one_round.clone())
     }
 
-    /// What is said about so many rounds.
+    /// The report on a number of rounds.
     pub(crate) fn report(
         &self,
         settings: &Settings,
         rounds: u32,
         worst_client: Option<Worst>,
     ) -> Result<PrivacyReport, PrivacyError> {
-        let told = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = told().clone().filter(|report| report.rounds == rounds);
-        let report = before.map_or_else(|| self.tell(settings, rounds), Ok)?;
-        *told() = Some(report.clone());
+        let latest = || self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = latest().clone().filter(|report| report.rounds == rounds);
+        let report = before.map_or_else(|| self.make_report(settings, rounds), Ok)?;
+        *latest() = Some(report.clone());
         Ok(PrivacyReport { worst_client, ..report })
     }
 
-    fn tell(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
-        let mut views = self.account.views(rounds.max(1).into())?;
-        for view in View::ALL {
-            if let (Some(statement), Some(adversary)) =
-                (views.get_mut(view), settings.uplink.scheme.adversary(view))
-            {
-                statement.adversary = adversary.to_owned();
-            }
-        }
+    fn make_report(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
+        let views = statements(&self.account, settings, rounds.into())?;
         let mut notes = notes::of(settings, &views, self.account.sampling(), rounds.into());
         if settings.privacy.clip.is_some() {
             notes.push(SIMULATED.to_owned());
@@ -162,4 +155,17 @@ impl Accounting {
             curves,
         })
     }
+}
+
+/// The statements about a number of rounds, each with its adversary in the scheme's words.
+pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
+    let mut views = account.views(rounds.max(1))?;
+    for view in View::ALL {
+        if let (Some(statement), Some(adversary)) =
+            (views.get_mut(view), settings.uplink.scheme.adversary(view))
+        {
+            statement.adversary = adversary.to_owned();
+        }
+    }
+    Ok(views)
 }

@@ -110,7 +110,7 @@ impl Federation {
         }
     }
 
-    /// The statements about so many rounds. The account is made when it is first asked for.
+    /// The statements about a number of rounds. The account is made at the first call.
     pub fn views(&self, rounds: u32) -> Result<Views, SimError> {
         Ok(self.accounting()?.views(rounds)?)
     }
@@ -188,8 +188,8 @@ impl Federation {
         // Updates that are clipped in memory are there twice.
         let copies =
             if settings.uplink.fidelity == Fidelity::Chip && settings.privacy.clip.is_some() { 2 } else { 1 };
-        let clients = copies * trial::wave_size(settings, parameters);
-        let bytes = clients.saturating_mul(parameters).saturating_mul(trials * size_of::<f32>());
+        let clients = trial::wave_size(settings, parameters);
+        let bytes = clients.saturating_mul(parameters).saturating_mul(copies * trials * size_of::<f32>());
         if bytes > MAX_GIB << 30 {
             let needed = bytes >> 30;
             return Err(SimError::TooMuchMemory { clients, parameters, trials, needed, most: MAX_GIB });

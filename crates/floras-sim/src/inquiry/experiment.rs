@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::curves::{curves_of, losses_of};
 use super::{CurveKind, CurveReport, Find, wrong};
-use crate::accounting::{Accounting, notes};
+use crate::accounting::{Accounting, notes, statements};
 use crate::air::select;
 use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
@@ -67,7 +67,7 @@ impl ExperimentAccount {
         Ok(Self { experiment: experiment.clone(), account })
     }
 
-    /// The statements about so many rounds.
+    /// The statements about a number of rounds.
     pub fn views(&self, rounds: u32) -> Result<Views, SimError> {
         Ok(self.account.views(rounds.max(1).into())?)
     }
@@ -81,14 +81,7 @@ impl ExperimentAccount {
     pub fn report(&self) -> Result<ExperimentReport, SimError> {
         let settings = self.experiment.settings();
         let (clients, sequences) = (settings.clients, settings.uplink.scheme.sequences());
-        let mut views = self.account.views(self.rounds())?;
-        for view in View::ALL {
-            if let (Some(statement), Some(adversary)) =
-                (views.get_mut(view), settings.uplink.scheme.adversary(view))
-            {
-                statement.adversary = adversary.to_owned();
-            }
-        }
+        let views = statements(&self.account, settings, self.rounds())?;
         Ok(ExperimentReport {
             gamma: sequences.map(|count| (count - clients.per_round as usize) as u64),
             rounds: self.rounds(),

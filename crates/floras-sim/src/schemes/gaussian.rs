@@ -1,6 +1,6 @@
 //! `gaussian`: a trusted server adds Gaussian noise to the exact sum.
 //!
-//! `μ = Δ/ν` in every round, whoever looks at the sum.
+//! `μ = Δ/ν` in every round, against everyone who sees the sum.
 
 use std::ops::RangeInclusive;
 
@@ -71,7 +71,7 @@ impl Scheme for GaussianScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         matches!(view, View::Actual | View::AnyChannel)
-            .then_some("whoever sees the noisy sum; the server that adds the noise is trusted")
+            .then_some("everyone who sees the noisy sum; the server that adds the noise is trusted")
     }
 
     fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
