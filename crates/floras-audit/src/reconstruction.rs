@@ -130,7 +130,8 @@ fn label(sitter: &Samples) -> u16 {
 fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>, SimError> {
     let settings = federation.experiment().settings();
     let initial = federation.initial_model(0);
-    let (sgd, rate) = (LocalSgd { batch: 1, work: Work::Steps(1) }, settings.local.rate.at(1));
+    let sgd = LocalSgd::new(1, Work::Steps(1)).map_err(SimError::learn("local"))?;
+    let rate = settings.local.rate.at(1);
     let mut workspace = Workspace::default();
     let mut step = |sitter: &Samples| {
         let mut update = initial.clone();

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Parser, Subcommand};
@@ -102,9 +101,11 @@ pub(crate) fn changed(
     Ok(builder)
 }
 
-/// Reads a whole number, and says in words what one is if the text is none.
-pub(crate) fn whole_number<N: FromStr>(text: &str) -> Result<N, &'static str> {
-    text.parse().map_err(|_| "it must be a whole number that is neither negative nor huge, such as 20")
+/// Reads a whole number up to 2^63 − 1, the largest that a file can hold, and says in words what one is if the text is none.
+pub(crate) fn whole_number<N: TryFrom<i64>>(text: &str) -> Result<N, String> {
+    let largest = if size_of::<N>() > size_of::<u32>() { i64::MAX } else { u32::MAX.into() };
+    let number = text.parse().ok().and_then(|number: i64| number.try_into().ok());
+    number.ok_or_else(|| format!("it must be a whole number between 0 and {largest}, such as 20"))
 }
 
 /// Reads a number, and says in words what one is if the text is none.

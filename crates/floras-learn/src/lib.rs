@@ -23,7 +23,7 @@ pub use error::LearnError;
 pub use local::{ClientData, LocalSgd, Work, Workspace};
 pub use model::{Batch, Logistic, Model, Perceptron, Scratch, Tensor};
 pub use partition::{Partition, Shares};
-pub use rate::Rate;
+pub use rate::{Rate, Schedule};
 pub use softmax::Score;
 
 /// The example of the README, run as a documentation test.

@@ -25,10 +25,15 @@ pub enum Work {
 /// Local mini-batch SGD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalSgd {
-    /// Samples in a mini-batch; a client with fewer takes all it has.
-    pub batch: usize,
-    /// How much to do.
-    pub work: Work,
+    batch: usize,
+    work: Work,
+}
+
+impl Default for LocalSgd {
+    /// One epoch in mini-batches of 20.
+    fn default() -> Self {
+        Self { batch: 20, work: Work::Epochs(1) }
+    }
 }
 
 /// The samples of one client: some rows of a set.
@@ -50,20 +55,31 @@ pub struct Workspace {
 }
 
 impl LocalSgd {
-    /// `Ok` if there is something to do.
-    pub fn check(self) -> Result<(), LearnError> {
-        require(self.batch > 0, "the mini-batch", "at least 1 sample", self.batch)?;
-        let (name, amount) = match self.work {
+    /// Mini-batches of at least one sample, between 1 and 1,000,000 epochs or steps.
+    pub fn new(batch: usize, work: Work) -> Result<Self, LearnError> {
+        require(batch > 0, "the mini-batch", "at least 1 sample", batch)?;
+        let (name, amount) = match work {
             Work::Epochs(epochs) => ("the number of local epochs", epochs),
             Work::Steps(steps) => ("the number of local steps", steps),
         };
-        require((1..=1_000_000).contains(&amount), name, "between 1 and 1000000", amount)
+        require((1..=1_000_000).contains(&amount), name, "between 1 and 1000000", amount)?;
+        Ok(Self { batch, work })
+    }
+
+    /// Samples in a mini-batch; a client with fewer takes all it has.
+    pub fn batch(self) -> usize {
+        self.batch
+    }
+
+    /// How much to do in a round.
+    pub fn work(self) -> Work {
+        self.work
     }
 
     /// Steps in a round for a client with this many samples.
     pub fn steps(self, samples: usize) -> usize {
         match self.work {
-            Work::Epochs(epochs) => epochs as usize * samples.div_ceil(self.batch.max(1)),
+            Work::Epochs(epochs) => epochs as usize * samples.div_ceil(self.batch),
             Work::Steps(steps) => steps as usize,
         }
     }
@@ -81,7 +97,7 @@ impl LocalSgd {
     ) -> f64 {
         workspace.order.clear();
         workspace.order.extend_from_slice(data.rows);
-        let batch = self.batch.clamp(1, data.rows.len().max(1));
+        let batch = self.batch.min(data.rows.len().max(1));
         let mut step = |workspace: &mut Workspace, batch: Range<usize>| {
             workspace.step(model, data.samples, batch, rate as f32, parameters)
         };
@@ -345,8 +361,8 @@ mod tests {
 
     #[test]
     fn no_work_at_all_is_refused() {
-        assert!(LocalSgd { batch: 0, work: Work::Epochs(1) }.check().is_err());
-        assert!(LocalSgd { batch: 1, work: Work::Epochs(0) }.check().is_err());
-        assert!(LocalSgd { batch: 1, work: Work::Steps(0) }.check().is_err());
+        assert!(LocalSgd::new(0, Work::Epochs(1)).is_err());
+        assert!(LocalSgd::new(1, Work::Epochs(0)).is_err());
+        assert!(LocalSgd::new(1, Work::Steps(0)).is_err());
     }
 }

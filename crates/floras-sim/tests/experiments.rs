@@ -141,8 +141,8 @@ fn a_text_that_is_not_toml_is_refused_with_its_line() {
 fn settings_made_in_code_are_checked_like_a_file() {
     let mut settings = Settings::default();
     assert!(Experiment::new(settings.clone()).is_ok());
-    settings.local.sgd.batch = 0;
-    assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("local.batch must be"));
+    settings.rounds = 0;
+    assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("rounds must be"));
     settings = Settings::default();
     settings.data.train = None;
     assert!(Experiment::new(settings).unwrap_err().to_string().contains("a file cannot say"));

@@ -323,7 +323,7 @@ impl Players<'_> {
         let (per_round, clients) = (settings.clients.per_round, settings.clients.total);
         let samples = self.bench.federation.holdings(0)?.with_client(WATCHED, |data| data.rows.len());
         let samples = samples.map_err(SimError::learn("data"))?;
-        let batch = settings.local.sgd.batch.min(samples);
+        let batch = settings.local.sgd.batch().min(samples);
         let epsilon = || {
             let p = Participation::PerClients.rate(per_round.into(), clients.into())?;
             let weight = Weight::item(batch_ratio(batch as u64, samples as u64)?, p)?;

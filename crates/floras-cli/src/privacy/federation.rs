@@ -1,18 +1,17 @@
 //! The options that describe a federation and its radio.
 
 use clap::Args;
-use floras_core::{
-    ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention,
-};
-use floras_privacy::{Margins, PrivacyError};
-use floras_sim::inquiry::{Inquiry, ReceiverChoice};
+use floras_core::{Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention};
+use floras_privacy::PrivacyError;
+use floras_sim::inquiry::{Inquiry, Keywords, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
+use serde::Serialize;
 
 use crate::command::{choice, number, whole_number};
 use crate::failure::Failure;
 
 /// Who takes part, what they send, and over which radio.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 #[group(conflicts_with_all = ["experiment", "settings"])]
 pub(crate) struct FederationOptions {
     /// Norm that every update is clipped to (C).
@@ -103,35 +102,10 @@ pub(crate) struct FederationOptions {
 }
 
 impl FederationOptions {
-    /// The same as an inquiry.
+    /// The same as an inquiry. Each option is the keyword of its name.
     pub(crate) fn inquiry(&self) -> Result<Inquiry, Failure> {
-        let modulation = self.modulation.with_phase_error(self.phase_error);
-        let wrong = |error: ChoiceError| Failure::option("--phase-error", error.allowed, error.value);
-        Ok(Inquiry {
-            // The parser requires both.
-            clip: self.clip.unwrap_or_default(),
-            per_round: self.per_round.unwrap_or_default(),
-            clients: self.clients,
-            rounds: self.rounds,
-            delta: self.delta,
-            level: self.level,
-            batch: self.batch,
-            samples: self.samples,
-            local: self.local,
-            neighbours: self.neighbours,
-            clipping: self.normalise,
-            receiver: self.receiver,
-            length: self.length,
-            snr_db: self.snr_db,
-            snr_convention: self.snr_convention,
-            fading: self.fading,
-            modulation: modulation.map_err(wrong)?,
-            margins: Margins {
-                pilot_noise: self.pilot_noise,
-                channel_growth: self.channel_growth,
-                foreign_pilots: self.foreign_pilots,
-            },
-        })
+        let inquiry = Keywords::read(self).and_then(|keywords| keywords.inquiry());
+        inquiry.map_err(|error| as_option(error.into()))
     }
 }
 

@@ -126,7 +126,10 @@ impl Constants {
             clients_minimised: count,
             local_steps: steps.iter().copied().max().unwrap_or(1),
             equal_sizes: sizes.windows(2).all(|pair| pair[0] == pair[1]),
-            unbiased_batches: steps.iter().zip(&sizes).all(|(&steps, &size)| steps == 1 || sgd.batch >= size),
+            unbiased_batches: steps
+                .iter()
+                .zip(&sizes)
+                .all(|(&steps, &size)| steps == 1 || sgd.batch() >= size),
         })
     }
 }

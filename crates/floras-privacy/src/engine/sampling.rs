@@ -40,7 +40,7 @@ pub enum Sampling {
 
 impl Sampling {
     /// `Ok` if the probability is one.
-    pub fn check(self) -> Result<(), PrivacyError> {
+    pub(crate) fn check(self) -> Result<(), PrivacyError> {
         let probability = self.probability();
         let holds = probability > 0.0 && probability <= 1.0;
         require(holds, "the probability of taking part", "above 0 and at most 1", probability)

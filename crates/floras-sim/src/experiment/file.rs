@@ -78,7 +78,7 @@ impl SettingsFile {
         self.data.check()?;
         self.clients.check()?;
         self.model.check()?;
-        self.local.check()?;
+        self.local.settings()?;
         UplinkSettings::from_table(&self.uplink)?;
         self.privacy.check()?;
         self.record.check()
@@ -101,7 +101,7 @@ impl TryFrom<SettingsFile> for Settings {
             data: file.data.try_into()?,
             clients: file.clients.into(),
             model: file.model.into(),
-            local: file.local.into(),
+            local: file.local.settings()?,
             uplink: UplinkSettings::from_table(&file.uplink)?,
             privacy: file.privacy.into(),
             record: file.record,
