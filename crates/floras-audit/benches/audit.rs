@@ -15,6 +15,7 @@ fn floras() -> Result<Floras, UplinkError> {
         receiver: Receiver::Paper,
         channels: Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol)?,
+        ..FlorasSettings::default()
     }))
 }
 

@@ -302,6 +302,7 @@ mod tests {
             receiver: Receiver::Paper,
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(10.0, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
         })
     }
 

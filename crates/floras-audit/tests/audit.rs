@@ -23,6 +23,7 @@ fn strong(sequences: usize, receiver: Receiver) -> Floras {
         receiver,
         channels: Fading::None.into(),
         snr: Snr::new(100.0, SnrConvention::Symbol).unwrap(),
+        ..FlorasSettings::default()
     })
 }
 

@@ -22,6 +22,9 @@
 //! | [`Admission`] | `amplitude=h`, `power=p` |
 //! | [`PowerRule`] | `worst-admitted`, `fixed-at-threshold` |
 //! | [`NoiseReference`] | `per-symbol`, `same-bandwidth` |
+//! | [`Projector`] | `normalised`, `printed` |
+//!
+//! [`Pilot`] has two numbers, and is a table in files: `{ amplitude = 1, repetitions = 1 }`.
 //!
 //! ```
 //! use floras_core::{Choice, Receiver};
@@ -50,7 +53,9 @@ mod modulation;
 mod neighbours;
 mod noise_reference;
 mod phase_error;
+mod pilot;
 mod power_rule;
+mod projector;
 pub mod random;
 mod receiver;
 mod snr;
@@ -68,7 +73,9 @@ pub use modulation::Modulation;
 pub use neighbours::Neighbours;
 pub use noise_reference::NoiseReference;
 pub use phase_error::{HalfWidth, PhaseError, PhaseStd};
+pub use pilot::Pilot;
 pub use power_rule::PowerRule;
+pub use projector::Projector;
 pub use receiver::{ClipLevel, Receiver};
 pub use snr::{Snr, SnrConvention};
 pub use view::View;

@@ -44,6 +44,7 @@ fn floras(sequences: SequenceSet) -> Floras {
         receiver: Receiver::Paper,
         channels: Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol).expect("20 dB"),
+        ..FlorasSettings::default()
     })
 }
 

@@ -338,6 +338,7 @@ mod tests {
             receiver: Receiver::Mmse,
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(10.0, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
         })
     }
 

@@ -26,6 +26,7 @@
 //!     receiver: Receiver::Paper,
 //!     channels: Fading::Rayleigh.into(),
 //!     snr: Snr::new(20.0, SnrConvention::Symbol)?,
+//!     ..FlorasSettings::default()
 //! });
 //! let updates = [vec![0.1, -0.2, 0.3], vec![0.0, 0.5, 0.1]];
 //! let round = Round::new(1, 0, 1, &[0, 1])?;
@@ -63,7 +64,7 @@ pub use error::UplinkError;
 /// The vocabulary of the air interface.
 pub use floras_core::{
     Admission, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation, NoiseReference, PhaseError,
-    PowerRule, Receiver, Snr, SnrConvention, random,
+    Pilot, PowerRule, Projector, Receiver, Snr, SnrConvention, random,
 };
 /// A channel coefficient.
 pub use num_complex::Complex64;

@@ -204,6 +204,13 @@ impl SequenceSet {
     }
 }
 
+impl Default for SequenceSet {
+    /// 25 Walsh sequences of 32 chips.
+    fn default() -> Self {
+        Self { count: 25, length: 32, chips: Chips::Walsh }
+    }
+}
+
 impl fmt::Display for SequenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} sequences of {} chips", self.count, self.family().label(), self.length)

@@ -21,6 +21,7 @@ fn floras(sequences: SequenceSet, receiver: Receiver, channels: impl Into<Channe
         receiver,
         channels: channels.into(),
         snr,
+        ..FlorasSettings::default()
     })
 }
 
@@ -53,18 +54,51 @@ fn noise_of_unused_sequences_is_cauchy_with_scale_gamma() {
     }
 }
 
-/// Lemma 1 for sequences that overlap (Remark 3): when no signal gets through, all N sequences count as unused.
+/// Sequences that overlap, as printed.
+fn overlapping(sequences: SequenceSet, channels: impl Into<Channels>, snr: Snr) -> Floras {
+    let settings = floras(sequences, Receiver::Paper, channels, snr).settings().clone();
+    Floras::new(FlorasSettings { projector: Projector::Printed, ..settings })
+}
+
+/// Lemma 1 for sequences that overlap holds while no client is heard: all N sequences count as unused then.
 #[test]
-fn noise_of_gaussian_sequences_is_cauchy_too() {
+fn noise_of_gaussian_sequences_is_cauchy_if_no_client_is_heard() {
     let (count, clients) = (6, 2);
     for length in [4, 9] {
         let set = SequenceSet::gaussian(count, length, 3).unwrap();
-        let uplink = floras(set, Receiver::Paper, silent_fading(clients, ROUNDS), snr(10.0));
+        let uplink = overlapping(set, silent_fading(clients, ROUNDS), snr(10.0));
         for fidelity in BOTH {
             let sample = first_coordinates(&noise(&uplink, clients as usize, 1, fidelity));
             let p = p_value(sample, &Cauchy::new(0.0, count as f64).unwrap());
             assert!(p > SIGNIFICANCE, "L = {length}, {fidelity:?}: p = {p}");
         }
+    }
+}
+
+/// Remark 3 says that Lemma 1 still holds for sequences that overlap. With clients that transmit, the estimate of an unused
+/// sequence is `Σ_j a_kᵀa_j h_j` and noise, and the noise of the decoded sum vanishes with the SNR instead of staying Cauchy with
+/// scale γ = 10 or more. The medians of `|η|`, used sequences included, are those of an independent simulation in NumPy; over
+/// 40,000 rounds of eight sets the medians have a standard error below 2%. Walsh sequences keep the scale.
+#[test]
+fn noise_of_gaussian_sequences_vanishes_with_the_snr_once_clients_transmit() {
+    const TRANSMITTED: u32 = 5_000;
+    let median = |uplink: &Floras| {
+        let decoded = decode_rounds(uplink, &vec![vec![0.0; 1]; 20], Fidelity::Symbol, 31, TRANSMITTED);
+        let mut sizes: Vec<f32> = decoded.iter().map(|x| x[0].abs()).collect();
+        sizes.sort_unstable_by(f32::total_cmp);
+        f64::from(sizes[sizes.len() / 2])
+    };
+    for (snr_db, reference) in [(0.0, 7.10), (20.0, 0.727), (40.0, 0.0720)] {
+        // Eight sets, because each has overlaps of its own.
+        let medians = (0..8).map(|seed| {
+            let set = SequenceSet::gaussian(30, 32, seed).unwrap();
+            median(&overlapping(set, Fading::Rayleigh, snr(snr_db)))
+        });
+        let found = medians.sum::<f64>() / 8.0;
+        assert!((found / reference - 1.0).abs() < 0.1, "{snr_db} dB: {found}, not {reference}");
+        let walsh =
+            floras(SequenceSet::walsh(30, 32).unwrap(), Receiver::Paper, Fading::Rayleigh, snr(snr_db));
+        assert!(median(&walsh) > 9.0, "{snr_db} dB, Walsh: {}", median(&walsh));
     }
 }
 

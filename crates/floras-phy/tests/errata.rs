@@ -78,6 +78,7 @@ fn clamped_noise_is_twice_as_strong_as_the_truncated_law_says() {
         receiver: Receiver::Paper,
         channels: Fading::None.into(),
         snr: Snr::new(80.0, SnrConvention::Symbol).unwrap(),
+        ..FlorasSettings::default()
     });
     let decode = |number| {
         let round = Round::new(7, 0, number, &[0]).unwrap();

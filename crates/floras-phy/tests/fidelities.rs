@@ -36,7 +36,14 @@ fn every_floras(sets: &[SequenceSet], channels: &Channels, snr: Snr) -> Vec<Flor
         for modulation in every_modulation() {
             for receiver in EVERY_RECEIVER {
                 let (sequences, channels) = (sequences.clone(), channels.clone());
-                variants.push(Floras::new(FlorasSettings { sequences, modulation, receiver, channels, snr }));
+                variants.push(Floras::new(FlorasSettings {
+                    sequences,
+                    modulation,
+                    receiver,
+                    channels,
+                    snr,
+                    ..FlorasSettings::default()
+                }));
             }
         }
     }

@@ -54,6 +54,7 @@ fn the_ledger_holds_what_the_drawn_channels_give_away() {
         receiver: Receiver::Paper,
         channels: floras_core::Fading::Rayleigh.into(),
         snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+        ..FlorasSettings::default()
     });
     let lines = ledger(directory.path());
     assert_eq!(lines.len(), 12);
@@ -264,7 +265,14 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
         let snr = Snr::new(3.0, SnrConvention::Symbol).unwrap();
         let noise_std = snr.despread_noise_std(16);
         let sequences = SequenceSet::walsh(8, 16).unwrap();
-        let settings = FlorasSettings { sequences, modulation, receiver, channels: fading.into(), snr };
+        let settings = FlorasSettings {
+            sequences,
+            modulation,
+            receiver,
+            channels: fading.into(),
+            snr,
+            ..FlorasSettings::default()
+        };
         let uplink = Floras::new(settings);
         let distribution = floras_privacy::Coefficients::of(fading, modulation, noise_std).unwrap();
         let distribution = distribution.actual(receiver, 5, 3, 2.0).unwrap();

@@ -143,6 +143,7 @@ fn sorted_noise(receiver: Receiver, unused: usize) -> Result<Vec<f64>> {
         receiver,
         channels: Fading::None.into(),
         snr: Snr::new(80.0, SnrConvention::Symbol)?,
+        ..FlorasSettings::default()
     });
     let level =
         |number| -> Result<f64> { Ok(uplink.realise(&Round::new(1, 0, number + 1, &[0])?)?.noise_std()) };

@@ -151,6 +151,7 @@ mod tests {
             receiver: Receiver::clipped(1.0).unwrap(),
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
         })
     }
 

@@ -199,6 +199,7 @@ mod tests {
             receiver: Receiver::Paper,
             channels: fading.into(),
             snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
         };
         let floras = Floras::new(settings);
         let clients: Vec<u32> = (0..2048).collect();

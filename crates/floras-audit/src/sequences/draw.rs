@@ -105,6 +105,7 @@ mod tests {
             receiver: Receiver::Paper,
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(0.0, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
         })
     }
 

@@ -119,6 +119,7 @@ mod tests {
                 receiver: Receiver::Paper,
                 channels: fading.into(),
                 snr: Snr::new(snr_db, SnrConvention::Symbol).unwrap(),
+                ..FlorasSettings::default()
             };
             let payload = Payload { dimensions, norm };
             let scene =

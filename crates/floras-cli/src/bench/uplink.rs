@@ -156,6 +156,7 @@ impl Options {
             receiver: Receiver::Paper,
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(SNR_DB, SnrConvention::Symbol)?,
+            ..FlorasSettings::default()
         }))
     }
 

@@ -8,11 +8,16 @@
 //! ```
 //!
 //! For orthonormal sequences `vᵀa_k = w(ĥ_k)`, `‖v‖² = Σ w(ĥ_k)²`, and the `ĥ_k` have independent errors of standard
-//! deviation `s`, so that the symbol level needs `N` normal numbers. The `γ = N − K` unused sequences have `ĥ = error`:
-//! with the paper's weights `1/ĥ` they add multivariate Cauchy noise of scale `γ`, whatever the SNR.
+//! deviation `s_p`, so that the symbol level needs `N` normal numbers. `s_p = s` for the paper's pilot, and
+//! `s/(a·√r)` for a [`Pilot`] of amplitude `a` that is sent `r` times and averaged. The weights are those for errors of `s_p`.
+//! The `γ = N − K` unused sequences have `ĥ = error`: with the paper's weights `1/ĥ` they add multivariate Cauchy noise of scale
+//! `γ·s/s_p`, whatever the SNR.
+//!
+//! With overlapping sequences the unused estimates carry the clients' pilots, too. Their noise is then not Cauchy and vanishes
+//! with the SNR (the paper's Remark 3 is wrong there), and the decoded sum is `N/K` times too large: [`Projector`].
 
 use floras_core::random::Purpose;
-use floras_core::{Modulation, Receiver, Snr};
+use floras_core::{Fading, Modulation, Pilot, Projector, Receiver, Snr};
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -38,6 +43,25 @@ pub struct FlorasSettings {
     pub channels: Channels,
     /// The noise.
     pub snr: Snr,
+    /// The pilot.
+    pub pilot: Pilot,
+    /// The scale of the projector, if the sequences overlap.
+    pub projector: Projector,
+}
+
+impl Default for FlorasSettings {
+    /// 25 Walsh sequences of 32 chips, the paper's modulation, receiver and pilot, Rayleigh fading and no noise.
+    fn default() -> Self {
+        Self {
+            sequences: SequenceSet::default(),
+            modulation: Modulation::default(),
+            receiver: Receiver::default(),
+            channels: Fading::default().into(),
+            snr: Snr::NOISELESS,
+            pilot: Pilot::default(),
+            projector: Projector::default(),
+        }
+    }
 }
 
 /// The FLORAS uplink.
@@ -51,6 +75,7 @@ pub struct FlorasSettings {
 ///     receiver: Receiver::clipped(1.0)?,
 ///     channels: Fading::Rayleigh.into(),
 ///     snr: Snr::new(20.0, SnrConvention::Symbol)?,
+///     ..FlorasSettings::default()
 /// });
 /// let clients: Vec<u32> = (0..20).collect();
 /// let channel = uplink.realise(&Round::new(1, 0, 1, &clients)?)?;
@@ -62,15 +87,18 @@ pub struct FlorasSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Floras {
     settings: FlorasSettings,
-    /// `s = σ/√L`.
+    /// `s = σ/√L`, the noise of a despread payload symbol.
     despread_noise_std: f64,
+    /// `s_p`, the error of an estimate.
+    pilot_noise_std: f64,
 }
 
 impl Floras {
     /// An uplink with these settings.
     pub fn new(settings: FlorasSettings) -> Self {
         let despread_noise_std = settings.snr.despread_noise_std(settings.sequences.length());
-        Self { settings, despread_noise_std }
+        let pilot_noise_std = despread_noise_std * settings.pilot.noise_ratio();
+        Self { settings, despread_noise_std, pilot_noise_std }
     }
 
     /// What the uplink consists of.
@@ -78,7 +106,7 @@ impl Floras {
         &self.settings
     }
 
-    /// `γ = N − K`, or the complaint that there are not enough sequences, or that unused ones meet no noise.
+    /// `γ = N − K`, or the error that there are not enough sequences, or that unused ones meet no noise.
     fn unused(&self, round: &Round<'_>) -> Result<usize, UplinkError> {
         let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
         let unused =
@@ -101,15 +129,22 @@ impl Floras {
         let amplitudes = amplitudes(self.settings.modulation, &self.settings.channels, round)?;
         let estimates = self.estimates(round, &assigned, &amplitudes)?;
         // Step 2: the projector takes in all N sequences, because the base station cannot tell who uses which.
-        let weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
+        let mut weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
         let used: Vec<f64> = assigned.iter().map(|&sequence| weights[sequence]).collect();
         check_weights(&used, round)?;
+        if self.settings.projector == Projector::Normalised && !self.settings.sequences.is_orthonormal() {
+            // vᵀy_s, which the gains add up to without noise.
+            let total: f64 = weights.iter().zip(&estimates).map(|(weight, estimate)| weight * estimate).sum();
+            let scale = assigned.len() as f64 / total;
+            weights.iter_mut().for_each(|weight| *weight *= scale);
+        }
         let set = self.settings.sequences.clone();
         let projector = set.spread(&weights)?;
         ChipLink::new(set, assigned, amplitudes, projector, self.despread_noise_std)
     }
 
-    /// Step 1: everyone sends the pilot 1 at once, and the base station despreads all N sequences.
+    /// Step 1: everyone sends the pilot at once, and the base station despreads all N sequences. The mean of `r` repetitions,
+    /// divided by the amplitude, has noise `s_p` in each chip.
     fn estimates(
         &self,
         round: &Round<'_>,
@@ -125,7 +160,7 @@ impl Floras {
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         for chip in &mut received {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
-            *chip += self.despread_noise_std * normal;
+            *chip += self.pilot_noise_std * normal;
         }
         set.despread(&received)
     }
@@ -156,7 +191,7 @@ impl Floras {
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         let mut estimate_of = |amplitude: f64| -> f64 {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
-            amplitude + self.despread_noise_std * normal
+            amplitude + self.pilot_noise_std * normal
         };
         let mut estimates = vec![None; self.settings.sequences.count()];
         for (&sequence, &amplitude) in assigned.iter().zip(amplitudes) {
@@ -166,7 +201,7 @@ impl Floras {
     }
 
     fn weight(&self, estimate: f64) -> f64 {
-        self.settings.receiver.weight(estimate, self.despread_noise_std)
+        self.settings.receiver.weight(estimate, self.pilot_noise_std)
     }
 
     /// The symbol level for orthonormal sequences: which of them are in use does not matter.
@@ -176,7 +211,7 @@ impl Floras {
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         let mut estimate_of = |amplitude: f64| -> f64 {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
-            amplitude + self.despread_noise_std * normal
+            amplitude + self.pilot_noise_std * normal
         };
         let weights: Vec<f64> = amplitudes.iter().map(|&h| self.weight(estimate_of(h))).collect();
         check_weights(&weights, round)?;
@@ -216,7 +251,7 @@ fn check_weights(weights: &[f64], round: &Round<'_>) -> Result<(), UplinkError> 
 
 #[cfg(test)]
 mod tests {
-    use floras_core::{Fading, SnrConvention};
+    use floras_core::SnrConvention;
 
     use super::*;
 
@@ -227,6 +262,7 @@ mod tests {
             receiver: Receiver::Paper,
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
         }
     }
 
@@ -273,23 +309,32 @@ mod tests {
             SequenceSet::gaussian(5, 4, 1).unwrap(),
         ] {
             for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
-                let uplink =
-                    Floras::new(FlorasSettings { sequences: sequences.clone(), receiver, ..settings(5, 8) });
+                let (sequences, projector) = (sequences.clone(), Projector::Printed);
+                let pilot = Pilot::new(2.0, 3).unwrap();
+                let uplink = Floras::new(FlorasSettings {
+                    sequences: sequences.clone(),
+                    receiver,
+                    projector,
+                    pilot,
+                    ..settings(5, 8)
+                });
                 let (set, length) = (&sequences, sequences.length());
                 let column = |k: usize| set.sequence(k).unwrap();
                 let h: Vec<f64> =
                     Channels::from(Fading::Rayleigh).draw(&round).unwrap().iter().map(|h| h.re).collect();
                 let used = index::sample(&mut round.stream(Purpose::ASSIGNMENT), 5, 3).into_vec();
                 let s = uplink.settings.snr.despread_noise_std(length);
+                let pilot_noise_std = s / (2.0 * 3_f64.sqrt());
                 let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
                 let received: Vec<f64> = (0..length)
                     .map(|l| {
                         let normal: f64 = StandardNormal.sample(&mut pilot_noise);
-                        used.iter().zip(&h).map(|(&k, h)| column(k)[l] * h).sum::<f64>() + s * normal
+                        used.iter().zip(&h).map(|(&k, h)| column(k)[l] * h).sum::<f64>()
+                            + pilot_noise_std * normal
                     })
                     .collect();
                 let weights: Vec<f64> =
-                    (0..5).map(|k| receiver.weight(inner(&column(k), &received), s)).collect();
+                    (0..5).map(|k| receiver.weight(inner(&column(k), &received), pilot_noise_std)).collect();
                 let v: Vec<f64> =
                     (0..length).map(|l| (0..5).map(|k| weights[k] * column(k)[l]).sum()).collect();
                 let channel = uplink.link(&round).unwrap().effective().unwrap();
@@ -299,6 +344,48 @@ mod tests {
                 let noise_std = s * inner(&v, &v).sqrt();
                 assert!((noise_std / channel.noise_std() - 1.0).abs() < 1e-9, "{set}");
             }
+        }
+    }
+
+    /// `vᵀy_s = N` for the paper's weights, so that the gains of a round without noise add up to `N`, or to `K` if normalised.
+    #[test]
+    fn gains_of_overlapping_sequences_add_up_to_the_sequences_or_to_the_clients() {
+        let clients: Vec<u32> = (0..20).collect();
+        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(0.5).unwrap()] {
+            for (projector, total) in [(Projector::Printed, 30.0), (Projector::Normalised, 20.0)] {
+                let uplink = Floras::new(FlorasSettings {
+                    sequences: SequenceSet::gaussian(30, 16, 1).unwrap(),
+                    receiver,
+                    projector,
+                    snr: Snr::new(90.0, SnrConvention::Symbol).unwrap(),
+                    ..settings(30, 32)
+                });
+                for number in 1..=20 {
+                    let channel = uplink.realise(&Round::new(3, 0, number, &clients).unwrap()).unwrap();
+                    let sum: f64 = channel.gains().iter().sum();
+                    assert!((sum / total - 1.0).abs() < 0.01, "{receiver} {projector}: {sum}");
+                }
+            }
+        }
+    }
+
+    /// A pilot of amplitude 2 that is sent 4 times has a quarter of the noise: everything but the payload noise is that of a
+    /// round at 12 dB more.
+    #[test]
+    fn a_stronger_pilot_is_a_higher_snr_of_the_estimates_alone() {
+        let clients: Vec<u32> = (0..20).collect();
+        let round = Round::new(5, 0, 1, &clients).unwrap();
+        let snr = |snr_db| Snr::new(snr_db, SnrConvention::Symbol).unwrap();
+        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
+            let pilot = Pilot::new(2.0, 4).unwrap();
+            let strong = Floras::new(FlorasSettings { receiver, pilot, ..settings(25, 32) });
+            let louder = 20.0 + 20.0 * 4_f64.log10();
+            let clear = Floras::new(FlorasSettings { receiver, snr: snr(louder), ..settings(25, 32) });
+            let (strong, clear) = (strong.realise(&round).unwrap(), clear.realise(&round).unwrap());
+            for (ours, expected) in strong.gains().iter().zip(clear.gains()) {
+                assert!((ours / expected - 1.0).abs() < 1e-12);
+            }
+            assert!((strong.noise_std() / clear.noise_std() / 4.0 - 1.0).abs() < 1e-12);
         }
     }
 

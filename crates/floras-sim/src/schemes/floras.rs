@@ -103,7 +103,14 @@ impl FlorasScheme {
     ) -> Result<Floras, UplinkError> {
         let sequences = SequenceSet::new(self.family, self.sequences, length, seed)?;
         let (modulation, receiver) = (self.modulation, self.receiver);
-        Ok(Floras::new(FlorasSettings { sequences, modulation, receiver, channels, snr }))
+        Ok(Floras::new(FlorasSettings {
+            sequences,
+            modulation,
+            receiver,
+            channels,
+            snr,
+            ..FlorasSettings::default()
+        }))
     }
 
     /// The uplink over a radio.
