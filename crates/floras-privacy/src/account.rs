@@ -34,6 +34,7 @@ use floras_core::View;
 use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require_delta};
 use crate::mixed::Mixed;
+use crate::numerics::solve::largest_integer;
 use crate::published::rdp::RenyiRound;
 use crate::published::theorems::{Participation, PublishedRound};
 use crate::setting::{NORMALISED, Setting};
@@ -215,22 +216,10 @@ impl Account {
         let holds = |rounds: u64| -> Result<bool, PrivacyError> {
             Ok(self.epsilon(view, rounds)?.is_some_and(|spent| spent <= epsilon))
         };
-        if limit == 0 || !holds(1)? {
-            return Ok(0);
-        }
-        if holds(limit)? {
+        // Often all rounds are allowed, and one evaluation is enough.
+        if limit > 0 && holds(1)? && holds(limit)? {
             return Ok(limit);
         }
-        let (mut lower, mut upper) = (1, limit);
-        // Upwards in steps that double, because few rounds are cheaper to compose than many.
-        while lower * 2 < upper && holds(lower * 2)? {
-            lower *= 2;
-        }
-        upper = upper.min(lower * 2);
-        while upper - lower > 1 {
-            let middle = lower + (upper - lower) / 2;
-            if holds(middle)? { lower = middle } else { upper = middle }
-        }
-        Ok(lower)
+        largest_integer(limit, holds)
     }
 }

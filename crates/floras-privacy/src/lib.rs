@@ -47,6 +47,7 @@ pub use error::PrivacyError;
 pub use floras_core::{
     ClipLevel, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, Receiver, View,
 };
+pub use numerics::solve::largest_integer;
 pub use numerics::{gaussian, normal};
 pub use published::{cauchy, rdp};
 pub use setting::{Margins, NORMALISED, PrivacyUnit, Setting};

@@ -12,6 +12,9 @@
 //! The number is what the formula gives. It is not a guarantee, whichever `D` is put in: [`notes`](super::notes) says
 //! why.
 
+use std::convert::Infallible;
+
+use floras_privacy::largest_integer;
 use serde::Serialize;
 
 use super::truncation::Truncation;
@@ -139,7 +142,7 @@ impl Limits {
     pub fn least_clients_printed(self, gamma: f64, problem: &Problem) -> Option<f64> {
         let with = |per_round: f64| Problem { per_round, ..*problem };
         let needed = with(1.0).needed_convexity(self.printed(gamma))?;
-        Some(least(0.0, (needed / problem.mu).floor() + 2.0, |k| with(k).meets(self.printed(gamma))))
+        Some(least((needed / problem.mu).floor() + 2.0, |k| with(k).meets(self.printed(gamma))))
     }
 
     /// The least `K` for which the condition holds with the corrected `D'`; `None` if no `K` does.
@@ -159,11 +162,11 @@ impl Limits {
             .into_iter()
             .min_by(|a, b| needed(*a).total_cmp(&needed(*b)))?;
         let meets = |k: f64| problem.mu > needed(k);
-        meets(valley).then(|| least(0.0, valley, meets))
+        meets(valley).then(|| least(valley, meets))
     }
 }
 
-/// The largest whole number up to `most` that meets, where those that meet come first. Infinity if `most` meets.
+/// The largest integer up to `most` that meets, where those that meet come first. Infinity if `most` meets.
 fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
     if !meets(0.0) {
         return None;
@@ -171,19 +174,13 @@ fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
     if meets(most) {
         return Some(f64::INFINITY);
     }
-    let (mut low, mut high) = (0.0_f64, most);
-    while low.floor() + 1.0 < high {
-        let middle = if high - low > 2.0 { (0.5 * (low + high)).floor() } else { low.floor() + 1.0 };
-        if meets(middle) { low = middle } else { high = middle }
-    }
-    Some(low.floor())
+    let Ok(found) = largest_integer::<Infallible>(most as u64, |number| Ok(meets(number as f64)));
+    Some(found as f64)
 }
 
-/// The least whole number above `low` that meets, where those that meet come last and `high` is one of them.
-fn least(mut low: f64, mut high: f64, meets: impl Fn(f64) -> bool) -> f64 {
-    while high - low > 1.0 {
-        let middle = (0.5 * (low + high)).floor();
-        if meets(middle) { high = middle } else { low = middle }
-    }
-    high
+/// The smallest integer above 0 that meets, where those that meet come last and `high` is one of them.
+fn least(high: f64, meets: impl Fn(f64) -> bool) -> f64 {
+    let Ok(fails) =
+        largest_integer::<Infallible>((high as u64).saturating_sub(1), |number| Ok(!meets(number as f64)));
+    fails as f64 + 1.0
 }

@@ -1,4 +1,4 @@
-//! Where a decreasing function comes down to a target, and where a function is least.
+//! Searches: where a decreasing function reaches a target, where a function is minimal, the largest integer with a property.
 
 /// Brackets are halved or interpolated at most so many times.
 const MAX_STEPS: usize = 200;
@@ -108,9 +108,43 @@ pub(crate) fn least_at(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64, steps
     0.5 * (from + to)
 }
 
+/// The largest integer from 0 to `max` for which `holds` returns `true`; 0 is taken to hold and is not evaluated.
+///
+/// If it holds for an integer, it must hold for all smaller ones. The search starts at 1 and doubles, because the caller's
+/// functions are cheaper at small integers; then it bisects.
+pub fn largest_integer<E>(max: u64, holds: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
+    let mut lower = 0_u64;
+    let mut upper = loop {
+        if lower == max {
+            return Ok(max);
+        }
+        let next = lower.saturating_mul(2).clamp(1, max);
+        if !holds(next)? {
+            break next;
+        }
+        lower = next;
+    };
+    while upper - lower > 1 {
+        let middle = lower + (upper - lower) / 2;
+        if holds(middle)? { lower = middle } else { upper = middle }
+    }
+    Ok(lower)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_integer_is_found_within_the_limit() {
+        for max in [0, 1, 2, 3, 7, 100, u64::MAX] {
+            for last in [0, 1, 2, 3, 6, 7, 64, 99, 100, 1 << 40, u64::MAX] {
+                let found = largest_integer(max, |n| Ok::<bool, ()>(n <= last));
+                assert_eq!(found, Ok(last.min(max)));
+            }
+        }
+        assert_eq!(largest_integer(9, |_| Err("failed")), Err("failed"));
+    }
 
     #[test]
     fn the_root_is_met_from_the_far_side() {

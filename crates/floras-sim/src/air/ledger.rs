@@ -16,7 +16,7 @@ use floras_core::View;
 use floras_phy::EffectiveChannel;
 use floras_privacy::ledger::{Ledger, Spend, Worst};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{MAX_EPSILON, Statement};
+use floras_privacy::{MAX_EPSILON, Statement, largest_integer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -227,32 +227,12 @@ impl AirLedger {
     /// How many more rounds with such a cohort a budget allows, up to `most`.
     pub fn affordable(&self, view: View, budget: f64, cohort: Cohort, most: u64) -> Result<u64, SimError> {
         if !(1e-9..=MAX_EPSILON).contains(&budget) {
-            let key = "budget".to_owned();
-            let allowed = "between 1e-9 and 1e5".to_owned();
-            return Err(crate::experiment::ExperimentError::Value {
-                key,
-                allowed,
-                value: budget.to_string(),
-            }
-            .into());
+            return Err(wrong("budget", "between 1e-9 and 1e5", budget));
         }
         let holds = |more: u64| -> Result<bool, SimError> {
             Ok(self.epsilon_after(view, cohort, more)?.is_some_and(|epsilon| epsilon <= budget))
         };
-        if most == 0 || !holds(1)? {
-            return Ok(0);
-        }
-        // Upwards in steps that double, because few rounds are cheaper to compose than many.
-        let (mut lower, mut upper) = (1, 2);
-        while upper <= most && holds(upper)? {
-            (lower, upper) = (upper, upper * 2);
-        }
-        upper = upper.min(most + 1);
-        while upper - lower > 1 {
-            let middle = lower + (upper - lower) / 2;
-            if holds(middle)? { lower = middle } else { upper = middle }
-        }
-        Ok(lower)
+        largest_integer(most, holds)
     }
 
     fn kinds_after(&self, cohort: Cohort, more: u64) -> Result<Vec<Kind>, SimError> {

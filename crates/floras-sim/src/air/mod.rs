@@ -452,7 +452,7 @@ fn check_count(name: &str, count: u32) -> Result<(), SimError> {
     Err(wrong(name, &format!("between 1 and {MAX_CLIENTS}"), count))
 }
 
-fn wrong(name: &str, allowed: &str, value: u32) -> SimError {
+fn wrong(name: &str, allowed: &str, value: impl ToString) -> SimError {
     let (key, allowed) = (name.to_owned(), allowed.to_owned());
     ExperimentError::Value { key, allowed, value: value.to_string() }.into()
 }
