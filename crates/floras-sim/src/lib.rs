@@ -58,7 +58,9 @@ pub use federation::{
 pub use floras_phy::{Aggregate, Noise};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
-pub use record::{Entry, RecordedRun, RunDirectory, lock_directory, read_json, write_atomically};
+pub use record::{
+    Entry, LedgerEntry, RecordedRun, RunDirectory, lock_directory, read_json, write_atomically,
+};
 pub use run::{Event, Outcome, PreparedRun};
 pub use source::SourceError;
 pub use summary::{Estimate, Finals, Summary, TrialSummary};

@@ -1,11 +1,11 @@
-//! A run: all trials of an experiment, side by side, recorded in a run directory.
+//! A run: all trials of an experiment, recorded in a run directory.
 //!
-//! Trials are driven by a thread each, as many at once as there are threads to work with. The work itself, round by
-//! round, is done by one pool, so that the last trial has all cores to itself.
+//! Each trial has its own thread, and at most as many trials run at once as there are threads. The computation of all rounds is
+//! done by one shared pool, so that the last trial uses all cores.
 //!
-//! What a round gave away is on the disk, in the ledger, before anyone sees what came of it. To wait for the disk in every
-//! round would take longer than the round; so the results of a moment are held back, then their lines in the ledger are
-//! brought to the disk together, and then they are released.
+//! The ledger entry of a round is synced to the disk before the round's result is released. A sync per round would take longer
+//! than the round. Results are therefore held back for a moment, their ledger entries are synced together, and then the results
+//! are released.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use floras_core::{Clipping, View};
-use floras_privacy::ledger::{Ledger, Spend, Worst};
+use floras_privacy::ledger::{Ledger, Worst};
 use rayon::ThreadPool;
 
 use crate::accounting::Accounting;
@@ -24,23 +24,23 @@ use crate::error::SimError;
 use crate::experiment::{Budget, Experiment};
 use crate::federation::{Federation, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
 use crate::record::{
-    self, Checkpoint, Entry, EventFile, LedgerLog, LogState, Mark, MetricsLog, RunDirectory,
+    self, Checkpoint, Entry, EventFile, LedgerEntry, LedgerLog, LogState, Mark, MetricsLog, RunDirectory,
 };
 use crate::summary::Summary;
 
-/// A checkpoint is made about this often, and less often if it takes long.
+/// Time between checkpoints; longer if they take long.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
-/// At most this share of the time goes into checkpoints.
+/// Maximum share of the time that checkpoints take.
 const CHECKPOINT_SHARE: f64 = 0.02;
-/// Results are held back for this long, until what they cost is on the disk.
+/// Results are held back for this long before their ledger entries are synced.
 const HOLD_BACK: Duration = Duration::from_millis(100);
-/// Label counts are recorded for so many trials at most.
+/// Maximum number of trials whose label counts are recorded.
 const MAX_PARTITIONS: u32 = 100;
 
-/// What happens in a run, for whoever watches.
+/// A step of a run, for progress displays.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A trial begins, or goes on after so many rounds.
+    /// A trial begins or is resumed.
     TrialBegins {
         /// From 0.
         trial: u32,
@@ -58,7 +58,7 @@ pub enum Event {
     },
 }
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// How it ended.
@@ -70,7 +70,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Rounds of all trials together in a second; `None` if there was nothing left to do.
+    /// Rounds per second, of all trials together; `None` if the run was already complete.
     pub fn rounds_per_second(&self) -> Option<f64> {
         (self.rounds_done > 0).then(|| self.rounds_done as f64 / self.elapsed.as_secs_f64())
     }
@@ -129,7 +129,7 @@ impl PreparedRun {
         notes
     }
 
-    /// Runs all trials, or what is left of them, until someone sets `stop`. What is recorded by then can be resumed.
+    /// Runs all unfinished trials until `stop` is set. A stopped run can be resumed.
     pub fn run(&self, watch: &(dyn Fn(Event) + Sync), stop: &AtomicBool) -> Result<Outcome, SimError> {
         run_until(&self.federation, &self.directory, self.threads, watch, stop)
     }
@@ -159,7 +159,7 @@ fn run_until(
     let starts = (0..settings.trials)
         .map(|trial| Start::find(federation, directory, trial as u16))
         .collect::<Result<Vec<Start>, SimError>>()?;
-    // The ledgers' files are there now, and stay there.
+    // The ledgers' files exist now; sync their names.
     record::sync_directory(&directory.trial_ledger(0))?;
     let logs: Vec<LogState> = starts.iter().map(|start| start.log).collect();
     let (metrics, checkpoints) =
@@ -167,7 +167,7 @@ fn run_until(
     let log = MetricsLog::open(&metrics, &checkpoints, &logs)?;
     let ledger = LedgerLog::open(&directory.ledger_file(), &checkpoints, &logs)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let crew = Crew {
+    let driver = Driver {
         federation,
         directory,
         pool,
@@ -179,15 +179,15 @@ fn run_until(
         watch,
     };
     let start = Instant::now();
-    let rounds_done = crew.work(at_once)?;
+    let rounds_done = driver.work(at_once)?;
     let elapsed = start.elapsed();
     if stop.load(Ordering::Relaxed) {
         return Err(SimError::Stopped { directory: directory.path().to_path_buf() });
     }
-    Ok(Outcome { summary: crew.finish()?, rounds_done, elapsed })
+    Ok(Outcome { summary: driver.finish()?, rounds_done, elapsed })
 }
 
-/// Where a trial begins or goes on.
+/// Where a trial begins or resumes.
 struct Start {
     round: u32,
     log: LogState,
@@ -195,11 +195,11 @@ struct Start {
 }
 
 impl Start {
-    /// Reads how far a trial has come, and cuts its log back to there. A log that does not agree with the checkpoint is lost,
-    /// and the trial begins anew: it comes to the same end. The ledger is never cut back.
+    /// Finds a trial's last checkpoint and truncates its log to that round. If the log does not match the checkpoint, the trial
+    /// starts again from round 1, with the same results. The ledger is never truncated.
     fn find(federation: &Federation, directory: &RunDirectory, trial: u16) -> Result<Self, SimError> {
         let log = directory.trial_log(trial.into());
-        let in_ledger = record::read_all::<Spend>(&directory.trial_ledger(trial.into()), trial, |_| {})?;
+        let in_ledger = record::read_ledger(&directory.trial_ledger(trial.into()), trial, |_| {})?;
         if let Some(found) = record::load(&directory.checkpoint_file(trial), federation, trial)? {
             let Mark { round, status, log_crc, .. } = found.mark;
             if in_ledger >= round && record::cut_back(&log, trial, round)? == Some(log_crc) {
@@ -212,8 +212,8 @@ impl Start {
     }
 }
 
-/// What the threads of a run share.
-struct Crew<'a> {
+/// Drives the trials of a run; shared by its threads.
+struct Driver<'a> {
     federation: &'a Federation,
     directory: &'a RunDirectory,
     pool: ThreadPool,
@@ -225,21 +225,21 @@ struct Crew<'a> {
     watch: &'a (dyn Fn(Event) + Sync),
 }
 
-impl Crew<'_> {
-    /// Drives all trials; returns how many rounds were done.
+impl Driver<'_> {
+    /// Drives all trials on `at_once` threads and returns the number of rounds done.
     fn work(&self, at_once: usize) -> Result<u64, SimError> {
         let results: Vec<Result<u64, SimError>> = thread::scope(|scope| {
-            let drivers: Vec<_> = (0..at_once).map(|_| scope.spawn(|| self.drive())).collect();
-            let join = |driver: thread::ScopedJoinHandle<'_, _>| match driver.join() {
+            let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(|| self.drive())).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            drivers.into_iter().map(join).collect()
+            threads.into_iter().map(join).collect()
         });
         results.into_iter().sum()
     }
 
-    /// Takes one trial after another until there are none, or until someone has failed.
+    /// Drives one trial after another until all are taken, or until one has failed.
     fn drive(&self) -> Result<u64, SimError> {
         let mut rounds_done = 0;
         while !self.stop.load(Ordering::Relaxed) {
@@ -262,14 +262,14 @@ impl Crew<'_> {
         let mut rounds_done = 0;
         if trial.status() == Status::Running {
             let mut events = EventFile::open(&self.directory.events_file(number)?, trial.round())?;
-            let mut book = Book::open(self.federation, self.directory, number, trial.round())?;
+            let mut ledger = TrialLedger::open(self.federation, self.directory, number, trial.round())?;
             let mut held_back = HeldBack::new();
             let mut clock = CheckpointClock::new();
             while trial.status() == Status::Running && !self.stop.load(Ordering::Relaxed) {
                 let outcome = self.pool.install(|| trial.step())?;
                 rounds_done += 1;
-                let spend = book.enter(&outcome)?;
-                held_back.results.push((outcome.metrics, spend));
+                let entry = ledger.enter(&outcome)?;
+                held_back.results.push((outcome.metrics, entry));
                 let checkpoint = clock.is_due() && trial.status() == Status::Running;
                 if checkpoint || held_back.is_due() || trial.status() != Status::Running {
                     self.release(number, &mut held_back, &mut events)?;
@@ -286,12 +286,12 @@ impl Crew<'_> {
         Ok(rounds_done)
     }
 
-    /// Brings to the disk what the results cost, and then shows them.
+    /// Syncs the ledger entries of the results, then releases the results.
     fn release(&self, trial: u16, held_back: &mut HeldBack, events: &mut EventFile) -> Result<(), SimError> {
         let to_sync = {
             let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            for spend in held_back.results.iter().filter_map(|(_, spend)| spend.as_ref()) {
-                ledger.append(spend)?;
+            for entry in held_back.results.iter().filter_map(|(_, entry)| entry.as_ref()) {
+                ledger.append(entry)?;
             }
             ledger.lines_of(trial)?
         };
@@ -314,13 +314,13 @@ impl Crew<'_> {
                 let (options, at) = (TrialOptions::default(), (mark.round, mark.status));
                 Trial::at(self.federation, number, options, at, parameters)
             }
-            _ => Err(SimError::damaged(&path, "it was changed while the run went on")),
+            _ => Err(SimError::damaged(&path, "it was changed during the run")),
         }
     }
 
-    /// First the lines, then the checkpoint that says they are there.
+    /// Syncs the log, then writes the checkpoint that refers to its lines.
     fn checkpoint(&self, trial: &Trial<'_>) -> Result<(), SimError> {
-        // Not while the log is locked: bringing lines to the disk takes its time.
+        // Not while the log is locked: a sync takes long.
         let to_sync = self.log().lines_of(trial.number())?;
         sync(to_sync, self.directory)?;
         self.save(&self.directory.checkpoint_file(trial.number()), trial)
@@ -344,7 +344,7 @@ impl Crew<'_> {
         let (mut last_lines, mut worst) = (Vec::new(), None::<Worst>);
         for trial in 0..self.starts.len() {
             last_lines.push(last_line::<RoundMetrics>(&self.directory.trial_log(trial))?);
-            let in_ledger = last_line::<Spend>(&self.directory.trial_ledger(trial))?;
+            let in_ledger = last_line::<LedgerEntry>(&self.directory.trial_ledger(trial))?;
             worst = worst.into_iter().chain(in_ledger.worst).max_by(|a, b| a.mu.total_cmp(&b.mu));
         }
         let settings = self.federation.experiment().settings();
@@ -363,18 +363,18 @@ impl Crew<'_> {
 
 /// The last line of a trial's log.
 fn last_line<L: record::Line>(path: &Path) -> Result<L, SimError> {
-    record::last_line(path)?.ok_or_else(|| SimError::damaged(path, "its last line is torn"))
+    record::last_line(path)?.ok_or_else(|| SimError::damaged(path, "its last line is incomplete"))
 }
 
-/// Brings a log to the disk, if it is open.
+/// Syncs a log, if it is open.
 fn sync(file: Option<File>, directory: &RunDirectory) -> Result<(), SimError> {
     let synced = file.map_or(Ok(()), |file| file.sync_data());
     synced.map_err(SimError::file("write", directory.path()))
 }
 
-/// Results that nobody has seen yet, each with its new line in the ledger.
+/// Results that are not released yet, each with its new ledger entry.
 struct HeldBack {
-    results: Vec<(RoundMetrics, Option<Spend>)>,
+    results: Vec<(RoundMetrics, Option<LedgerEntry>)>,
     since: Instant,
 }
 
@@ -387,52 +387,63 @@ impl HeldBack {
         self.since.elapsed() >= HOLD_BACK
     }
 
-    fn take(&mut self) -> Vec<(RoundMetrics, Option<Spend>)> {
+    fn take(&mut self) -> Vec<(RoundMetrics, Option<LedgerEntry>)> {
         self.since = Instant::now();
         std::mem::take(&mut self.results)
     }
 }
 
-/// A trial's ledger, with what is on record already.
-struct Book<'a> {
+/// A trial's ledger, including the entries that are already on the disk.
+struct TrialLedger<'a> {
     accounting: &'a Accounting,
     ledger: Ledger,
-    /// Rounds that were entered before an interruption, and are done once more.
-    on_record: VecDeque<Spend>,
+    /// Entries of rounds that were recorded before an interruption and are run again.
+    recorded: VecDeque<LedgerEntry>,
     directory: &'a RunDirectory,
 }
 
-impl<'a> Book<'a> {
+impl<'a> TrialLedger<'a> {
+    /// Reads the ledger of a trial that resumes after round `round`.
     fn open(
         federation: &'a Federation,
         directory: &'a RunDirectory,
         trial: u16,
         round: u32,
     ) -> Result<Self, SimError> {
-        let accounting = federation.accounting()?;
-        let mut ledger = accounting.ledger(federation.experiment().settings())?;
-        let mut on_record = VecDeque::new();
-        record::read_all(&directory.trial_ledger(trial.into()), trial, |spend: Spend| {
-            if spend.round <= round { ledger.add(&spend) } else { on_record.push_back(spend) }
+        let mut ledger = Ledger::new(federation.experiment().settings().privacy.delta)?;
+        let mut recorded = VecDeque::new();
+        record::read_ledger(&directory.trial_ledger(trial.into()), trial, |entry| {
+            if entry.round <= round {
+                ledger.add(&entry.clients, &entry.mu);
+            } else {
+                recorded.push_back(entry);
+            }
         })?;
-        Ok(Self { accounting, ledger, on_record, directory })
+        Ok(Self { accounting: federation.accounting()?, ledger, recorded, directory })
     }
 
-    /// Enters a round. Returns its line, unless it is on record.
-    fn enter(&mut self, outcome: &RoundOutcome) -> Result<Option<Spend>, SimError> {
+    /// Adds a round. Returns its entry if it is not on the disk yet; an entry on the disk must match.
+    fn enter(&mut self, outcome: &RoundOutcome) -> Result<Option<LedgerEntry>, SimError> {
         let RoundMetrics { trial, round, .. } = outcome.metrics;
         let mu = outcome.aggregate.as_ref().map_or_else(Vec::new, |round| self.accounting.mu(&round.channel));
-        let spend = self.ledger.record(trial, round, &outcome.clients, mu)?;
-        let Some(before) = self.on_record.pop_front() else { return Ok(Some(spend)) };
-        // What a round spends may be an estimate, and another version may estimate it otherwise.
-        match (Spend { spent: spend.spent.clone(), ..before }) == spend {
-            true => Ok(None),
-            false => {
-                let path = self.directory.trial_ledger(trial as usize);
-                let reason = format!("its line of round {round} does not match the round that was run again");
-                Err(SimError::damaged(&path, reason))
-            }
+        self.ledger.add(&outcome.clients, &mu);
+        let entry = LedgerEntry {
+            trial,
+            round,
+            spent: self.accounting.one_rounds().clone(),
+            clients: outcome.clients.clone(),
+            mu,
+            worst: self.ledger.worst()?,
+            ..LedgerEntry::default()
+        };
+        let Some(before) = self.recorded.pop_front() else { return Ok(Some(entry)) };
+        // `spent` may be an estimate, which another version may compute differently.
+        if (LedgerEntry { spent: entry.spent.clone(), ..before }) == entry {
+            return Ok(None);
         }
+        let path = self.directory.trial_ledger(trial as usize);
+        let reason = format!("its line of round {round} does not match the round that was run again");
+        Err(SimError::damaged(&path, reason))
     }
 }
 
@@ -451,7 +462,7 @@ impl CheckpointClock {
         self.last.elapsed() >= self.wait
     }
 
-    /// Makes a checkpoint, and waits the longer for the next one the longer it took.
+    /// Makes a checkpoint. The time until the next one grows with the time that it took.
     fn time(&mut self, make: impl FnOnce() -> Result<(), SimError>) -> Result<(), SimError> {
         let start = Instant::now();
         make()?;

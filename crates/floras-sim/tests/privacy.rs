@@ -8,8 +8,7 @@ use floras_core::View;
 use floras_core::{Modulation, Receiver, Snr, SnrConvention};
 use floras_phy::{Floras, FlorasSettings, Round, SequenceSet, Uplink};
 use floras_privacy::gaussian;
-use floras_privacy::ledger::Spend;
-use floras_sim::{Entry, Experiment, Federation, PrivacyReport};
+use floras_sim::{Entry, Experiment, Federation, LedgerEntry, PrivacyReport};
 
 mod support;
 
@@ -37,7 +36,7 @@ fn report_of(experiment: &Experiment) -> PrivacyReport {
     run(experiment, directory.path(), Entry::New, 2).unwrap().summary.privacy
 }
 
-fn ledger(directory: &Path) -> Vec<Spend> {
+fn ledger(directory: &Path) -> Vec<LedgerEntry> {
     let text = fs::read_to_string(directory.join("ledger.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -90,25 +89,33 @@ fn a_ledger_with_other_lines_is_refused_and_one_that_lost_lines_is_filled_again(
         let text = fs::read_to_string(whole.join("ledger.jsonl")).unwrap();
         text.lines().take(6).map(|line| format!("{line}\n")).collect::<Vec<String>>()
     };
-    for (lines, torn, refused) in [(3, "{\"trial\":0,\"rou", false), (6, "", false), (3, "other", true)] {
+    let fourth = |from: &str, to: &str| ledger_of_first()[3].replacen(from, to, 1);
+    for (lines, end, error) in [
+        (3, "{\"trial\":0,\"rou".to_owned(), None),
+        (6, String::new(), None),
+        (3, fourth("}\n", "}"), None),
+        (
+            3,
+            fourth("\"mu\":[", "\"mu\":[9"),
+            Some("its line of round 4 does not match the round that was run again"),
+        ),
+        (
+            3,
+            fourth("\"mu\":[", "\"mu\":[9.5,"),
+            Some("line 4: there must be 10 values of mu, or none, and none below 0"),
+        ),
+        (3, fourth("\"round\":4", "\"round\":5"), Some("line 4: round 5 follows round 3")),
+        (3, fourth("\"trial\":0", "\"trial\":1"), Some("line 4: it belongs to trial 1")),
+    ] {
         let _ = fs::remove_dir_all(&broken);
         drop(floras_sim::RunDirectory::enter(&broken, &experiment, Entry::New).unwrap());
         // As a kill may leave it: rounds in the ledger whose results were never shown.
-        let mut text = ledger_of_first()[..lines].concat();
-        if refused {
-            let line = ledger_of_first()[lines].replacen("\"mu\":[", "\"mu\":[9.5,", 1);
-            text.push_str(&line);
-        } else {
-            text.push_str(torn);
-        }
+        let text = ledger_of_first()[..lines].concat() + &end;
         fs::write(broken.join("checkpoint/ledger-0000.jsonl"), text).unwrap();
         let outcome = run(&experiment, &broken, Entry::Resume, 2);
-        if refused {
+        if let Some(error) = error {
             let message = outcome.unwrap_err().to_string();
-            assert!(
-                message.contains("ledger-0000.jsonl is damaged: its line of round 4 does not match the round that was run again"),
-                "{message}"
-            );
+            assert!(message.ends_with(&format!("ledger-0000.jsonl is damaged: {error}")), "{message}");
         } else {
             outcome.unwrap();
             assert_eq!(lasting_files(&whole), lasting_files(&broken));

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use floras_core::View;
 use floras_core::random::TrialId;
 use floras_phy::{EffectiveChannel, Uplink};
-use floras_privacy::ledger::{self, Ledger, Worst};
+use floras_privacy::ledger::{self, Worst};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{Account, PrivacyError, Sampling, Views};
 
@@ -113,12 +113,6 @@ impl Accounting {
     /// All statements about a number of rounds.
     pub(crate) fn views(&self, rounds: u32) -> Result<Views, PrivacyError> {
         self.account.views(rounds.max(1).into())
-    }
-
-    /// An empty ledger.
-    pub(crate) fn ledger(&self, settings: &Settings) -> Result<Ledger, PrivacyError> {
-        let clients = settings.clients.total;
-        Ledger::new(clients, settings.privacy.delta, self.one_round.clone())
     }
 
     /// The report on a number of rounds.

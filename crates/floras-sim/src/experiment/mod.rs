@@ -151,15 +151,7 @@ impl Experiment {
 
     /// The first key in which two experiments differ, with both values.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
-        let (ours, theirs) = (self.to_table(), other.to_table());
-        let (ours, theirs) = (entries(&ours), entries(&theirs));
-        let value_in = |entries: &[(String, &Value)], key: &str| {
-            let found = entries.iter().find(|(known, _)| known == key);
-            found.map_or("absent".to_owned(), |(_, value)| value.to_string())
-        };
-        let keys = ours.iter().chain(&theirs).map(|(key, _)| key.clone());
-        keys.map(|key| Difference { ours: value_in(&ours, &key), theirs: value_in(&theirs, &key), key })
-            .find(|difference| difference.ours != difference.theirs)
+        Difference::first(&entries(&self.to_table()), &entries(&other.to_table()))
     }
 
     /// The version that a run has written into its experiment's file.
@@ -176,7 +168,7 @@ impl Serialize for Experiment {
     }
 }
 
-/// A key in which two experiments differ.
+/// A key in which two experiments or uplinks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The key, with its section.
@@ -185,6 +177,19 @@ pub struct Difference {
     pub ours: String,
     /// The value there.
     pub theirs: String,
+}
+
+impl Difference {
+    /// The first key whose values differ; a key that is missing has the value `absent`.
+    pub(crate) fn first(ours: &[(String, &Value)], theirs: &[(String, &Value)]) -> Option<Self> {
+        let value_in = |entries: &[(String, &Value)], key: &str| {
+            let found = entries.iter().find(|(known, _)| known == key);
+            found.map_or("absent".to_owned(), |(_, value)| value.to_string())
+        };
+        let keys = ours.iter().chain(theirs).map(|(key, _)| key.clone());
+        keys.map(|key| Self { ours: value_in(ours, &key), theirs: value_in(theirs, &key), key })
+            .find(|difference| difference.ours != difference.theirs)
+    }
 }
 
 impl Settings {

@@ -9,6 +9,7 @@
 
 mod clients;
 mod metrics;
+mod selection;
 mod trial;
 
 use std::fs;
@@ -20,11 +21,11 @@ use floras_learn::{Model, Samples};
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
 pub use metrics::RoundMetrics;
+pub(crate) use selection::select;
 use sha2::{Digest, Sha256};
 pub use trial::{LocalTraining, RoundOutcome, Status, Trial, TrialOptions, with_all};
 
 use crate::accounting::Accounting;
-use crate::air::select;
 use crate::error::SimError;
 use crate::experiment::{Budget, Experiment, ExperimentError, Settings};
 use crate::purpose;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::curves::{curves_of, losses_of};
 use super::{CurveKind, CurveReport, Find, wrong};
 use crate::accounting::{Accounting, notes, statements};
-use crate::air::select;
 use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
+use crate::federation::select;
 
 /// The most rounds that are looked at.
 const MAX_ROUNDS: f64 = 1e6;

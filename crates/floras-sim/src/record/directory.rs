@@ -1,11 +1,11 @@
-//! The run directory: what a run leaves behind, and what it needs to go on after a kill.
+//! The run directory: what a run leaves behind, and what it needs to resume after a kill.
 //!
 //! | path | what it holds |
 //! |---|---|
 //! | `experiment.toml` | the experiment with every setting spelled out, the version and the seed |
-//! | `partition.json` | who holds how many samples of each label |
-//! | `metrics.jsonl` | one line a trial and round |
-//! | `ledger.jsonl` | what each round gave away, in every view, on the disk before its result |
+//! | `partition.json` | number of samples of each label per client |
+//! | `metrics.jsonl` | one line per trial and round |
+//! | `ledger.jsonl` | what each round leaked, in every view, synced before its result is released |
 //! | `parameters/` | the final model of each trial, as safetensors |
 //! | `summary.json` | how each trial ended, and means with 95% intervals over the trials |
 //! | `tb/` | event files for TensorBoard |
@@ -15,8 +15,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use floras_privacy::ledger::Spend;
-
+use super::ledger_entry::LedgerEntry;
 use super::read::{if_there, read_json, read_text};
 use super::{atomic, log};
 use crate::error::SimError;
@@ -32,9 +31,9 @@ pub(super) const INNER: [&str; 3] = ["checkpoint", "parameters", "tb"];
 pub enum Entry {
     /// A new run; the directory must be empty or absent.
     New,
-    /// Go on with the run that is there.
+    /// Resume the run that is there.
     Resume,
-    /// Go on with the run that is there, or begin one.
+    /// Resume the run that is there, or begin one.
     ResumeOrNew,
 }
 
@@ -198,7 +197,7 @@ impl RunDirectory {
     }
 
     pub(crate) fn trial_ledger(&self, trial: usize) -> PathBuf {
-        log::trial_log::<Spend>(&self.checkpoint_directory(), trial)
+        log::trial_log::<LedgerEntry>(&self.checkpoint_directory(), trial)
     }
 
     pub(crate) fn checkpoint_file(&self, trial: u16) -> PathBuf {
@@ -233,9 +232,14 @@ pub fn lock(path: &Path) -> Result<File, SimError> {
     let file_path = path.join("lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&file_path);
     let file = file.map_err(SimError::file("create", &file_path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SimError::Locked { directory: path.to_path_buf() }),
-        Err(TryLockError::Error(error)) => Err(SimError::file("lock", &file_path)(error)),
-    }
+    take_lock(&file, path)?;
+    Ok(file)
+}
+
+/// Locks an open file for this process, until it is dropped; `path` is named in errors.
+pub(crate) fn take_lock(file: &File, path: &Path) -> Result<(), SimError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => SimError::Locked { directory: path.to_path_buf() },
+        TryLockError::Error(error) => SimError::file("lock", path)(error),
+    })
 }

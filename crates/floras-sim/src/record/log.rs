@@ -1,29 +1,29 @@
-//! `metrics.jsonl` and `ledger.jsonl`: one line a trial and round, in the order of trials and then rounds, whatever order
-//! they come in.
+//! `metrics.jsonl` and `ledger.jsonl`: one line per trial and round, ordered by trial and then by round.
 //!
-//! Trials run side by side, but a file must not depend on how they happen to be scheduled. So each trial writes a log of
-//! its own; the first unfinished trial's lines go into the common file as they come, and when it ends, the log of the
-//! next one follows. All files only ever grow by whole lines. A line that a kill has torn is cut off on resume.
+//! Trials run at the same time, but the files must not depend on how they are scheduled. Each trial therefore has its own log, a
+//! [`JsonLines`] file. The lines of the first unfinished trial are also appended to the common file. When that trial ends, the
+//! log of the next one is copied after it. An incomplete last line is removed on resume.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use floras_privacy::ledger::Spend;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::atomic;
+use super::json_lines::JsonLines;
+use super::ledger_entry::LedgerEntry;
 use crate::error::SimError;
 use crate::federation::RoundMetrics;
 
 /// A line of a log.
 pub(crate) trait Line: Serialize + DeserializeOwned {
-    /// What the logs of single trials are called.
+    /// The first part of the file names of the trials' logs.
     const NAME: &'static str;
 
-    /// Which trial it is of, and which round.
+    /// The trial and the round of the line.
     fn place(&self) -> (u32, u32);
 }
 
@@ -35,7 +35,7 @@ impl Line for RoundMetrics {
     }
 }
 
-impl Line for Spend {
+impl Line for LedgerEntry {
     const NAME: &'static str = "ledger";
 
     fn place(&self) -> (u32, u32) {
@@ -46,15 +46,15 @@ impl Line for Spend {
 /// `metrics.jsonl`.
 pub(crate) type MetricsLog = Log<RoundMetrics>;
 /// `ledger.jsonl`.
-pub(crate) type LedgerLog = Log<Spend>;
+pub(crate) type LedgerLog = Log<LedgerEntry>;
 
-/// The logs of all trials, and the file that they go into.
+/// The logs of all trials, and the common file.
 #[derive(Debug)]
 pub(crate) struct Log<L> {
     path: PathBuf,
     file: File,
     trials: Vec<TrialLog>,
-    /// The trial whose lines go straight into the file.
+    /// The trial whose lines are appended to the common file as well.
     head: usize,
     line: PhantomData<L>,
 }
@@ -63,18 +63,18 @@ pub(crate) struct Log<L> {
 struct TrialLog {
     path: PathBuf,
     /// Open while the trial runs in this process.
-    file: Option<File>,
+    file: Option<JsonLines>,
     /// CRC-32C of all its lines.
     crc: u32,
     ended: bool,
 }
 
-/// How far a trial's log has come.
+/// The state of a trial's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogState {
     /// CRC-32C of its lines.
     pub(crate) crc: u32,
-    /// Whether there are no more to come.
+    /// Whether it is complete.
     pub(crate) ended: bool,
 }
 
@@ -95,7 +95,7 @@ impl<L: Line> Log<L> {
             }
             Ok(())
         })?;
-        let file = open_to_append(path)?;
+        let file = OpenOptions::new().append(true).open(path).map_err(SimError::file("write", path))?;
         Ok(Self { path: path.to_path_buf(), file, trials, head, line: PhantomData })
     }
 
@@ -108,13 +108,12 @@ impl<L: Line> Log<L> {
     pub(crate) fn append(&mut self, line: &L) -> Result<(), SimError> {
         let number = line.place().0 as usize;
         let log = &mut self.trials[number];
-        let line = to_line(line).map_err(|error| SimError::encoding(&log.path, error))?;
         let file = match &mut log.file {
             Some(file) => file,
-            // Not before it is needed: there may be more trials than a process may open files.
-            closed => closed.insert(open_to_append(&log.path)?),
+            // Opened only when needed: there may be more trials than a process may open files.
+            closed => closed.insert(JsonLines::open(&log.path)?),
         };
-        file.write_all(&line).map_err(SimError::file("write", &log.path))?;
+        let line = file.append(line)?;
         log.crc = crc32c::crc32c_append(log.crc, &line);
         if number == self.head {
             self.file.write_all(&line).map_err(SimError::file("write", &self.path))?;
@@ -122,13 +121,12 @@ impl<L: Line> Log<L> {
         Ok(())
     }
 
-    /// A trial's log, to be brought to the disk before a checkpoint says that its lines are there.
+    /// A trial's log, to be synced before a checkpoint refers to its lines.
     pub(crate) fn lines_of(&self, trial: u16) -> Result<Option<File>, SimError> {
-        let log = &self.trials[usize::from(trial)];
-        log.file.as_ref().map(File::try_clone).transpose().map_err(SimError::file("write", &log.path))
+        self.trials[usize::from(trial)].file.as_ref().map(JsonLines::handle).transpose()
     }
 
-    /// A trial has written its last line.
+    /// Ends a trial, which has written its last line.
     pub(crate) fn end(&mut self, trial: u16) -> Result<(), SimError> {
         let log = &mut self.trials[usize::from(trial)];
         log.ended = true;
@@ -143,105 +141,69 @@ impl<L: Line> Log<L> {
         Ok(())
     }
 
-    /// Brings the common file to the disk.
+    /// Syncs the common file.
     pub(crate) fn sync_all(&self) -> Result<(), SimError> {
         self.file.sync_all().map_err(SimError::file("write", &self.path))
     }
 }
 
-/// Where a trial keeps its log.
+/// The path of a trial's log.
 pub(crate) fn trial_log<L: Line>(directory: &Path, trial: usize) -> PathBuf {
     directory.join(format!("{}-{trial:04}.jsonl", L::NAME))
 }
 
-/// Cuts a trial's log back to its first `rounds` lines and returns their checksum. `None` if it has not as many sound ones:
-/// then it is emptied.
+/// Truncates a trial's metrics to the first `rounds` rounds and returns the checksum of their lines. `None` if there are fewer
+/// valid lines: the log is then emptied.
 pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<Option<u32>, SimError> {
-    let file = open_to_cut(path)?;
-    let sound = SoundLines::<RoundMetrics>::read(&file, path, trial, Some(rounds), |_| {})?;
-    if sound.count < rounds {
-        file.set_len(0).map_err(SimError::file("write", path))?;
+    let mut lines = JsonLines::open(path)?;
+    let mut count = 0;
+    let crc = lines.read(|line| {
+        let is_next = count < rounds
+            && from_line(line.bytes)
+                .is_some_and(|line: RoundMetrics| line.place() == (trial.into(), count + 1));
+        count += u32::from(is_next);
+        Ok(is_next)
+    })?;
+    if count < rounds {
+        lines.clear()?;
         return Ok(None);
     }
-    file.set_len(sound.bytes).map_err(SimError::file("write", path))?;
-    Ok(Some(sound.crc))
+    Ok(Some(crc))
 }
 
-/// Cuts off what is torn at the end of a trial's log, hands every line to `see`, and returns how many there are.
-pub(crate) fn read_all<L: Line>(path: &Path, trial: u16, see: impl FnMut(L)) -> Result<u32, SimError> {
-    let file = open_to_cut(path)?;
-    let sound = SoundLines::read(&file, path, trial, None, see)?;
-    file.set_len(sound.bytes).map_err(SimError::file("write", path))?;
-    Ok(sound.count)
-}
-
-fn open_to_cut(path: &Path) -> Result<File, SimError> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    file.map_err(SimError::file("create", path))
-}
-
-/// The lines at the beginning of a log that are those of rounds 1, 2, 3 and so on.
-struct SoundLines<L> {
-    count: u32,
-    bytes: u64,
-    crc: u32,
-    line: PhantomData<L>,
-}
-
-impl<L: Line> SoundLines<L> {
-    fn read(
-        file: &File,
-        path: &Path,
-        trial: u16,
-        most: Option<u32>,
-        mut see: impl FnMut(L),
-    ) -> Result<Self, SimError> {
-        let mut reader = BufReader::new(file);
-        let mut sound = Self { count: 0, bytes: 0, crc: 0, line: PhantomData };
-        let mut bytes = Vec::new();
-        while most.is_none_or(|most| sound.count < most) {
-            bytes.clear();
-            reader.read_until(b'\n', &mut bytes).map_err(SimError::file("read", path))?;
-            let Some(line) = from_line::<L>(&bytes) else { break };
-            if line.place() != (trial.into(), sound.count + 1) {
-                break;
-            }
-            sound.count += 1;
-            sound.bytes += bytes.len() as u64;
-            sound.crc = crc32c::crc32c_append(sound.crc, &bytes);
-            see(line);
+/// Passes every entry of a trial's ledger to `see` and returns their number.
+pub(crate) fn read_ledger(
+    path: &Path,
+    trial: u16,
+    mut see: impl FnMut(LedgerEntry),
+) -> Result<u32, SimError> {
+    let mut count = 0;
+    JsonLines::open(path)?.read(|line| {
+        // Several entries are synced together: a power cut can leave unreadable ones, whose results were not released.
+        let Some(entry) = from_line::<LedgerEntry>(line.bytes) else { return Ok(false) };
+        entry.check(count).map_err(|reason| line.damaged(reason))?;
+        if entry.trial != u32::from(trial) {
+            return Err(line.damaged(format!("it belongs to trial {}", entry.trial)));
         }
-        Ok(sound)
-    }
+        count += 1;
+        see(entry);
+        Ok(true)
+    })?;
+    Ok(count)
 }
 
-/// The last line of a trial's log; `None` if it is empty or its end is torn.
+/// The last line of a trial's log; `None` if the log is empty or the line is incomplete.
 pub(crate) fn last_line<L: Line>(path: &Path) -> Result<Option<L>, SimError> {
     let file = File::open(path).map_err(SimError::file("read", path))?;
     let mut last = None;
     for line in BufReader::new(file).split(b'\n') {
         last = Some(line.map_err(SimError::file("read", path))?);
     }
-    Ok(last.and_then(|mut line| {
-        line.push(b'\n');
-        from_line(&line)
-    }))
+    Ok(last.and_then(|line| from_line(&line)))
 }
 
-fn open_to_append(path: &Path) -> Result<File, SimError> {
-    OpenOptions::new().append(true).create(true).open(path).map_err(SimError::file("create", path))
-}
-
-fn to_line(line: &impl Line) -> Result<Vec<u8>, serde_json::Error> {
-    let mut line = serde_json::to_vec(line)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-/// A line that ends as lines do and holds finite numbers.
 fn from_line<L: Line>(line: &[u8]) -> Option<L> {
-    let text = line.strip_suffix(b"\n")?;
-    serde_json::from_slice(text).ok()
+    serde_json::from_slice(line).ok()
 }
 
 #[cfg(test)]
@@ -265,7 +227,7 @@ mod tests {
     fn order(path: &Path) -> Vec<(u32, u32)> {
         let text = fs::read_to_string(path).unwrap();
         text.lines()
-            .map(|line| from_line::<RoundMetrics>(format!("{line}\n").as_bytes()).unwrap())
+            .map(|line| from_line::<RoundMetrics>(line.as_bytes()).unwrap())
             .map(|m| (m.trial, m.round))
             .collect()
     }
@@ -327,7 +289,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = trial_log::<RoundMetrics>(directory.path(), 0);
         let lines = |rounds: &[u32]| {
-            rounds.iter().flat_map(|&round| to_line(&line(0, round)).unwrap()).collect::<Vec<u8>>()
+            let line = |&round| serde_json::to_string(&line(0, round)).unwrap() + "\n";
+            rounds.iter().map(line).collect::<String>().into_bytes()
         };
         for (bytes, rounds) in [
             (lines(&[1, 2]), 3),
@@ -348,13 +311,13 @@ mod tests {
         fn numbers_survive_the_way_through_the_file(loss in any::<f64>(), rate in 1e-9..1e9) {
             prop_assume!(loss.is_finite());
             let metrics = RoundMetrics { train_loss: Some(loss), rate, ..RoundMetrics::default() };
-            prop_assert_eq!(from_line(&to_line(&metrics).unwrap()), Some(metrics));
+            prop_assert_eq!(from_line(&serde_json::to_vec(&metrics).unwrap()), Some(metrics));
         }
 
         #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = from_line::<RoundMetrics>(&bytes);
-            let _ = from_line::<Spend>(&bytes);
+            let _ = from_line::<LedgerEntry>(&bytes);
         }
     }
 }

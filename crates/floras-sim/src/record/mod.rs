@@ -3,6 +3,8 @@
 mod atomic;
 mod checkpoint;
 mod directory;
+mod json_lines;
+mod ledger_entry;
 mod log;
 mod read;
 mod recorded;
@@ -10,13 +12,15 @@ mod tensorboard;
 mod transfer;
 
 pub use directory::lock as lock_directory;
-pub(crate) use directory::lock;
 pub use directory::{Entry, RunDirectory};
+pub(crate) use directory::{lock, take_lock};
 
 pub(crate) use atomic::sync_directory;
 pub use atomic::write as write_atomically;
 pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
-pub(crate) use log::{LedgerLog, Line, LogState, MetricsLog, cut_back, last_line, read_all};
+pub(crate) use json_lines::JsonLines;
+pub use ledger_entry::LedgerEntry;
+pub(crate) use log::{LedgerLog, Line, LogState, MetricsLog, cut_back, last_line, read_ledger};
 pub use read::read_json;
 pub(crate) use read::read_text;
 pub use recorded::RecordedRun;
