@@ -1,4 +1,4 @@
-//! `floras.Ledger`: what the rounds so far have given away together.
+//! `floras.Ledger`: what the rounds so far have leaked.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -15,13 +15,12 @@ use crate::number::{optional, whole};
 use crate::threads::{pool, work};
 use crate::uplink::{Channel, MAX_CLIENTS, Uplink};
 
-/// The ledger of an uplink: what its rounds have given away so far, in every view.
+/// The ledger of an uplink: what its rounds have leaked so far, in every view.
 ///
-/// With a ``path`` it is kept in a file, one line a round. A round is on the disk before ``record`` returns, so that a crash
-/// cannot make it forgotten; a file that is there is read, and gone on with.
+/// With a ``path`` it is kept in a file, one line per round. A round is on the disk before ``record`` returns, so that a crash
+/// cannot lose it. An existing file is resumed; a file written for a different uplink is rejected.
 ///
-/// Rounds may differ in how many clients answered. They are composed as what they are. Once a round with a seed is on record, no
-/// view is a guarantee.
+/// Rounds may differ in the number of clients that answered. After one round with a seed, no view is a guarantee.
 ///
 /// >>> import numpy as np
 /// >>> uplink = floras.Uplink(sequences=25, clip=1.0, receiver="clipped=1")
@@ -112,8 +111,8 @@ impl Ledger {
         self.work(py, |ledger| ledger.epsilon(view))?.map_err(ToPython::to_python)
     }
 
-    /// The epsilon that it would be after so many more rounds in which ``per_round`` clients answer, of ``selected`` who are asked,
-    /// chosen by lot from ``among``.
+    /// The epsilon after ``rounds`` further rounds in which ``per_round`` clients answer, of ``selected`` that were sampled from
+    /// ``among``.
     #[pyo3(signature = (per_round, rounds = None, view = "actual", selected = None, among = None))]
     fn after(
         &self,
@@ -129,7 +128,7 @@ impl Ledger {
         self.work(py, |ledger| ledger.epsilon_after(view, cohort, more))?.map_err(ToPython::to_python)
     }
 
-    /// How many more rounds with ``per_round`` clients a budget allows, up to ``most``.
+    /// The number of further rounds with ``per_round`` clients that a budget allows, at most ``most``.
     #[pyo3(signature = (per_round, budget, view = "actual", most = None, among = None))]
     fn affordable(
         &self,
@@ -166,7 +165,7 @@ impl Ledger {
         py.detach(|| self.ledger.lock().unwrap_or_else(PoisonError::into_inner).noise_caveat())
     }
 
-    /// The client whose channels have given away most so far; ``None`` if nothing is known to be hidden.
+    /// The client whose channels have leaked the most so far; ``None`` if no loss is finite.
     #[getter]
     fn worst<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let worst = self.work(py, |ledger| ledger.worst())?.map_err(ToPython::to_python)?;
@@ -180,8 +179,8 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// Does some work with the ledger while Python goes on. It is taken before the pool's threads are: one of them that waited for
-    /// it could be the one that has to go on.
+    /// Does some work with the ledger without holding the interpreter. The ledger is locked before the pool's threads start: a
+    /// thread that waits for the lock could be the one that its holder needs.
     fn work<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut AirLedger) -> T + Send) -> PyResult<T> {
         let pool = pool()?;
         Ok(py.detach(|| {

@@ -214,6 +214,12 @@ pub enum SimError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
+/// The error of a value outside the allowed range.
+pub(crate) fn wrong(key: &str, allowed: &str, value: impl ToString) -> SimError {
+    let (key, allowed) = (key.to_owned(), allowed.to_owned());
+    ExperimentError::Value { key, allowed, value: value.to_string() }.into()
+}
+
 impl SimError {
     /// Whether the user's input is to blame, and not the machine.
     pub fn is_input(&self) -> bool {

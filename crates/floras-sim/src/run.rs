@@ -343,8 +343,8 @@ impl Driver<'_> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner).sync_all()?;
         let (mut last_lines, mut worst) = (Vec::new(), None::<Worst>);
         for trial in 0..self.starts.len() {
-            last_lines.push(last_line::<RoundMetrics>(&self.directory.trial_log(trial))?);
-            let in_ledger = last_line::<LedgerEntry>(&self.directory.trial_ledger(trial))?;
+            last_lines.push(record::last_line::<RoundMetrics>(&self.directory.trial_log(trial))?);
+            let in_ledger = record::last_line::<LedgerEntry>(&self.directory.trial_ledger(trial))?;
             worst = worst.into_iter().chain(in_ledger.worst).max_by(|a, b| a.mu.total_cmp(&b.mu));
         }
         let settings = self.federation.experiment().settings();
@@ -359,11 +359,6 @@ impl Driver<'_> {
     fn log(&self) -> std::sync::MutexGuard<'_, MetricsLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The last line of a trial's log.
-fn last_line<L: record::Line>(path: &Path) -> Result<L, SimError> {
-    record::last_line(path)?.ok_or_else(|| SimError::damaged(path, "its last line is incomplete"))
 }
 
 /// Syncs a log, if it is open.

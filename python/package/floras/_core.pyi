@@ -110,7 +110,7 @@ class Aggregate(Channel):
 
 @final
 class Ledger:
-    """What an uplink's rounds have given away so far, in every view."""
+    """What an uplink's rounds have leaked so far, in every view."""
 
     def __new__(cls, uplink: Uplink, path: str | os.PathLike[str] | None = None) -> Ledger: ...
     @property

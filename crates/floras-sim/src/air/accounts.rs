@@ -58,7 +58,7 @@ impl AirInterface {
 
     /// The privacy report of `rounds` rounds with `per_round` clients each, whose noise is fit for release.
     pub fn report(&self, per_round: u32, rounds: u32) -> Result<PrivacyReport, SimError> {
-        let cohort = self.complete(per_round);
+        let cohort = Cohort::complete(per_round, self.clients.unwrap_or(per_round));
         let account = self.accounting(cohort)?;
         let settings = self.settings_for(cohort);
         let mut report = account.rigorous.report(&settings, rounds, None)?;

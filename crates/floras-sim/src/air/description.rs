@@ -35,8 +35,7 @@ impl AirDescription {
 
     /// The first key in which two descriptions differ, with both values.
     pub(super) fn difference(&self, other: &Self) -> Option<Difference> {
-        let [ours, theirs] = [self, other]
-            .map(|Self(keys)| keys.iter().map(|(key, value)| (key.clone(), value)).collect::<Vec<_>>());
+        let [ours, theirs] = [self, other].map(|keys| keys.entries().collect::<Vec<_>>());
         Difference::first(&ours, &theirs)
     }
 

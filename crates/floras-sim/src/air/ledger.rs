@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::accounts::{Kind, accounts};
-use super::{AirInterface, Cohort, RoundSpec, wrong};
+use super::{AirInterface, Cohort, RoundSpec, noise, wrong};
 use crate::error::SimError;
 use crate::experiment::VERSION;
-use crate::record::{JsonLines, LedgerEntry, sync_directory, take_lock};
+use crate::record::{JsonLines, LedgerEntry, RawLine, sync_directory, take_lock};
 
 /// What the rounds of an [`AirInterface`] have leaked.
 #[derive(Debug)]
@@ -91,11 +91,6 @@ impl AirLedger {
     /// Why no view is a guarantee, because of the noise of some round; `None` if the noise of all rounds is fit for release.
     pub fn noise_caveat(&self) -> Option<&'static str> {
         self.unfit
-    }
-
-    /// Number of rounds with each cohort.
-    pub fn kinds(&self) -> &BTreeMap<Cohort, u64> {
-        &self.kinds
     }
 
     /// Adds the next round. Its entry is on the disk when this returns.
@@ -175,7 +170,8 @@ impl AirLedger {
         if let Some(statement) = &mut statement {
             self.air.release.complete(view, statement, self.unfit);
         }
-        if let (Some(statement), Some(adversary)) = (&mut statement, self.air.adversary(view)) {
+        let adversary = self.air.settings.uplink.scheme.adversary(view);
+        if let (Some(statement), Some(adversary)) = (&mut statement, adversary) {
             statement.adversary = adversary.to_owned();
         }
         Ok(statement)
@@ -201,7 +197,7 @@ impl AirLedger {
     }
 
     fn count(&mut self, spec: &RoundSpec, channel: &EffectiveChannel) {
-        self.unfit = self.unfit.or_else(|| self.air.unfit(spec.noise, channel));
+        self.unfit = self.unfit.or_else(|| noise::unfit(&self.air.settings, spec.noise, channel));
         *self.kinds.entry(self.air.cohort(spec)).or_default() += 1;
         self.rounds = spec.round;
     }
@@ -211,12 +207,12 @@ impl AirLedger {
     }
 
     fn read(&mut self, lines: &mut JsonLines) -> Result<(), SimError> {
-        let path = lines.path().to_path_buf();
-        let ours = serde_json::to_vec(&self.header()).map_err(|error| SimError::encoding(&path, error))?;
+        let ours =
+            serde_json::to_vec(&self.header()).map_err(|error| SimError::encoding(lines.path(), error))?;
         lines.read(|line| {
             if line.number == 1 {
                 return match serde_json::from_slice(line.bytes) {
-                    Ok(header) => self.reject_others(&path, &header).map(|()| true),
+                    Ok(header) => self.reject_others(&line, &header).map(|()| true),
                     Err(_) if ours.starts_with(line.bytes) => Ok(false),
                     Err(_) => Err(line.damaged("this is no ledger of an uplink")),
                 };
@@ -256,15 +252,14 @@ impl AirLedger {
     }
 
     /// Rejects the header of a different uplink, whose rounds cannot be composed with ours.
-    fn reject_others(&self, path: &Path, header: &Header) -> Result<(), SimError> {
-        let unreadable = |reason: String| SimError::damaged(path, format!("line 1: {reason}"));
-        let mut keys = header.settings.parse::<Table>().map_err(|error| unreadable(error.to_string()))?;
+    fn reject_others(&self, line: &RawLine<'_>, header: &Header) -> Result<(), SimError> {
+        let mut keys = header.settings.parse::<Table>().map_err(|error| line.damaged(error))?;
         let clients = keys.remove("clients").and_then(|value| u32::try_from(value.as_integer()?).ok());
         // Read and described again, because earlier versions may have described it differently.
-        let theirs = AirInterface::from_keys(keys, clients).map_err(|error| unreadable(error.to_string()))?;
+        let theirs = AirInterface::from_keys(keys, clients).map_err(|error| line.damaged(error))?;
         match self.air.description().difference(theirs.description()) {
             None => Ok(()),
-            Some(difference) => Err(SimError::OtherLedger { path: path.to_path_buf(), difference }),
+            Some(difference) => Err(SimError::OtherLedger { path: line.path.to_path_buf(), difference }),
         }
     }
 }

@@ -31,7 +31,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floras_core::View;
 use floras_core::random::Purpose;
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Uplink, UplinkError};
@@ -42,10 +41,8 @@ pub use ledger::AirLedger;
 use noise::Release;
 pub use round_spec::{Cohort, RoundSpec};
 
-use crate::error::SimError;
-use crate::experiment::{
-    ClientSettings, Experiment, ExperimentError, PrivacySettings, Settings, UplinkSettings, Weights,
-};
+use crate::error::{SimError, wrong};
+use crate::experiment::{ClientSettings, Experiment, PrivacySettings, Settings, UplinkSettings, Weights};
 
 /// Client numbers are below this.
 const MAX_CLIENTS: u32 = 1 << 24;
@@ -121,12 +118,8 @@ impl AirInterface {
     ) -> Result<Aggregate, SimError> {
         let round = self.checked(spec)?;
         let uplink = self.uplink(spec.seed)?;
-        Ok(self.aggregation(spec.noise).run(uplink.as_ref(), round, updates)?)
-    }
-
-    /// Clipping before the uplink and clamping after it.
-    fn aggregation(&self, noise: Noise) -> Aggregation {
-        Aggregation { noise, measure_norms: false, ..self.settings.aggregation() }
+        let steps = Aggregation { noise: spec.noise, measure_norms: false, ..self.settings.aggregation() };
+        Ok(steps.run(uplink.as_ref(), round, updates)?)
     }
 
     /// Draws the effective channel of [`aggregate`](Self::aggregate) without any updates.
@@ -166,26 +159,11 @@ impl AirInterface {
         }
     }
 
-    /// Why the noise of a round with this channel rules out a guarantee; `None` if it does not.
-    fn unfit(&self, noise: Noise, channel: &EffectiveChannel) -> Option<&'static str> {
-        noise::unfit(&self.settings, noise, channel)
-    }
-
     /// The cohort of a round.
     pub fn cohort(&self, spec: &RoundSpec) -> Cohort {
         let RoundSpec { ref clients, selected, among, .. } = *spec;
         let among = among.or(self.clients).unwrap_or(selected);
         Cohort { answered: clients.len() as u32, selected, among }
-    }
-
-    /// A cohort of `per_round` clients that all answer.
-    pub fn complete(&self, per_round: u32) -> Cohort {
-        Cohort::complete(per_round, self.clients.unwrap_or(per_round))
-    }
-
-    /// The adversary of a view in the scheme's words, if it has its own.
-    fn adversary(&self, view: View) -> Option<&'static str> {
-        self.settings.uplink.scheme.adversary(view)
     }
 
     /// The scheme; sequences of some families are drawn from the seed.
@@ -240,9 +218,4 @@ fn check_count(name: &str, count: u32) -> Result<(), SimError> {
         return Ok(());
     }
     Err(wrong(name, &format!("between 1 and {MAX_CLIENTS}"), count))
-}
-
-fn wrong(name: &str, allowed: &str, value: impl ToString) -> SimError {
-    let (key, allowed) = (name.to_owned(), allowed.to_owned());
-    ExperimentError::Value { key, allowed, value: value.to_string() }.into()
 }

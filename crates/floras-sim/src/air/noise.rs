@@ -1,9 +1,9 @@
-//! Where the noise of a round comes from, and what that means for the statements about it.
+//! Whether the noise of a round is fit for release, and the statements about it.
 //!
 //! Statements of an [`AirInterface`](super::AirInterface) are about noise that is fit for release
-//! ([`floras_phy::release`]): the ideal mechanism is evaluated at a `δ` that leaves room for floating-point arithmetic, and the
-//! loss is added to every `ε` but the published one, which is the paper's formula as printed. A statement about rounds whose
-//! noise is not fit for release is no guarantee, and says why.
+//! ([`floras_phy::release`]): the ideal mechanism is evaluated at a `δ` that is reduced for floating-point arithmetic, and the
+//! loss is added to every `ε` except the published one, which is the paper's formula as printed. A statement about rounds whose
+//! noise is not fit for release is no guarantee, and gives the reason.
 
 use floras_core::{Fidelity, View};
 use floras_phy::release::{

@@ -1,4 +1,4 @@
-//! A round as its clients see it: which one it is, who was asked, from how many, and who answered.
+//! The description of a round: its number, the clients that were selected, and those that answered.
 
 use floras_phy::{Noise, Round};
 use floras_privacy::Sampling;
@@ -6,27 +6,27 @@ use floras_privacy::Sampling;
 use super::wrong;
 use crate::error::SimError;
 
-/// How many clients were asked for their update, how many sent one, and how many could have been asked.
+/// The numbers of clients that answered, that were selected, and that they were sampled from.
 ///
-/// Being asked by lot hides a client only if the lot is all there is to it. Some who were asked and do not answer say something
-/// about who was, unless it strikes all alike: a round in which someone is missing counts as if it had been known who is in it.
-/// That `among` clients could have been asked, and would all have answered as likely, is the caller's word.
+/// Subsampling amplifies privacy only while the sample stays secret. Dropouts can reveal it, so a round with dropouts is accounted
+/// for as if its participants were known. The caller asserts that all `among` clients were equally likely to be selected and to
+/// answer.
 ///
-/// A client that does not answer may have sent its pilot before. The base station then knows its channel, and its sequence is
-/// not an unused one. So the account of every round takes `γ = N − selected` sequences as unused: a sequence whose client is
-/// missing adds no noise to it. This is the safe side, also where the pilot was missed as well.
+/// A client that does not answer may have sent its pilot. The base station then knows its channel, and its sequence is not an
+/// unused one. The account of every round therefore takes `γ = N − selected` sequences as unused: the sequence of a missing
+/// client adds no noise. This is conservative if the pilot is missing as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cohort {
-    /// Those who sent: `K`.
+    /// `K`, the clients that sent an update.
     pub answered: u32,
-    /// Those who were asked, at least as many,
+    /// Clients that were selected, at least `answered`.
     pub selected: u32,
-    /// chosen by lot from so many.
+    /// Clients that they were sampled from, uniformly.
     pub among: u32,
 }
 
 impl Cohort {
-    /// All who were asked answered.
+    /// A cohort whose selected clients all answered.
     pub fn complete(per_round: u32, among: u32) -> Self {
         Self { answered: per_round, selected: per_round, among }
     }
@@ -39,22 +39,22 @@ impl Cohort {
     }
 }
 
-/// Which round it is, and who is in it.
+/// A round: its number, its clients and the source of its randomness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundSpec {
-    /// Where the round's randomness comes from, save for noise that is fit for release.
+    /// The seed of the round's randomness, except for noise that is fit for release.
     pub seed: u64,
-    /// From 0; another trial has other randomness.
+    /// From 0; each trial has its own randomness.
     pub trial: u16,
     /// From 1.
     pub round: u32,
-    /// Those who sent, each with its number.
+    /// The numbers of the clients that sent an update.
     pub clients: Vec<u32>,
-    /// How many were asked.
+    /// Number of clients that were selected.
     pub selected: u32,
-    /// From how many they were chosen by lot; `None` if from all there are.
+    /// Number of clients that they were sampled from; `None` for all clients.
     pub among: Option<u32>,
-    /// Where the noise comes from; the channels come from the seed.
+    /// The generator of the noise; channels are always drawn from the seed.
     pub noise: Noise,
 }
 
@@ -72,7 +72,7 @@ impl RoundSpec {
         }
     }
 
-    /// The same round with noise that is fit for release. Its seed should be a secret one.
+    /// The same round with noise that is fit for release. Its seed should be secret.
     pub fn for_release(self) -> Self {
         Self { noise: Noise::Release, ..self }
     }

@@ -1,5 +1,6 @@
 //! Behaviour of an [`AirInterface`] and its [`AirLedger`].
 
+use floras_core::View;
 use floras_privacy::Statement;
 
 use super::*;
@@ -63,15 +64,14 @@ fn a_round_that_cannot_be_is_refused() {
     assert!(refusal(&asked(26), None).contains("25"), "{}", refusal(&asked(26), None));
 }
 
-/// Who is missing may tell who was asked: such a round is one in which the others are known. And whoever is missing may have
-/// sent a pilot: of 25 sequences 5 are unused, whether 20 answered or 19.
+/// Dropouts can reveal the sample: such a round counts as one with known participants. A missing client may have sent a pilot:
+/// of 25 sequences 5 are unused, whether 20 clients answered or 19.
 #[test]
 fn nothing_is_gained_once_someone_is_missing() {
     let (air, known) = (air(CLIPPED, Some(100)), air(CLIPPED, None));
     let spend =
         |answered, selected, among| air.spend(Cohort { answered, selected, among }).unwrap()["idealised"];
     let alone = known.spend(Cohort::complete(20, 20)).unwrap()["idealised"];
-    // Who is missing may have sent its pilot: its sequence is not an unused one.
     assert_eq!(spend(19, 20, 100), alone);
     assert!(spend(20, 20, 100) < spend(20, 20, 40) && spend(20, 20, 40) < alone);
 }
@@ -188,7 +188,7 @@ fn the_noise_of_a_round_is_remembered_in_the_file() {
     assert!(is_guarantee());
     record(&RoundSpec::of_all(1, 2, 20));
     assert!(!is_guarantee());
-    // A file of an older version does not say.
+    // Files of earlier versions have no such field.
     let text = std::fs::read_to_string(&path).unwrap();
     let first_round = text.lines().take(2).collect::<Vec<_>>().join("\n") + "\n";
     std::fs::write(&path, first_round.replace("\"noise\":\"release\",", "")).unwrap();

@@ -181,12 +181,12 @@ pub struct Difference {
 
 impl Difference {
     /// The first key whose values differ; a key that is missing has the value `absent`.
-    pub(crate) fn first(ours: &[(String, &Value)], theirs: &[(String, &Value)]) -> Option<Self> {
-        let value_in = |entries: &[(String, &Value)], key: &str| {
-            let found = entries.iter().find(|(known, _)| known == key);
+    pub(crate) fn first<K: ToString, V: ToString>(ours: &[(K, V)], theirs: &[(K, V)]) -> Option<Self> {
+        let value_in = |entries: &[(K, V)], key: &str| {
+            let found = entries.iter().find(|(known, _)| known.to_string() == key);
             found.map_or("absent".to_owned(), |(_, value)| value.to_string())
         };
-        let keys = ours.iter().chain(theirs).map(|(key, _)| key.clone());
+        let keys = ours.iter().chain(theirs).map(|(key, _)| key.to_string());
         keys.map(|key| Self { ours: value_in(ours, &key), theirs: value_in(theirs, &key), key })
             .find(|difference| difference.ours != difference.theirs)
     }

@@ -29,8 +29,7 @@ pub use experiment::{
 pub use keywords::Keywords;
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 
-use crate::error::SimError;
-use crate::experiment::ExperimentError;
+use crate::error::{SimError, wrong};
 
 /// Who takes part, what they send, and over which radio.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,9 +177,4 @@ impl Inquiry {
         }
         Ok(Some(Coefficients::of(self.fading, self.modulation, noise_std)?))
     }
-}
-
-fn wrong(key: &str, allowed: &str, value: impl ToString) -> SimError {
-    let (key, allowed) = (key.to_owned(), allowed.to_owned());
-    ExperimentError::Value { key, allowed, value: value.to_string() }.into()
 }

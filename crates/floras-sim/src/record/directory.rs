@@ -63,7 +63,7 @@ impl RunDirectory {
         }
         fs::create_dir_all(path).map_err(SimError::file("create", path))?;
         let directory = Self { path: path.to_path_buf(), _lock: lock(path)? };
-        // Looked at again, now that nobody else can write.
+        // Checked again under the lock.
         if Self::experiment_file(path).exists() {
             if entry == Entry::New {
                 return Err(SimError::AlreadyARun { directory: path.to_path_buf() });
@@ -89,7 +89,7 @@ impl RunDirectory {
         path.join("metrics.jsonl")
     }
 
-    /// Where a directory keeps who holds what.
+    /// The path of the label counts of the clients.
     pub(crate) fn partition_file(path: &Path) -> PathBuf {
         path.join("partition.json")
     }

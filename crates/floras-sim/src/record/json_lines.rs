@@ -24,7 +24,7 @@ pub(crate) struct JsonLines {
 
 /// One line while it is read.
 pub(crate) struct RawLine<'a> {
-    path: &'a Path,
+    pub(crate) path: &'a Path,
     /// From 1.
     pub(crate) number: usize,
     /// With the newline, unless it is missing at the end of the file.
@@ -108,12 +108,8 @@ impl JsonLines {
         Ok(crc)
     }
 
-    /// Removes all lines.
-    pub(crate) fn clear(&mut self) -> Result<(), SimError> {
-        self.truncate(0)
-    }
-
-    fn truncate(&mut self, end: u64) -> Result<(), SimError> {
+    /// Removes everything after the first `end` bytes.
+    pub(crate) fn truncate(&mut self, end: u64) -> Result<(), SimError> {
         self.end = end;
         self.file.set_len(end).map_err(SimError::file("write", &self.path))
     }

@@ -64,9 +64,7 @@ struct TrialLog {
     path: PathBuf,
     /// Open while the trial runs in this process.
     file: Option<JsonLines>,
-    /// CRC-32C of all its lines.
-    crc: u32,
-    ended: bool,
+    state: LogState,
 }
 
 /// The state of a trial's log.
@@ -81,14 +79,9 @@ pub(crate) struct LogState {
 impl<L: Line> Log<L> {
     /// Makes the common file agree with the logs in `directory`, one for each trial.
     pub(crate) fn open(path: &Path, directory: &Path, trials: &[LogState]) -> Result<Self, SimError> {
-        let log = |(number, &LogState { crc, ended }): (usize, &LogState)| TrialLog {
-            path: trial_log::<L>(directory, number),
-            file: None,
-            crc,
-            ended,
-        };
+        let log = |(number, &state)| TrialLog { path: trial_log::<L>(directory, number), file: None, state };
         let trials: Vec<TrialLog> = trials.iter().enumerate().map(log).collect();
-        let head = trials.iter().position(|trial| !trial.ended).unwrap_or(trials.len());
+        let head = trials.iter().position(|trial| !trial.state.ended).unwrap_or(trials.len());
         atomic::write_with(path, |file| {
             for trial in trials.iter().take(head + 1) {
                 io::copy(&mut File::open(&trial.path)?, file)?;
@@ -101,7 +94,7 @@ impl<L: Line> Log<L> {
 
     /// The checksum of a trial's lines.
     pub(crate) fn crc(&self, trial: u16) -> u32 {
-        self.trials[usize::from(trial)].crc
+        self.trials[usize::from(trial)].state.crc
     }
 
     /// Appends a line.
@@ -114,7 +107,7 @@ impl<L: Line> Log<L> {
             closed => closed.insert(JsonLines::open(&log.path)?),
         };
         let line = file.append(line)?;
-        log.crc = crc32c::crc32c_append(log.crc, &line);
+        log.state.crc = crc32c::crc32c_append(log.state.crc, &line);
         if number == self.head {
             self.file.write_all(&line).map_err(SimError::file("write", &self.path))?;
         }
@@ -129,9 +122,9 @@ impl<L: Line> Log<L> {
     /// Ends a trial, which has written its last line.
     pub(crate) fn end(&mut self, trial: u16) -> Result<(), SimError> {
         let log = &mut self.trials[usize::from(trial)];
-        log.ended = true;
+        log.state.ended = true;
         log.file = None;
-        while self.trials.get(self.head).is_some_and(|log| log.ended) {
+        while self.trials.get(self.head).is_some_and(|log| log.state.ended) {
             self.head += 1;
             if let Some(next) = self.trials.get(self.head) {
                 let mut lines = File::open(&next.path).map_err(SimError::file("read", &next.path))?;
@@ -165,7 +158,7 @@ pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<Option<u3
         Ok(is_next)
     })?;
     if count < rounds {
-        lines.clear()?;
+        lines.truncate(0)?;
         return Ok(None);
     }
     Ok(Some(crc))
@@ -192,14 +185,15 @@ pub(crate) fn read_ledger(
     Ok(count)
 }
 
-/// The last line of a trial's log; `None` if the log is empty or the line is incomplete.
-pub(crate) fn last_line<L: Line>(path: &Path) -> Result<Option<L>, SimError> {
+/// The last line of a trial's log, which must be complete.
+pub(crate) fn last_line<L: Line>(path: &Path) -> Result<L, SimError> {
     let file = File::open(path).map_err(SimError::file("read", path))?;
     let mut last = None;
     for line in BufReader::new(file).split(b'\n') {
         last = Some(line.map_err(SimError::file("read", path))?);
     }
-    Ok(last.and_then(|line| from_line(&line)))
+    let last = last.and_then(|line| from_line(&line));
+    last.ok_or_else(|| SimError::damaged(path, "its last line is incomplete"))
 }
 
 fn from_line<L: Line>(line: &[u8]) -> Option<L> {
