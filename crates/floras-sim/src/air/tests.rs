@@ -222,3 +222,70 @@ fn the_account_of_the_air_is_that_of_the_federation() {
     }
     assert_eq!((ours.delta, ours.rounds), (theirs.delta, theirs.rounds));
 }
+
+/// A file with a header and two rounds, and the interface that it belongs to.
+fn file_of_two_rounds(path: &std::path::Path) -> (Arc<AirInterface>, Vec<u8>) {
+    let air = Arc::new(air(CLIPPED, None));
+    let mut ledger = AirLedger::open(Arc::clone(&air), path).unwrap();
+    for round in 1..=2 {
+        let spec = RoundSpec::of_all(1, round, 20);
+        ledger.record(&spec, &air.realise(&spec).unwrap()).unwrap();
+    }
+    (air, std::fs::read(path).unwrap())
+}
+
+#[test]
+fn an_incomplete_end_of_the_file_is_repaired() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.jsonl");
+    let (air, whole) = file_of_two_rounds(&path);
+    let header = whole.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    for (length, rounds) in
+        [(whole.len() - 1, 2), (whole.len() - 20, 1), (header, 0), (header - 1, 0), (30, 0), (0, 0)]
+    {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let mut ledger = AirLedger::open(Arc::clone(&air), &path).unwrap();
+        assert_eq!(ledger.rounds(), rounds, "{length} bytes");
+        for round in rounds + 1..=2 {
+            let spec = RoundSpec::of_all(1, round, 20);
+            ledger.record(&spec, &air.realise(&spec).unwrap()).unwrap();
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), whole, "{length} bytes");
+    }
+}
+
+#[test]
+fn a_rejected_file_is_not_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.jsonl");
+    let (ours, whole) = file_of_two_rounds(&path);
+    let other = Arc::new(air(&CLIPPED.replace("clip = 1.0", "clip = 2.0"), None));
+    let text = String::from_utf8(whole).unwrap();
+    for (text, air, reason) in [
+        (text.clone(), &other, "clip is 1.0 there and 2.0 here"),
+        (text.lines().next().unwrap().to_owned(), &other, "clip is 1.0 there and 2.0 here"),
+        ("{\"important\": 1}".to_owned(), &ours, "line 1: this is no ledger of an uplink"),
+        ("\n".to_owned(), &ours, "line 1: this is no ledger of an uplink"),
+        (text.replace("\"round\":2", "\"round\":3"), &ours, "line 3: round 3 follows round 1"),
+        (text.replace("\"among\":20,", ""), &ours, "line 2: selected, among, gains or noise_std is missing"),
+        (text.replace("\"mu\":[", "\"mu\":[1.0,"), &ours, "line 2: there must be 20 values of mu"),
+        (text.replace("\"gains\":[", "\"gains\":[1.0,"), &ours, "line 2: there must be 20 finite gains"),
+    ] {
+        std::fs::write(&path, &text).unwrap();
+        let error = AirLedger::open(Arc::clone(air), &path).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_file_of_the_earlier_format_is_resumed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.jsonl");
+    let (air, whole) = file_of_two_rounds(&path);
+    let text = String::from_utf8(whole).unwrap().replace("\"trial\":0,", "");
+    std::fs::write(&path, text.replace("\"noise\":\"simulated\",", "")).unwrap();
+    let ledger = AirLedger::open(air, &path).unwrap();
+    assert_eq!(ledger.rounds(), 2);
+    assert!(ledger.noise_caveat().unwrap().contains("simulation's generator"));
+}
