@@ -6,9 +6,10 @@ use crate::named_choice;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PowerRule {
     /// `√η = min |h_k|` over the admitted clients: the weakest sends at full power.
-    #[default]
     WorstAdmitted,
-    /// `√η` is the admission threshold, so that no client needs to know the others' channels.
+    /// `√η` is the admission threshold, so that no client needs to know the others' channels. The default, in the library as in
+    /// experiment files.
+    #[default]
     FixedAtThreshold,
 }
 

@@ -77,7 +77,7 @@ fn recorded() -> Reproduction {
 }
 
 #[test]
-fn a_quick_run_still_comes_to_the_verdicts_of_the_book() {
+fn a_quick_run_never_contradicts_the_verdicts_of_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let bench = Workbench { quick: true, directory: directory.path(), threads, watch: &|_: Stage<'_>| {} };
@@ -86,7 +86,14 @@ fn a_quick_run_still_comes_to_the_verdicts_of_the_book() {
         let claims = made.figures.iter().flat_map(|figure| &figure.claims);
         claims.map(|claim| (claim.claim.clone(), claim.verdict)).collect()
     };
-    assert_eq!(verdicts(&made), verdicts(&recorded()));
+    let (quick, recorded_verdicts) = (verdicts(&made), verdicts(&recorded()));
+    assert_eq!(quick.len(), recorded_verdicts.len());
+    for ((claim, quick), (recorded_claim, recorded)) in quick.iter().zip(&recorded_verdicts) {
+        assert_eq!(claim, recorded_claim);
+        assert!(quick == recorded || *quick == Verdict::Inconclusive, "{claim}: {quick:?}, {recorded:?}");
+    }
+    // With three trials most intervals are wide, but not all.
+    assert!(quick.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive).count() <= 8, "{quick:?}");
     let names = |made: &Reproduction| -> Vec<String> {
         made.figures.iter().map(|figure| figure.name.clone()).collect()
     };

@@ -56,10 +56,11 @@ fn verdicts(reproduction: &Reproduction) -> String {
     match claims().count() {
         0 => "No claim of the paper is held against these figures.".to_owned(),
         all => format!(
-            "Of {} of the paper, {} came out here, too; {} did not under the conventions that were chosen; {} \
-             contradict mathematics.",
+            "Of {} of the paper, {} came out here, too; {} are inconclusive; {} did not under the conventions \
+             that were chosen; {} contradict mathematics.",
             count(all as u64, "claim"),
             number(Verdict::Reproduced),
+            number(Verdict::Inconclusive),
             number(Verdict::NotReproduced),
             number(Verdict::False)
         ),
@@ -107,7 +108,7 @@ fn one_figure(body: &mut Html, shown: &Figure) {
 
 fn claim(claim: &Claim) -> Vec<Cell> {
     let number = |value: f64| {
-        if claim.unit == "points" {
+        if ["points", "%"].contains(&claim.unit.as_str()) {
             let sign = if value > 0.0 { "+" } else { "" };
             return format!("{sign}{value:.1}").replace('-', "−");
         }
@@ -123,9 +124,10 @@ fn claim(claim: &Claim) -> Vec<Cell> {
             format!("{} ± {}{unit}", number(ours), number(half).trim_start_matches('+'))
         }
     };
+    let good = (claim.verdict != Verdict::Inconclusive).then_some(claim.verdict == Verdict::Reproduced);
     vec![
         Cell::text(claim.claim.as_str()),
-        Cell::Mark(claim.verdict.words().to_owned(), Some(claim.verdict == Verdict::Reproduced)),
+        Cell::Mark(claim.verdict.words().to_owned(), good),
         Cell::number(format!("{}{unit}", number(claim.published))),
         Cell::number(ours),
         Cell::text(claim.reason.as_str()),

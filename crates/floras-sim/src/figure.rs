@@ -127,6 +127,9 @@ pub enum Verdict {
     /// It came out here, too.
     #[serde(rename = "reproduced")]
     Reproduced,
+    /// The interval holds both the paper's number and no effect, or is too wide to tell: more trials are needed.
+    #[serde(rename = "inconclusive")]
+    Inconclusive,
     /// Something else came out, under the conventions that were chosen.
     #[serde(rename = "not reproduced")]
     NotReproduced,
@@ -140,6 +143,7 @@ impl Verdict {
     pub fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
+            Self::Inconclusive => "inconclusive",
             Self::NotReproduced => "not reproduced",
             Self::False => "false",
         }

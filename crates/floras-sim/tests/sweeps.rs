@@ -97,16 +97,6 @@ fn what_a_case_sets_is_checked_like_any_other_key() {
     assert!(unknown.contains("uplink.snr") && unknown.contains("snr_db"), "{unknown}");
 }
 
-#[test]
-fn the_scan_over_conventions_is_a_valid_sweep() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/conventions.toml");
-    let sweep = sweep(&fs::read_to_string(file).unwrap());
-    assert!(
-        sweep.runs().count() < sweep.points().len(),
-        "channel inversion has no modulation, and FLORAS no threshold"
-    );
-}
-
 const SWEEP: &str = "name = \"grid\"\nrounds = 2\ntrials = 2\n[data]\nset = \"synthetic\"\ntrain = 100\n[sweep]\n\
     uplink.sequences = [20, 25]\nuplink.receiver = [\"paper\", { clipped = 1.0 }, \"mmse\"]\n";
 

@@ -1,13 +1,15 @@
 //! Figure 4: FLORAS against channel inversion at 0 and 15 dB.
 //!
-//! The paper does not say how channel inversion sets its power, and that decides the outcome. The figure is drawn with the
-//! convention that comes nearest to the paper's numbers; beside it stand the two that treat channel inversion better.
+//! The paper does not say how channel inversion sets its power, nor whether its decoded values are truncated, and that decides
+//! the outcome. The figure is drawn with the convention that comes nearest to the paper's numbers. Beside it stand the three that
+//! treat channel inversion better, and FLORAS with the `B ≫ C` that section VI asks for.
 
 use super::Workbench;
 use super::claims::FIG4;
-use super::learning::{Case, Measure, PARTITIONS, Runs};
-use floras_sim::SimError;
+use super::claims::Measure;
+use super::learning::{Case, PARTITIONS, Runs};
 use floras_sim::figure::{Figure, Style};
+use floras_sim::{Experiment, SimError};
 
 /// The experiment of the FLORAS curve at 0 dB, IID.
 pub(super) fn floras_file() -> &'static str {
@@ -23,15 +25,17 @@ const PAPER: [&str; 4] = ["FLORAS 15 dB", "channel inversion 15 dB", "FLORAS 0 d
 const FLORAS: &str = "FLORAS 0 dB";
 const WORST_ADMITTED: &str = "channel inversion 0 dB, worst admitted client at full power";
 const SAME_BANDWIDTH: &str = "channel inversion 0 dB, same bandwidth";
+const NOT_TRUNCATED: &str = "channel inversion 0 dB, not truncated";
+const WIDE: [&str; 2] = ["FLORAS 0 dB, B = 10 C", "FLORAS 15 dB, B = 10 C"];
 
 /// The figure.
 pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
-    let runs = Runs::make(bench, "fig4", cases())?;
+    let runs = Runs::make(bench, "fig4", cases()?)?;
     let mut panels = runs.panels("fig4", &PAPER);
     for partition in PARTITIONS {
-        let shown = [FLORAS, PAPER[3], WORST_ADMITTED, SAME_BANDWIDTH];
+        let shown = [FLORAS, WIDE[0], PAPER[3], NOT_TRUNCATED, WORST_ADMITTED, SAME_BANDWIDTH];
         let mut panel = runs.panel("fig4-conventions", partition, Measure::Accuracy, &shown);
-        panel.title = format!("{}, 0 dB: channel inversion under three conventions", partition.words);
+        panel.title = format!("{}, 0 dB: other conventions", partition.words);
         panels.push(panel);
     }
     Ok(Figure {
@@ -47,10 +51,11 @@ pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
 }
 
 fn text(runs: &Runs) -> Vec<String> {
-    let against = |than: &str| {
-        let of = |partition| runs.difference_words(partition, FLORAS, than);
+    let difference = |curve: &str, than: &str| {
+        let of = |partition| runs.difference_words(partition, curve, than);
         format!("{} (IID) and {} (non-IID)", of("iid"), of("one-label"))
     };
+    let against = |than: &str| difference(FLORAS, than);
     vec![
         format!(
             "At 0 dB the final test accuracy of FLORAS minus that of channel inversion is {}, under the convention that comes \
@@ -59,32 +64,49 @@ fn text(runs: &Runs) -> Vec<String> {
             against(PAPER[3])
         ),
         format!(
-            "That difference is a matter of convention. If the weakest admitted client sends at full power, which channel \
-             inversion allows, it is {}; if channel inversion may repeat each parameter L times and so spends the same \
-             bandwidth as FLORAS, it is {}.",
+            "That difference is a matter of convention. There the decoded values of channel inversion are truncated to FLORAS's \
+             B, too, although the paper introduces B for the Cauchy noise of FLORAS. Without that truncation the difference is {}. \
+             If the weakest admitted client sends at full power, which channel inversion allows, it is {}; if channel \
+             inversion may repeat each parameter L times and so spends the same bandwidth as FLORAS, it is {}.",
+            against(NOT_TRUNCATED),
             against(WORST_ADMITTED),
             against(SAME_BANDWIDTH)
+        ),
+        format!(
+            "Section VI asks for B ≫ C. The figure contradicts it: every setting that comes near to it has B < C. With B = 10 C, \
+             FLORAS minus channel inversion is {} at 0 dB and {} at 15 dB.",
+            difference(WIDE[0], PAPER[3]),
+            difference(WIDE[1], PAPER[1])
         ),
     ]
 }
 
-fn cases() -> Vec<Case> {
-    let case = |curve, file, colour, style, settings: &[(&'static str, &'static str)]| Case {
+fn cases() -> Result<Vec<Case>, SimError> {
+    let case = |curve, file, colour, style, settings: &[(&'static str, &str)]| Case {
         curve,
         file,
-        settings: settings.to_vec(),
+        settings: settings.iter().map(|&(key, value)| (key, value.to_owned())).collect(),
         colour,
         style,
     };
-    let snr_db = |snr_db: &'static str| ("uplink.snr_db", snr_db);
-    let worst_admitted = ("uplink.power_rule", "worst-admitted");
-    let same_bandwidth = ("uplink.noise", "same-bandwidth");
-    vec![
-        case(PAPER[0], floras_file(), 0, Style::Solid, &[snr_db("15.0")]),
-        case(PAPER[1], inversion_file(), 0, Style::Dashed, &[snr_db("15.0")]),
-        case(PAPER[2], floras_file(), 1, Style::Solid, &[snr_db("0.0")]),
-        case(PAPER[3], inversion_file(), 1, Style::Dashed, &[snr_db("0.0")]),
-        case(WORST_ADMITTED, inversion_file(), 2, Style::Dashed, &[snr_db("0.0"), worst_admitted]),
-        case(SAME_BANDWIDTH, inversion_file(), 3, Style::Dotted, &[snr_db("0.0"), same_bandwidth]),
-    ]
+    let (floras, inversion) = (floras_file(), inversion_file());
+    // The presets are the curves at 0 dB. Their key may be another number: of decibels over unit power.
+    let experiment = Experiment::parse("fig4", floras)?;
+    let settings = experiment.settings();
+    let snr_db = settings.uplink.radio.snr_db;
+    let (low, high) = (snr_db.to_string(), (snr_db + 15.0).to_string());
+    let (low, high) = (("uplink.snr_db", low.as_str()), ("uplink.snr_db", high.as_str()));
+    let ten_c = (10.0 * settings.privacy.clip.unwrap_or_default()).to_string();
+    let wide = ("uplink.truncate", ten_c.as_str());
+    Ok(vec![
+        case(PAPER[0], floras, 1, Style::Solid, &[high]),
+        case(PAPER[1], inversion, 1, Style::Dashed, &[high]),
+        case(PAPER[2], floras, 0, Style::Solid, &[low]),
+        case(PAPER[3], inversion, 0, Style::Dashed, &[low]),
+        case(WORST_ADMITTED, inversion, 2, Style::Dashed, &[low, ("uplink.power_rule", "worst-admitted")]),
+        case(SAME_BANDWIDTH, inversion, 3, Style::Dotted, &[low, ("uplink.noise", "same-bandwidth")]),
+        case(NOT_TRUNCATED, inversion, 4, Style::Dashed, &[low, ("uplink.truncate", "none")]),
+        case(WIDE[0], floras, 6, Style::Solid, &[low, wide]),
+        case(WIDE[1], floras, 6, Style::Dashed, &[high, wide]),
+    ])
 }

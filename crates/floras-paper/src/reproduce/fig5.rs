@@ -18,7 +18,7 @@ pub(crate) fn fig5(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let case = |(number, (curve, sequences, style)): (usize, (&'static str, &'static str, Style))| Case {
         curve,
         file: super::preset("fig5"),
-        settings: vec![("uplink.sequences", sequences)],
+        settings: vec![("uplink.sequences", sequences.to_owned())],
         colour: number,
         style,
     };

@@ -6,7 +6,7 @@ use floras_sim::figure::{Axis, Claim, Curve, Panel, PrivacyRow, Style};
 use floras_sim::{Estimate, Experiment, ExperimentBuilder, RoundMetrics, SimError};
 
 use super::Workbench;
-use super::claims::AccuracyClaim;
+use super::claims::{CurveClaim, Measure};
 use super::workbench::RunRecord;
 
 /// Trials and rounds of the small version.
@@ -38,7 +38,7 @@ pub(super) struct Case {
     /// The experiment file that it begins with,
     pub(super) file: &'static str,
     /// and what differs from it.
-    pub(super) settings: Vec<(&'static str, &'static str)>,
+    pub(super) settings: Vec<(&'static str, String)>,
     /// Curves of one colour belong together,
     pub(super) colour: usize,
     /// and differ in style.
@@ -75,16 +75,26 @@ impl Runs {
             .map(|(_, record)| record)
     }
 
-    /// By how many points one curve ends above another, trial by trial: the two share channels and batches.
-    pub(super) fn differences(&self, partition: &str, of: &str, than: &str) -> Vec<f64> {
-        let finals = |curve| self.record(partition, curve).map(RunRecord::final_accuracies);
+    /// By how much one curve ends above another, trial by trial: the two share channels and batches.
+    pub(super) fn differences(&self, measure: Measure, partition: &str, of: &str, than: &str) -> Vec<f64> {
+        let finals = |curve| {
+            self.record(partition, curve).map(|record| match measure {
+                Measure::Accuracy => record.final_accuracies(),
+                Measure::Loss => record.final_losses(),
+            })
+        };
         let (Some(of), Some(than)) = (finals(of), finals(than)) else { return Vec::new() };
-        of.iter().zip(&than).filter_map(|(of, than)| Some(100.0 * (of.as_ref()? - than.as_ref()?))).collect()
+        let difference = |of: f64, than: f64| match measure {
+            Measure::Accuracy => 100.0 * (of - than),
+            Measure::Loss => 100.0 * (of / than - 1.0),
+        };
+        let pairs = of.into_iter().zip(than);
+        pairs.filter_map(|(of, than)| Some(difference(of?, than?))).collect()
     }
 
     /// The same, in words.
     pub(super) fn difference_words(&self, partition: &str, of: &str, than: &str) -> String {
-        match Estimate::of(&self.differences(partition, of, than)) {
+        match Estimate::of(&self.differences(Measure::Accuracy, partition, of, than)) {
             None => "no trial finished".to_owned(),
             Some(Estimate { mean, ci95: None }) => format!("{mean:+.1} points"),
             Some(Estimate { mean, ci95: Some(half) }) => format!("{mean:+.1} ± {half:.1} points"),
@@ -92,9 +102,10 @@ impl Runs {
     }
 
     /// The verdicts on some claims.
-    pub(super) fn judge(&self, claims: &[AccuracyClaim]) -> Vec<Claim> {
-        let judge =
-            |claim: &AccuracyClaim| claim.judge(&self.differences(claim.partition, claim.of, claim.than));
+    pub(super) fn judge(&self, claims: &[CurveClaim]) -> Vec<Claim> {
+        let judge = |claim: &CurveClaim| {
+            claim.judge(&self.differences(claim.measure, claim.partition, claim.of, claim.than))
+        };
         claims.iter().map(judge).collect()
     }
 
@@ -153,15 +164,6 @@ impl Runs {
     }
 }
 
-/// What is drawn.
-#[derive(Clone, Copy)]
-pub(super) enum Measure {
-    /// Over all training samples, with the penalty.
-    Loss,
-    /// In hundredths.
-    Accuracy,
-}
-
 impl Measure {
     fn curve(self, case: &Case, record: &RunRecord) -> Curve {
         let pick = |line: &RoundMetrics| match self {
@@ -169,8 +171,12 @@ impl Measure {
             Self::Accuracy => line.test_accuracy.map(|accuracy| 100.0 * accuracy),
         };
         let points = record.curve(pick);
-        let interval =
-            |estimate: &Estimate| estimate.ci95.map(|half| (estimate.mean - half, estimate.mean + half));
+        // No accuracy lies beyond 0 and 100%, and no loss below 0.
+        let largest = if self == Self::Accuracy { 100.0 } else { f64::INFINITY };
+        let interval = |estimate: &Estimate| {
+            let half = estimate.ci95?;
+            Some(((estimate.mean - half).max(0.0), (estimate.mean + half).min(largest)))
+        };
         Curve {
             name: case.curve.to_owned(),
             colour: case.colour,

@@ -85,6 +85,15 @@ impl RunRecord {
         self.summary.trials.iter().map(accuracy).collect()
     }
 
+    /// Each trial's final training loss, in nats with the penalty; `None` if it diverged.
+    pub fn final_losses(&self) -> Vec<Option<f64>> {
+        let loss = |trial: &TrialSummary| match *trial {
+            TrialSummary::Finished { train_loss, .. } => Some(train_loss),
+            TrialSummary::Diverged { .. } => None,
+        };
+        self.summary.trials.iter().map(loss).collect()
+    }
+
     /// A measured value over the rounds: round, mean over the trials, and its 95% interval.
     pub fn curve(&self, pick: impl Fn(&RoundMetrics) -> Option<f64>) -> Vec<(u32, Estimate)> {
         let mut values: std::collections::BTreeMap<u32, Vec<f64>> = std::collections::BTreeMap::new();

@@ -20,9 +20,10 @@ pub struct Condition {
     pub detail: String,
 }
 
-/// Whether the noise is the theorem's: the paper's receiver, whose unused sequences make Cauchy noise.
+/// Whether the noise is the theorem's: the paper's receiver, with orthonormal sequences, whose unused ones make Cauchy noise.
 pub(super) fn is_cauchy(settings: &Settings) -> bool {
-    settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
+    let floras = settings.uplink.scheme.floras();
+    floras.is_some_and(|floras| floras.receiver == Receiver::Paper && floras.is_orthonormal())
 }
 
 /// Whether there is no noise at all.
@@ -60,6 +61,10 @@ pub(super) fn conditions(
     };
     all.push(condition("the paper's normalisation", scaling.0, scaling.1.to_owned()));
     all.push(clamp_condition(settings, sizes));
+    if let Some((clip, bound)) = sizes.clip.zip(sizes.bound) {
+        let detail = format!("C = {clip}, B = {bound}; taken as B ≥ 10·C");
+        all.push(condition("B ≫ C (section VI)", Some(bound >= 10.0 * clip), detail));
+    }
     let Some(constants) = constants else { return all };
     let equal = if constants.equal_sizes {
         "all clients hold the same number of samples"
@@ -97,6 +102,12 @@ fn receiver_condition(settings: &Settings) -> Condition {
     let scheme = &settings.uplink.scheme;
     let (holds, detail) = match scheme.floras() {
         _ if is_ideal(settings) => (true, "the uplink is ideal: D = 0".to_owned()),
+        Some(floras) if !floras.is_orthonormal() => (
+            false,
+            "with overlapping sequences the unused estimates carry the clients' pilots, and the noise is not Cauchy: Remark 3 \
+             is wrong"
+                .to_owned(),
+        ),
         Some(floras) if floras.receiver == Receiver::Paper => {
             (true, "the paper's receiver, whose unused sequences make Cauchy noise".to_owned())
         }

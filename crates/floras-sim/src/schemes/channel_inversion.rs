@@ -17,7 +17,7 @@ use crate::experiment::{ExperimentError, Radio, within};
 const ARTIFICIAL_NOISE: RangeInclusive<f64> = 0.0..=1e30;
 
 /// Channel inversion at the clients.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChannelInversionScheme {
     /// Who takes part.
@@ -28,17 +28,6 @@ pub struct ChannelInversionScheme {
     pub noise: NoiseReference,
     /// Standard deviation of the noise that the clients add, in each parameter of the sum: from 0 to 1e30.
     pub artificial_noise_std: f64,
-}
-
-impl Default for ChannelInversionScheme {
-    fn default() -> Self {
-        Self {
-            admission: Admission::default(),
-            power_rule: PowerRule::FixedAtThreshold,
-            noise: NoiseReference::default(),
-            artificial_noise_std: 0.0,
-        }
-    }
 }
 
 impl SchemeFile for ChannelInversionScheme {

@@ -8,7 +8,9 @@
 
 use std::ops::RangeInclusive;
 
-use floras_core::{ChannelSource, Choice, Family, Modulation, Neighbours, PhaseError, Receiver, Snr, View};
+use floras_core::{
+    ChannelSource, Choice, Family, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver, Snr, View,
+};
 use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkError};
 use floras_privacy::{Account, Coefficients, PrivacyUnit, Setting, Source};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,10 @@ pub struct FlorasScheme {
     pub modulation: Modulation,
     /// The base station's weights.
     pub receiver: Receiver,
+    /// The pilot.
+    pub pilot: Pilot,
+    /// The scale of the projector, for sequences that overlap.
+    pub projector: Projector,
 }
 
 impl Default for FlorasScheme {
@@ -39,6 +45,8 @@ impl Default for FlorasScheme {
             family: Family::default(),
             modulation: Modulation::default(),
             receiver: Receiver::default(),
+            pilot: Pilot::default(),
+            projector: Projector::default(),
         }
     }
 }
@@ -53,6 +61,8 @@ pub struct FlorasKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     phase_error: Option<PhaseError>,
     receiver: Receiver,
+    pilot: Pilot,
+    projector: Projector,
 }
 
 impl Default for FlorasKeys {
@@ -63,12 +73,12 @@ impl Default for FlorasKeys {
 
 impl From<FlorasScheme> for FlorasKeys {
     fn from(scheme: FlorasScheme) -> Self {
-        let FlorasScheme { sequences, family, modulation, receiver } = scheme;
+        let FlorasScheme { sequences, family, modulation, receiver, pilot, projector } = scheme;
         let (modulation, phase_error) = match modulation {
             Modulation::Real => (Modulation::Real, None),
             Modulation::PhaseCorrected(error) => (Modulation::PhaseCorrected(PhaseError::None), Some(error)),
         };
-        Self { sequences, family, modulation, phase_error, receiver }
+        Self { sequences, family, modulation, phase_error, receiver, pilot, projector }
     }
 }
 
@@ -80,7 +90,7 @@ impl SchemeFile for FlorasScheme {
     fn read(keys: FlorasKeys) -> Result<Self, ExperimentError> {
         const RANGE: RangeInclusive<usize> = SIZES;
         within("uplink.sequences", Some(keys.sequences), RANGE)?;
-        let FlorasKeys { sequences, family, modulation, phase_error, receiver } = keys;
+        let FlorasKeys { sequences, family, modulation, phase_error, receiver, pilot, projector } = keys;
         let modulation = match modulation {
             // Under real modulation the key of the error has no effect.
             Modulation::Real => Modulation::Real,
@@ -88,7 +98,7 @@ impl SchemeFile for FlorasScheme {
                 .with_phase_error(phase_error)
                 .map_err(|error| ExperimentError::value("uplink.phase_error", error))?,
         };
-        Ok(Self { sequences, family, modulation, receiver })
+        Ok(Self { sequences, family, modulation, receiver, pilot, projector })
     }
 }
 
@@ -102,15 +112,9 @@ impl FlorasScheme {
         seed: u64,
     ) -> Result<Floras, UplinkError> {
         let sequences = SequenceSet::new(self.family, self.sequences, length, seed)?;
-        let (modulation, receiver) = (self.modulation, self.receiver);
-        Ok(Floras::new(FlorasSettings {
-            sequences,
-            modulation,
-            receiver,
-            channels,
-            snr,
-            ..FlorasSettings::default()
-        }))
+        let Self { modulation, receiver, pilot, projector, .. } = *self;
+        let settings = FlorasSettings { sequences, modulation, receiver, channels, snr, pilot, projector };
+        Ok(Floras::new(settings))
     }
 
     /// The uplink over a radio.
@@ -118,7 +122,8 @@ impl FlorasScheme {
         self.over(radio.length, radio.channels()?, radio.snr()?, seed)
     }
 
-    fn is_orthonormal(&self) -> bool {
+    /// Whether different sequences are orthogonal.
+    pub fn is_orthonormal(&self) -> bool {
         self.family != Family::Gaussian
     }
 
@@ -184,7 +189,8 @@ impl Scheme for FlorasScheme {
         }
         if !self.is_orthonormal() {
             let source = setting.source(View::Idealised)?;
-            let caveat = "sequences that overlap let clients disturb one another";
+            let caveat =
+                "with overlapping sequences the unused ones make no Cauchy noise once clients transmit";
             account.set(View::Idealised, source.with_caveat(caveat));
             let reason = "sequences that overlap have no bound for every channel".to_owned();
             account.set(View::AnyChannel, Source::Nothing(reason));
