@@ -27,18 +27,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use floras_core::Clipping;
-use floras_core::Receiver;
-use floras_core::View;
+use floras_core::{Clipping, View};
 
 use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require_delta};
 use crate::mixed::Mixed;
 use crate::numerics::solve::largest_integer;
-use crate::published::rdp::RenyiRound;
-use crate::published::theorems::{Participation, PublishedRound};
 use crate::setting::{NORMALISED, Setting};
 use crate::views::statement::{Statement, Views, for_each_view};
+use crate::views::{self, Beside, Seen};
 
 /// Where a view's numbers come from.
 #[derive(Clone)]
@@ -94,13 +91,8 @@ impl Source {
 pub struct Account {
     delta: f64,
     sampling: Sampling,
-    /// One round as published, with the theorems' `p` and with the appendix's.
-    pub(crate) published: Option<Result<(PublishedRound, PublishedRound), PrivacyError>>,
-    /// The RDP form, for the paper's receiver.
-    pub(crate) renyi: Option<RenyiRound>,
-    /// The simple bound for every channel, for the clipped projector.
-    pub(crate) simple: Option<Box<dyn Curve>>,
     sources: BTreeMap<View, Source>,
+    beside: BTreeMap<View, Beside>,
 }
 
 impl Account {
@@ -108,9 +100,8 @@ impl Account {
     pub fn of(setting: &Setting) -> Result<Self, PrivacyError> {
         setting.check()?;
         let mut account = Self::new(setting.sampling(), setting.delta)?;
-        let sources = for_each_view(|view| setting.source(view));
-        for (view, source) in View::ALL.into_iter().zip(sources) {
-            account.look_at(setting, view, source?)?;
+        for (view, seen) in View::ALL.into_iter().zip(for_each_view(|view| views::of(setting, view))) {
+            account.add(setting, view, seen?);
         }
         Ok(account)
     }
@@ -119,38 +110,25 @@ impl Account {
     pub(crate) fn of_view(setting: &Setting, view: View) -> Result<Self, PrivacyError> {
         let mut account = Self::new(setting.sampling(), setting.delta)?;
         if view == View::AnyChannel {
-            account.look_at(setting, View::Idealised, setting.source(View::Idealised)?)?;
+            account.add(setting, View::Idealised, views::of(setting, View::Idealised)?);
         }
-        account.look_at(setting, view, setting.source(view)?)?;
+        account.add(setting, view, views::of(setting, view)?);
         Ok(account)
     }
 
-    /// Adds one view of a setting, whose numbers come from this source.
-    fn look_at(&mut self, setting: &Setting, view: View, source: Source) -> Result<(), PrivacyError> {
-        let fixed = setting.clipping == Clipping::Each;
-        match view {
-            View::Published => {
-                let [per_clients, plus_one] = [Participation::PerClients, Participation::PerClientsPlusOne]
-                    .map(|p| setting.published(p));
-                self.published = Some(per_clients.and_then(|round| Ok((round, plus_one?))));
-                return Ok(());
-            }
-            View::Idealised if setting.receiver == Receiver::Paper && setting.gamma() > 0 && fixed => {
-                self.renyi = Some(RenyiRound::new(setting.clip, setting.gamma() as f64)?);
-            }
-            View::AnyChannel => self.simple = setting.simple_bound()?,
-            View::Idealised | View::Actual | View::RawSignal => {}
-        }
-        self.set(view, if fixed { source } else { source.with_caveat(NORMALISED) });
-        Ok(())
+    /// Adds one view of a setting.
+    fn add(&mut self, setting: &Setting, view: View, seen: Seen) {
+        let Seen { source, beside } = seen;
+        self.beside.insert(view, beside);
+        let is_fixed = setting.clipping == Clipping::Each;
+        self.set(view, if is_fixed { source } else { source.with_caveat(NORMALISED) });
     }
 
     /// An account without views yet.
     pub fn new(sampling: Sampling, delta: f64) -> Result<Self, PrivacyError> {
         sampling.check()?;
         require_delta(delta)?;
-        let sources = BTreeMap::new();
-        Ok(Self { delta, sampling, published: None, renyi: None, simple: None, sources })
+        Ok(Self { delta, sampling, sources: BTreeMap::new(), beside: BTreeMap::new() })
     }
 
     /// Sets the source of a view.
@@ -184,6 +162,11 @@ impl Account {
     /// Where a view's numbers come from, if it was set.
     pub(crate) fn source(&self, view: View) -> Option<&Source> {
         self.sources.get(&view)
+    }
+
+    /// Where a view's other numbers come from, if it is one of a FLORAS federation.
+    pub(crate) fn beside(&self, view: View) -> Option<&Beside> {
+        self.beside.get(&view)
     }
 
     fn rounds(&self, rounds: u64) -> Result<Mixed<'_>, PrivacyError> {

@@ -52,7 +52,8 @@ pub use numerics::{gaussian, normal};
 pub use published::{cauchy, rdp};
 pub use setting::{Margins, NORMALISED, PrivacyUnit, Setting};
 pub use views::actual::Coefficients;
-pub use views::any_channel::{AnyChannel, idealised, simple_bound};
+pub use views::any_channel::{AnyChannel, simple_bound};
+pub use views::idealised::idealised;
 pub use views::receiver::clipped_mean;
 pub use views::statement::{Statement, Views};
 

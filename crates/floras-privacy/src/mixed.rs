@@ -65,6 +65,7 @@ use crate::error::{PrivacyError, require_epsilon, require_rounds};
 use crate::published;
 use crate::published::rdp::Conversion;
 use crate::published::theorems::PublishedRound;
+use crate::views::Beside;
 use crate::views::statement::{Statement, Views, for_each_view};
 
 /// Rounds with accounts of their own.
@@ -174,9 +175,9 @@ impl<'a> Mixed<'a> {
             if let Some(Ok(strong)) = self.curves(View::Idealised) {
                 delta = delta.max(at(&exposed(&strong.parts, exposure))?);
             }
-            if let Some(simple) = self.simple() {
-                delta = delta.min(at(&exposed(&simple, exposure))?);
-            }
+        }
+        if let Some((_, bound)) = self.other_bound(view) {
+            delta = delta.min(at(&exposed(&bound, exposure))?);
         }
         Ok(Some(delta))
     }
@@ -262,9 +263,9 @@ impl<'a> Mixed<'a> {
             if let Some(Ok(strong)) = self.curves(View::Idealised) {
                 bounding[0].at_least = Some(exposed(&strong.parts, exposure));
             }
-            if let Some(simple) = self.simple() {
-                bounding.push(alone(exposed(&simple, exposure)));
-            }
+        }
+        if let Some((_, bound)) = self.other_bound(view) {
+            bounding.push(alone(exposed(&bound, exposure)));
         }
         bounding
     }
@@ -274,13 +275,16 @@ impl<'a> Mixed<'a> {
         &self.parts
     }
 
-    /// The simple bounds of all rounds, if each has one.
-    fn simple(&self) -> Option<Vec<Part<'a>>> {
+    /// The other curves that bound a view, if all rounds have one, and the name of their number.
+    fn other_bound(&self, view: View) -> Option<(&'static str, Vec<Part<'a>>)> {
+        let mut number = "";
         let of_part = |&(account, rounds): &(&'a Account, u64)| {
-            let curve = account.simple.as_deref()?;
-            Some(Part { curve, sampling: account.sampling(), rounds })
+            let Beside::Bound(name, curve) = account.beside(view)? else { return None };
+            number = name;
+            Some(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds })
         };
-        self.parts.iter().map(of_part).collect()
+        let parts: Option<Vec<Part<'a>>> = self.parts.iter().map(of_part).collect();
+        Some((number, parts?))
     }
 
     /// The upper bound of a view for an adversary that knows this much.
@@ -298,9 +302,9 @@ impl<'a> Mixed<'a> {
             if let Some(Ok(strong)) = self.curves(View::Idealised) {
                 upper = larger(upper, self.composed(&strong.parts, exposure)?);
             }
-            if let Some(simple) = self.simple() {
-                upper = smaller(upper, self.composed(&simple, exposure)?);
-            }
+        }
+        if let Some((_, bound)) = self.other_bound(view) {
+            upper = smaller(upper, self.composed(&bound, exposure)?);
         }
         // Someone who takes part in every round shows at least as much.
         if upper.is_err() && exposure != Exposure::EveryRound && self.is_sampled() {
@@ -331,17 +335,14 @@ impl<'a> Mixed<'a> {
             add("participation_known", self.upper(view, curves, Exposure::Known)?);
             add("in_every_round", self.upper(view, curves, Exposure::EveryRound)?);
         }
-        if view == View::AnyChannel
-            && let Some(simple) = self.simple()
-        {
-            add("simple_bound", self.composed(&simple, Exposure::Known)?);
+        if let Some((name, bound)) = self.other_bound(view) {
+            add(name, self.composed(&bound, Exposure::in_view(view))?);
         }
-        if view == View::Idealised
-            && let [(account, rounds)] = self.parts[..]
-            && let Some(renyi) = account.renyi
-            && account.sampling() == Sampling::Everyone
+        if let [(account, rounds)] = self.parts[..]
+            && let (Some(Beside::Renyi(round)), Sampling::Everyone) =
+                (account.beside(view), account.sampling())
         {
-            add("renyi", Ok(renyi.epsilon(rounds, self.delta, Conversion::Improved)?.epsilon));
+            add("renyi", Ok(round.epsilon(rounds, self.delta, Conversion::Improved)?.epsilon));
         }
         Ok(details)
     }
@@ -353,7 +354,7 @@ impl<'a> Mixed<'a> {
         let mut statement = Statement::new(View::Published, bounds, Some(reason), None);
         statement.epsilon_lower = None;
         if let [(account, rounds)] = self.parts[..]
-            && let Some(Ok((round, plus_one))) = &account.published
+            && let Some(Beside::Published(Ok((round, plus_one)))) = account.beside(View::Published)
         {
             use published::PublishedComposition::{Advanced, Optimal, Renyi, Sequential};
             let epsilon = |round: &PublishedRound, composition| {
@@ -374,7 +375,7 @@ impl<'a> Mixed<'a> {
     /// The paper's number, or why there is none; `None` if some rounds have no such view.
     fn published(&self) -> Result<Option<Result<f64, String>>, PrivacyError> {
         if let [(account, rounds)] = self.parts[..]
-            && let Some(Ok((round, _))) = &account.published
+            && let Some(Beside::Published(Ok((round, _)))) = account.beside(View::Published)
         {
             return Ok(Some(Ok(round
                 .epsilon(published::PublishedComposition::Renyi, rounds, self.delta)?
@@ -383,7 +384,7 @@ impl<'a> Mixed<'a> {
         let mut squares = Ok(0.0);
         for (account, rounds) in &self.parts {
             require_rounds(*rounds)?;
-            let Some(published) = &account.published else { return Ok(None) };
+            let Some(Beside::Published(published)) = account.beside(View::Published) else { return Ok(None) };
             squares = match (squares, published) {
                 (Ok(sum), Ok((round, _))) => Ok(sum + *rounds as f64 * round.pure().as_printed().powi(2)),
                 (Err(reason), _) => Err(reason),

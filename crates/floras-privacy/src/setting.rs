@@ -4,12 +4,12 @@ use floras_core::{Clipping, LocalWork, Neighbours, Receiver, View};
 
 use crate::account::Source;
 use crate::engine::distribution::MuDistribution;
-use crate::engine::sampling::{Curve, Sampling};
+use crate::engine::sampling::Sampling;
 use crate::error::{PrivacyError, require, require_delta, require_positive};
 use crate::published::theorems::{Participation, PublishedRound, Weight, batch_ratio};
 use crate::views::actual::Coefficients;
-use crate::views::any_channel::{AnyChannel, idealised, simple_bound};
 use crate::views::receiver::clipped_mean;
+use crate::views::{self, boxed};
 
 /// The largest `K`, `M` and `N`.
 const MAX_COUNT: u64 = 1_000_000_000;
@@ -205,51 +205,41 @@ impl Setting {
 
     /// The curve of one round in a rigorous view, or why there is none.
     pub fn source(&self, view: View) -> Result<Source, PrivacyError> {
-        let of_channel = |distribution: &dyn Fn(&Coefficients) -> Result<MuDistribution, PrivacyError>| {
-            self.channel
-                .as_ref()
-                .map_or(Ok(Source::Absent), |channel| Source::or_reason(distribution(channel).map(boxed)))
-        };
-        match view {
-            View::Published => return Ok(Source::Absent),
-            // Raw samples of the payload depend neither on the pilot nor on the receiver.
-            View::RawSignal => {
-                let source = of_channel(&|channel| channel.raw_signal(self.sensitivity()))?;
-                return Ok(source.assuming(self.assumptions(view)));
-            }
-            View::Idealised | View::Actual | View::AnyChannel => {}
-        }
+        Ok(views::of(self, view)?.source)
+    }
+
+    /// The source of a view of the decoder, with what it assumes of the radio.
+    pub(crate) fn decoded(
+        &self,
+        source: impl FnOnce(Decoder) -> Result<Source, PrivacyError>,
+    ) -> Result<Source, PrivacyError> {
         let Some(decoder) = self.decoder()? else {
             let reason = "the MMSE receiver has a bound only for pilots and payloads of equal noise";
             return Ok(Source::Nothing(reason.to_owned()));
         };
-        let Decoder { receiver, unused, sensitivity, channel_scale } = decoder;
-        let source = match view {
-            View::Published | View::RawSignal => Source::Absent,
-            View::Idealised => Source::or_reason(idealised(receiver, unused, sensitivity).map(boxed))?,
-            View::AnyChannel => {
-                let curve = AnyChannel::new(receiver, unused, sensitivity);
-                Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))?
-            }
-            View::Actual => of_channel(&|channel| {
-                channel.scaled(channel_scale).actual(receiver, self.per_round, unused, sensitivity)
-            })?,
-        };
-        Ok(source.assuming(self.assumptions(view)))
+        Ok(source(decoder)?.assuming(self.margins.assumptions(self.receiver)))
     }
 
-    /// A bound on the any-channel view in simple terms, for the clipped projector with unused sequences.
-    pub(crate) fn simple_bound(&self) -> Result<Option<Box<dyn Curve>>, PrivacyError> {
-        match self.decoder()? {
-            Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
-                simple_bound(c, unused, sensitivity).map(|distribution| Some(boxed(distribution)))
-            }
-            _ => Ok(None),
-        }
+    /// The source of a view that is an average over the channels; absent if their distribution is not known.
+    pub(crate) fn averaged(
+        &self,
+        distribution: impl FnOnce(&Coefficients) -> Result<MuDistribution, PrivacyError>,
+    ) -> Result<Source, PrivacyError> {
+        let Some(channel) = &self.channel else { return Ok(Source::Absent) };
+        Source::or_reason(distribution(channel).map(boxed))
+    }
+
+    /// What a view assumes whose `ε` is smaller because clients are sampled.
+    pub(crate) fn secret_participation(&self) -> Vec<String> {
+        let is_sampled = self.sampling().probability() < 1.0;
+        is_sampled
+            .then(|| "the adversary does not know who takes part in a round".to_owned())
+            .into_iter()
+            .collect()
     }
 
     /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.
-    fn decoder(&self) -> Result<Option<Decoder>, PrivacyError> {
+    pub(crate) fn decoder(&self) -> Result<Option<Decoder>, PrivacyError> {
         let Margins { pilot_noise, channel_growth, foreign_pilots } = self.margins;
         if self.receiver == Receiver::Mmse && pilot_noise != 1.0 {
             return Ok(None);
@@ -260,26 +250,6 @@ impl Setting {
             sensitivity: self.sensitivity() * pilot_noise * channel_growth,
             channel_scale: 1.0 / pilot_noise,
         }))
-    }
-
-    /// What the number of a view assumes.
-    fn assumptions(&self, view: View) -> Vec<String> {
-        let mut assumptions = match view {
-            View::Published => Vec::new(),
-            View::RawSignal => vec!["nothing but the channel's own noise in both branches".to_owned()],
-            View::Idealised | View::Actual | View::AnyChannel => self.margins.assumptions(self.receiver),
-        };
-        match view {
-            View::Idealised => assumptions.push("no client's channel fades: the SNR is high for everyone".to_owned()),
-            View::Actual | View::RawSignal => assumptions.push(
-                "the channels of all clients have one distribution, and are drawn anew for every client and round".to_owned(),
-            ),
-            View::Published | View::AnyChannel => {}
-        }
-        if view != View::AnyChannel && self.sampling().probability() < 1.0 {
-            assumptions.push("the adversary does not know who takes part in a round".to_owned());
-        }
-        assumptions
     }
 
     /// One round as published, for either meaning of `p`.
@@ -294,22 +264,12 @@ impl Setting {
 }
 
 /// A decoder in units of the pilot's noise.
-struct Decoder {
-    receiver: Receiver,
-    unused: u64,
-    sensitivity: f64,
+pub(crate) struct Decoder {
+    pub(crate) receiver: Receiver,
+    pub(crate) unused: u64,
+    pub(crate) sensitivity: f64,
     /// What a channel coefficient in units of the payload's noise is multiplied by.
-    channel_scale: f64,
-}
-
-fn boxed(distribution: MuDistribution) -> Box<dyn Curve> {
-    match distribution {
-        MuDistribution::Cells(_) => Box::new(crate::engine::tabulated::Tabulated::new(distribution)),
-        MuDistribution::Constant(_)
-        | MuDistribution::HalfNormal { .. }
-        | MuDistribution::Chi { .. }
-        | MuDistribution::Values(_) => Box::new(distribution),
-    }
+    pub(crate) channel_scale: f64,
 }
 
 fn require_count(name: &'static str, value: u64) -> Result<(), PrivacyError> {

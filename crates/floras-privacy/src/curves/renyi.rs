@@ -27,6 +27,7 @@ use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::sampling::{Direction, Sampling};
 use crate::error::{PrivacyError, require};
 use crate::mixed::Mixed;
+use crate::views::Beside;
 
 /// Orders that are usually looked at.
 pub const ORDERS: [f64; 20] = [
@@ -81,18 +82,16 @@ impl RenyiCurve {
     }
 }
 
-/// The closed form of the idealised round.
+/// The closed form of a view whose rounds have one: the idealised one, for the paper's receiver.
 fn paper_receiver(
     rounds: &Mixed<'_>,
     view: View,
     orders: &[f64],
 ) -> Result<Option<RenyiCurve>, PrivacyError> {
-    if view != View::Idealised {
-        return Ok(None);
-    }
     let mut epsilons = vec![0.0; orders.len()];
     for (account, rounds) in rounds.parts() {
-        let Some(round) = account.renyi.filter(|_| account.sampling() == Sampling::Everyone) else {
+        let (Some(Beside::Renyi(round)), Sampling::Everyone) = (account.beside(view), account.sampling())
+        else {
             return Ok(None);
         };
         for (epsilon, &order) in epsilons.iter_mut().zip(orders) {

@@ -25,10 +25,12 @@ use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution};
 use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
+use crate::setting::Setting;
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
 use crate::views::receiver::{has_limit, noise_of_unused, unused_term, with_bounded_weights};
+use crate::views::{Beside, Seen};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
@@ -40,6 +42,22 @@ fn bounded() -> Receiver {
 /// Panels of the estimate, and cells of the coefficient, for the noise of used sequences.
 const USED_RATIO: f64 = 1.002;
 const USED_STEP: f64 = 0.02;
+
+/// What an average over the channels assumes.
+pub(super) const ONE_DISTRIBUTION: &str =
+    "the channels of all clients have one distribution, and are drawn anew for every client and round";
+
+/// The view of a federation.
+pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+    let source = setting.decoded(|decoder| {
+        setting.averaged(|channel| {
+            let channel = channel.scaled(decoder.channel_scale);
+            channel.actual(decoder.receiver, setting.per_round, decoder.unused, decoder.sensitivity)
+        })
+    })?;
+    let source = source.assuming(vec![ONE_DISTRIBUTION.to_owned()]).assuming(setting.secret_participation());
+    Ok(Seen { source, beside: Beside::Nothing })
+}
 
 /// The distribution of a client's channel as the base station sees it, in units of the despread noise.
 #[derive(Clone, Debug, PartialEq)]

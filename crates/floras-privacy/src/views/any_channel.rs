@@ -48,19 +48,23 @@ use std::sync::{Arc, OnceLock};
 
 use floras_core::{ClipLevel, Receiver};
 
+use crate::account::Source;
 use crate::engine::chords::Chords;
 use crate::engine::compose::MAX_EPSILON;
 use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution};
 use crate::engine::sampling::Curve;
-use crate::error::{PrivacyError, require_positive};
+use crate::error::PrivacyError;
 use crate::numerics::normal;
 use crate::numerics::solve::{first_at_most, first_at_most_from};
+use crate::setting::{Decoder, Setting};
 use crate::views::actual::ROUNDED_MEANS;
 use crate::views::gains::{self, LogBins};
+use crate::views::idealised::{idealised, without_channel};
 use crate::views::nodes::{self, NodeDistribution, Nodes};
-use crate::views::noise::{Noise, NoiseCell};
+use crate::views::noise::Noise;
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
 use crate::views::receiver::{is_monotone, noise_of_unused};
+use crate::views::{Beside, Seen, boxed};
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
 const FINE: f64 = 0.0025;
@@ -82,8 +86,6 @@ const CONVEX: f64 = 2.8;
 const SMALL: f64 = 1e-5;
 /// Chords reach down to the first of these that a composition is content with.
 const SMALLEST: [f64; 3] = [1e-16, 1e-23, 1e-40];
-/// A larger `μ` hides nothing that any `ε` could tell of.
-const MAX_MU: f64 = 1e8;
 
 /// `δ*(ε)`, a curve for every channel. A single question is answered by the search for the worst channel, a composition by chords
 /// between some of its answers.
@@ -492,19 +494,6 @@ fn largest_curvature(epsilon: f64, z: f64) -> f64 {
     1.5 * (y * y + y * z + z * z) + 12.0
 }
 
-/// The distribution of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
-pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
-    require_positive("the sensitivity", sensitivity)?;
-    if unused == 0 {
-        return Err(PrivacyError::NoUnusedSequences);
-    }
-    if receiver == Receiver::Paper {
-        return Ok(MuDistribution::HalfNormal { scale: sensitivity / unused as f64 });
-    }
-    let noise = noise_of_unused(receiver, unused);
-    Ok(without_channel(&noise, |noise| [(sensitivity / noise.sqrt(), 1.0)]))
-}
-
 /// The distribution of `Δ·(1 + |e|/c)/ν_γ`, above that of `μ` for every channel under the clipped projector.
 pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
     let (receiver, c) = (Receiver::Clipped(level), level.get());
@@ -526,35 +515,19 @@ pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<M
     Ok(distribution)
 }
 
-/// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
-/// falling function gives factors and probabilities for the least and for the largest noise of a cell.
-fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> MuDistribution
-where
-    I: IntoIterator<Item = (f64, f64)>,
-{
-    let ends = |cell: &NoiseCell| {
-        let highs = values_of(cell.least).into_iter();
-        highs
-            .zip(values_of(cell.largest))
-            .map(|((high, share), (low, _))| (high, low, share))
-            .collect::<Vec<_>>()
-    };
-    let values: Vec<(NoiseCell, Vec<_>)> = noise.cells().iter().map(|&cell| (cell, ends(&cell))).collect();
-    let highs = values.iter().flat_map(|(_, ends)| ends.iter().map(|&(high, ..)| high));
-    let largest = highs.filter(|&mu| mu < MAX_MU).fold(0.0, f64::max);
-    let mut cells = CellsBuilder::new(largest, FINE_CELL, noise.slack);
-    for (cell, ends) in values {
-        for (high, low, share) in ends {
-            let mass = cell.mass * share;
-            if high < MAX_MU {
-                cells.add_range(cell.chord(high, low), (low, high), mass);
-            } else {
-                cells.add_infinite(mass);
-            }
+/// The view of a federation. Its `simple_bound` is a number of its own for the clipped projector with unused sequences.
+pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+    let source = setting.decoded(|decoder| {
+        let curve = AnyChannel::new(decoder.receiver, decoder.unused, decoder.sensitivity);
+        Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))
+    })?;
+    let beside = match setting.decoder()? {
+        Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
+            Beside::Bound("simple_bound", boxed(simple_bound(c, unused, sensitivity)?))
         }
-    }
-    cells.add_infinite(noise.none + BEYOND_REACH);
-    cells.build()
+        _ => Beside::Nothing,
+    };
+    Ok(Seen { source, beside })
 }
 
 #[cfg(test)]

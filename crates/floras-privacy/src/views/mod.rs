@@ -1,14 +1,71 @@
 //! The views: the distribution of `μ` against each adversary, and what is stated about it.
 //!
 //! The decoder's noise `ν` is a sum over sequences (`noise`, `few`), each weighted by the receiver (`receiver`) with a channel
-//! estimate (`pilot`). `gains` joins both to `g`; [`actual`] averages over the channels, [`any_channel`] takes the worst one.
+//! estimate (`pilot`). `gains` joins both to `g`; [`actual`] averages over the channels, [`any_channel`] takes the worst one,
+//! and [`idealised`] has strong clients only. [`of`] lists the views.
 
 pub(crate) mod actual;
 pub(crate) mod any_channel;
 mod few;
 mod gains;
+pub(crate) mod idealised;
 mod nodes;
 mod noise;
 mod pilot;
+mod published;
+mod raw_signal;
 pub(crate) mod receiver;
 pub(crate) mod statement;
+
+use floras_core::View;
+
+use crate::account::Source;
+use crate::engine::distribution::MuDistribution;
+use crate::engine::sampling::Curve;
+use crate::engine::tabulated::Tabulated;
+use crate::error::PrivacyError;
+use crate::published::rdp::RenyiRound;
+use crate::published::theorems::PublishedRound;
+use crate::setting::Setting;
+
+/// A view of a FLORAS federation.
+pub(crate) struct Seen {
+    /// Where its `ε` comes from, with what it assumes.
+    pub(crate) source: Source,
+    /// Where its other numbers come from.
+    pub(crate) beside: Beside,
+}
+
+/// Where the numbers of a view beside its `ε` come from.
+pub(crate) enum Beside {
+    /// There are no others.
+    Nothing,
+    /// One round as published, with the theorems' `p` and with the appendix's.
+    Published(Result<(PublishedRound, PublishedRound), PrivacyError>),
+    /// The Rényi form of one round in which everyone takes part.
+    Renyi(RenyiRound),
+    /// Another curve that bounds the view, and the name of its number.
+    Bound(&'static str, Box<dyn Curve>),
+}
+
+/// All views.
+pub(crate) fn of(setting: &Setting, view: View) -> Result<Seen, PrivacyError> {
+    match view {
+        View::Published => published::view(setting),
+        View::Idealised => idealised::view(setting),
+        View::Actual => actual::view(setting),
+        View::AnyChannel => any_channel::view(setting),
+        View::RawSignal => raw_signal::view(setting),
+    }
+}
+
+/// The curve of a distribution.
+pub(crate) fn boxed(distribution: MuDistribution) -> Box<dyn Curve> {
+    match distribution {
+        MuDistribution::Cells(_) => Box::new(Tabulated::new(distribution)),
+        MuDistribution::Constant(_)
+        | MuDistribution::HalfNormal { .. }
+        | MuDistribution::Chi { .. }
+        | MuDistribution::Values(_) => Box::new(distribution),
+    }
+}

@@ -10,7 +10,7 @@ use crate::engine::compose::Bounds;
 use crate::engine::sampling::Sampling;
 
 /// A value for each view, in the order of [`View::ALL`], computed side by side.
-pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; 5] {
+pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; View::ALL.len()] {
     std::thread::scope(|scope| {
         let of = &of;
         let threads = View::ALL.map(|view| scope.spawn(move || of(view)));

@@ -1,0 +1,75 @@
+//! The idealised view: high SNR, where only the noise of the unused sequences counts, `μ = Δ/ν_γ`.
+
+use floras_core::{Clipping, Receiver};
+
+use crate::account::Source;
+use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution};
+use crate::error::{PrivacyError, require_positive};
+use crate::published::rdp::RenyiRound;
+use crate::setting::Setting;
+use crate::views::noise::{Noise, NoiseCell};
+use crate::views::pilot::BEYOND_REACH;
+use crate::views::receiver::noise_of_unused;
+use crate::views::{Beside, Seen, boxed};
+
+/// A larger `μ` hides nothing that any `ε` could tell of.
+const MAX_MU: f64 = 1e8;
+
+/// The view of a federation. For the paper's receiver with fixed clipping, a round has a Rényi form.
+pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+    let source = setting.decoded(|decoder| {
+        Source::or_reason(idealised(decoder.receiver, decoder.unused, decoder.sensitivity).map(boxed))
+    })?;
+    let assumption = "no client's channel fades: the SNR is high for everyone".to_owned();
+    let source = source.assuming(vec![assumption]).assuming(setting.secret_participation());
+    let has_renyi = setting.receiver == Receiver::Paper && setting.clipping == Clipping::Each;
+    let beside = match setting.gamma() {
+        gamma if has_renyi && gamma > 0 => Beside::Renyi(RenyiRound::new(setting.clip, gamma as f64)?),
+        _ => Beside::Nothing,
+    };
+    Ok(Seen { source, beside })
+}
+
+/// The distribution of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
+pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
+    require_positive("the sensitivity", sensitivity)?;
+    if unused == 0 {
+        return Err(PrivacyError::NoUnusedSequences);
+    }
+    if receiver == Receiver::Paper {
+        return Ok(MuDistribution::HalfNormal { scale: sensitivity / unused as f64 });
+    }
+    let noise = noise_of_unused(receiver, unused);
+    Ok(without_channel(&noise, |noise| [(sensitivity / noise.sqrt(), 1.0)]))
+}
+
+/// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
+/// falling function gives factors and probabilities for the least and for the largest noise of a cell.
+pub(super) fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> MuDistribution
+where
+    I: IntoIterator<Item = (f64, f64)>,
+{
+    let ends = |cell: &NoiseCell| {
+        let highs = values_of(cell.least).into_iter();
+        highs
+            .zip(values_of(cell.largest))
+            .map(|((high, share), (low, _))| (high, low, share))
+            .collect::<Vec<_>>()
+    };
+    let values: Vec<(NoiseCell, Vec<_>)> = noise.cells().iter().map(|&cell| (cell, ends(&cell))).collect();
+    let highs = values.iter().flat_map(|(_, ends)| ends.iter().map(|&(high, ..)| high));
+    let largest = highs.filter(|&mu| mu < MAX_MU).fold(0.0, f64::max);
+    let mut cells = CellsBuilder::new(largest, FINE_CELL, noise.slack);
+    for (cell, ends) in values {
+        for (high, low, share) in ends {
+            let mass = cell.mass * share;
+            if high < MAX_MU {
+                cells.add_range(cell.chord(high, low), (low, high), mass);
+            } else {
+                cells.add_infinite(mass);
+            }
+        }
+    }
+    cells.add_infinite(noise.none + BEYOND_REACH);
+    cells.build()
+}
