@@ -51,7 +51,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     let game = WorstCaseGame { probability: 1.0, ..bench.game.clone() };
     let lower_bound = |uplink: &dyn Uplink, table: u8| -> Result<f64, SimError> {
         let scores = game.decoded_with(uplink, games, table, &bench.tick())?;
-        let error = (1.0 - bench.effort.confidence) / BOUNDS;
+        let error = (1.0 - bench.effort.confidence()) / BOUNDS;
         Ok(scores.decoder.lower_bound(bench.settings.privacy.delta, error).epsilon)
     };
     let everyone = bench.game.probability >= 1.0;
@@ -63,7 +63,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
         rigorous_with: known(ExperimentAccount::new(&Experiment::new(settings)?)?.views(bench.game.rounds)?),
         lower_bound_without: lower_bound(uplink, WITHOUT_KEY)?,
         lower_bound_with: lower_bound(&with_key, WITH_KEY)?,
-        confidence: bench.effort.confidence,
+        confidence: bench.effort.confidence(),
         noise_std_without: median_noise(bench, uplink)?,
         noise_std_with: median_noise(bench, &with_key)?,
         named: named(bench, floras.sequences as u32)?,

@@ -18,6 +18,7 @@ mod bound;
 mod collusion;
 mod despreading;
 mod directory;
+mod effort;
 mod game;
 mod inner;
 mod matching;
@@ -33,12 +34,14 @@ use floras_phy::UplinkError;
 use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
 
 pub use bound::{LowerBound, Scores};
+pub use effort::Effort;
 pub use game::{DecodedScores, WorstCaseGame};
 pub use report::{
-    AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack,
-    DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
-    ReconstructionRow, SequenceAttack, Verdicts,
+    AssumptionAttack, Attacks, AuditReport, AuditVerdict, CollusionAttack, DespreadClient, DespreadingAttack,
+    DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow, SequenceAttack,
+    Verdicts,
 };
+pub use views::{AuditedView, AuditedViews};
 
 /// Rounds in which detectors look for the sequences in use.
 const DETECTION_ROUNDS: u32 = 2000;
@@ -49,23 +52,6 @@ const PORTRAITS: usize = 10;
 /// What attacks are called that take training.
 const DESPREADING: &str = "each client's own update";
 const RECONSTRUCTION: &str = "pictures from updates";
-
-/// How much an audit does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effort {
-    /// Rounds that are played for each row of the table, in both worlds together.
-    pub games: u32,
-    /// Whole trainings for each natural canary, in both worlds together.
-    pub trainings: u32,
-    /// The probability with which all rows of the table hold.
-    pub confidence: f64,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Self { games: 2_000_000, trainings: 200, confidence: 0.95 }
-    }
-}
 
 /// How far an audit has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,7 +73,6 @@ pub fn audit(
     effort: Effort,
     watch: &(dyn Fn(Stage<'_>) + Sync),
 ) -> Result<AuditReport, SimError> {
-    effort.check()?;
     let settings = federation.experiment().settings();
     let game = game(federation)?;
     let bench = Bench { federation, settings, effort, game, watch };
@@ -120,7 +105,7 @@ pub fn audit(
         parameters: federation.model().parameters(),
         rounds: federation.rounds(),
         delta: settings.privacy.delta,
-        confidence: effort.confidence,
+        confidence: effort.confidence(),
         settings: words::settings(settings),
         notes: words::notes(settings, &views, &left_out),
         views,
@@ -134,8 +119,11 @@ fn assumptions_broken(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimErr
         return Ok(Vec::new());
     }
     bench.begin("what the any-channel view assumes", 0);
-    let Effort { games, confidence, .. } = bench.effort;
-    Ok(assumptions::attack(bench.settings.seed, (games / 5).max(200), confidence)?)
+    Ok(assumptions::attack(
+        bench.settings.seed,
+        (bench.effort.games() / 5).max(200),
+        bench.effort.confidence(),
+    )?)
 }
 
 /// `None` if training left the range of numbers.
@@ -156,26 +144,6 @@ pub fn sequences_in_use(federation: &Federation) -> Result<Option<SequenceAttack
 /// not show them.
 pub fn pictures_from_updates(federation: &Federation) -> Result<Option<ReconstructionAttack>, SimError> {
     reconstruction::attack(federation, PORTRAITS)
-}
-
-impl Effort {
-    /// The most trainings for each canary.
-    pub const MAX_TRAININGS: u32 = 2000;
-
-    /// `Ok` if it is neither too much nor too little.
-    pub fn check(self) -> Result<(), SimError> {
-        let refused = |name, allowed, value: f64| Err(SimError::Effort { name, allowed, value });
-        if !(1000..=100_000_000).contains(&self.games) {
-            return refused("the number of games", "between 1000 and 100000000", self.games.into());
-        }
-        if self.trainings > Self::MAX_TRAININGS {
-            return refused("the number of trainings", "at most 2000", self.trainings.into());
-        }
-        if !(0.5..=0.999_999).contains(&self.confidence) {
-            return refused("the confidence", "between 0.5 and 0.999999", self.confidence);
-        }
-        Ok(())
-    }
 }
 
 fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
@@ -230,7 +198,7 @@ impl Bench<'_> {
 
     /// Games in each world: a share of what is allowed, in which a game of many rounds counts as many.
     fn games(&self, share: f64) -> u32 {
-        let rounds = f64::from(self.effort.games) * share / 2.0;
+        let rounds = f64::from(self.effort.games()) * share / 2.0;
         (rounds / f64::from(self.game.rounds)).max(200.0) as u32
     }
 }

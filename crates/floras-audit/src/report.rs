@@ -3,6 +3,8 @@
 use floras_sim::figure::Panel;
 use serde::{Deserialize, Serialize};
 
+use super::views::AuditedViews;
+
 /// What `floras audit` leaves behind.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AuditReport {
@@ -28,63 +30,6 @@ pub struct AuditReport {
     pub attacks: Attacks,
     /// What a reader should know.
     pub notes: Vec<String>,
-}
-
-/// A row of the audit's table for each adversary; `None` where there is nothing to attack.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct AuditedViews {
-    /// Whoever receives the models that are sent back, and knows no channel and no noise level.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub released_model: Option<AuditedView>,
-    /// The decoder's output and its noise level, over a strong channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idealised: Option<AuditedView>,
-    /// The decoder's output and all channel estimates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actual: Option<AuditedView>,
-    /// The same over the worst channel that was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub any_channel: Option<AuditedView>,
-    /// The raw samples.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw_signal: Option<AuditedView>,
-}
-
-impl AuditedViews {
-    /// The rows that there are, with their names.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &AuditedView)> {
-        let rows = [
-            ("released model", &self.released_model),
-            ("idealised", &self.idealised),
-            ("actual", &self.actual),
-            ("any channel", &self.any_channel),
-            ("raw signal", &self.raw_signal),
-        ];
-        rows.into_iter().filter_map(|(name, row)| Some((name, row.as_ref()?)))
-    }
-}
-
-/// What is claimed about one adversary, and what it did.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct AuditedView {
-    /// The paper's `ε`; `None` if it has none for the scheme.
-    pub published: Option<f64>,
-    /// The accounting's `ε`; `None` if there is no finite one.
-    pub rigorous: Option<f64>,
-    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
-    pub is_guarantee: bool,
-    /// No true `ε` is smaller than this, with the stated confidence.
-    pub lower_bound: f64,
-    /// The probability with which this and all other rows hold.
-    pub confidence: f64,
-    /// What follows.
-    pub verdict: Verdicts,
-    /// Who the adversary is, and what it did.
-    pub adversary: String,
-    /// Whether the paper claims its `ε` for this adversary.
-    pub published_claims_it: bool,
-    /// How the number was measured.
-    pub measured: Measured,
 }
 
 /// Both verdicts of a row; `None` where nothing is claimed, and where a number that is no guarantee is exceeded.

@@ -1,13 +1,16 @@
 //! The audit's table: for every adversary what is claimed, and what it reached.
 
+use std::collections::BTreeMap;
+
 use floras_core::{Fading, Family, Receiver, Snr, SnrConvention, View};
 use floras_phy::{Channels, Complex64, Floras};
 use floras_privacy::{Statement, Views};
 use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Settings, SimError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bound::{LowerBound, Scores};
-use super::report::{AuditedView, AuditedViews, Claims};
+use super::report::{Claims, Measured, Verdicts};
 use super::{Bench, WorstCaseGame};
 
 /// High SNR: what the idealised view is about.
@@ -27,6 +30,80 @@ mod table {
     pub(super) const ANY_CHANNEL: u8 = 3;
     /// One for each strength.
     pub(super) const SEARCH: u8 = 100;
+}
+
+/// A row of the audit's table for each adversary that there is something to attack for. In JSON, each has a field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AuditedViews {
+    /// An adversary who receives the models that are sent back, and knows no channel and no noise level. It is compared with
+    /// the actual view.
+    pub released_model: Option<AuditedView>,
+    rows: BTreeMap<View, AuditedView>,
+}
+
+/// The field of the released model in JSON.
+const RELEASED_MODEL: &str = "released_model";
+
+impl AuditedViews {
+    /// The row of a view.
+    pub fn get(&self, view: View) -> Option<&AuditedView> {
+        self.rows.get(&view)
+    }
+
+    /// All rows with the names of their adversaries.
+    pub fn iter(&self) -> impl Iterator<Item = (String, &AuditedView)> {
+        self.fields().map(|(field, row)| (field.replace('_', " "), row))
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (String, &AuditedView)> {
+        let released = self.released_model.iter().map(|row| (RELEASED_MODEL.to_owned(), row));
+        released.chain(self.rows.iter().map(|(view, row)| (view.field(), row)))
+    }
+}
+
+impl FromIterator<(View, AuditedView)> for AuditedViews {
+    fn from_iter<I: IntoIterator<Item = (View, AuditedView)>>(rows: I) -> Self {
+        Self { released_model: None, rows: rows.into_iter().collect() }
+    }
+}
+
+impl Serialize for AuditedViews {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.fields())
+    }
+}
+
+impl<'de> Deserialize<'de> for AuditedViews {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut rows = BTreeMap::<String, Option<AuditedView>>::deserialize(deserializer)?;
+        let mut row = |field: &str| rows.remove(field).flatten();
+        let released_model = row(RELEASED_MODEL);
+        let of_view = |view: View| Some((view, row(&view.field())?));
+        Ok(Self { released_model, rows: View::ALL.into_iter().filter_map(of_view).collect() })
+    }
+}
+
+/// What is claimed about one adversary, and what it did.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct AuditedView {
+    /// The paper's `ε`; `None` if it has none for the scheme.
+    pub published: Option<f64>,
+    /// The accounting's `ε`; `None` if there is no finite one.
+    pub rigorous: Option<f64>,
+    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
+    pub is_guarantee: bool,
+    /// No true `ε` is smaller than this, with the stated confidence.
+    pub lower_bound: f64,
+    /// The probability with which this and all other rows hold.
+    pub confidence: f64,
+    /// What follows.
+    pub verdict: Verdicts,
+    /// Who the adversary is, and what it did.
+    pub adversary: String,
+    /// Whether the paper claims its `ε` for this adversary.
+    pub published_claims_it: bool,
+    /// How the number was measured.
+    pub measured: Measured,
 }
 
 /// What is claimed about an experiment.
@@ -58,15 +135,12 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
             &decoded.released_model,
             format!("whoever is sent the models and knows no channel and no noise level; {others}"),
         )),
-        actual: Some(row(
-            View::Actual,
-            &decoded.decoder,
-            format!(
-                "a base station that knows every decoded sum, and its gain and noise in each round; {others}"
-            ),
-        )),
-        ..AuditedViews::default()
+        rows: BTreeMap::new(),
     };
+    let adversary = format!(
+        "a base station that knows every decoded sum, and its gain and noise in each round; {others}"
+    );
+    views.rows.insert(View::Actual, row(View::Actual, &decoded.decoder, adversary));
     match bench.settings.uplink.scheme.floras() {
         Some(floras) => of_floras(bench, floras, &row, &mut views)?,
         None => {
@@ -81,12 +155,10 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
                         "the same base station as in the row `actual`; the noise does not depend on the channel"
                     }
                 };
-                let adversary = adversary.to_owned();
-                Some(row(view, &decoded.decoder, adversary))
+                Some((view, row(view, &decoded.decoder, adversary.to_owned())))
             };
-            views.idealised = same(View::Idealised);
-            views.any_channel = same(View::AnyChannel);
-            views.raw_signal = same(View::RawSignal);
+            let others = View::RIGOROUS.into_iter().filter(|&view| view != View::Actual);
+            views.rows.extend(others.filter_map(same));
         }
     }
     Ok(views)
@@ -112,7 +184,7 @@ fn of_floras(
             "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
              that the unused sequences' noise is all there is"
         );
-        views.idealised = Some(row(View::Idealised, &decoded.decoder, adversary));
+        views.rows.insert(View::Idealised, row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
         let sees = if bench.game.probability < 1.0 {
             ". All other channels are strong, so that the pilot shows who takes part"
@@ -123,7 +195,7 @@ fn of_floras(
             "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
              found: h = {strength}·s, with s the pilot's noise{sees}"
         );
-        views.any_channel = Some(row(View::AnyChannel, &scores, adversary));
+        views.rows.insert(View::AnyChannel, row(View::AnyChannel, &scores, adversary));
     }
     if floras.family == Family::Gaussian {
         return Ok(());
@@ -134,7 +206,7 @@ fn of_floras(
                      client's";
     let found = row(View::RawSignal, &scores, adversary.to_owned());
     // Remark 5 of the paper: its guarantee is for its own receiver.
-    views.raw_signal = Some(AuditedView { published_claims_it: false, ..found });
+    views.rows.insert(View::RawSignal, AuditedView { published_claims_it: false, ..found });
     Ok(())
 }
 
@@ -145,14 +217,14 @@ fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary
         rigorous: statement.and_then(|statement| statement.epsilon),
         is_guarantee: statement.is_some_and(|statement| statement.guarantee),
     };
-    let error = (1.0 - bench.effort.confidence) / ROWS;
+    let error = (1.0 - bench.effort.confidence()) / ROWS;
     let LowerBound { epsilon: lower_bound, measured, .. } = scores.lower_bound(delta(bench), error);
     AuditedView {
         published: claims.published,
         rigorous: claims.rigorous,
         is_guarantee: claims.is_guarantee,
         lower_bound,
-        confidence: bench.effort.confidence,
+        confidence: bench.effort.confidence(),
         verdict: claims.judge(lower_bound),
         adversary,
         published_claims_it: claims.published.is_some() && has_papers_receiver(bench.settings),

@@ -1,9 +1,10 @@
 //! An audit's settings and notes, in words.
 
-use floras_core::{Choice, Clipping, Family};
+use floras_core::{Choice, Clipping, Family, View};
 use floras_sim::{SELECTION, Settings};
 
-use super::report::{AuditVerdict, AuditedViews};
+use super::report::AuditVerdict;
+use super::views::AuditedViews;
 
 /// The settings that decide what leaks.
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
@@ -62,7 +63,7 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
                 .to_owned(),
         );
     }
-    if let (Some(actual), Some(idealised)) = (&views.actual, &views.idealised)
+    if let (Some(actual), Some(idealised)) = (views.get(View::Actual), views.get(View::Idealised))
         && let Some(claim) = idealised.rigorous
         && AuditVerdict::on(claim, actual.lower_bound) == AuditVerdict::Violated
     {
@@ -71,11 +72,11 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
              only: fading matters"
         ));
     }
-    if views.actual.as_ref().is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
+    if views.get(View::Actual).is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
         notes.push(
             "the paper claims its epsilon for its own receiver, and this experiment has another".to_owned(),
         );
-    } else if views.raw_signal.as_ref().is_some_and(|row| row.published.is_some()) {
+    } else if views.get(View::RawSignal).is_some_and(|row| row.published.is_some()) {
         notes.push(
             "the paper claims its epsilon for its own receiver; about a base station that keeps its samples it says that some privacy \
              remains (Remark 5)"

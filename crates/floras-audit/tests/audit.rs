@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 use floras_audit::{AuditReport, AuditVerdict, Effort, Stage, WorstCaseGame, audit};
-use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention, View};
 use floras_phy::{
     CentralGaussian, ChipLink, EffectiveChannel, Floras, FlorasSettings, Round, SequenceSet, Uplink,
     UplinkError,
@@ -142,7 +142,9 @@ fn audited(changes: &[&str], effort: Effort) -> AuditReport {
     audit(&Federation::new(&small(changes)).unwrap(), effort, &|_| {}).unwrap()
 }
 
-const FEW: Effort = Effort { games: 60_000, trainings: 40, confidence: 0.9999 };
+fn few() -> Effort {
+    Effort::new(60_000, 40, 0.9999).unwrap()
+}
 
 /// Thirteen settings, each with a table, a list of games and two bounds about collusion, all of which hold with a probability of
 /// 0.9999: even if all claims were tight, an unlucky seed would raise a false alarm once in 250.
@@ -169,7 +171,7 @@ fn no_rigorous_bound_is_broken_over_a_grid_of_settings() {
         &["uplink.sequences=5", "clients.total=3", "clients.per_round=3", "rounds=3", trace],
     ];
     for changes in grid {
-        let report = audited(changes, FEW);
+        let report = audited(changes, few());
         assert!(report.views.iter().count() >= 2, "{changes:?}");
         for (name, view) in report.views.iter() {
             assert_ne!(
@@ -197,21 +199,22 @@ fn no_rigorous_bound_is_broken_over_a_grid_of_settings() {
 /// The bounds come close enough to what they are held against to say something.
 #[test]
 fn lower_bounds_come_near_the_rigorous_ones() {
-    let report = audited(&["uplink.scheme=\"gaussian\"", "uplink.noise_std=2.0"], FEW);
-    let actual = report.views.actual.unwrap();
+    let report = audited(&["uplink.scheme=\"gaussian\"", "uplink.noise_std=2.0"], few());
+    let actual = report.views.get(View::Actual).unwrap();
     assert!(actual.lower_bound > 0.5 * actual.rigorous.unwrap(), "{actual:?}");
     let clipped = ["uplink.sequences=20", "uplink.receiver={ clipped = 1.0 }"];
-    let report = audited(&clipped, FEW);
-    for (name, view) in [("idealised", report.views.idealised), ("any channel", report.views.any_channel)] {
-        let view = view.unwrap();
+    let report = audited(&clipped, few());
+    for (name, view) in
+        [View::Idealised, View::AnyChannel].map(|view| (view, report.views.get(view).unwrap()))
+    {
         assert!(view.lower_bound > 0.4 * view.rigorous.unwrap(), "{name}: {view:?}");
     }
 }
 
 #[test]
 fn an_ideal_uplink_claims_nothing_and_hides_nothing() {
-    let report = audited(&["uplink.scheme=\"ideal\""], FEW);
-    let actual = report.views.actual.unwrap();
+    let report = audited(&["uplink.scheme=\"ideal\""], few());
+    let actual = report.views.get(View::Actual).unwrap();
     assert_eq!((actual.rigorous, actual.published), (None, None));
     assert_eq!(actual.verdict.rigorous, None);
     assert_eq!(actual.lower_bound, actual.measured.ceiling);
@@ -220,7 +223,7 @@ fn an_ideal_uplink_claims_nothing_and_hides_nothing() {
 /// A worst sample moves an update as far as a worst client does; an ordinary one hardly shows in a decoded sum.
 #[test]
 fn worst_canaries_show_more_than_natural_ones() {
-    let report = audited(&["uplink.sequences=20", "uplink.receiver={ clipped = 1.0 }"], FEW);
+    let report = audited(&["uplink.sequences=20", "uplink.receiver={ clipped = 1.0 }"], few());
     let bound = |level: &str, canary: &str, view: &str| {
         let games = &report.attacks.membership;
         let found = games
@@ -236,20 +239,20 @@ fn worst_canaries_show_more_than_natural_ones() {
 
 #[test]
 fn a_key_that_is_handed_over_takes_the_noise_of_the_unused_sequences_away() {
-    let report = audited(&["uplink.sequences=20"], FEW);
+    let report = audited(&["uplink.sequences=20"], few());
     let collusion = report.attacks.collusion.unwrap();
     assert!(collusion.noise_std_with < 0.5 * collusion.noise_std_without, "{collusion:?}");
     assert!(collusion.lower_bound_with > collusion.lower_bound_without + 1.0, "{collusion:?}");
     assert!(collusion.rigorous_with.unwrap() > collusion.rigorous_without.unwrap());
     assert_eq!(collusion.named, 1.0);
-    assert_eq!(audited(&["uplink.scheme=\"gaussian\""], FEW).attacks.collusion, None);
+    assert_eq!(audited(&["uplink.scheme=\"gaussian\""], few()).attacks.collusion, None);
 }
 
 #[test]
 fn an_audit_does_not_depend_on_the_number_of_threads() {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let effort = Effort { games: 4000, trainings: 8, confidence: 0.95 };
+        let effort = Effort::new(4000, 8, 0.95).unwrap();
         pool.install(|| audited(&["uplink.sequences=12", "rounds=2"], effort))
     };
     let (one, three) = (on(1), on(3));
@@ -272,7 +275,7 @@ fn an_audit_tells_what_it_does() {
             Stage::Done(units) => told.2 += units,
         }
     };
-    audit(&federation, Effort { games: 2000, trainings: 4, confidence: 0.95 }, &watch).unwrap();
+    audit(&federation, Effort::new(2000, 4, 0.95).unwrap(), &watch).unwrap();
     let (stages, mut done, last) = told.into_inner().unwrap();
     done.push(last);
     assert!(stages.len() > 5, "{stages:?}");
@@ -283,18 +286,15 @@ fn an_audit_tells_what_it_does() {
 
 #[test]
 fn what_cannot_be_audited_is_refused_in_words() {
-    let federation = |changes: &[&str]| Federation::new(&small(changes)).unwrap();
-    let refused = |changes: &[&str], effort: Effort| {
-        audit(&federation(changes), effort, &|_| {}).unwrap_err().to_string()
-    };
     let free = ["uplink.scheme=\"ideal\"", "privacy.clip=\"none\""];
-    assert!(refused(&free, FEW).contains("privacy.clip: an audit needs a clip norm"));
-    assert!(refused(&[], Effort { games: 10, ..FEW }).contains("the number of games must be between"));
-    assert!(
-        refused(&[], Effort { trainings: 5000, ..FEW }).contains("the number of trainings must be at most")
-    );
+    let error = audit(&Federation::new(&small(&free)).unwrap(), few(), &|_| {}).unwrap_err().to_string();
+    assert!(error.contains("privacy.clip: an audit needs a clip norm"), "{error}");
+    let refused =
+        |games, trainings, confidence| Effort::new(games, trainings, confidence).unwrap_err().to_string();
+    assert!(refused(10, 40, 0.9).contains("the number of games must be between"));
+    assert!(refused(60_000, 5000, 0.9).contains("the number of trainings must be at most"));
     for confidence in [0.0, 1.0, f64::NAN] {
-        assert!(refused(&[], Effort { confidence, ..FEW }).contains("the confidence must be between"));
+        assert!(refused(60_000, 40, confidence).contains("the confidence must be between"));
     }
 }
 
@@ -313,7 +313,7 @@ fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
     let error = AuditReport::enter(path, &experiment).unwrap_err().to_string();
     assert!(error.contains("holds neither an audit nor a run"), "{error}");
     assert!(AuditReport::enter(&path.join("notes.txt"), &experiment).is_err());
-    let report = audited(&[], Effort { games: 1000, trainings: 0, confidence: 0.95 });
+    let report = audited(&[], Effort::new(1000, 0, 0.95).unwrap());
     let file = report.write(path).unwrap();
     let text = std::fs::read_to_string(file).unwrap();
     assert_eq!(serde_json::from_str::<AuditReport>(&text).unwrap(), report);
@@ -347,8 +347,9 @@ fn raw_samples_tell_the_worlds_apart_however_many_sequences_are_unused() {
 /// Ten clients at 0 dB: many are weak, and the receiver amplifies them. Over a strong channel there is none of that.
 #[test]
 fn the_idealised_row_is_played_over_a_strong_channel() {
-    let report = audited(&["uplink.sequences=20", "uplink.snr_db=0.0"], FEW);
-    let (idealised, actual) = (report.views.idealised.unwrap(), report.views.actual.unwrap());
+    let report = audited(&["uplink.sequences=20", "uplink.snr_db=0.0"], few());
+    let (idealised, actual) =
+        (report.views.get(View::Idealised).unwrap(), report.views.get(View::Actual).unwrap());
     let claim = idealised.rigorous.unwrap();
     assert!(actual.lower_bound > claim, "{} and {claim}", actual.lower_bound);
     assert!(idealised.lower_bound < claim, "{} and {claim}", idealised.lower_bound);
@@ -358,7 +359,7 @@ fn the_idealised_row_is_played_over_a_strong_channel() {
 /// An outlier in every epoch of three rounds, under little noise: 150 counted trainings in each world.
 #[test]
 fn whole_trainings_tell_an_outlier_from_its_negative() {
-    let effort = Effort { games: 2000, trainings: 400, confidence: 0.9 };
+    let effort = Effort::new(2000, 400, 0.9).unwrap();
     let report = audited(&["uplink.scheme=\"gaussian\"", "uplink.noise_std=0.5", "rounds=3"], effort);
     let games = &report.attacks.membership;
     let find = |canary: &str, view: &str| {
@@ -383,31 +384,31 @@ fn a_trace_needs_everyone_and_its_numbers_are_estimates() {
         "/../../experiments/traces/three-clients.csv\" }"
     );
     let changes = ["uplink.sequences=5", "clients.total=3", "clients.per_round=3", trace];
-    let report = audited(&changes, Effort { games: 20_000, trainings: 0, confidence: 0.95 });
-    let actual = report.views.actual.unwrap();
+    let report = audited(&changes, Effort::new(20_000, 0, 0.95).unwrap());
+    let actual = report.views.get(View::Actual).unwrap();
     assert!(!actual.is_guarantee && actual.verdict.rigorous != Some(AuditVerdict::Violated), "{actual:?}");
     let changes = ["uplink.sequences=5", "clients.total=3", "clients.per_round=2", trace];
     let federation = Federation::new(&small(&changes)).unwrap();
-    let error = audit(&federation, FEW, &|_| {}).unwrap_err().to_string();
+    let error = audit(&federation, few(), &|_| {}).unwrap_err().to_string();
     assert!(error.contains("an audit over a channel trace needs all clients in every round"), "{error}");
 }
 
 #[test]
 fn proved_bounds_and_estimates_are_told_apart() {
-    let effort = Effort { games: 2000, trainings: 0, confidence: 0.95 };
-    let central = audited(&["uplink.scheme=\"gaussian\""], effort).views.actual.unwrap();
-    assert!(central.is_guarantee);
+    let effort = Effort::new(2000, 0, 0.95).unwrap();
+    let central = audited(&["uplink.scheme=\"gaussian\""], effort);
+    assert!(central.views.get(View::Actual).unwrap().is_guarantee);
     let report = audited(&["uplink.scheme=\"channel-inversion\"", "uplink.snr_db=0.0"], effort);
-    assert!(!report.views.actual.unwrap().is_guarantee);
+    assert!(!report.views.get(View::Actual).unwrap().is_guarantee);
     assert!(report.notes.iter().any(|note| note.contains("no guarantee")));
 }
 
 /// A rate at which numbers overflow: what needs training is left out and named, and all else is there.
 #[test]
 fn training_that_breaks_down_takes_only_its_own_attacks_along() {
-    let effort = Effort { games: 2000, trainings: 8, confidence: 0.95 };
+    let effort = Effort::new(2000, 8, 0.95).unwrap();
     let report = audited(&["uplink.sequences=15", "local.rate=1e6", "local.epochs=20", "rounds=2"], effort);
-    assert!(report.views.raw_signal.is_some() && report.attacks.sequences.is_some());
+    assert!(report.views.get(View::RawSignal).is_some() && report.attacks.sequences.is_some());
     assert!(
         report
             .notes
@@ -419,10 +420,10 @@ fn training_that_breaks_down_takes_only_its_own_attacks_along() {
 /// 5 of 40 clients a round: the table counts on a secret selection, and the rest does not.
 #[test]
 fn whoever_is_known_to_take_part_is_held_against_the_bound_for_that() {
-    let effort = Effort { games: 4000, trainings: 8, confidence: 0.95 };
+    let effort = Effort::new(4000, 8, 0.95).unwrap();
     let changes = ["uplink.scheme=\"gaussian\"", "uplink.noise_std=2.0", "clients.total=40", "rounds=2"];
     let report = audited(&changes, effort);
-    let sampled = report.views.actual.unwrap().rigorous.unwrap();
+    let sampled = report.views.get(View::Actual).unwrap().rigorous.unwrap();
     let natural = report.attacks.membership.iter().find(|g| g.canary == "natural" && g.rounds == 2).unwrap();
     assert!(natural.rigorous.unwrap() > 1.3 * sampled, "{:?} and {sampled}", natural.rigorous);
     assert!(report.notes.iter().any(|note| note.contains("known to take part in every round")));

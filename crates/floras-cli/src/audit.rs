@@ -55,15 +55,15 @@ pub(crate) struct Options {
     seed: Option<u64>,
 
     /// Rounds that are played for each row of the table; more give closer lower bounds.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = Effort::default().games)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = Effort::default().games())]
     games: u32,
 
     /// Whole trainings for each canary that needs them, if there is more than one round; 0 for none.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = Effort::default().trainings)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = Effort::default().trainings())]
     trainings: u32,
 
     /// The probability with which all lower bounds of the table hold.
-    #[arg(long, value_name = "p", allow_negative_numbers = true, value_parser = number, default_value_t = Effort::default().confidence)]
+    #[arg(long, value_name = "p", allow_negative_numbers = true, value_parser = number, default_value_t = Effort::default().confidence())]
     confidence: f64,
 
     /// Threads; all cores if absent. Results do not depend on it.
@@ -90,8 +90,7 @@ struct Report {
 /// Attacks and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let Options { games, trainings, confidence, .. } = *options;
-    let effort = Effort { games, trainings, confidence };
-    effort.check()?;
+    let effort = Effort::new(games, trainings, confidence)?;
     let experiment = options.experiment()?;
     let federation = Federation::new(&experiment)?;
     let directory = options.directory(&experiment);

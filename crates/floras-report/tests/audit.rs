@@ -13,6 +13,7 @@ use floras_audit::{
     DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
     ReconstructionRow, SequenceAttack, Verdicts,
 };
+use floras_core::View;
 use floras_report::Kind;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 
@@ -116,11 +117,10 @@ fn audit() -> AuditReport {
         delta: 1e-5,
         confidence: 0.97,
         settings: vec![("fading".to_owned(), "Rayleigh".to_owned())],
-        views: AuditedViews {
-            idealised: Some(view(Some(1.986), Some(4.103), 2.875, true)),
-            raw_signal: Some(view(Some(1.986), None, 7.25, false)),
-            ..AuditedViews::default()
-        },
+        views: AuditedViews::from_iter([
+            (View::Idealised, view(Some(1.986), Some(4.103), 2.875, true)),
+            (View::RawSignal, view(Some(1.986), None, 7.25, false)),
+        ]),
         attacks: Attacks {
             sequences: Some(SequenceAttack {
                 rounds: 2000,
@@ -274,7 +274,7 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
 #[test]
 fn what_the_paper_does_not_claim_is_not_violated() {
     let mut harmless = audit();
-    harmless.views.idealised = None;
+    harmless.views = AuditedViews::from_iter([(View::RawSignal, view(Some(1.986), None, 7.25, false))]);
     harmless.attacks.assumptions.clear();
     harmless.attacks.membership[0].published = None;
     harmless.attacks.membership[0].verdict.published = None;

@@ -58,7 +58,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Outcome, SimError> {
             None => left_out.push(format!("{} {}, one round", canary.kind(), canary.level())),
         }
         let rounds = bench.game.rounds;
-        if rounds == 1 || bench.effort.trainings == 0 {
+        if rounds == 1 || bench.effort.trainings() == 0 {
             continue;
         }
         match unless_diverged(players.whole_runs(canary))? {
@@ -68,7 +68,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Outcome, SimError> {
             None => left_out.push(format!("{} {}, whole runs", canary.kind(), canary.level())),
         }
     }
-    let error = (1.0 - bench.effort.confidence) / played.len() as f64;
+    let error = (1.0 - bench.effort.confidence()) / played.len() as f64;
     let games = played.into_iter().map(|played| played.judge(bench, error)).collect();
     Ok(Outcome { games, left_out })
 }
@@ -99,7 +99,7 @@ impl Played {
             rigorous: claims.rigorous,
             is_guarantee: claims.is_guarantee,
             lower_bound: epsilon,
-            confidence: bench.effort.confidence,
+            confidence: bench.effort.confidence(),
             verdict: claims.judge(epsilon),
             accuracy,
             measured,
@@ -122,7 +122,7 @@ impl Players<'_> {
     /// One round of the game that the main table plays over all rounds.
     fn worst_case_client(&self, claims: &Views) -> Result<Vec<Played>, SimError> {
         let game = WorstCaseGame { rounds: 1, ..self.bench.game.clone() };
-        let games = (self.bench.effort.games / 8).max(200);
+        let games = (self.bench.effort.games() / 8).max(200);
         self.bench.begin("worst-case client, one round", 2 * u64::from(games));
         let tick = |done: u64| (self.bench.watch)(Stage::Done(done));
         let uplink = self.bench.federation.uplink();
@@ -184,13 +184,13 @@ impl Players<'_> {
         let bench = self.bench;
         let numbers = u64::from(bench.settings.clients.per_round) * bench.game.parameters as u64;
         let affordable = (MAX_NUMBERS / numbers.max(1)).min(MAX_ONE_ROUND_GAMES.into()) as u32;
-        affordable.min(bench.effort.games / 2).max(200)
+        affordable.min(bench.effort.games() / 2).max(200)
     }
 
     /// Whole trainings, as many in each world.
     fn whole_runs(&self, canary: Canary) -> Result<AllScores, SimError> {
         let bench = self.bench;
-        let each = (bench.effort.trainings / 2).max(4);
+        let each = (bench.effort.trainings() / 2).max(4);
         bench.begin(&format!("{} {}, whole runs", canary.kind(), canary.level()), 2 * u64::from(each));
         let worlds = canary.worlds(bench.federation)?;
         let mut scores = [Vec::new(), Vec::new()];

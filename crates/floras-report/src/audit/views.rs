@@ -83,7 +83,7 @@ pub(super) fn table(html: &mut Html, report: &AuditReport) {
         report.delta,
         share(report.confidence),
     ));
-    let rows: Vec<Vec<Cell>> = report.views.iter().map(|(name, view)| row(name, view)).collect();
+    let rows: Vec<Vec<Cell>> = report.views.iter().map(|(name, view)| row(&name, view)).collect();
     if rows.is_empty() {
         html.paragraph("There is nothing to attack.");
         return;
@@ -95,7 +95,11 @@ pub(super) fn table(html: &mut Html, report: &AuditReport) {
     });
     html.around("details", "", |details| {
         details.element("summary", "", "Who looks, how, and what was counted");
-        super::definitions(details, report.views.iter().map(|(name, view)| (name, view.adversary.as_str())));
+        let adversaries: Vec<(String, &AuditedView)> = report.views.iter().collect();
+        super::definitions(
+            details,
+            adversaries.iter().map(|(name, view)| (name.as_str(), view.adversary.as_str())),
+        );
         let rows = report.views.iter().map(|(name, view)| counted(vec![Cell::text(name)], &view.measured));
         let rows: Vec<Vec<Cell>> = rows.collect();
         details.table(&[&["who looks"], &COUNTED[..]].concat(), &rows);
