@@ -35,7 +35,7 @@ use crate::mixed::Mixed;
 use crate::numerics::solve::largest_integer;
 use crate::setting::{NORMALISED, Setting};
 use crate::views::statement::{Statement, Views, for_each_view};
-use crate::views::{self, Beside, Seen};
+use crate::views::{self, Beside};
 
 /// Where a view's numbers come from.
 #[derive(Clone)]
@@ -79,9 +79,9 @@ impl Source {
     }
 
     /// The same with what it assumes.
-    pub fn assuming(mut self, words: Vec<String>) -> Self {
+    pub fn assuming(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
         if let Self::Curve { assumptions, .. } = &mut self {
-            assumptions.extend(words);
+            assumptions.extend(words.into_iter().map(Into::into));
         }
         self
     }
@@ -92,7 +92,8 @@ pub struct Account {
     delta: f64,
     sampling: Sampling,
     sources: BTreeMap<View, Source>,
-    beside: BTreeMap<View, Beside>,
+    /// Where the other numbers of a FLORAS federation's views come from.
+    pub(crate) beside: BTreeMap<View, Beside>,
 }
 
 impl Account {
@@ -117,8 +118,7 @@ impl Account {
     }
 
     /// Adds one view of a setting.
-    fn add(&mut self, setting: &Setting, view: View, seen: Seen) {
-        let Seen { source, beside } = seen;
+    fn add(&mut self, setting: &Setting, view: View, (source, beside): (Source, Beside)) {
         self.beside.insert(view, beside);
         let is_fixed = setting.clipping == Clipping::Each;
         self.set(view, if is_fixed { source } else { source.with_caveat(NORMALISED) });
@@ -162,11 +162,6 @@ impl Account {
     /// Where a view's numbers come from, if it was set.
     pub(crate) fn source(&self, view: View) -> Option<&Source> {
         self.sources.get(&view)
-    }
-
-    /// Where a view's other numbers come from, if it is one of a FLORAS federation.
-    pub(crate) fn beside(&self, view: View) -> Option<&Beside> {
-        self.beside.get(&view)
     }
 
     fn rounds(&self, rounds: u64) -> Result<Mixed<'_>, PrivacyError> {

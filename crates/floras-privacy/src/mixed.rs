@@ -171,10 +171,8 @@ impl<'a> Mixed<'a> {
         if exposure == Exposure::Sampled && self.is_sampled() {
             delta = delta.min(at(&exposed(&curves.parts, Exposure::Known))?);
         }
-        if view == View::AnyChannel {
-            if let Some(Ok(strong)) = self.curves(View::Idealised) {
-                delta = delta.max(at(&exposed(&strong.parts, exposure))?);
-            }
+        if let Some(strong) = self.strong(view) {
+            delta = delta.max(at(&exposed(&strong.parts, exposure))?);
         }
         if let Some((_, bound)) = self.other_bound(view) {
             delta = delta.min(at(&exposed(&bound, exposure))?);
@@ -259,10 +257,8 @@ impl<'a> Mixed<'a> {
         if exposure == Exposure::Sampled && self.is_sampled() {
             bounding.push(alone(exposed(&curves.parts, Exposure::Known)));
         }
-        if view == View::AnyChannel {
-            if let Some(Ok(strong)) = self.curves(View::Idealised) {
-                bounding[0].at_least = Some(exposed(&strong.parts, exposure));
-            }
+        if let Some(strong) = self.strong(view) {
+            bounding[0].at_least = Some(exposed(&strong.parts, exposure));
         }
         if let Some((_, bound)) = self.other_bound(view) {
             bounding.push(alone(exposed(&bound, exposure)));
@@ -275,11 +271,16 @@ impl<'a> Mixed<'a> {
         &self.parts
     }
 
+    /// The curves that those of a view are not below: a strong client is one of the channels.
+    fn strong(&self, view: View) -> Option<Curves<'a>> {
+        if view == View::AnyChannel { self.curves(View::Idealised)?.ok() } else { None }
+    }
+
     /// The other curves that bound a view, if all rounds have one, and the name of their number.
     fn other_bound(&self, view: View) -> Option<(&'static str, Vec<Part<'a>>)> {
         let mut number = "";
         let of_part = |&(account, rounds): &(&'a Account, u64)| {
-            let Beside::Bound(name, curve) = account.beside(view)? else { return None };
+            let Beside::Bound(name, curve) = account.beside.get(&view)? else { return None };
             number = name;
             Some(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds })
         };
@@ -298,10 +299,8 @@ impl<'a> Mixed<'a> {
         if exposure == Exposure::Sampled && self.is_sampled() {
             upper = smaller(upper, self.composed(&curves.parts, Exposure::Known)?);
         }
-        if view == View::AnyChannel {
-            if let Some(Ok(strong)) = self.curves(View::Idealised) {
-                upper = larger(upper, self.composed(&strong.parts, exposure)?);
-            }
+        if let Some(strong) = self.strong(view) {
+            upper = larger(upper, self.composed(&strong.parts, exposure)?);
         }
         if let Some((_, bound)) = self.other_bound(view) {
             upper = smaller(upper, self.composed(&bound, exposure)?);
@@ -340,7 +339,7 @@ impl<'a> Mixed<'a> {
         }
         if let [(account, rounds)] = self.parts[..]
             && let (Some(Beside::Renyi(round)), Sampling::Everyone) =
-                (account.beside(view), account.sampling())
+                (account.beside.get(&view), account.sampling())
         {
             add("renyi", Ok(round.epsilon(rounds, self.delta, Conversion::Improved)?.epsilon));
         }
@@ -354,7 +353,7 @@ impl<'a> Mixed<'a> {
         let mut statement = Statement::new(View::Published, bounds, Some(reason), None);
         statement.epsilon_lower = None;
         if let [(account, rounds)] = self.parts[..]
-            && let Some(Beside::Published(Ok((round, plus_one)))) = account.beside(View::Published)
+            && let Some(Beside::Published(Ok((round, plus_one)))) = account.beside.get(&View::Published)
         {
             use published::PublishedComposition::{Advanced, Optimal, Renyi, Sequential};
             let epsilon = |round: &PublishedRound, composition| {
@@ -375,7 +374,7 @@ impl<'a> Mixed<'a> {
     /// The paper's number, or why there is none; `None` if some rounds have no such view.
     fn published(&self) -> Result<Option<Result<f64, String>>, PrivacyError> {
         if let [(account, rounds)] = self.parts[..]
-            && let Some(Beside::Published(Ok((round, _)))) = account.beside(View::Published)
+            && let Some(Beside::Published(Ok((round, _)))) = account.beside.get(&View::Published)
         {
             return Ok(Some(Ok(round
                 .epsilon(published::PublishedComposition::Renyi, rounds, self.delta)?
@@ -384,7 +383,9 @@ impl<'a> Mixed<'a> {
         let mut squares = Ok(0.0);
         for (account, rounds) in &self.parts {
             require_rounds(*rounds)?;
-            let Some(Beside::Published(published)) = account.beside(View::Published) else { return Ok(None) };
+            let Some(Beside::Published(published)) = account.beside.get(&View::Published) else {
+                return Ok(None);
+            };
             squares = match (squares, published) {
                 (Ok(sum), Ok((round, _))) => Ok(sum + *rounds as f64 * round.pure().as_printed().powi(2)),
                 (Err(reason), _) => Err(reason),

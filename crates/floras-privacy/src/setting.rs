@@ -205,7 +205,7 @@ impl Setting {
 
     /// The curve of one round in a rigorous view, or why there is none.
     pub fn source(&self, view: View) -> Result<Source, PrivacyError> {
-        Ok(views::of(self, view)?.source)
+        Ok(views::of(self, view)?.0)
     }
 
     /// The source of a view of the decoder, with what it assumes of the radio.
@@ -227,15 +227,6 @@ impl Setting {
     ) -> Result<Source, PrivacyError> {
         let Some(channel) = &self.channel else { return Ok(Source::Absent) };
         Source::or_reason(distribution(channel).map(boxed))
-    }
-
-    /// What a view assumes whose `ε` is smaller because clients are sampled.
-    pub(crate) fn secret_participation(&self) -> Vec<String> {
-        let is_sampled = self.sampling().probability() < 1.0;
-        is_sampled
-            .then(|| "the adversary does not know who takes part in a round".to_owned())
-            .into_iter()
-            .collect()
     }
 
     /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.

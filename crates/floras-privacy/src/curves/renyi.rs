@@ -90,7 +90,8 @@ fn paper_receiver(
 ) -> Result<Option<RenyiCurve>, PrivacyError> {
     let mut epsilons = vec![0.0; orders.len()];
     for (account, rounds) in rounds.parts() {
-        let (Some(Beside::Renyi(round)), Sampling::Everyone) = (account.beside(view), account.sampling())
+        let (Some(Beside::Renyi(round)), Sampling::Everyone) =
+            (account.beside.get(&view), account.sampling())
         else {
             return Ok(None);
         };

@@ -21,16 +21,17 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use floras_core::{Fading, Modulation, PhaseError, Receiver};
 
+use crate::account::Source;
 use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution};
 use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
 use crate::setting::Setting;
+use crate::views::Beside;
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
 use crate::views::receiver::{has_limit, noise_of_unused, unused_term, with_bounded_weights};
-use crate::views::{Beside, Seen};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
@@ -48,15 +49,14 @@ pub(super) const ONE_DISTRIBUTION: &str =
     "the channels of all clients have one distribution, and are drawn anew for every client and round";
 
 /// The view of a federation.
-pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.decoded(|decoder| {
         setting.averaged(|channel| {
             let channel = channel.scaled(decoder.channel_scale);
             channel.actual(decoder.receiver, setting.per_round, decoder.unused, decoder.sensitivity)
         })
     })?;
-    let source = source.assuming(vec![ONE_DISTRIBUTION.to_owned()]).assuming(setting.secret_participation());
-    Ok(Seen { source, beside: Beside::Nothing })
+    Ok((source.assuming([ONE_DISTRIBUTION]), Beside::Nothing))
 }
 
 /// The distribution of a client's channel as the base station sees it, in units of the despread noise.

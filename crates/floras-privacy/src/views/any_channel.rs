@@ -64,7 +64,7 @@ use crate::views::nodes::{self, NodeDistribution, Nodes};
 use crate::views::noise::Noise;
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
 use crate::views::receiver::{is_monotone, noise_of_unused};
-use crate::views::{Beside, Seen, boxed};
+use crate::views::{Beside, boxed};
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
 const FINE: f64 = 0.0025;
@@ -516,7 +516,7 @@ pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<M
 }
 
 /// The view of a federation. Its `simple_bound` is a number of its own for the clipped projector with unused sequences.
-pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.decoded(|decoder| {
         let curve = AnyChannel::new(decoder.receiver, decoder.unused, decoder.sensitivity);
         Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))
@@ -527,7 +527,7 @@ pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
         }
         _ => Beside::Nothing,
     };
-    Ok(Seen { source, beside })
+    Ok((source, beside))
 }
 
 #[cfg(test)]

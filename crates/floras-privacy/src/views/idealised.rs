@@ -10,24 +10,23 @@ use crate::setting::Setting;
 use crate::views::noise::{Noise, NoiseCell};
 use crate::views::pilot::BEYOND_REACH;
 use crate::views::receiver::noise_of_unused;
-use crate::views::{Beside, Seen, boxed};
+use crate::views::{Beside, boxed};
 
 /// A larger `μ` hides nothing that any `ε` could tell of.
 const MAX_MU: f64 = 1e8;
 
 /// The view of a federation. For the paper's receiver with fixed clipping, a round has a Rényi form.
-pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.decoded(|decoder| {
         Source::or_reason(idealised(decoder.receiver, decoder.unused, decoder.sensitivity).map(boxed))
     })?;
-    let assumption = "no client's channel fades: the SNR is high for everyone".to_owned();
-    let source = source.assuming(vec![assumption]).assuming(setting.secret_participation());
-    let has_renyi = setting.receiver == Receiver::Paper && setting.clipping == Clipping::Each;
-    let beside = match setting.gamma() {
-        gamma if has_renyi && gamma > 0 => Beside::Renyi(RenyiRound::new(setting.clip, gamma as f64)?),
+    let beside = match (setting.receiver, setting.clipping, setting.gamma()) {
+        (Receiver::Paper, Clipping::Each, 1..) => {
+            Beside::Renyi(RenyiRound::new(setting.clip, setting.gamma() as f64)?)
+        }
         _ => Beside::Nothing,
     };
-    Ok(Seen { source, beside })
+    Ok((source.assuming(["no client's channel fades: the SNR is high for everyone"]), beside))
 }
 
 /// The distribution of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.

@@ -28,14 +28,6 @@ use crate::published::rdp::RenyiRound;
 use crate::published::theorems::PublishedRound;
 use crate::setting::Setting;
 
-/// A view of a FLORAS federation.
-pub(crate) struct Seen {
-    /// Where its `ε` comes from, with what it assumes.
-    pub(crate) source: Source,
-    /// Where its other numbers come from.
-    pub(crate) beside: Beside,
-}
-
 /// Where the numbers of a view beside its `ε` come from.
 pub(crate) enum Beside {
     /// There are no others.
@@ -48,24 +40,25 @@ pub(crate) enum Beside {
     Bound(&'static str, Box<dyn Curve>),
 }
 
-/// All views.
-pub(crate) fn of(setting: &Setting, view: View) -> Result<Seen, PrivacyError> {
-    match view {
+/// All views: where the `ε` of each comes from in a FLORAS federation, with what it assumes, and its other numbers.
+pub(crate) fn of(setting: &Setting, view: View) -> Result<(Source, Beside), PrivacyError> {
+    let (source, beside) = match view {
         View::Published => published::view(setting),
         View::Idealised => idealised::view(setting),
         View::Actual => actual::view(setting),
-        View::AnyChannel => any_channel::view(setting),
+        View::AnyChannel => return any_channel::view(setting),
         View::RawSignal => raw_signal::view(setting),
-    }
+    }?;
+    // Sampling makes these smaller. The any-channel adversary sees from the pilot who takes part.
+    let is_sampled = setting.sampling().probability() < 1.0;
+    let secret = is_sampled.then_some("the adversary does not know who takes part in a round");
+    Ok((source.assuming(secret), beside))
 }
 
 /// The curve of a distribution.
 pub(crate) fn boxed(distribution: MuDistribution) -> Box<dyn Curve> {
-    match distribution {
-        MuDistribution::Cells(_) => Box::new(Tabulated::new(distribution)),
-        MuDistribution::Constant(_)
-        | MuDistribution::HalfNormal { .. }
-        | MuDistribution::Chi { .. }
-        | MuDistribution::Values(_) => Box::new(distribution),
+    if let MuDistribution::Cells(_) = distribution {
+        return Box::new(Tabulated::new(distribution));
     }
+    Box::new(distribution)
 }

@@ -4,12 +4,12 @@ use crate::account::Source;
 use crate::error::PrivacyError;
 use crate::published::theorems::Participation;
 use crate::setting::Setting;
-use crate::views::{Beside, Seen};
+use crate::views::Beside;
 
 /// The view of a federation, with either meaning of `p`.
-pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let [per_clients, plus_one] =
         [Participation::PerClients, Participation::PerClientsPlusOne].map(|p| setting.published(p));
     let rounds = per_clients.and_then(|round| Ok((round, plus_one?)));
-    Ok(Seen { source: Source::Absent, beside: Beside::Published(rounds) })
+    Ok((Source::Absent, Beside::Published(rounds)))
 }

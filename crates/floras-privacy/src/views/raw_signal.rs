@@ -4,15 +4,15 @@
 //!
 //! [`Coefficients::raw_signal`]: crate::Coefficients::raw_signal
 
+use crate::account::Source;
 use crate::error::PrivacyError;
 use crate::setting::Setting;
+use crate::views::Beside;
 use crate::views::actual::ONE_DISTRIBUTION;
-use crate::views::{Beside, Seen};
 
 /// The view of a federation.
-pub(super) fn view(setting: &Setting) -> Result<Seen, PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.averaged(|channel| channel.raw_signal(setting.sensitivity()))?;
     let assumptions = ["nothing but the channel's own noise in both branches", ONE_DISTRIBUTION];
-    let source = source.assuming(assumptions.map(str::to_owned).to_vec());
-    Ok(Seen { source: source.assuming(setting.secret_participation()), beside: Beside::Nothing })
+    Ok((source.assuming(assumptions), Beside::Nothing))
 }
