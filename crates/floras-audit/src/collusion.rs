@@ -16,9 +16,11 @@ use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, 
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
 use floras_sim::inquiry::ExperimentAccount;
+use floras_sim::number::share;
 use floras_sim::{Experiment, ExperimentError, SimError};
+use serde::{Deserialize, Serialize};
 
-use super::report::CollusionAttack;
+use super::presentation::{Cell, Part, Section};
 use super::views::known_to_take_part;
 use super::{Bench, WorstCaseGame};
 
@@ -29,6 +31,61 @@ const WITH_KEY: u8 = 211;
 const ROUNDS: u32 = 2001;
 /// Both bounds hold together.
 const BOUNDS: f64 = 2.0;
+
+/// One client hands its group key to the base station.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CollusionAttack {
+    /// What holds for the decoded sum without the key, for a client that is known to take part.
+    pub rigorous_without: Option<f64>,
+    /// What holds once the key is known: nothing is unused any more.
+    pub rigorous_with: Option<f64>,
+    /// Measured on the decoded sum without the key,
+    pub lower_bound_without: f64,
+    /// and with it.
+    pub lower_bound_with: f64,
+    /// The probability with which both hold.
+    pub confidence: f64,
+    /// Standard deviation of the decoded sum's noise, median over rounds, without the key,
+    pub noise_std_without: f64,
+    /// and with it.
+    pub noise_std_with: f64,
+    /// Share of clients whose despread update carries its owner's name.
+    pub named: f64,
+}
+
+impl CollusionAttack {
+    pub(crate) fn section(&self) -> Section<'_> {
+        let explanation = "Every client knows the key by which sequences are dealt. One that gives it to the base station tells it \
+                           which sequences are unused, and whose every other one is. The noise of the unused ones is then left out.";
+        let finding = format!(
+            "Both measured numbers hold with a confidence of {}. With the key, {} of the despread updates carry their owner's \
+             name.",
+            share(self.confidence),
+            share(self.named)
+        );
+        let claimed = |epsilon| Cell::claim(epsilon, None, "none");
+        let measured = |epsilon| Cell::AtLeast(epsilon, "");
+        let noise = |std| Cell::Number(std, 3);
+        let row = |what: &str, without, with| vec![Cell::text(what), without, with];
+        let rows = vec![
+            row("rigorous ε of the decoded sum", claimed(self.rigorous_without), claimed(self.rigorous_with)),
+            row("measured ε", measured(self.lower_bound_without), measured(self.lower_bound_with)),
+            row(
+                "noise of the decoded sum (standard deviation, median)",
+                noise(self.noise_std_without),
+                noise(self.noise_std_with),
+            ),
+        ];
+        Section {
+            title: "One client hands over its key",
+            parts: vec![
+                Part::Explanation(explanation.to_owned()),
+                Part::Table { heading: vec!["what", "without the key", "with the key"], rows },
+                Part::Finding(finding),
+            ],
+        }
+    }
+}
 
 /// What the key changes; `None` where there are no sequences to hide.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimError> {

@@ -26,20 +26,16 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// The maximum number of trainings for each canary.
-    pub const MAX_TRAININGS: u32 = 2000;
-
     /// # Arguments
     /// * `games`: rounds that are played for each row of the table, in both worlds together; from 1000 to 10⁸.
-    /// * `trainings`: whole trainings for each canary that needs them, in both worlds together; at most
-    ///   [`MAX_TRAININGS`](Self::MAX_TRAININGS).
+    /// * `trainings`: whole trainings for each canary that needs them, in both worlds together; at most 2000.
     /// * `confidence`: the probability with which all rows of the table hold; from 0.5 to 0.999999.
     pub fn new(games: u32, trainings: u32, confidence: f64) -> Result<Self, SimError> {
         let refused = |name, allowed, value: f64| Err(SimError::Effort { name, allowed, value });
         if !(1000..=100_000_000).contains(&games) {
             return refused("the number of games", "between 1000 and 100000000", games.into());
         }
-        if trainings > Self::MAX_TRAININGS {
+        if trainings > 2000 {
             return refused("the number of trainings", "at most 2000", trainings.into());
         }
         if !(0.5..=0.999_999).contains(&confidence) {

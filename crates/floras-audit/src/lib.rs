@@ -23,24 +23,28 @@ mod game;
 mod inner;
 mod matching;
 mod membership;
+mod presentation;
 mod reconstruction;
 mod report;
 mod sequences;
 mod views;
 mod words;
 
-use floras_core::Family;
 use floras_phy::UplinkError;
 use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
+use serde::{Deserialize, Serialize};
 
+pub use assumptions::AssumptionAttack;
 pub use bound::{LowerBound, Scores};
+pub use collusion::CollusionAttack;
+pub use despreading::{DespreadClient, DespreadingAttack};
 pub use effort::Effort;
 pub use game::{DecodedScores, WorstCaseGame};
-pub use report::{
-    AssumptionAttack, Attacks, AuditReport, AuditVerdict, CollusionAttack, DespreadClient, DespreadingAttack,
-    DetectorResult, Measured, MembershipGame, ReconstructionAttack, ReconstructionRow, SequenceAttack,
-    Verdicts,
-};
+pub use membership::MembershipGame;
+pub use presentation::{Cell, Part, Section};
+pub use reconstruction::{ReconstructionAttack, ReconstructionRow};
+pub use report::{AuditReport, AuditVerdict, Measured, Verdicts};
+pub use sequences::{DetectorResult, SequenceAttack};
 pub use views::{AuditedView, AuditedViews};
 
 /// Rounds in which detectors look for the sequences in use.
@@ -52,6 +56,10 @@ const PORTRAITS: usize = 10;
 /// What attacks are called that take training.
 const DESPREADING: &str = "each client's own update";
 const RECONSTRUCTION: &str = "pictures from updates";
+
+/// The names of all plots and pictures that an attack may have.
+pub const PLOTS: [&str; 6] =
+    ["sequences-roc", "sequences-snr", "sequences-d", "sequences-clip", "sequences-gamma", "reconstruction"];
 
 /// How far an audit has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,25 +87,7 @@ pub fn audit(
     bench.begin("the account", 0);
     federation.views(1)?;
     let views = views::audit(&bench)?;
-    bench.begin("which sequences are in use", 0);
-    let sequences = sequences_in_use(federation)?;
-    let mut left_out = Vec::new();
-    bench.begin(DESPREADING, 0);
-    let despreading = unless_diverged(despreading::attack(federation, DESPREAD_ROUNDS))?;
-    left_out.extend(despreading.is_none().then(|| DESPREADING.to_owned()));
-    bench.begin(RECONSTRUCTION, 0);
-    let reconstruction = unless_diverged(pictures_from_updates(federation))?;
-    left_out.extend(reconstruction.is_none().then(|| RECONSTRUCTION.to_owned()));
-    let membership = membership::attack(&bench)?;
-    left_out.extend(membership.left_out);
-    let attacks = Attacks {
-        sequences,
-        despreading: despreading.flatten(),
-        reconstruction: reconstruction.flatten(),
-        membership: membership.games,
-        collusion: collusion::attack(&bench)?,
-        assumptions: assumptions_broken(&bench)?,
-    };
+    let (attacks, left_out) = Attacks::on(&bench)?;
     Ok(AuditReport {
         version: VERSION.to_owned(),
         name: settings.name.clone(),
@@ -113,17 +103,75 @@ pub fn audit(
     })
 }
 
-/// The attacks on what the any-channel view assumes; none where a scheme has no such view.
-fn assumptions_broken(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
-    if bench.settings.uplink.scheme.floras().is_none_or(|floras| floras.family == Family::Gaussian) {
-        return Ok(Vec::new());
+/// What each attack came to; `None` where it does not apply.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Attacks {
+    /// Which sequences are in use?
+    pub sequences: Option<SequenceAttack>,
+    /// The updates of single clients.
+    pub despreading: Option<DespreadingAttack>,
+    /// What the updates show.
+    pub reconstruction: Option<ReconstructionAttack>,
+    /// Who, or what, took part?
+    pub membership: Vec<MembershipGame>,
+    /// One client that hands over its group key.
+    pub collusion: Option<CollusionAttack>,
+    /// What the any-channel view assumes, broken. Empty where there is no such view, and in files of older versions.
+    #[serde(default)]
+    pub assumptions: Vec<AssumptionAttack>,
+}
+
+impl Attacks {
+    /// Runs every attack; also returns the names of those that could not run because training breaks down.
+    fn on(bench: &Bench<'_>) -> Result<(Self, Vec<String>), SimError> {
+        let federation = bench.federation;
+        bench.begin("which sequences are in use", 0);
+        let sequences = sequences_in_use(federation)?;
+        let mut left_out = Vec::new();
+        bench.begin(DESPREADING, 0);
+        let despreading = unless_diverged(despreading::attack(federation, DESPREAD_ROUNDS))?;
+        left_out.extend(despreading.is_none().then(|| DESPREADING.to_owned()));
+        bench.begin(RECONSTRUCTION, 0);
+        let reconstruction = unless_diverged(pictures_from_updates(federation))?;
+        left_out.extend(reconstruction.is_none().then(|| RECONSTRUCTION.to_owned()));
+        let (membership, diverged) = membership::attack(bench)?;
+        left_out.extend(diverged);
+        let attacks = Self {
+            sequences,
+            despreading: despreading.flatten(),
+            reconstruction: reconstruction.flatten(),
+            membership,
+            collusion: collusion::attack(bench)?,
+            assumptions: assumptions::attack(bench)?,
+        };
+        Ok((attacks, left_out))
     }
-    bench.begin("what the any-channel view assumes", 0);
-    Ok(assumptions::attack(
-        bench.settings.seed,
-        (bench.effort.games() / 5).max(200),
-        bench.effort.confidence(),
-    )?)
+
+    /// What each attack found, in the order in which it is shown.
+    fn sections(&self) -> impl Iterator<Item = Section<'_>> {
+        let sections = [
+            self.reconstruction.as_ref().map(ReconstructionAttack::section),
+            self.sequences.as_ref().map(SequenceAttack::section),
+            self.despreading.as_ref().map(DespreadingAttack::section),
+            membership::section(&self.membership),
+            self.collusion.as_ref().map(CollusionAttack::section),
+            assumptions::section(&self.assumptions),
+        ];
+        sections.into_iter().flatten()
+    }
+
+    /// The same without curves and pictures.
+    fn brief(&self) -> Self {
+        let mut brief = self.clone();
+        if let Some(sequences) = &mut brief.sequences {
+            sequences.panels.clear();
+        }
+        if let Some(reconstruction) = &mut brief.reconstruction {
+            reconstruction.originals.clear();
+            reconstruction.rows.iter_mut().for_each(|row| row.images.clear());
+        }
+        brief
+    }
 }
 
 /// `None` if training left the range of numbers.

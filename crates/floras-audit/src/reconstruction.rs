@@ -13,6 +13,7 @@
 //! to compare; a sum gives a picture of each class, which is held against the sample of that class.
 
 mod picture;
+mod report;
 mod words;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use floras_sim::{Federation, SimError, UplinkSettings, purpose};
 use picture::{Canvas, Update, correlation, grey, stretched};
 use rand::seq::IndexedRandom;
 
-use super::report::{ReconstructionAttack, ReconstructionRow};
+pub use report::{ReconstructionAttack, ReconstructionRow};
 
 /// The signal-to-noise ratios that are looked at, in the order of the picture.
 const SNRS_DB: [f64; 3] = [40.0, 20.0, 0.0];

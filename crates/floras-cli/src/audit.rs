@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use floras_audit::{
-    AssumptionAttack, AuditReport, AuditVerdict, CollusionAttack, DespreadingAttack, Effort, MembershipGame,
-    ReconstructionAttack, SequenceAttack, Stage, audit,
-};
+use floras_audit::{AuditReport, Cell, Effort, Part, Stage, audit};
+use floras_sim::number::{share, signed};
 use floras_sim::{Experiment, ExperimentBuilder, Federation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -133,222 +131,52 @@ impl Options {
 fn print(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
     let rounds = count(found.rounds as usize, "round");
     writeln!(out, "{}: what leaks in {rounds}, delta = {:e}\n", found.name, found.delta)?;
-    print_views(out, found)?;
-    let attacks = &found.attacks;
-    if let Some(sequences) = &attacks.sequences {
-        print_sequences(out, sequences)?;
+    for section in found.sections() {
+        writeln!(out, "{}", section.title)?;
+        show(out, &section.parts)?;
+        writeln!(out)?;
     }
-    if let Some(despreading) = &attacks.despreading {
-        print_despreading(out, despreading)?;
-    }
-    if let Some(reconstruction) = &attacks.reconstruction {
-        print_reconstruction(out, reconstruction)?;
-    }
-    print_membership(out, &attacks.membership)?;
-    if let Some(collusion) = &attacks.collusion {
-        print_collusion(out, collusion)?;
-    }
-    print_assumptions(out, &attacks.assumptions)?;
     for note in &found.notes {
         writeln!(out, "note: {note}")?;
     }
     writeln!(out)
 }
 
-fn row(cells: &[&str]) -> Vec<String> {
-    cells.iter().map(|&cell| cell.to_owned()).collect()
-}
-
-fn epsilon(value: Option<f64>) -> String {
-    value.map_or("none".to_owned(), epsilon_text)
-}
-
-fn verdict(verdict: Option<AuditVerdict>) -> String {
-    match verdict {
-        None => "not claimed".to_owned(),
-        Some(AuditVerdict::Consistent) => "consistent".to_owned(),
-        Some(AuditVerdict::Violated) => "VIOLATED".to_owned(),
+/// Prints the parts of a section that a terminal has room for.
+fn show(out: &mut impl Write, parts: &[Part<'_>]) -> io::Result<()> {
+    for part in parts {
+        match part {
+            Part::Finding(text) => writeln!(out, "{text}")?,
+            Part::Table { heading, rows } => {
+                let heading = heading.iter().map(|&name| name.to_owned()).collect();
+                let rows = rows.iter().map(|row| row.iter().map(cell).collect());
+                columns(out, &[heading].into_iter().chain(rows).collect::<Vec<Vec<String>>>())?;
+            }
+            Part::List(words) => {
+                for (word, meaning) in words {
+                    writeln!(out, "  {word}: {meaning}")?;
+                }
+            }
+            Part::Folded { is_short: true, parts, .. } => show(out, parts)?,
+            Part::Folded { .. } | Part::Explanation(_) | Part::Plots(_) | Part::Pictures(_) => {}
+        }
     }
+    Ok(())
 }
 
-/// A rigorous number, and whether it is one.
-fn rigorous(value: Option<f64>, is_guarantee: bool) -> String {
-    let mark = if value.is_some() && !is_guarantee { " (no guarantee)" } else { "" };
-    format!("{}{mark}", epsilon(value))
-}
-
-fn print_views(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
-    let mut rows =
-        vec![row(&["who looks", "published", "rigorous", "measured", "published is", "rigorous is"])];
-    for (name, view) in found.views.iter() {
-        rows.push(vec![
-            name.to_owned(),
-            epsilon(view.published),
-            rigorous(view.rigorous, view.is_guarantee),
-            format!("≥ {:.3}", view.lower_bound),
-            match view.published_claims_it {
-                false if view.published.is_some() => "not claimed".to_owned(),
-                _ => verdict(view.verdict.published),
-            },
-            verdict(view.verdict.rigorous),
-        ]);
-    }
-    columns(out, &rows)?;
-    let percent = 100.0 * found.confidence;
-    writeln!(out, "epsilon of a client; all measured bounds hold together with a probability of {percent}%")?;
-    for (name, view) in found.views.iter() {
-        let measured = view.measured;
-        writeln!(
-            out,
-            "  {name}: {}; right {} and wrong {} times in {} games each, which cannot show more than {:.1}",
-            view.adversary, measured.right, measured.wrong, measured.games, measured.ceiling
-        )?;
-    }
-    writeln!(out)
-}
-
-fn print_sequences(out: &mut impl Write, attack: &SequenceAttack) -> io::Result<()> {
-    let (used, all) = (attack.in_use, attack.sequences);
-    writeln!(out, "which {used} of {all} sequences are in use? ({} rounds)", attack.rounds)?;
-    let header = [
-        "detector",
-        "fading distribution",
-        "area under curve",
-        "found at 1% false",
-        "in theory",
-        "all right",
-    ];
-    let mut rows = vec![row(&header)];
-    for detector in &attack.detectors {
-        rows.push(vec![
-            detector.detector.clone(),
-            if detector.knows_fading { "known" } else { "unknown" }.to_owned(),
-            format!("{:.4}", detector.area),
-            format!("{:.4}", detector.detections),
-            detector.detections_in_theory.map_or("–".to_owned(), |rate| format!("{rate:.4}")),
-            format!("{:.4}", detector.exact_set),
-        ]);
-    }
-    columns(out, &rows)?;
-    writeln!(out)
-}
-
-fn print_despreading(out: &mut impl Write, attack: &DespreadingAttack) -> io::Result<()> {
-    let correlations: Vec<f64> = attack.clients.iter().map(|client| client.correlation).collect();
-    let mean = correlations.iter().sum::<f64>() / correlations.len().max(1) as f64;
-    let best = correlations.iter().copied().fold(0.0, f64::max);
-    writeln!(out, "each client's own update, despread from the raw samples")?;
-    writeln!(out, "  correlation with what was sent: {mean:.3} on average, {best:.3} at best")?;
-    writeln!(
-        out,
-        "  whole payload linked to one client {}, halves linked by strength {}, rounds linked {}, named {} (guessing {})",
-        percent(attack.linked_in_round),
-        percent(attack.linked_by_strength),
-        percent(attack.linked_across_rounds),
-        percent(attack.named),
-        percent(attack.by_chance)
-    )?;
-    writeln!(out)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
-}
-
-fn print_reconstruction(out: &mut impl Write, attack: &ReconstructionAttack) -> io::Result<()> {
-    writeln!(out, "pictures from updates of one sample: correlation with the original, on average")?;
-    for picture in &attack.rows {
-        let snr = picture.snr_db.map_or("no channel".to_owned(), |snr_db| format!("{snr_db} dB"));
-        writeln!(out, "  {:<16}{snr:<12}{:.3}", picture.source, picture.mean_correlation())?;
-    }
-    writeln!(out)
-}
-
-fn print_membership(out: &mut impl Write, games: &[MembershipGame]) -> io::Result<()> {
-    if games.is_empty() {
-        return Ok(());
-    }
-    let confidence = games.first().map_or(0.0, |game| 100.0 * game.confidence);
-    writeln!(out, "did it take part? (all these bounds hold together with a probability of {confidence}%)")?;
-    let header = [
-        "what",
-        "canary",
-        "rounds",
-        "who looks",
-        "accuracy",
-        "published",
-        "rigorous",
-        "measured",
-        "published is",
-        "rigorous is",
-    ];
-    let mut rows = vec![row(&header)];
-    for game in games {
-        rows.push(vec![
-            game.level.clone(),
-            game.canary.clone(),
-            game.rounds.to_string(),
-            game.view.clone(),
-            percent(game.accuracy),
-            game.published.map_or("–".to_owned(), epsilon_text),
-            rigorous(game.rigorous, game.is_guarantee),
-            format!("≥ {:.3}", game.lower_bound),
-            verdict(game.verdict.published),
-            verdict(game.verdict.rigorous),
-        ]);
-    }
-    columns(out, &rows)?;
-    writeln!(out)
-}
-
-fn print_collusion(out: &mut impl Write, attack: &CollusionAttack) -> io::Result<()> {
-    writeln!(out, "one client hands over its group key")?;
-    let rows = [
-        row(&["decoded sum", "noise", "rigorous", "measured"]),
-        vec![
-            "without the key".to_owned(),
-            format!("{:.3}", attack.noise_std_without),
-            epsilon(attack.rigorous_without),
-            format!("≥ {:.3}", attack.lower_bound_without),
-        ],
-        vec![
-            "with the key".to_owned(),
-            format!("{:.3}", attack.noise_std_with),
-            epsilon(attack.rigorous_with),
-            format!("≥ {:.3}", attack.lower_bound_with),
-        ],
-    ];
-    columns(out, &rows)?;
-    writeln!(out, "  despread updates that bear their sender's name: {}\n", percent(attack.named))
-}
-
-fn print_assumptions(out: &mut impl Write, attacks: &[AssumptionAttack]) -> io::Result<()> {
-    let Some(AssumptionAttack { delta, confidence, .. }) = attacks.first() else { return Ok(()) };
-    writeln!(
-        out,
-        "what the any-channel view assumes, broken (20 clients, 40 sequences, C = 1, clipped=1, one round, delta = {delta:e})"
-    )?;
-    let mut rows = vec![row(&["stated", "measured", "stated is", "allowed for by", "then", "then it is"])];
-    for attack in attacks {
-        let margin = attack.margin.clone().unwrap_or_else(|| "–".to_owned());
-        rows.push(vec![
-            epsilon(attack.stated),
-            format!("≥ {:.3}", attack.lower_bound),
-            verdict(attack.stated_is),
-            margin,
-            if attack.margin.is_some() { epsilon(attack.with_margin) } else { "–".to_owned() },
-            attack.with_margin_is.map_or("–".to_owned(), |found| verdict(Some(found))),
-        ]);
-    }
-    for (number, row) in rows.iter_mut().enumerate() {
-        row.insert(0, if number == 0 { String::new() } else { number.to_string() });
-    }
-    columns(out, &rows)?;
-    for (number, attack) in (1..).zip(attacks) {
-        writeln!(out, "  {number}: {}; but {}", attack.assumption, attack.attack)?;
-    }
-    let percent = 100.0 * confidence;
-    writeln!(out, "  all these bounds hold together with a probability of {percent}%\n")
+fn cell(cell: &Cell) -> String {
+    let (text, remark) = match *cell {
+        Cell::Text(ref text) => (text.clone(), ""),
+        Cell::Count(count) => (count.to_string(), ""),
+        Cell::Number(number, digits) => (signed(number, digits), ""),
+        Cell::Share(part, remark) => (share(part), remark),
+        Cell::Epsilon(epsilon, None, remark) => (epsilon_text(epsilon), remark),
+        Cell::Epsilon(epsilon, Some(verdict), remark) => {
+            (format!("{} {}", epsilon_text(epsilon), verdict.words()), remark)
+        }
+        Cell::AtLeast(epsilon, remark) => (format!("≥ {epsilon:.3}"), remark),
+    };
+    if remark.is_empty() { text } else { format!("{text} ({remark})") }
 }
 
 /// Shows how far the attack at hand has come: a bar on a terminal, a line for each attack in a pipe.

@@ -332,7 +332,7 @@ fn an_audit_of_a_run_becomes_a_part_of_its_report() {
     let (code, told, error) =
         said(directory.path(), "audit mine/experiment.toml --games 2000 --trainings 8 --out mine");
     assert_eq!(code, Some(0), "{error}");
-    assert!(told.contains("who looks") && told.contains("one client hands over its group key"), "{told}");
+    assert!(told.contains("What is claimed") && told.contains("One client hands over its key"), "{told}");
     assert!(error.contains("attacking: raw samples"), "{error}");
     let page = std::fs::read_to_string(directory.path().join("mine/report.html")).unwrap();
     assert!(page.contains("Audit") && page.contains("test accuracy"));

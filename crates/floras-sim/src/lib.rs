@@ -32,6 +32,7 @@ mod experiment;
 mod federation;
 pub mod figure;
 pub mod inquiry;
+pub mod number;
 mod plotted;
 mod presets;
 pub mod purpose;

@@ -19,14 +19,16 @@
 //! anew half-way, a second pilot would have to come with them, and the base station could pair the old with the new by what the
 //! pilots say of each channel.
 
+mod report;
+
 use floras_core::Family;
 use floras_core::random::{Domain, StreamName};
 use floras_phy::{Despread, Floras, Round, Trace, precode};
 use floras_sim::{Federation, RoundOutcome, SimError, Status, Trial, TrialOptions, purpose};
 use rayon::prelude::*;
+pub use report::{DespreadClient, DespreadingAttack};
 
 use crate::matching::{by_correlation, by_order, correlation};
-use crate::report::{DespreadClient, DespreadingAttack};
 use crate::sequences::detector::{Payload, Seen, generalised};
 use crate::sequences::norm;
 

@@ -5,6 +5,7 @@
 //! from the same model, and only the watched client trains anew; over whole runs every game is a training of its own.
 
 mod canary;
+mod report;
 mod trainers;
 mod witness;
 
@@ -18,13 +19,15 @@ use floras_privacy::Views;
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use floras_sim::{RoundOutcome, SimError, Status, Trial, TrialOptions};
 use rayon::prelude::*;
+pub use report::MembershipGame;
+pub(crate) use report::section;
 use trainers::{FirstRound, Shadow};
 use witness::{Hypotheses, Sent, Verdict, Witness};
 
 use super::bound::{LowerBound, Scores};
 use super::game::seed_of_game;
-use super::report::{Claims, MembershipGame};
-use super::views::{claims, has_papers_receiver, known_to_take_part};
+use super::report::Claims;
+use super::views::{has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, unless_diverged};
 
 /// Games over one round, in each world, for canaries that take training.
@@ -36,20 +39,14 @@ const WORST_CASE_TABLES: [u8; 2] = [200, 201];
 /// Whoever keeps the raw samples.
 const RAW_SIGNAL: &str = "raw signal";
 
-/// What the games came to, and which of them could not be played because training breaks down.
-pub(super) struct Outcome {
-    pub(super) games: Vec<MembershipGame>,
-    pub(super) left_out: Vec<String>,
-}
-
-/// Plays every game.
-pub(super) fn attack(bench: &Bench<'_>) -> Result<Outcome, SimError> {
+/// Plays every game; also returns the names of those that could not be played because training breaks down.
+pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<String>), SimError> {
     let uplink = &bench.settings.uplink;
     let spreading = uplink.scheme.floras().filter(|scheme| scheme.family != Family::Gaussian);
     let floras = spreading.map(|scheme| scheme.over_radio(&uplink.radio, bench.settings.seed)).transpose()?;
     let mean_size = bench.federation.holdings(0)?.mean_size();
     let players = Players { bench, floras, mean_size };
-    let one_round = claims(bench, 1)?;
+    let one_round = bench.federation.views(1)?;
     let mut played = players.worst_case_client(&one_round)?;
     let mut left_out = Vec::new();
     for canary in Canary::ALL {
@@ -63,14 +60,19 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Outcome, SimError> {
         }
         match unless_diverged(players.whole_runs(canary))? {
             Some(scores) => {
-                played.extend(players.held_against(canary, rounds, &claims(bench, rounds)?, scores)?);
+                played.extend(players.held_against(
+                    canary,
+                    rounds,
+                    &bench.federation.views(rounds)?,
+                    scores,
+                )?);
             }
             None => left_out.push(format!("{} {}, whole runs", canary.kind(), canary.level())),
         }
     }
     let error = (1.0 - bench.effort.confidence()) / played.len() as f64;
     let games = played.into_iter().map(|played| played.judge(bench, error)).collect();
-    Ok(Outcome { games, left_out })
+    Ok((games, left_out))
 }
 
 /// A game whose scores are there.
@@ -139,12 +141,7 @@ impl Players<'_> {
         ];
         let published = claims.get(View::Published).and_then(|statement| statement.epsilon);
         let played = |(view, name, scores): (View, &'static str, Scores)| {
-            let statement = claims.get(view);
-            let claims = Claims {
-                published,
-                rigorous: statement.and_then(|statement| statement.epsilon),
-                is_guarantee: statement.is_some_and(|statement| statement.guarantee),
-            };
+            let claims = Claims::of(claims, view, published, |statement| statement.epsilon);
             Played { level: "client", canary: "worst-case", rounds: 1, view: name, claims, scores }
         };
         Ok(scores.into_iter().filter(|(.., scores)| !scores.with.is_empty()).map(played).collect())
@@ -301,12 +298,8 @@ impl Players<'_> {
             _ => claims.get(View::Published).and_then(|statement| statement.epsilon),
         };
         let played = |(view, name, scores): (View, &'static str, Scores)| {
-            let statement = claims.get(view);
-            let claims = Claims {
-                published,
-                rigorous: statement.and_then(|statement| known_to_take_part(statement, everyone)),
-                is_guarantee: statement.is_some_and(|statement| statement.guarantee),
-            };
+            let claims =
+                Claims::of(claims, view, published, |statement| known_to_take_part(statement, everyone));
             Played { level: canary.level(), canary: canary.kind(), rounds, view: name, claims, scores }
         };
         let has_raw = self.floras.is_some();

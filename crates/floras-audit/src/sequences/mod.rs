@@ -13,6 +13,7 @@ mod chi_square;
 pub(crate) mod detector;
 mod distribution;
 mod draw;
+mod report;
 mod scores;
 mod sweep;
 mod theory;
@@ -25,9 +26,9 @@ use floras_sim::{Federation, Radio, SimError, Trial, TrialOptions};
 use self::detector::Payload;
 use self::distribution::ChannelDistribution;
 use self::draw::Scene;
+pub use self::report::{DetectorResult, SequenceAttack};
 use self::scores::{Detector, Scores};
 use self::sweep::{Sweep, characteristic};
-use super::report::{DetectorResult, SequenceAttack};
 
 /// Detections are told at this rate of false alarms.
 const FALSE_ALARMS: f64 = 0.01;

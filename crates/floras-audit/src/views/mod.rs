@@ -1,16 +1,17 @@
 //! The audit's table: for every adversary what is claimed, and what it reached.
 
-use std::collections::BTreeMap;
+mod report;
 
 use floras_core::{Fading, Family, Receiver, Snr, SnrConvention, View};
 use floras_phy::{Channels, Complex64, Floras};
 use floras_privacy::{Statement, Views};
 use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Settings, SimError};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub(crate) use report::section;
+pub use report::{AuditedView, AuditedViews};
 
 use super::bound::{LowerBound, Scores};
-use super::report::{Claims, Measured, Verdicts};
+use super::report::Claims;
 use super::{Bench, WorstCaseGame};
 
 /// High SNR: what the idealised view is about.
@@ -32,85 +33,6 @@ mod table {
     pub(super) const SEARCH: u8 = 100;
 }
 
-/// A row of the audit's table for each adversary that there is something to attack for. In JSON, each has a field.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AuditedViews {
-    /// An adversary who receives the models that are sent back, and knows no channel and no noise level. It is compared with
-    /// the actual view.
-    pub released_model: Option<AuditedView>,
-    rows: BTreeMap<View, AuditedView>,
-}
-
-/// The field of the released model in JSON.
-const RELEASED_MODEL: &str = "released_model";
-
-impl AuditedViews {
-    /// The row of a view.
-    pub fn get(&self, view: View) -> Option<&AuditedView> {
-        self.rows.get(&view)
-    }
-
-    /// All rows with the names of their adversaries.
-    pub fn iter(&self) -> impl Iterator<Item = (String, &AuditedView)> {
-        self.fields().map(|(field, row)| (field.replace('_', " "), row))
-    }
-
-    fn fields(&self) -> impl Iterator<Item = (String, &AuditedView)> {
-        let released = self.released_model.iter().map(|row| (RELEASED_MODEL.to_owned(), row));
-        released.chain(self.rows.iter().map(|(view, row)| (view.field(), row)))
-    }
-}
-
-impl FromIterator<(View, AuditedView)> for AuditedViews {
-    fn from_iter<I: IntoIterator<Item = (View, AuditedView)>>(rows: I) -> Self {
-        Self { released_model: None, rows: rows.into_iter().collect() }
-    }
-}
-
-impl Serialize for AuditedViews {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.fields())
-    }
-}
-
-impl<'de> Deserialize<'de> for AuditedViews {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut rows = BTreeMap::<String, Option<AuditedView>>::deserialize(deserializer)?;
-        let mut row = |field: &str| rows.remove(field).flatten();
-        let released_model = row(RELEASED_MODEL);
-        let of_view = |view: View| Some((view, row(&view.field())?));
-        Ok(Self { released_model, rows: View::ALL.into_iter().filter_map(of_view).collect() })
-    }
-}
-
-/// What is claimed about one adversary, and what it did.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct AuditedView {
-    /// The paper's `ε`; `None` if it has none for the scheme.
-    pub published: Option<f64>,
-    /// The accounting's `ε`; `None` if there is no finite one.
-    pub rigorous: Option<f64>,
-    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
-    pub is_guarantee: bool,
-    /// No true `ε` is smaller than this, with the stated confidence.
-    pub lower_bound: f64,
-    /// The probability with which this and all other rows hold.
-    pub confidence: f64,
-    /// What follows.
-    pub verdict: Verdicts,
-    /// Who the adversary is, and what it did.
-    pub adversary: String,
-    /// Whether the paper claims its `ε` for this adversary.
-    pub published_claims_it: bool,
-    /// How the number was measured.
-    pub measured: Measured,
-}
-
-/// What is claimed about an experiment.
-pub(super) fn claims(bench: &Bench<'_>, rounds: u32) -> Result<Views, SimError> {
-    bench.federation.views(rounds)
-}
-
 /// `ε` of a client that is known to take part in every round.
 pub(super) fn known_to_take_part(statement: &Statement, everyone_does: bool) -> Option<f64> {
     if everyone_does { statement.epsilon } else { statement.details.get("in_every_round").copied() }
@@ -118,7 +40,7 @@ pub(super) fn known_to_take_part(statement: &Statement, everyone_does: bool) -> 
 
 /// Plays against every adversary.
 pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
-    let claims = claims(bench, bench.game.rounds)?;
+    let claims = bench.federation.views(bench.game.rounds)?;
     let row = |view: View, scores: &Scores, adversary: String| row(bench, &claims, view, scores, adversary);
     let games = bench.games(1.0);
     bench.begin_games("decoded sums over the experiment's own channel", games);
@@ -129,18 +51,13 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
         }
         _ => "every other client sends nothing, which it knows",
     };
-    let mut views = AuditedViews {
-        released_model: Some(row(
-            View::Actual,
-            &decoded.released_model,
-            format!("whoever is sent the models and knows no channel and no noise level; {others}"),
-        )),
-        rows: BTreeMap::new(),
-    };
+    let mut views = AuditedViews::default();
+    let adversary = format!("whoever is sent the models and knows no channel and no noise level; {others}");
+    views.released_model = Some(row(View::Actual, &decoded.released_model, adversary));
     let adversary = format!(
         "a base station that knows every decoded sum, and its gain and noise in each round; {others}"
     );
-    views.rows.insert(View::Actual, row(View::Actual, &decoded.decoder, adversary));
+    views.insert(View::Actual, row(View::Actual, &decoded.decoder, adversary));
     match bench.settings.uplink.scheme.floras() {
         Some(floras) => of_floras(bench, floras, &row, &mut views)?,
         None => {
@@ -158,7 +75,7 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
                 Some((view, row(view, &decoded.decoder, adversary.to_owned())))
             };
             let others = View::RIGOROUS.into_iter().filter(|&view| view != View::Actual);
-            views.rows.extend(others.filter_map(same));
+            others.filter_map(same).for_each(|(view, row)| views.insert(view, row));
         }
     }
     Ok(views)
@@ -184,7 +101,7 @@ fn of_floras(
             "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
              that the unused sequences' noise is all there is"
         );
-        views.rows.insert(View::Idealised, row(View::Idealised, &decoded.decoder, adversary));
+        views.insert(View::Idealised, row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
         let sees = if bench.game.probability < 1.0 {
             ". All other channels are strong, so that the pilot shows who takes part"
@@ -195,7 +112,7 @@ fn of_floras(
             "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
              found: h = {strength}·s, with s the pilot's noise{sees}"
         );
-        views.rows.insert(View::AnyChannel, row(View::AnyChannel, &scores, adversary));
+        views.insert(View::AnyChannel, row(View::AnyChannel, &scores, adversary));
     }
     if floras.family == Family::Gaussian {
         return Ok(());
@@ -206,19 +123,16 @@ fn of_floras(
                      client's";
     let found = row(View::RawSignal, &scores, adversary.to_owned());
     // Remark 5 of the paper: its guarantee is for its own receiver.
-    views.rows.insert(View::RawSignal, AuditedView { published_claims_it: false, ..found });
+    views.insert(View::RawSignal, AuditedView { published_claims_it: false, ..found });
     Ok(())
 }
 
 fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary: String) -> AuditedView {
-    let statement = claims.get(view);
-    let claims = Claims {
-        published: claims.get(View::Published).and_then(|statement| statement.epsilon),
-        rigorous: statement.and_then(|statement| statement.epsilon),
-        is_guarantee: statement.is_some_and(|statement| statement.guarantee),
-    };
+    let published = claims.get(View::Published).and_then(|statement| statement.epsilon);
+    let claims = Claims::of(claims, view, published, |statement| statement.epsilon);
     let error = (1.0 - bench.effort.confidence()) / ROWS;
-    let LowerBound { epsilon: lower_bound, measured, .. } = scores.lower_bound(delta(bench), error);
+    let LowerBound { epsilon: lower_bound, measured, .. } =
+        scores.lower_bound(bench.settings.privacy.delta, error);
     AuditedView {
         published: claims.published,
         rigorous: claims.rigorous,
@@ -235,10 +149,6 @@ fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary
 /// The paper's claims are about its own receiver.
 pub(super) fn has_papers_receiver(settings: &Settings) -> bool {
     settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
-}
-
-fn delta(bench: &Bench<'_>) -> f64 {
-    bench.settings.privacy.delta
 }
 
 /// Looks for the channel that gives most away with a part of the games, and plays the rest over it.
@@ -262,7 +172,7 @@ fn worst_channel(
         let uplink = over(strength)?;
         let scores = game.decoded_with(&uplink, few, place, &bench.tick())?;
         // An error probability of one half shows small differences, and accuracy those between channels that give little away.
-        let found = scores.decoder.lower_bound(delta(bench), 0.5);
+        let found = scores.decoder.lower_bound(bench.settings.privacy.delta, 0.5);
         let found = (found.epsilon, found.accuracy);
         if found > best.1 {
             best = (strength, found);

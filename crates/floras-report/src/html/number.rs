@@ -1,6 +1,7 @@
 //! Numbers as a reader wants them.
 
 use floras_sim::Estimate;
+pub(crate) use floras_sim::number::{count, grouped, share, signed};
 
 /// An `ε` with as many digits as anyone needs.
 pub(crate) fn epsilon(epsilon: f64) -> String {
@@ -13,24 +14,6 @@ pub(crate) fn epsilon(epsilon: f64) -> String {
         small if small > 0.0 && small < 0.001 => format!("{small:.1e}"),
         usual => format!("{usual:.3}"),
     }
-}
-
-/// `12 345` with thin spaces, which no language takes for a decimal point.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) && digits.len() > 4 {
-            out.push('\u{202f}');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `1 trial`, `2 trials`.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{} {what}s", grouped(number)) }
 }
 
 /// `82.8 ± 0.5 %`.
@@ -47,17 +30,6 @@ pub(crate) fn plain(estimate: Estimate) -> String {
         Some(half) => format!("{} ± {}", short(estimate.mean), short(half)),
         None => short(estimate.mean),
     }
-}
-
-/// `95 %`, `99.9 %`, `0.4 %`: a share with no more digits than it needs, and never rounded to all or nothing.
-pub(crate) fn share(share: f64) -> String {
-    let percent = 100.0 * share;
-    let digits = [1, 2, 3, 4].into_iter().find(|digits| {
-        let rounded = format!("{percent:.digits$}");
-        (rounded.parse() != Ok(100.0) || percent >= 100.0) && (rounded.parse() != Ok(0.0) || percent == 0.0)
-    });
-    let text = format!("{percent:.digits$}", digits = digits.unwrap_or(4));
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.')).replace('-', "−")
 }
 
 /// Four decimals, or powers of ten where those say nothing.
@@ -92,12 +64,6 @@ mod tests {
         assert_eq!(certainty(10.0), "99.9955 % sure");
         assert_eq!(certainty(700.0), "as good as certain");
         assert_eq!(certainty(f64::INFINITY), "as good as certain");
-    }
-
-    #[test]
-    fn shares_are_never_rounded_to_certainty() {
-        assert_eq!([0.95, 0.999, 0.004, 1.0, 0.0].map(share), ["95 %", "99.9 %", "0.4 %", "100 %", "0 %"]);
-        assert_eq!([0.99999, 0.00002, 0.12345].map(share), ["99.999 %", "0.002 %", "12.3 %"]);
     }
 
     #[test]

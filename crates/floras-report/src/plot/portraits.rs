@@ -1,6 +1,7 @@
 //! What the updates show: the originals, and below them what was made of them, one row for each way to look.
 
 use floras_audit::{ReconstructionAttack, ReconstructionRow};
+use floras_sim::number::signed;
 
 use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape, text_width};
 
@@ -9,14 +10,6 @@ const SIZE: f64 = TEXT as f64;
 /// Between two portraits.
 const GAP: f64 = 6.0;
 const TITLE: &str = "What the updates show";
-
-/// How a row is called.
-pub(crate) fn row_name(row: &ReconstructionRow) -> String {
-    match row.snr_db {
-        Some(snr_db) => format!("{}, {snr_db} dB", row.source),
-        None => row.source.clone(),
-    }
-}
 
 /// The settings in a line.
 pub(crate) fn settings_line(attack: &ReconstructionAttack) -> String {
@@ -29,7 +22,7 @@ pub(crate) fn draw(attack: &ReconstructionAttack, alone: bool) -> Picture {
     // Whole units for each pixel, so that all are equally large in a PNG file, too.
     let unit = (60 / attack.width.max(1)).max(1) as f64;
     let (wide, high) = (unit * attack.width as f64, unit * attack.height as f64);
-    let names = attack.rows.iter().map(row_name).chain(["original".to_owned()]);
+    let names = attack.rows.iter().map(ReconstructionRow::name).chain(["original".to_owned()]);
     let left = names.map(|name| text_width(&name, SIZE)).fold(0.0, f64::max).ceil() + 12.0;
     let right = left + attack.originals.len() as f64 * (wide + GAP);
     let width = right + text_width("correlation", SIZE).ceil() + 8.0;
@@ -37,7 +30,7 @@ pub(crate) fn draw(attack: &ReconstructionAttack, alone: bool) -> Picture {
     let mut top = if alone { sheet.title() } else { 4.0 };
     top = sheet.row(top, "original", &attack.originals, None);
     for row in &attack.rows {
-        top = sheet.row(top, &row_name(row), &row.images, Some(row));
+        top = sheet.row(top, &row.name(), &row.images, Some(row));
     }
     if alone {
         top = sheet.settings(top, width, &settings_line(attack));
@@ -110,11 +103,4 @@ impl Sheet {
         }
         y + 0.5 * SIZE
     }
-}
-
-/// With a minus of its own width, and none before a zero.
-pub(crate) fn signed(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
-    let is_zero = text.chars().all(|letter| "-0.".contains(letter));
-    if is_zero { text.replace('-', "") } else { text.replace('-', "−") }
 }

@@ -39,8 +39,7 @@ fn reconstruction(name: &str, federation: &Federation) -> Result<File> {
     let seen = pictures_from_updates(federation)?.context("the updates show no pictures")?;
     // The chapter quotes them.
     for row in &seen.rows {
-        let snr = row.snr_db.map_or_else(String::new, |snr_db| format!(", {snr_db} dB"));
-        println!("{name}: {}{snr}: mean correlation {:.3}", row.source, row.mean_correlation());
+        println!("{name}: {}: mean correlation {:.3}", row.name(), row.mean_correlation());
     }
     Ok(File { name: name.to_owned(), svg: plot::reconstruction_svg(&seen) })
 }
