@@ -224,6 +224,7 @@ impl Stated {
             receiver: Receiver::Clipped(LEVEL),
             channel: None,
             margins,
+            ..Setting::default()
         };
         if let Self::Amplified = self {
             let curve = AnyChannel::new(setting.receiver, setting.gamma(), setting.sensitivity())?;

@@ -36,6 +36,9 @@ struct Parts {
 }
 
 impl Pilot {
+    /// What errors about the amplitude name.
+    pub const AMPLITUDE: &'static str = "pilot amplitude";
+
     /// A pilot of `amplitude` between 1e-3 and 1e3, in amplitudes of a payload symbol of unit power, sent between 1 and 1,000,000
     /// times.
     pub fn new(amplitude: f64, repetitions: u32) -> Result<Self, ChoiceError> {
@@ -79,7 +82,7 @@ impl TryFrom<Parts> for Pilot {
             Err(ChoiceError { what, allowed: allowed.to_owned(), value })
         };
         if !(1e-3..=1e3).contains(&parts.amplitude) {
-            return refuse("pilot amplitude", "between 1e-3 and 1e3", parts.amplitude.to_string());
+            return refuse(Pilot::AMPLITUDE, "between 1e-3 and 1e3", parts.amplitude.to_string());
         }
         if !(1..=1_000_000).contains(&parts.repetitions) {
             let value = parts.repetitions.to_string();

@@ -1,7 +1,7 @@
 //! The account of a federation: every view, for any number of rounds.
 //!
 //! ```
-//! use floras_privacy::{Account, PrivacyUnit, Margins, Neighbours, Receiver, Clipping, Setting, View};
+//! use floras_privacy::{Account, PrivacyUnit, Neighbours, Receiver, Clipping, Setting, View};
 //!
 //! let setting = Setting {
 //!     clip: 1.0,
@@ -14,7 +14,7 @@
 //!     clipping: Clipping::Each,
 //!     receiver: Receiver::Paper,
 //!     channel: None,
-//!     margins: Margins::default(),
+//!     ..Setting::default()
 //! };
 //! let account = Account::of(&setting)?;
 //! let views = account.views(1)?;

@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use floras_privacy::mixed::Mixed;
-//! use floras_privacy::{Account, PrivacyUnit, Margins, Neighbours, Receiver, Clipping, Setting, View};
+//! use floras_privacy::{Account, PrivacyUnit, Neighbours, Receiver, Clipping, Setting, View};
 //!
 //! let all = Setting {
 //!     clip: 1.0,
@@ -40,7 +40,7 @@
 //!     clipping: Clipping::Each,
 //!     receiver: Receiver::clipped(1.0)?,
 //!     channel: None,
-//!     margins: Margins::default(),
+//!     ..Setting::default()
 //! };
 //! // In 3 of 10 rounds two sequences less were assigned.
 //! let fewer = Setting { per_round: 18, ..all.clone() };

@@ -1,6 +1,6 @@
 //! A federation, as far as its privacy is concerned: who takes part, what is sent, and what is assumed of the radio.
 
-use floras_core::{Clipping, LocalWork, Neighbours, Receiver, View};
+use floras_core::{Clipping, LocalWork, Neighbours, Pilot, Receiver, View};
 
 use crate::account::Source;
 use crate::engine::distribution::MuDistribution;
@@ -43,7 +43,8 @@ pub const NORMALISED: &str = "the paper's normalisation sends the updates' means
 /// payload multiplies `μ` by `κ`. An unused sequence with a foreign pilot is counted as one that adds no noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margins {
-    /// `ρ`: the pilot noise's standard deviation relative to the payload noise's, at least 0.01 and at most 100.
+    /// `ρ`: the pilot noise's standard deviation relative to what the pilot should have, at least 0.01 and at most 100. For the
+    /// paper's pilot that is the payload noise's.
     pub pilot_noise: f64,
     /// `κ`: the largest ratio of a client's channel in the payload to its channel in the pilot, from 1 to 1000.
     pub channel_growth: f64,
@@ -80,13 +81,17 @@ impl Margins {
     }
 
     /// What the any-channel view, and with it every view of the decoder, assumes of the radio.
-    fn assumptions(self, receiver: Receiver) -> Vec<String> {
-        let noise = if receiver == Receiver::Mmse {
-            "the payload noise is exactly as strong as the pilot noise".to_owned()
-        } else if self.pilot_noise == 1.0 {
-            "the payload noise is at least as strong as the pilot noise".to_owned()
-        } else {
-            format!("the pilot noise is at most {} times as strong as the payload noise", self.pilot_noise)
+    fn assumptions(self, receiver: Receiver, pilot: Pilot) -> Vec<String> {
+        let ratio = self.pilot_noise * pilot.noise_ratio();
+        let noise = match (receiver == Receiver::Mmse, ratio == 1.0) {
+            (true, true) => "the payload noise is exactly as strong as the pilot noise".to_owned(),
+            (true, false) => {
+                format!("the pilot noise is exactly {ratio} times as strong as the payload noise")
+            }
+            (false, true) => "the payload noise is at least as strong as the pilot noise".to_owned(),
+            (false, false) => {
+                format!("the pilot noise is at most {ratio} times as strong as the payload noise")
+            }
         };
         let growth = if self.channel_growth == 1.0 {
             "a client's channel does not grow between its pilot and the end of its payload".to_owned()
@@ -131,8 +136,32 @@ pub struct Setting {
     pub receiver: Receiver,
     /// The distribution of the channels, without which there is no actual and no raw-signal view.
     pub channel: Option<Coefficients>,
+    /// The pilot. With `r = s_p/s` its noise relative to the payload's, and weights for estimates with errors of `s_p`, a round
+    /// has in units of `s_p` the noise of a round with `r = 1`, and the sensitivity `r·Δ`: every view of the decoder follows from
+    /// that substitution.
+    pub pilot: Pilot,
     /// How far the radio may depart from the model.
     pub margins: Margins,
+}
+
+impl Default for Setting {
+    /// The paper's numbers: 20 of 20 clients, 25 sequences, `C = 1`, `δ = 1e-5`, an unknown channel.
+    fn default() -> Self {
+        Self {
+            clip: 1.0,
+            sequences: 25,
+            per_round: 20,
+            clients: 20,
+            delta: 1e-5,
+            unit: PrivacyUnit::default(),
+            neighbours: Neighbours::default(),
+            clipping: Clipping::default(),
+            receiver: Receiver::default(),
+            channel: None,
+            pilot: Pilot::default(),
+            margins: Margins::default(),
+        }
+    }
 }
 
 impl Setting {
@@ -179,8 +208,17 @@ impl Setting {
     /// of the unused sequences, and of the used ones if the channel is known.
     pub fn noise_std(&self) -> Option<f64> {
         let c = self.receiver.level()?;
-        let used = self.channel.as_ref().map_or(0.0, |channel| channel.mean_square_weight(self.receiver));
-        Some((self.gamma() as f64 * clipped_mean(c) + self.per_round as f64 * used).sqrt())
+        let ratio = self.pilot.noise_ratio();
+        let used = self
+            .channel
+            .as_ref()
+            .map_or(0.0, |channel| channel.scaled(1.0 / ratio).mean_square_weight(self.receiver));
+        Some((self.gamma() as f64 * clipped_mean(c) + self.per_round as f64 * used).sqrt() / ratio)
+    }
+
+    /// `Δ·s_p/s`: the sensitivity in units in which pilot and payload have equal noise.
+    pub fn decoded_sensitivity(&self) -> f64 {
+        self.sensitivity() * self.pilot.noise_ratio()
     }
 
     /// The probability that a client's, or an item's, data enter a round.
@@ -214,10 +252,10 @@ impl Setting {
         source: impl FnOnce(Decoder) -> Result<Source, PrivacyError>,
     ) -> Result<Source, PrivacyError> {
         let Some(decoder) = self.decoder()? else {
-            let reason = "the MMSE receiver has a bound only for pilots and payloads of equal noise";
+            let reason = "the MMSE receiver has a bound only for pilots with exactly the noise that its weights assume";
             return Ok(Source::Nothing(reason.to_owned()));
         };
-        Ok(source(decoder)?.assuming(self.margins.assumptions(self.receiver)))
+        Ok(source(decoder)?.assuming(self.margins.assumptions(self.receiver, self.pilot)))
     }
 
     /// The source of a view that is an average over the channels; absent if their distribution is not known.
@@ -238,8 +276,8 @@ impl Setting {
         Ok(Some(Decoder {
             receiver: self.receiver.in_units_of(pilot_noise)?,
             unused: self.gamma().saturating_sub(foreign_pilots),
-            sensitivity: self.sensitivity() * pilot_noise * channel_growth,
-            channel_scale: 1.0 / pilot_noise,
+            sensitivity: self.decoded_sensitivity() * pilot_noise * channel_growth,
+            channel_scale: 1.0 / (pilot_noise * self.pilot.noise_ratio()),
         }))
     }
 
@@ -250,7 +288,7 @@ impl Setting {
             PrivacyUnit::Client => Weight::client(p)?,
             PrivacyUnit::Item { batch, samples, .. } => Weight::item(batch_ratio(batch, samples)?, p)?,
         };
-        PublishedRound::new(weight, self.clip, self.gamma() as f64)
+        PublishedRound::new(weight, self.clip * self.pilot.noise_ratio(), self.gamma() as f64)
     }
 }
 

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{
-    Account, AnyChannel, ClipLevel, Clipping, Coefficients, Composition, Curve, Margins, MuDistribution,
-    Neighbours, PrivacyUnit, Receiver, Sampling, Setting, View, gaussian, idealised, simple_bound,
+    Account, AnyChannel, ClipLevel, Clipping, Coefficients, Composition, Curve, MuDistribution, Neighbours,
+    PrivacyUnit, Receiver, Sampling, Setting, View, gaussian, idealised, simple_bound,
 };
 use proptest::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -261,7 +261,7 @@ fn far_out_any_channel_is_not_below_a_strong_client_either() {
         clipping: Clipping::Paper,
         receiver: Receiver::Paper,
         channel: None,
-        margins: Margins::default(),
+        ..Setting::default()
     };
     let account = Account::of(&setting).unwrap();
     let delta = |view, epsilon| account.delta_at(view, 1, epsilon).unwrap().unwrap();

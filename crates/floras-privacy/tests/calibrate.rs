@@ -6,7 +6,7 @@ use floras_privacy::calibrate::{
     Target, fewest_sequences, fewest_sequences_near, largest_clip, least_noise, most_rounds,
 };
 use floras_privacy::{
-    Account, Clipping, Coefficients, Margins, Neighbours, PrivacyError, PrivacyUnit, Receiver, Setting, View,
+    Account, Clipping, Coefficients, Neighbours, PrivacyError, PrivacyUnit, Receiver, Setting, View,
 };
 
 fn setting() -> Setting {
@@ -21,7 +21,7 @@ fn setting() -> Setting {
         clipping: Clipping::Each,
         receiver: Receiver::Paper,
         channel: None,
-        margins: Margins::default(),
+        ..Setting::default()
     }
 }
 

@@ -3,8 +3,8 @@
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight, batch_ratio};
 use floras_privacy::{
-    Account, AnyChannel, Clipping, Coefficients, Curve, LocalWork, Margins, Neighbours, PrivacyUnit,
-    Receiver, Sampling, Setting, View,
+    Account, AnyChannel, Clipping, Coefficients, Curve, LocalWork, Neighbours, PrivacyUnit, Receiver,
+    Sampling, Setting, View,
 };
 
 /// `ln` of the Cauchy density of scale `γ`, without its constant.
@@ -142,7 +142,7 @@ fn setting(sequences: u64, per_round: u64, clients: u64) -> Setting {
         clipping: Clipping::Each,
         receiver: Receiver::Paper,
         channel: None,
-        margins: Margins::default(),
+        ..Setting::default()
     }
 }
 

@@ -5,8 +5,8 @@
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::{Participation, WHY_NOT_A_GUARANTEE};
 use floras_privacy::{
-    Account, Clipping, Coefficients, Margins, MuDistribution, NORMALISED, Neighbours, PrivacyUnit, Receiver,
-    Sampling, Setting, Source, Statement, View, gaussian,
+    Account, Clipping, Coefficients, MuDistribution, NORMALISED, Neighbours, PrivacyUnit, Receiver, Sampling,
+    Setting, Source, Statement, View, gaussian,
 };
 
 fn setting() -> Setting {
@@ -21,7 +21,7 @@ fn setting() -> Setting {
         clipping: Clipping::Each,
         receiver: Receiver::clipped(1.0).unwrap(),
         channel: Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap()),
-        margins: Margins::default(),
+        ..Setting::default()
     }
 }
 

@@ -7,8 +7,7 @@
 use floras_privacy::calibrate::{Target, fewest_sequences, largest_clip};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
-    Account, Clipping, Coefficients, Margins, Neighbours, PrivacyError, PrivacyUnit, Receiver, Sampling,
-    Setting, View,
+    Account, Clipping, Coefficients, Neighbours, PrivacyError, PrivacyUnit, Receiver, Sampling, Setting, View,
 };
 use proptest::prelude::*;
 
@@ -55,7 +54,7 @@ fn settings() -> impl Strategy<Value = (Setting, u64)> {
                 clipping: Clipping::Each,
                 receiver,
                 channel,
-                margins: Margins::default(),
+                ..Setting::default()
             };
             (setting, rounds)
         },

@@ -88,7 +88,15 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_parser = choice::<PhaseError>())]
     phase_error: Option<PhaseError>,
 
-    /// Margin: the pilot noise's standard deviation relative to the payload noise's, at most (ρ).
+    /// Amplitude of the pilot (a); payload symbols have unit power.
+    #[arg(long, value_name = "a", allow_negative_numbers = true, value_parser = number, default_value = "1")]
+    pilot_amplitude: f64,
+
+    /// How often the pilot is sent and averaged (r): its noise is 1/(a·√r) of the payload's.
+    #[arg(long, value_name = "r", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value = "1")]
+    pilot_repetitions: u32,
+
+    /// Margin: the pilot noise's standard deviation relative to what the pilot should have, at most (ρ).
     #[arg(long, value_name = "ρ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
     pilot_noise: f64,
 

@@ -163,7 +163,6 @@ fn log_ratio(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::Margins;
     use floras_core::Receiver;
 
     fn setting() -> Setting {
@@ -178,7 +177,7 @@ mod tests {
             clipping: Clipping::Each,
             receiver: Receiver::clipped(1.0).unwrap(),
             channel: None,
-            margins: Margins::default(),
+            ..Setting::default()
         }
     }
 

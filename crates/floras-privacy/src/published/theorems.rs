@@ -233,6 +233,28 @@ fn require_share(p: f64) -> Result<(), PrivacyError> {
     require((1e-30..=1.0).contains(&p), "the participation p", "between 1e-30 and 1", p)
 }
 
+/// The conditions that Theorems 1 to 3 state and that these numbers do not meet: `K < min{N, M}`, and at the item level `b < D`
+/// for `item = (b, D)`. The formulas are evaluated all the same.
+pub fn unmet_conditions(
+    per_round: u64,
+    sequences: u64,
+    clients: u64,
+    item: Option<(u64, u64)>,
+) -> Vec<String> {
+    let mut unmet = Vec::new();
+    if per_round >= sequences.min(clients) {
+        unmet.push(format!(
+            "published: the theorems require K < min{{N, M}}, and here K = {per_round}, N = {sequences}, M = {clients}"
+        ));
+    }
+    if let Some((batch, samples)) = item
+        && batch >= samples
+    {
+        unmet.push(format!("published: the theorems require b < D, and here b = {batch}, D = {samples}"));
+    }
+    unmet
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -394,5 +416,15 @@ mod tests {
             prop_assert!(optimal <= kairouz * slack && kairouz <= sequential && kairouz <= renyi * slack);
             prop_assert!(renyi <= advanced * slack);
         }
+    }
+
+    #[test]
+    fn conditions_that_do_not_hold_are_named() {
+        assert!(unmet_conditions(20, 25, 200, Some((20, 200))).is_empty());
+        assert_eq!(
+            unmet_conditions(20, 25, 20, None),
+            ["published: the theorems require K < min{N, M}, and here K = 20, N = 25, M = 20"]
+        );
+        assert_eq!(unmet_conditions(20, 20, 200, Some((200, 200))).len(), 2);
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> 
     })?;
     let beside = match (setting.receiver, setting.clipping, setting.gamma()) {
         (Receiver::Paper, Clipping::Each, 1..) => {
-            Beside::Renyi(RenyiRound::new(setting.clip, setting.gamma() as f64)?)
+            Beside::Renyi(RenyiRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64)?)
         }
         _ => Beside::Nothing,
     };

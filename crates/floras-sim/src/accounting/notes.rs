@@ -1,6 +1,7 @@
 //! What a reader of a privacy statement should know.
 
 use floras_core::{Clipping, Receiver, View};
+use floras_privacy::published::unmet_conditions;
 use floras_privacy::{Sampling, Views};
 
 use crate::experiment::Settings;
@@ -9,6 +10,10 @@ use crate::experiment::Settings;
 pub(crate) fn of(settings: &Settings, views: &Views, sampling: Sampling, rounds: u64) -> Vec<String> {
     let mut notes: Vec<String> =
         views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
+    if let (Some(floras), Some(_)) = (settings.uplink.scheme.floras(), views.get(View::Published)) {
+        let (clients, sequences) = (settings.clients, floras.sequences as u64);
+        notes.extend(unmet_conditions(clients.per_round.into(), sequences, clients.total.into(), None));
+    }
     notes.extend(any_channel_assumes(views));
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());

@@ -125,6 +125,6 @@ fn one_round(setting: &Setting, dim: u64) -> Result<OneRound, SimError> {
     if setting.receiver != Receiver::Paper || setting.gamma() == 0 {
         return Err(wrong("dim", "given with the paper's receiver and at least one unused sequence", dim));
     }
-    let round = CauchyRound::new(setting.sensitivity() / 2.0, setting.gamma() as f64, dim)?;
+    let round = CauchyRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64, dim)?;
     Ok(OneRound { dim, epsilon: round.epsilon(setting.delta)?, pure_epsilon: round.pure_epsilon() })
 }

@@ -1,7 +1,8 @@
 //! An inquiry as keywords: the names of an experiment file's keys and of the command line's options, side by side.
 
 use floras_core::{
-    Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention, View,
+    ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, Pilot,
+    SnrConvention, View,
 };
 use floras_privacy::Margins;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub struct Keywords {
     #[serde(default)]
     modulation: Modulation,
     phase_error: Option<PhaseError>,
+    pilot_amplitude: Option<f64>,
+    pilot_repetitions: Option<u32>,
     pilot_noise: Option<f64>,
     channel_growth: Option<f64>,
     foreign_pilots: Option<u64>,
@@ -82,6 +85,8 @@ impl Keywords {
             snr_convention: self.snr_convention,
             fading: self.fading,
             modulation: modulation.map_err(|error| ExperimentError::value("phase_error", error))?,
+            pilot: Pilot::new(self.pilot_amplitude.unwrap_or(1.0), self.pilot_repetitions.unwrap_or(1))
+                .map_err(|error| ExperimentError::value(pilot_key(&error), error))?,
             margins: Margins {
                 pilot_noise: self.pilot_noise.unwrap_or(margins.pilot_noise),
                 channel_growth: self.channel_growth.unwrap_or(margins.channel_growth),
@@ -110,6 +115,11 @@ impl Keywords {
             most_sequences: self.most_sequences,
         })
     }
+}
+
+/// The keyword of a number of the pilot.
+fn pilot_key(error: &ChoiceError) -> &'static str {
+    if error.what == Pilot::AMPLITUDE { "pilot_amplitude" } else { "pilot_repetitions" }
 }
 
 fn required<T>(value: Option<T>, key: &str) -> Result<T, ExperimentError> {

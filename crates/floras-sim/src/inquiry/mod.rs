@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use floras_core::{
-    Choice, ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, Receiver, Snr,
+    Choice, ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, Pilot, Receiver, Snr,
     SnrConvention, serde_as_text,
 };
 use floras_privacy::{Coefficients, Margins, PrivacyUnit, Setting};
@@ -68,6 +68,8 @@ pub struct Inquiry {
     pub fading: Fading,
     /// Whether clients correct their channel's phase.
     pub modulation: Modulation,
+    /// The pilot.
+    pub pilot: Pilot,
     /// How far the radio may depart from the model.
     pub margins: Margins,
 }
@@ -136,6 +138,7 @@ impl Inquiry {
             clipping: self.clipping,
             receiver,
             channel: self.channel()?,
+            pilot: self.pilot,
             margins: self.margins,
         };
         if self.length.is_some_and(|length| sequences > length) {

@@ -1,6 +1,7 @@
 //! What a reader of an account should know.
 
 use floras_core::{Clipping, LocalWork, View};
+use floras_privacy::published::unmet_conditions;
 use floras_privacy::{MAX_EPSILON, PrivacyUnit, Sampling, Setting, Statement, Views};
 
 use crate::accounting::{SELECTION, any_channel_assumes};
@@ -8,6 +9,13 @@ use crate::accounting::{SELECTION, any_channel_assumes};
 /// The notes on the statements about a setting.
 pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
     let mut notes: Vec<String> = views.why_published_is_smaller(setting.receiver).into_iter().collect();
+    if views.get(View::Published).is_some() {
+        let item = match setting.unit {
+            PrivacyUnit::Client => None,
+            PrivacyUnit::Item { batch, samples, .. } => Some((batch, samples)),
+        };
+        notes.extend(unmet_conditions(setting.per_round, setting.sequences, setting.clients, item));
+    }
     notes.extend(faded_clients(views));
     notes.extend(any_channel_assumes(views));
     if setting.sampling() != Sampling::Everyone {

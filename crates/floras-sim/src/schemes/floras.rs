@@ -178,6 +178,7 @@ impl Scheme for FlorasScheme {
             clipping: privacy.normalise,
             receiver: self.receiver,
             channel,
+            pilot: self.pilot,
             margins: privacy.margins,
         };
         let mut account = Account::of(&setting)?;

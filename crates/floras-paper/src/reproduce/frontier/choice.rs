@@ -13,7 +13,7 @@ use floras_core::{
     ClipLevel, Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View,
 };
 use floras_privacy::calibrate::{self, Target};
-use floras_privacy::{Coefficients, Margins, PrivacyError, PrivacyUnit, Setting, gaussian};
+use floras_privacy::{Coefficients, PrivacyError, PrivacyUnit, Setting, gaussian};
 use floras_sim::{Settings, SimError, VERSION, write_atomically};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl Terms {
             clipping: Clipping::Each,
             receiver,
             channel,
-            margins: Margins::default(),
+            ..Setting::default()
         })
     }
 

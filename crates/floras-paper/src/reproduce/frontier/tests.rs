@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floras_core::{Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View};
-use floras_privacy::{Account, Coefficients, Margins, PrivacyUnit, Setting};
+use floras_privacy::{Account, Coefficients, PrivacyUnit, Setting};
 
 use super::contest::{Contender, Contest};
 use super::{EPSILON, Grid};
@@ -38,7 +38,7 @@ fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
         clipping: Clipping::Each,
         receiver,
         channel: Some(channel.unwrap()),
-        margins: Margins::default(),
+        ..Setting::default()
     };
     Account::of(&setting).unwrap().epsilon(view, 40).unwrap().unwrap()
 }
