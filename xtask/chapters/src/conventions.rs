@@ -32,8 +32,8 @@ pub(crate) const CHOICE_SEED: u64 = 1;
 const FEW_TRIALS: u16 = 2;
 const MORE_TRIALS: u16 = 6;
 /// How many of the nearest go into the second and into the third step.
-const REFINED: usize = 2;
-const FINALISTS: usize = 6;
+const REFINED: usize = 4;
+const FINALISTS: usize = 12;
 /// Parameters of the model: 400 weights and a bias for each of ten digits.
 const PARAMETERS: f64 = 4010.0;
 /// Rounds between two readings of the accuracy.
