@@ -5,6 +5,7 @@ use floras_privacy::published::unmet_conditions;
 use floras_privacy::{Sampling, Views};
 
 use crate::experiment::Settings;
+use crate::schemes::OVERLAPPING;
 
 /// The notes on the statements about some rounds.
 pub(crate) fn of(settings: &Settings, views: &Views, sampling: Sampling, rounds: u64) -> Vec<String> {
@@ -13,6 +14,9 @@ pub(crate) fn of(settings: &Settings, views: &Views, sampling: Sampling, rounds:
     if let (Some(floras), Some(_)) = (settings.uplink.scheme.floras(), views.get(View::Published)) {
         let (clients, sequences) = (settings.clients, floras.sequences as u64);
         notes.extend(unmet_conditions(clients.per_round.into(), sequences, clients.total.into(), None));
+        if !floras.is_orthonormal() {
+            notes.push(format!("published and idealised: {OVERLAPPING}"));
+        }
     }
     notes.extend(any_channel_assumes(views));
     if sampling != Sampling::Everyone {

@@ -20,6 +20,10 @@ use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, SIZES, Settings, within};
 
+/// Why Lemma 1 says nothing about overlapping sequences.
+pub const OVERLAPPING: &str = "with overlapping sequences the unused ones make no Cauchy noise once clients transmit, so that \
+     Remark 3 of the paper does not hold; the actual view counts what they do";
+
 /// The settings of FLORAS.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "FlorasKeys")]
@@ -190,9 +194,7 @@ impl Scheme for FlorasScheme {
         }
         if !self.is_orthonormal() {
             let source = setting.source(View::Idealised)?;
-            let caveat =
-                "with overlapping sequences the unused ones make no Cauchy noise once clients transmit";
-            account.set(View::Idealised, source.with_caveat(caveat));
+            account.set(View::Idealised, source.with_caveat(OVERLAPPING));
             let reason = "sequences that overlap have no bound for every channel".to_owned();
             account.set(View::AnyChannel, Source::Nothing(reason));
         }
