@@ -119,9 +119,9 @@ impl Account {
 
     /// Adds one view of a setting.
     fn add(&mut self, setting: &Setting, view: View, (source, beside): (Source, Beside)) {
-        self.beside.insert(view, beside);
         let is_fixed = setting.clipping == Clipping::Each;
         self.set(view, if is_fixed { source } else { source.with_caveat(NORMALISED) });
+        self.beside.insert(view, beside);
     }
 
     /// An account without views yet.
@@ -134,6 +134,8 @@ impl Account {
     /// Sets the source of a view.
     pub fn set(&mut self, view: View, source: Source) {
         self.sources.insert(view, source);
+        // They belonged to the source that was there before.
+        self.beside.remove(&view);
     }
 
     /// Puts a caveat on every rigorous view.

@@ -5,6 +5,7 @@
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
 use floras_privacy::rdp::{Conversion, RenyiRound};
+use floras_privacy::{Account, Margins, Setting, View};
 use serde_json::Value;
 
 /// The prototype solved for `ε` a little closer than this.
@@ -77,6 +78,25 @@ fn the_renyi_form_of_the_idealised_round_agrees() {
             assert!(best.epsilon >= number(&row, "exact"), "a bound is above what it bounds: {row}");
         }
     }
+}
+
+/// The Rényi form is of the decoder without margins, and belongs to the source that it came with.
+#[test]
+fn a_renyi_form_is_stated_only_where_it_holds() {
+    let renyi = |account: &Account| {
+        let statement = account.statement(View::Idealised, 3).unwrap().unwrap();
+        (statement.details.get("renyi").copied(), statement.epsilon)
+    };
+    let (Some(renyi_epsilon), Some(epsilon)) = renyi(&Account::of(&Setting::default()).unwrap()) else {
+        panic!("the paper's receiver has a Rényi form");
+    };
+    assert!(renyi_epsilon >= epsilon);
+    let margins = Margins { pilot_noise: 2.0, ..Margins::default() };
+    assert_eq!(renyi(&Account::of(&Setting { margins, ..Setting::default() }).unwrap()).0, None);
+    let mut replaced = Account::of(&Setting::default()).unwrap();
+    let source = Setting { clip: 3.0, ..Setting::default() }.source(View::Idealised).unwrap();
+    replaced.set(View::Idealised, source);
+    assert_eq!(renyi(&replaced).0, None);
 }
 
 #[test]

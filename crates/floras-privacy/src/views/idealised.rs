@@ -6,7 +6,7 @@ use crate::account::Source;
 use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution};
 use crate::error::{PrivacyError, require_positive};
 use crate::published::rdp::RenyiRound;
-use crate::setting::Setting;
+use crate::setting::{Margins, Setting};
 use crate::views::noise::{Noise, NoiseCell};
 use crate::views::pilot::BEYOND_REACH;
 use crate::views::receiver::noise_of_unused;
@@ -15,16 +15,18 @@ use crate::views::{Beside, boxed};
 /// A larger `μ` hides nothing that any `ε` could tell of.
 const MAX_MU: f64 = 1e8;
 
-/// The view of a federation. For the paper's receiver with fixed clipping, a round has a Rényi form.
+/// The view of a federation. For the paper's receiver with fixed clipping and without margins, a round has a Rényi form.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.decoded(|decoder| {
         Source::or_reason(idealised(decoder.receiver, decoder.unused, decoder.sensitivity).map(boxed))
     })?;
-    let beside = match (setting.receiver, setting.clipping, setting.gamma()) {
-        (Receiver::Paper, Clipping::Each, 1..) => {
-            Beside::Renyi(RenyiRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64)?)
-        }
-        _ => Beside::Nothing,
+    let has_form = setting.receiver == Receiver::Paper
+        && setting.clipping == Clipping::Each
+        && setting.gamma() > 0
+        && setting.margins == Margins::default();
+    let beside = match has_form {
+        true => Beside::Renyi(RenyiRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64)?),
+        false => Beside::Nothing,
     };
     Ok((source.assuming(["no client's channel fades: the SNR is high for everyone"]), beside))
 }
