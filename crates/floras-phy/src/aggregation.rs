@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use floras_core::random::Purpose;
 use floras_core::{Clipping, Fidelity, named_choice};
 
+use crate::cost::Cost;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
 use crate::precode::{self, Normalisation, Precoding, Scale};
@@ -87,6 +88,31 @@ pub struct Aggregate {
     pub normalisation: Option<Normalisation>,
     /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
     pub broken: Vec<usize>,
+}
+
+impl Aggregate {
+    /// What the round cost on the air; `None` for a scheme without a radio, or if nothing measured the norms.
+    ///
+    /// `uplink` and `round` are those that led to this result. The channels are drawn again, from the same streams.
+    pub fn cost(&self, uplink: &dyn Uplink, round: &Round<'_>) -> Result<Option<Cost>, UplinkError> {
+        let parameters = self.sum.len();
+        let (Some(norms), Some(transmission)) =
+            (&self.norms, uplink.transmission(&round.with_parameters(parameters))?)
+        else {
+            return Ok(None);
+        };
+        // ‖(x − μ)·factor‖²/d = factor²·(‖x‖²/d − μ²)
+        let mean_square = |(norm, scale): (&f64, &Scale)| {
+            let centred = norm * norm / parameters as f64 - scale.mean * scale.mean;
+            scale.factor * scale.factor * centred.max(0.0)
+        };
+        let mean_squares: Vec<f64> = norms.iter().zip(&self.scales).map(mean_square).collect();
+        let cost = Cost::new(&transmission, &mean_squares, parameters)?;
+        Ok(Some(match self.normalisation {
+            Some(_) => cost.with_normalisation(norms.len()),
+            None => cost,
+        }))
+    }
 }
 
 impl Aggregation {

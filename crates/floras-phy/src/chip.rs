@@ -128,6 +128,22 @@ impl ChipLink {
         Ok(())
     }
 
+    /// Energy of the chips in which each client's unit symbol arrives, over the noise in a chip.
+    #[cfg(test)]
+    pub(crate) fn chip_energies_over_noise(&self) -> Vec<f64> {
+        let clients = self.assigned.len();
+        let energies: Vec<f64> = match Spreading::new(self) {
+            Spreading::Walsh(scales) => {
+                let chips = self.set.length() as f64;
+                scales.iter().map(|&(_, scale)| chips * f64::from(scale).powi(2)).collect()
+            }
+            Spreading::Dense(matrix) => (0..clients)
+                .map(|k| matrix.iter().skip(k).step_by(clients).map(|&chip| f64::from(chip).powi(2)).sum())
+                .collect(),
+        };
+        energies.iter().map(|energy| energy / self.chip_noise_std.powi(2)).collect()
+    }
+
     fn check_size(&self, parameters: usize) -> Result<(), UplinkError> {
         let length = self.set.length();
         let tiles = (parameters.div_ceil(TILE) as u64).checked_mul(length as u64);

@@ -12,6 +12,7 @@
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
+//! | [`Cost`] | transmit power, channel uses and energy of a round |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
 //! | [`release`] | noise for sums of real data: cryptographic, on a public grid |
 //!
@@ -45,6 +46,7 @@ mod aggregation;
 pub mod assignment;
 mod channels;
 mod chip;
+mod cost;
 mod effective;
 mod error;
 mod kernel;
@@ -59,6 +61,7 @@ mod walsh;
 pub use aggregation::{Aggregate, Aggregation, Noise, RoundInProgress};
 pub use channels::{Channels, Trace};
 pub use chip::ChipLink;
+pub use cost::{Cost, Transmission};
 pub use effective::{Block, EffectiveChannel};
 pub use error::UplinkError;
 /// The vocabulary of the air interface.

@@ -9,7 +9,7 @@
 //!
 //! For privacy the admitted clients may add noise of their own before they divide: each of `m` adds `N(0, a²/m)`, so that
 //! the sum holds `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. They need to be told `m` beside `√η`.
-//! The power of that noise is not counted against the limit.
+//! The power of that noise is not counted against the limit, but in the [cost](crate::Cost).
 //!
 //! # Citations
 //! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
@@ -20,6 +20,7 @@ use super::Uplink;
 use super::unspread::UnspreadNoise;
 use crate::channels::Channels;
 use crate::chip::ChipLink;
+use crate::cost::Transmission;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
 use crate::round::Round;
@@ -53,6 +54,8 @@ pub struct ChannelInversion {
 
 /// Who is admitted in a round, and at which common amplitude the admitted arrive.
 struct Alignment {
+    /// `|h_k|`.
+    amplitudes: Vec<f64>,
     admitted: Vec<bool>,
     /// `√η`; `None` if nobody is admitted.
     common_amplitude: Option<f64>,
@@ -73,17 +76,22 @@ impl ChannelInversion {
         &self.settings
     }
 
+    /// Standard deviation of the noise that each admitted client adds: `a/√m`.
+    fn share(&self, admitted: &[bool]) -> f64 {
+        let count = admitted.iter().filter(|&&admitted| admitted).count().max(1);
+        self.settings.artificial_noise_std / (count as f64).sqrt()
+    }
+
     fn align(&self, round: &Round<'_>) -> Result<Alignment, UplinkError> {
         let threshold = self.settings.admission.amplitude();
         let amplitudes: Vec<f64> = self.settings.channels.draw(round)?.iter().map(|h| h.norm()).collect();
         let weakest = amplitudes.iter().copied().filter(|&h| h >= threshold).min_by(f64::total_cmp);
-        Ok(Alignment {
-            admitted: amplitudes.iter().map(|&h| h >= threshold).collect(),
-            common_amplitude: weakest.map(|weakest| match self.settings.power {
-                PowerRule::WorstAdmitted => weakest,
-                PowerRule::FixedAtThreshold => threshold,
-            }),
-        })
+        let admitted = amplitudes.iter().map(|&h| h >= threshold).collect();
+        let common_amplitude = weakest.map(|weakest| match self.settings.power {
+            PowerRule::WorstAdmitted => weakest,
+            PowerRule::FixedAtThreshold => threshold,
+        });
+        Ok(Alignment { amplitudes, admitted, common_amplitude })
     }
 }
 
@@ -93,7 +101,7 @@ impl Uplink for ChannelInversion {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        let Alignment { admitted, common_amplitude } = self.align(round)?;
+        let Alignment { admitted, common_amplitude, .. } = self.align(round)?;
         let gains = admitted.into_iter().map(f64::from).collect();
         // A round without any admitted client is not decoded: no signal and no noise.
         let of_round = |amplitude: f64| self.settings.artificial_noise_std.hypot(self.noise.std / amplitude);
@@ -101,14 +109,28 @@ impl Uplink for ChannelInversion {
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        let Alignment { admitted, common_amplitude } = self.align(round)?;
+        let Alignment { admitted, common_amplitude, .. } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);
         let amplitudes = admitted.iter().map(|&admitted| arriving * f64::from(admitted)).collect();
         let scale = common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude);
-        let count = admitted.iter().filter(|&&admitted| admitted).count().max(1);
-        let share = self.settings.artificial_noise_std / (count as f64).sqrt();
+        let share = self.share(&admitted);
         let shares = admitted.into_iter().map(|admitted| share * f64::from(admitted)).collect();
         self.noise.link(amplitudes, scale)?.with_client_noise(shares)
+    }
+
+    /// An admitted client multiplies by `√η/|h_k|`. With artificial noise all are told how many are admitted.
+    fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
+        let Alignment { amplitudes, admitted, common_amplitude } = self.align(round)?;
+        let arriving = common_amplitude.unwrap_or(0.0);
+        let factor = |(&h, &admitted): (&f64, &bool)| if admitted { arriving / h } else { 0.0 };
+        let factors = amplitudes.iter().zip(&admitted).map(factor).collect();
+        let mut transmission =
+            Transmission::new(factors, self.noise.uses_per_parameter()).with_channel_knowledge();
+        if self.settings.artificial_noise_std > 0.0 {
+            transmission.added_noise_power = self.share(&admitted).powi(2);
+            transmission.control_uses += 1;
+        }
+        Ok(Some(transmission))
     }
 }
 

@@ -25,6 +25,7 @@ use super::modulation::amplitudes;
 use super::{Despread, Uplink};
 use crate::channels::Channels;
 use crate::chip::ChipLink;
+use crate::cost::Transmission;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
 use crate::round::Round;
@@ -239,6 +240,21 @@ impl Uplink for Floras {
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         self.unused(round)?;
         self.link_assigned(round, self.assign(round))
+    }
+
+    /// Sequences have unit energy, Gaussian ones on average.
+    fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
+        let (clients, length) = (round.clients().len(), self.settings.sequences.length());
+        let transmission = Transmission::new(vec![1.0; clients], length);
+        let mut transmission = match self.settings.modulation {
+            Modulation::Real => transmission,
+            Modulation::PhaseCorrected(_) => transmission.with_channel_knowledge(),
+        };
+        let pilot = self.settings.pilot;
+        let uses = length as u64 * u64::from(pilot.repetitions());
+        transmission.pilot_uses += uses;
+        transmission.pilot_energy += clients as f64 * pilot.amplitude().powi(2) * uses as f64;
+        Ok(Some(transmission))
     }
 }
 

@@ -25,6 +25,7 @@ use floras_core::Fidelity;
 use floras_core::random::Purpose;
 
 use crate::chip::ChipLink;
+use crate::cost::Transmission;
 use crate::effective::EffectiveChannel;
 use crate::error::UplinkError;
 use crate::round::Round;
@@ -57,6 +58,11 @@ pub trait Uplink: Send + Sync {
     /// Draws the same round at the chip level, up to and with the pilot. A scheme need not have one.
     fn link(&self, _round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         Err(UplinkError::NoChipLevel { scheme: self.name() })
+    }
+
+    /// How the clients of a round send, for its [`Cost`](crate::Cost); `None` for a scheme without a radio.
+    fn transmission(&self, _round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
+        Ok(None)
     }
 }
 

@@ -18,6 +18,7 @@ use super::modulation::amplitudes;
 use super::unspread::UnspreadNoise;
 use crate::channels::Channels;
 use crate::chip::ChipLink;
+use crate::cost::Transmission;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
 use crate::round::Round;
@@ -77,6 +78,12 @@ impl Uplink for PhaseCorrected {
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         self.noise.link(self.amplitudes(round)?, 1.0 / self.mean_amplitude)
+    }
+
+    fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
+        let factors = vec![1.0; round.clients().len()];
+        let transmission = Transmission::new(factors, self.noise.uses_per_parameter());
+        Ok(Some(transmission.with_channel_knowledge()))
     }
 }
 

@@ -27,6 +27,11 @@ impl UnspreadNoise {
         })
     }
 
+    /// Channel uses of one parameter.
+    pub(super) fn uses_per_parameter(self) -> usize {
+        self.repetitions
+    }
+
     /// The link on which everyone repeats its symbol and the base station averages, then multiplies by `scale`.
     pub(super) fn link(self, amplitudes: Vec<f64>, scale: f64) -> Result<ChipLink, UplinkError> {
         repeat_link(self.repetitions, amplitudes, scale, self.std)
