@@ -27,6 +27,7 @@
 
 mod accounting;
 mod air;
+mod cost;
 mod error;
 mod experiment;
 mod federation;
@@ -56,7 +57,7 @@ pub use federation::{
     TrialOptions, with_all,
 };
 /// The result of a round, and where its noise comes from.
-pub use floras_phy::{Aggregate, Noise};
+pub use floras_phy::{Aggregate, Cost, Noise};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
 pub use record::{

@@ -20,6 +20,7 @@ use floras_privacy::ledger::{Ledger, Worst};
 use rayon::ThreadPool;
 
 use crate::accounting::Accounting;
+use crate::cost::TrialCost;
 use crate::error::SimError;
 use crate::experiment::{Budget, Experiment};
 use crate::federation::{Federation, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
@@ -341,9 +342,13 @@ impl Driver<'_> {
     fn finish(&self) -> Result<Summary, SimError> {
         self.log().sync_all()?;
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner).sync_all()?;
-        let (mut last_lines, mut worst) = (Vec::new(), None::<Worst>);
+        let (mut last_lines, mut costs, mut worst) = (Vec::new(), Vec::new(), None::<Worst>);
         for trial in 0..self.starts.len() {
-            last_lines.push(record::last_line::<RoundMetrics>(&self.directory.trial_log(trial))?);
+            let log = self.directory.trial_log(trial);
+            last_lines.push(record::last_line::<RoundMetrics>(&log)?);
+            let mut cost = TrialCost::default();
+            record::each_round(&log, |line| cost.add(line))?;
+            costs.push(cost.total());
             let in_ledger = record::last_line::<LedgerEntry>(&self.directory.trial_ledger(trial))?;
             worst = worst.into_iter().chain(in_ledger.worst).max_by(|a, b| a.mu.total_cmp(&b.mu));
         }
@@ -351,7 +356,7 @@ impl Driver<'_> {
         let done = last_lines.iter().map(|last| last.round).max().unwrap_or(0);
         let accounting = self.federation.accounting()?;
         let privacy = self.pool.install(|| accounting.report(settings, done, worst))?;
-        let summary = Summary::new(settings, self.federation.rounds(), &last_lines, privacy);
+        let summary = Summary::new(settings, self.federation.rounds(), &last_lines, &costs, privacy);
         self.directory.complete(&summary)?;
         Ok(summary)
     }

@@ -3,10 +3,12 @@
 //! The interval of a mean over `n` trials is `mean ± t·s/√n`, with `s` their standard deviation and `t` the 97.5% quantile of
 //! Student's distribution with `n − 1` degrees of freedom.
 
+use floras_phy::Cost;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::accounting::PrivacyReport;
+use crate::cost;
 use crate::experiment::{Settings, VERSION};
 use crate::federation::RoundMetrics;
 
@@ -29,6 +31,10 @@ pub struct Summary {
     /// Means over the trials that finished; `None` if all diverged.
     #[serde(rename = "final")]
     pub finals: Option<Finals>,
+    /// What a trial cost on the air, as in [`TrialSummary::Finished`]: means over the trials that finished, and the largest peak
+    /// power. `None` for schemes without a radio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// What can be said about privacy.
     pub privacy: PrivacyReport,
 }
@@ -52,6 +58,10 @@ pub enum TrialSummary {
         test_loss: f64,
         /// Share of the test samples whose class was found.
         test_accuracy: f64,
+        /// What it cost on the air: channel uses and energy of all rounds together, the largest peak power, and means over the
+        /// rounds of mean power and dynamic range. `None` for schemes without a radio, and if an earlier version ran a part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
     },
     /// A parameter of the common model, or the last loss, left the range of numbers.
     Diverged {
@@ -100,14 +110,17 @@ impl Estimate {
 }
 
 impl Summary {
-    /// A summary of the last line of every trial.
+    /// A summary of the last line and the cost of every trial.
     pub(crate) fn new(
         settings: &Settings,
         rounds: u32,
         last_lines: &[RoundMetrics],
+        costs: &[Option<Cost>],
         privacy: PrivacyReport,
     ) -> Self {
-        let trials: Vec<TrialSummary> = last_lines.iter().map(TrialSummary::new).collect();
+        let ends = last_lines.iter().zip(costs);
+        let trials: Vec<TrialSummary> = ends.map(|(last, cost)| TrialSummary::new(last, *cost)).collect();
+        let costs: Vec<Cost> = trials.iter().filter_map(TrialSummary::cost).collect();
         let finished: Vec<[f64; 3]> = trials.iter().filter_map(TrialSummary::values).collect();
         let estimate = |index: usize| {
             let values: Vec<f64> = finished.iter().map(|values| values[index]).collect();
@@ -127,6 +140,7 @@ impl Summary {
             broken: last_lines.iter().map(|line| line.broken).sum(),
             trials,
             finals,
+            cost: cost::average(&costs),
             privacy,
         }
     }
@@ -142,12 +156,20 @@ impl Summary {
 }
 
 impl TrialSummary {
-    fn new(last: &RoundMetrics) -> Self {
+    fn new(last: &RoundMetrics, cost: Option<Cost>) -> Self {
         match (last.train_loss, last.test_loss, last.test_accuracy) {
             (Some(train_loss), Some(test_loss), Some(test_accuracy)) if !last.diverged => {
-                Self::Finished { trial: last.trial, train_loss, test_loss, test_accuracy }
+                Self::Finished { trial: last.trial, train_loss, test_loss, test_accuracy, cost }
             }
             _ => Self::Diverged { trial: last.trial, round: last.round },
+        }
+    }
+
+    /// What a finished trial cost on the air.
+    pub fn cost(&self) -> Option<Cost> {
+        match *self {
+            Self::Finished { cost, .. } => cost,
+            Self::Diverged { .. } => None,
         }
     }
 
@@ -199,17 +221,19 @@ mod tests {
                 growth: Vec::new(),
                 curves: Vec::new(),
             };
-            Summary::new(&Settings::default(), 9, lines, privacy)
+            let costs = [Cost { energy: 3.0, ..Cost::default() }, Cost::default(), Cost::default()].map(Some);
+            Summary::new(&Settings::default(), 9, lines, &costs, privacy)
         };
         let summary = summarise(&lines);
         assert_eq!(summary.diverged(), [(1, 4)]);
         let finals = summary.finals.unwrap();
         assert!((finals.test_accuracy.mean - 0.85).abs() < 1e-12);
         assert_eq!((finals.train_loss.mean, finals.test_loss.mean), (0.5, 0.6));
+        assert_eq!(summary.cost.unwrap().energy, 1.5);
         let text = serde_json::to_string(&summary).unwrap();
         assert!(text.contains(r#"{"status":"diverged","trial":1,"round":4}"#), "{text}");
         assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
         let none = summarise(&lines[1..2]);
-        assert_eq!(none.finals, None);
+        assert_eq!((none.finals, none.cost), (None, None));
     }
 }

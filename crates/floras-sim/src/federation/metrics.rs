@@ -1,5 +1,6 @@
 //! What is measured in a round.
 
+use floras_phy::Cost;
 use serde::{Deserialize, Serialize};
 
 /// One line of `metrics.jsonl`: a trial's round, and what was measured in it.
@@ -41,6 +42,28 @@ pub struct RoundMetrics {
     /// `ν`, standard deviation of the noise in every parameter of the sum, on the scale on which updates are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise_std: Option<f64>,
+    /// Mean transmit power of the clients, in that of a unit symbol. This and the following are the round's [`Cost`]; they are
+    /// absent under schemes without a radio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_mean: Option<f64>,
+    /// Transmit power of the client that sends at the highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_peak: Option<f64>,
+    /// What the channels add to the dynamic range of the clients' signals, in decibels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_range_db: Option<f64>,
+    /// Channel uses of the updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_uses: Option<u64>,
+    /// Channel uses of the pilots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pilot_uses: Option<u64>,
+    /// Channel uses of side information.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_uses: Option<u64>,
+    /// Energy that all clients spend together, in channel uses at the power of a unit symbol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
 }
 
 impl RoundMetrics {
@@ -61,8 +84,38 @@ impl RoundMetrics {
             ("update_norm", self.update_norm),
             ("mean_gain", self.mean_gain),
             ("noise_std", self.noise_std),
+            ("power_mean", self.power_mean),
+            ("power_peak", self.power_peak),
+            ("dynamic_range_db", self.dynamic_range_db),
+            ("payload_uses", self.payload_uses.map(|uses| uses as f64)),
+            ("pilot_uses", self.pilot_uses.map(|uses| uses as f64)),
+            ("control_uses", self.control_uses.map(|uses| uses as f64)),
+            ("energy", self.energy),
         ];
         named.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
+    }
+
+    /// What the round cost on the air; `None` for a scheme without a radio, and for lines of earlier versions.
+    pub fn cost(&self) -> Option<Cost> {
+        Some(Cost {
+            power_mean: self.power_mean?,
+            power_peak: self.power_peak?,
+            dynamic_range_db: self.dynamic_range_db,
+            payload_uses: self.payload_uses?,
+            pilot_uses: self.pilot_uses?,
+            control_uses: self.control_uses?,
+            energy: self.energy?,
+        })
+    }
+
+    pub(crate) fn set_cost(&mut self, cost: Cost) {
+        self.power_mean = Some(cost.power_mean);
+        self.power_peak = Some(cost.power_peak);
+        self.dynamic_range_db = cost.dynamic_range_db;
+        self.payload_uses = Some(cost.payload_uses);
+        self.pilot_uses = Some(cost.pilot_uses);
+        self.control_uses = Some(cost.control_uses);
+        self.energy = Some(cost.energy);
     }
 
     /// Leaves out what is not a number. Whether training goes on must not depend on it: it is a function of the clients' data.

@@ -233,6 +233,9 @@ impl<'f> Trial<'f> {
         metrics.update_norm = aggregate.norms.as_deref().map(mean);
         metrics.mean_gain = Some(mean(aggregate.channel.gains()));
         metrics.noise_std = Some(aggregate.channel.noise_std());
+        if let Some(cost) = aggregate.cost(uplink, &round)? {
+            metrics.set_cost(cost);
+        }
         if self.options.keep_sent {
             outcome.sent.clone_from(&self.updates);
             outcome.sent.iter_mut().zip(&aggregate.scales).for_each(|(update, scale)| scale.apply(update));

@@ -196,6 +196,17 @@ pub(crate) fn last_line<L: Line>(path: &Path) -> Result<L, SimError> {
     last.ok_or_else(|| SimError::damaged(path, "its last line is incomplete"))
 }
 
+/// Passes every line of a trial's metrics, which must be complete, to `see`.
+pub(crate) fn each_round(path: &Path, mut see: impl FnMut(&RoundMetrics)) -> Result<(), SimError> {
+    let file = File::open(path).map_err(SimError::file("read", path))?;
+    for (number, line) in BufReader::new(file).split(b'\n').enumerate() {
+        let line = line.map_err(SimError::file("read", path))?;
+        let damaged = || SimError::damaged(path, format!("line {} is incomplete", number + 1));
+        see(&from_line(&line).ok_or_else(damaged)?);
+    }
+    Ok(())
+}
+
 fn from_line<L: Line>(line: &[u8]) -> Option<L> {
     serde_json::from_slice(line).ok()
 }

@@ -20,7 +20,7 @@ pub use atomic::write as write_atomically;
 pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
 pub(crate) use json_lines::{JsonLines, RawLine};
 pub use ledger_entry::LedgerEntry;
-pub(crate) use log::{LedgerLog, LogState, MetricsLog, cut_back, last_line, read_ledger};
+pub(crate) use log::{LedgerLog, LogState, MetricsLog, cut_back, each_round, last_line, read_ledger};
 pub use read::read_json;
 pub(crate) use read::read_text;
 pub use recorded::RecordedRun;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use floras_phy::Cost;
+
 use super::grid::Sweep;
 use crate::error::SimError;
 use crate::record;
@@ -10,6 +12,8 @@ use crate::summary::{Estimate, Finals, Summary};
 /// The columns after the keys that vary.
 const MEASURED: &str = "run,trials,diverged,train_loss_mean,train_loss_ci95,test_loss_mean,test_loss_ci95,\
                         test_accuracy_mean,test_accuracy_ci95";
+/// The columns after those: what a trial cost on the air. Tables of earlier versions do not have them.
+const COST: &str = "payload_uses,pilot_uses,control_uses,energy,power_mean,power_peak,dynamic_range_db";
 
 /// The content of `sweep.csv`.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +39,8 @@ pub struct SweepRow {
     pub diverged: usize,
     /// Final values over the trials that finished; `None` if all diverged.
     pub finals: Option<Finals>,
+    /// What a trial cost on the air, as in [`Summary::cost`].
+    pub cost: Option<Cost>,
 }
 
 impl SweepTable {
@@ -54,6 +60,7 @@ impl SweepTable {
                 trials: summary.trials.len(),
                 diverged: summary.diverged().len(),
                 finals: summary.finals,
+                cost: summary.cost,
             })
         };
         let rows = sweep.points().iter().zip(done).enumerate().filter_map(row).collect();
@@ -69,13 +76,18 @@ impl SweepTable {
         let rows = rows.map_err(|error| SimError::damaged(&path, error))?;
         let header: Vec<&str> = rows.first().into_iter().flatten().collect();
         let measured: Vec<&str> = MEASURED.split(',').collect();
+        let cost: Vec<&str> = COST.split(',').collect();
+        let (header, has_cost) = match header.strip_suffix(&cost[..]) {
+            Some(rest) => (rest, true),
+            None => (&header[..], false),
+        };
         let Some(keys) = header.strip_prefix(&["point"]).and_then(|rest| rest.strip_suffix(&measured[..]))
         else {
             return Err(SimError::damaged(&path, "its first line is not that of a sweep"));
         };
         let row = |(number, row): (usize, &csv::StringRecord)| {
             let damaged = || SimError::damaged(&path, format!("row {number} is not that of a point"));
-            SweepRow::read(&row.iter().collect::<Vec<_>>()).ok_or_else(damaged)
+            SweepRow::read(&row.iter().collect::<Vec<_>>(), has_cost).ok_or_else(damaged)
         };
         let keys = keys.iter().map(|&key| key.to_owned()).collect();
         Ok(Self { keys, rows: rows.iter().enumerate().skip(1).map(row).collect::<Result<_, _>>()? })
@@ -90,7 +102,9 @@ impl SweepTable {
     fn to_bytes(&self) -> Result<Vec<u8>, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let keys = self.keys.iter().map(String::as_str);
-        out.write_record(["point"].into_iter().chain(keys).chain(MEASURED.split(',')))?;
+        out.write_record(
+            ["point"].into_iter().chain(keys).chain(MEASURED.split(',')).chain(COST.split(',')),
+        )?;
         self.rows.iter().try_for_each(|row| out.write_record(row.cells()))?;
         out.into_inner().map_err(|error| error.into_error().into())
     }
@@ -107,10 +121,26 @@ impl SweepRow {
             cells.push(text(estimate.map(|estimate| estimate.mean)));
             cells.push(text(estimate.and_then(|estimate| estimate.ci95)));
         }
+        match self.cost {
+            None => cells.resize(cells.len() + COST.split(',').count(), String::new()),
+            Some(cost) => {
+                let uses = [cost.payload_uses, cost.pilot_uses, cost.control_uses];
+                cells.extend(uses.map(|uses| uses.to_string()));
+                let numbers = [cost.energy, cost.power_mean, cost.power_peak].map(Some);
+                cells.extend(numbers.into_iter().chain([cost.dynamic_range_db]).map(text));
+            }
+        }
         cells
     }
 
-    fn read(cells: &[&str]) -> Option<Self> {
+    fn read(cells: &[&str], has_cost: bool) -> Option<Self> {
+        let (cells, cost) = match has_cost {
+            false => (cells, None),
+            true => {
+                let (cells, cost) = cells.split_last_chunk::<7>()?;
+                (cells, read_cost(cost)?)
+            }
+        };
         let (point, rest) = cells.split_first()?;
         let (values, [run, trials, diverged, finals @ ..]) = rest.split_last_chunk::<9>()?;
         // The name becomes part of a path.
@@ -134,8 +164,27 @@ impl SweepRow {
             trials: trials.parse().ok()?,
             diverged: diverged.parse().ok()?,
             finals,
+            cost,
         })
     }
+}
+
+/// The columns of [`COST`]; the outer `None` if they are damaged.
+fn read_cost(cells: &[&str; 7]) -> Option<Option<Cost>> {
+    if cells.concat().is_empty() {
+        return Some(None);
+    }
+    let [payload, pilot, control, energy, mean, peak, range] = cells;
+    let range = Some(range).filter(|range| !range.is_empty());
+    Some(Some(Cost {
+        power_mean: mean.parse().ok()?,
+        power_peak: peak.parse().ok()?,
+        dynamic_range_db: range.map(|range| range.parse()).transpose().ok()?,
+        payload_uses: payload.parse().ok()?,
+        pilot_uses: pilot.parse().ok()?,
+        control_uses: control.parse().ok()?,
+        energy: energy.parse().ok()?,
+    }))
 }
 
 #[cfg(test)]
@@ -146,7 +195,15 @@ mod tests {
 
     fn row(point: usize, value: &str, finals: Option<Finals>) -> SweepRow {
         let (values, run) = (vec![value.to_owned(), "iid".to_owned()], format!("point-{point:03}"));
-        SweepRow { point, values, run, trials: 3, diverged: 1, finals }
+        let range = (point > 2).then_some(20.5);
+        let cost = Cost {
+            payload_uses: 9,
+            energy: 0.1,
+            power_mean: 0.2,
+            dynamic_range_db: range,
+            ..Cost::default()
+        };
+        SweepRow { point, values, run, trials: 3, diverged: 1, finals, cost: finals.map(|_| cost) }
     }
 
     #[test]
@@ -160,10 +217,24 @@ mod tests {
         };
         let table = SweepTable {
             keys: vec!["uplink.receiver".to_owned(), "data.partition".to_owned()],
-            rows: vec![row(1, "{ clipped = 1.0, \"x\" }", Some(finals)), row(4, "paper", None)],
+            rows: vec![
+                row(1, "{ clipped = 1.0, \"x\" }", Some(finals)),
+                row(3, "mmse", Some(finals)),
+                row(4, "paper", None),
+            ],
         };
         table.write(directory.path()).unwrap();
         assert_eq!(SweepTable::read(directory.path()).unwrap(), table);
+    }
+
+    #[test]
+    fn a_table_without_cost_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("point,rounds,{MEASURED}\n1,3,point-001,2,0,0.5,,0.6,,0.9,\n");
+        fs::write(SweepTable::file(directory.path()), text).unwrap();
+        let table = SweepTable::read(directory.path()).unwrap();
+        assert_eq!((&table.keys[..], table.rows[0].cost), (&["rounds".to_owned()][..], None));
+        assert_eq!(table.rows[0].finals.unwrap().test_accuracy.mean, 0.9);
     }
 
     #[test]
