@@ -211,7 +211,7 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
     let diverged: Vec<bool> = lines.iter().map(|line| line.diverged).collect();
     columns.set_item("diverged", PyArray1::from_vec(py, diverged))?;
     columns.set_item("broken", PyArray1::from_vec(py, whole(|line| line.broken)))?;
-    let measured: [Measured; 8] = [
+    let measured: [Measured; 15] = [
         ("rate", |line| Some(line.rate)),
         ("local_loss", |line| line.local_loss),
         ("train_loss", |line| line.train_loss),
@@ -220,6 +220,13 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
         ("update_norm", |line| line.update_norm),
         ("mean_gain", |line| line.mean_gain),
         ("noise_std", |line| line.noise_std),
+        ("power_mean", |line| line.power_mean),
+        ("power_peak", |line| line.power_peak),
+        ("dynamic_range_db", |line| line.dynamic_range_db),
+        ("payload_uses", |line| line.payload_uses.map(|uses| uses as f64)),
+        ("pilot_uses", |line| line.pilot_uses.map(|uses| uses as f64)),
+        ("control_uses", |line| line.control_uses.map(|uses| uses as f64)),
+        ("energy", |line| line.energy),
     ];
     for (name, value) in measured {
         let values: Vec<f64> = lines.iter().map(|line| value(line).unwrap_or(f64::NAN)).collect();

@@ -157,7 +157,8 @@ fn row(claim: &Claim) -> Vec<String> {
     let digits = if claim.unit == "ε" { 3 } else { 1 };
     let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
     let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
-    vec![claim.claim.clone(), format!("{:.digits$}", claim.published), ours, claim.verdict.words().to_owned()]
+    let published = claim.published.map_or("–".to_owned(), |published| format!("{published:.digits$}"));
+    vec![claim.claim.clone(), published, ours, claim.verdict.words().to_owned()]
 }
 
 /// Shows how far the experiment at hand has come.

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use floras_sim::{
-    Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport, RunDirectory,
-    VERSION,
+    Cost, Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport,
+    RunDirectory, VERSION,
 };
 use serde::Serialize;
 
@@ -78,6 +78,8 @@ struct Report<'a> {
     diverged: Vec<(u32, u32)>,
     #[serde(rename = "final")]
     finals: Option<Finals>,
+    /// What a trial cost on the air; `null` for schemes without a radio.
+    cost: Option<Cost>,
     /// `null` if a resumed run was already complete.
     rounds_per_second: Option<f64>,
     /// What can be said about privacy.
@@ -151,6 +153,7 @@ impl Options {
                 trials: summary.trials.len(),
                 diverged: summary.diverged(),
                 finals: summary.finals,
+                cost: summary.cost,
                 rounds_per_second: outcome.rounds_per_second(),
                 privacy: &summary.privacy,
                 out: directory.display().to_string(),

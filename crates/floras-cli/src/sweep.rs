@@ -149,7 +149,10 @@ impl Options {
 fn print_table(out: &mut impl Write, prepared: &PreparedSweep) -> io::Result<()> {
     let sweep = prepared.sweep();
     let mut rows: Vec<Vec<String>> = Vec::new();
-    let measured = ["train loss", "test accuracy", "diverged"].map(str::to_owned);
+    let has_cost = prepared.summaries().any(|summary| summary.cost.is_some());
+    let cost: &[&str] = if has_cost { &["channel uses", "energy"] } else { &[] };
+    let measured = ["train loss", "test accuracy", "diverged"].into_iter().chain(cost.iter().copied());
+    let measured = measured.map(str::to_owned);
     rows.push(sweep.keys().map(str::to_owned).chain(measured).collect());
     for (point, summary) in sweep.points().iter().zip(prepared.summaries()) {
         let estimate = |pick: fn(&floras_sim::Finals) -> floras_sim::Estimate| match &summary.finals {
@@ -165,7 +168,12 @@ fn print_table(out: &mut impl Write, prepared: &PreparedSweep) -> io::Result<()>
             estimate(|finals| finals.test_accuracy),
             format!("{} of {}", summary.diverged().len(), summary.trials.len()),
         ];
-        rows.push(point.values.iter().cloned().chain(measured).collect());
+        let cost = match summary.cost {
+            _ if !has_cost => Vec::new(),
+            None => vec!["–".to_owned(); 2],
+            Some(cost) => vec![cost.channel_uses().to_string(), format!("{:.3e}", cost.energy)],
+        };
+        rows.push(point.values.iter().cloned().chain(measured).chain(cost).collect());
     }
     columns(out, &rows)
 }

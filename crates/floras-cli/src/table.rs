@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use floras_sim::{Estimate, Federation, Outcome, PrivacyReport};
+use floras_sim::{Cost, Estimate, Federation, Outcome, PrivacyReport};
 
 use crate::privacy::{epsilon_text, print_views};
 
@@ -49,11 +49,23 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
         let updates = count(summary.broken as usize, "update");
         writeln!(out, "broken          {updates} of the last round not finite, and sent as zero")?;
     }
+    if let Some(cost) = &summary.cost {
+        print_cost(out, cost)?;
+    }
     match outcome.rounds_per_second() {
         Some(speed) => writeln!(out, "speed           {speed:.0} rounds/s")?,
         None => writeln!(out, "the run was already complete")?,
     }
     Ok(())
+}
+
+/// What a trial cost on the air, on average.
+fn print_cost(out: &mut impl Write, cost: &Cost) -> io::Result<()> {
+    let Cost { payload_uses, pilot_uses, control_uses, energy, power_mean, power_peak, .. } = cost;
+    let range = cost.dynamic_range_db.map_or(String::new(), |range| format!(", range {range:.1} dB"));
+    writeln!(out, "channel uses    {payload_uses} payload, {pilot_uses} pilot, {control_uses} control")?;
+    writeln!(out, "transmit power  mean {power_mean:.2e}, peak {power_peak:.2e}{range}")?;
+    writeln!(out, "energy          {energy:.2e} channel uses at unit power")
 }
 
 /// What can be said about privacy.

@@ -124,10 +124,14 @@ fn a_run_ends_in_a_table_and_a_directory() {
     for (line, name) in lines[2..5].iter().zip(["train loss ", "test loss ", "test accuracy "]) {
         assert!(line.starts_with(name) && line.contains(" ± 0."), "{line}");
     }
-    assert!(lines[5].starts_with("speed ") && lines[5].ends_with(" rounds/s"));
-    assert_eq!(lines[7], "privacy of a client after 4 rounds, delta = 1e-5");
+    // 4 rounds of 256 chips for each of 4010 parameters and for the pilot; 200 clients correct their phases.
+    assert_eq!(lines[5], "channel uses    4106240 payload, 1824 pilot, 800 control");
+    assert!(lines[6].starts_with("transmit power  mean ") && lines[6].ends_with(", range 0.0 dB"), "{out}");
+    assert!(lines[7].starts_with("energy ") && lines[7].ends_with(" channel uses at unit power"), "{out}");
+    assert!(lines[8].starts_with("speed ") && lines[8].ends_with(" rounds/s"));
+    assert_eq!(lines[10], "privacy of a client after 4 rounds, delta = 1e-5");
     for (line, view) in
-        lines[9..14].iter().zip(["published", "idealised", "actual", "any-channel", "raw-signal"])
+        lines[12..17].iter().zip(["published", "idealised", "actual", "any-channel", "raw-signal"])
     {
         assert!(line.starts_with(view), "{line}");
     }

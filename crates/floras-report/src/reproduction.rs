@@ -128,7 +128,9 @@ fn claim(claim: &Claim) -> Vec<Cell> {
     vec![
         Cell::text(claim.claim.as_str()),
         Cell::Mark(claim.verdict.words().to_owned(), good),
-        Cell::number(format!("{}{unit}", number(claim.published))),
+        Cell::number(
+            claim.published.map_or_else(|| "–".to_owned(), |value| format!("{}{unit}", number(value))),
+        ),
         Cell::number(ours),
         Cell::text(claim.reason.as_str()),
     ]

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::{Estimate, Finals, RecordedRun, RoundMetrics, SweepRow, SweepTable};
+use floras_sim::{Cost, Estimate, Finals, RecordedRun, RoundMetrics, SweepRow, SweepTable};
 
 use crate::error::ReportError;
 use crate::files::Output;
-use crate::html::number::{count, short};
+use crate::html::number::{count, grouped, short};
 use crate::html::{Cell, Html, figure, page};
 use crate::plot::picture::SERIES;
 use crate::privacy;
@@ -126,6 +126,10 @@ fn all_points(body: &mut Html, table: &SweepTable) {
         let mut heading = vec!["run"];
         heading.extend(table.keys.iter().map(String::as_str));
         heading.extend(["test accuracy", "test loss", "train loss", "trials", "diverged"]);
+        let has_cost = table.rows.iter().any(|row| row.cost.is_some());
+        if has_cost {
+            heading.extend(["channel uses", "energy", "mean power", "peak power", "dynamic range (dB)"]);
+        }
         let cells = |row: &SweepRow| {
             let file = format!("{}/report.html", row.run);
             let mut cells = vec![Cell::Link { text: format!("point {}", row.point), file }];
@@ -134,12 +138,27 @@ fn all_points(body: &mut Html, table: &SweepTable) {
                 [|finals| finals.test_accuracy, |finals| finals.test_loss, |finals| finals.train_loss];
             cells.extend(picks.map(|pick| Cell::number(estimate(row.finals.as_ref().map(pick)))));
             cells.extend([row.trials, row.diverged].map(|number| Cell::number(number.to_string())));
+            if has_cost {
+                cells.extend(cost(row.cost).map(Cell::number));
+            }
             cells
         };
         let rows: Vec<Vec<Cell>> = table.rows.iter().map(cells).collect();
         section.table(&heading, &rows);
         section.paragraph("Means over the trials that finished ± half the 95% interval.");
+        if has_cost {
+            section.paragraph(
+                "Channel uses and energy are of one trial, energy in channel uses at the power of a unit symbol.",
+            );
+        }
     });
+}
+
+fn cost(cost: Option<Cost>) -> [String; 5] {
+    let Some(cost) = cost else { return [(); 5].map(|()| "–".to_owned()) };
+    let range = cost.dynamic_range_db.map_or_else(|| "–".to_owned(), |range| format!("{range:.1}"));
+    let uses = grouped(cost.channel_uses());
+    [uses, short(cost.energy), short(cost.power_mean), short(cost.power_peak), range]
 }
 
 fn estimate(estimate: Option<Estimate>) -> String {

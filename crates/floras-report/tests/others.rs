@@ -73,7 +73,7 @@ fn reproduction(panel_name: &str) -> Reproduction {
     };
     let claim = Claim {
         claim: "FLORAS gains <7.5> points".to_owned(),
-        published: 7.5,
+        published: Some(7.5),
         ours: Some(3.25),
         ci95: Some(0.5),
         unit: "points".to_owned(),

@@ -47,13 +47,16 @@ fn a_report_tells_what_was_trained_how_well_how_private_and_how_to_repeat_it() {
         "floras run experiment.toml --out ../small-again",
         "seed 1",
         "client 19",
+        "What it cost on the air",
+        "0.0 dB",
     ] {
         assert!(text.contains(word), "no {word} in {text}");
     }
     let accuracy = summary.finals.unwrap().test_accuracy;
     let percent = format!("{:.1} ± {:.1} %", 100.0 * accuracy.mean, 100.0 * accuracy.ci95.unwrap());
     assert!(text.contains(&percent), "no {percent}");
-    for name in ["accuracy", "loss", "gain", "noise", "epsilon", "labels"] {
+    for name in ["accuracy", "loss", "gain", "noise", "accuracy-uses", "accuracy-energy", "epsilon", "labels"]
+    {
         let svg = fs::read_to_string(directory.path().join(format!("plots/{name}.svg"))).unwrap();
         roxmltree::Document::parse(&svg).unwrap();
         let png = fs::read(directory.path().join(format!("plots/{name}.png"))).unwrap();
@@ -118,6 +121,8 @@ fn without_noise_there_is_no_privacy_and_the_report_says_so() {
     assert!(text.contains("no privacy") && text.contains("no ε can be stated"), "{text}");
     assert!(!directory.path().join("plots/epsilon.svg").exists());
     assert!(!directory.path().join("plots/noise.svg").exists());
+    assert!(!directory.path().join("plots/accuracy-uses.svg").exists());
+    assert!(!text.contains("What it cost on the air"));
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! What a trial cost on the air: the [`Cost`] of its rounds, put together.
 
+use std::collections::BTreeMap;
+
 use floras_phy::Cost;
 
 use crate::federation::RoundMetrics;
+use crate::figure::Curve;
 
 /// The cost of a trial, from the lines of its rounds: sums of channel uses and energy, the largest peak power, and means of the
 /// rounds' mean power and dynamic range. `None` if a round has no cost.
@@ -54,6 +57,34 @@ pub(crate) fn average(costs: &[Cost]) -> Option<Cost> {
     })
 }
 
+/// What the trials spent up to each round, on average. A trial counts until its first line without cost.
+pub fn spent_by_round(lines: &[RoundMetrics], pick: fn(&Cost) -> f64) -> BTreeMap<u32, f64> {
+    let mut by_trial: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+    let mut by_round: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for line in lines {
+        let spent = by_trial.entry(line.trial).or_insert(Some(0.0));
+        *spent = spent.zip(line.cost()).map(|(spent, cost)| spent + pick(&cost));
+        if let Some(spent) = *spent {
+            by_round.entry(line.round).or_default().push(spent);
+        }
+    }
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    by_round.into_iter().map(|(round, values)| (round, mean(values))).collect()
+}
+
+/// Draws a curve over rounds against what was spent up to them instead. Rounds without a cost are left out.
+pub fn against(curve: &mut Curve, spent: &BTreeMap<u32, f64>) {
+    let x: Vec<Option<f64>> = curve.x.iter().map(|&round| spent.get(&(round as u32)).copied()).collect();
+    let is_known = |place: usize| x[place].is_some();
+    let mut places = 0..;
+    curve.y.retain(|_| places.next().is_some_and(is_known));
+    if let Some(band) = &mut curve.band {
+        let mut places = 0..;
+        band.retain(|_| places.next().is_some_and(is_known));
+    }
+    curve.x = x.into_iter().flatten().collect();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +114,25 @@ mod tests {
         assert_eq!((total.energy, total.power_peak, total.dynamic_range_db), (60.0, 4.0, Some(7.0)));
         assert!((total.power_mean - 0.2).abs() < 1e-12);
         assert_eq!(average(&[total, total]), Some(total));
+    }
+
+    #[test]
+    fn curves_are_drawn_against_what_was_spent() {
+        let at = |trial, round, energy| RoundMetrics { trial, round, ..line(energy, 1.0, None) };
+        let without = RoundMetrics { trial: 2, round: 1, ..RoundMetrics::default() };
+        let lines = [at(0, 1, 1.0), at(0, 2, 2.0), at(1, 1, 3.0), at(1, 2, 4.0), without, at(2, 2, 9.0)];
+        let spent = spent_by_round(&lines, |cost| cost.energy);
+        assert_eq!(spent, BTreeMap::from([(1, 2.0), (2, 5.0)]));
+        let mut curve = Curve {
+            name: String::new(),
+            colour: 0,
+            style: crate::figure::Style::Solid,
+            x: vec![2.0, 3.0],
+            y: vec![Some(0.5), Some(0.6)],
+            band: Some(vec![None, Some((0.5, 0.7))]),
+        };
+        against(&mut curve, &spent);
+        assert_eq!((curve.x, curve.y, curve.band), (vec![5.0], vec![Some(0.5)], Some(vec![None])));
     }
 
     /// The first rounds of a run that an earlier version began have no cost.

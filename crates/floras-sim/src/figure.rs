@@ -102,13 +102,13 @@ pub enum Style {
     Dotted,
 }
 
-/// A sentence of the paper with a number in it, and ours.
+/// A sentence of the paper, with its number if it has one, and ours.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Claim {
     /// The sentence.
     pub claim: String,
-    /// Its number.
-    pub published: f64,
+    /// Its number; `None` if it states a direction only.
+    pub published: Option<f64>,
     /// What came out here; `None` if nothing did.
     pub ours: Option<f64>,
     /// Half the width of the 95% interval of ours.

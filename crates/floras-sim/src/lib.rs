@@ -46,6 +46,7 @@ mod sweep;
 
 pub use accounting::{AccountContext, PrivacyReport, SELECTION, SIMULATED, Spent};
 pub use air::{AirDescription, AirInterface, AirLedger, Cohort, RoundSpec};
+pub use cost::{against, spent_by_round};
 pub use error::SimError;
 pub use experiment::{
     Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder,

@@ -23,6 +23,13 @@ _LABELS = {
     "update_norm": "mean norm of an update before clipping",
     "mean_gain": "mean gain of the effective channel",
     "noise_std": "noise in a parameter of the sum (standard deviation)",
+    "power_mean": "mean transmit power (of a unit symbol)",
+    "power_peak": "peak transmit power (of a unit symbol)",
+    "dynamic_range_db": "dynamic range added by the channels (dB)",
+    "payload_uses": "channel uses of the updates",
+    "pilot_uses": "channel uses of the pilots",
+    "control_uses": "channel uses of side information",
+    "energy": "energy (channel uses at unit power)",
     "rate": "learning rate",
 }
 

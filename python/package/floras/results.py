@@ -125,7 +125,7 @@ def run(
     >>> result.final["test_accuracy"].keys()
     dict_keys(['ci95', 'mean'])
     >>> result.to_pandas().shape
-    (6, 12)
+    (6, 19)
     """
     changes = None if set is None else dict(set)
     settings = _core.experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=changes, warn=True)

@@ -151,7 +151,8 @@ fn claim_row(claim: &Claim) -> String {
         Verdict::Reproduced | Verdict::Inconclusive => claim.verdict.words().to_owned(),
         Verdict::NotReproduced | Verdict::False => format!("**{}**", claim.verdict.words()),
     };
-    format!("| {} | {:.digits$} | {ours} | {verdict} | {} |\n", claim.claim, claim.published, claim.reason)
+    let published = claim.published.map_or("–".to_owned(), |published| format!("{published:.digits$}"));
+    format!("| {} | {published} | {ours} | {verdict} | {} |\n", claim.claim, claim.reason)
 }
 
 fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {

@@ -182,7 +182,7 @@ impl CurveClaim {
         };
         Claim {
             claim: self.claim.to_owned(),
-            published: self.published,
+            published: Some(self.published),
             ours: ours.map(|ours| ours.mean),
             ci95: ours.and_then(|ours| ours.ci95),
             unit: self.measure.unit().to_owned(),
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_verdict_says_how_it_was_reached() {
         let claim = FIG4[1].judge(&[12.0, 12.0, 12.0]);
-        assert_eq!((claim.published, claim.ours, claim.ci95), (10.2, Some(12.0), Some(0.0)));
+        assert_eq!((claim.published, claim.ours, claim.ci95), (Some(10.2), Some(12.0), Some(0.0)));
         assert_eq!(claim.reason, "1.8 points apart; 1.0 are within our interval and a reading error of 1");
         let unsure = FIG5[1].judge(&[-2.0, 0.0]);
         assert!(unsure.reason.ends_with("no effect is within our interval as well"), "{}", unsure.reason);

@@ -140,7 +140,7 @@ impl Setting {
     fn claim_of_crossover(self, crossover: u64) -> Claim {
         Claim {
             claim: format!("{}: the Rényi form is the tightest, from one round on", self.words()),
-            published: 1.0,
+            published: Some(1.0),
             ours: Some(crossover as f64),
             ci95: None,
             unit: "rounds".to_owned(),
@@ -166,7 +166,7 @@ impl Setting {
         };
         Ok(Claim {
             claim: format!("{}: the formula's ε after T = {rounds} is a guarantee", self.words()),
-            published,
+            published: Some(published),
             ours: Some(holds.upper),
             ci95: None,
             unit: "ε".to_owned(),

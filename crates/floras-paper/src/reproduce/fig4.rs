@@ -7,9 +7,11 @@
 use super::Workbench;
 use super::claims::FIG4;
 use super::claims::Measure;
+use super::cost::Compared;
 use super::learning::{Case, PARTITIONS, Runs};
+use floras_core::Admission;
 use floras_sim::figure::{Figure, Style};
-use floras_sim::{Experiment, SimError};
+use floras_sim::{Experiment, ExperimentBuilder, Federation, SimError};
 
 /// The experiment of the FLORAS curve at 0 dB, IID.
 pub(super) fn floras_file() -> &'static str {
@@ -28,6 +30,11 @@ const SAME_BANDWIDTH: &str = "channel inversion 0 dB, same bandwidth";
 const NOT_TRUNCATED: &str = "channel inversion 0 dB, not truncated";
 const WIDE: [&str; 2] = ["FLORAS 0 dB, B = 10 C", "FLORAS 15 dB, B = 10 C"];
 
+/// How cost is counted.
+const COUNT: &str = "Power is relative to a symbol of amplitude 1, and energy is in channel uses at that power, of all clients together. A chip \
+     is a channel use, and the receiver's noise is the same in all. Clients of channel inversion learn their channels without \
+     reciprocity: K pilots, and K coefficients in the downlink.";
+
 /// The figure.
 pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let runs = Runs::make(bench, "fig4", cases()?)?;
@@ -38,16 +45,38 @@ pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         panel.title = format!("{}, 0 dB: other conventions", partition.words);
         panels.push(panel);
     }
+    let shown = [FLORAS, PAPER[3], WORST_ADMITTED, SAME_BANDWIDTH];
+    panels.extend(runs.spending_panels("fig4", PARTITIONS[0], &shown));
+    let mut claims = runs.judge(&FIG4);
+    claims.extend(compared(&runs)?.iter().flat_map(Compared::claims));
     Ok(Figure {
         name: "fig4".to_owned(),
         title: "Figure 4: FLORAS against channel inversion at 0 and 15 dB".to_owned(),
         text: text(&runs),
         conventions: super::conventions(&[floras_file(), inversion_file()])?,
         panels,
-        claims: runs.judge(&FIG4),
+        claims,
         privacy: runs.privacy(),
-        notes: vec![super::INTERVALS.to_owned(), super::CHOICE.to_owned()],
+        notes: vec![super::INTERVALS.to_owned(), super::CHOICE.to_owned(), COUNT.to_owned()],
     })
+}
+
+/// The runs at 0 dB whose cost Remark 1 compares.
+fn compared(runs: &Runs) -> Result<Option<Compared<'_>>, SimError> {
+    let experiment = Experiment::parse("fig4", inversion_file())?;
+    let settings = experiment.settings();
+    let admission = ExperimentBuilder::parse("fig4", &experiment.to_toml())?.get("uplink.admission");
+    let admission = admission.and_then(|text| text.parse::<Admission>().ok());
+    let record = |curve| runs.record(PARTITIONS[0].key, curve);
+    let (Some(floras), Some(inversion)) = (record(FLORAS), record(PAPER[3])) else { return Ok(None) };
+    let parameters = Federation::new(&experiment)?.model().parameters() as f64;
+    Ok(Some(Compared {
+        floras,
+        inversion,
+        limit: settings.privacy.clip.unwrap_or_default().powi(2) / parameters,
+        clients: settings.clients.per_round,
+        threshold: admission.unwrap_or_default().amplitude(),
+    }))
 }
 
 fn text(runs: &Runs) -> Vec<String> {

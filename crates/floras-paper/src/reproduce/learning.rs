@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use floras_sim::figure::{Axis, Claim, Curve, Panel, PrivacyRow, Style};
-use floras_sim::{Estimate, Experiment, ExperimentBuilder, RoundMetrics, SimError};
+use floras_sim::{
+    Cost, Estimate, Experiment, ExperimentBuilder, RoundMetrics, SimError, against, spent_by_round,
+};
 
 use super::Workbench;
 use super::claims::{CurveClaim, Measure};
@@ -68,7 +70,7 @@ impl Runs {
     }
 
     /// The run of a curve.
-    fn record(&self, partition: &str, curve: &str) -> Option<&RunRecord> {
+    pub(super) fn record(&self, partition: &str, curve: &str) -> Option<&RunRecord> {
         self.records
             .iter()
             .find(|((of, name), _)| *of == partition && *name == curve)
@@ -143,6 +145,39 @@ impl Runs {
             y: Axis { label: label.to_owned(), logarithmic: false, range: None },
             curves: curves.collect(),
         }
+    }
+
+    /// Test accuracy against what was spent for it, channel uses and energy.
+    pub(super) fn spending_panels(
+        &self,
+        figure: &str,
+        partition: Partition,
+        shown: &[&'static str],
+    ) -> Vec<Panel> {
+        type Spending = (&'static str, &'static str, &'static str, fn(&Cost) -> f64);
+        let spendings: [Spending; 2] = [
+            ("uses", "test accuracy against channel uses", "channel uses", |cost| cost.channel_uses() as f64),
+            (
+                "energy",
+                "test accuracy against energy",
+                "energy of all clients (channel uses at unit power)",
+                |cost| cost.energy,
+            ),
+        ];
+        let panel = |(short, title, label, pick): Spending| {
+            let mut panel = self.panel(figure, partition, Measure::Accuracy, shown);
+            for curve in &mut panel.curves {
+                let record = self.record(partition.key, &curve.name);
+                let spent = record.map(|record| spent_by_round(&record.metrics, pick)).unwrap_or_default();
+                against(curve, &spent);
+            }
+            panel.curves.retain(|curve| !curve.x.is_empty());
+            panel.name = format!("{figure}-{}-accuracy-{short}", partition.key);
+            panel.title = format!("{}, 0 dB: {title}", partition.words);
+            panel.x = Axis { label: label.to_owned(), logarithmic: true, range: None };
+            panel
+        };
+        spendings.map(panel).into_iter().filter(|panel| !panel.curves.is_empty()).collect()
     }
 
     /// What each curve's setting guarantees.

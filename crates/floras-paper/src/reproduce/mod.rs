@@ -6,6 +6,7 @@
 //! `fig4-inversion` and `fig5` say what was chosen, and why.
 
 pub mod claims;
+mod cost;
 mod fig2;
 mod fig4;
 mod fig5;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::{Estimate, RoundMetrics};
+use floras_sim::{Cost, Estimate, RoundMetrics, against, spent_by_round};
 
 /// A quantity of a round.
 type Pick = fn(&RoundMetrics) -> Option<f64>;
@@ -126,6 +126,32 @@ pub(crate) fn accuracy(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel>
     };
     let (name, title) = ("accuracy".to_owned(), "Test accuracy".to_owned());
     Some(Panel { name, title, x: round_axis(), y, curves: vec![curve] })
+}
+
+/// Test accuracy against what the clients spent for it, in channel uses and in energy.
+pub(crate) fn accuracy_against_cost(lines: &[RoundMetrics], trials: &Trials) -> Vec<Panel> {
+    type Spending = (&'static str, &'static str, &'static str, fn(&Cost) -> f64);
+    let spendings: [Spending; 2] = [
+        ("accuracy-uses", "Test accuracy against channel uses", "channel uses of a trial so far", |cost| {
+            cost.channel_uses() as f64
+        }),
+        (
+            "accuracy-energy",
+            "Test accuracy against energy",
+            "energy of all clients so far (channel uses at unit power)",
+            |cost| cost.energy,
+        ),
+    ];
+    let included: Vec<RoundMetrics> =
+        lines.iter().filter(|line| trials.included.contains(&line.trial)).cloned().collect();
+    let panel = |(name, title, label, pick): Spending| {
+        let mut panel = accuracy(lines, trials)?;
+        panel.curves.iter_mut().for_each(|curve| against(curve, &spent_by_round(&included, pick)));
+        let x = Axis { label: label.to_owned(), logarithmic: false, range: None };
+        let is_empty = panel.curves.iter().all(|curve| curve.x.is_empty());
+        (!is_empty).then(|| Panel { name: name.to_owned(), title: title.to_owned(), x, ..panel })
+    };
+    spendings.into_iter().filter_map(panel).collect()
 }
 
 /// The mean gain of a round.

@@ -14,7 +14,7 @@ use floras_sim::figure::Panel;
 use crate::audit;
 use crate::error::ReportError;
 use crate::files::Output;
-use crate::html::number::{count, grouped, percent, plain};
+use crate::html::number::{count, grouped, percent, plain, short};
 use crate::html::{Cell, Html, figure, page};
 use crate::plot::{Holdings, grid, inline_svg};
 use crate::privacy;
@@ -65,6 +65,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         .into_iter()
         .flatten()
         .collect();
+    let spending = curves::accuracy_against_cost(&run.metrics, &trials);
     let spent = run.summary.as_ref().and_then(|summary| privacy::growth(&summary.privacy));
     let guarantees =
         run.summary.as_ref().map_or_else(Vec::new, |summary| privacy::guarantees(&summary.privacy));
@@ -72,7 +73,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     let is_audited = directory.join(AuditReport::FILE).exists();
     let audit = is_audited.then(|| audit::read(directory)).transpose()?;
     let mut output = Output::new(directory);
-    for panel in learning.iter().chain(&radio).chain(&spent).chain(&guarantees) {
+    for panel in learning.iter().chain(&radio).chain(&spending).chain(&spent).chain(&guarantees) {
         output.panel(panel)?;
     }
     if let Some(holdings) = &holdings {
@@ -89,6 +90,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         body.section("Audit", |section| audit::content(section, audit, audit::Place::Section));
     }
     on_the_air(&mut body, &radio, &trials);
+    cost(&mut body, &run, &spending, &trials);
     if let Some(holdings) = &holdings {
         labels(&mut body, &run, holdings);
     }
@@ -283,6 +285,42 @@ fn on_the_air(body: &mut Html, panels: &[Panel], trials: &Trials) {
             number => format!("The middle one of {number} trials; the band reaches from the smallest to the largest."),
         };
         figures(section, panels, &caption);
+    });
+}
+
+fn cost(body: &mut Html, run: &RecordedRun, panels: &[Panel], trials: &Trials) {
+    let cost = run.summary.as_ref().and_then(|summary| summary.cost);
+    if cost.is_none() && panels.is_empty() {
+        return;
+    }
+    body.section("What it cost on the air", |section| {
+        section.paragraph(
+            "A channel use is one symbol or chip on the air. Power is relative to a symbol of amplitude 1, and energy is counted \
+             in channel uses at that power, of all clients together.",
+        );
+        if let Some(cost) = cost {
+            let row = |name: &str, value: String, meaning: &str| {
+                vec![Cell::text(name), Cell::number(value), Cell::text(meaning)]
+            };
+            let range = cost.dynamic_range_db.map_or_else(|| "–".to_owned(), |range| format!("{range:.1} dB"));
+            section.table(
+                &["of a trial", "mean over the trials", "what it is"],
+                &[
+                    row("channel uses, payload", grouped(cost.payload_uses), "the updates"),
+                    row("channel uses, pilots", grouped(cost.pilot_uses), "what channels are estimated from"),
+                    row(
+                        "channel uses, control",
+                        grouped(cost.control_uses),
+                        "channel coefficients for the clients, and the side information of normalised updates",
+                    ),
+                    row("energy", short(cost.energy), "payload, pilots and control symbols of the clients"),
+                    row("mean power", short(cost.power_mean), "of a client, over all rounds"),
+                    row("peak power", short(cost.power_peak), "of the client and round with the highest"),
+                    row("dynamic range", range, "added by the channels: strongest over weakest client in a round"),
+                ],
+            );
+        }
+        figures(section, panels, &format!("{}; point at it for values.", capital(&trials.words)));
     });
 }
 

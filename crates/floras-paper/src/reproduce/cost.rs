@@ -1,0 +1,236 @@
+//! Remark 1 and section VII-A: what FLORAS and channel inversion cost on the air, at 0 dB and IID.
+//!
+//! The paper gives no numbers. Each claim names a direction, and its verdict compares our runs with it, under the count of
+//! [`floras_sim::Cost`].
+
+use floras_sim::figure::{Claim, Verdict};
+use floras_sim::{Cost, Estimate};
+
+use super::workbench::RunRecord;
+
+/// Points that "full use of transmit power" may be off by.
+const MARGIN: f64 = 5.0;
+
+/// The two runs that the claims compare.
+pub(super) struct Compared<'a> {
+    pub(super) floras: &'a RunRecord,
+    pub(super) inversion: &'a RunRecord,
+    /// `C²/d`: the power of a client that sends an update of norm `C`.
+    pub(super) limit: f64,
+    /// `K`.
+    pub(super) clients: u32,
+    /// `θ`, the admission threshold of channel inversion on `|h|`.
+    pub(super) threshold: f64,
+}
+
+/// What was measured, and what the claim says about it.
+struct Finding<'a> {
+    claim: &'a str,
+    published: Option<f64>,
+    /// One number for each trial, or pair of trials.
+    ours: Vec<f64>,
+    unit: &'a str,
+    /// Whether an estimate agrees with the claim: `None` if its interval does not tell.
+    agrees: fn(mean: f64, half: f64) -> Option<bool>,
+    reason: String,
+}
+
+fn is_above_zero(mean: f64, half: f64) -> Option<bool> {
+    (mean.abs() > half || (mean == 0.0 && half == 0.0)).then_some(mean > 0.0)
+}
+
+impl Compared<'_> {
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        let rounds = |record: &RunRecord| f64::from(record.summary.rounds.max(1));
+        let mean_of = |record: &RunRecord, pick: fn(&Cost) -> u64| {
+            record.summary.cost.map_or(0.0, |cost| pick(&cost) as f64 / rounds(record))
+        };
+        let words = |record: &RunRecord| {
+            format!(
+                "{} for the payload, {} for pilots, {} for control",
+                mean_of(record, |cost| cost.payload_uses),
+                mean_of(record, |cost| cost.pilot_uses),
+                mean_of(record, |cost| cost.control_uses)
+            )
+        };
+        let overhead = |cost: Cost| (cost.pilot_uses + cost.control_uses) as f64 / rounds(self.floras);
+        let findings = [
+            Finding {
+                claim: "Remark 1: the transmit power of FLORAS does not depend on the fading channels; they add no dynamic range",
+                published: Some(0.0),
+                ours: of(self.floras, |cost| cost.dynamic_range_db),
+                unit: "dB",
+                agrees: |mean, half| Some(mean == 0.0 && half == 0.0),
+                reason: "every client sends its update as it is; largest over smallest amplitude factor in a round".to_owned(),
+            },
+            Finding {
+                claim: "Section VII-A: channel inversion increases the dynamic range of the transmit signal",
+                published: None,
+                ours: of(self.inversion, |cost| cost.dynamic_range_db),
+                unit: "dB",
+                agrees: is_above_zero,
+                reason: format!(
+                    "mean of a round; {:.1} dB is expected of {} clients under Rayleigh fading (closed form, without threshold)",
+                    expected_range_db(self.clients),
+                    self.clients
+                ),
+            },
+            Finding {
+                claim: "Remark 1: FLORAS needs less overhead for channel knowledge (pilots and control, a round, FLORAS minus \
+                        channel inversion)",
+                published: None,
+                ours: pairs(self, |floras, inversion| overhead(floras) - overhead(inversion)),
+                unit: "channel uses",
+                agrees: |mean, half| is_above_zero(-mean, half),
+                reason: format!(
+                    "the common pilot takes L ≥ K chips, {} in all; channel inversion takes K = {} pilots and as many \
+                     coefficients in the downlink, or one downlink pilot if the channel is reciprocal",
+                    mean_of(self.floras, |cost| cost.pilot_uses),
+                    self.clients
+                ),
+            },
+            Finding {
+                claim: "Section VII-A: channel inversion consumes larger communication overhead (all channel uses of a round, \
+                        FLORAS over channel inversion)",
+                published: None,
+                ours: pairs(self, |floras, inversion| {
+                    floras.channel_uses() as f64 / inversion.channel_uses() as f64
+                }),
+                unit: "times",
+                agrees: |mean, half| is_above_zero(1.0 - mean, half),
+                reason: format!(
+                    "FLORAS: {}; channel inversion: {}. FLORAS spends L chips on each parameter",
+                    words(self.floras),
+                    words(self.inversion)
+                ),
+            },
+            Finding {
+                claim: "Section VII-A: with FLORAS all clients make full use of transmit power (mean power over the limit C²/d)",
+                published: Some(100.0),
+                ours: of(self.floras, |cost| Some(100.0 * cost.power_mean / self.limit)),
+                unit: "% of the limit",
+                agrees: |mean, half| Some(mean + half + MARGIN >= 100.0),
+                reason: "under the paper's normalisation only the client with the longest update sends at the limit".to_owned(),
+            },
+            Finding {
+                claim: "Section VII-A: FLORAS sends at more power than channel inversion (mean power, FLORAS over channel inversion)",
+                published: None,
+                ours: pairs(self, |floras, inversion| 10.0 * (floras.power_mean / inversion.power_mean).log10()),
+                unit: "dB",
+                agrees: is_above_zero,
+                reason: format!(
+                    "power fixed at the threshold |h| = {}; {:.1} dB is expected under Rayleigh fading, −10·log₁₀(θ²·E₁(θ²))",
+                    self.threshold,
+                    -10.0 * fixed_power_share(self.threshold).log10()
+                ),
+            },
+        ];
+        findings.into_iter().map(Finding::judge).collect()
+    }
+}
+
+impl Finding<'_> {
+    fn judge(self) -> Claim {
+        let estimate = Estimate::of(&self.ours);
+        let verdict = match estimate {
+            None => None,
+            Some(Estimate { mean, ci95 }) => ci95.and_then(|half| (self.agrees)(mean, half)),
+        };
+        let reason = match estimate {
+            None => "no trial has its cost recorded".to_owned(),
+            Some(Estimate { ci95: None, .. }) => format!("one trial has no interval; {}", self.reason),
+            Some(_) => self.reason,
+        };
+        Claim {
+            claim: self.claim.to_owned(),
+            published: self.published,
+            ours: estimate.map(|estimate| estimate.mean),
+            ci95: estimate.and_then(|estimate| estimate.ci95),
+            unit: self.unit.to_owned(),
+            verdict: match verdict {
+                None => Verdict::Inconclusive,
+                Some(true) => Verdict::Reproduced,
+                Some(false) => Verdict::NotReproduced,
+            },
+            reason,
+        }
+    }
+}
+
+/// A number of every trial that has its cost recorded.
+fn of(record: &RunRecord, pick: impl Fn(Cost) -> Option<f64>) -> Vec<f64> {
+    record.summary.trials.iter().filter_map(|trial| pick(trial.cost()?)).collect()
+}
+
+/// A number of every pair of trials, which share their channels.
+fn pairs(compared: &Compared<'_>, pick: impl Fn(Cost, Cost) -> f64) -> Vec<f64> {
+    let both = compared.floras.summary.trials.iter().zip(&compared.inversion.summary.trials);
+    both.filter_map(|(floras, inversion)| Some(pick(floras.cost()?, inversion.cost()?))).collect()
+}
+
+/// `E[10·log₁₀(max |h|²/min |h|²)]` of `K` clients under Rayleigh fading, where `|h|²` is exponential.
+///
+/// `E ln min = −γ_E − ln K`. `E ln max = ∫ ln x dF(x)` with `F(x) = (1 − e^{−x})^K`, by the midpoint rule in `F`.
+fn expected_range_db(clients: u32) -> f64 {
+    const STEPS: u32 = 100_000;
+    let clients = f64::from(clients);
+    let largest = |step: u32| {
+        let share = (f64::from(step) + 0.5) / f64::from(STEPS);
+        // x with F(x) = share.
+        (-(-share.powf(1.0 / clients)).ln_1p()).ln()
+    };
+    let largest = (0..STEPS).map(largest).sum::<f64>() / f64::from(STEPS);
+    let smallest = -EULER - clients.ln();
+    10.0 * std::f64::consts::LOG10_E * (largest - smallest)
+}
+
+/// `θ²·E₁(θ²)`: mean power of a client that inverts its channel at the power of the threshold `θ < 1`, over that of its update.
+/// `E₁(x) = −γ_E − ln x − Σ_{j≥1} (−x)^j/(j·j!)`.
+fn fixed_power_share(threshold: f64) -> f64 {
+    let x = threshold * threshold;
+    let (mut power, mut sum) = (1.0, 0.0);
+    for j in 1..=40 {
+        let j = f64::from(j);
+        power *= -x / j;
+        sum += power / j;
+    }
+    x * (-EULER - x.ln() - sum)
+}
+
+/// `γ_E`.
+const EULER: f64 = 0.577_215_664_901_532_9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For K = 4: `Σ_j (−1)^{j+1} C(4, j)(−γ_E − ln j) + γ_E + ln 4 = 2.53702`, 11.0181 dB; for K = 20 20.8295 dB.
+    #[test]
+    fn ranges_have_their_closed_form() {
+        assert!((expected_range_db(4) - 11.0181).abs() < 1e-3, "{}", expected_range_db(4));
+        assert!((expected_range_db(20) - 20.8295).abs() < 1e-3, "{}", expected_range_db(20));
+        assert!(expected_range_db(1).abs() < 1e-3, "{}", expected_range_db(1));
+    }
+
+    /// `E₁(0.09) = 1.9187448`, `E₁(10⁻⁴) = 8.6332247`.
+    #[test]
+    fn power_shares_have_their_closed_form() {
+        assert!((fixed_power_share(0.3) - 0.09 * 1.918_744_8).abs() < 1e-8);
+        assert!((fixed_power_share(0.01) - 8.633_224_7e-4).abs() < 1e-10);
+    }
+
+    fn finding(ours: &[f64], agrees: fn(f64, f64) -> Option<bool>) -> Verdict {
+        let (published, unit, reason) = (None, "dB", String::new());
+        Finding { claim: "", published, ours: ours.to_vec(), unit, agrees, reason }.judge().verdict
+    }
+
+    #[test]
+    fn directions_need_an_interval_on_one_side() {
+        assert_eq!(finding(&[20.0, 20.1], is_above_zero), Verdict::Reproduced);
+        assert_eq!(finding(&[-20.0, -20.1], is_above_zero), Verdict::NotReproduced);
+        assert_eq!(finding(&[-0.1, 0.2], is_above_zero), Verdict::Inconclusive);
+        assert_eq!(finding(&[0.0, 0.0], is_above_zero), Verdict::NotReproduced);
+        assert_eq!(finding(&[1.0], is_above_zero), Verdict::Inconclusive);
+        assert_eq!(finding(&[], is_above_zero), Verdict::Inconclusive);
+    }
+}
