@@ -49,7 +49,7 @@ pub enum Event {
         done: u32,
     },
     /// A round is done.
-    Round(RoundMetrics),
+    Round(Box<RoundMetrics>),
     /// A trial has ended.
     TrialEnds {
         /// From 0.
@@ -300,7 +300,7 @@ impl Driver<'_> {
         for (metrics, _) in held_back.take() {
             self.log().append(&metrics)?;
             events.append_round(&metrics)?;
-            (self.watch)(Event::Round(metrics));
+            (self.watch)(Event::Round(Box::new(metrics)));
         }
         Ok(())
     }
