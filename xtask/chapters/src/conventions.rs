@@ -8,8 +8,8 @@
 //! 2. around the nearest: other values of `C` and `B`, and every other reading changed alone;
 //! 3. the nearest again with more trials.
 //!
-//! Steps 2 and 3 take the nearest with channel inversion truncated to `B`, and as many with channel inversion not truncated, which is
-//! what the paper's text says. Of those the nearest is chosen.
+//! Steps 2 and 3 take the nearest with channel inversion truncated to `B`, and the nearest with channel inversion not truncated, which
+//! is what the paper's text says. The nearest of the latter is chosen.
 //!
 //! The verdicts in the chapter do not come from this search: `floras reproduce` runs the chosen setting on another seed.
 
@@ -34,9 +34,9 @@ pub(crate) const CHOICE_SEED: u64 = 1;
 /// Trials of the first two steps, and of the last one.
 const FEW_TRIALS: u16 = 2;
 const MORE_TRIALS: u16 = 6;
-/// How many of the nearest go into the second and into the third step.
-const REFINED: usize = 4;
-const FINALISTS: usize = 8;
+/// How many of the nearest go into the second and into the third step, with channel inversion truncated and not truncated.
+const REFINED: [usize; 2] = [4, 4];
+const FINALISTS: [usize; 2] = [8, 4];
 /// Parameters of the model: 400 weights and a bias for each of ten digits.
 const PARAMETERS: f64 = 4010.0;
 /// Rounds between two readings of the accuracy.
@@ -198,9 +198,11 @@ fn around(centre: &Convention) -> Vec<Convention> {
     all
 }
 
-/// The conventions nearest to the paper, as many with channel inversion truncated as without.
-fn nearest_of_both(found: &[Choice], count: usize) -> Vec<Convention> {
-    [true, false].iter().flat_map(|&truncated| nearest(found, truncated, count)).collect()
+/// The conventions nearest to the paper, so many with channel inversion truncated and so many without.
+fn nearest_of_both(found: &[Choice], [truncated, not_truncated]: [usize; 2]) -> Vec<Convention> {
+    let mut both = nearest(found, true, truncated);
+    both.extend(nearest(found, false, not_truncated));
+    both
 }
 
 fn nearest(found: &[Choice], truncated: bool, count: usize) -> Vec<Convention> {

@@ -17,8 +17,8 @@ const QUICK_ROUNDS: u32 = 200;
 
 /// The paper's two ways to deal out the data, with the learning rate of each.
 pub(super) const PARTITIONS: [Partition; 2] = [
-    Partition { key: "iid", words: "IID", rate: 0.005 },
-    Partition { key: "one-label", words: "non-IID", rate: 0.001 },
+    Partition { key: "iid", words: "IID", rate: 0.005, rounds: None },
+    Partition { key: "one-label", words: "non-IID", rate: 0.001, rounds: Some(260) },
 ];
 
 /// A way to deal out the data.
@@ -30,6 +30,8 @@ pub(super) struct Partition {
     pub(super) words: &'static str,
     /// `η`.
     rate: f64,
+    /// `T`, where it differs from the preset's.
+    pub(super) rounds: Option<u32>,
 }
 
 /// A curve that is to be drawn.
@@ -227,6 +229,9 @@ fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> R
     let mut builder = ExperimentBuilder::parse(figure, case.file)?
         .set("data.partition", partition.key)?
         .set_to("local.rate", partition.rate)?;
+    if let Some(rounds) = partition.rounds {
+        builder = builder.rounds(rounds);
+    }
     for (key, value) in &case.settings {
         builder = builder.set(key, value)?;
     }
