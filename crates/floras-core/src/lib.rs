@@ -16,7 +16,7 @@
 //! | [`Fidelity`] | `symbol`, `chip` |
 //! | [`View`] | `published`, `idealised`, `actual`, `any-channel`, `raw-signal` |
 //! | [`Level`] | `client`, `item` |
-//! | [`LocalWork`] | `one-step`, `epochs` |
+//! | [`LocalWork`] | `one-step`, `steps=n`, `epochs` |
 //! | [`Neighbours`] | `replace-one`, `add-remove` |
 //! | [`Clipping`] | `clip`, `paper` |
 //! | [`Admission`] | `amplitude=h`, `power=p` |
@@ -68,7 +68,7 @@ pub use clipping::Clipping;
 pub use fading::{Fading, NakagamiShape, RicianFactor};
 pub use family::Family;
 pub use fidelity::Fidelity;
-pub use level::{Level, LocalWork};
+pub use level::{Level, LocalWork, StepCount};
 pub use modulation::Modulation;
 pub use neighbours::Neighbours;
 pub use noise_reference::NoiseReference;

@@ -44,7 +44,6 @@ fn choices_without_parameter_round_trip() {
     round_trips::<Fidelity>(&Fidelity::ALL.map(Fidelity::name));
     round_trips::<View>(&View::ALL.map(View::name));
     round_trips::<Level>(&Level::ALL.map(Level::name));
-    round_trips::<LocalWork>(&LocalWork::ALL.map(LocalWork::name));
     round_trips::<Neighbours>(&Neighbours::ALL.map(Neighbours::name));
     round_trips::<Clipping>(&Clipping::ALL.map(Clipping::name));
     round_trips::<PowerRule>(&PowerRule::ALL.map(PowerRule::name));
@@ -59,6 +58,7 @@ fn choices_with_a_parameter_round_trip() {
     round_trips::<ChannelSource>(&["rayleigh", "rician=0.25", "trace=data/measured.csv"]);
     round_trips::<Admission>(&["amplitude=0.01", "power=0.0001"]);
     round_trips::<Modulation>(&["real", "phase-corrected"]);
+    round_trips::<LocalWork>(&["one-step", "steps=2", "steps=1000000", "epochs"]);
 }
 
 #[test]

@@ -33,6 +33,7 @@ use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require_delta};
 use crate::mixed::Mixed;
 use crate::numerics::solve::largest_integer;
+use crate::published::theorems::PublishedBound;
 use crate::setting::{NORMALISED, Setting};
 use crate::views::statement::{Statement, Views, for_each_view};
 use crate::views::{self, Beside};
@@ -183,6 +184,16 @@ impl Account {
     /// The `ε` of a view after some rounds; `None` if there is none.
     pub fn epsilon(&self, view: View, rounds: u64) -> Result<Option<f64>, PrivacyError> {
         self.rounds(rounds)?.epsilon(view)
+    }
+
+    /// The published `ε(α)` of one round (Theorem 1 for items, Theorem 3 for clients), with `order = α` above 1 and at most 1e6;
+    /// `None` if the account has no published view.
+    pub fn published_divergence(&self, order: f64) -> Result<Option<PublishedBound>, PrivacyError> {
+        match self.beside.get(&View::Published) {
+            Some(Beside::Published(Ok((round, _)))) => round.divergence(order).map(Some),
+            Some(Beside::Published(Err(error))) => Err(error.clone()),
+            _ => Ok(None),
+        }
     }
 
     /// An upper bound on the `δ` of a view for any `ε`, after some rounds; `None` if the view has no curve, as the published one.

@@ -1,6 +1,6 @@
 //! A federation, as far as its privacy is concerned: who takes part, what is sent, and what is assumed of the radio.
 
-use floras_core::{Clipping, LocalWork, Neighbours, Pilot, Receiver, View};
+use floras_core::{Clipping, Level, LocalWork, Neighbours, Pilot, Receiver, View};
 
 use crate::account::Source;
 use crate::engine::distribution::MuDistribution;
@@ -15,12 +15,12 @@ use crate::views::{self, boxed};
 const MAX_COUNT: u64 = 1_000_000_000;
 
 /// What has to stay hidden: a [`Level`](floras_core::Level) with its numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PrivacyUnit {
     /// All data of a client.
     #[default]
     Client,
-    /// One sample of a client. All clients hold the same number.
+    /// One sample of a client. All clients hold the same number, or more.
     Item {
         /// `b`, samples in a mini-batch.
         batch: u64,
@@ -29,6 +29,49 @@ pub enum PrivacyUnit {
         /// How much of its data a client uses in a round.
         local: LocalWork,
     },
+}
+
+impl PrivacyUnit {
+    /// The level without its numbers.
+    pub fn level(self) -> Level {
+        match self {
+            Self::Client => Level::Client,
+            Self::Item { .. } => Level::Item,
+        }
+    }
+
+    /// The probability that a client's, or an item's, data enter a round with `per_round = K` of `clients = M`.
+    ///
+    /// `n` mini-batches of `b` out of `D` samples repeat a sample only after a whole pass, in which at most `D mod b` samples are
+    /// left out. So they hold a given sample with probability `n·b/D` within a pass, and with at most that beyond it:
+    ///
+    /// ```text
+    /// (K/M)·min(1, n·b/D)     n steps,          K/M     epochs
+    /// ```
+    ///
+    /// Otherwise the update does not depend on the sample, and if it does it moves by at most `2C` as a whole, after any number
+    /// of steps. So amplification by subsampling holds as for one step.
+    pub fn sampling(self, per_round: u64, clients: u64, neighbours: Neighbours) -> Sampling {
+        let one_more = f64::from(u8::from(neighbours == Neighbours::AddRemove));
+        let probability = match self {
+            Self::Client => per_round as f64 / (clients as f64 + one_more),
+            Self::Item { batch, samples, local } => {
+                let of_client = per_round as f64 / clients as f64;
+                match local {
+                    LocalWork::Steps(steps) => {
+                        let used = f64::from(steps.get()) * batch as f64;
+                        (of_client * used / (samples as f64 + one_more)).min(of_client)
+                    }
+                    LocalWork::Epochs => of_client,
+                }
+            }
+        };
+        match neighbours {
+            Neighbours::ReplaceOne if probability >= 1.0 => Sampling::Everyone,
+            Neighbours::ReplaceOne => Sampling::ReplaceOne(probability),
+            Neighbours::AddRemove => Sampling::AddRemove(probability),
+        }
+    }
 }
 
 /// Why there is no guarantee under the paper's normalisation.
@@ -223,22 +266,7 @@ impl Setting {
 
     /// The probability that a client's, or an item's, data enter a round.
     pub fn sampling(&self) -> Sampling {
-        let one_more = f64::from(u8::from(self.neighbours == Neighbours::AddRemove));
-        let probability = match self.unit {
-            PrivacyUnit::Client => self.per_round as f64 / (self.clients as f64 + one_more),
-            PrivacyUnit::Item { batch, samples, local } => {
-                let of_client = self.per_round as f64 / self.clients as f64;
-                match local {
-                    LocalWork::OneStep => of_client * batch as f64 / (samples as f64 + one_more),
-                    LocalWork::Epochs => of_client,
-                }
-            }
-        };
-        match self.neighbours {
-            Neighbours::ReplaceOne if probability >= 1.0 => Sampling::Everyone,
-            Neighbours::ReplaceOne => Sampling::ReplaceOne(probability),
-            Neighbours::AddRemove => Sampling::AddRemove(probability),
-        }
+        self.unit.sampling(self.per_round, self.clients, self.neighbours)
     }
 
     /// The curve of one round in a rigorous view, or why there is none.
@@ -312,4 +340,47 @@ fn fits(
     allowed: impl Fn() -> String,
 ) -> Result<(), PrivacyError> {
     if holds { Ok(()) } else { Err(PrivacyError::Inconsistent { name, allowed: allowed(), value }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(local: LocalWork) -> Setting {
+        let unit = PrivacyUnit::Item { batch: 20, samples: 200, local };
+        Setting { clients: 200, unit, ..Setting::default() }
+    }
+
+    fn probability(setting: &Setting) -> f64 {
+        setting.sampling().probability()
+    }
+
+    #[test]
+    fn an_item_enters_with_the_share_of_the_steps() {
+        let steps = |n: u32| probability(&item(LocalWork::steps(n).unwrap()));
+        assert_eq!(steps(1), 0.1 * 20.0 / 200.0);
+        for n in 1..10 {
+            assert!((steps(n) / (f64::from(n) * steps(1)) - 1.0).abs() < 1e-14, "{n} steps");
+            assert!(steps(n) < steps(n + 1), "{n} steps");
+        }
+        let client = probability(&Setting { unit: PrivacyUnit::Client, ..item(LocalWork::Epochs) });
+        for whole in [steps(10), steps(11), steps(1_000_000), probability(&item(LocalWork::Epochs))] {
+            assert_eq!(whole, client);
+        }
+        let added = Setting { neighbours: Neighbours::AddRemove, ..item(LocalWork::ONE_STEP) };
+        assert_eq!(probability(&added), 0.1 * 20.0 / 201.0);
+    }
+
+    #[test]
+    fn the_published_round_of_an_item_counts_one_mini_batch() {
+        let at = |local| crate::Account::of(&item(local)).unwrap().published_divergence(8.0).unwrap();
+        // q = 20/181, p = 0.1, w = qp/(1 + qp), C = 1, γ = 5: ε(α) = α·u²/2.
+        let w = (2.0 / 181.0) / (1.0 + 2.0 / 181.0);
+        let u = (1.0_f64 + w * (2.0 * 26.0_f64.sqrt() + 2.0) / 25.0).ln();
+        let by_hand = 8.0 * u * u / 2.0;
+        for local in [LocalWork::ONE_STEP, LocalWork::steps(3).unwrap(), LocalWork::Epochs] {
+            let found = at(local).unwrap().as_printed();
+            assert!((found / by_hand - 1.0).abs() < 1e-12, "{found}, not {by_hand}");
+        }
+    }
 }

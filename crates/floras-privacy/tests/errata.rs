@@ -155,7 +155,7 @@ fn a_sample_that_every_round_uses_is_hidden_no_better_than_its_client() {
         let account = Account::of(&Setting { unit, ..setting(25, 20, 200) }).unwrap();
         account.epsilon(View::Idealised, 100).unwrap().unwrap()
     };
-    let one_step = epsilon(PrivacyUnit::Item { batch, samples, local: LocalWork::OneStep });
+    let one_step = epsilon(PrivacyUnit::Item { batch, samples, local: LocalWork::ONE_STEP });
     let epochs = epsilon(PrivacyUnit::Item { batch, samples, local: LocalWork::Epochs });
     assert_eq!(epochs, epsilon(PrivacyUnit::Client));
     let weight = Weight::item(batch_ratio(batch, samples).unwrap(), 0.1).unwrap();

@@ -24,6 +24,8 @@
 
 use std::fmt;
 
+use floras_core::LocalWork;
+
 use crate::error::{PrivacyError, require, require_delta, require_positive, require_rounds};
 use crate::published::cauchy::clip_ratio;
 use crate::published::pure::optimal_epsilon;
@@ -39,6 +41,20 @@ pub const WHY_OPTIMAL_IS_NO_GUARANTEE_EITHER: &str = "it composes rounds as well
 /// Why the item-level weight needs a condition that the paper's own training does not meet.
 pub const WHY_ITEM_LEVEL_NEEDS_ONE_STEP: &str =
     "its weight counts one mini-batch a round; a local epoch touches every sample, and the weight is then p";
+
+/// The largest order of a Rényi divergence.
+const MAX_ORDER: f64 = 1e6;
+
+/// What the item-level weight counts otherwise than a client that works like this; `None` for one step.
+pub fn unmet_local_work(local: LocalWork) -> Option<String> {
+    match local {
+        LocalWork::ONE_STEP => None,
+        LocalWork::Steps(steps) => Some(format!(
+            "published: its weight counts one mini-batch a round, and here a client uses {steps} of them"
+        )),
+        LocalWork::Epochs => Some(format!("published: {WHY_ITEM_LEVEL_NEEDS_ONE_STEP}")),
+    }
+}
 
 /// A number that rests on the paper's bound of one round. It is no guarantee, and does not turn into one.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -181,7 +197,7 @@ impl PublishedRound {
 
     /// `ε(α) = α·u²/2`, said to hold at every order `α > 1`.
     pub fn divergence(self, order: f64) -> Result<PublishedBound, PrivacyError> {
-        require(order > 1.0 && order <= 1e30, "the order", "above 1 and at most 1e30", order)?;
+        require(order > 1.0 && order <= MAX_ORDER, "the order", "above 1 and at most 1e6", order)?;
         Ok(PublishedBound(0.5 * order * self.u * self.u))
     }
 
@@ -350,7 +366,7 @@ mod tests {
             assert!(round.epsilon(PublishedComposition::Sequential, rounds, delta).is_err());
             assert!(round.best_order(rounds, delta).is_err());
         }
-        for order in [1.0, 0.0, f64::NAN, f64::INFINITY] {
+        for order in [1.0, 0.0, 1.1e6, f64::NAN, f64::INFINITY] {
             assert!(round(1.0, 1.0, 5.0).divergence(order).is_err());
         }
     }

@@ -1,7 +1,7 @@
 //! What a reader of an account should know.
 
-use floras_core::{Clipping, LocalWork, View};
-use floras_privacy::published::unmet_conditions;
+use floras_core::{Clipping, View};
+use floras_privacy::published::{unmet_conditions, unmet_local_work};
 use floras_privacy::{MAX_EPSILON, PrivacyUnit, Sampling, Setting, Statement, Views};
 
 use crate::accounting::{SELECTION, any_channel_assumes};
@@ -23,9 +23,7 @@ pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
     }
     notes.extend(views.why_bounds_differ(setting.sampling(), rounds));
     if let PrivacyUnit::Item { local, .. } = setting.unit {
-        if let LocalWork::Epochs = local {
-            notes.push(format!("published: {}", floras_privacy::published::WHY_ITEM_LEVEL_NEEDS_ONE_STEP));
-        }
+        notes.extend(unmet_local_work(local));
         notes.push("item level: all clients hold the same number of samples".to_owned());
     }
     if setting.clipping == Clipping::Paper {

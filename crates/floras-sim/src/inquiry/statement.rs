@@ -86,8 +86,9 @@ fn neighbours(setting: &Setting) -> String {
         PrivacyUnit::Client => "client".to_owned(),
         PrivacyUnit::Item { samples, local, .. } => {
             let local = match local {
-                LocalWork::OneStep => "one mini-batch",
-                LocalWork::Epochs => "whole epochs",
+                LocalWork::ONE_STEP => "one mini-batch".to_owned(),
+                LocalWork::Steps(steps) => format!("{steps} mini-batches"),
+                LocalWork::Epochs => "whole epochs".to_owned(),
             };
             format!("item (of {samples} per client, {local} per round)")
         }
