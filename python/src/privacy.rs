@@ -1,8 +1,8 @@
 //! `floras.privacy`: how private a described federation is, as `floras account` and `floras calibrate` say it.
 
 use floras_core::ChoiceError;
-use floras_sim::ExperimentError;
-use floras_sim::inquiry::{self, CurveKind, ExperimentAccount, Find, Inquiry, Keywords};
+use floras_sim::inquiry::{self, AccountReport, CurveKind, ExperimentAccount, Find, Inquiry, Keywords};
+use floras_sim::{ExperimentError, SimError};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,8 +59,12 @@ pub(crate) fn account<'py>(
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let dim = keywords.dim();
-    let report = work(py, || inquiry.account(sequences, dim))?.map_err(ToPython::to_python)?;
-    convert::python(py, &report)
+    let alpha = keywords.alpha();
+    let report = work(py, || {
+        let published_renyi = alpha.map(|alpha| inquiry.published_renyi(sequences, alpha)).transpose()?;
+        Ok::<_, SimError>(AccountReport { published_renyi, ..inquiry.account(sequences, dim)? })
+    })?;
+    convert::python(py, &report.map_err(ToPython::to_python)?)
 }
 
 /// Finds what meets an epsilon; see ``floras.privacy.calibrate``.
@@ -70,7 +74,7 @@ pub(crate) fn calibrate<'py>(
     py: Python<'py>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = keywords_of(given(keywords)?, &["dim"])?;
+    let keywords = keywords_of(given(keywords)?, &["dim", "alpha"])?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let goal = keywords.goal().map_err(refusal)?;
     let report = work(py, || inquiry.calibrate(&goal))?.map_err(ToPython::to_python)?;
@@ -114,8 +118,10 @@ pub(crate) fn epsilon_curve<'py>(
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (view, rounds) = (view_of(view)?, whole_numbers("rounds", rounds, 1..=1_000_000)?);
-    let keywords =
-        keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences", "rounds"])?;
+    let keywords = keywords_of(
+        given(keywords)?,
+        &["dim", "alpha", "epsilon", "view", "find", "most_sequences", "rounds"],
+    )?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.epsilon_curve(sequences, view, &rounds))?;
@@ -136,7 +142,8 @@ pub(crate) fn delta_curve<'py>(
     if let Some(epsilon) = epsilons.iter().find(|epsilon| !(0.0..=1e6).contains(*epsilon)) {
         return Err(PyValueError::new_err(format!("every epsilon must be between 0 and 1e6, not {epsilon}")));
     }
-    let keywords = keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences"])?;
+    let keywords =
+        keywords_of(given(keywords)?, &["dim", "alpha", "epsilon", "view", "find", "most_sequences"])?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.delta_curve(sequences, view, &epsilons))?;
@@ -149,7 +156,8 @@ pub(crate) fn delta_curve<'py>(
 
 /// The sequences and the inquiry of keywords that describe a federation.
 fn described(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(u64, Inquiry)> {
-    let keywords = keywords_of(given(keywords)?, &["dim", "epsilon", "view", "find", "most_sequences"])?;
+    let keywords =
+        keywords_of(given(keywords)?, &["dim", "alpha", "epsilon", "view", "find", "most_sequences"])?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     Ok((keywords.sequences().map_err(refusal)?, inquiry))
 }

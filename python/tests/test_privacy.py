@@ -29,6 +29,7 @@ def options(settings: dict[str, Any]) -> list[str]:
         {**SETTING, "clients": 200, "rounds": 12, "delta": 1e-6},
         {**SETTING, "length": 32, "snr_db": 10.0, "fading": {"rician": 3.0}, "receiver": {"clipped": 1.0}},
         {**SETTING, "level": "item", "batch": 10, "samples": 200, "local": "epochs", "normalise": "paper"},
+        {**SETTING, "level": "item", "batch": 10, "samples": 200, "local": "steps=3", "alpha": 8.0},
         {**SETTING, "dim": 4010, "neighbours": "add-remove", "rounds": 3},
     ],
 )

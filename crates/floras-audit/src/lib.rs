@@ -30,6 +30,7 @@ mod sequences;
 mod views;
 mod words;
 
+use floras_core::Level;
 use floras_phy::UplinkError;
 use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,10 @@ pub fn audit(
     watch: &(dyn Fn(Stage<'_>) + Sync),
 ) -> Result<AuditReport, SimError> {
     let settings = federation.experiment().settings();
+    if settings.privacy.level != Level::Client {
+        let reason = "an audit attacks the statements about clients: the level must be client";
+        return Err(ExperimentError::refused("privacy.level", reason).into());
+    }
     let game = game(federation)?;
     let bench = Bench { federation, settings, effort, game, watch };
     bench.begin("the account", 0);

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use floras_core::Level;
 use floras_sim::{Cost, Estimate, Federation, Outcome, PrivacyReport};
 
 use crate::privacy::{epsilon_text, print_views};
@@ -71,7 +72,8 @@ fn print_cost(out: &mut impl Write, cost: &Cost) -> io::Result<()> {
 /// What can be said about privacy.
 pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Result<()> {
     let rounds = count(report.rounds as usize, "round");
-    writeln!(out, "\nprivacy of a client after {rounds}, delta = {:e}", report.delta)?;
+    let unit = if report.level == Level::Item.name() { "one item" } else { "a client" };
+    writeln!(out, "\nprivacy of {unit} after {rounds}, delta = {:e}", report.delta)?;
     print_views(out, &report.views, "this scheme has nothing to see there")?;
     if let Some(worst) = report.worst_client {
         let epsilon = epsilon_text(worst.epsilon);

@@ -3,7 +3,7 @@
 //! Someone who holds two possibilities for equally likely, and sees what an `(ε, δ)`-private mechanism gives out, is
 //! afterwards at most `e^ε/(1 + e^ε)` sure of one of them, except with a probability of about `δ`.
 
-use floras_core::View;
+use floras_core::{Level, View};
 use floras_privacy::{Statement, Views};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::inquiry::{bound_text, guarantee_text, is_sampled, sampled_texts};
@@ -68,15 +68,31 @@ pub(crate) fn card(report: &PrivacyReport) -> (String, String) {
     }
 }
 
+/// Whether the statements protect one sample, and not all data of a client.
+pub(crate) fn is_item_level(report: &PrivacyReport) -> bool {
+    report.level == Level::Item.name()
+}
+
+/// What the statements protect, in two words.
+fn unit(report: &PrivacyReport) -> &'static str {
+    if is_item_level(report) { "one sample" } else { "a client" }
+}
+
 /// The statement in words.
 pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport) {
-    html.paragraph(
+    let question = if is_item_level(report) {
+        "How much does training give away about one sample of a client? Imagine someone who must tell whether a client trained \
+         on this sample or on quite a different one in its place"
+    } else {
         "How much does training give away about one client? Imagine someone who must tell whether a client trained on its \
-         own data or on quite different data, and who at first holds both for equally likely, 50 to 50. The number ε limits \
+         own data or on quite different data"
+    };
+    html.paragraph(&format!(
+        "{question}, and who at first holds both for equally likely, 50 to 50. The number ε limits \
          how sure they can become from what they see: at most e^ε/(1 + e^ε), except with a probability of about δ. ε = 0 \
          would be perfect, ε = 1 means at most 74 % sure, ε = 5 at most 99.4 %, and from about 10 on nothing is promised \
          that anyone would notice.",
-    );
+    ));
     let rounds = count(report.rounds.into(), "round");
     match headline(&report.views) {
         None => {
@@ -216,7 +232,7 @@ pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
         title: "Privacy spent, round by round".to_owned(),
         x: Axis { label: "rounds".to_owned(), logarithmic: true, range: None },
         y: Axis {
-            label: format!("ε of a client at δ = {} (no unit)", delta_text(report.delta)),
+            label: format!("ε of {} at δ = {} (no unit)", unit(report), delta_text(report.delta)),
             logarithmic: true,
             range: None,
         },
@@ -249,7 +265,7 @@ pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
     let delta = Panel {
         name: "delta".to_owned(),
         title: format!("δ for every ε, after {rounds}"),
-        x: axis("ε of a client (no unit)", false, None),
+        x: axis(&format!("ε of {} (no unit)", unit(report)), false, None),
         y: axis("δ (probability)", true, None),
         curves: curves(&|plotted| (plotted.epsilon.clone(), plotted.delta.iter().map(shown).collect())),
     };

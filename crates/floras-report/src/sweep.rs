@@ -181,7 +181,7 @@ fn compared_privacy(body: &mut Html, runs: &[(String, RecordedRun)]) {
         return;
     }
     body.section("How private", |section| {
-        section.table(&["setting", "ε of a client", "in which view, and how much that promises"], &rows);
-        section.paragraph("Each run's own report says against whom, and what ε means.");
+        section.table(&["setting", "ε", "in which view, and how much that promises"], &rows);
+        section.paragraph("Each run's own report says whom it protects and against whom, and what ε means.");
     });
 }

@@ -77,6 +77,7 @@ def account(
     per_round: int,
     rounds: int = 1,
     dim: int | None = None,
+    alpha: float | None = None,
     group: int | None = None,
     **radio: Unpack[Radio],
 ) -> dict[str, Any]:
@@ -84,8 +85,9 @@ def account(
 
     ``clip`` is C, ``sequences`` N, ``per_round`` K, and ``clients`` M if not all take part in every round.
     The *actual* and the *raw signal* view need the radio: ``length`` and ``snr_db``. With ``dim``, the number
-    of parameters, one round of the paper's receiver is told exactly as well. With ``group``, the result has
-    the epsilon of up to that many clients together. It is what ``floras account --json`` prints.
+    of parameters, one round of the paper's receiver is told exactly as well. With ``alpha``, ``published_renyi``
+    has the paper's Rényi divergence of that order, of one round and of all rounds; it is no guarantee. With
+    ``group``, the result has the epsilon of up to that many clients together. It is what ``floras account --json`` prints.
 
     >>> report = floras.privacy.account(clip=1.0, sequences=30, per_round=20, clients=20, rounds=10)
     >>> report["gamma"], report["views"]["actual"]
@@ -94,7 +96,7 @@ def account(
     True
     """
     setting = {"clip": clip, "sequences": sequences, "per_round": per_round, "rounds": rounds, **radio}
-    report = _core.account(dim=dim, **setting)
+    report = _core.account(dim=dim, alpha=alpha, **setting)
     if group is not None:
         report["group"] = _core.group(group, **setting)
     return report

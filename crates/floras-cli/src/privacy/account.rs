@@ -14,7 +14,7 @@ use floras_sim::{Experiment, write_atomically};
 use super::experiment::{ExperimentOptions, describe};
 use super::federation::{FederationOptions, as_option};
 use super::report;
-use crate::command::{choice, whole_number};
+use crate::command::{choice, number, whole_number};
 use crate::failure::Failure;
 
 /// Whose privacy, with how many sequences.
@@ -25,6 +25,8 @@ Examples:
   floras account --clip 1 --sequences 25 --per-round 20 --clients 20 --rounds 1
   floras account --clip 1 --sequences 30 --per-round 20 --clients 200 --length 32 --snr-db 20
   floras account --clip 1 --sequences 40 --per-round 20 --receiver clipped=1.0
+  floras account --clip 1 --sequences 25 --per-round 20 --clients 200 --level item --batch 20 \\
+    --samples 200 --alpha 8
   floras account quick
   floras account --set uplink.scheme=gaussian --set privacy.normalise=clip --set rounds=10
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --curve tradeoff --csv
@@ -52,6 +54,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
     #[arg(conflicts_with_all = ["experiment", "settings"])]
     dim: Option<u64>,
+
+    /// Order (α) of a Rényi divergence: adds the paper's ε(α), which is no guarantee.
+    #[arg(long, value_name = "α", allow_negative_numbers = true, value_parser = number)]
+    #[arg(conflicts_with_all = ["curve", "statement"])]
+    alpha: Option<f64>,
 
     /// The view that --curve, --group, --statement and --export are about.
     #[arg(long, value_parser = choice::<View>())]
@@ -115,6 +122,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let mut account = inquiry.account(sequences, options.dim).map_err(as_option)?;
     account.curves = curves;
+    account.published_renyi = options
+        .alpha
+        .map(|alpha| inquiry.published_renyi(sequences, alpha))
+        .transpose()
+        .map_err(as_option)?;
     account.group =
         options.group.map(|size| inquiry.group(sequences, size, view)).transpose().map_err(as_option)?;
     account.statement = options.statement.then(|| account.paragraph(view.unwrap_or(View::AnyChannel)));
@@ -143,14 +155,17 @@ impl Options {
             Some(curves) if self.csv => csv(&mut out, &curves)?,
             Some(curves) if !self.json => table(&mut out, &curves)?,
             curves => {
-                let report = ExperimentReport { curves, ..account.report()? };
+                let published_renyi = self.alpha.map(|alpha| account.published_renyi(alpha)).transpose();
+                let published_renyi = published_renyi.map_err(as_option)?;
+                let report = ExperimentReport { curves, published_renyi, ..account.report()? };
                 if self.json {
                     writeln!(out, "{}", serde_json::to_string(&report)?)?;
                 } else {
                     let (clients, rounds) =
                         ((report.per_round, report.clients), (report.rounds, report.delta));
-                    describe(&mut out, clients, &report.uplink, rounds)?;
+                    describe(&mut out, clients, &report.uplink, rounds, report.level)?;
                     report::views(&mut out, &report.views, "the scheme has no statement of this kind")?;
+                    report::published_renyi(&mut out, report.published_renyi)?;
                     report::notes(&mut out, &report.notes)?;
                 }
             }
@@ -162,6 +177,7 @@ impl Options {
 fn print(out: &mut impl Write, account: &AccountReport) -> io::Result<()> {
     writeln!(out, "{}\n", report::description(&account.setting, account.rounds))?;
     report::views(out, &account.views, report::NEEDS_RADIO)?;
+    report::published_renyi(out, account.published_renyi)?;
     if let Some(group) = &account.group {
         print_group(out, group)?;
     }

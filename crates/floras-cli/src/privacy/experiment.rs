@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use floras_core::Level;
 use floras_sim::ExperimentBuilder;
 
+use super::report::whose;
 use crate::command::changed;
 use crate::failure::Failure;
 use crate::table::count;
@@ -38,10 +40,12 @@ pub(crate) fn describe(
     (per_round, clients): (u64, u64),
     uplink: &str,
     (rounds, delta): (u64, f64),
+    level: Level,
 ) -> io::Result<()> {
     let rounds = count(rounds as usize, "round");
+    let whose = whose(level);
     writeln!(
         out,
-        "{per_round} of {clients} clients a round, {uplink}, {rounds}; delta = {delta:e}, a client's data replaced\n"
+        "{per_round} of {clients} clients a round, {uplink}, {rounds}; delta = {delta:e}, {whose} replaced\n"
     )
 }

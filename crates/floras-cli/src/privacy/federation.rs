@@ -48,7 +48,7 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
     samples: Option<u64>,
 
-    /// What a client does in a round, for --level item: one mini-batch, or epochs that touch every sample.
+    /// What a client does in a round, for --level item: one mini-batch, n of them, or epochs that touch every sample.
     #[arg(long, value_parser = choice::<LocalWork>(), default_value_t)]
     local: LocalWork,
 

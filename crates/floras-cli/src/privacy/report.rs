@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use floras_core::{Neighbours, View};
-use floras_privacy::{PrivacyUnit, Setting, Views};
-use floras_sim::inquiry::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
+use floras_core::{Level, Neighbours, View};
+use floras_privacy::{Setting, Views};
+use floras_sim::inquiry::{
+    PublishedRenyi, bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts,
+};
 
 use crate::table::count;
 
@@ -53,12 +55,28 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
 /// What the views of the radio lack without one.
 pub(crate) const NEEDS_RADIO: &str = "needs the radio: --length and --snr-db";
 
+/// What is replaced, added or removed at a level.
+pub(crate) fn whose(level: Level) -> &'static str {
+    match level {
+        Level::Client => "a client's data",
+        Level::Item => "one item",
+    }
+}
+
+/// The published Rényi divergence.
+pub(crate) fn published_renyi(out: &mut impl Write, published: Option<PublishedRenyi>) -> io::Result<()> {
+    let Some(PublishedRenyi { alpha, theorem, one_round, all_rounds, .. }) = published else { return Ok(()) };
+    writeln!(
+        out,
+        "\nRényi divergence at order {alpha}, Theorem {theorem} (published, no guarantee): {} in one round, {} in all",
+        epsilon_text(one_round),
+        epsilon_text(all_rounds)
+    )
+}
+
 /// A federation in a few words.
 pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
-    let whose = match setting.unit {
-        PrivacyUnit::Client => "a client's data",
-        PrivacyUnit::Item { .. } => "one item",
-    };
+    let whose = whose(setting.unit.level());
     let how = match setting.neighbours {
         Neighbours::ReplaceOne => "replaced",
         Neighbours::AddRemove => "added or removed",

@@ -93,14 +93,20 @@ impl Synthetic {
                 let shares = dirichlet_shares(self.classes(), alpha.get(), randomness);
                 (0..count).map(|_| draw_from(&shares, randomness)).collect()
             }
-            Partition::Unequal(spread) => {
-                let spread = spread.get();
-                // A log-normal variable with this mean has its median lower.
-                let size = log_normal(spread, randomness) * (-0.5 * spread * spread).exp() * count as f64;
-                let size = size.round().clamp(1.0, MAX_SPREAD * count as f64) as usize;
+            Partition::Unequal(_) => {
+                let size = Self::client_size(partition, count, randomness);
                 (0..size).map(|_| self.any_label(randomness)).collect()
             }
         }
+    }
+
+    /// How many samples [`client`](Self::client) draws: `count`, or a size with that mean where sizes are unequal.
+    pub fn client_size(partition: Partition, count: usize, randomness: &mut impl Rng) -> usize {
+        let Partition::Unequal(spread) = partition else { return count };
+        let spread = spread.get();
+        // A log-normal variable with this mean has its median lower.
+        let size = log_normal(spread, randomness) * (-0.5 * spread * spread).exp() * count as f64;
+        size.round().clamp(1.0, MAX_SPREAD * count as f64) as usize
     }
 
     fn any_label(&self, randomness: &mut impl Rng) -> u16 {

@@ -241,7 +241,8 @@ fn private(body: &mut Html, run: &RecordedRun, spent: Option<&Panel>, guarantees
         privacy::in_words(section, report);
         privacy::table(section, &report.views, &report.notes);
         section.paragraph(&format!(
-            "All statements are about all data of one {}, at δ = {:e}, after {} of one trial.",
+            "All statements are about {} (level: {}), at δ = {:e}, after {} of one trial.",
+            if privacy::is_item_level(report) { "one sample of one client" } else { "all data of one client" },
             report.level,
             report.delta,
             count(report.rounds.into(), "round")

@@ -1,9 +1,9 @@
 //! What a scheme needs to account for a round, and the two kinds of sources: constants and estimates.
 
 use floras_core::random::{Domain, TrialId};
-use floras_core::{Clipping, View};
+use floras_core::{Clipping, Neighbours, View};
 use floras_phy::{Round, Uplink, UplinkError};
-use floras_privacy::{Account, MuDistribution, PrivacyError, Sampling, Source, Values};
+use floras_privacy::{Account, MuDistribution, PrivacyError, PrivacyUnit, Sampling, Source, Values};
 
 use crate::error::SimError;
 use crate::experiment::{ClientSettings, PrivacySettings, Radio, Settings};
@@ -17,6 +17,7 @@ const CLOSE: f64 = 0.005;
 #[derive(Clone, Copy)]
 pub struct AccountContext<'a> {
     pub(super) settings: &'a Settings,
+    pub(super) unit: PrivacyUnit,
     pub(super) uplink: &'a dyn Uplink,
     /// The clients of a trial's round, counted from 1.
     pub(super) select: &'a dyn Fn(TrialId, u32) -> Vec<u32>,
@@ -31,6 +32,11 @@ impl AccountContext<'_> {
     /// The section `[privacy]`.
     pub fn privacy(&self) -> PrivacySettings {
         self.settings.privacy
+    }
+
+    /// What the statements protect, with the numbers of the smallest client.
+    pub fn unit(&self) -> PrivacyUnit {
+        self.unit
     }
 
     /// The radio.
@@ -48,9 +54,15 @@ impl AccountContext<'_> {
         sensitivity(self.settings).unwrap_or(f64::INFINITY)
     }
 
+    /// The probability that a client's, or an item's, data enter a round.
+    pub(super) fn sampling(&self) -> Sampling {
+        let ClientSettings { total, per_round, .. } = self.settings.clients;
+        self.unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne)
+    }
+
     /// An account without any view.
     pub fn account(&self) -> Result<Account, PrivacyError> {
-        Account::new(sampling(self.settings), self.settings.privacy.delta)
+        Account::new(self.sampling(), self.settings.privacy.delta)
     }
 
     /// An account that says in every rigorous view why there is no guarantee.
@@ -143,13 +155,4 @@ pub(super) fn sensitivity(settings: &Settings) -> Option<f64> {
         Clipping::Each => 2.0 * clip,
         Clipping::Paper => (f64::from(settings.clients.per_round) + 1.0) * clip,
     })
-}
-
-/// How a run selects the clients of a round.
-pub(super) fn sampling(settings: &Settings) -> Sampling {
-    let clients = settings.clients;
-    if clients.per_round == clients.total {
-        return Sampling::Everyone;
-    }
-    Sampling::ReplaceOne(f64::from(clients.per_round) / f64::from(clients.total))
 }

@@ -2,14 +2,15 @@
 
 mod context;
 pub(crate) mod notes;
+mod protected;
 mod report;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use floras_core::View;
 use floras_core::random::TrialId;
+use floras_core::{Level, View};
 use floras_phy::{EffectiveChannel, Uplink};
 use floras_privacy::ledger::{self, Worst};
 use floras_privacy::mixed::Mixed;
@@ -18,6 +19,7 @@ use floras_privacy::{Account, PrivacyError, Sampling, Views};
 pub use context::AccountContext;
 pub(crate) use notes::any_channel_assumes;
 pub use notes::{SELECTION, SIMULATED};
+pub(crate) use protected::Protected;
 pub use report::{PrivacyReport, Spent};
 
 use crate::error::SimError;
@@ -30,6 +32,7 @@ const MAX_MU: f64 = 1e100;
 /// The account of one federation.
 pub(crate) struct Accounting {
     account: Account,
+    protected: Protected,
     sensitivity: Option<f64>,
     one_round: BTreeMap<String, f64>,
     /// The last report, which another run of the same account may ask for.
@@ -46,39 +49,46 @@ impl Accounting {
     /// `select` returns the clients of a trial's round, counted from 1.
     pub(crate) fn new(
         settings: &Settings,
+        protected: &Protected,
         uplink: &dyn Uplink,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
     ) -> Result<Self, SimError> {
-        Self::sampled(settings, uplink, select, None)
+        Self::with_curves(settings, protected, Self::curves(settings, protected, uplink, select)?)
     }
 
-    /// The same for clients who are chosen otherwise than all who send are chosen from all there are.
+    /// The account of clients who are chosen otherwise than all who send are chosen from all there are.
     pub(crate) fn sampled(
         settings: &Settings,
         uplink: &dyn Uplink,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
-        sampling: Option<Sampling>,
+        sampling: Sampling,
     ) -> Result<Self, SimError> {
-        let account = Self::curves(settings, uplink, select, sampling)?;
+        let protected = &Protected::CLIENT;
+        let account = Self::curves(settings, protected, uplink, select)?.with_sampling(sampling)?;
+        Self::with_curves(settings, protected, account)
+    }
+
+    fn with_curves(settings: &Settings, protected: &Protected, account: Account) -> Result<Self, SimError> {
         let one_round = ledger::of_one_round(&account)?;
-        Ok(Self { account, sensitivity: context::sensitivity(settings), one_round, latest: Mutex::default() })
+        let (protected, sensitivity) = (protected.clone(), context::sensitivity(settings));
+        Ok(Self { account, protected, sensitivity, one_round, latest: Mutex::default() })
     }
 
     /// The curves alone.
     pub(crate) fn curves(
         settings: &Settings,
+        protected: &Protected,
         uplink: &dyn Uplink,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
-        sampling: Option<Sampling>,
     ) -> Result<Account, SimError> {
-        let context = AccountContext { settings, uplink, select };
+        let context = AccountContext { settings, unit: protected.unit(), uplink, select };
         let account = match settings.privacy.clip {
             None => {
                 context.without_guarantee("nothing bounds what a client sends: privacy.clip is \"none\"")?
             }
             Some(_) => settings.uplink.scheme.account(&context)?,
         };
-        Ok(account.with_sampling(sampling.unwrap_or_else(|| context::sampling(settings)))?)
+        Ok(account.with_sampling(context.sampling())?)
     }
 
     /// The rounds, up to `most`, that a budget allows.
@@ -131,17 +141,21 @@ impl Accounting {
 
     fn make_report(&self, settings: &Settings, rounds: u32) -> Result<PrivacyReport, PrivacyError> {
         let views = statements(&self.account, settings, rounds.into())?;
-        let mut notes = notes::of(settings, &views, self.account.sampling(), rounds.into());
+        let sampling = self.account.sampling();
+        let mut notes = notes::of(settings, &self.protected, &views, sampling, rounds.into());
+        let level = self.protected.unit().level();
+        if level == Level::Item && settings.privacy.clip.is_some() {
+            notes.push(notes::LEDGER.to_owned());
+        }
         if settings.privacy.clip.is_some() {
             notes.push(SIMULATED.to_owned());
         }
-        let level = "client".to_owned();
         let growth = self.growth(rounds.max(1), &views)?;
         let curves = plotted::curves(&Mixed::new(&[(&self.account, rounds.max(1).into())])?, &views)?;
         Ok(PrivacyReport {
             delta: settings.privacy.delta,
             rounds,
-            level,
+            level: level.to_string(),
             views,
             worst_client: None,
             notes,

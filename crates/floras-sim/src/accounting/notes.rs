@@ -1,23 +1,35 @@
 //! What a reader of a privacy statement should know.
 
 use floras_core::{Clipping, Receiver, View};
-use floras_privacy::published::unmet_conditions;
-use floras_privacy::{Sampling, Views};
+use floras_privacy::published::{unmet_conditions, unmet_local_work};
+use floras_privacy::{PrivacyUnit, Sampling, Views};
 
+use super::Protected;
 use crate::experiment::Settings;
 use crate::schemes::OVERLAPPING;
 
 /// The notes on the statements about some rounds.
-pub(crate) fn of(settings: &Settings, views: &Views, sampling: Sampling, rounds: u64) -> Vec<String> {
+pub(crate) fn of(
+    settings: &Settings,
+    protected: &Protected,
+    views: &Views,
+    sampling: Sampling,
+    rounds: u64,
+) -> Vec<String> {
     let mut notes: Vec<String> =
         views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
     if let (Some(floras), Some(_)) = (settings.uplink.scheme.floras(), views.get(View::Published)) {
         let (clients, sequences) = (settings.clients, floras.sequences as u64);
-        notes.extend(unmet_conditions(clients.per_round.into(), sequences, clients.total.into(), None));
+        let item = protected.batch_and_samples();
+        notes.extend(unmet_conditions(clients.per_round.into(), sequences, clients.total.into(), item));
+        if let PrivacyUnit::Item { local, .. } = protected.unit() {
+            notes.extend(unmet_local_work(local));
+        }
         if !floras.is_orthonormal() {
             notes.push(format!("published and idealised: {OVERLAPPING}"));
         }
     }
+    notes.extend(protected.note());
     notes.extend(any_channel_assumes(views));
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
@@ -32,6 +44,10 @@ pub(crate) fn of(settings: &Settings, views: &Views, sampling: Sampling, rounds:
 /// What holds for the noise of every simulation.
 pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε describes the mechanism with ideal noise, and \
      this run's outputs are not fit for release";
+
+/// What a run records at the client level, whatever the level of its statements.
+pub(super) const LEDGER: &str = "`mu` and `worst` of the ledger, and with them the client that gave away most, are at the client \
+     level: they count all data of a client in the rounds in which it took part";
 
 fn shown_receiver(settings: &Settings) -> Receiver {
     settings.uplink.scheme.floras().map_or(Receiver::Paper, |floras| floras.receiver)

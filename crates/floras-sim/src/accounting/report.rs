@@ -22,7 +22,7 @@ pub struct PrivacyReport {
     pub delta: f64,
     /// The rounds that they are about: the most that a trial did.
     pub rounds: u32,
-    /// Clients, and not items.
+    /// What they protect: `client` or `item`.
     pub level: String,
     /// The statements.
     pub views: Views,

@@ -9,7 +9,7 @@ use floras_phy::EffectiveChannel;
 use floras_privacy::{Account, Sampling};
 
 use super::{AirInterface, Cohort, noise};
-use crate::accounting::{self, Accounting, PrivacyReport};
+use crate::accounting::{self, Accounting, PrivacyReport, Protected};
 use crate::error::SimError;
 use crate::experiment::Settings;
 use crate::federation::select;
@@ -124,12 +124,13 @@ impl AirInterface {
         };
         let select = |trial: TrialId, round: u32| select(&settings, trial, round);
         let sampling = cohort.sampling();
-        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, Some(sampling))?;
+        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?;
         let has_published = settings.uplink.scheme.sequences().is_some();
         let published = has_published.then(|| {
             let mut settings = settings.clone();
             settings.privacy.delta = self.delta();
-            Accounting::curves(&settings, uplink.as_ref(), &select, Some(sampling))
+            let curves = Accounting::curves(&settings, &Protected::CLIENT, uplink.as_ref(), &select)?;
+            Ok::<_, SimError>(curves.with_sampling(sampling)?)
         });
         let made = Arc::new(RoundAccount { rigorous, published: published.transpose()? });
         let mut accounts = accounts();

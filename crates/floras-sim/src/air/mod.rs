@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use floras_core::Level;
 use floras_core::random::Purpose;
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Uplink, UplinkError};
@@ -69,6 +70,10 @@ impl AirInterface {
     ) -> Result<Self, SimError> {
         if let Some(clients) = clients {
             check_count("clients", clients)?;
+        }
+        if privacy.level != Level::Client {
+            let allowed = "client for an uplink on its own, which does not know how clients train";
+            return Err(wrong("privacy.level", allowed, privacy.level));
         }
         let one_client = ClientSettings { total: 1, per_round: 1, weights: Weights::Equal };
         let settings = Settings { clients: one_client, uplink, privacy, trials: 1, ..Settings::default() };

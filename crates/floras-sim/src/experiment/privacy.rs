@@ -1,6 +1,6 @@
 //! The section `[privacy]`: what limits a client's influence, and how much may leak.
 
-use floras_core::{Clipping, View};
+use floras_core::{Clipping, Level, View};
 use floras_privacy::{MAX_EPSILON, Margins};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct PrivacySettings {
     pub normalise: Clipping,
     /// `δ` of the privacy statements: from 1e-30 to 0.5.
     pub delta: f64,
+    /// What the privacy statements protect: all data of a client, or one sample.
+    pub level: Level,
     /// How far the radio may depart from the model; the decoder's views of scheme `floras` count on it.
     pub margins: Margins,
     /// Where to stop; absent means after all rounds.
@@ -39,6 +41,8 @@ pub(crate) struct PrivacyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     normalise: Option<Clipping>,
     delta: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<Level>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pilot_noise: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +73,7 @@ impl From<PrivacyFile> for PrivacySettings {
             clip: file.clip.0,
             normalise: file.normalise.unwrap_or_default(),
             delta: file.delta.unwrap_or(1e-5),
+            level: file.level.unwrap_or_default(),
             margins: Margins {
                 pilot_noise: file.pilot_noise.unwrap_or(default.pilot_noise),
                 channel_growth: file.channel_growth.unwrap_or(default.channel_growth),
@@ -81,13 +86,14 @@ impl From<PrivacyFile> for PrivacySettings {
 
 impl From<PrivacySettings> for PrivacyFile {
     fn from(settings: PrivacySettings) -> Self {
-        let PrivacySettings { clip, normalise, delta, margins, budget } = settings;
+        let PrivacySettings { clip, normalise, delta, level, margins, budget } = settings;
         let default = Margins::default();
-        // Margins at their default are left out, as in files of earlier versions.
+        // Level and margins at their default are left out, as in files of earlier versions.
         Self {
             clip: NumberOrNone(clip),
             normalise: Some(normalise).filter(|&mode| clip.is_some() || mode != Clipping::default()),
             delta: Some(delta),
+            level: Some(level).filter(|&level| level != Level::default()),
             pilot_noise: Some(margins.pilot_noise).filter(|&ratio| ratio != default.pilot_noise),
             channel_growth: Some(margins.channel_growth).filter(|&ratio| ratio != default.channel_growth),
             foreign_pilots: Some(margins.foreign_pilots).filter(|&count| count != default.foreign_pilots),
@@ -117,6 +123,15 @@ mod tests {
         assert!(!text.contains("channel_growth"), "{text}");
         let plain = Experiment::parse("a test", "").unwrap().to_toml();
         assert!(!plain.contains("pilot_noise") && !plain.contains("foreign_pilots"), "{plain}");
+    }
+
+    #[test]
+    fn the_level_is_written_where_it_is_not_the_default() {
+        let text = |given: &str| Experiment::parse("a test", given).unwrap().to_toml();
+        assert!(text("[privacy]\nlevel = \"item\"").contains("\nlevel = \"item\"\n"));
+        assert_eq!(text("[privacy]\nlevel = \"client\""), text(""));
+        let error = Experiment::parse("a test", "[privacy]\nlevel = \"user\"").unwrap_err().to_string();
+        assert!(error.starts_with("privacy.level must be client or item"), "{error}");
     }
 
     #[test]

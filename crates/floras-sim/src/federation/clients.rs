@@ -1,11 +1,14 @@
 //! The clients' samples: shared out of a data set, or generated when a client takes part.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
+use floras_core::Level;
 use floras_core::random::{StreamName, TrialId};
 use floras_learn::data::Synthetic;
 use floras_learn::{ClientData, LearnError, Partition, Samples, Shares};
 
+use crate::accounting::Protected;
 use crate::error::SimError;
 use crate::experiment::{DataChoice, DataSettings, Settings};
 use crate::purpose;
@@ -123,27 +126,68 @@ impl Population {
         }
     }
 
+    /// What the statements about the experiment protect.
+    pub(super) fn protected(&self, settings: &Settings) -> Result<Protected, SimError> {
+        match settings.privacy.level {
+            Level::Client => Ok(Protected::CLIENT),
+            Level::Item => Ok(Protected::item(settings.local.sgd, self.sizes(settings)?)?),
+        }
+    }
+
+    /// Samples of the smallest and of the largest client, in all trials.
+    fn sizes(&self, settings: &Settings) -> Result<RangeInclusive<u64>, SimError> {
+        let partition = settings.data.partition;
+        // All other partitions have one size, the same in all trials.
+        let (trials, clients) = match partition {
+            Partition::Unequal(_) => (settings.trials, settings.clients.total),
+            _ => (1, 1),
+        };
+        let (mut smallest, mut largest) = (u64::MAX, 0);
+        let mut see = |size: usize| {
+            smallest = smallest.min(size as u64);
+            largest = largest.max(size as u64);
+        };
+        for trial in 0..trials {
+            let trial = TrialId::from(trial as u16);
+            match self {
+                Self::Stored(samples) => {
+                    let shares = shares(samples, settings, trial)?;
+                    (0..shares.clients()).for_each(|client| see(shares.of(client).len()));
+                }
+                Self::Generated { per_client, .. } => {
+                    let stream = StreamName::new(settings.seed, purpose::CLIENT_SAMPLES).trial(trial);
+                    let size = |client| {
+                        Synthetic::client_size(partition, *per_client, &mut stream.client(client).stream())
+                    };
+                    (0..clients).map(size).for_each(&mut see);
+                }
+            }
+        }
+        Ok(smallest..=largest)
+    }
+
     /// Shares the samples out for one trial.
     pub(super) fn hold(&self, settings: &Settings, trial: TrialId) -> Result<Holdings<'_>, SimError> {
         let (partition, clients) = (settings.data.partition, settings.clients.total);
-        let stream = |purpose| StreamName::new(settings.seed, purpose).trial(trial);
         match self {
-            Self::Stored(samples) => {
-                let mut stream = stream(purpose::PARTITION).stream();
-                let (labels, classes) = (samples.labels(), samples.classes());
-                let shares = partition.share(labels, classes, clients as usize, &mut stream);
-                let shares = shares.map_err(SimError::learn("data.partition"))?;
-                Ok(Holdings::share(samples, shares))
-            }
+            Self::Stored(samples) => Ok(Holdings::share(samples, shares(samples, settings, trial)?)),
             Self::Generated { task, per_client, unassigned } => {
                 let (per_client, unassigned) = (*per_client, *unassigned);
-                let stream = stream(purpose::CLIENT_SAMPLES);
+                let stream = StreamName::new(settings.seed, purpose::CLIENT_SAMPLES).trial(trial);
                 let train = first_clients(task, partition, per_client, stream, clients);
                 let train = train.map_err(SimError::learn("data"))?;
                 Ok(Holdings::Generated { task, per_client, unassigned, partition, stream, train })
             }
         }
     }
+}
+
+/// Who holds which of the samples in a trial.
+fn shares(samples: &Samples, settings: &Settings, trial: TrialId) -> Result<Shares, SimError> {
+    let mut stream = StreamName::new(settings.seed, purpose::PARTITION).trial(trial).stream();
+    let clients = settings.clients.total as usize;
+    let shares = settings.data.partition.share(samples.labels(), samples.classes(), clients, &mut stream);
+    shares.map_err(SimError::learn("data.partition"))
 }
 
 fn first_clients(

@@ -15,8 +15,8 @@ mod trial;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
-use floras_core::Fidelity;
 use floras_core::random::{Purpose, StreamName, TrialId};
+use floras_core::{Fidelity, Level};
 use floras_learn::{Model, Samples};
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
@@ -25,7 +25,7 @@ pub(crate) use selection::select;
 use sha2::{Digest, Sha256};
 pub use trial::{LocalTraining, RoundOutcome, Status, Trial, TrialOptions, with_all};
 
-use crate::accounting::Accounting;
+use crate::accounting::{Accounting, Protected};
 use crate::error::SimError;
 use crate::experiment::{Budget, Experiment, ExperimentError, Settings};
 use crate::purpose;
@@ -43,6 +43,7 @@ pub struct Federation {
     data_digest: Vec<u8>,
     /// Rounds in a trial: those of the experiment, or what the budget allows.
     rounds: u32,
+    protected: Protected,
     accounting: OnceLock<Arc<Accounting>>,
 }
 
@@ -76,10 +77,11 @@ impl Federation {
         let model = model.map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
         let data_digest = data_digest(experiment, &population, &test)?;
+        let protected = population.protected(settings)?;
         let (experiment, rounds) = (experiment.clone(), settings.rounds);
         let accounting = OnceLock::new();
         let mut federation =
-            Self { experiment, population, test, model, uplink, data_digest, rounds, accounting };
+            Self { experiment, population, test, model, uplink, data_digest, rounds, protected, accounting };
         federation.check_memory(1)?;
         federation.rehearse()?;
         federation.keep_budget()?;
@@ -96,12 +98,13 @@ impl Federation {
         self.rounds
     }
 
-    /// Takes over the account of a federation that tells the same: all but data, model and training is equal.
+    /// Takes over the account of a federation that tells the same: all but data, model and training is equal, and at
+    /// the item level what of them counts there.
     pub fn share_accounting(&self, other: &Self) {
         let told = |federation: &Self| {
             let settings = federation.experiment.settings();
             let Settings { seed, trials, rounds, clients, ref uplink, privacy, .. } = *settings;
-            (seed, trials, rounds, clients, uplink.clone(), privacy)
+            (seed, trials, rounds, clients, uplink.clone(), privacy, federation.protected.clone())
         };
         if let Some(accounting) = other.accounting.get()
             && told(self) == told(other)
@@ -122,7 +125,8 @@ impl Federation {
             return Ok(accounting);
         }
         let select = |trial: TrialId, round: u32| self.select(trial, round);
-        let made = Accounting::new(self.experiment.settings(), self.uplink.0.as_ref(), &select)?;
+        let (settings, uplink) = (self.experiment.settings(), self.uplink.0.as_ref());
+        let made = Accounting::new(settings, &self.protected, uplink, &select)?;
         Ok(self.accounting.get_or_init(|| Arc::new(made)))
     }
 
@@ -254,6 +258,14 @@ impl Federation {
             }
         }
         Ok(())
+    }
+}
+
+/// What the statements about an experiment protect. At the item level its data are read, for the clients' numbers of samples.
+pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
+    match settings.privacy.level {
+        Level::Client => Ok(Protected::CLIENT),
+        Level::Item => clients::load(settings)?.0.protected(settings),
     }
 }
 

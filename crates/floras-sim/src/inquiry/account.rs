@@ -5,7 +5,7 @@ use floras_privacy::cauchy::{CauchyRound, MAX_DIMENSION};
 use floras_privacy::{Account, Setting, Views};
 use serde::Serialize;
 
-use super::{CurveReport, GroupReport, Inquiry, ReceiverChoice, notes, wrong};
+use super::{CurveReport, GroupReport, Inquiry, PublishedRenyi, ReceiverChoice, notes, wrong};
 use crate::error::SimError;
 
 /// How private a federation is: what `floras account --json` prints.
@@ -35,6 +35,9 @@ pub struct AccountReport {
     pub one_round_in_d: Option<OneRound>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// The published Rényi divergence, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_renyi: Option<PublishedRenyi>,
     /// What is established for a group of clients, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupReport>,
@@ -79,6 +82,7 @@ impl Inquiry {
             notes: notes::of(&setting, &views, rounds),
             views,
             one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,
+            published_renyi: None,
             group: None,
             curves: None,
             statement: None,

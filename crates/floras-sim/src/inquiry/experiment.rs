@@ -1,16 +1,16 @@
 //! The account of a whole experiment, whatever its scheme, and what in it meets an `ε`.
 
-use floras_core::View;
 use floras_core::random::TrialId;
+use floras_core::{Level, View};
 use floras_privacy::{Account, LossFile, Statement, Views};
 use serde::Serialize;
 
 use super::curves::{curves_of, losses_of};
-use super::{CurveKind, CurveReport, Find, wrong};
-use crate::accounting::{Accounting, notes, statements};
+use super::{CurveKind, CurveReport, Find, PublishedRenyi, wrong};
+use crate::accounting::{Accounting, Protected, notes, statements};
 use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
-use crate::federation::select;
+use crate::federation::{protected, select};
 
 /// The most rounds that are looked at.
 const MAX_ROUNDS: f64 = 1e6;
@@ -20,7 +20,8 @@ const TOLERANCE: f64 = 1e-4;
 /// The account of an experiment.
 pub struct ExperimentAccount {
     experiment: Experiment,
-    account: Account,
+    protected: Protected,
+    pub(super) account: Account,
 }
 
 /// How private an experiment is: what `floras account FILE --json` prints.
@@ -32,8 +33,8 @@ pub struct ExperimentReport {
     pub rounds: u64,
     /// `δ`.
     pub delta: f64,
-    /// `client`.
-    pub level: &'static str,
+    /// What has to stay hidden.
+    pub level: Level,
     /// The experiment's name.
     pub name: String,
     /// The scheme's name.
@@ -52,19 +53,26 @@ pub struct ExperimentReport {
     pub views: Views,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// The published Rényi divergence, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_renyi: Option<PublishedRenyi>,
     /// The curves that were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<Vec<CurveReport>>,
 }
 
 impl ExperimentAccount {
-    /// Accounts for an experiment. Its data are not read.
+    /// Accounts for an experiment. Its data are read at the item level only, for the clients' numbers of samples.
     pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
+        Self::of(experiment, protected(experiment.settings())?)
+    }
+
+    fn of(experiment: &Experiment, protected: Protected) -> Result<Self, SimError> {
         let settings = experiment.settings();
         let uplink = settings.uplink.build(settings.seed)?;
         let select = |trial: TrialId, round: u32| select(settings, trial, round);
-        let account = Accounting::curves(settings, uplink.as_ref(), &select, None)?;
-        Ok(Self { experiment: experiment.clone(), account })
+        let account = Accounting::curves(settings, &protected, uplink.as_ref(), &select)?;
+        Ok(Self { experiment: experiment.clone(), protected, account })
     }
 
     /// The statements about a number of rounds.
@@ -86,7 +94,7 @@ impl ExperimentAccount {
             gamma: sequences.map(|count| (count - clients.per_round as usize) as u64),
             rounds: self.rounds(),
             delta: settings.privacy.delta,
-            level: "client",
+            level: self.level(),
             name: settings.name.clone(),
             scheme: settings.uplink.scheme.name(),
             clip: settings.privacy.clip,
@@ -94,8 +102,9 @@ impl ExperimentAccount {
             per_round: clients.per_round.into(),
             clients: clients.total.into(),
             uplink: settings.uplink.summary(clients.per_round),
-            notes: notes::of(settings, &views, self.account.sampling(), self.rounds()),
+            notes: notes::of(settings, &self.protected, &views, self.account.sampling(), self.rounds()),
             views,
+            published_renyi: None,
             curves: None,
         })
     }
@@ -112,10 +121,14 @@ impl ExperimentAccount {
 
     /// The loss distribution of one round of a view.
     pub fn losses(&self, view: View) -> Result<LossFile, SimError> {
-        losses_of(&self.account, self.rounds(), view, "client", "replace-one")
+        losses_of(&self.account, self.rounds(), view, self.level().name(), "replace-one")
     }
 
-    fn rounds(&self) -> u64 {
+    pub(super) fn level(&self) -> Level {
+        self.experiment.settings().privacy.level
+    }
+
+    pub(super) fn rounds(&self) -> u64 {
         self.experiment.settings().rounds.into()
     }
 }
@@ -205,14 +218,19 @@ pub fn calibrate_experiment(
             Search { key: format!("uplink.{key}"), from, to, whole: false }
         }
     };
-    let at = |value: f64| search.set(builder, value).and_then(|changed| changed.build());
+    // No searched number changes the clients' data or their training.
+    let protected = protected(settings)?;
+    let at = |value: f64| -> Result<ExperimentAccount, SimError> {
+        ExperimentAccount::of(&search.set(builder, value)?.build()?, protected.clone())
+    };
+    let base = || ExperimentAccount::of(&base, protected.clone());
     let meets = |value: f64| -> Result<bool, SimError> {
-        let spent = ExperimentAccount::new(&at(value)?)?.epsilon(view)?;
+        let spent = at(value)?.epsilon(view)?;
         Ok(spent.is_some_and(|spent| spent <= epsilon))
     };
     let found = match find {
         Find::Rounds => {
-            let account = ExperimentAccount::new(&base)?.account;
+            let account = base()?.account;
             let rounds = account.most_rounds(view, epsilon, MAX_ROUNDS as u64)?;
             (rounds > 0).then_some(rounds as f64)
         }
@@ -237,14 +255,14 @@ pub fn calibrate_experiment(
             "no {} from {least:e} to {most:e} meets an epsilon of {epsilon} in the {view} view",
             search.key
         );
-        match ExperimentAccount::new(&base)?.report()?.views.get(view) {
+        match base()?.report()?.views.get(view) {
             None => reason.push_str(": the scheme has no statement of this kind"),
             Some(Statement { epsilon: None, reason: Some(why), .. }) => reason.push_str(&format!(": {why}")),
             Some(_) => {}
         }
         return Ok(ExperimentCalibration { reason: Some(reason), ..calibration });
     };
-    let account = ExperimentAccount::new(&at(value)?)?;
+    let account = at(value)?;
     calibration.epsilon = account.epsilon(view)?;
     calibration.fragment = Some(search.fragment(value));
     let report = account.report()?;

@@ -48,6 +48,7 @@ pub struct Keywords {
     foreign_pilots: Option<u64>,
     sequences: Option<u64>,
     dim: Option<u64>,
+    alpha: Option<f64>,
     epsilon: Option<f64>,
     view: Option<View>,
     #[serde(default)]
@@ -103,6 +104,11 @@ impl Keywords {
     /// `d`, if one round is to be accounted for exactly.
     pub fn dim(&self) -> Option<u64> {
         self.dim
+    }
+
+    /// `α`, if the published Rényi divergence is wanted.
+    pub fn alpha(&self) -> Option<f64> {
+        self.alpha
     }
 
     /// What a calibration has to meet, and what to find.

@@ -9,6 +9,7 @@ mod curves;
 mod experiment;
 mod keywords;
 mod notes;
+mod published;
 mod statement;
 
 use std::fmt;
@@ -28,6 +29,7 @@ pub use experiment::{
 };
 pub use keywords::Keywords;
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
+pub use published::PublishedRenyi;
 
 use crate::error::{SimError, wrong};
 

@@ -12,7 +12,7 @@ use floras_core::{
     ChannelSource, Choice, Family, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver, Snr, View,
 };
 use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkError};
-use floras_privacy::{Account, Coefficients, PrivacyUnit, Setting, Source};
+use floras_privacy::{Account, Coefficients, Setting, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{Scheme, SchemeFile};
@@ -177,7 +177,7 @@ impl Scheme for FlorasScheme {
             per_round: context.clients().per_round.into(),
             clients: context.clients().total.into(),
             delta: privacy.delta,
-            unit: PrivacyUnit::Client,
+            unit: context.unit(),
             neighbours: Neighbours::ReplaceOne,
             clipping: privacy.normalise,
             receiver: self.receiver,
