@@ -14,7 +14,7 @@
 //! a Gaussian mechanism, so that the score `2·g·C·y/ν²` is the log-likelihood ratio: no adversary does better.
 
 use floras_core::random::{Domain, Stream, StreamName};
-use floras_core::{ClipLevel, Clipping, Family, Neighbours, Receiver, View};
+use floras_core::{ClipLevel, Clipping, Neighbours, Receiver, View};
 use floras_privacy::{
     Account, AnyChannel, Composition, Margins, PrivacyError, PrivacyUnit, Sampling, Setting,
 };
@@ -299,7 +299,9 @@ fn all() -> Vec<Attack> {
 
 /// Breaks every assumption; there are no attacks where a scheme has no any-channel view.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
-    if bench.settings.uplink.scheme.floras().is_none_or(|floras| floras.family == Family::Gaussian) {
+    let uplink = &bench.settings.uplink;
+    let Some(floras) = uplink.scheme.floras() else { return Ok(Vec::new()) };
+    if !floras.is_orthonormal(uplink.radio.length)? {
         return Ok(Vec::new());
     }
     bench.begin("what the any-channel view assumes", 0);

@@ -10,8 +10,8 @@
 //! and what hid the clients, the noise of the `γ` unused sequences, is gone: the decoded sum is that of a federation with
 //! `N = K`. Every despread update has a name.
 
+use floras_core::View;
 use floras_core::random::Domain;
-use floras_core::{Family, View};
 use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember, permutation};
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
@@ -93,7 +93,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     let used = bench.settings.clients.per_round as usize;
     let radio = &bench.settings.uplink.radio;
     let has_noise = radio.snr()?.despread_noise_std(radio.length) > 0.0;
-    if floras.sequences == used || floras.family == Family::Gaussian || !has_noise {
+    if floras.sequences == used || !has_noise || !floras.is_orthonormal(radio.length)? {
         return Ok(None);
     }
     let mut known = floras.clone();

@@ -1,6 +1,6 @@
 //! An audit's settings and notes, in words.
 
-use floras_core::{Choice, Clipping, Family, View};
+use floras_core::{Choice, Clipping, View};
 use floras_sim::{SELECTION, Settings};
 
 use super::report::AuditVerdict;
@@ -52,7 +52,7 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
         );
     }
     if let Some(floras) = settings.uplink.scheme.floras()
-        && floras.family == Family::Gaussian
+        && floras.is_orthonormal(settings.uplink.radio.length).is_ok_and(|is_orthonormal| !is_orthonormal)
     {
         notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());
     }

@@ -12,7 +12,8 @@
 //! | [`Fading`] | `rayleigh`, `none`, `rician=k`, `nakagami=m` |
 //! | [`ChannelSource`] | those of [`Fading`], `trace=file` |
 //! | [`SnrConvention`] | `symbol`, `complex-symbol`, `despread` |
-//! | [`Family`] | `walsh`, `orthonormal`, `gaussian` |
+//! | [`Family`] | `walsh`, `orthonormal`, `gaussian`, `gold`, `zadoff-chu` |
+//! | [`SequenceSource`] | those of [`Family`], `file=path` |
 //! | [`Fidelity`] | `symbol`, `chip` |
 //! | [`View`] | `published`, `idealised`, `actual`, `any-channel`, `raw-signal` |
 //! | [`Level`] | `client`, `item` |
@@ -58,6 +59,7 @@ mod power_rule;
 mod projector;
 pub mod random;
 mod receiver;
+mod sequence_source;
 mod snr;
 mod view;
 
@@ -77,6 +79,7 @@ pub use pilot::Pilot;
 pub use power_rule::PowerRule;
 pub use projector::Projector;
 pub use receiver::{ClipLevel, Receiver};
+pub use sequence_source::{SequenceFile, SequenceSource};
 pub use snr::{Snr, SnrConvention};
 pub use view::View;
 

@@ -193,11 +193,11 @@ impl Spreading {
         let clients = || link.assigned.iter().copied().zip(&link.amplitudes);
         let length = link.set.length();
         match link.set.family() {
-            Family::Walsh => {
+            Some(Family::Walsh) => {
                 let scale = 1.0 / (length as f64).sqrt();
                 Self::Walsh(clients().map(|(sequence, h)| (sequence, (h * scale) as f32)).collect())
             }
-            Family::Orthonormal | Family::Gaussian => {
+            _ => {
                 let row = |l| clients().map(move |(sequence, h)| (link.set.chip(sequence, l) * h) as f32);
                 Self::Dense((0..length).flat_map(row).collect())
             }
@@ -317,11 +317,13 @@ mod tests {
         ChipLink::new(set.clone(), ASSIGNED.to_vec(), vec![0.5, -1.5, 2.0, 0.8], projector, 0.7).unwrap()
     }
 
-    fn every_family() -> [SequenceSet; 3] {
+    fn every_family() -> [SequenceSet; 5] {
         [
             SequenceSet::walsh(5, 8).unwrap(),
             SequenceSet::orthonormal(5, 7).unwrap(),
             SequenceSet::gaussian(5, 3, 1).unwrap(),
+            SequenceSet::gold(5, 31).unwrap(),
+            SequenceSet::zadoff_chu(5, 10).unwrap(),
         ]
     }
 

@@ -71,6 +71,79 @@ pub enum UplinkError {
         next: usize,
     },
 
+    /// A length that a family does not have.
+    #[error("{family} sequences have {allowed} chips (L), not {length}")]
+    SequenceLength {
+        /// The family, in words.
+        family: String,
+        /// The lengths, in words.
+        allowed: &'static str,
+        /// `L`.
+        length: usize,
+    },
+
+    /// More sequences than a family has at this length.
+    #[error("there are {most} {family} sequences of {length} chips (L), too few for N = {sequences}")]
+    SequencesTooMany {
+        /// The family, in words.
+        family: String,
+        /// `N`.
+        sequences: usize,
+        /// `L`.
+        length: usize,
+        /// The largest `N`.
+        most: usize,
+    },
+
+    /// A file of sequences that cannot be read.
+    #[error("cannot read the sequence file {name}: {reason}")]
+    SequenceFileUnreadable {
+        /// The file.
+        name: String,
+        /// The error of the operating system.
+        reason: String,
+    },
+
+    /// A file of sequences with a wrong line.
+    #[error(
+        "line {line} of the sequence file {name}: {reason}; expected one sequence per line, {length} numbers (L) separated by \
+         commas"
+    )]
+    SequenceFileMalformed {
+        /// The file.
+        name: String,
+        /// Line number, from 1 on.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+        /// `L`.
+        length: usize,
+    },
+
+    /// A file with fewer sequences than are needed.
+    #[error("the sequence file {name} has {rows} lines, too few for {sequences} sequences (N)")]
+    SequenceFileTooShort {
+        /// The file.
+        name: String,
+        /// How many sequences it has.
+        rows: usize,
+        /// `N`.
+        sequences: usize,
+    },
+
+    /// More chips than a set from a file may have.
+    #[error(
+        "{sequences} sequences (N) of {length} chips (L) are too many for a file: N·L may be at most {most}"
+    )]
+    SequenceFileTooLarge {
+        /// `N`.
+        sequences: usize,
+        /// `L`.
+        length: usize,
+        /// The limit on their product.
+        most: usize,
+    },
+
     /// A set too large to simulate.
     #[error(
         "{sequences} sequences (N) of {length} chips (L) are too many: N and L may be at most {most} each, and a \

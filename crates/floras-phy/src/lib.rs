@@ -6,7 +6,7 @@
 //!
 //! | item | what it holds |
 //! |---|---|
-//! | [`SequenceSet`] | Walsh, orthonormal and Gaussian spreading sequences |
+//! | [`SequenceSet`] | spreading sequences: Walsh, orthonormal, Gaussian, Gold, Zadoff–Chu, or from a file |
 //! | [`assignment`] | who uses which sequence, hidden from the base station |
 //! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed |
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
@@ -50,6 +50,7 @@ mod cost;
 mod effective;
 mod error;
 mod kernel;
+mod lines;
 pub mod precode;
 pub mod release;
 mod round;
@@ -67,7 +68,7 @@ pub use error::UplinkError;
 /// The vocabulary of the air interface.
 pub use floras_core::{
     Admission, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation, NoiseReference, PhaseError,
-    Pilot, PowerRule, Projector, Receiver, Snr, SnrConvention, random,
+    Pilot, PowerRule, Projector, Receiver, SequenceFile, SequenceSource, Snr, SnrConvention, random,
 };
 /// A channel coefficient.
 pub use num_complex::Complex64;

@@ -4,18 +4,26 @@
 //! |---|---|---|---|
 //! | [`Family::Walsh`] | `(−1)^{popcount(k & l)}/√L` | `L` a power of two, `N ≤ L` | `δᵢⱼ` |
 //! | [`Family::Orthonormal`] | `√(2/L)·cos(πk(2l+1)/(2L))`, and `1/√L` for `k = 0` | `N ≤ L` | `δᵢⱼ` |
+//! | [`Family::ZadoffChu`] | real and imaginary parts of `e^{−iπm(m+1)/P}/√P`, `m = l + k`, `P = L/2` | `P` odd, `N ≤ P` | `δᵢⱼ` |
 //! | [`Family::Gaussian`] | `N(0, 1/L)` | nothing | `δᵢⱼ` in expectation |
+//! | [`Family::Gold`] | `±1/√L` | `L` of 31, 63, 127, 511, 1023; `N ≤ L + 2` | `−1/L`, or one of two larger values |
+//! | a file | its row `k`, scaled to unit energy | `N` rows of `L` numbers, `N·L ≤ 2²²` | those of the file |
 //!
 //! The orthonormal family is the basis of the cosine transform (DCT-II), which exists for every length. The Gaussian
 //! family serves more clients than chips (the paper's Remark 3, NOMA), at the price of interference.
-//! Walsh sets spread and despread by the fast Walsh–Hadamard transform.
+//! Walsh sets spread and despread by the fast Walsh–Hadamard transform. A set from a file is orthonormal if no two of its
+//! sequences have a product above 1e-9 in size; otherwise its sequences overlap.
+
+mod gold;
+mod matrix;
+mod zadoff_chu;
 
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
 
 use floras_core::random::{Purpose, StreamName, TILE};
-use floras_core::{Choice, Family};
+use floras_core::{Choice, Family, SequenceFile, SequenceSource};
 
 use crate::error::{UplinkError, require_count};
 use crate::walsh;
@@ -42,6 +50,9 @@ const MAX_TRANSFORMED: usize = 1 << 32;
 pub struct SequenceSet {
     count: usize,
     length: usize,
+    /// `None` for a file.
+    family: Option<Family>,
+    is_orthonormal: bool,
     chips: Chips,
 }
 
@@ -50,8 +61,10 @@ enum Chips {
     Walsh,
     /// `√(2/L)·cos(πj/(2L))` for `j = 0 … 4L − 1`.
     Cosines(Arc<[f64]>),
+    /// The real and imaginary parts of one sequence, whose shifts are the others.
+    Shifts(Arc<[f64]>),
     /// Sequence after sequence.
-    Drawn(Arc<[f64]>),
+    Stored(Arc<[f64]>),
 }
 
 impl SequenceSet {
@@ -63,7 +76,7 @@ impl SequenceSet {
             return Err(UplinkError::LengthNotPowerOfTwo { length, next });
         }
         check_orthogonal(count, length)?;
-        Ok(Self { count, length, chips: Chips::Walsh })
+        Ok(Self::of(Family::Walsh, count, length, Chips::Walsh))
     }
 
     /// `count` orthonormal sequences of any `length ≥ count`.
@@ -73,7 +86,7 @@ impl SequenceSet {
         let scale = (2.0 / length as f64).sqrt();
         let angle = PI / (2 * length) as f64;
         let cosines = (0..4 * length).map(|j| scale * (angle * j as f64).cos()).collect();
-        Ok(Self { count, length, chips: Chips::Cosines(cosines) })
+        Ok(Self::of(Family::Orthonormal, count, length, Chips::Cosines(cosines)))
     }
 
     /// `count` Gaussian sequences of any `length`, drawn once from `seed`.
@@ -93,7 +106,46 @@ impl SequenceSet {
                 *chip = f64::from(normal) * scale;
             }
         }
-        Ok(Self { count, length, chips: Chips::Drawn(drawn.into()) })
+        Ok(Self::of(Family::Gaussian, count, length, Chips::Stored(drawn.into())))
+    }
+
+    /// `count` Gold sequences of a `length` of 31, 63, 127, 511 or 1023, of which there are `length + 2`.
+    pub fn gold(count: usize, length: usize) -> Result<Self, UplinkError> {
+        check_sizes(count, length)?;
+        let most = length + 2;
+        let chips = gold::chips(count.min(most), length).ok_or_else(|| UplinkError::SequenceLength {
+            family: Family::Gold.label(),
+            allowed: gold::LENGTHS,
+            length,
+        })?;
+        check_most(Family::Gold, count, length, most)?;
+        Ok(Self::of(Family::Gold, count, length, Chips::Stored(chips.into())))
+    }
+
+    /// `count` Zadoff–Chu sequences of `length` real chips: `P = length/2` in-phase chips and as many quadrature chips, with
+    /// `P` odd and `count ≤ P`.
+    pub fn zadoff_chu(count: usize, length: usize) -> Result<Self, UplinkError> {
+        check_sizes(count, length)?;
+        let period = zadoff_chu::period(length).ok_or_else(|| UplinkError::SequenceLength {
+            family: Family::ZadoffChu.label(),
+            allowed: zadoff_chu::LENGTHS,
+            length,
+        })?;
+        check_most(Family::ZadoffChu, count, length, period)?;
+        let parts = zadoff_chu::parts(period).into();
+        Ok(Self::of(Family::ZadoffChu, count, length, Chips::Shifts(parts)))
+    }
+
+    /// The first `count` sequences of a file with `length` numbers in every line. Each is scaled to unit energy.
+    pub fn from_file(file: &SequenceFile, count: usize, length: usize) -> Result<Self, UplinkError> {
+        check_sizes(count, length)?;
+        if count * length > matrix::MAX_CHIPS {
+            let (sequences, most) = (count, matrix::MAX_CHIPS);
+            return Err(UplinkError::SequenceFileTooLarge { sequences, length, most });
+        }
+        let chips = matrix::read(file, count, length)?;
+        let is_orthonormal = matrix::is_orthonormal(&chips, length);
+        Ok(Self { count, length, family: None, is_orthonormal, chips: Chips::Stored(chips.into()) })
     }
 
     /// A set of the given family; `seed` matters for Gaussian sets only.
@@ -102,7 +154,37 @@ impl SequenceSet {
             Family::Walsh => Self::walsh(count, length),
             Family::Orthonormal => Self::orthonormal(count, length),
             Family::Gaussian => Self::gaussian(count, length, seed),
+            Family::Gold => Self::gold(count, length),
+            Family::ZadoffChu => Self::zadoff_chu(count, length),
         }
+    }
+
+    /// A set of the given family, or of the sequences in a file.
+    pub fn open(
+        source: &SequenceSource,
+        count: usize,
+        length: usize,
+        seed: u64,
+    ) -> Result<Self, UplinkError> {
+        match source {
+            SequenceSource::Family(family) => Self::new(*family, count, length, seed),
+            SequenceSource::File(file) => Self::from_file(file, count, length),
+        }
+    }
+
+    /// The largest `N` for sequences of `length` chips; a file has as many as it has lines.
+    pub fn max_count(source: &SequenceSource, length: usize) -> Result<usize, UplinkError> {
+        Ok(match source {
+            SequenceSource::Family(Family::Walsh | Family::Orthonormal) => length,
+            SequenceSource::Family(Family::Gaussian) => MOST,
+            SequenceSource::Family(Family::Gold) => length + 2,
+            SequenceSource::Family(Family::ZadoffChu) => length / 2,
+            SequenceSource::File(file) => matrix::rows(file)?,
+        })
+    }
+
+    fn of(family: Family, count: usize, length: usize, chips: Chips) -> Self {
+        Self { count, length, family: Some(family), is_orthonormal: family.is_orthonormal(), chips }
     }
 
     /// `N`, the number of sequences.
@@ -115,24 +197,20 @@ impl SequenceSet {
         self.length
     }
 
-    /// The family that the set belongs to.
-    pub fn family(&self) -> Family {
-        match self.chips {
-            Chips::Walsh => Family::Walsh,
-            Chips::Cosines(_) => Family::Orthonormal,
-            Chips::Drawn(_) => Family::Gaussian,
-        }
+    /// The family that the set belongs to; `None` for a set from a file.
+    pub fn family(&self) -> Option<Family> {
+        self.family
     }
 
-    /// Whether different sequences are exactly orthogonal.
+    /// Whether the sequences are orthonormal; those of a file within 1e-9.
     pub fn is_orthonormal(&self) -> bool {
-        self.family() != Family::Gaussian
+        self.is_orthonormal
     }
 
     /// `Ok` if a pilot can be despread chip by chip in reasonable time.
     pub(crate) fn check_transform(&self) -> Result<(), UplinkError> {
         let (sequences, length) = (self.count, self.length);
-        if self.family() != Family::Walsh && sequences * length > MAX_TRANSFORMED {
+        if !matches!(self.chips, Chips::Walsh) && sequences * length > MAX_TRANSFORMED {
             return Err(UplinkError::TransformTooLong { sequences, length, most: MAX_TRANSFORMED });
         }
         Ok(())
@@ -155,7 +233,8 @@ impl SequenceSet {
             Chips::Walsh => walsh::sign(sequence, chip) / (self.length as f64).sqrt(),
             Chips::Cosines(_) if sequence == 0 => 1.0 / (self.length as f64).sqrt(),
             Chips::Cosines(cosines) => cosines[(2 * chip + 1) * sequence % cosines.len()],
-            Chips::Drawn(chips) => chips[sequence * self.length + chip],
+            Chips::Shifts(parts) => zadoff_chu::chip(parts, sequence, chip),
+            Chips::Stored(chips) => chips[sequence * self.length + chip],
         }
     }
 
@@ -207,13 +286,18 @@ impl SequenceSet {
 impl Default for SequenceSet {
     /// 25 Walsh sequences of 32 chips.
     fn default() -> Self {
-        Self { count: 25, length: 32, chips: Chips::Walsh }
+        Self::of(Family::Walsh, 25, 32, Chips::Walsh)
     }
 }
 
 impl fmt::Display for SequenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} sequences of {} chips", self.count, self.family().label(), self.length)
+        match self.family {
+            Some(family) => {
+                write!(f, "{} {} sequences of {} chips", self.count, family.label(), self.length)
+            }
+            None => write!(f, "{} sequences of {} chips from a file", self.count, self.length),
+        }
     }
 }
 
@@ -233,6 +317,13 @@ fn check_orthogonal(sequences: usize, length: usize) -> Result<(), UplinkError> 
     if length < sequences { Err(UplinkError::SequencesTooShort { sequences, length }) } else { Ok(()) }
 }
 
+fn check_most(family: Family, sequences: usize, length: usize, most: usize) -> Result<(), UplinkError> {
+    if sequences <= most {
+        return Ok(());
+    }
+    Err(UplinkError::SequencesTooMany { family: family.label(), sequences, length, most })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -246,7 +337,9 @@ mod tests {
     fn any_orthonormal_set() -> impl Strategy<Value = SequenceSet> {
         let walsh = (0_u32..7).prop_flat_map(|log| (1..=1_usize << log, Just(1 << log)));
         let cosine = (1_usize..70).prop_flat_map(|length| (1..=length, Just(length)));
+        let shifts = (0_usize..20).prop_flat_map(|half| (1..=2 * half + 1, Just(4 * half + 2)));
         prop_oneof![
+            shifts.prop_map(|(count, length)| SequenceSet::zadoff_chu(count, length).unwrap()),
             walsh.prop_map(|(count, length)| SequenceSet::walsh(count, length).unwrap()),
             cosine.prop_map(|(count, length)| SequenceSet::orthonormal(count, length).unwrap()),
         ]
@@ -310,6 +403,131 @@ mod tests {
             assert!(matches!(set, Err(UplinkError::SequenceSetTooLarge { .. })));
         }
         assert!(SequenceSet::gaussian(9, 2, 1).is_ok());
+    }
+
+    fn message(result: Result<SequenceSet, UplinkError>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lengths_and_counts_of_a_family_are_named() {
+        assert_eq!(
+            message(SequenceSet::gold(20, 32)),
+            "Gold sequences have 31, 63, 127, 511 or 1023 chips (L), not 32"
+        );
+        assert_eq!(
+            message(SequenceSet::gold(34, 31)),
+            "there are 33 Gold sequences of 31 chips (L), too few for N = 34"
+        );
+        assert_eq!(
+            message(SequenceSet::zadoff_chu(3, 12)),
+            "Zadoff–Chu sequences have twice an odd number of chips (L), not 12"
+        );
+        assert_eq!(
+            message(SequenceSet::zadoff_chu(8, 14)),
+            "there are 7 Zadoff–Chu sequences of 14 chips (L), too few for N = 8"
+        );
+        for (family, length) in [(Family::Walsh, 32), (Family::Gold, 31), (Family::ZadoffChu, 62)] {
+            let most = SequenceSet::max_count(&family.into(), length).unwrap();
+            assert!(SequenceSet::new(family, most, length, 1).is_ok());
+            assert!(SequenceSet::new(family, most + 1, length, 1).is_err());
+        }
+    }
+
+    #[test]
+    fn gold_sequences_have_unit_energy_and_overlap() {
+        let set = SequenceSet::gold(33, 31).unwrap();
+        assert!(!set.is_orthonormal());
+        for k in 0..33 {
+            let sequence = set.sequence(k).unwrap();
+            assert!((inner(&sequence, &sequence) - 1.0).abs() < 1e-12);
+        }
+        assert!((inner(&set.sequence(2).unwrap(), &set.sequence(3).unwrap()) + 1.0 / 31.0).abs() < 1e-12);
+    }
+
+    /// A set from a file with this text.
+    fn from_text(text: &str, count: usize, length: usize) -> Result<SequenceSet, UplinkError> {
+        let file = SequenceFile::new(write_temporary(text));
+        let set = SequenceSet::from_file(&file, count, length);
+        std::fs::remove_file(file.path()).unwrap();
+        set
+    }
+
+    fn write_temporary(text: &str) -> String {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("floras-sequences-{}-{number}.csv", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn text_of(set: &SequenceSet, scale: f64) -> String {
+        let line = |k: usize| {
+            let chips = set.sequence(k).unwrap();
+            chips.iter().map(|chip| (chip * scale).to_string()).collect::<Vec<_>>().join(",") + "\n"
+        };
+        (0..set.count()).map(line).collect()
+    }
+
+    #[test]
+    fn a_hadamard_matrix_from_a_file_is_the_walsh_set() {
+        let walsh = SequenceSet::walsh(12, 16).unwrap();
+        for scale in [1.0, 4.0, 1e-200, 1e200] {
+            let set = from_text(&text_of(&walsh, scale), 10, 16).unwrap();
+            assert!(set.is_orthonormal() && set.family().is_none());
+            for k in 0..10 {
+                assert_eq!(set.sequence(k), walsh.sequence(k), "scale {scale}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_matrix_decides_whether_a_file_is_orthonormal() {
+        for (set, expected) in [
+            (SequenceSet::orthonormal(9, 9).unwrap(), true),
+            (SequenceSet::zadoff_chu(9, 18).unwrap(), true),
+            (SequenceSet::gold(9, 31).unwrap(), false),
+            (SequenceSet::gaussian(9, 40, 1).unwrap(), false),
+        ] {
+            assert_eq!(from_text(&text_of(&set, 3.0), 9, set.length()).unwrap().is_orthonormal(), expected);
+        }
+        // Beside the tolerance of 1e-9, on both sides.
+        for (overlap, expected) in [(0.9e-9, true), (1.1e-9, false)] {
+            let text = format!("1,0,0\n0,1,0\n{overlap:e},0,1\n");
+            assert_eq!(from_text(&text, 3, 3).unwrap().is_orthonormal(), expected);
+            assert!(from_text(&text, 2, 3).unwrap().is_orthonormal());
+        }
+        assert!(!from_text("1,0\n0,1\n1,1\n", 3, 2).unwrap().is_orthonormal());
+    }
+
+    #[test]
+    fn wrong_files_are_refused_with_line_and_reason() {
+        for (text, line, reason) in [
+            ("1,0,0\n0,1\n", 2, "2 columns instead of 3"),
+            ("1,0,0,0\n0,1,0\n", 1, "4 columns instead of 3"),
+            ("a,b,c\n1,0,0\n", 1, "'a' is not a finite number"),
+            ("1,0,0\n\n0,inf,1\n", 3, "'inf' is not a finite number"),
+            ("1,0,0\n0,NaN,1\n", 2, "'NaN' is not a finite number"),
+            ("1,0,0\n0,-0,0\n", 2, "every chip is zero"),
+        ] {
+            let error = message(from_text(text, 2, 3));
+            assert!(error.starts_with(&format!("line {line} of the sequence file ")), "{error}");
+            let end =
+                format!(": {reason}; expected one sequence per line, 3 numbers (L) separated by commas");
+            assert!(error.ends_with(&end), "{error}");
+        }
+        for (text, rows) in [("", 0), ("1,0,0\n", 1)] {
+            let error = message(from_text(text, 2, 3));
+            assert!(error.ends_with(&format!(" has {rows} lines, too few for 2 sequences (N)")), "{error}");
+        }
+        let missing = SequenceFile::new("no-such-codes.csv");
+        let error = message(SequenceSet::from_file(&missing, 2, 3));
+        assert!(error.starts_with("cannot read the sequence file no-such-codes.csv: "), "{error}");
+        // Too large is told before anything is read.
+        let error = message(SequenceSet::from_file(&missing, 1 << 12, 1 << 11));
+        assert!(error.ends_with("too many for a file: N·L may be at most 4194304"), "{error}");
     }
 
     #[test]

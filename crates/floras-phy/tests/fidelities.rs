@@ -12,11 +12,13 @@ use support::{SIGNIFICANCE, common_p_value, decode_rounds, snr};
 const BOTH: [Fidelity; 2] = [Fidelity::Symbol, Fidelity::Chip];
 
 /// Seven sequences of every family.
-fn every_set() -> [SequenceSet; 3] {
+fn every_set() -> [SequenceSet; 5] {
     [
         SequenceSet::walsh(7, 8).unwrap(),
         SequenceSet::orthonormal(7, 9).unwrap(),
         SequenceSet::gaussian(7, 12, 5).unwrap(),
+        SequenceSet::gold(7, 31).unwrap(),
+        SequenceSet::zadoff_chu(7, 14).unwrap(),
     ]
 }
 

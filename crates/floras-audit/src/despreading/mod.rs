@@ -21,7 +21,6 @@
 
 mod report;
 
-use floras_core::Family;
 use floras_core::random::{Domain, StreamName};
 use floras_phy::{Despread, Floras, Round, Trace, precode};
 use floras_sim::{Federation, RoundOutcome, SimError, Status, Trial, TrialOptions, purpose};
@@ -43,10 +42,10 @@ const MAX_WORK: f64 = 1e10;
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<DespreadingAttack>, SimError> {
     let settings = federation.experiment().settings();
     let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
-    if scheme.family == Family::Gaussian {
+    let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
+    if !floras.settings().sequences.is_orthonormal() {
         return Ok(None);
     }
-    let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
     let channels = floras.settings().channels.clone();
     let rounds = affordable(federation, rounds, channels.trace());
     // A trace speaks of the clients that the experiment's own trials select.

@@ -10,8 +10,8 @@ mod trainers;
 mod witness;
 
 use canary::{Canary, WATCHED};
+use floras_core::View;
 use floras_core::random::{Domain, TrialId};
-use floras_core::{Family, View};
 use floras_learn::{Samples, Workspace};
 use floras_phy::precode::Precoding;
 use floras_phy::{Floras, Round, UplinkError};
@@ -42,8 +42,10 @@ const RAW_SIGNAL: &str = "raw signal";
 /// Plays every game; also returns the names of those that could not be played because training breaks down.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<String>), SimError> {
     let uplink = &bench.settings.uplink;
-    let spreading = uplink.scheme.floras().filter(|scheme| scheme.family != Family::Gaussian);
-    let floras = spreading.map(|scheme| scheme.over_radio(&uplink.radio, bench.settings.seed)).transpose()?;
+    let floras = uplink.scheme.floras();
+    let floras = floras.map(|scheme| scheme.over_radio(&uplink.radio, bench.settings.seed)).transpose()?;
+    // Raw samples are attacked only where sequences do not overlap.
+    let floras = floras.filter(|floras| floras.settings().sequences.is_orthonormal());
     let mean_size = bench.federation.holdings(0)?.mean_size();
     let players = Players { bench, floras, mean_size };
     let one_round = bench.federation.views(1)?;

@@ -18,7 +18,6 @@ mod scores;
 mod sweep;
 mod theory;
 
-use floras_core::Family;
 use floras_phy::{Trace, precode};
 use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Federation, Radio, SimError, Trial, TrialOptions};
@@ -44,7 +43,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Sequ
     let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
     let radio = &settings.uplink.radio;
     let (sequences, in_use) = (scheme.sequences, settings.clients.per_round);
-    let is_hidden = scheme.family != Family::Gaussian && sequences > in_use as usize;
+    let is_hidden = sequences > in_use as usize && scheme.is_orthonormal(radio.length)?;
     if !is_hidden || radio.snr_db == f64::INFINITY {
         return Ok(None);
     }

@@ -5,6 +5,7 @@ use super::distribution::ChannelDistribution;
 use super::draw::Scene;
 use super::scores::{Detector, Scores};
 use super::theory_of;
+use floras_core::SequenceSource;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Radio, SimError};
@@ -116,7 +117,9 @@ impl Sweep<'_> {
             self.panel("clip", "C, norm of the updates", true, &half_decades(-2, 2), |norm| {
                 with(Payload { norm, ..payload })
             })?,
-            self.panel("gamma", "γ, unused sequences", false, &self.gammas(), |gamma| self.at_gamma(gamma))?,
+            self.panel("gamma", "γ, unused sequences", false, &self.gammas()?, |gamma| {
+                self.at_gamma(gamma)
+            })?,
         ])
     }
 
@@ -153,14 +156,18 @@ impl Sweep<'_> {
         Ok(Scene { floras, ..self.scene.clone() })
     }
 
-    /// As many as the length of the sequences allows.
-    fn gammas(&self) -> Vec<f64> {
-        let most = self.radio.length.saturating_sub(self.scene.in_use());
+    /// As many as the sequences allow. Lines of a file after the first `N` may overlap, and are left alone.
+    fn gammas(&self) -> Result<Vec<f64>, SimError> {
+        let sequences = match self.scheme.family {
+            SequenceSource::Family(_) => self.scheme.max_sequences(self.radio.length)?,
+            SequenceSource::File(_) => self.scheme.sequences,
+        };
+        let most = sequences.saturating_sub(self.scene.in_use());
         let steps = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200, 500, 1000];
         let mut gammas: Vec<f64> =
             steps.iter().filter(|&&gamma| gamma < most).map(|&gamma| gamma as f64).collect();
         gammas.push(most as f64);
-        gammas
+        Ok(gammas)
     }
 
     fn at_gamma(&self, gamma: f64) -> Result<Scene, SimError> {

@@ -2,7 +2,7 @@
 
 mod report;
 
-use floras_core::{Fading, Family, Receiver, Snr, SnrConvention, View};
+use floras_core::{Fading, Receiver, Snr, SnrConvention, View};
 use floras_phy::{Channels, Complex64, Floras};
 use floras_privacy::{Statement, Views};
 use floras_sim::schemes::FlorasScheme;
@@ -92,7 +92,8 @@ fn of_floras(
     let snr = radio.snr()?;
     let noise_std = snr.despread_noise_std(radio.length);
     let has_unused = floras.sequences > bench.settings.clients.per_round as usize && noise_std > 0.0;
-    if has_unused && floras.family != Family::Gaussian {
+    let is_orthonormal = floras.is_orthonormal(radio.length)?;
+    if has_unused && is_orthonormal {
         bench.begin_games("decoded sums over a strong channel", games);
         let strong = Snr::new(STRONG_DB, SnrConvention::Symbol)?;
         let strong = floras.over(radio.length, Fading::None.into(), strong, seed)?;
@@ -114,7 +115,7 @@ fn of_floras(
         );
         views.insert(View::AnyChannel, row(View::AnyChannel, &scores, adversary));
     }
-    if floras.family == Family::Gaussian {
+    if !is_orthonormal {
         return Ok(());
     }
     bench.begin_games("raw samples", games);

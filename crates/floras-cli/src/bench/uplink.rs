@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use floras_core::random::{Purpose, StreamName, TILE};
-use floras_core::{Choice, Fading, Family, Fidelity, Modulation, Receiver, Snr, SnrConvention};
+use floras_core::{Choice, Fading, Fidelity, Modulation, Receiver, SequenceSource, Snr, SnrConvention};
 use floras_phy::{Aggregation, Floras, FlorasSettings, Round, SequenceSet, UplinkError};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -47,8 +47,8 @@ pub(crate) struct Options {
     fidelity: Fidelity,
 
     /// Kind of spreading sequence.
-    #[arg(long, value_parser = choice::<Family>(), default_value_t)]
-    family: Family,
+    #[arg(long, value_parser = choice::<SequenceSource>(), default_value_t)]
+    family: SequenceSource,
 
     /// Clip every update to this norm (C) on its way, without a copy.
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
@@ -71,7 +71,7 @@ pub(crate) struct Options {
 #[derive(Debug, Serialize)]
 struct Measurement {
     fidelity: Fidelity,
-    family: Family,
+    family: SequenceSource,
     per_round: usize,
     sequences: usize,
     length: usize,
@@ -151,7 +151,7 @@ impl Options {
             return Err(UplinkError::TooFewSequences { sequences: self.sequences, clients: self.per_round });
         }
         Ok(Floras::new(FlorasSettings {
-            sequences: SequenceSet::new(self.family, self.sequences, self.length, SEED)?,
+            sequences: SequenceSet::open(&self.family, self.sequences, self.length, SEED)?,
             modulation: Modulation::Real,
             receiver: Receiver::Paper,
             channels: Fading::Rayleigh.into(),
@@ -198,7 +198,7 @@ impl Options {
         let cpu_seconds = before.cpu_seconds.zip(after.cpu_seconds);
         Measurement {
             fidelity: self.fidelity,
-            family: self.family,
+            family: self.family.clone(),
             per_round: self.per_round,
             sequences: self.sequences,
             length: self.length,

@@ -23,7 +23,13 @@ pub struct Condition {
 /// Whether the noise is the theorem's: the paper's receiver, with orthonormal sequences, whose unused ones make Cauchy noise.
 pub(super) fn is_cauchy(settings: &Settings) -> bool {
     let floras = settings.uplink.scheme.floras();
-    floras.is_some_and(|floras| floras.receiver == Receiver::Paper && floras.is_orthonormal())
+    floras.is_some_and(|floras| floras.receiver == Receiver::Paper) && !overlaps(settings)
+}
+
+/// Whether sequences overlap. A file that cannot be read was refused before.
+fn overlaps(settings: &Settings) -> bool {
+    let floras = settings.uplink.scheme.floras();
+    floras.is_some_and(|floras| floras.is_orthonormal(settings.uplink.radio.length) != Ok(true))
 }
 
 /// Whether there is no noise at all.
@@ -102,7 +108,7 @@ fn receiver_condition(settings: &Settings) -> Condition {
     let scheme = &settings.uplink.scheme;
     let (holds, detail) = match scheme.floras() {
         _ if is_ideal(settings) => (true, "the uplink is ideal: D = 0".to_owned()),
-        Some(floras) if !floras.is_orthonormal() => (
+        Some(_) if overlaps(settings) => (
             false,
             "with overlapping sequences the unused estimates carry the clients' pilots, and the noise is not Cauchy: Remark 3 \
              is wrong"

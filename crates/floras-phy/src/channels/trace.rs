@@ -11,6 +11,7 @@ use std::path::Path;
 use num_complex::Complex64;
 
 use crate::error::UplinkError;
+use crate::lines::line_at;
 
 const HEADER: [&str; 4] = ["round", "client", "real", "imaginary"];
 /// Largest real or imaginary part; a mean power of 1 is what the SNR is stated for.
@@ -117,14 +118,6 @@ fn parse_row(record: &csv::StringRecord) -> Result<(u32, u32, Complex64), String
         number.ok_or_else(|| format!("the {} part '{text}' is not a number within ±1e6", HEADER[column]))
     };
     Ok((whole(0)?, whole(1)?, Complex64::new(finite(2)?, finite(3)?)))
-}
-
-/// The line of a record, from 1 on. The reader's own count takes blank lines before a record for its beginning.
-fn line_at(text: &str, position: Option<&csv::Position>) -> usize {
-    let start = position.map_or(0, |position| position.byte() as usize).min(text.len());
-    let bytes = text.as_bytes();
-    let blank = bytes[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    1 + bytes[..start + blank].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 fn explain(error: &csv::Error) -> String {

@@ -323,6 +323,8 @@ mod tests {
             SequenceSet::walsh(5, 8).unwrap(),
             SequenceSet::orthonormal(5, 6).unwrap(),
             SequenceSet::gaussian(5, 4, 1).unwrap(),
+            SequenceSet::gold(5, 31).unwrap(),
+            SequenceSet::zadoff_chu(5, 14).unwrap(),
         ] {
             for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
                 let (sequences, projector) = (sequences.clone(), Projector::Printed);

@@ -87,7 +87,10 @@ pub(crate) const GLOSSARY: [(&str, &str); 9] = [
 
 /// The command that repeats a run, and a sentence on where to give it.
 pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
-    let relative = [settings.data.set.directory(), settings.uplink.radio().and_then(|radio| radio.trace())]
+    let uplink = &settings.uplink;
+    let trace = uplink.radio().and_then(|radio| radio.trace());
+    let sequences = uplink.scheme.floras().and_then(|floras| floras.family.file()).map(|file| file.path());
+    let relative = [settings.data.set.directory(), trace, sequences]
         .into_iter()
         .flatten()
         .find(|path| path.is_relative());

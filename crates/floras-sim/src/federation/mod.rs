@@ -173,7 +173,7 @@ impl Federation {
         &self.test
     }
 
-    /// A digest of the experiment, of all samples and of the channel trace: what two runs must share to be one.
+    /// A digest of the experiment, of all samples, of the channel trace and of the file of sequences: what two runs must share to be one.
     pub fn identity(&self) -> String {
         self.identity_of(&self.experiment.to_toml())
     }
@@ -269,7 +269,7 @@ pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
     }
 }
 
-/// What identifies the data beside the experiment: checksums of the samples, and the trace.
+/// What identifies the data beside the experiment: checksums of the samples, the trace, and the file of sequences.
 fn data_digest(
     experiment: &Experiment,
     population: &Population,
@@ -282,6 +282,10 @@ fn data_digest(
     }
     if let Some(path) = experiment.settings().uplink.radio().and_then(|radio| radio.trace()) {
         digest.extend(fs::read(path).map_err(SimError::file("read", path))?);
+    }
+    let floras = experiment.settings().uplink.scheme.floras();
+    if let Some(file) = floras.and_then(|floras| floras.family.file()) {
+        digest.extend(file.text().map_err(SimError::file("read", file.path()))?.bytes());
     }
     Ok(digest)
 }

@@ -206,7 +206,9 @@ pub fn calibrate_experiment(
             }
             let key = "uplink.sequences".to_owned();
             let from = per_round + settings.privacy.margins.foreign_pilots as f64;
-            Search { key, from, to: radio.length as f64, whole: true }
+            let most = scheme.floras().map(|floras| floras.max_sequences(radio.length)).transpose()?;
+            let to = most.map_or(radio.length, |most| most.min(radio.length)) as f64;
+            Search { key, from, to, whole: true }
         }
         Find::Noise => {
             let Some((key, range)) = scheme.noise_key() else {

@@ -4,12 +4,13 @@
 //! |---|---|---|---|
 //! | orthonormal | the distribution of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
 //! | orthonormal, channels from a trace | estimated from the trace | the worst channel | estimated from the trace |
-//! | Gaussian | estimated from drawn rounds | none | `Δ·|h|·‖a‖/s`, estimated as well |
+//! | overlapping (Gaussian, Gold, or such a file) | estimated from drawn rounds | none | `Δ·|h|·‖a‖/s`, estimated as well |
 
 use std::ops::RangeInclusive;
 
 use floras_core::{
-    ChannelSource, Choice, Family, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver, Snr, View,
+    ChannelSource, Choice, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver, SequenceSource,
+    Snr, View,
 };
 use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkError};
 use floras_privacy::{Account, Coefficients, Setting, Source};
@@ -30,8 +31,8 @@ pub const OVERLAPPING: &str = "with overlapping sequences the unused ones make n
 pub struct FlorasScheme {
     /// `N`, sequences: from 1 to 2^24.
     pub sequences: usize,
-    /// Kind of sequence.
-    pub family: Family,
+    /// Kind of sequence, or a file of sequences.
+    pub family: SequenceSource,
     /// Real, or phase-corrected.
     pub modulation: Modulation,
     /// The base station's weights.
@@ -46,7 +47,7 @@ impl Default for FlorasScheme {
     fn default() -> Self {
         Self {
             sequences: 25,
-            family: Family::default(),
+            family: SequenceSource::default(),
             modulation: Modulation::default(),
             receiver: Receiver::default(),
             pilot: Pilot::default(),
@@ -60,7 +61,7 @@ impl Default for FlorasScheme {
 #[serde(default, deny_unknown_fields)]
 pub struct FlorasKeys {
     sequences: usize,
-    family: Family,
+    family: SequenceSource,
     modulation: Modulation,
     #[serde(skip_serializing_if = "Option::is_none")]
     phase_error: Option<PhaseError>,
@@ -115,7 +116,7 @@ impl FlorasScheme {
         snr: Snr,
         seed: u64,
     ) -> Result<Floras, UplinkError> {
-        let sequences = SequenceSet::new(self.family, self.sequences, length, seed)?;
+        let sequences = SequenceSet::open(&self.family, self.sequences, length, seed)?;
         let Self { modulation, receiver, pilot, projector, .. } = *self;
         let settings = FlorasSettings { sequences, modulation, receiver, channels, snr, pilot, projector };
         Ok(Floras::new(settings))
@@ -126,22 +127,32 @@ impl FlorasScheme {
         self.over(radio.length, radio.channels()?, radio.snr()?, seed)
     }
 
-    /// Whether different sequences are orthogonal.
-    pub fn is_orthonormal(&self) -> bool {
-        self.family != Family::Gaussian
+    /// Whether sequences of `length` chips are orthonormal. Those of a file are read and compared.
+    pub fn is_orthonormal(&self, length: usize) -> Result<bool, UplinkError> {
+        match &self.family {
+            SequenceSource::Family(family) => Ok(family.is_orthonormal()),
+            SequenceSource::File(file) => {
+                Ok(SequenceSet::from_file(file, self.sequences, length)?.is_orthonormal())
+            }
+        }
+    }
+
+    /// The largest `N` for sequences of `length` chips.
+    pub fn max_sequences(&self, length: usize) -> Result<usize, UplinkError> {
+        SequenceSet::max_count(&self.family, length)
     }
 
     /// The distribution of `Δ·|h|·‖a‖/s` over drawn rounds, with `a` the client's sequence.
     fn estimate_raw(&self, context: &AccountContext<'_>, noise_std: f64) -> Result<Source, SimError> {
         let radio = context.radio();
         let uplink = self.over_radio(radio, context.seed())?;
-        let channels = radio.channels()?;
+        let (channels, is_orthonormal) = (radio.channels()?, uplink.settings().sequences.is_orthonormal());
         let norm = |sequence: usize| {
             let chips = uplink.settings().sequences.sequence(sequence).unwrap_or_default();
             chips.iter().map(|chip| chip * chip).sum::<f64>().sqrt()
         };
         context.estimate_by(&mut |round| {
-            let norms: Vec<f64> = match self.is_orthonormal() {
+            let norms: Vec<f64> = match is_orthonormal {
                 true => vec![1.0; round.clients().len()],
                 false => uplink.despread(round)?.assigned.into_iter().map(norm).collect(),
             };
@@ -164,8 +175,9 @@ impl Scheme for FlorasScheme {
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         let radio = context.radio();
         let noise_std = radio.snr()?.despread_noise_std(radio.length);
+        let is_orthonormal = self.is_orthonormal(radio.length)?;
         let channel = match radio.fading {
-            ChannelSource::Fading(fading) if noise_std > 0.0 && self.is_orthonormal() => {
+            ChannelSource::Fading(fading) if noise_std > 0.0 && is_orthonormal => {
                 Some(Coefficients::of(fading, self.modulation, noise_std)?)
             }
             ChannelSource::Fading(_) | ChannelSource::Trace(_) => None,
@@ -192,7 +204,7 @@ impl Scheme for FlorasScheme {
             }
             return Ok(account);
         }
-        if !self.is_orthonormal() {
+        if !is_orthonormal {
             let source = setting.source(View::Idealised)?;
             account.set(View::Idealised, source.with_caveat(OVERLAPPING));
             let reason = "sequences that overlap have no bound for every channel".to_owned();

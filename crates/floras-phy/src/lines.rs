@@ -1,0 +1,9 @@
+//! Line numbers in CSV files.
+
+/// The line of a record, from 1 on. The reader's own count takes blank lines before a record for its beginning.
+pub(crate) fn line_at(text: &str, position: Option<&csv::Position>) -> usize {
+    let start = position.map_or(0, |position| position.byte() as usize).min(text.len());
+    let bytes = text.as_bytes();
+    let blank = bytes[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    1 + bytes[..start + blank].iter().filter(|&&byte| byte == b'\n').count()
+}
