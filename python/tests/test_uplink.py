@@ -124,6 +124,8 @@ def test_the_updates_are_never_changed(deltas: Deltas) -> None:
         {"scheme": "gaussian", "noise_std": 2.0, "clip": 1.0},
         {"scheme": "floras", "family": "orthonormal", "fidelity": "chip"},
         {"scheme": "floras", "family": "gaussian", "fading": {"rician": 3.0}, "receiver": "mmse"},
+        {"scheme": "floras", "family": "gold", "length": 31, "receiver": "mmse"},
+        {"scheme": "floras", "family": "zadoff-chu", "length": 62},
         {"scheme": "floras", "modulation": "phase-corrected", "phase_error": {"gaussian": 0.1}},
         {"scheme": "floras", "fading": {"nakagami": 2.0}, "snr_convention": "despread", "truncate": 3.0},
         {"scheme": "floras", "normalise": "paper", "clip": 2.0, "fading": "none", "delta": 1e-6},
@@ -140,6 +142,20 @@ def test_every_scheme_is_there(settings: dict[str, Any], deltas: Deltas) -> None
     assert repr(eval(repr(uplink), {"Uplink": floras.Uplink})) == repr(uplink)
     same = pickle.loads(pickle.dumps(uplink)).aggregate(deltas, seed=1)
     np.testing.assert_array_equal(same.sum, result.sum)
+
+
+def test_sequences_may_come_from_a_file(tmp_path: Path, deltas: Deltas) -> None:
+    hadamard = np.array([[1.0]])
+    for _ in range(5):
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    codes = tmp_path / "codes.csv"
+    np.savetxt(codes, hadamard, delimiter=",")
+    uplink = floras.Uplink(family={"file": str(codes)}, clip=1.0)
+    assert uplink.settings["family"] == f"file={codes}"
+    expected = floras.Uplink(clip=1.0).aggregate(deltas, seed=1)
+    np.testing.assert_array_equal(uplink.aggregate(deltas, seed=1).sum, expected.sum)
+    with pytest.raises(ValueError, match="32 columns instead of 64"):
+        floras.Uplink(family={"file": str(codes)}, length=64)
 
 
 def test_decoded_values_are_clamped(deltas: Deltas) -> None:

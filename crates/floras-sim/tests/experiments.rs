@@ -54,6 +54,14 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "uplink.fading must be rayleigh, none, rician=k, nakagami=m or trace=file (",
         ),
         (
+            "[uplink]\nfamily = \"hadamard\"",
+            "uplink.family must be walsh, orthonormal, gaussian, gold, zadoff-chu or file=path, not \"hadamard\"",
+        ),
+        (
+            "[uplink]\nfamily = { file = \"\" }",
+            "uplink.family must be walsh, orthonormal, gaussian, gold, zadoff-chu or file=path, not ",
+        ),
+        (
             "[uplink]\nreceiver = { clipped = 0 }",
             "uplink.receiver must be paper, mmse or clipped=c (c between 1e-6 and 1e6), not ",
         ),
@@ -119,7 +127,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
     assert_eq!(
         message("[uplink]\nsnr = 3"),
-        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, receiver, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, fidelity, truncate"
+        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, receiver, pilot, projector, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, fidelity, truncate"
     );
     assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
     assert_eq!(

@@ -225,6 +225,7 @@ fn estimates_from_drawn_rounds_are_not_called_guarantees() {
         vec!["uplink.scheme=channel-inversion"],
         vec!["uplink.scheme=phase-corrected"],
         vec!["uplink.family=gaussian"],
+        vec!["uplink.family=gold", "uplink.length=31"],
     ] {
         let report = report_of(&small(&scheme));
         let actual = report.views.get(View::Actual).unwrap();
@@ -232,6 +233,63 @@ fn estimates_from_drawn_rounds_are_not_called_guarantees() {
         assert!(actual.reason.as_ref().unwrap().contains("an estimate from"), "{scheme:?}");
         assert!(report.views.get(View::AnyChannel).unwrap().epsilon.is_none(), "{scheme:?}");
     }
+}
+
+/// A file with sequences one per line, and the assignment that names it.
+fn codes(directory: &Path, set: &SequenceSet) -> String {
+    let path = directory.join("codes.csv");
+    let line = |k: usize| {
+        let chips: Vec<String> = set.sequence(k).unwrap().iter().map(ToString::to_string).collect();
+        chips.join(",") + "\n"
+    };
+    fs::write(&path, (0..set.count()).map(line).collect::<String>()).unwrap();
+    format!("uplink.family={{ file = {:?} }}", path.to_str().unwrap())
+}
+
+#[test]
+fn a_hadamard_file_trains_and_accounts_as_walsh() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = codes(directory.path(), &SequenceSet::walsh(16, 32).unwrap());
+    let [of_file, of_walsh] = [(&[file.as_str()][..], "file"), (&[], "walsh")].map(|(changes, name)| {
+        let out = directory.path().join(name);
+        let privacy = run(&small(changes), &out, Entry::New, 2).unwrap().summary.privacy;
+        (privacy, fs::read(out.join("metrics.jsonl")).unwrap(), ledger(&out))
+    });
+    assert_eq!(of_file, of_walsh);
+}
+
+#[test]
+fn an_orthonormal_family_without_fast_transform_accounts_as_walsh() {
+    let of_shifts = report_of(&small(&["uplink.family=zadoff-chu", "uplink.length=34"]));
+    let of_cosines = report_of(&small(&["uplink.family=orthonormal", "uplink.length=34"]));
+    assert_eq!(of_shifts, of_cosines);
+    assert!(of_shifts.views.get(View::AnyChannel).is_some());
+}
+
+#[test]
+fn a_file_whose_sequences_overlap_has_estimates_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = codes(directory.path(), &SequenceSet::gold(16, 31).unwrap());
+    let [of_file, of_gold] = [file.as_str(), "uplink.family=gold"]
+        .map(|family| report_of(&small(&[family, "uplink.length=31", "uplink.receiver=clipped=1"])));
+    let actual = of_file.views.get(View::Actual).unwrap();
+    assert!(actual.epsilon.is_some() && !actual.guarantee);
+    assert!(actual.reason.as_ref().unwrap().contains("an estimate from"));
+    assert!(of_file.views.get(View::AnyChannel).unwrap().epsilon.is_none());
+    let epsilon = |report: &PrivacyReport| report.views.get(View::Actual).unwrap().epsilon.unwrap();
+    assert!((epsilon(&of_file) / epsilon(&of_gold) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn another_file_of_the_same_name_is_another_experiment() {
+    let directory = tempfile::tempdir().unwrap();
+    let identity = |experiment: &Experiment| Federation::new(experiment).unwrap().identity();
+    let file = codes(directory.path(), &SequenceSet::walsh(16, 32).unwrap());
+    let experiment = small(&[&file]);
+    let before = identity(&experiment);
+    codes(directory.path(), &SequenceSet::orthonormal(16, 32).unwrap());
+    assert_eq!(identity(&experiment), before, "a file is read once");
+    assert_ne!(identity(&small(&[&file])), before);
 }
 
 #[test]

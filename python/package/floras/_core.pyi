@@ -24,7 +24,7 @@ class Uplink:
         clients: int | None = None,
         sequences: int = 25,
         length: int = 32,
-        family: Literal["walsh", "orthonormal", "gaussian"] = "walsh",
+        family: str | Mapping[str, str] = "walsh",
         modulation: Literal["real", "phase-corrected"] = "real",
         phase_error: Setting | None = None,
         receiver: Setting = "paper",

@@ -377,6 +377,7 @@ def test_live_training_is_refused() -> None:
         ({"fidelity": "chip"}, "fidelity"),
         ({"normalise": "paper", "clip": 1.0}, "normalise"),
         ({"family": "gaussian"}, "family"),
+        ({"family": "gold", "length": 31}, "family"),
     ],
 )
 def test_uplinks_that_need_all_updates_at_once_are_refused(settings: dict[str, Any], words: str) -> None:

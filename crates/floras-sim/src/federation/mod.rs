@@ -173,7 +173,8 @@ impl Federation {
         &self.test
     }
 
-    /// A digest of the experiment, of all samples, of the channel trace and of the file of sequences: what two runs must share to be one.
+    /// A digest of the experiment, of all samples, of the channel trace and of the file of sequences: what two runs must share to
+    /// be one.
     pub fn identity(&self) -> String {
         self.identity_of(&self.experiment.to_toml())
     }

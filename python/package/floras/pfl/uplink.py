@@ -331,6 +331,10 @@ class _Round:
         return max(users, most)
 
 
+# Families whose sequences never overlap.
+_ORTHONORMAL = ("walsh", "orthonormal", "zadoff-chu")
+
+
 def _check_uplink(uplink: floras.Uplink) -> None:
     if not isinstance(uplink, floras.Uplink):
         raise TypeError(f"uplink must be a floras.Uplink, not {type(uplink).__name__}")
@@ -341,10 +345,11 @@ def _check_uplink(uplink: floras.Uplink) -> None:
         )
     if settings.get("normalise") == "paper":
         raise ValueError('normalise must be "clip" inside pfl, not "paper": that needs all updates at once')
-    if settings["scheme"] == "floras" and settings.get("family") == "gaussian":
+    family = settings.get("family", "walsh")
+    if settings["scheme"] == "floras" and family not in _ORTHONORMAL:
         raise ValueError(
-            'family must be "walsh" or "orthonormal" inside pfl, not "gaussian": with sequences that overlap '
-            "a user's gain depends on who else takes part"
+            f'family must be "walsh", "orthonormal" or "zadoff-chu" inside pfl, not "{family}": with sequences '
+            "that overlap a user's gain depends on who else takes part"
         )
 
 
