@@ -5,6 +5,7 @@ import multiprocessing
 import pickle
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
