@@ -25,7 +25,7 @@ pub(crate) fn of(
         if let PrivacyUnit::Item { local, .. } = protected.unit() {
             notes.extend(unmet_local_work(local));
         }
-        if !floras.is_orthonormal() {
+        if floras.is_orthonormal(settings.uplink.radio.length).is_ok_and(|orthonormal| !orthonormal) {
             notes.push(format!("published and idealised: {OVERLAPPING}"));
         }
     }
