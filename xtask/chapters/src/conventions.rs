@@ -9,7 +9,7 @@
 //! 3. the nearest again with more trials.
 //!
 //! Steps 2 and 3 take the nearest with channel inversion truncated to `B`, and the nearest with channel inversion not truncated, which
-//! is what the paper's text says. The nearest of the latter is chosen.
+//! is what the paper's text says. The nearest of all with one `T` for both partitions is chosen.
 //!
 //! The verdicts in the chapter do not come from this search: `floras reproduce` runs the chosen setting on another seed.
 

@@ -11,14 +11,13 @@ use super::Workbench;
 use super::claims::{CurveClaim, Measure};
 use super::workbench::RunRecord;
 
-/// Trials and rounds of the small version.
+/// Trials of the small version.
 const QUICK_TRIALS: u32 = 3;
-const QUICK_ROUNDS: u32 = 200;
 
 /// The paper's two ways to deal out the data, with the learning rate of each.
 pub(super) const PARTITIONS: [Partition; 2] = [
-    Partition { key: "iid", words: "IID", rate: 0.005, rounds: None },
-    Partition { key: "one-label", words: "non-IID", rate: 0.001, rounds: Some(260) },
+    Partition { key: "iid", words: "IID", rate: 0.005 },
+    Partition { key: "one-label", words: "non-IID", rate: 0.001 },
 ];
 
 /// A way to deal out the data.
@@ -30,8 +29,6 @@ pub(super) struct Partition {
     pub(super) words: &'static str,
     /// `η`.
     rate: f64,
-    /// `T`, where it differs from the preset's.
-    pub(super) rounds: Option<u32>,
 }
 
 /// A curve that is to be drawn.
@@ -229,14 +226,11 @@ fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> R
     let mut builder = ExperimentBuilder::parse(figure, case.file)?
         .set("data.partition", partition.key)?
         .set_to("local.rate", partition.rate)?;
-    if let Some(rounds) = partition.rounds {
-        builder = builder.rounds(rounds);
-    }
     for (key, value) in &case.settings {
         builder = builder.set(key, value)?;
     }
     if quick {
-        builder = builder.trials(QUICK_TRIALS).rounds(QUICK_ROUNDS);
+        builder = builder.trials(QUICK_TRIALS);
     }
     Ok(builder.build()?)
 }

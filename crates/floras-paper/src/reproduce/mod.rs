@@ -146,13 +146,7 @@ fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
         let value = builders.iter().find_map(|builder| builder.get(key))?;
         Some(((*words).to_owned(), value))
     };
-    let mut stated: Vec<_> = OPEN.iter().filter_map(stated).collect();
-    for partition in learning::PARTITIONS {
-        if let Some(rounds) = partition.rounds {
-            stated.push((format!("T, {}", partition.words), rounds.to_string()));
-        }
-    }
-    Ok(stated)
+    Ok(OPEN.iter().filter_map(stated).collect())
 }
 
 /// The text of a preset.
