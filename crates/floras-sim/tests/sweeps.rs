@@ -129,7 +129,8 @@ fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
     assert_eq!(
         lines[0],
         "point,uplink.sequences,uplink.receiver,run,trials,diverged,train_loss_mean,train_loss_ci95,\
-         test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95"
+         test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95,payload_uses,pilot_uses,control_uses,energy,\
+         power_mean,power_peak,dynamic_range_db"
     );
     assert_eq!(lines.len(), 3);
     assert!(

@@ -71,7 +71,7 @@ fn chapter(made: &Reproduction, choices: &[Choice]) -> String {
          Every figure of the paper with a number in it, made again, next to what the paper claims; and one that the paper \
          lacks. `{}` makes all of it; version {}, seed {}. This page is written by `cargo xtask reproduction` from \
          [the numbers](reproduction/reproduction.json) that the command came to; nothing in its tables is typed. A test \
-         checks that a `--quick` run never contradicts these verdicts.\n\n\
+         checks that a `--quick` run agrees with these verdicts, is inconclusive, or contradicts one at most.\n\n\
          A claim about an effect is **reproduced** if the paper's number lies within our 95% interval, widened by one point \
          (5% for a loss), which is what \"about\" is taken to mean, and no effect lies outside of the interval. It is \
          **inconclusive** if no effect is inside as well. A claim that there is no effect is reproduced if the interval is \
