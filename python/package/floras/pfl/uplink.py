@@ -348,8 +348,8 @@ def _check_uplink(uplink: floras.Uplink) -> None:
     family = settings.get("family", "walsh")
     if settings["scheme"] == "floras" and family not in _ORTHONORMAL:
         raise ValueError(
-            f'family must be "walsh", "orthonormal" or "zadoff-chu" inside pfl, not "{family}": with sequences '
-            "that overlap a user's gain depends on who else takes part"
+            f'family must be "walsh", "orthonormal" or "zadoff-chu" inside pfl, not "{family}": with '
+            "sequences that overlap a user's gain depends on who else takes part"
         )
 
 
