@@ -165,16 +165,9 @@ impl Uplink {
     }
 
     fn __repr__(&self) -> String {
-        let settings: Vec<String> = self
-            .air
-            .description()
-            .entries()
-            .map(
-                |(key, value)| {
-                    if value == "\"none\"" { format!("{key}=None") } else { format!("{key}={value}") }
-                },
-            )
-            .collect();
+        let description = self.air.description();
+        let settings: Vec<String> =
+            description.entries().map(|(key, value)| format!("{key}={}", literal(&value))).collect();
         format!("Uplink({})", settings.join(", "))
     }
 
@@ -335,6 +328,22 @@ impl Channel {
         let RoundSpec { round, clients, .. } = &self.draw.spec;
         format!("<Channel of {} clients in round {round}, noise {:.4}>", clients.len(), self.noise_std())
     }
+}
+
+/// A value of a description as Python writes it: TOML's, but for `"none"` and for tables, such as `{ amplitude = 1.0 }`.
+fn literal(value: &str) -> String {
+    if value == "\"none\"" {
+        return "None".to_owned();
+    }
+    let Some(table) = value.strip_prefix("{ ").and_then(|rest| rest.strip_suffix(" }")) else {
+        return value.to_owned();
+    };
+    let entries: Vec<String> = table
+        .split(", ")
+        .filter_map(|entry| entry.split_once(" = "))
+        .map(|(key, value)| format!("\"{key}\": {value}"))
+        .collect();
+    format!("{{{}}}", entries.join(", "))
 }
 
 /// What a round has come to: the decoded sum, with the effective channel that led to it.

@@ -86,8 +86,8 @@ def account(
     ``clip`` is C, ``sequences`` N, ``per_round`` K, and ``clients`` M if not all take part in every round.
     The *actual* and the *raw signal* view need the radio: ``length`` and ``snr_db``. With ``dim``, the number
     of parameters, one round of the paper's receiver is stated exactly as well. With ``alpha``,
-    ``published_renyi`` has the paper's Rényi divergence of that order, of one round and of all rounds; it is no
-    guarantee. With ``group``, the result has the epsilon of up to that many clients together. It is what
+    ``published_renyi`` has the paper's Rényi divergence of that order, of one round and of all rounds; it is
+    no guarantee. With ``group``, the result has the epsilon of up to that many clients together. It is what
     ``floras account --json`` prints.
 
     >>> report = floras.privacy.account(clip=1.0, sequences=30, per_round=20, clients=20, rounds=10)
