@@ -14,7 +14,7 @@ use crate::views::{self, boxed};
 /// The largest `K`, `M` and `N`.
 const MAX_COUNT: u64 = 1_000_000_000;
 
-/// What has to stay hidden: a [`Level`](floras_core::Level) with its numbers.
+/// What has to stay hidden: a [`Level`] with its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PrivacyUnit {
     /// All data of a client.
