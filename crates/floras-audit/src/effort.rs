@@ -49,6 +49,11 @@ impl Effort {
         self.games
     }
 
+    /// Rounds in which detectors look for the sequences in use: 2000 for the default effort, and fewer for one below 200,000 games.
+    pub(crate) fn detection_rounds(self) -> u32 {
+        (self.games / 100).clamp(100, 2000)
+    }
+
     /// Whole trainings for each canary that needs them, in both worlds together.
     pub fn trainings(self) -> u32 {
         self.trainings

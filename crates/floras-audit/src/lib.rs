@@ -48,8 +48,6 @@ pub use report::{AuditReport, AuditVerdict, Measured, Verdicts};
 pub use sequences::{DetectorResult, SequenceAttack};
 pub use views::{AuditedView, AuditedViews};
 
-/// Rounds in which detectors look for the sequences in use.
-const DETECTION_ROUNDS: u32 = 2000;
 /// Rounds in which clients are despread, linked and named.
 const DESPREAD_ROUNDS: u32 = 20;
 /// Samples that are drawn from updates.
@@ -131,7 +129,7 @@ impl Attacks {
     fn on(bench: &Bench<'_>) -> Result<(Self, Vec<String>), SimError> {
         let federation = bench.federation;
         bench.begin("which sequences are in use", 0);
-        let sequences = sequences_in_use(federation)?;
+        let sequences = sequences_in_use(federation, bench.effort)?;
         let mut left_out = Vec::new();
         bench.begin(DESPREADING, 0);
         let despreading = unless_diverged(despreading::attack(federation, DESPREAD_ROUNDS))?;
@@ -189,8 +187,8 @@ fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError
 }
 
 /// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences.
-pub fn sequences_in_use(federation: &Federation) -> Result<Option<SequenceAttack>, SimError> {
-    sequences::attack(federation, DETECTION_ROUNDS)
+pub fn sequences_in_use(federation: &Federation, effort: Effort) -> Result<Option<SequenceAttack>, SimError> {
+    sequences::attack(federation, effort.detection_rounds())
 }
 
 /// What do the clients' samples look like? An audit's attack by itself; `None` if they are no pictures, or if the model does

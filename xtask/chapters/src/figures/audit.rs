@@ -1,7 +1,7 @@
 //! Pictures of the chapter on the audit: what updates show, and which sequences are found.
 
 use anyhow::{Context, Result};
-use floras_audit::{pictures_from_updates, sequences_in_use};
+use floras_audit::{Effort, pictures_from_updates, sequences_in_use};
 use floras_report::plot;
 use floras_sim::{Experiment, Federation, Preset};
 
@@ -21,7 +21,7 @@ pub(super) fn all() -> Result<Vec<File>> {
         reconstruction("audit-reconstruction", &audit)?,
         reconstruction("audit-reconstruction-fig5", &paper)?,
     ];
-    let found = sequences_in_use(&audit)?.context("nothing hides the sequences")?;
+    let found = sequences_in_use(&audit, Effort::default())?.context("nothing hides the sequences")?;
     for name in PANELS {
         let panel = found.panels.iter().find(|panel| panel.name == name);
         let panel = panel.with_context(|| format!("the audit draws no {name}"))?;
