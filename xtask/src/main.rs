@@ -28,7 +28,7 @@ struct Arguments {
 enum Chore {
     /// Check everything: formatting, lints, tests, documentation, the book's links, packages, and the Python package.
     Test(test::Options),
-    /// Only Python's part of `test`: build the wheel and run its tests. It takes the program from `target/debug`.
+    /// Only Python's part of `test`: build the library and run its tests.
     TestPython(test::Options),
     /// Measure our speed beside that of NumPy and others, in one run, and print the ratios.
     BenchPeers(peers::Options),

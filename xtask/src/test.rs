@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::thread;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 
 use crate::parts::Parts;
@@ -12,7 +13,7 @@ use crate::{book, packages, shell, wheel};
 /// How much to test.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Test with pfl as well, which needs torch, some gigabytes to install.
+    /// Test the wheel, and with pfl as well, which needs torch, some gigabytes to install.
     #[arg(long)]
     all: bool,
 }
@@ -29,6 +30,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
+    // Downloads go on while cargo builds.
+    let interpreter = thread::spawn(wheel::test_interpreter);
     parts.begin("formatting");
     shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
     parts.begin("the book's links");
@@ -37,7 +40,9 @@ fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
     let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
     shell::run(shell::cargo().args(lints))?;
     parts.begin("building the tests");
-    shell::run(shell::cargo().args(["test", "--locked", "--workspace", "--no-run", "--quiet"]))?;
+    // Unlike `cargo test --no-run`, this builds the library of the Python package too, with the same features.
+    let all = ["build", "--locked", "--workspace", "--lib", "--bins", "--tests", "--examples", "--quiet"];
+    shell::run(shell::cargo().args(all))?;
     parts.begin("tests");
     let mut tally = run_tests()?;
     parts.begin("documentation");
@@ -46,7 +51,9 @@ fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
     shell::run(shell::cargo().args(documentation).env("RUSTDOCFLAGS", "--deny warnings"))?;
     parts.begin("packages");
     packages::check()?;
-    let of_python = wheel::test(options.all, parts)?;
+    parts.begin("Python: packages");
+    let interpreter = interpreter.join().map_err(|_| anyhow!("installing packages of Python panicked"))??;
+    let of_python = wheel::test(&interpreter, options.all, parts)?;
     tally.passed += of_python.passed;
     tally.failed += of_python.failed;
     Ok(tally)
@@ -55,9 +62,12 @@ fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
 /// Runs Python's part alone.
 pub(crate) fn run_python(options: &Options) -> Result<()> {
     let mut parts = Parts::default();
-    parts.begin("the program");
-    shell::run(shell::cargo().args(["build", "--locked", "--quiet", "--package", "floras-cli"]))?;
-    let wheel::Counted { passed, failed } = wheel::test(options.all, &mut parts)?;
+    parts.begin("program and library");
+    let build = ["build", "--locked", "--quiet", "--package", "floras-cli", "--package", "floras-python"];
+    shell::run(shell::cargo().args(build))?;
+    parts.begin("Python: packages");
+    let interpreter = wheel::test_interpreter()?;
+    let wheel::Counted { passed, failed } = wheel::test(&interpreter, options.all, &mut parts)?;
     parts.end();
     println!("\n{parts}\n\ntests: {passed} passed, {failed} failed");
     Ok(())

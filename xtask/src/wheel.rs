@@ -1,5 +1,6 @@
-//! Python's part of the tests: the wheel is built, put into a virtual environment, and tested there. For Unix.
+//! Python's part of the tests: the package is put into a virtual environment, and tested there. For Unix.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,22 +18,28 @@ pub(crate) struct Counted {
     pub(crate) failed: usize,
 }
 
-/// Builds the wheel and runs the Python tests: those of the core and of Flower, and with `all` those of pfl, which needs torch.
-pub(crate) fn test(all: bool, parts: &mut Parts) -> Result<Counted> {
-    parts.begin("Python: packages");
-    let python = python::with_packages("python-venv", "python/requirements-test.txt")?;
-    parts.begin("Python: the wheel");
-    // Built as the tests are, which shares most of the work with them.
-    let wheel = build(&python, "dev")?;
-    install(&python, &wheel)?;
+/// The interpreter that runs the tests, in an environment with what they need.
+pub(crate) fn test_interpreter() -> Result<PathBuf> {
+    python::with_packages("python-venv", "python/requirements-test.txt")
+}
+
+/// Runs the Python tests on the library that cargo has built: those of the core and of Flower. With `all` on the wheel, which takes
+/// minutes to build, and those of pfl too, which needs torch.
+pub(crate) fn test(python: &Path, all: bool, parts: &mut Parts) -> Result<Counted> {
+    parts.begin("Python: installation");
+    let wheel = all.then(|| build(python, "dev")).transpose()?;
+    match &wheel {
+        Some(wheel) => install(python, wheel)?,
+        None => install_library(python)?,
+    }
     parts.begin("Python: formatting, lints and types");
-    check(&python)?;
+    check(python)?;
     parts.begin("Python: tests");
-    let mut counted = pytest(&python, &["python/tests", "--ignore=python/tests/pfl"])?;
-    if all {
+    let mut counted = pytest(python, &["python/tests", "--ignore=python/tests/pfl"])?;
+    if let Some(wheel) = &wheel {
         parts.begin("Python: tests of pfl");
         let python = python::with_packages("pfl-venv", "python/requirements-pfl.txt")?;
-        install(&python, &wheel)?;
+        install(&python, wheel)?;
         let of_pfl = pytest(&python, &["python/tests/pfl", "python/tests/flower/test_flower_clip.py"])?;
         counted.passed += of_pfl.passed;
         counted.failed += of_pfl.failed;
@@ -42,7 +49,7 @@ pub(crate) fn test(all: bool, parts: &mut Parts) -> Result<Counted> {
 
 /// The interpreter of an environment with an optimised wheel.
 pub(crate) fn optimised() -> Result<PathBuf> {
-    let python = python::with_packages("python-venv", "python/requirements-test.txt")?;
+    let python = test_interpreter()?;
     let wheel = build(&python, "release")?;
     install(&python, &wheel)?;
     Ok(python)
@@ -71,6 +78,29 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
     let options =
         ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--force-reinstall", "--no-deps"];
     shell::run(shell::program(python).args(options).arg(wheel))
+}
+
+/// Puts the package and the library of cargo's last build into an environment, where a wheel would put them.
+fn install_library(python: &Path) -> Result<()> {
+    let place = "import sysconfig; print(sysconfig.get_path('platlib'))";
+    let packages = shell::output(shell::program(python).args(["-c", place]))?;
+    let installed = Path::new(packages.trim()).join("floras");
+    if installed.exists() {
+        fs::remove_dir_all(&installed)?;
+    }
+    let source = shell::root().join("python").join("package").join("floras");
+    for extension in ["py", "pyi", "typed"] {
+        for file in shell::files(&source, extension)? {
+            let target = installed.join(file.strip_prefix(&source)?);
+            fs::create_dir_all(target.parent().context("a file of the package has no directory")?)?;
+            fs::copy(&file, target)?;
+        }
+    }
+    let library = format!("{DLL_PREFIX}_core{DLL_SUFFIX}");
+    let library = shell::target().join("debug").join(library);
+    fs::copy(&library, installed.join("_core.abi3.so"))
+        .with_context(|| format!("cannot install {}", library.display()))?;
+    Ok(())
 }
 
 fn check(python: &Path) -> Result<()> {
