@@ -22,7 +22,7 @@
 use std::ops::Range;
 
 use floras_core::random::{Domain, Purpose, StreamName, TrialId};
-use floras_phy::{Despread, EffectiveChannel, Floras, Round, Uplink, UplinkError, precode};
+use floras_phy::{EffectiveChannel, Floras, Round, Signal, Uplink, UplinkError, precode};
 use floras_sim::purpose;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -199,7 +199,7 @@ impl WorstCaseGame {
     }
 
     /// One round of raw samples: `N` numbers along the canary's direction, of which one holds the canary.
-    fn overhear(&self, seen: &Despread, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
+    fn overhear(&self, seen: &Signal, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
         let own = seen.assigned[0];
         let present = if self.takes_part(round) { sign * seen.amplitudes[0] * self.clip } else { 0.0 };
         let mut noise = round.stream(purpose::DESPREAD_NOISE);
@@ -210,8 +210,8 @@ impl WorstCaseGame {
             if has_key && sequence != own {
                 continue;
             }
-            let y = seen.noise_std * normal + if sequence == own { present } else { 0.0 };
-            let of_sequence = Evidence::of(y, estimate * self.clip, seen.noise_std);
+            let y = seen.symbol_noise_std * normal + if sequence == own { present } else { 0.0 };
+            let of_sequence = Evidence::of(y, estimate * self.clip, seen.symbol_noise_std);
             evidence.plus = log_sum(evidence.plus, of_sequence.plus);
             evidence.minus = log_sum(evidence.minus, of_sequence.minus);
             suspects += 1.0;

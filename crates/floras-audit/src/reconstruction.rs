@@ -167,7 +167,7 @@ impl Scene<'_> {
         let despread = uplink.despread(&self.round)?;
         let noise = self.round.stream_name(purpose::DESPREAD_NOISE).client(self.round.clients()[place]);
         if sequences.is_orthonormal() {
-            let channel = EffectiveChannel::new(vec![despread.amplitudes[place]], despread.noise_std)?;
+            let channel = EffectiveChannel::new(vec![despread.amplitudes[place]], despread.symbol_noise_std)?;
             return channel.apply(&self.updates[place..=place], noise);
         }
         let own = despread.assigned[place];
@@ -175,7 +175,7 @@ impl Scene<'_> {
         alone[own] = 1.0;
         let overlaps = sequences.despread(&sequences.spread(&alone)?)?;
         let gains = despread.assigned.iter().zip(&despread.amplitudes).map(|(&used, h)| overlaps[used] * h);
-        let noise_std = despread.noise_std * overlaps[own].sqrt();
+        let noise_std = despread.symbol_noise_std * overlaps[own].sqrt();
         EffectiveChannel::new(gains.collect(), noise_std)?.apply(&self.updates, noise)
     }
 

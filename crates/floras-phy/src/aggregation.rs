@@ -20,7 +20,7 @@ use crate::precode::{self, Normalisation, Precoding, Scale};
 use crate::release::ReleaseKey;
 use crate::round::Round;
 use crate::updates;
-use crate::uplink::{Uplink, transmit_into};
+use crate::uplink::{Signal, Uplink, transmit_into};
 
 /// Where the noise of a round comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Aggregation {
     pub noise: Noise,
     /// Whether norms are measured even if nothing clips the updates.
     pub measure_norms: bool,
+    /// Whether the result has the sum as it was decoded, beside the sum that is clamped and brought back to scale.
+    pub keep_decoded: bool,
 }
 
 /// The result of a round.
@@ -78,6 +80,8 @@ pub struct Aggregation {
 pub struct Aggregate {
     /// The decoded sum, clamped.
     pub sum: Vec<f32>,
+    /// `x̃`, the decoded sum before it is clamped and the normalisation is undone; `None` unless it is kept.
+    pub decoded: Option<Vec<f32>>,
     /// The `(g, ν)` that led to it.
     pub channel: EffectiveChannel,
     /// How each update was changed before it was sent.
@@ -172,6 +176,32 @@ impl Aggregation {
         })
     }
 
+    /// The signal of a round at this fidelity, for updates of `parameters` parameters; `None` for a scheme without a radio.
+    ///
+    /// It is drawn again from the round's streams, and is the one that leads to the gains of [`run`](Self::run).
+    ///
+    /// ```
+    /// use floras_phy::{Aggregation, Floras, FlorasSettings, Round, Snr, SnrConvention};
+    ///
+    /// let snr = Snr::new(20.0, SnrConvention::Symbol)?;
+    /// let uplink = Floras::new(FlorasSettings { snr, ..FlorasSettings::default() });
+    /// let (aggregation, round) = (Aggregation::default(), Round::new(1, 0, 1, &[0, 1])?);
+    /// let aggregate = aggregation.run(&uplink, round, &[[1.0], [2.0]])?;
+    /// let signal = aggregation.signal(&uplink, round, 1)?.expect("FLORAS has a radio");
+    /// let weight = signal.weights[signal.assigned[0]];
+    /// assert!((aggregate.channel.gains()[0] - signal.amplitudes[0] * weight).abs() < 1e-9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn signal(
+        &self,
+        uplink: &dyn Uplink,
+        round: Round<'_>,
+        parameters: usize,
+    ) -> Result<Option<Signal>, UplinkError> {
+        let signal = uplink.signal(&round.with_parameters(parameters), self.fidelity)?;
+        signal.map(|signal| signal.for_clients(round.clients().len())).transpose()
+    }
+
     /// Whether waves are added as they come. Otherwise they are kept until the end: the paper's normalisation depends on all
     /// updates, and the chip level and noise that is fit for release work on all of them at once.
     pub fn streams(&self) -> bool {
@@ -212,6 +242,7 @@ impl Aggregation {
         let Precoding { scales, norms, normalisation } = precoding;
         self.restore(Aggregate {
             sum,
+            decoded: None,
             channel,
             scales,
             norms: Some(norms).filter(|_| self.clip.is_some() || self.measure_norms),
@@ -222,6 +253,7 @@ impl Aggregation {
 
     /// Clamps a decoded sum, and brings it back to the scale that the updates had.
     fn restore(&self, mut aggregate: Aggregate) -> Result<Aggregate, UplinkError> {
+        aggregate.decoded = self.keep_decoded.then(|| aggregate.sum.clone());
         if let Some(bound) = self.truncate {
             precode::truncate(&mut aggregate.sum, bound)?;
         }
@@ -323,6 +355,7 @@ impl RoundInProgress<'_> {
                 let (sum, scales, broken) = (self.sum, self.scales, self.broken);
                 self.aggregation.restore(Aggregate {
                     sum,
+                    decoded: None,
                     channel,
                     scales,
                     norms,
@@ -430,13 +463,18 @@ mod tests {
             };
             let mut sum = vec![0.0; PARAMETERS];
             let channel = transmit_into(&uplink, &round, &sent, aggregation.fidelity, &mut sum).unwrap();
+            let decoded = sum.clone();
             precode::truncate(&mut sum, 6.0).unwrap();
             if let Some(normalisation) = &normalisation {
                 normalisation.undo(&mut sum).unwrap();
             }
             let aggregate = aggregation.run(&uplink, round, &updates).unwrap();
-            assert_eq!((aggregate.sum, aggregate.channel), (sum, channel), "{aggregation:?}");
+            assert_eq!((&aggregate.sum, aggregate.channel), (&sum, channel), "{aggregation:?}");
             assert_eq!(aggregate.normalisation, normalisation);
+            assert_eq!(aggregate.decoded, None);
+            let keeping = Aggregation { keep_decoded: true, ..aggregation };
+            let aggregate = keeping.run(&uplink, round, &updates).unwrap();
+            assert_eq!((aggregate.sum, aggregate.decoded), (sum, Some(decoded)), "{aggregation:?}");
         }
     }
 
@@ -515,5 +553,27 @@ mod tests {
         in_progress.add::<[f32; 2]>(&[]).unwrap();
         in_progress.add(&[[1.0, 2.0], [3.0, 4.0]]).unwrap();
         assert!(in_progress.finish().is_ok());
+    }
+
+    #[test]
+    fn a_signal_of_other_clients_is_refused() {
+        #[derive(Debug)]
+        struct Shortened;
+        impl Uplink for Shortened {
+            fn name(&self) -> &'static str {
+                "shortened"
+            }
+
+            fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+                uplink().realise(round)
+            }
+
+            fn signal(&self, round: &Round<'_>, _: Fidelity) -> Result<Option<Signal>, UplinkError> {
+                uplink().despread(round).map(|signal| Some(Signal { amplitudes: vec![1.0], ..signal }))
+            }
+        }
+        let round = Round::new(3, 1, 2, &[5, 6]).unwrap();
+        let refused = Aggregation::default().signal(&Shortened, round, 1);
+        assert!(matches!(refused, Err(UplinkError::WrongCount { .. })), "{refused:?}");
     }
 }

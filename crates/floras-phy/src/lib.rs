@@ -13,6 +13,7 @@
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
 //! | [`Cost`] | transmit power, channel uses and energy of a round |
+//! | [`Signal`] | channels, estimates, assignment and noise behind a round's gains |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
 //! | [`release`] | noise for sums of real data: cryptographic, on a public grid |
 //!
@@ -75,8 +76,8 @@ pub use num_complex::Complex64;
 pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
-    CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Despread, Floras, FlorasSettings,
-    Ideal, PhaseCorrected, PhaseCorrectedSettings, Uplink, transmit, transmit_into,
+    CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Floras, FlorasSettings, Ideal,
+    PhaseCorrected, PhaseCorrectedSettings, Signal, Uplink, transmit, transmit_into,
 };
 
 /// The example of the README, run as a documentation test.

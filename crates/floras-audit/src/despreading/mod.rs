@@ -22,7 +22,7 @@
 mod report;
 
 use floras_core::random::{Domain, StreamName};
-use floras_phy::{Despread, Floras, Round, Trace, precode};
+use floras_phy::{Floras, Round, Signal, Trace, precode};
 use floras_sim::{Federation, RoundOutcome, SimError, Status, Trial, TrialOptions, purpose};
 use rayon::prelude::*;
 pub use report::{DespreadClient, DespreadingAttack};
@@ -102,7 +102,7 @@ struct Station {
 
 /// What it keeps of a round, and what is true of it.
 struct Kept {
-    air: Despread,
+    air: Signal,
     clients: Vec<u32>,
     /// `z_j` of every sequence.
     payloads: Vec<Vec<f32>>,
@@ -134,7 +134,7 @@ impl Station {
         let receive = |(sequence, sent): (usize, &Option<(f64, &[f32])>)| {
             let mut payload = vec![0.0; parameters];
             noise.client(sequence as u32).normals().fill(0, &mut payload);
-            payload.iter_mut().for_each(|value| *value *= air.noise_std as f32);
+            payload.iter_mut().for_each(|value| *value *= air.symbol_noise_std as f32);
             if let Some((amplitude, update)) = sent {
                 for (value, &x) in payload.iter_mut().zip(*update) {
                     *value += *amplitude as f32 * x;
@@ -154,7 +154,7 @@ impl Station {
             return suspects;
         }
         let score = |sequence: &usize| {
-            let s = kept.air.noise_std;
+            let s = kept.air.symbol_noise_std;
             let energy = (precode::norm(&kept.payloads[*sequence]) / s).powi(2);
             generalised(Seen { pilot: kept.air.estimates[*sequence] / s, energy }, self.payload)
         };
@@ -182,12 +182,15 @@ impl Station {
 
     /// How many clients would be found again by their channel, were the sequences dealt anew half-way, with a pilot of their own.
     fn pair_halves(&self, kept: &Kept) -> usize {
-        let Despread { estimates, assigned, amplitudes, noise_std } = &kept.air;
+        let Signal { estimates, assigned, amplitudes, symbol_noise_std, .. } = &kept.air;
         let mut normals = vec![0.0; amplitudes.len()];
         kept.noise.client(estimates.len() as u32).normals().fill(0, &mut normals);
         let first: Vec<f64> = assigned.iter().map(|&sequence| estimates[sequence]).collect();
-        let second: Vec<f64> =
-            amplitudes.iter().zip(normals).map(|(h, normal)| h + noise_std * f64::from(normal)).collect();
+        let second: Vec<f64> = amplitudes
+            .iter()
+            .zip(normals)
+            .map(|(h, normal)| h + symbol_noise_std * f64::from(normal))
+            .collect();
         by_order(&first, &second).iter().enumerate().filter(|&(one, &other)| one == other).count()
     }
 }

@@ -219,7 +219,7 @@ impl Players<'_> {
         let mut workspace = Workspace::default();
         while trial.status() == Status::Running {
             let before = trial.parameters().to_vec();
-            let RoundOutcome { metrics, clients, aggregate, sent } = trial.step()?;
+            let RoundOutcome { metrics, clients, aggregate, sent, .. } = trial.step()?;
             let watched = clients.iter().position(|&client| client == WATCHED);
             let (Some(watched), Some(aggregate)) = (watched, aggregate) else { continue };
             let at = metrics.round - 1;

@@ -108,8 +108,8 @@ impl Witness<'_> {
         let size = dot(&hypotheses.difference, &hypotheses.difference).sqrt();
         let arrived =
             seen.amplitudes[sent.watched] * dot(&sent.updates[sent.watched], &hypotheses.difference);
-        let along = arrived + seen.noise_std * size * normal;
-        Ok(hypotheses.weigh(along, seen.estimates[seen.assigned[sent.watched]], seen.noise_std))
+        let along = arrived + seen.symbol_noise_std * size * normal;
+        Ok(hypotheses.weigh(along, seen.estimates[seen.assigned[sent.watched]], seen.symbol_noise_std))
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
             // The pilot's error times an update that is 100 times the difference is left out of the comparison.
             let pilot = seen.estimates[seen.assigned[1]];
             let bias = (seen.amplitudes[1] - pilot) * pilot * dot(&updates[1], &hypotheses.difference);
-            witness.raw_signal(&round, &sent, &hypotheses).unwrap() - bias / seen.noise_std.powi(2)
+            witness.raw_signal(&round, &sent, &hypotheses).unwrap() - bias / seen.symbol_noise_std.powi(2)
         };
         let heard: Vec<f64> = (0..4000).map(hear).collect();
         let mean = heard.iter().sum::<f64>() / 4000.0;

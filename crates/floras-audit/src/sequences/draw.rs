@@ -58,8 +58,8 @@ impl Scene {
         let idle = (0..unused.len()).filter(|&sequence| unused[sequence]).map(|sequence| (sequence, 0.0));
         let mut energies = Energies::new(self.payload, self.seed, number);
         let seen = used.chain(idle).map(|(sequence, amplitude)| Seen {
-            pilot: air.estimates[sequence] / air.noise_std,
-            energy: energies.draw(amplitude / air.noise_std),
+            pilot: air.estimates[sequence] / air.symbol_noise_std,
+            energy: energies.draw(amplitude / air.symbol_noise_std),
         });
         Ok(DrawnRound { seen: seen.collect(), in_use: air.assigned.len() })
     }
@@ -131,12 +131,12 @@ mod tests {
                 carried[air.assigned[client]] += air.amplitudes[client] * update[parameter];
             }
             let mut chips = set.spread(&carried).unwrap();
-            chips.iter_mut().for_each(|chip| *chip += air.noise_std * normal());
+            chips.iter_mut().for_each(|chip| *chip += air.symbol_noise_std * normal());
             for (energy, z) in energies.iter_mut().zip(set.despread(&chips).unwrap()) {
-                *energy += (z / air.noise_std).powi(2);
+                *energy += (z / air.symbol_noise_std).powi(2);
             }
         }
-        let pilots = air.estimates.iter().map(|estimate| estimate / air.noise_std);
+        let pilots = air.estimates.iter().map(|estimate| estimate / air.symbol_noise_std);
         let seen = pilots.zip(energies).map(|(pilot, energy)| Seen { pilot, energy });
         seen.enumerate().map(|(sequence, seen)| (air.assigned.contains(&sequence), seen)).collect()
     }

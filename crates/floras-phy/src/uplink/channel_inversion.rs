@@ -14,10 +14,11 @@
 //! # Citations
 //! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
 
-use floras_core::{Admission, NoiseReference, PowerRule, Snr};
+use floras_core::{Admission, Fidelity, NoiseReference, PowerRule, Snr};
+use num_complex::Complex64;
 
-use super::Uplink;
 use super::unspread::UnspreadNoise;
+use super::{Signal, Uplink};
 use crate::channels::Channels;
 use crate::chip::ChipLink;
 use crate::cost::Transmission;
@@ -54,6 +55,8 @@ pub struct ChannelInversion {
 
 /// Who is admitted in a round, and at which common amplitude the admitted arrive.
 struct Alignment {
+    /// `h_k`.
+    channels: Vec<Complex64>,
     /// `|h_k|`.
     amplitudes: Vec<f64>,
     admitted: Vec<bool>,
@@ -84,14 +87,24 @@ impl ChannelInversion {
 
     fn align(&self, round: &Round<'_>) -> Result<Alignment, UplinkError> {
         let threshold = self.settings.admission.amplitude();
-        let amplitudes: Vec<f64> = self.settings.channels.draw(round)?.iter().map(|h| h.norm()).collect();
+        let channels = self.settings.channels.draw(round)?;
+        let amplitudes: Vec<f64> = channels.iter().map(|h| h.norm()).collect();
         let weakest = amplitudes.iter().copied().filter(|&h| h >= threshold).min_by(f64::total_cmp);
         let admitted = amplitudes.iter().map(|&h| h >= threshold).collect();
         let common_amplitude = weakest.map(|weakest| match self.settings.power {
             PowerRule::WorstAdmitted => weakest,
             PowerRule::FixedAtThreshold => threshold,
         });
-        Ok(Alignment { amplitudes, admitted, common_amplitude })
+        Ok(Alignment { channels, amplitudes, admitted, common_amplitude })
+    }
+}
+
+impl Alignment {
+    /// The amplitude at which each client arrives, and the factor that undoes it: `√η` and `1/√η`, 0 for the silent.
+    fn arriving(&self) -> (Vec<f64>, f64) {
+        let amplitude = self.common_amplitude.unwrap_or(0.0);
+        let arriving = self.admitted.iter().map(|&admitted| amplitude * f64::from(admitted)).collect();
+        (arriving, self.common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude))
     }
 }
 
@@ -109,18 +122,16 @@ impl Uplink for ChannelInversion {
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        let Alignment { admitted, common_amplitude, .. } = self.align(round)?;
-        let arriving = common_amplitude.unwrap_or(0.0);
-        let amplitudes = admitted.iter().map(|&admitted| arriving * f64::from(admitted)).collect();
-        let scale = common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude);
-        let share = self.share(&admitted);
-        let shares = admitted.into_iter().map(|admitted| share * f64::from(admitted)).collect();
+        let alignment = self.align(round)?;
+        let (amplitudes, scale) = alignment.arriving();
+        let share = self.share(&alignment.admitted);
+        let shares = alignment.admitted.into_iter().map(|admitted| share * f64::from(admitted)).collect();
         self.noise.link(amplitudes, scale)?.with_client_noise(shares)
     }
 
     /// An admitted client multiplies by `√η/|h_k|`. With artificial noise all are told how many are admitted.
     fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
-        let Alignment { amplitudes, admitted, common_amplitude } = self.align(round)?;
+        let Alignment { amplitudes, admitted, common_amplitude, .. } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);
         let factor = |(&h, &admitted): (&f64, &bool)| if admitted { arriving / h } else { 0.0 };
         let factors = amplitudes.iter().zip(&admitted).map(factor).collect();
@@ -131,6 +142,12 @@ impl Uplink for ChannelInversion {
             transmission.control_uses += 1;
         }
         Ok(Some(transmission))
+    }
+
+    fn signal(&self, round: &Round<'_>, _: Fidelity) -> Result<Option<Signal>, UplinkError> {
+        let alignment = self.align(round)?;
+        let (amplitudes, scale) = alignment.arriving();
+        Ok(Some(self.noise.signal(alignment.channels, amplitudes, scale)))
     }
 }
 

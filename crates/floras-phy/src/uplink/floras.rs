@@ -17,12 +17,12 @@
 //! with the SNR (the paper's Remark 3 is wrong there), and the decoded sum is `N/K` times too large: [`Projector`].
 
 use floras_core::random::Purpose;
-use floras_core::{Fading, Modulation, Pilot, Projector, Receiver, Snr};
+use floras_core::{Fading, Fidelity, Modulation, Pilot, Projector, Receiver, Snr};
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::modulation::amplitudes;
-use super::{Despread, Uplink};
+use super::modulation::{amplitudes, amplitudes_of};
+use super::{Signal, Uplink};
 use crate::channels::Channels;
 use crate::chip::ChipLink;
 use crate::cost::Transmission;
@@ -126,22 +126,55 @@ impl Floras {
         self.unused(round)?;
         require_count("assigned sequences, one for each client", round.clients().len(), assigned.len())?;
         self.settings.sequences.check_assigned(&assigned)?;
-        self.settings.sequences.check_transform()?;
-        let amplitudes = amplitudes(self.settings.modulation, &self.settings.channels, round)?;
-        let estimates = self.estimates(round, &assigned, &amplitudes)?;
-        // Step 2: the projector takes in all N sequences, because the base station cannot tell who uses which.
-        let mut weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
-        let used: Vec<f64> = assigned.iter().map(|&sequence| weights[sequence]).collect();
-        check_weights(&used, round)?;
-        if self.settings.projector == Projector::Normalised && !self.settings.sequences.is_orthonormal() {
-            // vᵀy_s, which the gains add up to without noise.
-            let total: f64 = weights.iter().zip(&estimates).map(|(weight, estimate)| weight * estimate).sum();
-            let scale = assigned.len() as f64 / total;
-            weights.iter_mut().for_each(|weight| *weight *= scale);
-        }
+        let Signal { assigned, amplitudes, weights, .. } = self.chip_signal(round, assigned)?;
         let set = self.settings.sequences.clone();
         let projector = set.spread(&weights)?;
         ChipLink::new(set, assigned, amplitudes, projector, self.despread_noise_std)
+    }
+
+    /// Steps 1 and 2 at the chip level.
+    fn chip_signal(&self, round: &Round<'_>, assigned: Vec<usize>) -> Result<Signal, UplinkError> {
+        self.settings.sequences.check_transform()?;
+        let signal = self.signal_with(round, assigned, |assigned, amplitudes| {
+            self.estimates(round, assigned, amplitudes)
+        })?;
+        let used = signal.assigned.iter().map(|&sequence| self.weight(signal.estimates[sequence]));
+        check_weights(&used.collect::<Vec<f64>>(), round)?;
+        Ok(signal)
+    }
+
+    /// A round whose pilot is estimated by `estimates`, from the sequences and amplitudes of its clients.
+    fn signal_with(
+        &self,
+        round: &Round<'_>,
+        assigned: Vec<usize>,
+        estimates: impl FnOnce(&[usize], &[f64]) -> Result<Vec<f64>, UplinkError>,
+    ) -> Result<Signal, UplinkError> {
+        let channels = self.settings.channels.draw(round)?;
+        let amplitudes = amplitudes_of(self.settings.modulation, &channels, round);
+        let estimates = estimates(&assigned, &amplitudes)?;
+        Ok(Signal {
+            weights: self.weights(&estimates, assigned.len()),
+            channels,
+            amplitudes,
+            assigned,
+            estimates,
+            length: self.settings.sequences.length(),
+            symbol_noise_std: self.despread_noise_std,
+            pilot_noise_std: Some(self.pilot_noise_std),
+        })
+    }
+
+    /// Step 2: the projector takes in all N sequences, because the base station does not know which are in use.
+    fn weights(&self, estimates: &[f64], clients: usize) -> Vec<f64> {
+        let mut weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
+        if self.settings.projector == Projector::Normalised && !self.settings.sequences.is_orthonormal() {
+            // vᵀy_s, which the gains add up to without noise.
+            let total: f64 = weights.iter().zip(estimates).map(|(weight, estimate)| weight * estimate).sum();
+            let scale = clients as f64 / total;
+            weights.iter_mut().for_each(|weight| *weight *= scale);
+        }
+        weights
     }
 
     /// Step 1: everyone sends the pilot at once, and the base station despreads all N sequences. The mean of `r` repetitions,
@@ -169,16 +202,14 @@ impl Floras {
     /// The same round for a base station that keeps its samples and despreads every sequence by itself.
     ///
     /// The channels and the pilot are those of [`realise`](Uplink::realise).
-    pub fn despread(&self, round: &Round<'_>) -> Result<Despread, UplinkError> {
+    pub fn despread(&self, round: &Round<'_>) -> Result<Signal, UplinkError> {
         self.unused(round)?;
-        let assigned = self.assign(round);
-        let amplitudes = amplitudes(self.settings.modulation, &self.settings.channels, round)?;
-        let estimates = if self.settings.sequences.is_orthonormal() {
-            self.place_estimates(round, &assigned, &amplitudes)
-        } else {
-            self.estimates(round, &assigned, &amplitudes)?
-        };
-        Ok(Despread { estimates, assigned, amplitudes, noise_std: self.despread_noise_std })
+        self.signal_with(round, self.assign(round), |assigned, amplitudes| {
+            match self.settings.sequences.is_orthonormal() {
+                true => Ok(self.place_estimates(round, assigned, amplitudes)),
+                false => self.estimates(round, assigned, amplitudes),
+            }
+        })
     }
 
     /// Which client uses which sequence in a simulated round.
@@ -255,6 +286,16 @@ impl Uplink for Floras {
         transmission.pilot_uses += uses;
         transmission.pilot_energy += clients as f64 * pilot.amplitude().powi(2) * uses as f64;
         Ok(Some(transmission))
+    }
+
+    fn signal(&self, round: &Round<'_>, fidelity: Fidelity) -> Result<Option<Signal>, UplinkError> {
+        Ok(Some(match fidelity {
+            Fidelity::Symbol => self.despread(round)?,
+            Fidelity::Chip => {
+                self.unused(round)?;
+                self.chip_signal(round, self.assign(round))?
+            }
+        }))
     }
 }
 
@@ -419,7 +460,7 @@ mod tests {
             assert!((gain - expected).abs() < 1e-12 * (1.0 + gain.abs()));
         }
         let square: f64 = seen.estimates.iter().map(|estimate| estimate.powi(-2)).sum();
-        assert!((seen.noise_std * square.sqrt() / channel.noise_std() - 1.0).abs() < 1e-12);
+        assert!((seen.symbol_noise_std * square.sqrt() / channel.noise_std() - 1.0).abs() < 1e-12);
         let unused = (0..30).filter(|sequence| !seen.assigned.contains(sequence)).count();
         assert_eq!((unused, seen.estimates.len()), (10, 30));
     }

@@ -14,11 +14,11 @@
 
 mod central_gaussian;
 mod channel_inversion;
-mod despread;
 mod floras;
 mod ideal;
 mod modulation;
 mod phase_corrected;
+mod signal;
 mod unspread;
 
 use floras_core::Fidelity;
@@ -33,10 +33,10 @@ use crate::updates;
 
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
-pub use despread::Despread;
 pub use floras::{Floras, FlorasSettings};
 pub use ideal::Ideal;
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
+pub use signal::Signal;
 
 /// What the base station has after a round.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +62,12 @@ pub trait Uplink: Send + Sync {
 
     /// How the clients of a round send, for its [`Cost`](crate::Cost); `None` for a scheme without a radio.
     fn transmission(&self, _round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
+        Ok(None)
+    }
+
+    /// The signal behind the round's effective channel: of [`realise`](Self::realise) at the symbol level, of
+    /// [`link`](Self::link) at the chip level. They draw the pilot's noise differently. `None` for a scheme without a radio.
+    fn signal(&self, _round: &Round<'_>, _fidelity: Fidelity) -> Result<Option<Signal>, UplinkError> {
         Ok(None)
     }
 }

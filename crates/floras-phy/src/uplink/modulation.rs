@@ -19,11 +19,15 @@ pub(super) fn amplitudes(
     channels: &Channels,
     round: &Round<'_>,
 ) -> Result<Vec<f64>, UplinkError> {
-    let drawn = channels.draw(round)?;
-    Ok(match modulation {
+    Ok(amplitudes_of(modulation, &channels.draw(round)?, round))
+}
+
+/// The same for channels that were drawn.
+pub(super) fn amplitudes_of(modulation: Modulation, drawn: &[Complex64], round: &Round<'_>) -> Vec<f64> {
+    match modulation {
         Modulation::Real => drawn.iter().map(|h| h.re).collect(),
-        Modulation::PhaseCorrected(error) => corrected_amplitudes(error, &drawn, round),
-    })
+        Modulation::PhaseCorrected(error) => corrected_amplitudes(error, drawn, round),
+    }
 }
 
 /// `|h_k|·cos(error_k)` for the clients of a round.

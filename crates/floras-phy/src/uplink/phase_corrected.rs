@@ -11,11 +11,11 @@
 //! # Citations
 //! Sery, Cohen, *On analog gradient descent learning over multiple access fading channels*, IEEE TSP 68 (2020).
 
-use floras_core::{Modulation, NoiseReference, PhaseError, Snr};
+use floras_core::{Fidelity, Modulation, NoiseReference, PhaseError, Snr};
 
-use super::Uplink;
-use super::modulation::amplitudes;
+use super::modulation::{amplitudes, amplitudes_of};
 use super::unspread::UnspreadNoise;
+use super::{Signal, Uplink};
 use crate::channels::Channels;
 use crate::chip::ChipLink;
 use crate::cost::Transmission;
@@ -62,7 +62,11 @@ impl PhaseCorrected {
     }
 
     fn amplitudes(&self, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
-        amplitudes(Modulation::PhaseCorrected(self.settings.phase_error), &self.settings.channels, round)
+        amplitudes(self.modulation(), &self.settings.channels, round)
+    }
+
+    fn modulation(&self) -> Modulation {
+        Modulation::PhaseCorrected(self.settings.phase_error)
     }
 }
 
@@ -84,6 +88,12 @@ impl Uplink for PhaseCorrected {
         let factors = vec![1.0; round.clients().len()];
         let transmission = Transmission::new(factors, self.noise.uses_per_parameter());
         Ok(Some(transmission.with_channel_knowledge()))
+    }
+
+    fn signal(&self, round: &Round<'_>, _: Fidelity) -> Result<Option<Signal>, UplinkError> {
+        let channels = self.settings.channels.draw(round)?;
+        let amplitudes = amplitudes_of(self.modulation(), &channels, round);
+        Ok(Some(self.noise.signal(channels, amplitudes, 1.0 / self.mean_amplitude)))
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the schemes without spreading sequences share: one received amplitude a client, and one noise.
 
 use floras_core::{NoiseReference, Snr};
+use num_complex::Complex64;
 
+use super::Signal;
 use crate::chip::ChipLink;
 use crate::error::UplinkError;
 use crate::sequences::{SequenceSet, check_sizes};
@@ -35,6 +37,20 @@ impl UnspreadNoise {
     /// The link on which everyone repeats its symbol and the base station averages, then multiplies by `scale`.
     pub(super) fn link(self, amplitudes: Vec<f64>, scale: f64) -> Result<ChipLink, UplinkError> {
         repeat_link(self.repetitions, amplitudes, scale, self.std)
+    }
+
+    /// The signal of that link.
+    pub(super) fn signal(self, channels: Vec<Complex64>, amplitudes: Vec<f64>, scale: f64) -> Signal {
+        Signal {
+            channels,
+            amplitudes,
+            assigned: Vec::new(),
+            estimates: Vec::new(),
+            weights: vec![scale],
+            length: self.repetitions,
+            symbol_noise_std: self.std,
+            pilot_noise_std: None,
+        }
     }
 }
 

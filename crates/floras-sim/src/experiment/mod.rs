@@ -261,6 +261,7 @@ impl Settings {
             truncate: self.uplink.truncate,
             noise: Noise::Simulated,
             measure_norms: true,
+            keep_decoded: false,
         }
     }
 
