@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use floras_core::{Choice, RoundSet};
 use floras_sim::{
     Cost, Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport,
     RunDirectory, VERSION,
@@ -26,6 +27,7 @@ Examples:
   floras run quick --set uplink.snr_db=0                a preset with one setting changed
   floras run my.toml --trials 10 --out runs/mine        an experiment of your own
   floras run --resume --out runs/mine                   go on after an interruption
+  floras run quick --record-signal 1,5,10-20            keep the signals of some rounds as .npz
 
 All keys of an experiment file are in docs/experiments.md, and written out in full in the run directory.")]
 pub(crate) struct Options {
@@ -60,6 +62,11 @@ pub(crate) struct Options {
     /// Go on with an interrupted run: the one in --out, or the latest in runs/ of that name.
     #[arg(long)]
     resume: bool,
+
+    /// Write decoded sum, gains, channels, estimates and assignment of these rounds, as in 1,5,10-20, to signals/ in the run
+    /// directory, as .npz; of every round if no rounds are given. The files are not private.
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, default_missing_value = "all", value_parser = round_set)]
+    record_signal: Option<RoundSet>,
 
     /// Print one JSON object on standard output.
     #[arg(long)]
@@ -119,7 +126,11 @@ impl Options {
             (None, true) => self.resumed()?,
             (source, _) => ExperimentBuilder::open(source.as_deref())?,
         };
-        Ok(changed(builder, &self.settings, (self.trials, self.rounds, self.seed))?)
+        let builder = changed(builder, &self.settings, (self.trials, self.rounds, self.seed))?;
+        Ok(match &self.record_signal {
+            Some(rounds) => builder.set_to("record.signal", rounds)?,
+            None => builder,
+        })
     }
 
     /// The experiment of the run to resume.
@@ -169,6 +180,11 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// Reads a set of rounds, and says in words what one is if the text is none.
+fn round_set(text: &str) -> Result<RoundSet, String> {
+    text.parse().map_err(|_| format!("it must be {}", RoundSet::allowed()))
 }
 
 /// `runs/NAME`, then `runs/NAME-2` and so on: the one after the last.

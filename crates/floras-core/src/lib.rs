@@ -24,6 +24,7 @@
 //! | [`PowerRule`] | `worst-admitted`, `fixed-at-threshold` |
 //! | [`NoiseReference`] | `per-symbol`, `same-bandwidth` |
 //! | [`Projector`] | `normalised`, `printed` |
+//! | [`RoundSet`] | `none`, `all`, rounds such as `1,5,10-20` |
 //!
 //! [`Pilot`] has two numbers, and is a table in files: `{ amplitude = 1, repetitions = 1 }`.
 //!
@@ -59,6 +60,7 @@ mod power_rule;
 mod projector;
 pub mod random;
 mod receiver;
+mod round_set;
 mod sequence_source;
 mod snr;
 mod view;
@@ -79,6 +81,7 @@ pub use pilot::Pilot;
 pub use power_rule::PowerRule;
 pub use projector::Projector;
 pub use receiver::{ClipLevel, Receiver};
+pub use round_set::RoundSet;
 pub use sequence_source::{SequenceFile, SequenceSource};
 pub use snr::{Snr, SnrConvention};
 pub use view::View;

@@ -26,6 +26,7 @@ use crate::experiment::{Budget, Experiment};
 use crate::federation::{Federation, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
 use crate::record::{
     self, Checkpoint, Entry, EventFile, LedgerEntry, LedgerLog, LogState, Mark, MetricsLog, RunDirectory,
+    SignalFile,
 };
 use crate::summary::Summary;
 
@@ -35,6 +36,8 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 const CHECKPOINT_SHARE: f64 = 0.02;
 /// Results are held back for this long before their ledger entries are synced.
 const HOLD_BACK: Duration = Duration::from_millis(100);
+/// Recorded signals are held back up to this size.
+const HOLD_BACK_BYTES: usize = 16 << 20;
 /// Maximum number of trials whose label counts are recorded.
 const MAX_PARTITIONS: u32 = 100;
 
@@ -113,10 +116,22 @@ impl PreparedRun {
         &self.directory
     }
 
-    /// What a user may want to know about the privacy budget, before the first round.
+    /// What a user may want to know about recorded signals and the privacy budget, before the first round.
     pub fn notes(&self) -> Vec<String> {
         let settings = self.federation.experiment().settings();
         let mut notes = Vec::new();
+        let signals = settings.record.signal.count(self.federation.rounds());
+        if signals > 0 {
+            // Two sums, seven numbers per client, two per sequence, and headers.
+            let (clients, parameters) =
+                (settings.clients.per_round as usize, self.federation.model().parameters());
+            let sequences = settings.uplink.scheme.sequences().unwrap_or(0);
+            let bytes = 8 * parameters + 64 * clients + 16 * sequences + (5 << 10);
+            let megabytes = bytes as f64 * f64::from(signals) * f64::from(settings.trials) / 1e6;
+            notes.push(format!(
+                "recorded signals: {signals} per trial, about {megabytes:.1} MB in all; they are not private"
+            ));
+        }
         let Some(Budget { epsilon, view }) = settings.privacy.budget else { return notes };
         if view == View::Published || settings.privacy.normalise == Clipping::Paper {
             notes.push("the budget is kept in a view whose epsilon is no guarantee here".to_owned());
@@ -196,14 +211,15 @@ struct Start {
 }
 
 impl Start {
-    /// Finds a trial's last checkpoint and truncates its log to that round. If the log does not match the checkpoint, the trial
-    /// starts again from round 1, with the same results. The ledger is never truncated.
+    /// Finds a trial's last checkpoint and truncates its log to that round. If the log does not match the checkpoint, or a
+    /// recorded signal is missing, the trial starts again from round 1, with the same results. The ledger is never truncated.
     fn find(federation: &Federation, directory: &RunDirectory, trial: u16) -> Result<Self, SimError> {
         let log = directory.trial_log(trial.into());
         let in_ledger = record::read_ledger(&directory.trial_ledger(trial.into()), trial, |_| {})?;
         if let Some(found) = record::load(&directory.checkpoint_file(trial), federation, trial)? {
             let Mark { round, status, log_crc, .. } = found.mark;
-            if in_ledger >= round && record::cut_back(&log, trial, round)? == Some(log_crc) {
+            let has_signals = has_signals(federation, directory, trial, (round, status));
+            if has_signals && in_ledger >= round && record::cut_back(&log, trial, round)? == Some(log_crc) {
                 let log = LogState { crc: log_crc, ended: status != Status::Running };
                 return Ok(Self { round, log, has_checkpoint: true });
             }
@@ -211,6 +227,19 @@ impl Start {
         record::cut_back(&log, trial, 0)?;
         Ok(Self { round: 0, log: LogState::default(), has_checkpoint: false })
     }
+}
+
+/// Whether the signals that a trial has recorded up to a round are there. Divergence may leave its round without one.
+fn has_signals(
+    federation: &Federation,
+    directory: &RunDirectory,
+    trial: u16,
+    (round, status): (u32, Status),
+) -> bool {
+    let recorded = &federation.experiment().settings().record.signal;
+    let last = if status == Status::Diverged { round.saturating_sub(1) } else { round };
+    let is_there = |round| RunDirectory::signal_file(directory.path(), trial.into(), round).is_file();
+    recorded.is_none() || (1..=last).filter(|&round| recorded.contains(round)).all(is_there)
 }
 
 /// Drives the trials of a run; shared by its threads.
@@ -262,6 +291,7 @@ impl Driver<'_> {
         let mut trial = self.trial_at(number, start)?;
         let mut rounds_done = 0;
         if trial.status() == Status::Running {
+            let settings = self.federation.experiment().settings();
             let mut events = EventFile::open(&self.directory.events_file(number)?, trial.round())?;
             let mut ledger = TrialLedger::open(self.federation, self.directory, number, trial.round())?;
             let mut held_back = HeldBack::new();
@@ -270,7 +300,11 @@ impl Driver<'_> {
                 let outcome = self.pool.install(|| trial.step())?;
                 rounds_done += 1;
                 let entry = ledger.enter(&outcome)?;
-                held_back.results.push((outcome.metrics, entry));
+                let signal = match settings.record.signal.contains(outcome.metrics.round) {
+                    true => SignalFile::new(self.directory, &outcome)?,
+                    false => None,
+                };
+                held_back.results.push(HeldRound { metrics: outcome.metrics, entry, signal });
                 let checkpoint = clock.is_due() && trial.status() == Status::Running;
                 if checkpoint || held_back.is_due() || trial.status() != Status::Running {
                     self.release(number, &mut held_back, &mut events)?;
@@ -291,13 +325,16 @@ impl Driver<'_> {
     fn release(&self, trial: u16, held_back: &mut HeldBack, events: &mut EventFile) -> Result<(), SimError> {
         let to_sync = {
             let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            for entry in held_back.results.iter().filter_map(|(_, entry)| entry.as_ref()) {
+            for entry in held_back.results.iter().filter_map(|round| round.entry.as_ref()) {
                 ledger.append(entry)?;
             }
             ledger.lines_of(trial)?
         };
         sync(to_sync, self.directory)?;
-        for (metrics, _) in held_back.take() {
+        for HeldRound { metrics, signal, .. } in held_back.take() {
+            if let Some(signal) = signal {
+                signal.write()?;
+            }
             self.log().append(&metrics)?;
             events.append_round(&metrics)?;
             (self.watch)(Event::Round(Box::new(metrics)));
@@ -372,10 +409,17 @@ fn sync(file: Option<File>, directory: &RunDirectory) -> Result<(), SimError> {
     synced.map_err(SimError::file("write", directory.path()))
 }
 
-/// Results that are not released yet, each with its new ledger entry.
+/// Results that are not released yet.
 struct HeldBack {
-    results: Vec<(RoundMetrics, Option<LedgerEntry>)>,
+    results: Vec<HeldRound>,
     since: Instant,
+}
+
+/// One of them, with its new ledger entry and its recorded signal.
+struct HeldRound {
+    metrics: RoundMetrics,
+    entry: Option<LedgerEntry>,
+    signal: Option<SignalFile>,
 }
 
 impl HeldBack {
@@ -384,10 +428,11 @@ impl HeldBack {
     }
 
     fn is_due(&self) -> bool {
-        self.since.elapsed() >= HOLD_BACK
+        let signals = self.results.iter().filter_map(|round| round.signal.as_ref());
+        self.since.elapsed() >= HOLD_BACK || signals.map(SignalFile::size).sum::<usize>() >= HOLD_BACK_BYTES
     }
 
-    fn take(&mut self) -> Vec<(RoundMetrics, Option<LedgerEntry>)> {
+    fn take(&mut self) -> Vec<HeldRound> {
         self.since = Instant::now();
         std::mem::take(&mut self.results)
     }

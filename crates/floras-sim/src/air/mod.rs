@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use floras_core::Level;
 use floras_core::random::Purpose;
 use floras_phy::release::{self, ReleaseKey};
-use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Uplink, UplinkError};
+use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Signal, Uplink, UplinkError};
 
 use accounts::RoundAccount;
 pub use description::AirDescription;
@@ -131,6 +131,16 @@ impl AirInterface {
     pub fn realise(&self, spec: &RoundSpec) -> Result<EffectiveChannel, SimError> {
         let round = self.checked(spec)?;
         Ok(self.uplink(spec.seed)?.realise(&round)?)
+    }
+
+    /// The signal behind the effective channel of [`aggregate`](Self::aggregate) for updates of `parameters` parameters; `None` for
+    /// a scheme without a radio.
+    ///
+    /// Channels and assignment are known to no base station. Keep them as secret as the seed for sums of real data.
+    pub fn signal(&self, spec: &RoundSpec, parameters: usize) -> Result<Option<Signal>, SimError> {
+        let round = self.checked(spec)?;
+        let uplink = self.uplink(spec.seed)?;
+        Ok(self.settings.aggregation().signal(uplink.as_ref(), round, parameters)?)
     }
 
     /// `ν·n` of a round with `parameters` parameters: the simulation's noise that [`aggregate`](Self::aggregate) adds at the

@@ -123,7 +123,7 @@ impl From<&Settings> for SettingsFile {
             local: settings.local.into(),
             uplink: settings.uplink.to_table(),
             privacy: settings.privacy.into(),
-            record: settings.record,
+            record: settings.record.clone(),
         }
     }
 }

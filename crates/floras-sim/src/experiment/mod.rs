@@ -207,6 +207,7 @@ impl Settings {
             return Err(ExperimentError::refused("uplink.sequences", error));
         }
         self.check_margins()?;
+        self.record.check_rounds(self.rounds)?;
         if weights == Weights::Samples && !self.uplink.scheme.allows_weights() {
             let reason = format!(
                 "the privacy statement of scheme \"{}\" needs clients that count the same; weights = \"samples\" goes with {}",

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use floras_core::random::{Stream, StreamName, TrialId};
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::{Aggregate, Round, UplinkError, precode};
+use floras_phy::{Aggregate, Aggregation, Round, Signal, UplinkError, precode};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,8 @@ pub struct RoundOutcome {
     pub aggregate: Option<Aggregate>,
     /// The updates as they were sent, in the order of the clients, if the trial keeps them.
     pub sent: Vec<Vec<f32>>,
+    /// The signal behind the gains, if the experiment records it in this round and the scheme has a radio.
+    pub signal: Option<Signal>,
 }
 
 /// Training broke down in this round.
@@ -165,7 +167,7 @@ impl<'f> Trial<'f> {
         let metrics =
             RoundMetrics { trial: self.number().into(), round: number, rate, ..RoundMetrics::default() };
         let clients = self.selected(number);
-        let mut outcome = RoundOutcome { metrics, clients, aggregate: None, sent: Vec::new() };
+        let mut outcome = RoundOutcome { metrics, clients, aggregate: None, sent: Vec::new(), signal: None };
         let advanced = self.advance(&mut outcome)?;
         self.round = number;
         outcome.metrics.keep_finite();
@@ -205,7 +207,9 @@ impl<'f> Trial<'f> {
         let RoundOutcome { metrics, clients, .. } = outcome;
         let round = Round::new(settings.seed, self.id, metrics.round, clients)?;
         let batches = |client| round.stream_of(purpose::BATCHES, client);
-        let (aggregation, uplink) = (settings.aggregation(), federation.uplink.0.as_ref());
+        let is_recorded = settings.record.signal.contains(metrics.round);
+        let aggregation = Aggregation { keep_decoded: is_recorded, ..settings.aggregation() };
+        let uplink = federation.uplink.0.as_ref();
         let sum = vec![0.0; self.parameters.len()];
         let mut updates = mem::take(&mut self.updates);
         let mut losses = Vec::with_capacity(clients.len());
@@ -235,6 +239,9 @@ impl<'f> Trial<'f> {
         metrics.noise_std = Some(aggregate.channel.noise_std());
         if let Some(cost) = aggregate.cost(uplink, &round)? {
             metrics.set_cost(cost);
+        }
+        if is_recorded {
+            outcome.signal = aggregation.signal(uplink, round, self.parameters.len())?;
         }
         if self.options.keep_sent {
             outcome.sent.clone_from(&self.updates);

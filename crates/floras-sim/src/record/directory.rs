@@ -8,6 +8,7 @@
 //! | `ledger.jsonl` | what each round leaked, in every view, synced before its result is released |
 //! | `parameters/` | the final model of each trial, as safetensors |
 //! | `summary.json` | how each trial ended, and means with 95% intervals over the trials |
+//! | `signals/` | the signals of the rounds that the experiment records, as `.npz` |
 //! | `tb/` | event files for TensorBoard |
 //! | `checkpoint/` | the state of each trial, to resume from |
 //! | `lock` | held by the process at work |
@@ -140,6 +141,11 @@ impl RunDirectory {
     /// Where a run directory keeps the final model of a trial.
     pub fn final_parameters(path: &Path, trial: u32) -> PathBuf {
         path.join("parameters").join(format!("trial-{trial:04}.safetensors"))
+    }
+
+    /// Where a run directory keeps the signal of a trial's round; trials count from 0, rounds from 1.
+    pub fn signal_file(path: &Path, trial: u32, round: u32) -> PathBuf {
+        path.join("signals").join(format!("trial-{trial:04}")).join(format!("round-{round:06}.npz"))
     }
 
     /// Refuses a directory that holds the run of another experiment, without entering it.

@@ -8,6 +8,7 @@ mod ledger_entry;
 mod log;
 mod read;
 mod recorded;
+mod signal;
 mod tensorboard;
 mod transfer;
 
@@ -24,5 +25,6 @@ pub(crate) use log::{LedgerLog, LogState, MetricsLog, cut_back, each_round, last
 pub use read::read_json;
 pub(crate) use read::read_text;
 pub use recorded::RecordedRun;
+pub(crate) use signal::SignalFile;
 pub(crate) use tensorboard::EventFile;
 pub(crate) use transfer::{put, remove_partial};
