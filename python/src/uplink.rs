@@ -1,8 +1,8 @@
 //! `floras.Uplink`: a round's updates go in, the decoded sum comes out.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use floras_phy::EffectiveChannel;
+use floras_phy::{Complex64, EffectiveChannel, Signal};
 use floras_sim::{AirInterface, ExperimentError, Noise, RoundSpec, SimError};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
@@ -116,10 +116,12 @@ impl Uplink {
         let spec = spec(rows.len() as u64, seed, round, clients, (selected, among), trial)?;
         let aggregate = work(py, || self.air.aggregate(&spec, &rows))?.map_err(ToPython::to_python)?;
         let result = Aggregate {
+            parameters: aggregate.sum.len(),
             sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
             clients: rows.len() as f32,
             norms: aggregate.norms,
             broken: aggregate.broken,
+            signal: OnceLock::new(),
         };
         let channel = Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel: aggregate.channel } };
         Py::new(py, PyClassInitializer::from(channel).add_subclass(result))
@@ -349,14 +351,100 @@ fn literal(value: &str) -> String {
 /// What a round has come to: the decoded sum, with the effective channel that led to it.
 #[pyclass(module = "floras", frozen, extends = Channel)]
 pub(crate) struct Aggregate {
+    parameters: usize,
     sum: Py<PyArray1<f32>>,
     clients: f32,
     norms: Option<Vec<f64>>,
     broken: Vec<usize>,
+    /// Drawn again from the round's streams when it is first asked for.
+    signal: OnceLock<Option<Signal>>,
+}
+
+impl Aggregate {
+    /// The signal behind the gains; `None` for a scheme without a radio.
+    fn signal<'a>(this: &'a PyRef<'_, Self>, py: Python<'_>) -> PyResult<Option<&'a Signal>> {
+        if this.signal.get().is_none() {
+            let (Draw { air, spec, .. }, parameters) = (&this.as_super().draw, this.parameters);
+            let signal = work(py, || air.signal(spec, parameters))?.map_err(ToPython::to_python)?;
+            // Another thread may have drawn the same one in the meantime.
+            let _ = this.signal.set(signal);
+        }
+        Ok(this.signal.get().and_then(Option::as_ref))
+    }
 }
 
 #[pymethods]
 impl Aggregate {
+    /// The complex channel of each client; ``None`` for a scheme without a radio. The base station does not know it.
+    #[getter]
+    fn channels<'py>(
+        this: PyRef<'py, Self>,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<Complex64>>>> {
+        let signal = Self::signal(&this, py)?;
+        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.channels)))
+    }
+
+    /// The real amplitude at which a unit symbol of each client arrives; ``None`` for a scheme without a radio.
+    #[getter]
+    fn amplitudes<'py>(
+        this: PyRef<'py, Self>,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let signal = Self::signal(&this, py)?;
+        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.amplitudes)))
+    }
+
+    /// The sequence of each client, from 0; ``None`` for a scheme without sequences. It is secret from the base station: for real
+    /// data, keep it where the updates are.
+    #[getter]
+    fn assignment<'py>(
+        this: PyRef<'py, Self>,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
+        let signal = Self::signal(&this, py)?.filter(|signal| !signal.assigned.is_empty());
+        let numbers =
+            |signal: &Signal| signal.assigned.iter().map(|&sequence| sequence as i64).collect::<Vec<i64>>();
+        Ok(signal.map(|signal| PyArray1::from_vec(py, numbers(signal))))
+    }
+
+    /// The base station's channel estimate of every sequence; ``None`` for a scheme without a pilot to the base station.
+    #[getter]
+    fn estimates<'py>(
+        this: PyRef<'py, Self>,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let signal = Self::signal(&this, py)?.filter(|signal| signal.pilot_noise_std.is_some());
+        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.estimates)))
+    }
+
+    /// The decoder's weight of every sequence, or the one factor of a scheme without sequences; ``None`` without a radio.
+    ///
+    /// With orthonormal sequences ``gains == amplitudes * weights[assignment]``, up to rounding.
+    ///
+    /// >>> import numpy as np
+    /// >>> uplink = floras.Uplink(sequences=25, length=32, snr_db=20.0)
+    /// >>> result = uplink.aggregate(np.zeros((20, 10), np.float32), seed=1, round=1)
+    /// >>> bool(np.allclose(result.gains, result.amplitudes * result.weights[result.assignment]))
+    /// True
+    #[getter]
+    fn weights<'py>(this: PyRef<'py, Self>, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let signal = Self::signal(&this, py)?;
+        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.weights)))
+    }
+
+    /// s, the standard deviation of the receiver's noise in a despread payload symbol; ``None`` without a radio.
+    #[getter]
+    fn symbol_noise_std(this: PyRef<'_, Self>, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(Self::signal(&this, py)?.map(|signal| signal.symbol_noise_std))
+    }
+
+    /// The standard deviation of the error of an estimate; ``None`` without estimates.
+    #[getter]
+    fn pilot_noise_std(this: PyRef<'_, Self>, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(Self::signal(&this, py)?.and_then(|signal| signal.pilot_noise_std))
+    }
+
     /// The decoded sum of the updates, noise included.
     #[getter]
     fn sum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,7 @@ def run(
     seed: int | None = None,
     threads: int | None = None,
     set: Mapping[str, Any] | None = None,  # as the program calls it
+    record_signal: bool | int | str | Iterable[int] | None = None,
     progress: bool | Watch | None = None,
 ) -> Run:
     """Train a model over the simulated air, as ``floras run`` does, and to the same bytes.
@@ -121,6 +123,11 @@ def run(
     or says whether there is a bar; there is one on a terminal. What the program prints as notes, such as
     settings without effect, are warnings here.
 
+    ``record_signal`` writes decoded sum, gains, channels, estimates and assignment of some rounds to
+    ``signals/`` in the run directory, as ``.npz``: ``True`` for every round, or rounds as a number, as
+    numbers, or as a text such as ``"1,5,10-20"``. It is the setting ``record.signal``, and has to be given
+    again with ``resume=True``. The files are not private.
+
     >>> result = floras.run("quick", trials=2, rounds=3, seed=5)
     >>> result.final["test_accuracy"].keys()
     dict_keys(['ci95', 'mean'])
@@ -128,9 +135,13 @@ def run(
     (6, 19)
     """
     changes = None if set is None else dict(set)
+    if record_signal is not None and record_signal is not False:
+        changes = {**(changes or {}), "record.signal": _rounds(record_signal)}
     settings = _core.experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=changes, warn=True)
     if resume and out is None:
         raise ValueError("resume needs out, the directory of the run to go on with")
+    if settings["record"]["signal"] not in (None, "none") and out is None:
+        raise ValueError("record_signal needs out, the directory in which the signals are kept")
     if out is not None:
         return run_in(settings, Path(out), "resume" if resume else "new", threads, progress, with_report=True)
     directory = Path(tempfile.mkdtemp(prefix="floras-"))
@@ -138,6 +149,17 @@ def run(
         return run_in(settings, directory / "run", "new", threads, progress, with_report=False, is_kept=False)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _rounds(rounds: bool | int | str | Iterable[int]) -> str:
+    """The text of a set of rounds."""
+    if rounds is True:
+        return "all"
+    if isinstance(rounds, str):
+        return rounds
+    if isinstance(rounds, Iterable):
+        return ",".join(str(index(number)) for number in rounds)
+    return str(index(rounds))
 
 
 def run_in(
