@@ -11,7 +11,18 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Three trials that take a few seconds on two threads, so that the program makes checkpoints meanwhile.
-const LONG: [&str; 8] = ["run", "quick", "--rounds", "450", "--trials", "3", "--set", "record.train_every=7"];
+const LONG: [&str; 10] = [
+    "run",
+    "quick",
+    "--rounds",
+    "450",
+    "--trials",
+    "3",
+    "--set",
+    "record.train_every=7",
+    "--record-signal",
+    "1-30,200,449",
+];
 
 fn floras(arguments: &[&str], out: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_floras"));
@@ -23,14 +34,17 @@ fn succeed(mut command: Command) {
     assert!(command.status().unwrap().success());
 }
 
-/// Everything that must come out the same: metrics, ledger, summary, parameters.
+/// Everything that must come out the same: metrics, ledger, summary, parameters, signals.
 fn lasting_files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let parameters = fs::read_dir(directory.join("parameters")).unwrap().map(|entry| entry.unwrap().path());
+    let entries =
+        |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let parameters = entries(&directory.join("parameters"));
+    let signals = entries(&directory.join("signals")).into_iter().flat_map(|trial| entries(&trial));
     let others = ["metrics.jsonl", "ledger.jsonl", "summary.json", "experiment.toml", "partition.json"]
         .map(|name| directory.join(name));
     let read =
         |path: PathBuf| (path.strip_prefix(directory).unwrap().to_path_buf(), fs::read(&path).unwrap());
-    parameters.chain(others).map(read).collect()
+    parameters.into_iter().chain(signals).chain(others).map(read).collect()
 }
 
 /// Begins or resumes a run and kills it as soon as `moment` has come; `false` if it ended before.
@@ -102,7 +116,8 @@ fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() 
 
     // The experiment need not be named again.
     succeed(floras(&["run", "--resume"], &killed));
-    assert_eq!(lasting_files(&whole), lasting_files(&killed));
+    assert!(lasting_files(&whole) == lasting_files(&killed));
+    assert_eq!(lasting_files(&whole).len(), 3 + 3 * 32 + 5);
     assert_eq!(lines(&whole.join("metrics.jsonl")), 3 * 450);
 }
 
