@@ -11,6 +11,8 @@
 //! | [`PhaseError`] | `none`, `uniform=a`, `gaussian=s` |
 //! | [`Fading`] | `rayleigh`, `none`, `rician=k`, `nakagami=m` |
 //! | [`ChannelSource`] | those of [`Fading`], `trace=file` |
+//! | [`Ageing`] | `none`, `correlation=r`, `doppler=f` |
+//! | [`PathLoss`] | `none`, `exponent=n,shadowing_db=s,min_distance=m,power_control=k` |
 //! | [`SnrConvention`] | `symbol`, `complex-symbol`, `despread` |
 //! | [`Family`] | `walsh`, `orthonormal`, `gaussian`, `gold`, `zadoff-chu` |
 //! | [`SequenceSource`] | those of [`Family`], `file=path` |
@@ -43,6 +45,7 @@
 //! ```
 
 mod admission;
+mod ageing;
 mod bounded;
 mod channel_source;
 mod choice;
@@ -54,6 +57,7 @@ mod level;
 mod modulation;
 mod neighbours;
 mod noise_reference;
+mod path_loss;
 mod phase_error;
 mod pilot;
 mod power_rule;
@@ -66,6 +70,7 @@ mod snr;
 mod view;
 
 pub use admission::{Admission, AmplitudeThreshold, PowerThreshold};
+pub use ageing::{Ageing, BlockCorrelation, DopplerFrequency};
 pub use channel_source::ChannelSource;
 pub use choice::{Choice, ChoiceError, deserialize, list, split};
 pub use clipping::Clipping;
@@ -76,6 +81,7 @@ pub use level::{Level, LocalWork, StepCount};
 pub use modulation::Modulation;
 pub use neighbours::Neighbours;
 pub use noise_reference::NoiseReference;
+pub use path_loss::{Cell, PathLoss};
 pub use phase_error::{HalfWidth, PhaseError, PhaseStd};
 pub use pilot::Pilot;
 pub use power_rule::PowerRule;

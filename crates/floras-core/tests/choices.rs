@@ -5,8 +5,9 @@
 use std::fmt::Debug;
 
 use floras_core::{
-    Admission, ChannelSource, Choice, Clipping, Fading, Family, Fidelity, Level, LocalWork, Modulation,
-    Neighbours, NoiseReference, PhaseError, PowerRule, Receiver, SequenceSource, SnrConvention, View,
+    Admission, Ageing, ChannelSource, Choice, Clipping, Fading, Family, Fidelity, Level, LocalWork,
+    Modulation, Neighbours, NoiseReference, PhaseError, PowerRule, Receiver, SequenceSource, SnrConvention,
+    View,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,7 @@ fn choices_with_a_parameter_round_trip() {
     round_trips::<Fading>(&["rayleigh", "none", "rician=3", "nakagami=0.5"]);
     round_trips::<ChannelSource>(&["rayleigh", "rician=0.25", "trace=data/measured.csv"]);
     round_trips::<SequenceSource>(&["walsh", "gold", "zadoff-chu", "file=data/codes.csv"]);
+    round_trips::<Ageing>(&["none", "correlation=0.9", "correlation=-0.3", "doppler=0.05"]);
     round_trips::<Admission>(&["amplitude=0.01", "power=0.0001"]);
     round_trips::<Modulation>(&["real", "phase-corrected"]);
     round_trips::<LocalWork>(&["one-step", "steps=2", "steps=1000000", "epochs"]);

@@ -51,6 +51,12 @@ impl Purpose {
     pub const BENCHMARK: Self = Self(7);
     /// The noise that clients add to their own updates, one stream for each place in the round.
     pub const CLIENT_NOISE: Self = Self(8);
+    /// How the channel of a client changes from the pilot through the blocks of the payload, one stream for each client.
+    pub const AGEING: Self = Self(16);
+    /// The error of a client's estimate of its own channel.
+    pub const CHANNEL_ESTIMATE: Self = Self(17);
+    /// Where a client stands for a whole trial, and what shadows it.
+    pub const PLACEMENT: Self = Self(18);
 }
 
 /// The name of one stream of random numbers.
