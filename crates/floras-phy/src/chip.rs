@@ -7,7 +7,8 @@
 //! y_i = Σ_k a_k h_k x_k[i] + n_i,      x̃_i = vᵀ y_i          (paper, section IV-A, steps 3 and 4)
 //! ```
 //!
-//! Clients may add noise of their own to what they send: `x_k[i] + b_k·N(0, 1)`.
+//! Clients may add noise of their own to what they send: `x_k[i] + b_k·N(0, 1)`. The amplitudes `h_k` may differ between blocks of
+//! parameters; the projector is the pilot's in all of them.
 //!
 //! The simulation works on 128 parameters at a time, so that its memory does not grow with `L·d`. It is the ground
 //! truth that the symbol level ([`crate::EffectiveChannel`]) is checked against.
@@ -17,7 +18,7 @@ use std::ops::Range;
 use floras_core::Family;
 use floras_core::random::{NormalField, Purpose, StreamName, TILE, Tile, tile_of_normals};
 
-use crate::effective::EffectiveChannel;
+use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
 use crate::sequences::SequenceSet;
@@ -40,6 +41,17 @@ pub struct ChipLink {
     chip_noise_std: f64,
     /// `b_k`: standard deviation of the noise that client `k` adds to each of its symbols; empty if nobody does.
     client_noise_stds: Vec<f64>,
+    /// The amplitudes of each block of parameters; empty if they are the same in all.
+    blocks: Vec<ChipBlock>,
+}
+
+/// Parameters that arrive with the same amplitudes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChipBlock {
+    /// How many parameters, one after the other: at least 1.
+    pub parameters: usize,
+    /// `h_k`, one for each client, finite.
+    pub amplitudes: Vec<f64>,
 }
 
 impl ChipLink {
@@ -60,7 +72,34 @@ impl ChipLink {
         for &number in amplitudes.iter().chain(&projector) {
             require(number.is_finite(), "an amplitude or a chip of the projector", "finite", number)?;
         }
-        Ok(Self { set, assigned, amplitudes, projector, chip_noise_std, client_noise_stds: Vec::new() })
+        Ok(Self {
+            set,
+            assigned,
+            amplitudes,
+            projector,
+            chip_noise_std,
+            client_noise_stds: Vec::new(),
+            blocks: Vec::new(),
+        })
+    }
+
+    /// The same link with amplitudes that differ between blocks of parameters. There is at least one block; a single one fits any
+    /// number of parameters.
+    pub fn with_blocks(mut self, blocks: Vec<ChipBlock>) -> Result<Self, UplinkError> {
+        let count = blocks.len() as f64;
+        require(count > 0.0, "the number of blocks of parameters", "at least 1", count)?;
+        for block in &blocks {
+            require(block.parameters > 0, "the number of parameters in a block", "at least 1", 0.0)?;
+            require_count("amplitudes, one for each client", self.assigned.len(), block.amplitudes.len())?;
+            for &amplitude in &block.amplitudes {
+                require(amplitude.is_finite(), "an amplitude", "finite", amplitude)?;
+            }
+        }
+        match <[ChipBlock; 1]>::try_from(blocks) {
+            Ok([only]) => self.amplitudes = only.amplitudes,
+            Err(several) => self.blocks = several,
+        }
+        Ok(self)
     }
 
     /// The same link with clients that add noise of these standard deviations to each of their symbols.
@@ -82,12 +121,21 @@ impl ChipLink {
     /// The effective channel that this link amounts to: `g_k = vᵀa_k·h_k`, `ν² = (σ²/L)·‖v‖² + Σ_k g_k²·b_k²`.
     pub fn effective(&self) -> Result<EffectiveChannel, UplinkError> {
         let seen = self.set.despread(&self.projector)?;
-        let clients = self.assigned.iter().zip(&self.amplitudes);
-        let gains: Vec<f64> = clients.map(|(&sequence, h)| seen[sequence] * h).collect();
         let norm = self.projector.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let of_clients = gains.iter().zip(&self.client_noise_stds).map(|(gain, std)| (gain * std).powi(2));
-        let of_clients = of_clients.sum::<f64>().sqrt();
-        EffectiveChannel::new(gains, (self.chip_noise_std * norm).hypot(of_clients))
+        let block = |parameters: usize, amplitudes: &[f64]| {
+            let clients = self.assigned.iter().zip(amplitudes);
+            let gains: Vec<f64> = clients.map(|(&sequence, h)| seen[sequence] * h).collect();
+            let of_clients =
+                gains.iter().zip(&self.client_noise_stds).map(|(gain, std)| (gain * std).powi(2));
+            let of_clients = of_clients.sum::<f64>().sqrt();
+            Block { parameters, gains, noise_std: (self.chip_noise_std * norm).hypot(of_clients) }
+        };
+        let blocks = if self.blocks.is_empty() {
+            vec![block(usize::MAX, &self.amplitudes)]
+        } else {
+            self.blocks.iter().map(|of| block(of.parameters, &of.amplitudes)).collect()
+        };
+        EffectiveChannel::from_blocks(blocks)
     }
 
     /// Sends the updates chip by chip and decodes their sum; the receiver's noise is read from the stream `noise`, and the
@@ -112,6 +160,7 @@ impl ChipLink {
         decoded: &mut [f32],
     ) -> Result<(), UplinkError> {
         self.check_size(decoded.len())?;
+        self.check_parameters(decoded.len())?;
         let kernel = ChipLevel::new(self, noise);
         let loudest = kernel::run(&kernel, updates, self.assigned.len(), decoded)?;
         self.check_precision(loudest)
@@ -144,6 +193,15 @@ impl ChipLink {
         energies.iter().map(|energy| energy / self.chip_noise_std.powi(2)).collect()
     }
 
+    /// Refuses a number of parameters that the blocks do not cover.
+    fn check_parameters(&self, parameters: usize) -> Result<(), UplinkError> {
+        if self.blocks.is_empty() {
+            return Ok(());
+        }
+        let covered = self.blocks.iter().fold(0_usize, |sum, block| sum.saturating_add(block.parameters));
+        require_count("parameters, as many as the blocks of the link have", covered, parameters)
+    }
+
     fn check_size(&self, parameters: usize) -> Result<(), UplinkError> {
         let length = self.set.length();
         let tiles = (parameters.div_ceil(TILE) as u64).checked_mul(length as u64);
@@ -163,6 +221,16 @@ struct ChipLevel {
     noise: NormalField,
     /// What each client adds to its symbols; empty if nobody adds anything.
     client_noise: Vec<(f32, NormalField)>,
+    /// What symbols are multiplied by before they are spread; empty if the spreading has the amplitudes.
+    segments: Vec<Segment>,
+}
+
+/// A block of parameters.
+struct Segment {
+    /// The first parameter that is not in it.
+    end: usize,
+    /// `h_k`.
+    amplitudes: Vec<f32>,
 }
 
 /// How symbols become chips.
@@ -178,7 +246,13 @@ impl ChipLevel {
         let of_client = |(place, &std): (usize, &f64)| {
             (std as f32, noise.purpose(Purpose::CLIENT_NOISE).client(place as u32).normals())
         };
+        let mut end = 0_usize;
+        let segments = link.blocks.iter().map(|block| {
+            end = end.saturating_add(block.parameters);
+            Segment { end, amplitudes: block.amplitudes.iter().map(|&h| h as f32).collect() }
+        });
         Self {
+            segments: segments.collect(),
             spreading: Spreading::new(link),
             projector: link.projector.iter().map(|&v| v as f32).collect(),
             chip_noise_std: link.chip_noise_std as f32,
@@ -190,7 +264,9 @@ impl ChipLevel {
 
 impl Spreading {
     fn new(link: &ChipLink) -> Self {
-        let clients = || link.assigned.iter().copied().zip(&link.amplitudes);
+        let unit = vec![1.0; link.assigned.len()];
+        let amplitudes = if link.blocks.is_empty() { &link.amplitudes } else { &unit };
+        let clients = || link.assigned.iter().copied().zip(amplitudes);
         let length = link.set.length();
         match link.set.family() {
             Some(Family::Walsh) => {
@@ -212,13 +288,14 @@ impl Kernel for ChipLevel {
         let mut loudest = [0.0; TILE];
         let mut air = vec![[0.0; TILE]; self.projector.len()];
         let mut packed = match self.spreading {
-            Spreading::Walsh(_) if self.client_noise.is_empty() => Vec::new(),
+            Spreading::Walsh(_) if self.client_noise.is_empty() && self.segments.is_empty() => Vec::new(),
             _ => vec![[0.0; TILE]; rows.len()],
         };
         for (offset, decoded) in decoded.chunks_mut(TILE).enumerate() {
             let columns = offset * TILE..offset * TILE + decoded.len();
             let tile = (first_tile + offset) as u64;
             self.pack(rows, columns.clone(), tile, &mut packed);
+            self.fade(first + columns.start, columns.len(), &mut packed);
             match &self.spreading {
                 Spreading::Walsh(clients) if packed.is_empty() => {
                     spread_walsh(clients, rows, columns, &mut air);
@@ -275,6 +352,27 @@ impl ChipLevel {
             let noise = tile_of_normals(field, tile);
             for (symbol, &normal) in packed.iter_mut().zip(&noise) {
                 *symbol = std.mul_add(normal, *symbol);
+            }
+        }
+    }
+
+    /// Multiplies the symbols of the parameters from `first` on by the amplitudes of their blocks.
+    #[inline(always)]
+    fn fade(&self, first: usize, length: usize, packed: &mut [Tile]) {
+        if self.segments.is_empty() {
+            return;
+        }
+        let mut done = 0;
+        for segment in &self.segments[self.segments.partition_point(|segment| segment.end <= first)..] {
+            let end = length.min(segment.end - first);
+            for (packed, &amplitude) in packed.iter_mut().zip(&segment.amplitudes) {
+                for symbol in &mut packed[done..end] {
+                    *symbol *= amplitude;
+                }
+            }
+            done = end;
+            if done == length {
+                break;
             }
         }
     }

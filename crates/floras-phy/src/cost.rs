@@ -23,6 +23,9 @@
 //! count without channel reciprocity, which is the most favourable to the paper's Remark 1. With reciprocity the clients
 //! learn their channels from one downlink pilot, and the `K` pilots and `K` coefficients become one channel use.
 //!
+//! Open-loop power control under path loss multiplies `b_k`, and the amplitude of the client's pilots, by `10^(κ·PL_k/20)`: 1 for a
+//! client at the edge of the cell without shadowing.
+//!
 //! Energy is what the clients spend: payload, pilots, and their control symbols. The base station's is not counted, nor is
 //! the download of the model, which all schemes share.
 
@@ -66,6 +69,15 @@ impl Transmission {
         self.pilot_uses += clients;
         self.pilot_energy += clients as f64;
         self.control_uses += clients;
+        self
+    }
+
+    /// The same with clients whose power control lets them send at these amplitudes, one for each: payload and pilots alike.
+    pub fn with_power_control(mut self, amplitudes: &[f64]) -> Self {
+        let mean_power = amplitudes.iter().map(|a| a * a).sum::<f64>() / amplitudes.len().max(1) as f64;
+        self.factors.iter_mut().zip(amplitudes).for_each(|(factor, amplitude)| *factor *= amplitude);
+        // All clients of a round send the same pilots.
+        self.pilot_energy *= mean_power;
         self
     }
 }

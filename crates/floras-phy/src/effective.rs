@@ -89,6 +89,11 @@ impl EffectiveChannel {
     /// ```
     pub fn from_blocks(blocks: Vec<Block>) -> Result<Self, UplinkError> {
         let Some(first) = blocks.first() else { return Err(UplinkError::NoClients) };
+        if let [only] = blocks.as_slice()
+            && only.parameters == usize::MAX
+        {
+            return Self::new(only.gains.clone(), only.noise_std);
+        }
         let clients = first.gains.len();
         let (mut gains, mut square, mut total) = (vec![0.0; clients], 0.0, 0.0);
         for block in &blocks {
@@ -303,11 +308,8 @@ impl SymbolLevel {
     /// The segments from the one that holds a parameter on.
     #[inline(always)]
     fn segments_from(&self, parameter: usize) -> &[Segment] {
-        let mut first = 0;
-        while first + 1 < self.segments.len() && self.segments[first].end <= parameter {
-            first += 1;
-        }
-        &self.segments[first..]
+        let first = self.segments.partition_point(|segment| segment.end <= parameter);
+        &self.segments[first.min(self.segments.len() - 1)..]
     }
 
     #[inline(always)]

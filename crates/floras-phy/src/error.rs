@@ -19,6 +19,42 @@ pub enum UplinkError {
         scheme: &'static str,
     },
 
+    /// Channels without a scattered part.
+    #[error(
+        "channels age only under Rayleigh and Rician fading, which have a scattered part; these are: {channels}"
+    )]
+    CannotAge {
+        /// The channels, in words.
+        channels: String,
+    },
+    /// Channels that are not drawn.
+    #[error("path loss multiplies drawn channels; these have the gains that they have: {channels}")]
+    CannotLose {
+        /// The channels, in words.
+        channels: String,
+    },
+    /// Blocks of a payload of unknown size.
+    #[error("blocks of {coherence} parameters need the number of parameters, which this round does not know")]
+    ParametersUnknown {
+        /// Parameters in a block.
+        coherence: usize,
+    },
+    /// More blocks than there is room for.
+    #[error(
+        "blocks of {coherence} parameters make {blocks} blocks for each of {clients} clients; a round may have at most {most} \
+         coefficients in all"
+    )]
+    TooManyBlocks {
+        /// Parameters in a block.
+        coherence: usize,
+        /// Blocks in the payload.
+        blocks: usize,
+        /// `K`.
+        clients: usize,
+        /// The largest number of coefficients.
+        most: usize,
+    },
+
     /// The same client twice in one round.
     #[error("client {client} takes part twice in one round; every client may be listed once")]
     RepeatedClient {

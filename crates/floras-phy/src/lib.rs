@@ -61,15 +61,16 @@ mod uplink;
 mod walsh;
 
 pub use aggregation::{Aggregate, Aggregation, Noise, RoundInProgress};
-pub use channels::{Channels, Trace};
-pub use chip::ChipLink;
+pub use channels::{Channels, PayloadBlock, Trace};
+pub use chip::{ChipBlock, ChipLink};
 pub use cost::{Cost, Transmission};
 pub use effective::{Block, EffectiveChannel};
 pub use error::UplinkError;
 /// The vocabulary of the air interface.
 pub use floras_core::{
-    Admission, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation, NoiseReference, PhaseError,
-    Pilot, PowerRule, Projector, Receiver, SequenceFile, SequenceSource, Snr, SnrConvention, random,
+    Admission, Ageing, Cell, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation, NoiseReference,
+    PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver, SequenceFile, SequenceSource, Snr,
+    SnrConvention, random,
 };
 /// A channel coefficient.
 pub use num_complex::Complex64;

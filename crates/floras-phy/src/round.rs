@@ -21,6 +21,8 @@ pub struct Round<'a> {
     number: u32,
     clients: &'a [u32],
     parameters: Option<usize>,
+    /// The trial whose clients' places are those of this round.
+    placement: TrialId,
 }
 
 impl<'a> Round<'a> {
@@ -42,7 +44,8 @@ impl<'a> Round<'a> {
         if let Some(pair) = sorted.array_windows().find(|[left, right]| left == right) {
             return Err(UplinkError::RepeatedClient { client: pair[0] });
         }
-        Ok(Self { seed, trial: trial.into(), number, clients, parameters: None })
+        let trial = trial.into();
+        Ok(Self { seed, trial, number, clients, parameters: None, placement: trial })
     }
 
     /// The round's number, from 1 on.
@@ -53,6 +56,12 @@ impl<'a> Round<'a> {
     /// The same round for updates of `parameters` parameters.
     pub fn with_parameters(self, parameters: usize) -> Self {
         Self { parameters: Some(parameters), ..self }
+    }
+
+    /// The same round with clients in the places that they have in another trial: an estimate draws rounds of its own for the
+    /// clients of a run.
+    pub fn placed_as_in(self, trial: impl Into<TrialId>) -> Self {
+        Self { placement: trial.into(), ..self }
     }
 
     /// `d`, if it is known: it is while updates are sent, and need not be where a channel is drawn for an estimate.
@@ -78,6 +87,11 @@ impl<'a> Round<'a> {
     /// One client's stream for `purpose`.
     pub fn stream_of(&self, purpose: Purpose, client: u32) -> Stream {
         self.stream_name(purpose).client(client).stream()
+    }
+
+    /// One client's stream for `purpose`, which is the same in all rounds of a trial.
+    pub(crate) fn stream_of_trial(&self, purpose: Purpose, client: u32) -> Stream {
+        StreamName::new(self.seed, purpose).trial(self.placement).client(client).stream()
     }
 }
 

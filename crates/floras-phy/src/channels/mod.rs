@@ -2,7 +2,13 @@
 //!
 //! They are drawn from a distribution of fading, read from a trace file, or fixed. A drawn coefficient depends on the seed, the
 //! trial, the round and the client alone, so that schemes can be compared on the same channels.
+//!
+//! Three settings depart from that. With [ageing](Channels::with_ageing) the payload meets other channels than the pilot. With
+//! [path loss](Channels::with_path_loss) every client has a long-term gain for a whole trial, by which its coefficients are
+//! multiplied. With an [error of the estimate](Channels::with_estimation_error) clients know their own channels as `h + e`,
+//! `e ~ CN(0, s²)`.
 
+mod payload;
 mod trace;
 
 use std::f64::consts::TAU;
@@ -10,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use floras_core::random::{Purpose, Stream};
-use floras_core::{ChannelSource, Choice, Fading};
+use floras_core::{Ageing, Cell, ChannelSource, Choice, Fading, PathLoss};
 use num_complex::Complex64;
 use rand::RngExt;
 use rand_distr::{Distribution, Gamma, StandardNormal};
@@ -18,6 +24,8 @@ use rand_distr::{Distribution, Gamma, StandardNormal};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
+use payload::Evolution;
+pub use payload::PayloadBlock;
 pub use trace::Trace;
 
 /// Where the coefficients of a round come from.
@@ -33,6 +41,12 @@ pub use trace::Trace;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channels {
     source: Source,
+    /// `None` for channels that are constant over a round.
+    evolution: Option<Evolution>,
+    /// `None` for clients of the same mean power, sent and received.
+    cell: Option<Cell>,
+    /// `s`.
+    estimation_error_std: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +75,57 @@ impl Channels {
         if let Some(wrong) = coefficients.iter().find(|h| !sound(h)) {
             require(false, "the size of a fixed coefficient", "at most 1e6", wrong.norm())?;
         }
-        Ok(Self { source: Source::Fixed(coefficients.into()) })
+        Ok(Source::Fixed(coefficients.into()).into())
+    }
+
+    /// The same channels with a payload that meets them later than the pilot, in blocks of `coherence` parameters, at least 1:
+    /// the first block one step of the [ageing](Ageing) after the pilot, every other one step after the one before. `None` is one
+    /// block that holds all parameters. Only channels with a scattered part, Rayleigh and Rician, can age.
+    pub fn with_ageing(mut self, ageing: Ageing, coherence: Option<usize>) -> Result<Self, UplinkError> {
+        if ageing == Ageing::None {
+            self.evolution = None;
+            return Ok(self);
+        }
+        if !matches!(self.fading(), Some(Fading::Rayleigh | Fading::Rician(_))) {
+            return Err(UplinkError::CannotAge { channels: self.to_string() });
+        }
+        require(coherence != Some(0), "the number of parameters in a coherent block", "at least 1", 0.0)?;
+        let correlation = ageing.correlation();
+        self.evolution = (correlation != 1.0).then_some(Evolution { correlation, coherence });
+        Ok(self)
+    }
+
+    /// The same channels with long-term gains by the clients' places in a cell. Only drawn channels can have them.
+    pub fn with_path_loss(mut self, path_loss: PathLoss) -> Result<Self, UplinkError> {
+        if self.fading().is_none() && path_loss != PathLoss::None {
+            return Err(UplinkError::CannotLose { channels: self.to_string() });
+        }
+        self.cell = path_loss.cell();
+        Ok(self)
+    }
+
+    /// The same channels with clients that know theirs with an error of `CN(0, std²)`: `std` between 0 and 100, relative to the
+    /// mean power 1 of the channels.
+    pub fn with_estimation_error(mut self, std: f64) -> Result<Self, UplinkError> {
+        let holds = (0.0..=100.0).contains(&std);
+        require(holds, "the standard deviation of a client's channel estimate", "between 0 and 100", std)?;
+        self.estimation_error_std = std;
+        Ok(self)
+    }
+
+    /// Whether the payload meets other channels than the pilot.
+    pub fn ages(&self) -> bool {
+        self.evolution.is_some()
+    }
+
+    /// Whether clients arrive with unequal mean powers.
+    pub fn is_unequal(&self) -> bool {
+        self.cell.is_some_and(|cell| !cell.is_equalised())
+    }
+
+    /// `s`: standard deviation of the error with which clients know their own channels.
+    pub fn estimation_error_std(&self) -> f64 {
+        self.estimation_error_std
     }
 
     /// The distribution that they are drawn from; `None` for a trace and for fixed coefficients.
@@ -80,9 +144,63 @@ impl Channels {
         }
     }
 
-    /// The coefficient of every client of a round, in the order of its list.
+    /// The coefficient of every client of a round, in the order of its list: the pilot's, and without ageing the payload's too.
     pub fn draw(&self, round: &Round<'_>) -> Result<Vec<Complex64>, UplinkError> {
         round.clients().iter().map(|&client| self.draw_for(round, client)).collect()
+    }
+
+    /// The coefficients during the payload, block by block. Blocks of a limited number of parameters need a round that
+    /// [knows its number](Round::with_parameters).
+    pub fn draw_payload(&self, round: &Round<'_>) -> Result<Vec<PayloadBlock>, UplinkError> {
+        let (Some(evolution), Source::Fading(fading)) = (self.evolution, &self.source) else {
+            return Ok(vec![PayloadBlock { parameters: usize::MAX, channels: self.draw(round)? }]);
+        };
+        let clients = round.clients();
+        let empty = |parameters| PayloadBlock { parameters, channels: Vec::with_capacity(clients.len()) };
+        let mut blocks: Vec<PayloadBlock> = evolution.blocks(round)?.into_iter().map(empty).collect();
+        for &client in clients {
+            let (sight, scattered, power) = parts(*fading, &mut round.stream_of(Purpose::FADING, client));
+            let gain = self.long_term_gain(round, client);
+            let mut stream = round.stream_of(Purpose::AGEING, client);
+            let steps = evolution.steps(scattered, power, &mut stream, blocks.len());
+            for (block, scattered) in blocks.iter_mut().zip(steps) {
+                block.channels.push((sight + scattered) * gain);
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// What every client of a round takes its coefficient at the time of the pilot for: the coefficient itself if the estimates
+    /// have no error.
+    pub fn draw_estimates(&self, round: &Round<'_>) -> Result<Vec<Complex64>, UplinkError> {
+        let mut drawn = self.draw(round)?;
+        if self.estimation_error_std > 0.0 {
+            for (h, &client) in drawn.iter_mut().zip(round.clients()) {
+                let error = circular_gaussian(&mut round.stream_of(Purpose::CHANNEL_ESTIMATE, client));
+                *h += error * self.estimation_error_std;
+            }
+        }
+        Ok(drawn)
+    }
+
+    /// The amplitude at which the power control lets every client of a round send: 1 without path loss, and for a client at the
+    /// edge of the cell without shadowing.
+    pub fn sent_amplitudes(&self, round: &Round<'_>) -> Vec<f64> {
+        let sent =
+            |&client: &u32| self.cell.map_or(1.0, |cell| cell.sent_amplitude(loss_db(cell, round, client)));
+        round.clients().iter().map(sent).collect()
+    }
+
+    /// The long-term amplitude of every client of a round: 1 without path loss.
+    pub fn long_term_gains(&self, round: &Round<'_>) -> Vec<f64> {
+        round.clients().iter().map(|&client| self.long_term_gain(round, client)).collect()
+    }
+
+    fn long_term_gain(&self, round: &Round<'_>, client: u32) -> f64 {
+        match self.cell.filter(|cell| !cell.is_equalised()) {
+            None => 1.0,
+            Some(cell) => cell.received_amplitude(loss_db(cell, round, client)),
+        }
     }
 
     /// The coefficients of every client at each of several antennas, independent of one another: one list an antenna. The first
@@ -100,14 +218,18 @@ impl Channels {
         let mut drawn = vec![Vec::with_capacity(round.clients().len()); antennas];
         for &client in round.clients() {
             let mut stream = round.stream_of(Purpose::FADING, client);
-            drawn.iter_mut().for_each(|antenna| antenna.push(draw(fading, &mut stream)));
+            let gain = self.long_term_gain(round, client);
+            drawn.iter_mut().for_each(|antenna| antenna.push(draw(fading, &mut stream) * gain));
         }
         Ok(drawn)
     }
 
     fn draw_for(&self, round: &Round<'_>, client: u32) -> Result<Complex64, UplinkError> {
         Ok(match &self.source {
-            Source::Fading(fading) => draw(*fading, &mut round.stream_of(Purpose::FADING, client)),
+            Source::Fading(fading) => {
+                let h = draw(*fading, &mut round.stream_of(Purpose::FADING, client));
+                h * self.long_term_gain(round, client)
+            }
             // A trace counts rounds from 0.
             Source::Trace(trace) => trace.coefficient(round.number() - 1, client)?,
             Source::Fixed(coefficients) => coefficients[(client as usize).min(coefficients.len() - 1)],
@@ -117,7 +239,7 @@ impl Channels {
     /// `E|h|`, which a receiver needs that knows the distribution and not the draw.
     pub fn mean_amplitude(&self) -> f64 {
         match &self.source {
-            Source::Fading(fading) => fading.mean_amplitude(),
+            Source::Fading(fading) => fading.mean_amplitude() * self.cell.map_or(1.0, Cell::mean_amplitude),
             Source::Trace(trace) => trace.mean_amplitude(),
             Source::Fixed(coefficients) => {
                 coefficients.iter().map(|h| h.norm()).sum::<f64>() / coefficients.len() as f64
@@ -126,15 +248,21 @@ impl Channels {
     }
 }
 
+impl From<Source> for Channels {
+    fn from(source: Source) -> Self {
+        Self { source, evolution: None, cell: None, estimation_error_std: 0.0 }
+    }
+}
+
 impl From<Fading> for Channels {
     fn from(fading: Fading) -> Self {
-        Self { source: Source::Fading(fading) }
+        Source::Fading(fading).into()
     }
 }
 
 impl From<Trace> for Channels {
     fn from(trace: Trace) -> Self {
-        Self { source: Source::Trace(trace.into()) }
+        Source::Trace(trace.into()).into()
     }
 }
 
@@ -149,20 +277,34 @@ impl fmt::Display for Channels {
 }
 
 fn draw(fading: Fading, stream: &mut Stream) -> Complex64 {
+    let (sight, scattered, _) = parts(fading, stream);
+    sight + scattered
+}
+
+/// What stays of a coefficient over a round, what is scattered, and the mean power of the latter.
+fn parts(fading: Fading, stream: &mut Stream) -> (Complex64, Complex64, f64) {
     match fading {
-        Fading::None => Complex64::ONE,
-        Fading::Rayleigh => circular_gaussian(stream),
+        Fading::None => (Complex64::ONE, Complex64::ZERO, 0.0),
+        Fading::Rayleigh => (Complex64::ZERO, circular_gaussian(stream), 1.0),
         Fading::Rician(factor) => {
             let factor = factor.get();
             let sight = Complex64::from_polar((factor / (factor + 1.0)).sqrt(), uniform_phase(stream));
-            sight + circular_gaussian(stream) * (1.0 / (factor + 1.0)).sqrt()
+            let power = 1.0 / (factor + 1.0);
+            (sight, circular_gaussian(stream) * power.sqrt(), power)
         }
         Fading::Nakagami(shape) => {
             let m = shape.get();
             let power = Gamma::new(m, 1.0 / m).expect("m is at least ½").sample(stream);
-            Complex64::from_polar(power.sqrt(), uniform_phase(stream))
+            (Complex64::from_polar(power.sqrt(), uniform_phase(stream)), Complex64::ZERO, 0.0)
         }
     }
+}
+
+/// The long-term loss of a client, which belongs to its trial.
+fn loss_db(cell: Cell, round: &Round<'_>, client: u32) -> f64 {
+    let mut stream = round.stream_of_trial(Purpose::PLACEMENT, client);
+    let place = stream.random();
+    cell.loss_db(place, StandardNormal.sample(&mut stream))
 }
 
 /// `CN(0, 1)`: real and imaginary part with variance ½ each.

@@ -11,18 +11,26 @@
 //! the sum holds `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. They need to be told `m` beside `√η`.
 //! The power of that noise is not counted against the limit, but in the [cost](crate::Cost).
 //!
+//! Clients divide by their estimates `ĥ_k` of their channels at the time of their pilots, and are admitted by them. Where the
+//! estimates have an error, or the channel ages, client `k` arrives in block `b` of the payload with the complex amplitude
+//! `√η·h_{k,b}/ĥ_k`, of which the base station takes the real part:
+//!
+//! ```text
+//! g_{k,b} = Re(h_{k,b}/ĥ_k),     ν_b² = (a²/m)·Σ_k g_{k,b}² + σ²/η
+//! ```
+//!
 //! # Citations
 //! Zhu, Wang, Huang, *Broadband analog aggregation for low-latency federated edge learning*, IEEE TWC 19 (2020).
 
 use floras_core::{Admission, Fidelity, NoiseReference, PowerRule, Snr};
 use num_complex::Complex64;
 
-use super::unspread::UnspreadNoise;
+use super::unspread::{ComplexBlock, UnspreadNoise, largest_mu};
 use super::{Signal, Uplink};
-use crate::channels::Channels;
-use crate::chip::ChipLink;
+use crate::channels::{Channels, PayloadBlock};
+use crate::chip::{ChipBlock, ChipLink};
 use crate::cost::Transmission;
-use crate::effective::EffectiveChannel;
+use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
@@ -55,10 +63,8 @@ pub struct ChannelInversion {
 
 /// Who is admitted in a round, and at which common amplitude the admitted arrive.
 struct Alignment {
-    /// `h_k`.
-    channels: Vec<Complex64>,
-    /// `|h_k|`.
-    amplitudes: Vec<f64>,
+    /// `ĥ_k`.
+    estimates: Vec<Complex64>,
     admitted: Vec<bool>,
     /// `√η`; `None` if nobody is admitted.
     common_amplitude: Option<f64>,
@@ -87,24 +93,80 @@ impl ChannelInversion {
 
     fn align(&self, round: &Round<'_>) -> Result<Alignment, UplinkError> {
         let threshold = self.settings.admission.amplitude();
-        let channels = self.settings.channels.draw(round)?;
-        let amplitudes: Vec<f64> = channels.iter().map(|h| h.norm()).collect();
+        let estimates = self.settings.channels.draw_estimates(round)?;
+        let amplitudes: Vec<f64> = estimates.iter().map(|h| h.norm()).collect();
         let weakest = amplitudes.iter().copied().filter(|&h| h >= threshold).min_by(f64::total_cmp);
         let admitted = amplitudes.iter().map(|&h| h >= threshold).collect();
         let common_amplitude = weakest.map(|weakest| match self.settings.power {
             PowerRule::WorstAdmitted => weakest,
             PowerRule::FixedAtThreshold => threshold,
         });
-        Ok(Alignment { channels, amplitudes, admitted, common_amplitude })
+        Ok(Alignment { estimates, admitted, common_amplitude })
+    }
+
+    /// Whether every admitted client arrives exactly as it means to.
+    fn is_exact(&self) -> bool {
+        self.settings.channels.estimation_error_std() == 0.0 && !self.settings.channels.ages()
+    }
+
+    /// `h_{k,b}/ĥ_k` of the admitted clients, 0 of the others; `None` if all admitted have exactly 1.
+    fn deviations(
+        &self,
+        round: &Round<'_>,
+        alignment: &Alignment,
+    ) -> Result<Option<Vec<ComplexBlock>>, UplinkError> {
+        if self.is_exact() {
+            return Ok(None);
+        }
+        let block = |block: PayloadBlock| ComplexBlock {
+            parameters: block.parameters,
+            gains: alignment.deviation(&block.channels),
+        };
+        Ok(Some(self.settings.channels.draw_payload(round)?.into_iter().map(block).collect()))
+    }
+
+    /// Standard deviation of the noise that every client adds: 0 for those who are not admitted.
+    fn shares(&self, admitted: &[bool]) -> Vec<f64> {
+        let share = self.share(admitted);
+        admitted.iter().map(|&admitted| share * f64::from(admitted)).collect()
+    }
+
+    /// `μ_k` of a base station that keeps its samples of both quadratures, in the block where it is largest: a change of client
+    /// `k`'s update by `sensitivity` in norm changes the samples by at most `μ_k` standard deviations of their noise.
+    pub fn raw_mu(&self, round: &Round<'_>, sensitivity: f64) -> Result<Vec<f64>, UplinkError> {
+        let alignment = self.align(round)?;
+        let Some(blocks) = self.deviations(round, &alignment)? else {
+            return Ok(self.realise(round)?.mu(sensitivity));
+        };
+        let noise_std = alignment.common_amplitude.map_or(0.0, |amplitude| self.noise.std / amplitude);
+        Ok(largest_mu(&blocks, &self.shares(&alignment.admitted), noise_std, sensitivity))
     }
 }
 
 impl Alignment {
-    /// The amplitude at which each client arrives, and the factor that undoes it: `√η` and `1/√η`, 0 for the silent.
-    fn arriving(&self) -> (Vec<f64>, f64) {
+    /// `h_k/ĥ_k` of the admitted clients, 0 of the others.
+    fn deviation(&self, channels: &[Complex64]) -> Vec<Complex64> {
+        let gain = |(h, (estimate, &admitted)): (&Complex64, (&Complex64, &bool))| {
+            if admitted { h / estimate } else { Complex64::ZERO }
+        };
+        channels.iter().zip(self.estimates.iter().zip(&self.admitted)).map(gain).collect()
+    }
+
+    /// The amplitude at which each client means to arrive: `√η`, or 0 for those who are not admitted.
+    fn intended(&self) -> Vec<f64> {
         let amplitude = self.common_amplitude.unwrap_or(0.0);
-        let arriving = self.admitted.iter().map(|&admitted| amplitude * f64::from(admitted)).collect();
-        (arriving, self.common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude))
+        self.admitted.iter().map(|&admitted| amplitude * f64::from(admitted)).collect()
+    }
+
+    /// The amplitude at which clients arrive with these deviations.
+    fn arriving(&self, deviation: &[Complex64]) -> Vec<f64> {
+        let amplitude = self.common_amplitude.unwrap_or(0.0);
+        deviation.iter().map(|gain| amplitude * gain.re).collect()
+    }
+
+    /// `1/√η`, or 0 if no client is admitted.
+    fn scale(&self) -> f64 {
+        self.common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude)
     }
 }
 
@@ -114,40 +176,63 @@ impl Uplink for ChannelInversion {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        let Alignment { admitted, common_amplitude, .. } = self.align(round)?;
-        let gains = admitted.into_iter().map(f64::from).collect();
+        let alignment = self.align(round)?;
+        let deviations = self.deviations(round, &alignment)?;
+        let Alignment { admitted, common_amplitude, .. } = alignment;
         // A round without any admitted client is not decoded: no signal and no noise.
-        let of_round = |amplitude: f64| self.settings.artificial_noise_std.hypot(self.noise.std / amplitude);
-        EffectiveChannel::new(gains, common_amplitude.map_or(0.0, of_round))
+        let Some(blocks) = deviations else {
+            let gains = admitted.into_iter().map(f64::from).collect();
+            let of_round =
+                |amplitude: f64| self.settings.artificial_noise_std.hypot(self.noise.std / amplitude);
+            return EffectiveChannel::new(gains, common_amplitude.map_or(0.0, of_round));
+        };
+        let share = self.share(&admitted);
+        let of_receiver = common_amplitude.map_or(0.0, |amplitude| self.noise.std / amplitude);
+        let block = |block: ComplexBlock| {
+            let gains: Vec<f64> = block.gains.iter().map(|gain| gain.re).collect();
+            let of_clients = share * gains.iter().map(|gain| gain * gain).sum::<f64>().sqrt();
+            Block { parameters: block.parameters, gains, noise_std: of_receiver.hypot(of_clients) }
+        };
+        EffectiveChannel::from_blocks(blocks.into_iter().map(block).collect())
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         let alignment = self.align(round)?;
-        let (amplitudes, scale) = alignment.arriving();
-        let share = self.share(&alignment.admitted);
-        let shares = alignment.admitted.into_iter().map(|admitted| share * f64::from(admitted)).collect();
-        self.noise.link(amplitudes, scale)?.with_client_noise(shares)
+        let payload = match self.deviations(round, &alignment)? {
+            None => vec![ChipBlock { parameters: usize::MAX, amplitudes: alignment.intended() }],
+            Some(blocks) => {
+                let block = |block: ComplexBlock| ChipBlock {
+                    parameters: block.parameters,
+                    amplitudes: alignment.arriving(&block.gains),
+                };
+                blocks.into_iter().map(block).collect()
+            }
+        };
+        self.noise.link(payload, alignment.scale())?.with_client_noise(self.shares(&alignment.admitted))
     }
 
-    /// An admitted client multiplies by `√η/|h_k|`. With artificial noise all are told how many are admitted.
+    /// An admitted client multiplies by `√η/|ĥ_k|`. With artificial noise all are told how many are admitted.
     fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
-        let Alignment { amplitudes, admitted, common_amplitude, .. } = self.align(round)?;
+        let Alignment { estimates, admitted, common_amplitude } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);
-        let factor = |(&h, &admitted): (&f64, &bool)| if admitted { arriving / h } else { 0.0 };
-        let factors = amplitudes.iter().zip(&admitted).map(factor).collect();
+        let factor = |(h, &admitted): (&Complex64, &bool)| if admitted { arriving / h.norm() } else { 0.0 };
+        let factors = estimates.iter().zip(&admitted).map(factor).collect();
         let mut transmission =
             Transmission::new(factors, self.noise.uses_per_parameter()).with_channel_knowledge();
         if self.settings.artificial_noise_std > 0.0 {
             transmission.added_noise_power = self.share(&admitted).powi(2);
             transmission.control_uses += 1;
         }
-        Ok(Some(transmission))
+        Ok(Some(transmission.with_power_control(&self.settings.channels.sent_amplitudes(round))))
     }
 
     fn signal(&self, round: &Round<'_>, _: Fidelity) -> Result<Option<Signal>, UplinkError> {
-        let alignment = self.align(round)?;
-        let (amplitudes, scale) = alignment.arriving();
-        Ok(Some(self.noise.signal(alignment.channels, amplitudes, scale)))
+        let (alignment, channels) = (self.align(round)?, self.settings.channels.draw(round)?);
+        let amplitudes = match self.is_exact() {
+            true => alignment.intended(),
+            false => alignment.arriving(&alignment.deviation(&channels)),
+        };
+        Ok(Some(self.noise.signal(channels, amplitudes, alignment.scale())))
     }
 }
 

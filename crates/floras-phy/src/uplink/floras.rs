@@ -13,6 +13,9 @@
 //! The `γ = N − K` unused sequences have `ĥ = error`: with the paper's weights `1/ĥ` they add multivariate Cauchy noise of scale
 //! `γ·s/s_p`, whatever the SNR.
 //!
+//! The weights stay those of the pilot when the channel [ages](Channels::with_ageing): in block `b` of the payload client `k` has
+//! the gain `h_{k,b}·vᵀa_k`, and the noise is the same in all blocks.
+//!
 //! With overlapping sequences the unused estimates carry the clients' pilots, too. Their noise is then not Cauchy and vanishes
 //! with the SNR (the paper's Remark 3 is wrong there), and the decoded sum is `N/K` times too large: [`Projector`].
 
@@ -21,12 +24,12 @@ use floras_core::{Fading, Fidelity, Modulation, Pilot, Projector, Receiver, Snr}
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::modulation::{amplitudes, amplitudes_of};
+use super::modulation::Arrivals;
 use super::{Signal, Uplink};
 use crate::channels::Channels;
-use crate::chip::ChipLink;
+use crate::chip::{ChipBlock, ChipLink};
 use crate::cost::Transmission;
-use crate::effective::EffectiveChannel;
+use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require_count};
 use crate::round::Round;
 use crate::sequences::SequenceSet;
@@ -94,6 +97,9 @@ pub struct Floras {
     pilot_noise_std: f64,
 }
 
+/// A round after the pilot, and what arrives of its payload if the channel ages.
+type SignalAndPayload = (Signal, Option<Vec<ChipBlock>>);
+
 impl Floras {
     /// An uplink with these settings.
     pub fn new(settings: FlorasSettings) -> Self {
@@ -126,21 +132,29 @@ impl Floras {
         self.unused(round)?;
         require_count("assigned sequences, one for each client", round.clients().len(), assigned.len())?;
         self.settings.sequences.check_assigned(&assigned)?;
-        let Signal { assigned, amplitudes, weights, .. } = self.chip_signal(round, assigned)?;
+        let (Signal { assigned, amplitudes, weights, .. }, payload) = self.chip_signal(round, assigned)?;
         let set = self.settings.sequences.clone();
         let projector = set.spread(&weights)?;
-        ChipLink::new(set, assigned, amplitudes, projector, self.despread_noise_std)
+        let link = ChipLink::new(set, assigned, amplitudes, projector, self.despread_noise_std)?;
+        match payload {
+            None => Ok(link),
+            Some(blocks) => link.with_blocks(blocks),
+        }
+    }
+
+    fn arrivals(&self, round: &Round<'_>) -> Result<Arrivals, UplinkError> {
+        Arrivals::new(self.settings.modulation, &self.settings.channels, round)
     }
 
     /// Steps 1 and 2 at the chip level.
-    fn chip_signal(&self, round: &Round<'_>, assigned: Vec<usize>) -> Result<Signal, UplinkError> {
+    fn chip_signal(&self, round: &Round<'_>, assigned: Vec<usize>) -> Result<SignalAndPayload, UplinkError> {
         self.settings.sequences.check_transform()?;
-        let signal = self.signal_with(round, assigned, |assigned, amplitudes| {
+        let (signal, payload) = self.signal_with(round, assigned, |assigned, amplitudes| {
             self.estimates(round, assigned, amplitudes)
         })?;
         let used = signal.assigned.iter().map(|&sequence| self.weight(signal.estimates[sequence]));
         check_weights(&used.collect::<Vec<f64>>(), round)?;
-        Ok(signal)
+        Ok((signal, payload))
     }
 
     /// A round whose pilot is estimated by `estimates`, from the sequences and amplitudes of its clients.
@@ -149,11 +163,10 @@ impl Floras {
         round: &Round<'_>,
         assigned: Vec<usize>,
         estimates: impl FnOnce(&[usize], &[f64]) -> Result<Vec<f64>, UplinkError>,
-    ) -> Result<Signal, UplinkError> {
-        let channels = self.settings.channels.draw(round)?;
-        let amplitudes = amplitudes_of(self.settings.modulation, &channels, round);
+    ) -> Result<SignalAndPayload, UplinkError> {
+        let Arrivals { channels, pilot: amplitudes, payload } = self.arrivals(round)?;
         let estimates = estimates(&assigned, &amplitudes)?;
-        Ok(Signal {
+        let signal = Signal {
             weights: self.weights(&estimates, assigned.len()),
             channels,
             amplitudes,
@@ -162,7 +175,8 @@ impl Floras {
             length: self.settings.sequences.length(),
             symbol_noise_std: self.despread_noise_std,
             pilot_noise_std: Some(self.pilot_noise_std),
-        })
+        };
+        Ok((signal, payload))
     }
 
     /// Step 2: the projector takes in all N sequences, because the base station does not know which are in use.
@@ -204,12 +218,11 @@ impl Floras {
     /// The channels and the pilot are those of [`realise`](Uplink::realise).
     pub fn despread(&self, round: &Round<'_>) -> Result<Signal, UplinkError> {
         self.unused(round)?;
-        self.signal_with(round, self.assign(round), |assigned, amplitudes| {
-            match self.settings.sequences.is_orthonormal() {
-                true => Ok(self.place_estimates(round, assigned, amplitudes)),
-                false => self.estimates(round, assigned, amplitudes),
-            }
-        })
+        let estimate = |assigned: &[usize], amplitudes: &[f64]| match self.settings.sequences.is_orthonormal() {
+            true => Ok(self.place_estimates(round, assigned, amplitudes)),
+            false => self.estimates(round, assigned, amplitudes),
+        };
+        Ok(self.signal_with(round, self.assign(round), estimate)?.0)
     }
 
     /// Which client uses which sequence in a simulated round.
@@ -239,7 +252,7 @@ impl Floras {
     /// The symbol level for orthonormal sequences: which of them are in use does not matter.
     fn realise_orthonormal(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let unused = self.unused(round)?;
-        let amplitudes = amplitudes(self.settings.modulation, &self.settings.channels, round)?;
+        let Arrivals { pilot: amplitudes, payload, .. } = self.arrivals(round)?;
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         let mut estimate_of = |amplitude: f64| -> f64 {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
@@ -249,8 +262,18 @@ impl Floras {
         check_weights(&weights, round)?;
         let unused_square: f64 = (0..unused).map(|_| self.weight(estimate_of(0.0)).powi(2)).sum();
         let used_square: f64 = weights.iter().map(|w| w * w).sum();
-        let gains = amplitudes.iter().zip(&weights).map(|(h, w)| h * w).collect();
-        EffectiveChannel::new(gains, self.despread_noise_std * (used_square + unused_square).sqrt())
+        let noise_std = self.despread_noise_std * (used_square + unused_square).sqrt();
+        let gains = |amplitudes: &[f64]| amplitudes.iter().zip(&weights).map(|(h, w)| h * w).collect();
+        // The weights are the pilot's, whatever the channel does afterwards.
+        let block = |block: &ChipBlock| Block {
+            parameters: block.parameters,
+            gains: gains(&block.amplitudes),
+            noise_std,
+        };
+        match payload {
+            None => EffectiveChannel::new(gains(&amplitudes), noise_std),
+            Some(blocks) => EffectiveChannel::from_blocks(blocks.iter().map(block).collect()),
+        }
     }
 }
 
@@ -285,7 +308,7 @@ impl Uplink for Floras {
         let uses = length as u64 * u64::from(pilot.repetitions());
         transmission.pilot_uses += uses;
         transmission.pilot_energy += clients as f64 * pilot.amplitude().powi(2) * uses as f64;
-        Ok(Some(transmission))
+        Ok(Some(transmission.with_power_control(&self.settings.channels.sent_amplitudes(round))))
     }
 
     fn signal(&self, round: &Round<'_>, fidelity: Fidelity) -> Result<Option<Signal>, UplinkError> {
@@ -293,7 +316,7 @@ impl Uplink for Floras {
             Fidelity::Symbol => self.despread(round)?,
             Fidelity::Chip => {
                 self.unused(round)?;
-                self.chip_signal(round, self.assign(round))?
+                self.chip_signal(round, self.assign(round))?.0
             }
         }))
     }
@@ -347,7 +370,7 @@ mod tests {
         let clients: Vec<u32> = (0..20).collect();
         let round = Round::new(5, 0, 1, &clients).unwrap();
         let channel = uplink.link(&round).unwrap().effective().unwrap();
-        let amplitudes = amplitudes(Modulation::Real, &Fading::Rayleigh.into(), &round).unwrap();
+        let amplitudes = uplink.arrivals(&round).unwrap().pilot;
         // With 1/ĥ and orthonormal sequences, ĥ_k = h_k/g_k lies within a few s of h_k.
         for (h, g) in amplitudes.iter().zip(channel.gains()) {
             assert!((h / g - h).abs() < 5.0 * uplink.despread_noise_std);

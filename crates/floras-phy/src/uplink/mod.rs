@@ -104,6 +104,7 @@ pub fn transmit_into<U: AsRef<[f32]> + Sync>(
     decoded: &mut [f32],
 ) -> Result<EffectiveChannel, UplinkError> {
     let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
+    let round = &round.with_parameters(decoded.len());
     match fidelity {
         Fidelity::Symbol => {
             let channel = uplink.realise(round)?;

@@ -2,6 +2,13 @@
 //!
 //! Without phase correction it is the real part of `h`. A client that knows its channel's phase as `φ + error` turns `h` into
 //! `|h|·e^{−j·error}`, and the base station decodes `|h|·cos(error)` (the paper's Remark 2, after Sery and Cohen 2020).
+//!
+//! A client with the estimate `ĥ` of its channel at the time of the pilot turns by `arg ĥ + error`. What arrives is then
+//!
+//! ```text
+//! pilot    Re(h_0·e^{−j(arg ĥ + error)})
+//! payload  Re(h_b·e^{−j(arg ĥ + error)})     in block b
+//! ```
 
 use floras_core::random::{Purpose, Stream};
 use floras_core::{Modulation, PhaseError};
@@ -9,25 +16,77 @@ use num_complex::Complex64;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::channels::Channels;
+use crate::channels::{Channels, PayloadBlock};
+use crate::chip::ChipBlock;
 use crate::error::UplinkError;
 use crate::round::Round;
 
-/// The amplitude with which each client of a round arrives.
-pub(super) fn amplitudes(
-    modulation: Modulation,
-    channels: &Channels,
-    round: &Round<'_>,
-) -> Result<Vec<f64>, UplinkError> {
-    Ok(amplitudes_of(modulation, &channels.draw(round)?, round))
+/// The amplitudes with which the clients of a round arrive.
+pub(super) struct Arrivals {
+    /// The channels at the time of the pilot.
+    pub(super) channels: Vec<Complex64>,
+    /// During the pilot.
+    pub(super) pilot: Vec<f64>,
+    /// During each block of the payload; `None` if they are the pilot's.
+    pub(super) payload: Option<Vec<ChipBlock>>,
 }
 
-/// The same for channels that were drawn.
-pub(super) fn amplitudes_of(modulation: Modulation, drawn: &[Complex64], round: &Round<'_>) -> Vec<f64> {
-    match modulation {
-        Modulation::Real => drawn.iter().map(|h| h.re).collect(),
-        Modulation::PhaseCorrected(error) => corrected_amplitudes(error, drawn, round),
+impl Arrivals {
+    /// Draws them.
+    pub(super) fn new(
+        modulation: Modulation,
+        channels: &Channels,
+        round: &Round<'_>,
+    ) -> Result<Self, UplinkError> {
+        let drawn = channels.draw(round)?;
+        let Modulation::PhaseCorrected(error) = modulation else {
+            let real = |channels: &[Complex64]| channels.iter().map(|h| h.re).collect();
+            let (pilot, payload) = (real(&drawn), payload(channels, round, real)?);
+            return Ok(Self { channels: drawn, pilot, payload });
+        };
+        if channels.estimation_error_std() == 0.0 && !channels.ages() {
+            let pilot = corrected_amplitudes(error, &drawn, round);
+            return Ok(Self { channels: drawn, pilot, payload: None });
+        }
+        let turns: Vec<Complex64> = turns(error, &channels.draw_estimates(round)?, round);
+        let turned =
+            |channels: &[Complex64]| channels.iter().zip(&turns).map(|(h, turn)| (h * turn).re).collect();
+        let (pilot, payload) = (turned(&drawn), payload(channels, round, turned)?);
+        Ok(Self { channels: drawn, pilot, payload })
     }
+
+    /// The blocks of the payload, of which there is at least one.
+    pub(super) fn into_payload(self) -> Vec<ChipBlock> {
+        let Self { pilot, payload, .. } = self;
+        payload.unwrap_or_else(|| vec![ChipBlock { parameters: usize::MAX, amplitudes: pilot }])
+    }
+}
+
+/// What arrives of the payload; `None` if the channels are the pilot's.
+fn payload(
+    channels: &Channels,
+    round: &Round<'_>,
+    amplitudes: impl Fn(&[Complex64]) -> Vec<f64>,
+) -> Result<Option<Vec<ChipBlock>>, UplinkError> {
+    if !channels.ages() {
+        return Ok(None);
+    }
+    let block = |block: PayloadBlock| ChipBlock {
+        parameters: block.parameters,
+        amplitudes: amplitudes(&block.channels),
+    };
+    Ok(Some(channels.draw_payload(round)?.into_iter().map(block).collect()))
+}
+
+/// `e^{−j(arg ĥ_k + error_k)}`: by what the clients of a round multiply their symbols.
+pub(super) fn turns(error: PhaseError, estimates: &[Complex64], round: &Round<'_>) -> Vec<Complex64> {
+    let clients = estimates.iter().zip(round.clients());
+    clients
+        .map(|(estimate, &client)| {
+            let error_rad = draw(error, &mut round.stream_of(Purpose::PHASE_ERROR, client));
+            Complex64::from_polar(1.0, -estimate.arg() - error_rad)
+        })
+        .collect()
 }
 
 /// `|h_k|·cos(error_k)` for the clients of a round.
@@ -83,7 +142,7 @@ mod tests {
         let channels = Channels::from(crate::Trace::from_reader(rows.as_bytes()).unwrap());
         let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
         let error = PhaseError::uniform(1.0).unwrap();
-        let seen = |modulation: Modulation| amplitudes(modulation, &channels, &round).unwrap();
+        let seen = |modulation: Modulation| Arrivals::new(modulation, &channels, &round).unwrap().pilot;
         assert_eq!(seen(Modulation::Real), [0.6, 0.0]);
         assert_eq!(seen(Modulation::PhaseCorrected(PhaseError::None)), [1.0, 2.0]);
         let erring = seen(Modulation::PhaseCorrected(error));

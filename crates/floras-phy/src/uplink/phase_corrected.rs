@@ -6,20 +6,21 @@
 //! x̃ = Σ_k (|h_k|·cos(error_k)/E|h|)·x_k + n/E|h|
 //! ```
 //!
-//! Gains have mean 1 (with perfect phases) and the spread of the fading.
+//! Gains have mean 1 (with perfect phases) and the spread of the fading. A client turns by the phase of its estimate `ĥ` of the
+//! channel at the time of its pilot; with [ageing](Channels::with_ageing) block `b` arrives as `Re(h_b·e^{−j·arg ĥ})`.
 //!
 //! # Citations
 //! Sery, Cohen, *On analog gradient descent learning over multiple access fading channels*, IEEE TSP 68 (2020).
 
 use floras_core::{Fidelity, Modulation, NoiseReference, PhaseError, Snr};
 
-use super::modulation::{amplitudes, amplitudes_of};
-use super::unspread::UnspreadNoise;
+use super::modulation::{Arrivals, turns};
+use super::unspread::{ComplexBlock, UnspreadNoise, largest_mu};
 use super::{Signal, Uplink};
 use crate::channels::Channels;
-use crate::chip::ChipLink;
+use crate::chip::{ChipBlock, ChipLink};
 use crate::cost::Transmission;
-use crate::effective::EffectiveChannel;
+use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
@@ -61,12 +62,27 @@ impl PhaseCorrected {
         &self.settings
     }
 
-    fn amplitudes(&self, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
-        amplitudes(self.modulation(), &self.settings.channels, round)
+    fn arrivals(&self, round: &Round<'_>) -> Result<Arrivals, UplinkError> {
+        let modulation = Modulation::PhaseCorrected(self.settings.phase_error);
+        Arrivals::new(modulation, &self.settings.channels, round)
     }
 
-    fn modulation(&self) -> Modulation {
-        Modulation::PhaseCorrected(self.settings.phase_error)
+    /// `μ_k` of a base station that keeps its samples of both quadratures, in the block where it is largest: a change of client
+    /// `k`'s update by `sensitivity` in norm changes the samples by at most `μ_k` standard deviations of their noise.
+    pub fn raw_mu(&self, round: &Round<'_>, sensitivity: f64) -> Result<Vec<f64>, UplinkError> {
+        let channels = &self.settings.channels;
+        let turns = turns(self.settings.phase_error, &channels.draw_estimates(round)?, round);
+        let blocks = channels.draw_payload(round)?.into_iter().map(|block| {
+            let gains = block.channels.iter().zip(&turns).map(|(h, turn)| h * turn / self.mean_amplitude);
+            ComplexBlock { parameters: block.parameters, gains: gains.collect() }
+        });
+        let silent = vec![0.0; round.clients().len()];
+        Ok(largest_mu(
+            &blocks.collect::<Vec<_>>(),
+            &silent,
+            self.noise.std / self.mean_amplitude,
+            sensitivity,
+        ))
     }
 }
 
@@ -76,24 +92,28 @@ impl Uplink for PhaseCorrected {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        let gains = self.amplitudes(round)?.iter().map(|h| h / self.mean_amplitude).collect();
-        EffectiveChannel::new(gains, self.noise.std / self.mean_amplitude)
+        let block = |block: ChipBlock| Block {
+            parameters: block.parameters,
+            gains: block.amplitudes.iter().map(|h| h / self.mean_amplitude).collect(),
+            noise_std: self.noise.std / self.mean_amplitude,
+        };
+        EffectiveChannel::from_blocks(self.arrivals(round)?.into_payload().into_iter().map(block).collect())
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        self.noise.link(self.amplitudes(round)?, 1.0 / self.mean_amplitude)
+        self.noise.link(self.arrivals(round)?.into_payload(), 1.0 / self.mean_amplitude)
     }
 
     fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
         let factors = vec![1.0; round.clients().len()];
         let transmission = Transmission::new(factors, self.noise.uses_per_parameter());
-        Ok(Some(transmission.with_channel_knowledge()))
+        let sent = self.settings.channels.sent_amplitudes(round);
+        Ok(Some(transmission.with_channel_knowledge().with_power_control(&sent)))
     }
 
     fn signal(&self, round: &Round<'_>, _: Fidelity) -> Result<Option<Signal>, UplinkError> {
-        let channels = self.settings.channels.draw(round)?;
-        let amplitudes = amplitudes_of(self.modulation(), &channels, round);
-        Ok(Some(self.noise.signal(channels, amplitudes, 1.0 / self.mean_amplitude)))
+        let Arrivals { channels, pilot, .. } = self.arrivals(round)?;
+        Ok(Some(self.noise.signal(channels, pilot, 1.0 / self.mean_amplitude)))
     }
 }
 

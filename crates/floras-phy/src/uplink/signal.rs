@@ -9,6 +9,8 @@
 //! With orthonormal sequences `g_k = h_k·w_j` for the client's sequence `j`, and `ν = s·√(Σ_j w_j²)`. A scheme without sequences
 //! has one weight `w`: `g_k = h_k·w`.
 //!
+//! Channels and amplitudes are those at the time of the pilot. Where the channel ages, blocks of the payload have other gains.
+//!
 //! The base station knows the estimates, the weights and the noise. It knows neither the channels nor the assignment. The paper's
 //! receiver keeps the decoded sum alone; a base station may keep all of it (Remark 5 of the paper).
 
@@ -19,7 +21,7 @@ use crate::error::{UplinkError, require_count};
 /// A round after the pilot, as the simulation drew it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
-    /// The complex channel of each client, in the order of the round's list.
+    /// The complex channel of each client at the time of the pilot, in the order of the round's list.
     pub channels: Vec<Complex64>,
     /// `h_k`: the real amplitude at which a unit symbol of each client arrives.
     pub amplitudes: Vec<f64>,

@@ -1,10 +1,10 @@
-//! What the schemes without spreading sequences share: one received amplitude a client, and one noise.
+//! What the schemes without spreading sequences share: one received amplitude for each client, and one noise.
 
 use floras_core::{NoiseReference, Snr};
 use num_complex::Complex64;
 
 use super::Signal;
-use crate::chip::ChipLink;
+use crate::chip::{ChipBlock, ChipLink};
 use crate::error::UplinkError;
 use crate::sequences::{SequenceSet, check_sizes};
 
@@ -35,8 +35,10 @@ impl UnspreadNoise {
     }
 
     /// The link on which everyone repeats its symbol and the base station averages, then multiplies by `scale`.
-    pub(super) fn link(self, amplitudes: Vec<f64>, scale: f64) -> Result<ChipLink, UplinkError> {
-        repeat_link(self.repetitions, amplitudes, scale, self.std)
+    pub(super) fn link(self, payload: Vec<ChipBlock>, scale: f64) -> Result<ChipLink, UplinkError> {
+        let first = payload.first().map_or_else(Vec::new, |block| block.amplitudes.clone());
+        let link = repeat_link(self.repetitions, first, scale, self.std)?;
+        if payload.len() == 1 { Ok(link) } else { link.with_blocks(payload) }
     }
 
     /// The signal of that link.
@@ -52,6 +54,45 @@ impl UnspreadNoise {
             pilot_noise_std: None,
         }
     }
+}
+
+/// Complex gains of a block of parameters.
+pub(super) struct ComplexBlock {
+    pub(super) parameters: usize,
+    /// `c_k`, one for each client.
+    pub(super) gains: Vec<Complex64>,
+}
+
+/// `μ_k` of both quadratures of what is received, in the block where it is largest.
+///
+/// A block holds `Σ_k c_k·(x_k + b_k·n_k) + ν·n` in two dimensions, with `b_k` the entries of `client_noise_stds` and `ν` the
+/// noise of each quadrature. Its covariance is `S = ν²·I + Σ_k b_k²·c_k·c_kᵀ`, and `μ_k² = Δ²·c_kᵀ·S⁻¹·c_k`.
+pub(super) fn largest_mu(
+    blocks: &[ComplexBlock],
+    client_noise_stds: &[f64],
+    noise_std: f64,
+    sensitivity: f64,
+) -> Vec<f64> {
+    let mut largest = vec![0.0_f64; client_noise_stds.len()];
+    for block in blocks {
+        let (mut re, mut im, mut cross) = (noise_std.powi(2), noise_std.powi(2), 0.0);
+        for (c, std) in block.gains.iter().zip(client_noise_stds) {
+            re += (std * c.re).powi(2);
+            im += (std * c.im).powi(2);
+            cross += std * std * c.re * c.im;
+        }
+        let determinant = re * im - cross * cross;
+        for (largest, c) in largest.iter_mut().zip(&block.gains) {
+            let form = im * c.re * c.re + re * c.im * c.im - 2.0 * cross * c.re * c.im;
+            let mu = match (c.norm_sqr() == 0.0, determinant > 0.0) {
+                (true, _) => 0.0,
+                (false, true) => sensitivity * (form / determinant).sqrt(),
+                (false, false) => f64::INFINITY,
+            };
+            *largest = largest.max(mu);
+        }
+    }
+    largest
 }
 
 /// Everyone on the same sequence of `length` equal chips of unit energy.
@@ -71,6 +112,18 @@ mod tests {
     use super::*;
     use floras_core::SnrConvention;
 
+    /// Without noise of the clients `μ = Δ·|c|/ν`. One client with noise `b` alone in a direction has `Δ·|c|/√(ν² + b²|c|²)`.
+    #[test]
+    fn both_quadratures_are_seen() {
+        let gains = vec![Complex64::new(0.6, 0.8), Complex64::new(0.0, -2.0), Complex64::ZERO];
+        let block = || ComplexBlock { parameters: 1, gains: gains.clone() };
+        let plain = largest_mu(&[block()], &[0.0; 3], 0.5, 2.0);
+        assert!(plain.iter().zip([4.0, 8.0, 0.0]).all(|(mu, expected)| (mu - expected).abs() < 1e-12));
+        let noisy = largest_mu(&[block()], &[0.0, 0.3, 0.0], 0.5, 2.0);
+        assert!((noisy[1] - 4.0 / (0.25_f64 + 0.36).sqrt()).abs() < 1e-12, "{noisy:?}");
+        assert_eq!(largest_mu(&[block()], &[0.0; 3], 0.0, 2.0), [f64::INFINITY, f64::INFINITY, 0.0]);
+    }
+
     #[test]
     fn a_length_that_cannot_be_is_refused() {
         for length in [0, usize::MAX] {
@@ -87,7 +140,10 @@ mod tests {
             assert!((symbol / chips - 5.0).abs() < 1e-12, "{convention}");
             let [one, many] = [NoiseReference::PerSymbol, NoiseReference::SameBandwidth].map(|reference| {
                 let noise = UnspreadNoise::new(reference, 25, snr).unwrap();
-                noise.link(vec![1.0], 1.0).unwrap().length()
+                noise
+                    .link(vec![ChipBlock { parameters: usize::MAX, amplitudes: vec![1.0] }], 1.0)
+                    .unwrap()
+                    .length()
             });
             assert_eq!((one, many), (1, 25));
         }
