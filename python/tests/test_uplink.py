@@ -129,6 +129,8 @@ def test_the_updates_are_never_changed(deltas: Deltas) -> None:
         {"scheme": "floras", "family": "zadoff-chu", "length": 62},
         {"scheme": "floras", "modulation": "phase-corrected", "phase_error": {"gaussian": 0.1}},
         {"scheme": "floras", "fading": {"nakagami": 2.0}, "snr_convention": "despread", "truncate": 3.0},
+        {"scheme": "floras", "ageing": "doppler=0.05", "path_loss": {"exponent": 3.7, "power_control": 0.8}},
+        {"scheme": "channel-inversion", "channel_error": 0.1, "ageing": {"correlation": 0.9}},
         {"scheme": "floras", "normalise": "paper", "clip": 2.0, "fading": "none", "delta": 1e-6},
     ],
 )

@@ -210,6 +210,14 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
                       selected; set clients.per_round to clients.total";
         return Err(ExperimentError::refused("uplink.fading", reason).into());
     }
+    let departures = settings
+        .uplink
+        .radio()
+        .map(|radio| [("uplink.ageing", radio.ages()), ("uplink.path_loss", radio.is_unequal())]);
+    if let Some((key, _)) = departures.into_iter().flatten().find(|(_, is_set)| *is_set) {
+        let reason = "an audit plays its games over channels that are constant over a round and alike for all clients; leave this out";
+        return Err(ExperimentError::refused(key, reason).into());
+    }
     Ok(WorstCaseGame {
         per_round: clients.per_round,
         probability: f64::from(clients.per_round) / f64::from(clients.total),

@@ -114,6 +114,8 @@ def test_a_mechanism_of_the_plan_spends_what_was_planned(tmp_path: Path) -> None
         ({"epsilon": -1.0, "sequences": 60}, ValueError),
         ({"epsilon": float("nan"), "sequences": 60}, ValueError),
         ({"sequences": 60, "delta": 1e-5, "view": "imagined"}, ValueError),
+        ({"sequences": 60, "delta": 1e-5, "ageing": "correlation=0.9"}, ValueError),
+        ({"sequences": 60, "delta": 1e-5, "path_loss": {"exponent": 3.7}}, ValueError),
         ({"sequences": 60, "delta": 1e-5, "colour": "red"}, TypeError),
         ({"sequences": "many", "delta": 1e-5}, ValueError),
     ],

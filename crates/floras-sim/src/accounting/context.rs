@@ -5,13 +5,26 @@ use floras_core::{Clipping, Neighbours, View};
 use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::{Account, MuDistribution, PrivacyError, PrivacyUnit, Sampling, Source, Values};
 
+use super::worst_client;
 use crate::error::SimError;
 use crate::experiment::{ClientSettings, PrivacySettings, Radio, Settings};
 
 /// Draws of a client's channel that make an estimate.
-const DRAWS: u32 = 20_000;
+pub(super) const DRAWS: u32 = 20_000;
+/// Coefficients that are drawn for an estimate, where every channel of a round has several.
+const MAX_COEFFICIENTS: u64 = 4_000_000;
 /// Estimated values of `μ` that differ by less, relatively, count as the largest of them.
 const CLOSE: f64 = 0.005;
+
+/// What an account knows beside the settings.
+#[derive(Clone, Copy)]
+pub(crate) enum Scope {
+    /// A whole experiment, with the number of parameters if the blocks of its channel depend on it. Clients keep their places over
+    /// a trial.
+    Experiment { parameters: Option<usize> },
+    /// An uplink on its own: it knows neither the number of parameters nor the places of its clients.
+    Uplink,
+}
 
 /// What a scheme's account may depend on: the settings, and rounds that can be drawn. Updates are clipped.
 #[derive(Clone, Copy)]
@@ -19,6 +32,7 @@ pub struct AccountContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) unit: PrivacyUnit,
     pub(super) uplink: &'a dyn Uplink,
+    pub(super) scope: Scope,
     /// The clients of a trial's round, counted from 1.
     pub(super) select: &'a dyn Fn(TrialId, u32) -> Vec<u32>,
 }
@@ -86,23 +100,69 @@ impl AccountContext<'_> {
     }
 
     /// The distribution of `μ` estimated from drawn rounds, of which `values` returns one value for each client.
+    ///
+    /// Clients of unequal mean power keep their gains over a trial: then it is the distribution of the client that reveals most.
     pub fn estimate_by(
         &self,
         values: &mut dyn FnMut(&Round<'_>) -> Result<Vec<f64>, UplinkError>,
     ) -> Result<Source, SimError> {
+        let radio = self.settings.uplink.radio();
+        let is_unequal = radio.is_some_and(Radio::is_unequal);
+        if let Scope::Uplink = self.scope
+            && (is_unequal || radio.is_some_and(Radio::needs_parameters))
+        {
+            let reason = "an uplink on its own knows neither how many blocks of its channel a payload takes nor where its \
+                          clients are";
+            return Ok(Source::Nothing(reason.to_owned()));
+        }
+        if is_unequal {
+            return worst_client::estimate(self, values);
+        }
         let mut all = Vec::new();
         self.draw_rounds(|round| {
             all.extend(values(round)?);
             Ok(())
         })?;
-        let draws = all.len();
-        let Some(values) = grouped(all) else {
-            return Ok(Source::Nothing("there are rounds without noise".to_owned()));
-        };
         let words = format!(
-            "it is an estimate from {draws} drawn channels, an average over clients and rounds, and not a bound"
+            "it is an estimate from {} drawn channels, an average over clients and rounds, and not a bound",
+            all.len()
         );
-        Ok(self.caveat(Source::of(MuDistribution::Values(values))).with_caveat(&words))
+        Ok(self.estimated(all, &words))
+    }
+
+    /// An estimate from these values of `μ`, described in words.
+    pub(super) fn estimated(&self, values: Vec<f64>, words: &str) -> Source {
+        let Some(values) = grouped(values) else {
+            return Source::Nothing("there are rounds without noise".to_owned());
+        };
+        self.caveat(Source::of(MuDistribution::Values(values))).with_caveat(words)
+    }
+
+    /// The number of rounds of an estimate that takes `rounds` if every client has one coefficient in a round.
+    pub(super) fn affordable(&self, rounds: u32) -> u32 {
+        let radio = self.radio();
+        let (Some(coherence), Some(parameters)) = (radio.coherence, self.parameters()) else { return rounds };
+        let in_round = parameters.div_ceil(coherence) as u64 * u64::from(self.settings.clients.per_round);
+        rounds.min((MAX_COEFFICIENTS / in_round.max(1)) as u32).max(20)
+    }
+
+    /// A round of an estimate. It knows its number of parameters if its channel depends on it.
+    pub(super) fn round<'c>(
+        &self,
+        trial: TrialId,
+        number: u32,
+        clients: &'c [u32],
+    ) -> Result<Round<'c>, UplinkError> {
+        let round = Round::new(self.settings.seed, trial, number, clients)?;
+        Ok(self.parameters().map_or(round, |parameters| round.with_parameters(parameters)))
+    }
+
+    /// `d`, if the channel depends on it.
+    fn parameters(&self) -> Option<usize> {
+        match self.scope {
+            Scope::Experiment { parameters } => parameters.filter(|_| self.radio().needs_parameters()),
+            Scope::Uplink => None,
+        }
     }
 
     fn caveat(&self, source: Source) -> Source {
@@ -118,7 +178,7 @@ impl AccountContext<'_> {
         mut see: impl FnMut(&Round<'_>) -> Result<(), UplinkError>,
     ) -> Result<(), SimError> {
         let settings = self.settings;
-        let rounds = (DRAWS / settings.clients.per_round).clamp(20, DRAWS);
+        let rounds = self.affordable((DRAWS / settings.clients.per_round).clamp(20, DRAWS));
         let of_trace = settings.uplink.radio().is_some_and(|radio| radio.trace().is_some());
         let in_trial = if of_trace { settings.rounds } else { rounds };
         for number in 0..rounds {
@@ -129,7 +189,7 @@ impl AccountContext<'_> {
             };
             let number = number % in_trial + 1;
             let clients = (self.select)(trial, number);
-            see(&Round::new(settings.seed, trial, number, &clients)?)?;
+            see(&self.round(trial, number, &clients)?)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod context;
 pub(crate) mod notes;
 mod protected;
 mod report;
+mod worst_client;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use floras_privacy::mixed::Mixed;
 use floras_privacy::{Account, PrivacyError, Sampling, Views};
 
 pub use context::AccountContext;
+pub(crate) use context::Scope;
 pub(crate) use notes::any_channel_assumes;
 pub use notes::{SELECTION, SIMULATED};
 pub(crate) use protected::Protected;
@@ -51,9 +53,10 @@ impl Accounting {
         settings: &Settings,
         protected: &Protected,
         uplink: &dyn Uplink,
+        scope: Scope,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
     ) -> Result<Self, SimError> {
-        Self::with_curves(settings, protected, Self::curves(settings, protected, uplink, select)?)
+        Self::with_curves(settings, protected, Self::curves(settings, protected, uplink, scope, select)?)
     }
 
     /// The account of clients who are chosen otherwise than all who send are chosen from all there are.
@@ -64,7 +67,8 @@ impl Accounting {
         sampling: Sampling,
     ) -> Result<Self, SimError> {
         let protected = &Protected::CLIENT;
-        let account = Self::curves(settings, protected, uplink, select)?.with_sampling(sampling)?;
+        let curves = Self::curves(settings, protected, uplink, Scope::Uplink, select)?;
+        let account = curves.with_sampling(sampling)?;
         Self::with_curves(settings, protected, account)
     }
 
@@ -79,9 +83,10 @@ impl Accounting {
         settings: &Settings,
         protected: &Protected,
         uplink: &dyn Uplink,
+        scope: Scope,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
     ) -> Result<Account, SimError> {
-        let context = AccountContext { settings, unit: protected.unit(), uplink, select };
+        let context = AccountContext { settings, unit: protected.unit(), uplink, scope, select };
         let account = match settings.privacy.clip {
             None => {
                 context.without_guarantee("nothing bounds what a client sends: privacy.clip is \"none\"")?

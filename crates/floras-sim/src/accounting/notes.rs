@@ -6,7 +6,7 @@ use floras_privacy::{PrivacyUnit, Sampling, Views};
 
 use super::Protected;
 use crate::experiment::Settings;
-use crate::schemes::OVERLAPPING;
+use crate::schemes::{AGEING, OVERLAPPING};
 
 /// The notes on the statements about some rounds.
 pub(crate) fn of(
@@ -29,6 +29,14 @@ pub(crate) fn of(
             notes.push(format!("published and idealised: {OVERLAPPING}"));
         }
     }
+    if let Some(radio) = settings.uplink.radio() {
+        if radio.ages() && settings.uplink.scheme.floras().is_some() {
+            notes.push(format!("published and idealised: {AGEING}"));
+        }
+        if radio.is_unequal() {
+            notes.push(UNEQUAL.to_owned());
+        }
+    }
     notes.extend(protected.note());
     notes.extend(any_channel_assumes(views));
     if sampling != Sampling::Everyone {
@@ -44,6 +52,10 @@ pub(crate) fn of(
 /// What holds for the noise of every simulation.
 pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε describes the mechanism with ideal noise, and \
      this run's outputs are not fit for release";
+
+/// What unequal clients mean for the statements.
+const UNEQUAL: &str = "clients have unequal long-term gains and keep them over a trial: actual and raw-signal are estimates for the \
+     client that reveals most, and others reveal less";
 
 /// What a run records at the client level, whatever the level of its statements.
 pub(super) const LEDGER: &str = "`mu` and `worst` of the ledger, and with them the client that gave away most, are at the client \

@@ -9,7 +9,7 @@ use floras_phy::EffectiveChannel;
 use floras_privacy::{Account, Sampling};
 
 use super::{AirInterface, Cohort, noise};
-use crate::accounting::{self, Accounting, PrivacyReport, Protected};
+use crate::accounting::{self, Accounting, PrivacyReport, Protected, Scope};
 use crate::error::SimError;
 use crate::experiment::Settings;
 use crate::federation::select;
@@ -129,7 +129,8 @@ impl AirInterface {
         let published = has_published.then(|| {
             let mut settings = settings.clone();
             settings.privacy.delta = self.delta();
-            let curves = Accounting::curves(&settings, &Protected::CLIENT, uplink.as_ref(), &select)?;
+            let (protected, scope) = (&Protected::CLIENT, Scope::Uplink);
+            let curves = Accounting::curves(&settings, protected, uplink.as_ref(), scope, &select)?;
             Ok::<_, SimError>(curves.with_sampling(sampling)?)
         });
         let made = Arc::new(RoundAccount { rigorous, published: published.transpose()? });

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use floras_core::{ChannelSource, Choice, Fading, Snr, SnrConvention};
+use floras_core::{Ageing, ChannelSource, Choice, Fading, PathLoss, Snr, SnrConvention};
 use floras_phy::{Channels, UplinkError};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,24 @@ pub struct Radio {
     pub snr_db: f64,
     /// What the SNR refers to.
     pub snr_convention: SnrConvention,
+    /// How the channel changes from the pilot through the payload.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ageing: Ageing,
+    /// Parameters over which an ageing channel is constant, from 1 to 2^40; `None` for all of them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub coherence: Option<usize>,
+    /// Standard deviation of the error with which clients know their own channels, relative to the channels' mean power 1: from 0
+    /// to 100.
+    #[serde(skip_serializing_if = "is_default")]
+    pub channel_error: f64,
+    /// The long-term gains of the clients.
+    #[serde(skip_serializing_if = "is_default")]
+    pub path_loss: PathLoss,
+}
+
+/// Settings that have no effect are not written, so that files of earlier versions stay as they are.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for Radio {
@@ -33,6 +51,10 @@ impl Default for Radio {
             fading: ChannelSource::default(),
             snr_db: 20.0,
             snr_convention: SnrConvention::default(),
+            ageing: Ageing::default(),
+            coherence: None,
+            channel_error: 0.0,
+            path_loss: PathLoss::default(),
         }
     }
 }
@@ -45,12 +67,63 @@ impl Radio {
         if self.trace().is_some_and(|path| path.to_str().is_none()) {
             return Err(ExperimentError::refused("uplink.fading", "the name of the file must be UTF-8"));
         }
+        within("uplink.coherence", self.coherence, 1..=1 << 40)?;
+        within("uplink.channel_error", Some(self.channel_error), 0.0..=100.0)?;
+        let channels = self.fading.fading().map(Channels::from);
+        let cannot = |of: &ChannelSource| of.to_string();
+        let aged = match (&channels, self.ageing) {
+            (None, ageing) if ageing != Ageing::None => {
+                Err(UplinkError::CannotAge { channels: cannot(&self.fading) })
+            }
+            (None, _) => Ok(()),
+            (Some(channels), ageing) => channels.clone().with_ageing(ageing, self.coherence).map(|_| ()),
+        };
+        aged.map_err(|error| ExperimentError::refused("uplink.ageing", error))?;
+        if channels.is_none() && self.path_loss != PathLoss::None {
+            let error = UplinkError::CannotLose { channels: cannot(&self.fading) };
+            return Err(ExperimentError::refused("uplink.path_loss", error));
+        }
         Ok(())
     }
 
     /// The channel coefficients; reads the trace if they come from one.
     pub fn channels(&self) -> Result<Channels, UplinkError> {
-        Channels::open(&self.fading)
+        let channels = Channels::open(&self.fading)?.with_ageing(self.ageing, self.coherence)?;
+        channels.with_path_loss(self.path_loss)?.with_estimation_error(self.channel_error)
+    }
+
+    /// Whether the payload meets other channels than the pilot.
+    pub fn ages(&self) -> bool {
+        self.ageing.correlation() != 1.0
+    }
+
+    /// Whether the blocks of a round's channel depend on the number of parameters.
+    pub fn needs_parameters(&self) -> bool {
+        self.ages() && self.coherence.is_some()
+    }
+
+    /// Whether clients arrive with unequal mean powers.
+    pub fn is_unequal(&self) -> bool {
+        self.path_loss.unequal().is_some()
+    }
+
+    /// What the channel does beside fading, in words for a list after a comma.
+    fn departures(&self) -> String {
+        let mut words = String::new();
+        if self.ageing != Ageing::None {
+            words += &format!(", {}", self.ageing.label());
+            words += &match self.coherence {
+                Some(coherence) => format!(" over blocks of {coherence} parameters"),
+                None => " from pilot to payload".to_owned(),
+            };
+        }
+        if self.channel_error > 0.0 {
+            words += &format!(", phones that know it with an error of {}", self.channel_error);
+        }
+        if self.path_loss != PathLoss::None {
+            words += &format!(", {}", self.path_loss.label());
+        }
+        words
     }
 
     /// The noise.
@@ -73,9 +146,10 @@ impl Radio {
             ChannelSource::Fading(fading) => format!("fading channels ({})", fading.label()),
             ChannelSource::Trace(path) => format!("the channels in {}", path.display()),
         };
+        let departures = self.departures();
         match self.snr_db.is_finite() {
-            true => format!("{fading}, SNR {} dB", self.snr_db),
-            false => format!("{fading}, no noise"),
+            true => format!("{fading}{departures}, SNR {} dB", self.snr_db),
+            false => format!("{fading}{departures}, no noise"),
         }
     }
 
@@ -86,9 +160,15 @@ impl Radio {
             ChannelSource::Fading(fading) => format!("fades anew in every round ({})", fading.label()),
             ChannelSource::Trace(path) => format!("follows the measured values in {}", path.display()),
         };
+        let departures = self.departures();
         match self.snr_db.is_finite() {
-            true => format!("The channel {fading}, with a signal-to-noise ratio of {} dB.", self.snr_db),
-            false => format!("The channel {fading}, without noise."),
+            true => {
+                format!(
+                    "The channel {fading}{departures}, with a signal-to-noise ratio of {} dB.",
+                    self.snr_db
+                )
+            }
+            false => format!("The channel {fading}{departures}, without noise."),
         }
     }
 }

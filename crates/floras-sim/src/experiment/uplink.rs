@@ -44,8 +44,19 @@ struct CommonKeys {
 }
 
 /// The keys of every scheme, beside its own: the first stands before its own, the others after.
-pub(crate) const RESERVED: [&str; 7] =
-    ["scheme", "length", "fading", "snr_db", "snr_convention", "fidelity", "truncate"];
+pub(crate) const RESERVED: [&str; 11] = [
+    "scheme",
+    "length",
+    "fading",
+    "snr_db",
+    "snr_convention",
+    "ageing",
+    "coherence",
+    "channel_error",
+    "path_loss",
+    "fidelity",
+    "truncate",
+];
 
 impl UplinkSettings {
     /// Reads and checks the section. Keys that the scheme does not use are checked all the same.

@@ -25,7 +25,7 @@ pub(crate) use selection::select;
 use sha2::{Digest, Sha256};
 pub use trial::{LocalTraining, RoundOutcome, Status, Trial, TrialOptions, with_all};
 
-use crate::accounting::{Accounting, Protected};
+use crate::accounting::{Accounting, Protected, Scope};
 use crate::error::SimError;
 use crate::experiment::{Budget, Experiment, ExperimentError, Settings};
 use crate::purpose;
@@ -98,13 +98,15 @@ impl Federation {
         self.rounds
     }
 
-    /// Takes over the account of a federation that tells the same: all but data, model and training is equal, and at
-    /// the item level what of them counts there.
+    /// Takes over the account of a federation that tells the same: all but data, model and training is equal, and what of them
+    /// counts at the item level and over a channel that depends on the number of parameters.
     pub fn share_accounting(&self, other: &Self) {
         let told = |federation: &Self| {
             let settings = federation.experiment.settings();
             let Settings { seed, trials, rounds, clients, ref uplink, privacy, .. } = *settings;
-            (seed, trials, rounds, clients, uplink.clone(), privacy, federation.protected.clone())
+            let parameters = federation.parameters_of_channel();
+            let protected = federation.protected.clone();
+            (seed, trials, rounds, clients, uplink.clone(), privacy, protected, parameters)
         };
         if let Some(accounting) = other.accounting.get()
             && told(self) == told(other)
@@ -126,8 +128,15 @@ impl Federation {
         }
         let select = |trial: TrialId, round: u32| self.select(trial, round);
         let (settings, uplink) = (self.experiment.settings(), self.uplink.0.as_ref());
-        let made = Accounting::new(settings, &self.protected, uplink, &select)?;
+        let scope = Scope::Experiment { parameters: self.parameters_of_channel() };
+        let made = Accounting::new(settings, &self.protected, uplink, scope, &select)?;
         Ok(self.accounting.get_or_init(|| Arc::new(made)))
+    }
+
+    /// `d`, if the channel depends on it.
+    fn parameters_of_channel(&self) -> Option<usize> {
+        let depends = needs_parameters(self.experiment.settings());
+        depends.then(|| self.model.parameters())
     }
 
     /// Stops before the round that would exceed the budget. A budget that not even one round meets is refused.
@@ -248,14 +257,16 @@ impl Federation {
         if settings.uplink.radio().is_some_and(|radio| radio.trace().is_some()) {
             (trials, rounds) = (settings.trials, settings.rounds);
         }
+        let parameters = self.model.parameters();
         if settings.uplink.fidelity == Fidelity::Chip {
             let clients = self.select(0, 1);
-            self.uplink.0.link(&Round::new(settings.seed, 0, 1, &clients)?)?;
+            self.uplink.0.link(&Round::new(settings.seed, 0, 1, &clients)?.with_parameters(parameters))?;
         }
         for trial in 0..trials {
             for round in 1..=rounds {
                 let clients = self.select(trial as u16, round);
-                self.uplink.0.realise(&Round::new(settings.seed, trial as u16, round, &clients)?)?;
+                let round = Round::new(settings.seed, trial as u16, round, &clients)?;
+                self.uplink.0.realise(&round.with_parameters(parameters))?;
             }
         }
         Ok(())
@@ -268,6 +279,22 @@ pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
         Level::Client => Ok(Protected::CLIENT),
         Level::Item => clients::load(settings)?.0.protected(settings),
     }
+}
+
+fn needs_parameters(settings: &Settings) -> bool {
+    settings.uplink.radio().is_some_and(|radio| radio.needs_parameters())
+}
+
+/// What an account of an experiment knows beside its settings. The data are read if the channel depends on the number of
+/// parameters.
+pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
+    if !needs_parameters(settings) {
+        return Ok(Scope::Experiment { parameters: None });
+    }
+    let population = clients::load(settings)?.0;
+    let model = settings.model.build(population.width(), population.classes());
+    let parameters = Some(model.map_err(SimError::learn("model"))?.parameters());
+    Ok(Scope::Experiment { parameters })
 }
 
 /// What identifies the data beside the experiment: checksums of the samples, the trace, and the file of sequences.

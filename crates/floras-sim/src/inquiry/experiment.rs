@@ -10,7 +10,7 @@ use super::{CurveKind, CurveReport, Find, PublishedRenyi, wrong};
 use crate::accounting::{Accounting, Protected, notes, statements};
 use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
-use crate::federation::{protected, select};
+use crate::federation::{protected, scope, select};
 
 /// The most rounds that are looked at.
 const MAX_ROUNDS: f64 = 1e6;
@@ -62,7 +62,8 @@ pub struct ExperimentReport {
 }
 
 impl ExperimentAccount {
-    /// Accounts for an experiment. Its data are read at the item level only, for the clients' numbers of samples.
+    /// Accounts for an experiment. Its data are read at the item level, for the clients' numbers of samples, and over a channel
+    /// that ages in blocks of parameters, for their number.
     pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
         Self::of(experiment, protected(experiment.settings())?)
     }
@@ -71,7 +72,7 @@ impl ExperimentAccount {
         let settings = experiment.settings();
         let uplink = settings.uplink.build(settings.seed)?;
         let select = |trial: TrialId, round: u32| select(settings, trial, round);
-        let account = Accounting::curves(settings, &protected, uplink.as_ref(), &select)?;
+        let account = Accounting::curves(settings, &protected, uplink.as_ref(), scope(settings)?, &select)?;
         Ok(Self { experiment: experiment.clone(), protected, account })
     }
 

@@ -1,6 +1,10 @@
 //! `channel-inversion`: every client undoes its own channel, the paper's baseline.
 //!
 //! Artificial noise of standard deviation `a` in the sum gives `μ ≤ Δ/a` over every channel: the channel's noise comes on top.
+//!
+//! That needs clients who all arrive with a gain of 1. Where channels age, or clients err about theirs, only a client's own share of
+//! the noise, `a/√K` at least, is sure to arrive with its update: `μ ≤ Δ·√K/a`. The base station's samples then have a part in
+//! the other quadrature, which the raw-signal view counts.
 
 use std::ops::RangeInclusive;
 
@@ -41,28 +45,57 @@ impl SchemeFile for ChannelInversionScheme {
     }
 }
 
-impl Scheme for ChannelInversionScheme {
-    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+/// Why the idealised view is no guarantee for clients with unequal gains.
+const NOT_ALIGNED: &str = "it counts every client with a gain of 1, and over a channel that ages, or that clients know with an \
+     error, gains differ; the any-channel view counts a client's own share of the noise alone";
+
+impl ChannelInversionScheme {
+    fn over(&self, radio: &Radio) -> Result<ChannelInversion, UplinkError> {
         let Self { admission, power_rule: power, noise, artificial_noise_std } = *self;
         let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
         let settings =
             ChannelInversionSettings { admission, power, noise, length, channels, snr, artificial_noise_std };
-        Ok(Box::new(ChannelInversion::new(settings)?))
+        ChannelInversion::new(settings)
     }
 
-    /// Clients that are not admitted reveal nothing. Nothing is spread: raw samples show no more than the sum.
+    fn estimate_raw(&self, context: &AccountContext<'_>) -> Result<Source, SimError> {
+        let uplink = self.over(context.radio())?;
+        context.estimate_by(&mut |round| uplink.raw_mu(round, context.sensitivity()))
+    }
+}
+
+impl Scheme for ChannelInversionScheme {
+    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        Ok(Box::new(self.over(radio)?))
+    }
+
+    /// Clients that are not admitted reveal nothing. Nothing is spread: raw samples show no more than the sum, unless clients
+    /// arrive out of phase.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         let mut account = context.account()?;
         let estimate = context.estimate()?;
         account.set(View::Actual, estimate.clone());
-        if self.artificial_noise_std > 0.0 {
-            for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
-                account.set(view, context.constant(context.sensitivity() / self.artificial_noise_std));
+        let radio = context.radio();
+        let is_aligned = !radio.ages() && radio.channel_error == 0.0;
+        let by_noise =
+            |factor: f64| context.constant(factor * context.sensitivity() / self.artificial_noise_std);
+        match (self.artificial_noise_std > 0.0, is_aligned) {
+            (true, true) => {
+                for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
+                    account.set(view, by_noise(1.0));
+                }
             }
-        } else {
-            account.set(View::RawSignal, estimate);
-            let reason = "this scheme has no bound for every channel".to_owned();
-            account.set(View::AnyChannel, Source::Nothing(reason));
+            (true, false) => {
+                account.set(View::Idealised, by_noise(1.0).with_caveat(NOT_ALIGNED));
+                account.set(View::AnyChannel, by_noise(f64::from(context.clients().per_round).sqrt()));
+                account.set(View::RawSignal, self.estimate_raw(context)?);
+            }
+            (false, is_aligned) => {
+                let raw = if is_aligned { estimate } else { self.estimate_raw(context)? };
+                account.set(View::RawSignal, raw);
+                let reason = "this scheme has no bound for every channel".to_owned();
+                account.set(View::AnyChannel, Source::Nothing(reason));
+            }
         }
         Ok(account)
     }

@@ -4,6 +4,8 @@
 //! |---|---|---|---|
 //! | orthonormal | the distribution of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
 //! | orthonormal, channels from a trace | estimated from the trace | the worst channel | estimated from the trace |
+//! | orthonormal, unequal clients, or phones that err about their phase | estimated from drawn rounds | the worst channel | estimated |
+//! | orthonormal, channels that age | estimated from drawn rounds | none without a margin | estimated, in the worst block |
 //! | overlapping (Gaussian, Gold, or such a file) | estimated from drawn rounds | none | `Δ·|h|·‖a‖/s`, estimated as well |
 
 use std::ops::RangeInclusive;
@@ -24,6 +26,18 @@ use crate::experiment::{ExperimentError, Radio, SIZES, Settings, within};
 /// Why Lemma 1 says nothing about overlapping sequences.
 pub const OVERLAPPING: &str = "with overlapping sequences the unused ones make no Cauchy noise once clients transmit, so that \
      Remark 3 of the paper does not hold; the actual view counts what they do";
+
+/// Why the idealised and the published view do not describe a channel that ages.
+pub const AGEING: &str = "the channel ages between pilot and payload, and these views count every client with a gain of 1; the actual \
+     view counts the gains that there are";
+
+/// Why there is no bound for every channel if channels age.
+const NO_MARGIN: &str = "the bound for every channel needs channels that do not grow from pilot to payload, and these age; \
+     privacy.channel_growth sets a margin";
+
+/// Why a bound with a margin is no guarantee if channels age.
+const MARGIN_EXCEEDED: &str = "the channels age, and grow beyond any margin with some probability; it holds for rounds in which they \
+     do not";
 
 /// The settings of FLORAS.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -156,14 +170,22 @@ impl FlorasScheme {
                 true => vec![1.0; round.clients().len()],
                 false => uplink.despread(round)?.assigned.into_iter().map(norm).collect(),
             };
-            let amplitude = |h: &floras_phy::Complex64| match self.modulation {
-                Modulation::Real => h.re.abs(),
-                // Without the error of the correction: the most that a base station could see.
-                Modulation::PhaseCorrected(_) => h.norm(),
-            };
-            let drawn = channels.draw(round)?.into_iter().zip(norms);
-            Ok(drawn.map(|(h, norm)| context.sensitivity() * amplitude(&h) * norm / noise_std).collect())
+            // Raw samples have both branches, whatever the modulation and the error of the correction.
+            let mut largest = vec![0.0_f64; round.clients().len()];
+            for block in channels.draw_payload(round)? {
+                for (largest, h) in largest.iter_mut().zip(&block.channels) {
+                    *largest = largest.max(h.norm());
+                }
+            }
+            let clients = largest.into_iter().zip(norms);
+            Ok(clients.map(|(h, norm)| context.sensitivity() * h * norm / noise_std).collect())
         })
+    }
+
+    /// Whether the distribution of the fading, taken anew for every client and round, describes the pilot and the payload.
+    fn is_plain(&self, radio: &Radio) -> bool {
+        let knows_phase = radio.channel_error == 0.0 || self.modulation == Modulation::Real;
+        knows_phase && !radio.ages() && !radio.is_unequal()
     }
 }
 
@@ -177,7 +199,7 @@ impl Scheme for FlorasScheme {
         let noise_std = radio.snr()?.despread_noise_std(radio.length);
         let is_orthonormal = self.is_orthonormal(radio.length)?;
         let channel = match radio.fading {
-            ChannelSource::Fading(fading) if noise_std > 0.0 && is_orthonormal => {
+            ChannelSource::Fading(fading) if noise_std > 0.0 && is_orthonormal && self.is_plain(radio) => {
                 Some(Coefficients::of(fading, self.modulation, noise_std)?)
             }
             ChannelSource::Fading(_) | ChannelSource::Trace(_) => None,
@@ -209,6 +231,19 @@ impl Scheme for FlorasScheme {
             account.set(View::Idealised, source.with_caveat(OVERLAPPING));
             let reason = "sequences that overlap have no bound for every channel".to_owned();
             account.set(View::AnyChannel, Source::Nothing(reason));
+        }
+        if radio.ages() {
+            account.set(View::Idealised, setting.source(View::Idealised)?.with_caveat(AGEING));
+            account.set(
+                View::AnyChannel,
+                match (is_orthonormal, setting.margins.channel_growth > 1.0) {
+                    (false, _) => {
+                        Source::Nothing("sequences that overlap have no bound for every channel".to_owned())
+                    }
+                    (true, false) => Source::Nothing(NO_MARGIN.to_owned()),
+                    (true, true) => setting.source(View::AnyChannel)?.with_caveat(MARGIN_EXCEEDED),
+                },
+            );
         }
         if setting.channel.is_none() {
             account.set(View::Actual, context.estimate()?);

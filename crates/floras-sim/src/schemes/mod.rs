@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 pub use channel_inversion::ChannelInversionScheme;
-pub use floras::{FlorasScheme, OVERLAPPING};
+pub use floras::{AGEING, FlorasScheme, OVERLAPPING};
 pub use gaussian::GaussianScheme;
 pub use ideal::IdealScheme;
 pub use phase_corrected::PhaseCorrectedScheme;

@@ -30,20 +30,35 @@ impl SchemeFile for PhaseCorrectedScheme {
     }
 }
 
-impl Scheme for PhaseCorrectedScheme {
-    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+impl PhaseCorrectedScheme {
+    fn over(&self, radio: &Radio) -> Result<PhaseCorrected, UplinkError> {
         let Self { phase_error, noise } = *self;
         let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
         let settings = PhaseCorrectedSettings { phase_error, noise, length, channels, snr };
-        Ok(Box::new(PhaseCorrected::new(settings)?))
+        PhaseCorrected::new(settings)
+    }
+}
+
+impl Scheme for PhaseCorrectedScheme {
+    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        Ok(Box::new(self.over(radio)?))
     }
 
-    /// Nothing is spread: raw samples show no more than the sum.
+    /// Nothing is spread: raw samples show no more than the sum, unless the channel turns between pilot and payload, or clients err
+    /// about its phase. Then they have a part in the other quadrature.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         let mut account = context.account()?;
         let estimate = context.estimate()?;
         account.set(View::Actual, estimate.clone());
-        account.set(View::RawSignal, estimate);
+        let radio = context.radio();
+        let in_phase = self.phase_error == PhaseError::None && radio.channel_error == 0.0 && !radio.ages();
+        let raw = if !in_phase {
+            let uplink = self.over(radio)?;
+            context.estimate_by(&mut |round| uplink.raw_mu(round, context.sensitivity()))?
+        } else {
+            estimate
+        };
+        account.set(View::RawSignal, raw);
         account
             .set(View::AnyChannel, Source::Nothing("this scheme has no bound for every channel".to_owned()));
         Ok(account)

@@ -15,6 +15,8 @@ from floras._types import View
 
 # What `floras.privacy` knows of the radio; the other settings of an uplink do not change its noise.
 _RADIO = ("receiver", "length", "snr_db", "snr_convention", "fading", "modulation", "phase_error")
+# What changes the channel, and what `floras.privacy` does not know.
+_UNPLANNED = ("ageing", "coherence", "channel_error", "path_loss")
 
 
 # What an uplink's epsilon includes for floating-point arithmetic, rounded up, and what that leaves of delta.
@@ -59,6 +61,9 @@ class FlorasAccountant:
         self.clients = clients
         self.view = view
         self._settings: dict[str, Any] = {"clients": clients, "clip": clip, **uplink}
+        for key in _UNPLANNED:
+            if key in uplink:
+                raise ValueError(f"{key} must be left out of a plan, not {uplink[key]}: its epsilon is an estimate")
         if sequences is None and epsilon is not None and delta is not None:
             sequences = self._fewest(epsilon, delta)
         if delta is None and epsilon is not None and sequences is not None:
