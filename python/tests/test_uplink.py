@@ -129,7 +129,7 @@ def test_the_updates_are_never_changed(deltas: Deltas) -> None:
         {"scheme": "floras", "family": "zadoff-chu", "length": 62},
         {"scheme": "floras", "modulation": "phase-corrected", "phase_error": {"gaussian": 0.1}},
         {"scheme": "floras", "fading": {"nakagami": 2.0}, "snr_convention": "despread", "truncate": 3.0},
-        {"scheme": "floras", "ageing": "doppler=0.05", "path_loss": {"exponent": 3.7, "power_control": 0.8}},
+        {"scheme": "floras", "ageing": "doppler=0.05"},
         {"scheme": "channel-inversion", "channel_error": 0.1, "ageing": {"correlation": 0.9}},
         {"scheme": "floras", "normalise": "paper", "clip": 2.0, "fading": "none", "delta": 1e-6},
     ],
@@ -145,6 +145,18 @@ def test_every_scheme_is_there(settings: dict[str, Any], deltas: Deltas) -> None
     assert repr(eval(repr(uplink), {"Uplink": floras.Uplink})) == repr(uplink)
     same = pickle.loads(pickle.dumps(uplink)).aggregate(deltas, seed=1)
     np.testing.assert_array_equal(same.sum, result.sum)
+
+
+def test_clients_may_stand_in_a_cell(deltas: Deltas) -> None:
+    cell = {"exponent": 3.7, "shadowing_db": 8.0, "min_distance": 0.1, "power_control": 0.8}
+    uplink = floras.Uplink(path_loss=cell, clip=1.0)
+    assert uplink.settings["path_loss"] == "exponent=3.7,shadowing_db=8,min_distance=0.1,power_control=0.8"
+    same = floras.Uplink(path_loss=uplink.settings["path_loss"], clip=1.0)
+    expected = uplink.aggregate(deltas, seed=1)
+    np.testing.assert_array_equal(same.aggregate(deltas, seed=1).sum, expected.sum)
+    assert "actual" not in expected.spend
+    with pytest.raises(ValueError, match="power-control factor must be between 0 and 1, not 2"):
+        floras.Uplink(path_loss={"power_control": 2.0})
 
 
 def test_sequences_may_come_from_a_file(tmp_path: Path, deltas: Deltas) -> None:

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`SequenceSet`] | spreading sequences: Walsh, orthonormal, Gaussian, Gold, Zadoff–Chu, or from a file |
 //! | [`assignment`] | who uses which sequence, hidden from the base station |
-//! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed |
+//! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed; ageing, path loss, the phones' estimates |
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |

@@ -11,6 +11,9 @@
 //! | [`PhaseCorrected`] | `|h_k|·cos(error)/E|h|` | `σ/E|h|` | their phase |
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
+//!
+//! The table is for channels that are constant over a round and known exactly where they must be known. Each scheme's page says what
+//! becomes of it with channels that age and with phones that err about theirs.
 
 mod central_gaussian;
 mod channel_inversion;

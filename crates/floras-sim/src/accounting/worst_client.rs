@@ -5,6 +5,8 @@
 //! the largest mean of `δ_G(ε; μ)`, which decides about few rounds, and of `μ²`, which decides about many, are drawn again. The
 //! estimate has the larger of their values of `μ` at every probability.
 
+use std::ops::RangeInclusive;
+
 use floras_core::random::Domain;
 use floras_phy::{Round, UplinkError};
 use floras_privacy::{Source, gaussian};
@@ -12,8 +14,10 @@ use floras_privacy::{Source, gaussian};
 use super::context::{AccountContext, DRAWS};
 use crate::error::SimError;
 
-/// Clients, over all trials, among which the worst is searched.
-const MAX_CANDIDATES: usize = 1000;
+/// Clients, over all trials, among which the worst is searched, and how many there are if rounds are large.
+const CANDIDATES: RangeInclusive<usize> = 20..=1000;
+/// Draws of the search, with all clients of its rounds.
+const MAX_SEARCHED: usize = 20_000_000;
 /// Rounds that are drawn for each of them.
 const ROUNDS_EACH: u32 = 200;
 /// Draws for the clients that were found, with all other clients of their rounds.
@@ -44,9 +48,8 @@ pub(super) fn estimate(context: &AccountContext<'_>, values: Values<'_>) -> Resu
     let first = candidates.len() as u32 * each;
     let mut worst = draw(context, values, candidates[by_delta], first, rounds)?;
     if by_square != by_delta {
-        let other = draw(context, values, candidates[by_square], first, rounds)?;
+        let mut other = draw(context, values, candidates[by_square], first, rounds)?;
         worst.sort_by(f64::total_cmp);
-        let mut other = other;
         other.sort_by(f64::total_cmp);
         worst.iter_mut().zip(other).for_each(|(worst, other)| *worst = worst.max(other));
     }
@@ -68,7 +71,8 @@ fn candidates(context: &AccountContext<'_>) -> Result<Vec<Candidate>, SimError> 
         all.extend(clients.iter().zip(gains).map(|(&client, gain)| Candidate { trial, client, gain }));
     }
     all.sort_by(|a, b| a.gain.total_cmp(&b.gain));
-    let count = all.len().min(MAX_CANDIDATES);
+    let affordable = MAX_SEARCHED / (ROUNDS_EACH as usize * context.clients().per_round as usize);
+    let count = all.len().min(affordable.clamp(*CANDIDATES.start(), *CANDIDATES.end()));
     let rank = |index: usize| index * (all.len() - 1) / (count - 1).max(1);
     Ok((0..count).map(|index| all[rank(index)]).collect())
 }

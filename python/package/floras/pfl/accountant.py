@@ -63,7 +63,8 @@ class FlorasAccountant:
         self._settings: dict[str, Any] = {"clients": clients, "clip": clip, **uplink}
         for key in _UNPLANNED:
             if key in uplink:
-                raise ValueError(f"{key} must be left out of a plan, not {uplink[key]}: its epsilon is an estimate")
+                value = uplink[key]
+                raise ValueError(f"{key} must be left out of a plan, not {value}: its epsilon is an estimate")
         if sequences is None and epsilon is not None and delta is not None:
             sequences = self._fewest(epsilon, delta)
         if delta is None and epsilon is not None and sequences is not None:
