@@ -27,6 +27,8 @@
 //! | [`NoiseReference`] | `per-symbol`, `same-bandwidth` |
 //! | [`Projector`] | `normalised`, `printed` |
 //! | [`RoundSet`] | `none`, `all`, rounds such as `1,5,10-20` |
+//! | [`Assignment`] | `seed`, `keyed` |
+//! | [`Dropout`] | `p` (a number), `trace=file` |
 //!
 //! [`Pilot`] has two numbers, and is a table in files: `{ amplitude = 1, repetitions = 1 }`.
 //!
@@ -46,10 +48,12 @@
 
 mod admission;
 mod ageing;
+mod assignment;
 mod bounded;
 mod channel_source;
 mod choice;
 mod clipping;
+mod dropout;
 mod fading;
 mod family;
 mod fidelity;
@@ -71,9 +75,11 @@ mod view;
 
 pub use admission::{Admission, AmplitudeThreshold, PowerThreshold};
 pub use ageing::{Ageing, BlockCorrelation, DopplerFrequency};
+pub use assignment::Assignment;
 pub use channel_source::ChannelSource;
 pub use choice::{Choice, ChoiceError, deserialize, list, split};
 pub use clipping::Clipping;
+pub use dropout::Dropout;
 pub use fading::{Fading, NakagamiShape, RicianFactor};
 pub use family::Family;
 pub use fidelity::Fidelity;

@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 
 use floras_core::{
-    Admission, Ageing, ChannelSource, Choice, Clipping, Fading, Family, Fidelity, Level, LocalWork,
+    Admission, Ageing, Assignment, ChannelSource, Choice, Clipping, Fading, Family, Fidelity, Level, LocalWork,
     Modulation, Neighbours, NoiseReference, PhaseError, PowerRule, Receiver, SequenceSource, SnrConvention,
     View,
 };
@@ -47,6 +47,7 @@ fn choices_without_parameter_round_trip() {
     round_trips::<Level>(&Level::ALL.map(Level::name));
     round_trips::<Neighbours>(&Neighbours::ALL.map(Neighbours::name));
     round_trips::<Clipping>(&Clipping::ALL.map(Clipping::name));
+    round_trips::<Assignment>(&Assignment::ALL.map(Assignment::name));
     round_trips::<PowerRule>(&PowerRule::ALL.map(PowerRule::name));
     round_trips::<NoiseReference>(&NoiseReference::ALL.map(NoiseReference::name));
 }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::assignment::AssignmentError;
+
 /// Why the air interface refused its input. Each message names the thing and what is allowed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
@@ -54,6 +56,17 @@ pub enum UplinkError {
         /// The largest number of coefficients.
         most: usize,
     },
+
+    /// A client that takes part without having been selected.
+    #[error("client {client} takes part in a round for which it was not selected")]
+    NotSelected {
+        /// The client.
+        client: u32,
+    },
+
+    /// The protocol that assigns sequences refused a key or a beacon.
+    #[error("the assignment of sequences failed: {0}")]
+    Assignment(#[from] AssignmentError),
 
     /// The same client twice in one round.
     #[error("client {client} takes part twice in one round; every client may be listed once")]

@@ -68,9 +68,9 @@ pub use effective::{Block, EffectiveChannel};
 pub use error::UplinkError;
 /// The vocabulary of the air interface.
 pub use floras_core::{
-    Admission, Ageing, Cell, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation, NoiseReference,
-    PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver, SequenceFile, SequenceSource, Snr,
-    SnrConvention, random,
+    Admission, Ageing, Assignment, Cell, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation,
+    NoiseReference, PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver, SequenceFile, SequenceSource,
+    Snr, SnrConvention, random,
 };
 /// A channel coefficient.
 pub use num_complex::Complex64;

@@ -20,6 +20,7 @@ pub struct Round<'a> {
     trial: TrialId,
     number: u32,
     clients: &'a [u32],
+    selected: &'a [u32],
     parameters: Option<usize>,
     /// The trial whose clients' places are those of this round.
     placement: TrialId,
@@ -39,13 +40,24 @@ impl<'a> Round<'a> {
         if clients.is_empty() {
             return Err(UplinkError::NoClients);
         }
-        let mut sorted = clients.to_vec();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.array_windows().find(|[left, right]| left == right) {
-            return Err(UplinkError::RepeatedClient { client: pair[0] });
-        }
+        sorted(clients)?;
         let trial = trial.into();
-        Ok(Self { seed, trial, number, clients, parameters: None, placement: trial })
+        Ok(Self { seed, trial, number, clients, selected: clients, parameters: None, placement: trial })
+    }
+
+    /// The same round for which the distinct clients of `selected` were called. Those that do not take part are silent: they send
+    /// neither pilot nor payload.
+    pub fn with_selected(self, selected: &'a [u32]) -> Result<Self, UplinkError> {
+        let called = sorted(selected)?;
+        match self.clients.iter().find(|client| called.binary_search(client).is_err()) {
+            Some(&client) => Err(UplinkError::NotSelected { client }),
+            None => Ok(Self { selected, ..self }),
+        }
+    }
+
+    /// The trial that the round belongs to.
+    pub fn trial(&self) -> TrialId {
+        self.trial
     }
 
     /// The round's number, from 1 on.
@@ -74,6 +86,11 @@ impl<'a> Round<'a> {
         self.clients
     }
 
+    /// The clients that were called: those that take part and those that are silent.
+    pub fn selected(&self) -> &'a [u32] {
+        self.selected
+    }
+
     /// The name of the round's own stream for `purpose`.
     pub fn stream_name(&self, purpose: Purpose) -> StreamName {
         StreamName::new(self.seed, purpose).trial(self.trial).round(self.number - 1)
@@ -95,6 +112,16 @@ impl<'a> Round<'a> {
     }
 }
 
+/// The clients in ascending order, each once.
+fn sorted(clients: &[u32]) -> Result<Vec<u32>, UplinkError> {
+    let mut sorted = clients.to_vec();
+    sorted.sort_unstable();
+    match sorted.array_windows().find(|[left, right]| left == right) {
+        Some(pair) => Err(UplinkError::RepeatedClient { client: pair[0] }),
+        None => Ok(sorted),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rand::Rng;
@@ -113,6 +140,15 @@ mod tests {
         for (index, left) in words.iter().enumerate() {
             assert!(!words[index + 1..].contains(left));
         }
+    }
+
+    #[test]
+    fn only_selected_clients_take_part() {
+        let round = Round::new(1, 0, 1, &[9, 4]).unwrap();
+        assert_eq!(round.selected(), [9, 4]);
+        assert_eq!(round.with_selected(&[4, 7, 9]).unwrap().selected(), [4, 7, 9]);
+        assert_eq!(round.with_selected(&[4, 7]), Err(UplinkError::NotSelected { client: 9 }));
+        assert_eq!(round.with_selected(&[4, 9, 4]), Err(UplinkError::RepeatedClient { client: 4 }));
     }
 
     #[test]

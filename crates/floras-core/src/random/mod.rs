@@ -57,6 +57,12 @@ impl Purpose {
     pub const CHANNEL_ESTIMATE: Self = Self(17);
     /// Where a client stands for a whole trial, and what shadows it.
     pub const PLACEMENT: Self = Self(18);
+    /// The private keys of simulated clients, one stream for each client of a trial.
+    pub const IDENTITY: Self = Self(40);
+    /// The group key of a simulated trial.
+    pub const GROUP_KEY: Self = Self(41);
+    /// The ephemeral keys with which a simulated dealer seals the group key, one stream for each client of a trial.
+    pub const SEALING: Self = Self(42);
 }
 
 /// The name of one stream of random numbers.

@@ -136,7 +136,7 @@ impl ClientIdentity {
         Self { private, public }
     }
 
-    fn deal_with(
+    pub(super) fn deal_with(
         &self,
         key: &GroupKey,
         to: &PublicKey,

@@ -57,6 +57,7 @@ mod key;
 mod member;
 mod permutation;
 mod sealed;
+mod simulated;
 #[cfg(test)]
 mod vectors;
 
@@ -67,3 +68,4 @@ pub use key::GroupKey;
 pub use member::{Beacon, GroupMember, MemberState};
 pub use permutation::{MAX_SEQUENCES, permutation};
 pub use sealed::SealedKey;
+pub(crate) use simulated::SimulatedGroups;

@@ -19,13 +19,14 @@
 //! With overlapping sequences the unused estimates carry the clients' pilots, too. Their noise is then not Cauchy and vanishes
 //! with the SNR (the paper's Remark 3 is wrong there), and the decoded sum is `N/K` times too large: [`Projector`].
 
-use floras_core::random::Purpose;
-use floras_core::{Fading, Fidelity, Modulation, Pilot, Projector, Receiver, Snr};
+use floras_core::random::{Domain, Purpose};
+use floras_core::{Assignment, Fading, Fidelity, Modulation, Pilot, Projector, Receiver, Snr};
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::modulation::Arrivals;
 use super::{Signal, Uplink};
+use crate::assignment::SimulatedGroups;
 use crate::channels::Channels;
 use crate::chip::{ChipBlock, ChipLink};
 use crate::cost::Transmission;
@@ -51,6 +52,8 @@ pub struct FlorasSettings {
     pub pilot: Pilot,
     /// The scale of the projector, if the sequences overlap.
     pub projector: Projector,
+    /// How the clients of a round learn their sequences.
+    pub assignment: Assignment,
 }
 
 impl Default for FlorasSettings {
@@ -64,6 +67,7 @@ impl Default for FlorasSettings {
             snr: Snr::NOISELESS,
             pilot: Pilot::default(),
             projector: Projector::default(),
+            assignment: Assignment::default(),
         }
     }
 }
@@ -95,6 +99,8 @@ pub struct Floras {
     despread_noise_std: f64,
     /// `s_p`, the error of an estimate.
     pilot_noise_std: f64,
+    /// The clients' keys, for [`Assignment::Keyed`].
+    groups: SimulatedGroups,
 }
 
 /// A round after the pilot, and what arrives of its payload if the channel ages.
@@ -105,7 +111,7 @@ impl Floras {
     pub fn new(settings: FlorasSettings) -> Self {
         let despread_noise_std = settings.snr.despread_noise_std(settings.sequences.length());
         let pilot_noise_std = despread_noise_std * settings.pilot.noise_ratio();
-        Self { settings, despread_noise_std, pilot_noise_std }
+        Self { settings, despread_noise_std, pilot_noise_std, groups: SimulatedGroups::default() }
     }
 
     /// What the uplink consists of.
@@ -222,13 +228,21 @@ impl Floras {
             true => Ok(self.place_estimates(round, assigned, amplitudes)),
             false => self.estimates(round, assigned, amplitudes),
         };
-        Ok(self.signal_with(round, self.assign(round), estimate)?.0)
+        Ok(self.signal_with(round, self.assign(round)?, estimate)?.0)
     }
 
     /// Which client uses which sequence in a simulated round.
-    fn assign(&self, round: &Round<'_>) -> Vec<usize> {
+    fn assign(&self, round: &Round<'_>) -> Result<Vec<usize>, UplinkError> {
         let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
-        index::sample(&mut round.stream(Purpose::ASSIGNMENT), sequences, clients).into_vec()
+        match self.settings.assignment {
+            Assignment::Seed => {
+                Ok(index::sample(&mut round.stream(Purpose::ASSIGNMENT), sequences, clients).into_vec())
+            }
+            Assignment::Keyed => {
+                let sequences = u32::try_from(sequences).unwrap_or(u32::MAX);
+                Ok(self.groups.assign(round, sequences)?)
+            }
+        }
     }
 
     /// The estimates of [`realise_orthonormal`](Self::realise_orthonormal), each on its sequence.
@@ -252,6 +266,10 @@ impl Floras {
     /// The symbol level for orthonormal sequences: which of them are in use does not matter.
     fn realise_orthonormal(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let unused = self.unused(round)?;
+        if self.settings.assignment == Assignment::Keyed && round.trial().domain() == Domain::Run {
+            // The result does not depend on the assignment; a trial runs the protocol all the same.
+            self.assign(round)?;
+        }
         let Arrivals { pilot: amplitudes, payload, .. } = self.arrivals(round)?;
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         let mut estimate_of = |amplitude: f64| -> f64 {
@@ -293,7 +311,7 @@ impl Uplink for Floras {
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         self.unused(round)?;
-        self.link_assigned(round, self.assign(round))
+        self.link_assigned(round, self.assign(round)?)
     }
 
     /// Sequences have unit energy, Gaussian ones on average.
@@ -316,7 +334,7 @@ impl Uplink for Floras {
             Fidelity::Symbol => self.despread(round)?,
             Fidelity::Chip => {
                 self.unused(round)?;
-                self.chip_signal(round, self.assign(round))?.0
+                self.chip_signal(round, self.assign(round)?)?.0
             }
         }))
     }

@@ -11,8 +11,8 @@
 use std::ops::RangeInclusive;
 
 use floras_core::{
-    ChannelSource, Choice, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver, SequenceSource,
-    Snr, View,
+    Assignment, ChannelSource, Choice, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver,
+    SequenceSource, Snr, View,
 };
 use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkError};
 use floras_privacy::{Account, Coefficients, Setting, Source};
@@ -55,6 +55,8 @@ pub struct FlorasScheme {
     pub pilot: Pilot,
     /// The scale of the projector, for sequences that overlap.
     pub projector: Projector,
+    /// How the clients of a round learn their sequences.
+    pub assignment: Assignment,
 }
 
 impl Default for FlorasScheme {
@@ -66,6 +68,7 @@ impl Default for FlorasScheme {
             receiver: Receiver::default(),
             pilot: Pilot::default(),
             projector: Projector::default(),
+            assignment: Assignment::default(),
         }
     }
 }
@@ -82,6 +85,7 @@ pub struct FlorasKeys {
     receiver: Receiver,
     pilot: Pilot,
     projector: Projector,
+    assignment: Assignment,
 }
 
 impl Default for FlorasKeys {
@@ -92,12 +96,12 @@ impl Default for FlorasKeys {
 
 impl From<FlorasScheme> for FlorasKeys {
     fn from(scheme: FlorasScheme) -> Self {
-        let FlorasScheme { sequences, family, modulation, receiver, pilot, projector } = scheme;
+        let FlorasScheme { sequences, family, modulation, receiver, pilot, projector, assignment } = scheme;
         let (modulation, phase_error) = match modulation {
             Modulation::Real => (Modulation::Real, None),
             Modulation::PhaseCorrected(error) => (Modulation::PhaseCorrected(PhaseError::None), Some(error)),
         };
-        Self { sequences, family, modulation, phase_error, receiver, pilot, projector }
+        Self { sequences, family, modulation, phase_error, receiver, pilot, projector, assignment }
     }
 }
 
@@ -109,7 +113,8 @@ impl SchemeFile for FlorasScheme {
     fn read(keys: FlorasKeys) -> Result<Self, ExperimentError> {
         const RANGE: RangeInclusive<usize> = SIZES;
         within("uplink.sequences", Some(keys.sequences), RANGE)?;
-        let FlorasKeys { sequences, family, modulation, phase_error, receiver, pilot, projector } = keys;
+        let FlorasKeys { sequences, family, modulation, phase_error, receiver, pilot, projector, assignment } =
+            keys;
         let modulation = match modulation {
             // Under real modulation the key of the error has no effect.
             Modulation::Real => Modulation::Real,
@@ -117,7 +122,7 @@ impl SchemeFile for FlorasScheme {
                 .with_phase_error(phase_error)
                 .map_err(|error| ExperimentError::value("uplink.phase_error", error))?,
         };
-        Ok(Self { sequences, family, modulation, receiver, pilot, projector })
+        Ok(Self { sequences, family, modulation, receiver, pilot, projector, assignment })
     }
 }
 
@@ -131,8 +136,9 @@ impl FlorasScheme {
         seed: u64,
     ) -> Result<Floras, UplinkError> {
         let sequences = SequenceSet::open(&self.family, self.sequences, length, seed)?;
-        let Self { modulation, receiver, pilot, projector, .. } = *self;
-        let settings = FlorasSettings { sequences, modulation, receiver, channels, snr, pilot, projector };
+        let Self { modulation, receiver, pilot, projector, assignment, .. } = *self;
+        let settings =
+            FlorasSettings { sequences, modulation, receiver, channels, snr, pilot, projector, assignment };
         Ok(Floras::new(settings))
     }
 
@@ -268,9 +274,16 @@ impl Scheme for FlorasScheme {
                 .to_owned(),
             unused => format!("γ = {unused} stayed unused, and their noise is what hides the single client"),
         };
+        let assignment = match self.assignment {
+            Assignment::Seed => "",
+            Assignment::Keyed => {
+                " The sequences were assigned by the clients' group key, as in the protocol; in a simulation the key \
+                 comes from the seed and is not secret."
+            }
+        };
         format!(
             "Over the radio by FLORAS: all send at the same moment, each spread with a secret sequence, and the base station \
-             decodes only the sum, with {receiver}. Of {sequences} with {} chips each, {privacy}.",
+             decodes only the sum, with {receiver}. Of {sequences} with {} chips each, {privacy}.{assignment}",
             radio.length
         )
     }
