@@ -228,6 +228,9 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
         ("control_uses", |line| line.control_uses.map(|uses| uses as f64)),
         ("energy", |line| line.energy),
     ];
+    if lines.iter().any(|line| line.silent.is_some()) {
+        columns.set_item("silent", PyArray1::from_vec(py, whole(|line| line.silent.unwrap_or_default())))?;
+    }
     for (name, value) in measured {
         let values: Vec<f64> = lines.iter().map(|line| value(line).unwrap_or(f64::NAN)).collect();
         columns.set_item(name, PyArray1::from_vec(py, values))?;

@@ -203,7 +203,11 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
         let reason = "an audit needs a clip norm: without one, nothing bounds what a client gives away";
         return Err(ExperimentError::refused("privacy.clip", reason).into());
     };
-    let clients = settings.clients;
+    let clients = &settings.clients;
+    if !clients.dropout.is_none() {
+        let reason = "an audit plays rounds in which all selected clients send, as the account takes them: set it to 0";
+        return Err(ExperimentError::refused("clients.dropout", reason).into());
+    }
     let is_traced = settings.uplink.radio().is_some_and(|radio| radio.trace().is_some());
     if is_traced && clients.per_round < clients.total {
         let reason = "an audit over a channel trace needs all clients in every round, because a trace may lack those who were not \

@@ -10,7 +10,7 @@ use super::views::AuditedViews;
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     let mut words = vec![("scheme".to_owned(), settings.uplink.scheme.name().to_owned())];
     let mut add = |key: &str, value: String| words.push((key.to_owned(), value));
-    let clients = settings.clients;
+    let clients = &settings.clients;
     add("clients a round, K of M", format!("{} of {}", clients.per_round, clients.total));
     for (key, value) in settings.uplink.scheme.details(clients.per_round) {
         add(key, value);

@@ -107,13 +107,14 @@ impl Progress {
         let (round, rounds) = (metrics.round, self.rounds);
         let width = rounds.to_string().len();
         format!(
-            "trial {trial}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}{}",
+            "trial {trial}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}{}{}",
             number(metrics.local_loss),
             number(accuracy),
             match metrics.broken {
                 0 => String::new(),
                 broken => format!("  broken updates {broken}"),
-            }
+            },
+            metrics.silent.map_or(String::new(), |silent| format!("  silent clients {silent}"))
         )
     }
 

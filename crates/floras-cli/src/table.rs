@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use floras_core::Level;
+use floras_core::{Choice, Dropout, Level};
 use floras_sim::{Cost, Estimate, Federation, Outcome, PrivacyReport};
 
 use crate::privacy::{epsilon_text, print_views};
@@ -10,18 +10,24 @@ use crate::privacy::{epsilon_text, print_views};
 /// An experiment in a few words.
 pub(crate) fn description(federation: &Federation) -> String {
     let settings = federation.experiment().settings();
-    let clients = settings.clients;
+    let clients = &settings.clients;
     format!(
-        "{}: {} of {} clients a round, {} parameters, {}; {}, {}, seed {}",
+        "{}: {} of {} clients a round{}, {} parameters, {}; {}, {}, seed {}",
         settings.name,
         clients.per_round,
         clients.total,
+        dropout(&clients.dropout),
         federation.model().parameters(),
         settings.uplink.summary(clients.per_round),
         count(federation.rounds() as usize, "round"),
         count(settings.trials as usize, "trial"),
         settings.seed,
     )
+}
+
+/// Which of them are silent, in a few words.
+fn dropout(dropout: &Dropout) -> String {
+    if dropout.is_none() { String::new() } else { format!(" (dropout: {})", dropout.label()) }
 }
 
 /// The final table.

@@ -78,6 +78,7 @@ fn uplink_settings(setting: &Value, seed: u64) -> FlorasSettings {
         snr: snr(setting["snr_db"].as_f64().unwrap()),
         pilot: Pilot::new(setting["pilot_amplitude"].as_f64().unwrap(), repetitions).unwrap(),
         projector: setting["projector"].as_str().unwrap().parse().unwrap(),
+        ..FlorasSettings::default()
     }
 }
 

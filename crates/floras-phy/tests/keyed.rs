@@ -96,7 +96,7 @@ fn chips_are_sent_on_the_keyed_sequences() {
 
 /// No unused sequence, no fading, 80 dB: the sum is decoded up to a relative error of about 10⁻⁴.
 #[test]
-fn a_keyed_round_is_decoded_at_the_chip_level() {
+fn a_keyed_round_is_decoded_from_chips() {
     let uplink = Floras::new(FlorasSettings {
         sequences: SequenceSet::walsh(3, 4).unwrap(),
         channels: Fading::None.into(),

@@ -28,6 +28,8 @@ pub const DESPREAD_NOISE: Purpose = Purpose(74);
 pub const ENERGIES: Purpose = Purpose(75);
 /// Which samples an audit tries to reconstruct.
 pub const PORTRAITS: Purpose = Purpose(76);
+/// Which of the selected clients are silent in a round.
+pub const DROPOUT: Purpose = Purpose(90);
 
 #[cfg(test)]
 mod tests {
@@ -49,6 +51,7 @@ mod tests {
             DESPREAD_NOISE,
             ENERGIES,
             PORTRAITS,
+            DROPOUT,
         ];
         for (index, purpose) in all.iter().enumerate() {
             assert!(purpose.0 >= 64 && !all[index + 1..].contains(purpose));

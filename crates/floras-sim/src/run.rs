@@ -442,6 +442,8 @@ impl HeldBack {
 struct TrialLedger<'a> {
     accounting: &'a Accounting,
     ledger: Ledger,
+    /// `M`, if the run has dropouts.
+    among: Option<u32>,
     /// Entries of rounds that were recorded before an interruption and are run again.
     recorded: VecDeque<LedgerEntry>,
     directory: &'a RunDirectory,
@@ -455,7 +457,8 @@ impl<'a> TrialLedger<'a> {
         trial: u16,
         round: u32,
     ) -> Result<Self, SimError> {
-        let mut ledger = Ledger::new(federation.experiment().settings().privacy.delta)?;
+        let settings = federation.experiment().settings();
+        let mut ledger = Ledger::new(settings.privacy.delta)?;
         let mut recorded = VecDeque::new();
         record::read_ledger(&directory.trial_ledger(trial.into()), trial, |entry| {
             if entry.round <= round {
@@ -464,7 +467,8 @@ impl<'a> TrialLedger<'a> {
                 recorded.push_back(entry);
             }
         })?;
-        Ok(Self { accounting: federation.accounting()?, ledger, recorded, directory })
+        let among = Some(settings.clients.total).filter(|_| !settings.clients.dropout.is_none());
+        Ok(Self { accounting: federation.accounting()?, ledger, among, recorded, directory })
     }
 
     /// Adds a round. Returns its entry if it is not on the disk yet; an entry on the disk must match.
@@ -475,6 +479,8 @@ impl<'a> TrialLedger<'a> {
         let entry = LedgerEntry {
             trial,
             round,
+            selected: self.among.map(|_| outcome.selected.len() as u32),
+            among: self.among,
             spent: self.accounting.one_rounds().clone(),
             clients: outcome.clients.clone(),
             mu,

@@ -37,6 +37,19 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "clients.per_round: K = 21 clients a round cannot be chosen from M = 20 in all",
         ),
         (
+            "[clients]\ndropout = 1.0",
+            "clients.dropout must be p or trace=file (p at least 0 and below 1), not 1.0",
+        ),
+        (
+            "[clients]\ndropout = \"often\"",
+            "clients.dropout must be p or trace=file (p at least 0 and below 1), not \"often\"",
+        ),
+        (
+            "[clients]\ndropout = { file = \"x.csv\" }",
+            "clients.dropout must be p or trace=file (p at least 0 and below 1), not { file = \"x.csv\" }",
+        ),
+        ("[uplink]\nassignment = \"random\"", "uplink.assignment must be seed or keyed, not \"random\""),
+        (
             "[uplink]\nsequences = 19",
             "uplink.sequences: 19 sequences (N) cannot serve 20 clients (K) a round: N must be at least K, and N − K is the number γ of unused sequences",
         ),
@@ -127,7 +140,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
     assert_eq!(
         message("[uplink]\nsnr = 3"),
-        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, receiver, pilot, projector, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, ageing, coherence, channel_error, path_loss, fidelity, truncate"
+        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, receiver, pilot, projector, assignment, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, ageing, coherence, channel_error, path_loss, fidelity, truncate"
     );
     assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
     assert_eq!(
@@ -225,6 +238,9 @@ fn keys_without_effect_are_reported() {
     let text = "[uplink]\nscheme = \"ideal\"\nsnr_db = 3\n[model]\nhidden = 5";
     let builder = ExperimentBuilder::parse("a test", text).unwrap();
     assert_eq!(builder.unused_keys(&builder.build().unwrap()), ["uplink.snr_db", "model.hidden"]);
+    let keyed = builder.set("uplink.assignment", "keyed").unwrap();
+    let unused = keyed.unused_keys(&keyed.build().unwrap());
+    assert_eq!(unused, ["uplink.snr_db", "uplink.assignment", "model.hidden"]);
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

@@ -54,6 +54,10 @@ pub(super) fn conditions(
     };
     all.push(condition("strongly convex loss", Some(constants.is_some()), convexity));
     all.push(receiver_condition(settings));
+    if !settings.clients.dropout.is_none() {
+        let detail = "clients drop out (clients.dropout): a round has fewer than K".to_owned();
+        all.push(condition("K clients in every round", Some(false), detail));
+    }
     let scaled = settings.privacy.normalise == Clipping::Paper;
     let scaling = match (is_ideal(settings), scaled) {
         (true, _) => (Some(true), "there is no noise"),

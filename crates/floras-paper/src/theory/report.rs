@@ -165,7 +165,7 @@ impl Theory {
 
 fn sizes(federation: &Federation) -> Sizes {
     let settings = federation.experiment().settings();
-    let clients = settings.clients;
+    let clients = &settings.clients;
     let gamma = settings.uplink.scheme.sequences().map(|count| count - clients.per_round as usize);
     Sizes {
         clients: clients.total,

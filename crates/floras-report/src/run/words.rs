@@ -1,5 +1,6 @@
 //! What was run, in sentences for someone who has not read the paper.
 
+use floras_core::Dropout;
 use floras_learn::Partition;
 use floras_sim::Settings;
 
@@ -7,7 +8,7 @@ use crate::html::number::{count, grouped};
 
 /// What was trained, by whom, and how often.
 pub(crate) fn task(settings: &Settings) -> String {
-    let clients = settings.clients;
+    let clients = &settings.clients;
     let model = settings.model.description();
     let who = if clients.per_round == clients.total {
         format!("{}, all of them in every round,", count(clients.total.into(), "client"))
@@ -25,12 +26,25 @@ pub(crate) fn task(settings: &Settings) -> String {
             grouped(many.into())
         ),
     };
+    let silent = dropout(&clients.dropout);
     format!(
         "{who} trained {model} on {} without handing over their data: each client improves the model on the samples it \
-         holds, and sends only the change. {} {trials}",
+         holds, and sends only the change. {}{silent} {trials}",
         settings.data.set.description(),
         partition(settings.data.partition),
     )
+}
+
+fn dropout(dropout: &Dropout) -> String {
+    let which = match (dropout.as_probability(), dropout.as_trace()) {
+        (Some(0.0), _) => return String::new(),
+        (Some(p), _) => format!("Each client of a round was silent with probability {p}"),
+        (_, Some(path)) => {
+            format!("The clients that {} lists were silent", path.file_name().unwrap_or_default().display())
+        }
+        (None, None) => return String::new(),
+    };
+    format!(" {which}: it sent neither pilot nor update, and the step is the mean of the others.")
 }
 
 fn partition(partition: Partition) -> String {
@@ -90,7 +104,7 @@ pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
     let uplink = &settings.uplink;
     let trace = uplink.radio().and_then(|radio| radio.trace());
     let sequences = uplink.scheme.floras().and_then(|floras| floras.family.file()).map(|file| file.path());
-    let relative = [settings.data.set.directory(), trace, sequences]
+    let relative = [settings.data.set.directory(), trace, sequences, settings.clients.dropout.as_trace()]
         .into_iter()
         .flatten()
         .find(|path| path.is_relative());

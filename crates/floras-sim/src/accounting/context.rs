@@ -33,14 +33,14 @@ pub struct AccountContext<'a> {
     pub(super) unit: PrivacyUnit,
     pub(super) uplink: &'a dyn Uplink,
     pub(super) scope: Scope,
-    /// The clients of a trial's round, counted from 1.
+    /// The clients that send in a trial's round, counted from 1.
     pub(super) select: &'a dyn Fn(TrialId, u32) -> Vec<u32>,
 }
 
 impl AccountContext<'_> {
-    /// `K` and `M`.
-    pub fn clients(&self) -> ClientSettings {
-        self.settings.clients
+    /// `K` and `M`. With dropouts `M = K`: the selection does not count as secret.
+    pub fn clients(&self) -> &ClientSettings {
+        &self.settings.clients
     }
 
     /// The section `[privacy]`.
@@ -123,6 +123,9 @@ impl AccountContext<'_> {
             all.extend(values(round)?);
             Ok(())
         })?;
+        if all.is_empty() {
+            return Ok(Source::Nothing("no client sends in any round that was drawn".to_owned()));
+        }
         let words = format!(
             "it is an estimate from {} drawn channels, an average over clients and rounds, and not a bound",
             all.len()
@@ -189,7 +192,9 @@ impl AccountContext<'_> {
             };
             let number = number % in_trial + 1;
             let clients = (self.select)(trial, number);
-            see(&self.round(trial, number, &clients)?)?;
+            if !clients.is_empty() {
+                see(&self.round(trial, number, &clients)?)?;
+            }
         }
         Ok(())
     }

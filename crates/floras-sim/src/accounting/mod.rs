@@ -86,6 +86,7 @@ impl Accounting {
         scope: Scope,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
     ) -> Result<Account, SimError> {
+        let settings = &with_known_participants(settings);
         let context = AccountContext { settings, unit: protected.unit(), uplink, scope, select };
         let account = match settings.privacy.clip {
             None => {
@@ -170,7 +171,17 @@ impl Accounting {
     }
 }
 
-/// The statements about a number of rounds, each with its adversary in the scheme's words.
+/// The settings that an account takes. Dropouts can reveal who was selected, so that rounds with dropouts are accounted for as if
+/// all clients took part in every round: [`Cohort`](crate::Cohort).
+fn with_known_participants(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if !settings.clients.dropout.is_none() {
+        settings.clients.total = settings.clients.per_round;
+    }
+    settings
+}
+
+/// The statements about a number of rounds, each with its adversary in the scheme's words and what it assumes of dropouts.
 pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
     let mut views = account.views(rounds.max(1))?;
     for view in View::ALL {
@@ -178,6 +189,11 @@ pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) ->
             (views.get_mut(view), settings.uplink.scheme.adversary(view))
         {
             statement.adversary = adversary.to_owned();
+        }
+        if let Some(statement) = views.get_mut(view)
+            && let Some(assumption) = notes::dropout_assumption(settings)
+        {
+            statement.assumptions.push(assumption.to_owned());
         }
     }
     Ok(views)

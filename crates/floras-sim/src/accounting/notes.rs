@@ -19,7 +19,7 @@ pub(crate) fn of(
     let mut notes: Vec<String> =
         views.why_published_is_smaller(shown_receiver(settings)).into_iter().collect();
     if let (Some(floras), Some(_)) = (settings.uplink.scheme.floras(), views.get(View::Published)) {
-        let (clients, sequences) = (settings.clients, floras.sequences as u64);
+        let (clients, sequences) = (&settings.clients, floras.sequences as u64);
         let item = protected.batch_and_samples();
         notes.extend(unmet_conditions(clients.per_round.into(), sequences, clients.total.into(), item));
         if let PrivacyUnit::Item { local, .. } = protected.unit() {
@@ -39,6 +39,7 @@ pub(crate) fn of(
     }
     notes.extend(protected.note());
     notes.extend(any_channel_assumes(views));
+    notes.extend(dropouts(settings));
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
@@ -47,6 +48,31 @@ pub(crate) fn of(
         notes.push(floras_privacy::NORMALISED.to_owned());
     }
     notes
+}
+
+/// What an account of clients that drop out assumes.
+pub(crate) fn dropout_assumption(settings: &Settings) -> Option<&'static str> {
+    (!settings.clients.dropout.is_none()).then_some("whether a client is silent does not depend on its data")
+}
+
+/// How rounds with dropouts are accounted for.
+fn dropouts(settings: &Settings) -> Option<String> {
+    let assumption = dropout_assumption(settings)?;
+    let clients = &settings.clients;
+    let mut counted = Vec::new();
+    if let Some(sequences) = settings.uplink.scheme.sequences() {
+        let unused = sequences.saturating_sub(clients.per_round as usize);
+        counted
+            .push(format!("the sequence of a silent client does not count as unused (γ = N − K = {unused})"));
+    }
+    if clients.per_round < clients.total {
+        counted.push(format!(
+            "drawing K = {} of M = {} clients does not count as secret",
+            clients.per_round, clients.total
+        ));
+    }
+    counted.push(format!("it assumes that {assumption}"));
+    Some(format!("clients drop out, and every round is accounted for so: {}", counted.join("; ")))
 }
 
 /// What holds for the noise of every simulation.

@@ -31,8 +31,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floras_core::Level;
 use floras_core::random::Purpose;
+use floras_core::{Dropout, Level};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Signal, Uplink, UplinkError};
 
@@ -75,7 +75,8 @@ impl AirInterface {
             let allowed = "client for an uplink on its own, which does not know how clients train";
             return Err(wrong("privacy.level", allowed, privacy.level));
         }
-        let one_client = ClientSettings { total: 1, per_round: 1, weights: Weights::Equal };
+        let one_client =
+            ClientSettings { total: 1, per_round: 1, weights: Weights::Equal, dropout: Dropout::default() };
         let settings = Settings { clients: one_client, uplink, privacy, trials: 1, ..Settings::default() };
         let mut settings = Experiment::new(settings)?.settings().clone();
         if let Some(path) = settings.uplink.radio().and_then(|radio| radio.trace()) {

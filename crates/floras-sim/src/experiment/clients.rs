@@ -1,12 +1,12 @@
-//! The section `[clients]`: how many there are, how many take part, and how much each counts.
+//! The section `[clients]`: how many there are, how many take part, how much each counts, and which are silent.
 
-use floras_core::named_choice;
+use floras_core::{Dropout, named_choice};
 use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
 
 /// The section `[clients]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClientSettings {
     /// `M`, clients in all: at least 1.
     pub total: u32,
@@ -14,6 +14,8 @@ pub struct ClientSettings {
     pub per_round: u32,
     /// How much each client counts.
     pub weights: Weights,
+    /// Which of the selected clients are silent in a round.
+    pub dropout: Dropout,
 }
 
 /// How much a client counts in the average.
@@ -40,6 +42,8 @@ pub(super) struct ClientsFile {
     total: Option<u32>,
     per_round: Option<u32>,
     weights: Weights,
+    #[serde(skip_serializing_if = "Dropout::is_none")]
+    dropout: Dropout,
 }
 
 impl ClientsFile {
@@ -52,14 +56,15 @@ impl ClientsFile {
 impl From<ClientsFile> for ClientSettings {
     fn from(file: ClientsFile) -> Self {
         let total = file.total.unwrap_or(20);
-        Self { total, per_round: file.per_round.unwrap_or(total.min(20)), weights: file.weights }
+        let per_round = file.per_round.unwrap_or(total.min(20));
+        Self { total, per_round, weights: file.weights, dropout: file.dropout }
     }
 }
 
 impl From<ClientSettings> for ClientsFile {
     fn from(settings: ClientSettings) -> Self {
-        let ClientSettings { total, per_round, weights } = settings;
-        Self { total: Some(total), per_round: Some(per_round), weights }
+        let ClientSettings { total, per_round, weights, dropout } = settings;
+        Self { total: Some(total), per_round: Some(per_round), weights, dropout }
     }
 }
 

@@ -118,7 +118,7 @@ impl From<&Settings> for SettingsFile {
             trials: settings.trials,
             rounds: settings.rounds,
             data: (&settings.data).into(),
-            clients: settings.clients.into(),
+            clients: settings.clients.clone().into(),
             model: settings.model.into(),
             local: settings.local.into(),
             uplink: settings.uplink.to_table(),

@@ -195,7 +195,7 @@ impl Difference {
 impl Settings {
     /// Checks what no key can be blamed for alone.
     fn check(&self) -> Result<(), ExperimentError> {
-        let ClientSettings { total, per_round, weights } = self.clients;
+        let ClientSettings { total, per_round, weights, .. } = self.clients;
         if per_round > total {
             let reason = format!("K = {per_round} clients a round cannot be chosen from M = {total} in all");
             return Err(ExperimentError::refused("clients.per_round", reason));

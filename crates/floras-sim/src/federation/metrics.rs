@@ -21,6 +21,9 @@ pub struct RoundMetrics {
     /// Clients whose update was not finite, and who sent zero instead. A function of their data, and not private.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u32,
+    /// Selected clients that were silent; absent if the experiment has no dropouts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<u32>,
     /// Mean over all clients' mini-batches, before each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_loss: Option<f64>,
@@ -77,6 +80,7 @@ impl RoundMetrics {
         let named = [
             ("rate", Some(self.rate)),
             ("broken", Some(f64::from(self.broken)).filter(|&broken| broken > 0.0)),
+            ("silent", self.silent.map(f64::from)),
             ("local_loss", self.local_loss),
             ("train_loss", self.train_loss),
             ("test_loss", self.test_loss),

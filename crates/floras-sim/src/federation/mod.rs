@@ -1,13 +1,14 @@
 //! A federation: an experiment with its data loaded, ready to run trials.
 //!
 //! ```text
-//! each round:  select K of M → local SGD → x_k → clip to C → uplink → x̃ → clamp to ±B → w ← w − x̃/K
+//! each round:  select K of M → those that are not silent: local SGD → x_k → clip to C → uplink → x̃ → clamp to ±B → w ← w − x̃/K
 //! ```
 //!
 //! Every draw has a name of its own, *(seed, purpose, trial, round, client)*, so that a trial's course depends neither on
 //! the number of threads nor on where it was interrupted.
 
 mod clients;
+mod dropout;
 mod metrics;
 mod selection;
 mod trial;
@@ -15,6 +16,7 @@ mod trial;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use dropout::Dropouts;
 use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_core::{Fidelity, Level};
 use floras_learn::{Model, Samples};
@@ -40,6 +42,7 @@ pub struct Federation {
     test: Samples,
     model: Box<dyn Model>,
     uplink: BoxedUplink,
+    dropouts: Dropouts,
     data_digest: Vec<u8>,
     /// Rounds in a trial: those of the experiment, or what the budget allows.
     rounds: u32,
@@ -76,12 +79,24 @@ impl Federation {
         let model = settings.model.build(population.width(), population.classes());
         let model = model.map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
-        let data_digest = data_digest(experiment, &population, &test)?;
+        let dropouts = Dropouts::open(settings)?;
+        let mut data_digest = data_digest(experiment, &population, &test)?;
+        data_digest.extend(dropouts.digest());
         let protected = population.protected(settings)?;
         let (experiment, rounds) = (experiment.clone(), settings.rounds);
         let accounting = OnceLock::new();
-        let mut federation =
-            Self { experiment, population, test, model, uplink, data_digest, rounds, protected, accounting };
+        let mut federation = Self {
+            experiment,
+            population,
+            test,
+            model,
+            uplink,
+            dropouts,
+            data_digest,
+            rounds,
+            protected,
+            accounting,
+        };
         federation.check_memory(1)?;
         federation.rehearse()?;
         federation.keep_budget()?;
@@ -103,10 +118,10 @@ impl Federation {
     pub fn share_accounting(&self, other: &Self) {
         let told = |federation: &Self| {
             let settings = federation.experiment.settings();
-            let Settings { seed, trials, rounds, clients, ref uplink, privacy, .. } = *settings;
+            let Settings { seed, trials, rounds, ref clients, ref uplink, privacy, .. } = *settings;
             let parameters = federation.parameters_of_channel();
             let protected = federation.protected.clone();
-            (seed, trials, rounds, clients, uplink.clone(), privacy, protected, parameters)
+            (seed, trials, rounds, clients.clone(), uplink.clone(), privacy, protected, parameters)
         };
         if let Some(accounting) = other.accounting.get()
             && told(self) == told(other)
@@ -126,8 +141,8 @@ impl Federation {
         if let Some(accounting) = self.accounting.get() {
             return Ok(accounting);
         }
-        let select = |trial: TrialId, round: u32| self.select(trial, round);
         let (settings, uplink) = (self.experiment.settings(), self.uplink.0.as_ref());
+        let select = |trial: TrialId, round: u32| self.dropouts.accounted(settings, trial, round);
         let scope = Scope::Experiment { parameters: self.parameters_of_channel() };
         let made = Accounting::new(settings, &self.protected, uplink, scope, &select)?;
         Ok(self.accounting.get_or_init(|| Arc::new(made)))
@@ -182,8 +197,8 @@ impl Federation {
         &self.test
     }
 
-    /// A digest of the experiment, of all samples, of the channel trace and of the file of sequences: what two runs must share to
-    /// be one.
+    /// A digest of the experiment, of all samples, of the traces of channels and dropouts and of the file of sequences: what two
+    /// runs must share to be one.
     pub fn identity(&self) -> String {
         self.identity_of(&self.experiment.to_toml())
     }
@@ -244,6 +259,11 @@ impl Federation {
         select(self.experiment.settings(), trial.into(), round)
     }
 
+    /// The selected clients of a round, counted from 1, that are not silent in it.
+    pub fn senders(&self, trial: impl Into<TrialId>, round: u32, selected: &[u32]) -> Vec<u32> {
+        self.dropouts.senders(self.experiment.settings().seed, trial.into(), round, selected)
+    }
+
     fn stream_name(&self, purpose: Purpose, trial: impl Into<TrialId>) -> StreamName {
         StreamName::new(self.experiment.settings().seed, purpose).trial(trial)
     }
@@ -258,9 +278,18 @@ impl Federation {
             (trials, rounds) = (settings.trials, settings.rounds);
         }
         let parameters = self.model.parameters();
+        let clients = self.select(0, 1);
+        let round = Round::new(settings.seed, 0, 1, &clients)?.with_parameters(parameters);
         if settings.uplink.fidelity == Fidelity::Chip {
-            let clients = self.select(0, 1);
-            self.uplink.0.link(&Round::new(settings.seed, 0, 1, &clients)?.with_parameters(parameters))?;
+            self.uplink.0.link(&round)?;
+        }
+        if !settings.clients.dropout.is_none() {
+            // A round in which all but one are silent.
+            let alone = Round::new(settings.seed, 0, 1, &clients[..1])?.with_selected(&clients)?;
+            self.uplink
+                .0
+                .realise(&alone.with_parameters(parameters))
+                .map_err(|error| ExperimentError::refused("clients.dropout", error))?;
         }
         for trial in 0..trials {
             for round in 1..=rounds {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use floras_core::random::{Stream, StreamName, TrialId};
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::{Aggregate, Aggregation, Round, Signal, UplinkError, precode};
+use floras_phy::{Aggregate, Aggregation, Cost, Round, Signal, UplinkError, precode};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +68,11 @@ impl Default for TrialOptions<'_> {
 pub struct RoundOutcome {
     /// What was measured.
     pub metrics: RoundMetrics,
-    /// Who took part, in ascending order.
+    /// The clients that sent, in ascending order.
     pub clients: Vec<u32>,
-    /// The decoded sum and how it came about; `None` if training broke down before.
+    /// The clients that were selected, in ascending order: those that sent and those that were silent.
+    pub selected: Vec<u32>,
+    /// The decoded sum and how it came about; `None` if training broke down before, or if all selected clients were silent.
     pub aggregate: Option<Aggregate>,
     /// The updates as they were sent, in the order of the clients, if the trial keeps them.
     pub sent: Vec<Vec<f32>>,
@@ -164,10 +166,15 @@ impl<'f> Trial<'f> {
         }
         let number = self.round + 1;
         let rate = self.federation.experiment.settings().local.rate.at(number);
-        let metrics =
+        let mut metrics =
             RoundMetrics { trial: self.number().into(), round: number, rate, ..RoundMetrics::default() };
-        let clients = self.selected(number);
-        let mut outcome = RoundOutcome { metrics, clients, aggregate: None, sent: Vec::new(), signal: None };
+        let selected = self.selected(number);
+        let clients = self.senders(number, &selected);
+        if !self.federation.experiment.settings().clients.dropout.is_none() {
+            metrics.silent = Some((selected.len() - clients.len()) as u32);
+        }
+        let (aggregate, sent, signal) = (None, Vec::new(), None);
+        let mut outcome = RoundOutcome { metrics, clients, selected, aggregate, sent, signal };
         let advanced = self.advance(&mut outcome)?;
         self.round = number;
         outcome.metrics.keep_finite();
@@ -181,6 +188,14 @@ impl<'f> Trial<'f> {
     }
 
     fn advance(&mut self, outcome: &mut RoundOutcome) -> Result<Result<(), Diverged>, SimError> {
+        if outcome.clients.is_empty() {
+            // Nothing is sent and nothing is decoded: the model stays as it is.
+            if self.federation.experiment.settings().uplink.radio().is_some() {
+                outcome.metrics.set_cost(Cost::default());
+            }
+            self.evaluate(&mut outcome.metrics);
+            return Ok(Ok(()));
+        }
         match self.train_and_send(outcome) {
             Ok(()) => {}
             Err(SimError::Uplink(UplinkError::NotFinite { .. } | UplinkError::Overflow { .. })) => {
@@ -204,8 +219,8 @@ impl<'f> Trial<'f> {
     fn train_and_send(&mut self, outcome: &mut RoundOutcome) -> Result<(), SimError> {
         let federation = self.federation;
         let settings = federation.experiment.settings();
-        let RoundOutcome { metrics, clients, .. } = outcome;
-        let round = Round::new(settings.seed, self.id, metrics.round, clients)?;
+        let RoundOutcome { metrics, clients, selected, .. } = outcome;
+        let round = Round::new(settings.seed, self.id, metrics.round, clients)?.with_selected(selected)?;
         let batches = |client| round.stream_of(purpose::BATCHES, client);
         let is_recorded = settings.record.signal.contains(metrics.round);
         let aggregation = Aggregation { keep_decoded: is_recorded, ..settings.aggregation() };
@@ -225,7 +240,7 @@ impl<'f> Trial<'f> {
         } else {
             self.train_all(clients, metrics.rate, &batches, &mut updates).and_then(|all| {
                 losses = all;
-                Ok(aggregation.run_in(uplink, round, &updates, sum)?)
+                Ok(aggregation.run_in(uplink, round, &updates[..clients.len()], sum)?)
             })
         };
         self.updates = updates;
@@ -244,7 +259,7 @@ impl<'f> Trial<'f> {
             outcome.signal = aggregation.signal(uplink, round, self.parameters.len())?;
         }
         if self.options.keep_sent {
-            outcome.sent.clone_from(&self.updates);
+            outcome.sent = self.updates[..outcome.clients.len()].to_vec();
             outcome.sent.iter_mut().zip(&aggregate.scales).for_each(|(update, scale)| scale.apply(update));
             aggregate.broken.iter().for_each(|&place| outcome.sent[place].fill(0.0));
         }
@@ -264,11 +279,24 @@ impl<'f> Trial<'f> {
         clients
     }
 
+    /// The selected clients that are not silent. One that is watched never is.
+    fn senders(&self, round: u32, selected: &[u32]) -> Vec<u32> {
+        let mut senders = self.federation.senders(self.id, round, selected);
+        if let Some((watched, _)) = self.options.replaced
+            && !senders.contains(&watched)
+        {
+            senders.push(watched);
+            senders.sort_unstable();
+        }
+        senders
+    }
+
     /// What the clients of the coming round would send before clipping, were their samples in the order of another trial: what
     /// someone computes who knows everybody's data and the common model.
     pub fn expected_updates(&self, batches_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
         let settings = self.federation.experiment.settings();
-        let clients = self.federation.select(self.id, self.round + 1);
+        let selected = self.federation.select(self.id, self.round + 1);
+        let clients = self.federation.senders(self.id, self.round + 1, &selected);
         let order = StreamName::new(settings.seed, purpose::BATCHES).trial(batches_of).round(self.round);
         let batches = |client| order.client(client).stream();
         let mut updates = vec![vec![0.0; self.parameters.len()]; clients.len()];
@@ -408,6 +436,22 @@ impl Workspaces {
 mod tests {
     use super::*;
     use crate::Experiment;
+
+    #[test]
+    fn waves_do_not_change_a_byte_under_dropouts() {
+        let text = "rounds = 3\ntrials = 1\n[data]\nset = \"synthetic\"\ntrain = 400\n[clients]\ntotal = 20\n\
+                    per_round = 14\ndropout = 0.3\n[privacy]\nclip = 1.0";
+        let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();
+        let parameters = |wave: usize| {
+            let mut trial = Trial::begin(&federation, 0).unwrap();
+            trial.updates.truncate(wave);
+            (0..3).for_each(|_| drop(trial.step().unwrap()));
+            trial.parameters
+        };
+        let whole = parameters(14);
+        assert_eq!(parameters(3), whole);
+        assert_eq!(parameters(1), whole);
+    }
 
     /// Features at the end of single precision: the second step's logits overflow.
     #[test]

@@ -10,7 +10,7 @@ use super::{CurveKind, CurveReport, Find, PublishedRenyi, wrong};
 use crate::accounting::{Accounting, Protected, notes, statements};
 use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
-use crate::federation::{protected, scope, select};
+use crate::federation::{Dropouts, protected, scope};
 
 /// The most rounds that are looked at.
 const MAX_ROUNDS: f64 = 1e6;
@@ -71,7 +71,8 @@ impl ExperimentAccount {
     fn of(experiment: &Experiment, protected: Protected) -> Result<Self, SimError> {
         let settings = experiment.settings();
         let uplink = settings.uplink.build(settings.seed)?;
-        let select = |trial: TrialId, round: u32| select(settings, trial, round);
+        let dropouts = Dropouts::open(settings)?;
+        let select = |trial: TrialId, round: u32| dropouts.accounted(settings, trial, round);
         let account = Accounting::curves(settings, &protected, uplink.as_ref(), scope(settings)?, &select)?;
         Ok(Self { experiment: experiment.clone(), protected, account })
     }
@@ -89,7 +90,7 @@ impl ExperimentAccount {
     /// All views.
     pub fn report(&self) -> Result<ExperimentReport, SimError> {
         let settings = self.experiment.settings();
-        let (clients, sequences) = (settings.clients, settings.uplink.scheme.sequences());
+        let (clients, sequences) = (&settings.clients, settings.uplink.scheme.sequences());
         let views = statements(&self.account, settings, self.rounds())?;
         Ok(ExperimentReport {
             gamma: sequences.map(|count| (count - clients.per_round as usize) as u64),
@@ -122,7 +123,10 @@ impl ExperimentAccount {
 
     /// The loss distribution of one round of a view.
     pub fn losses(&self, view: View) -> Result<LossFile, SimError> {
-        losses_of(&self.account, self.rounds(), view, self.level().name(), "replace-one")
+        let mut losses = losses_of(&self.account, self.rounds(), view, self.level().name(), "replace-one")?;
+        let assumption = notes::dropout_assumption(self.experiment.settings());
+        losses.assumptions.extend(assumption.map(str::to_owned));
+        Ok(losses)
     }
 
     pub(super) fn level(&self) -> Level {

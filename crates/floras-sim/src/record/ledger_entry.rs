@@ -19,7 +19,8 @@ pub struct LedgerEntry {
     pub trial: u32,
     /// From 1.
     pub round: u32,
-    /// Number of clients that were selected; only in the file of an `AirLedger`, like `among`, `gains` and the noise.
+    /// Number of clients that were selected. A run writes it, and `among`, only if it has dropouts; `gains` and the noise are only
+    /// in the file of an `AirLedger`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<u32>,
     /// Number of clients that they were sampled from.
@@ -27,7 +28,7 @@ pub struct LedgerEntry {
     pub among: Option<u32>,
     /// `ε` of this round alone, in every view that has one.
     pub spent: BTreeMap<String, f64>,
-    /// The clients that took part.
+    /// The clients that sent.
     pub clients: Vec<u32>,
     /// `g_k` of each of them; with several blocks, the largest gain relative to the mean noise.
     #[serde(skip_serializing_if = "Option::is_none")]
