@@ -5,9 +5,9 @@
 use std::fmt::Debug;
 
 use floras_core::{
-    Admission, Ageing, Assignment, ChannelSource, Choice, Clipping, Fading, Family, Fidelity, Level, LocalWork,
-    Modulation, Neighbours, NoiseReference, PhaseError, PowerRule, Receiver, SequenceSource, SnrConvention,
-    View,
+    Admission, Ageing, Assignment, ChannelSource, Choice, Clipping, Fading, Family, Fidelity, Level,
+    LocalWork, Modulation, Neighbours, NoiseReference, PhaseError, PowerRule, Receiver, SequenceSource,
+    SnrConvention, View,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

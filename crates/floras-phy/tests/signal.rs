@@ -33,7 +33,17 @@ fn floras(
 ) -> Floras {
     let (snr, pilot) = (snr(12.0), Pilot::new(2.0, 3).unwrap());
     let channels = Fading::Rayleigh.into();
-    Floras::new(FlorasSettings { sequences, modulation, receiver, channels, snr, pilot, projector })
+    let assignment = Assignment::default();
+    Floras::new(FlorasSettings {
+        sequences,
+        modulation,
+        receiver,
+        channels,
+        snr,
+        pilot,
+        projector,
+        assignment,
+    })
 }
 
 /// The effective channel that the round has at a fidelity.

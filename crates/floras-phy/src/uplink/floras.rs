@@ -224,7 +224,8 @@ impl Floras {
     /// The channels and the pilot are those of [`realise`](Uplink::realise).
     pub fn despread(&self, round: &Round<'_>) -> Result<Signal, UplinkError> {
         self.unused(round)?;
-        let estimate = |assigned: &[usize], amplitudes: &[f64]| match self.settings.sequences.is_orthonormal() {
+        let estimate = |assigned: &[usize], amplitudes: &[f64]| match self.settings.sequences.is_orthonormal()
+        {
             true => Ok(self.place_estimates(round, assigned, amplitudes)),
             false => self.estimates(round, assigned, amplitudes),
         };

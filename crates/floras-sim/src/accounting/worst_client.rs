@@ -89,6 +89,10 @@ fn draw(
     let trial = Domain::Estimate.trial(0);
     for number in first + 1..=first + rounds {
         let mut clients = (context.select)(trial, number);
+        // A round in which all others are silent has this client alone.
+        if clients.is_empty() {
+            clients.push(candidate.client);
+        }
         let place = clients.iter().position(|&client| client == candidate.client).unwrap_or(0);
         clients[place] = candidate.client;
         let round = context.round(trial, number, &clients)?.placed_as_in(candidate.trial);
