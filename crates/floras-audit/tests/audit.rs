@@ -394,6 +394,18 @@ fn a_trace_needs_everyone_and_its_numbers_are_estimates() {
 }
 
 #[test]
+fn channels_that_games_do_not_have_are_refused() {
+    for (change, key) in [
+        ("uplink.ageing=correlation=0.9", "uplink.ageing: an audit plays its games over channels"),
+        ("uplink.path_loss=exponent=2", "uplink.path_loss: an audit plays its games over channels"),
+    ] {
+        let federation = Federation::new(&small(&[change])).unwrap();
+        let error = audit(&federation, few(), &|_| {}).unwrap_err().to_string();
+        assert!(error.starts_with(key), "{error}");
+    }
+}
+
+#[test]
 fn proved_bounds_and_estimates_are_told_apart() {
     let effort = Effort::new(2000, 0, 0.95).unwrap();
     let central = audited(&["uplink.scheme=\"gaussian\""], effort);
