@@ -32,7 +32,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floras_core::random::Purpose;
-use floras_core::{Dropout, Level};
+use floras_core::{Dropout, Fidelity, Level};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Signal, Uplink, UplinkError};
 
@@ -131,7 +131,11 @@ impl AirInterface {
     /// Draws the effective channel of [`aggregate`](Self::aggregate) without any updates.
     pub fn realise(&self, spec: &RoundSpec) -> Result<EffectiveChannel, SimError> {
         let round = self.checked(spec)?;
-        Ok(self.uplink(spec.seed)?.realise(&round)?)
+        let uplink = self.uplink(spec.seed)?;
+        Ok(match self.settings.uplink.fidelity {
+            Fidelity::Symbol => uplink.realise(&round)?,
+            Fidelity::Chip => uplink.link(&round)?.effective()?,
+        })
     }
 
     /// The signal behind the effective channel of [`aggregate`](Self::aggregate) for updates of `parameters` parameters; `None` for

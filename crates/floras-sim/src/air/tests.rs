@@ -289,3 +289,17 @@ fn a_file_of_the_earlier_format_is_resumed() {
     assert_eq!(ledger.rounds(), 2);
     assert!(ledger.noise_caveat().unwrap().contains("simulation's generator"));
 }
+
+#[test]
+fn realised_channel_and_signal_are_the_aggregates() {
+    for settings in [CLIPPED, CHIPS] {
+        let (air, spec) = (air(settings, None), RoundSpec::of_all(3, 2, 20));
+        let channel = air.aggregate(&spec, &vec![vec![0.0; 5]; 20]).unwrap().channel;
+        assert_eq!(air.realise(&spec).unwrap(), channel, "{settings}");
+        let signal = air.signal(&spec, 5).unwrap().unwrap();
+        for (place, gain) in channel.gains().iter().enumerate() {
+            let expected = signal.amplitudes[place] * signal.weights[signal.assigned[place]];
+            assert!((gain - expected).abs() < 1e-9 * (1.0 + gain.abs()), "{settings}");
+        }
+    }
+}
