@@ -211,8 +211,9 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
     let diverged: Vec<bool> = lines.iter().map(|line| line.diverged).collect();
     columns.set_item("diverged", PyArray1::from_vec(py, diverged))?;
     columns.set_item("broken", PyArray1::from_vec(py, whole(|line| line.broken)))?;
-    let measured: [Measured; 15] = [
+    let measured: [Measured; 16] = [
         ("rate", |line| Some(line.rate)),
+        ("silent", |line| line.silent.map(f64::from)),
         ("local_loss", |line| line.local_loss),
         ("train_loss", |line| line.train_loss),
         ("test_loss", |line| line.test_loss),
@@ -228,9 +229,6 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
         ("control_uses", |line| line.control_uses.map(|uses| uses as f64)),
         ("energy", |line| line.energy),
     ];
-    if lines.iter().any(|line| line.silent.is_some()) {
-        columns.set_item("silent", PyArray1::from_vec(py, whole(|line| line.silent.unwrap_or_default())))?;
-    }
     for (name, value) in measured {
         let values: Vec<f64> = lines.iter().map(|line| value(line).unwrap_or(f64::NAN)).collect();
         columns.set_item(name, PyArray1::from_vec(py, values))?;

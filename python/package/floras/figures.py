@@ -31,6 +31,7 @@ _LABELS = {
     "control_uses": "channel uses of side information",
     "energy": "energy (channel uses at unit power)",
     "rate": "learning rate",
+    "silent": "silent clients of a round",
 }
 
 
