@@ -1,4 +1,4 @@
-//! Numerical tools: the normal distribution in its tails, transforms, rules of integration, searches, tables.
+//! Numerical tools: the normal distribution in its tails, transforms, rules of integration, searches, tables, sums of products.
 
 pub(crate) mod fourier;
 pub mod gaussian;
@@ -6,3 +6,4 @@ pub mod normal;
 pub(crate) mod quadrature;
 pub(crate) mod solve;
 pub(crate) mod table;
+pub(crate) mod vectors;

@@ -6,6 +6,7 @@
 
 use floras_core::Receiver;
 
+use crate::numerics::vectors::convolved;
 use crate::views::noise::Noise;
 use crate::views::pilot::Panel;
 
@@ -25,8 +26,9 @@ pub(crate) type Gain = (f64, f64, (f64, f64));
 pub(crate) struct LogBins {
     step: f64,
     first: i64,
-    /// Mass, and mass times mean.
-    bins: Vec<(f64, f64)>,
+    masses: Vec<f64>,
+    /// Masses times means.
+    weighted: Vec<f64>,
     zero: f64,
     /// What is in a bin lies within this many widths from its start.
     widths: i64,
@@ -39,18 +41,19 @@ impl LogBins {
         let positive = || parts.iter().filter(|&&(least, ..)| least > 0.0);
         let first = positive().map(|&(least, ..)| index(least)).min().unwrap_or(0);
         let last = positive().map(|&(least, ..)| index(least)).max().unwrap_or(0);
-        let mut bins = vec![(0.0, 0.0); (last - first + 1) as usize];
+        let count = (last - first + 1) as usize;
+        let (mut masses, mut weighted) = (vec![0.0; count], vec![0.0; count]);
         let mut zero = 0.0;
         for &(least, mean, mass) in parts {
             if least > 0.0 {
-                let bin = &mut bins[(index(least) - first) as usize];
-                bin.0 += mass;
-                bin.1 += mass * mean;
+                let bin = (index(least) - first) as usize;
+                masses[bin] += mass;
+                weighted[bin] += mass * mean;
             } else {
                 zero += mass;
             }
         }
-        Self { step, first, bins, zero, widths: 1 }
+        Self { step, first, masses, weighted, zero, widths: 1 }
     }
 
     /// The noise `ν`, from its square.
@@ -75,18 +78,13 @@ impl LogBins {
     /// The gains for the product of two independent quantities: for each bin the mass, the mean and the range.
     pub(crate) fn gains(&self, other: &Self) -> Vec<Gain> {
         let first = self.first + other.first;
-        let mut sums = vec![(0.0, 0.0); self.bins.len() + other.bins.len() - 1];
-        for (offset, &(mass, weighted)) in self.bins.iter().enumerate().filter(|(_, bin)| bin.0 > 0.0) {
-            for (sum, bin) in sums[offset..].iter_mut().zip(&other.bins) {
-                sum.0 += mass * bin.0;
-                sum.1 += weighted * bin.1;
-            }
-        }
+        let masses = convolved(&self.masses, &other.masses);
+        let weighted = convolved(&self.weighted, &other.weighted);
         let width = ((self.widths + other.widths) as f64 * self.step).exp();
         let ratio = self.step.exp();
-        let mut gains: Vec<Gain> = Vec::with_capacity(sums.len() + 1);
+        let mut gains: Vec<Gain> = Vec::with_capacity(masses.len() + 1);
         let mut least = 0.0;
-        for (bin, &(mass, weighted)) in sums.iter().enumerate() {
+        for (bin, (&mass, &weighted)) in masses.iter().zip(&weighted).enumerate() {
             // Factors from one bin to the next, set right every so often.
             least = if bin.is_multiple_of(64) {
                 ((first + bin as i64) as f64 * self.step).exp()
@@ -100,8 +98,8 @@ impl LogBins {
                 gains.push((mass, mean, range));
             }
         }
-        let total: f64 = self.bins.iter().map(|bin| bin.0).sum::<f64>() + self.zero;
-        let others: f64 = other.bins.iter().map(|bin| bin.0).sum::<f64>() + other.zero;
+        let total: f64 = self.masses.iter().sum::<f64>() + self.zero;
+        let others: f64 = other.masses.iter().sum::<f64>() + other.zero;
         let without = self.zero * others + other.zero * (total - self.zero);
         if without > 0.0 {
             gains.push((without, 1.0, (1.0, 1.0)));

@@ -9,6 +9,7 @@ use crate::engine::distribution::MuDistribution;
 use crate::engine::sampling::Curve;
 use crate::numerics::gaussian;
 use crate::numerics::normal;
+use crate::numerics::vectors::dot;
 
 /// Distance of two nodes in `ln μ`.
 pub(crate) const STEP: f64 = 0.004;
@@ -58,21 +59,6 @@ impl NodeDistribution {
         let below = below.iter().sum::<f64>() * nodes.values.first().copied().unwrap_or(1.0);
         below + values + self.spread * curved + beyond.iter().sum::<f64>()
     }
-}
-
-/// The sum of the products, as far as both reach. Several sums side by side, because one in order is slow.
-fn dot(one: &[f64], other: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let count = one.len().min(other.len());
-    let (one, other) = (one[..count].chunks_exact(LANES), other[..count].chunks_exact(LANES));
-    let rest: f64 = one.remainder().iter().zip(other.remainder()).map(|(a, b)| a * b).sum();
-    let mut sums = [0.0; LANES];
-    for (one, other) in one.zip(other) {
-        for lane in 0..LANES {
-            sums[lane] += one[lane] * other[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
 
 /// `δ_G` is below 1e-49 where `z` exceeds this.
