@@ -1,18 +1,20 @@
 //! Convolutions of masses on a grid, by FFT.
 
-use std::cell::RefCell;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use realfft::RealFftPlanner;
 pub(crate) use realfft::num_complex::Complex64;
 
-thread_local! {
-    /// Plans are dear to make, and a calibration needs the same ones again and again.
-    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+/// Plans are expensive to make. All views, on threads of their own, and all steps of a calibration need the same ones.
+fn planner() -> MutexGuard<'static, RealFftPlanner<f64>> {
+    static PLANNER: LazyLock<Mutex<RealFftPlanner<f64>>> =
+        LazyLock::new(|| Mutex::new(RealFftPlanner::new()));
+    PLANNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The transform of some masses.
 pub(crate) fn forward(masses: &mut [f64]) -> Vec<Complex64> {
-    let plan = PLANNER.with_borrow_mut(|planner| planner.plan_fft_forward(masses.len()));
+    let plan = planner().plan_fft_forward(masses.len());
     let mut spectrum = plan.make_output_vec();
     plan.process(masses, &mut spectrum).expect("the buffers have the planned lengths");
     spectrum
@@ -20,7 +22,7 @@ pub(crate) fn forward(masses: &mut [f64]) -> Vec<Complex64> {
 
 /// The masses of a transform of `count` of them.
 pub(crate) fn inverse(mut spectrum: Vec<Complex64>, count: usize) -> Vec<f64> {
-    let plan = PLANNER.with_borrow_mut(|planner| planner.plan_fft_inverse(count));
+    let plan = planner().plan_fft_inverse(count);
     // What is real by symmetry must be so exactly.
     spectrum[0].im = 0.0;
     if count.is_multiple_of(2) {
