@@ -55,6 +55,7 @@
 //! divergences that add up.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use floras_core::View;
 
@@ -72,10 +73,21 @@ use crate::views::statement::{Statement, Views, for_each_view};
 pub struct Mixed<'a> {
     parts: Vec<(&'a Account, u64)>,
     delta: f64,
+    /// What is composed already: views are compared with one another, and a statement has numbers in common with its details.
+    known: Mutex<BTreeMap<(Rounds, Exposure), Arc<OnceLock<Result<Answer<f64>, PrivacyError>>>>>,
+}
+
+/// Which curves are composed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rounds {
+    /// Those of a view.
+    Of(View),
+    /// The others that bound it.
+    Bounding(View),
 }
 
 /// What an adversary knows of who takes part.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Exposure {
     /// As the accounts say: nothing, under sampling.
     Sampled,
@@ -134,7 +146,7 @@ impl<'a> Mixed<'a> {
         let delta = first.delta();
         match others.iter().find(|(account, _)| account.delta() != delta) {
             Some((other, _)) => Err(PrivacyError::DifferentDeltas { one: delta, other: other.delta() }),
-            None => Ok(Self { parts: parts.to_vec(), delta }),
+            None => Ok(Self { parts: parts.to_vec(), delta, known: Mutex::default() }),
         }
     }
 
@@ -295,15 +307,15 @@ impl<'a> Mixed<'a> {
         curves: &Curves<'_>,
         exposure: Exposure,
     ) -> Result<Answer<f64>, PrivacyError> {
-        let mut upper = self.composed(&curves.parts, exposure)?;
+        let mut upper = self.composed(Rounds::Of(view), &curves.parts, exposure)?;
         if exposure == Exposure::Sampled && self.is_sampled() {
-            upper = smaller(upper, self.composed(&curves.parts, Exposure::Known)?);
+            upper = smaller(upper, self.composed(Rounds::Of(view), &curves.parts, Exposure::Known)?);
         }
         if let Some(strong) = self.strong(view) {
-            upper = larger(upper, self.composed(&strong.parts, exposure)?);
+            upper = larger(upper, self.composed(Rounds::Of(View::Idealised), &strong.parts, exposure)?);
         }
         if let Some((_, bound)) = self.other_bound(view) {
-            upper = smaller(upper, self.composed(&bound, exposure)?);
+            upper = smaller(upper, self.composed(Rounds::Bounding(view), &bound, exposure)?);
         }
         // Someone who takes part in every round shows at least as much.
         if upper.is_err() && exposure != Exposure::EveryRound && self.is_sampled() {
@@ -312,8 +324,21 @@ impl<'a> Mixed<'a> {
         Ok(upper)
     }
 
-    fn composed(&self, parts: &[Part<'_>], exposure: Exposure) -> Result<Answer<f64>, PrivacyError> {
-        or_reason(Composition::mixed(&exposed(parts, exposure))?.epsilon_upper(self.delta))
+    /// The upper bound of some curves alone, which are always the same ones for the same `rounds`.
+    fn composed(
+        &self,
+        rounds: Rounds,
+        parts: &[Part<'_>],
+        exposure: Exposure,
+    ) -> Result<Answer<f64>, PrivacyError> {
+        // Without sampling nobody can know more or less of who takes part.
+        let exposure = if self.is_sampled() { exposure } else { Exposure::EveryRound };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = known.entry((rounds, exposure)).or_default().clone();
+        // Other threads may look up other answers meanwhile.
+        drop(known);
+        let compose = || or_reason(Composition::mixed(&exposed(parts, exposure))?.epsilon_upper(self.delta));
+        answer.get_or_init(compose).clone()
     }
 
     /// What the true `ε` is not below; 0 if nothing is known.
@@ -335,7 +360,7 @@ impl<'a> Mixed<'a> {
             add("in_every_round", self.upper(view, curves, Exposure::EveryRound)?);
         }
         if let Some((name, bound)) = self.other_bound(view) {
-            add(name, self.composed(&bound, Exposure::in_view(view))?);
+            add(name, self.composed(Rounds::Bounding(view), &bound, Exposure::in_view(view))?);
         }
         if let [(account, rounds)] = self.parts[..]
             && let (Some(Beside::Renyi(round)), Sampling::Everyone) =
