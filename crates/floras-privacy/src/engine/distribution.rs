@@ -170,6 +170,8 @@ impl Values {
 pub(crate) struct CellsBuilder {
     top: f64,
     width: f64,
+    /// The lowest cell.
+    floor: f64,
     /// From the top downwards.
     cells: Vec<Cell>,
     infinite: f64,
@@ -181,7 +183,9 @@ impl CellsBuilder {
     pub(crate) fn new(largest: f64, width: f64, slack: f64) -> Self {
         let count = ((DEPTH + largest.ln().max(0.0)) / width) as usize;
         let empty = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
-        Self { top: largest.ln(), width, cells: vec![empty; count + 1], infinite: 0.0, slack: slack.min(1.0) }
+        let top = largest.ln();
+        let floor = (top - count as f64 * width).exp();
+        Self { top, width, floor, cells: vec![empty; count + 1], infinite: 0.0, slack: slack.min(1.0) }
     }
 
     /// Adds a mass that lies between two values, with a mean that is not below the true one. Masses need not sum to 1: what is
@@ -192,7 +196,7 @@ impl CellsBuilder {
         let index = ((self.top - mean.ln()) / self.width).max(0.0) as usize;
         // What is less than the lowest cell counts as in it.
         let lowest = self.cells.len() - 1;
-        let floor = (self.top - lowest as f64 * self.width).exp();
+        let floor = self.floor;
         let (mean, lower, upper) = if index >= lowest { (floor, floor, floor) } else { (mean, lower, upper) };
         let cell = &mut self.cells[index.min(lowest)];
         cell.lower = cell.lower.min(lower);
@@ -259,12 +263,11 @@ impl Cells {
             let upper = node(cell.upper) + 1;
             (if cell.width() > widest { upper - 1 } else { node(cell.lower) }, upper)
         };
-        let first = self.cells.first().map_or(0, |cell| ends(cell).0);
-        let last = self.cells.iter().map(|cell| ends(cell).1).max().unwrap_or(0);
-        let first = self.cells.iter().map(|cell| ends(cell).0).fold(first, i64::min);
+        let ends: Vec<(i64, i64)> = self.cells.iter().map(ends).collect();
+        let first = ends.iter().map(|&(from, _)| from).min().unwrap_or(0);
+        let last = ends.iter().map(|&(_, to)| to).max().unwrap_or(0);
         let mut masses = vec![0.0; (last - first + 1) as usize];
-        for cell in &self.cells {
-            let (from, to) = ends(cell);
+        for (cell, &(from, to)) in self.cells.iter().zip(&ends) {
             let [low, high] = [from, to].map(|node| (node as f64 * step).exp());
             let mean = if cell.width() > widest { cell.upper } else { cell.mean };
             let share = ((mean - low) / (high - low)).clamp(0.0, 1.0);

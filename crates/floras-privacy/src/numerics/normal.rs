@@ -22,9 +22,13 @@ const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 /// From here on, eight terms of the expansion are exact to a rounding; below, `erfc` is far from underflow.
 const FAR: f64 = 25.0;
 
+/// From here on, the density is 0 as a double.
+const VANISHES: f64 = 39.0;
+
 /// `φ(x)`, the density.
 pub fn density(x: f64) -> f64 {
-    log_density(x).exp()
+    // The exponential would be 0 as well, but an underflow takes long.
+    if x.abs() > VANISHES { 0.0 } else { log_density(x).exp() }
 }
 
 /// `ln φ(x)`.
