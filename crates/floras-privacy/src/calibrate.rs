@@ -7,7 +7,7 @@
 //! | [`largest_clip`] | the largest `C`: what a client may send |
 //! | [`most_rounds`] | the largest `T` |
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use floras_core::View;
 use floras_core::{ClipLevel, Receiver};
@@ -61,10 +61,6 @@ impl Target {
     fn epsilon_of(&self, setting: &Setting) -> Result<f64, PrivacyError> {
         let account = Account::of_view(setting, self.view)?;
         Ok(account.epsilon(self.view, self.rounds)?.unwrap_or(f64::INFINITY))
-    }
-
-    fn is_met(&self, setting: &Setting) -> Result<bool, PrivacyError> {
-        Ok(self.epsilon_of(setting)? <= self.epsilon)
     }
 
     fn met_by(&self, setting: Setting) -> Result<Calibrated, PrivacyError> {
@@ -179,23 +175,50 @@ fn between((lower, above): (u64, f64), (upper, below): (u64, f64), target: f64, 
     (number as u64).clamp(lower + 1, upper - 1)
 }
 
-/// The largest value, up to [`CLOSE`], whose `ε` is at most the target, between one that is and one that is not.
-fn largest(
+/// Settings that differ in one positive number. The `ε` of each is computed once.
+struct Family<F> {
     target: Target,
-    with: impl Fn(f64) -> Setting,
-    is_met: f64,
-    is_not: f64,
-) -> Result<f64, PrivacyError> {
-    let error = Cell::new(None);
-    let epsilon_of = |inverse: f64| {
-        target.epsilon_of(&with(1.0 / inverse)).unwrap_or_else(|found| {
-            error.set(Some(found));
-            f64::INFINITY
-        })
-    };
-    let [lower, upper] = [1.0 / is_not, 1.0 / is_met].map(|inverse| (inverse, epsilon_of(inverse)));
-    let found = 1.0 / refine(&epsilon_of, target.epsilon, lower, upper, CLOSE);
-    error.take().map_or(Ok(found), Err)
+    with: F,
+    known: RefCell<Vec<(f64, f64)>>,
+}
+
+impl<F: Fn(f64) -> Setting> Family<F> {
+    fn new(target: Target, with: F) -> Self {
+        Self { target, with, known: RefCell::default() }
+    }
+
+    fn epsilon_of(&self, value: f64) -> Result<f64, PrivacyError> {
+        if let Some(&(_, epsilon)) = self.known.borrow().iter().find(|&&(asked, _)| asked == value) {
+            return Ok(epsilon);
+        }
+        let epsilon = self.target.epsilon_of(&(self.with)(value))?;
+        self.known.borrow_mut().push((value, epsilon));
+        Ok(epsilon)
+    }
+
+    fn is_met(&self, value: f64) -> Result<bool, PrivacyError> {
+        Ok(self.epsilon_of(value)? <= self.target.epsilon)
+    }
+
+    fn met_by(&self, value: f64) -> Result<Calibrated, PrivacyError> {
+        let epsilon = self.epsilon_of(value)?;
+        Ok(Calibrated { setting: (self.with)(value), rounds: self.target.rounds, epsilon })
+    }
+
+    /// The largest value, up to [`CLOSE`], whose `ε` is at most the target, between one that is and one that is not.
+    fn largest(&self, is_met: f64, is_not: f64) -> Result<f64, PrivacyError> {
+        let error = Cell::new(None);
+        let or_infinite = |epsilon: Result<f64, PrivacyError>| {
+            epsilon.unwrap_or_else(|found| {
+                error.set(Some(found));
+                f64::INFINITY
+            })
+        };
+        let epsilon_of = |inverse: f64| or_infinite(self.epsilon_of(1.0 / inverse));
+        let [lower, upper] = [is_not, is_met].map(|value| (1.0 / value, or_infinite(self.epsilon_of(value))));
+        let found = 1.0 / refine(&epsilon_of, self.target.epsilon, lower, upper, CLOSE);
+        error.take().map_or(Ok(found), Err)
+    }
 }
 
 /// The number of sequences, up to `most`, and the level `c` of the clipped projector that together make the least noise.
@@ -207,25 +230,36 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
         return Err(target.nothing("the paper says nothing about the clipped projector's level".to_owned()));
     }
     let largest = most.saturating_sub(setting.per_round);
-    let mut best: Option<(f64, Setting)> = None;
-    let mut gamma = largest;
-    while gamma >= 1 {
+    let of = |gamma: u64| {
         let with = |c: f64| Setting {
             sequences: setting.per_round + gamma,
             receiver: Receiver::clipped(c).expect("the search stays within the range of levels"),
             ..setting.clone()
         };
         target.check(&with(1.0))?;
-        let Some(c) = largest_level(target, with)? else { break };
-        let noise = with(c).noise_std().unwrap_or(f64::INFINITY);
-        if best.as_ref().is_some_and(|(least, _)| noise >= *least) {
-            break;
+        largest_level(&Family::new(target, with))
+    };
+    let mut best: Option<(f64, Calibrated)> = None;
+    let mut gamma = largest;
+    'halving: while gamma >= 1 {
+        // Two numbers at a time, the second of which may be for nothing.
+        for found in std::thread::scope(|scope| {
+            let of = &of;
+            let threads = [gamma, gamma / 2]
+                .map(|gamma| scope.spawn(move || if gamma > 0 { of(gamma) } else { Ok(None) }));
+            threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        }) {
+            let Some(found) = found? else { break 'halving };
+            let noise = found.setting.noise_std().unwrap_or(f64::INFINITY);
+            if best.as_ref().is_some_and(|(least, _)| noise >= *least) {
+                break 'halving;
+            }
+            best = Some((noise, found));
         }
-        best = Some((noise, with(c)));
-        gamma /= 2;
+        gamma /= 4;
     }
     match best {
-        Some((_, setting)) => target.met_by(setting),
+        Some((_, found)) => Ok(found),
         // The same words as without a choice of c.
         None => fewest_sequences(
             &Setting { receiver: Receiver::Clipped(ClipLevel::ONE), ..setting.clone() },
@@ -236,27 +270,28 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
 }
 
 /// The largest level that meets the target: `ε` first falls and then rises with it.
-fn largest_level(target: Target, with: impl Fn(f64) -> Setting) -> Result<Option<f64>, PrivacyError> {
+fn largest_level(levels: &Family<impl Fn(f64) -> Setting>) -> Result<Option<Calibrated>, PrivacyError> {
     let mut met = None;
     for c in [1.0, 0.5, 2.0] {
-        if target.is_met(&with(c))? {
+        if levels.is_met(c)? {
             met = Some(c);
             break;
         }
     }
     if met.is_none() {
-        let epsilon = |log_c: f64| target.epsilon_of(&with(log_c.exp())).unwrap_or(f64::INFINITY);
+        let epsilon = |log_c: f64| levels.epsilon_of(log_c.exp()).unwrap_or(f64::INFINITY);
         let best = least_at_roughly(epsilon, LEVELS.0.ln(), 5_f64.ln()).exp();
-        met = target.is_met(&with(best))?.then_some(best);
+        met = levels.is_met(best)?.then_some(best);
     }
     let Some(lower) = met else { return Ok(None) };
-    if target.is_met(&with(LEVELS.1))? {
-        return Ok(Some(LEVELS.1));
+    if levels.is_met(LEVELS.1)? {
+        return levels.met_by(LEVELS.1).map(Some);
     }
-    let found = largest(target, &with, lower, LEVELS.1)?;
+    let found = levels.largest(lower, LEVELS.1)?;
     // A short number that is not above it.
     let short = (found * 1e3).floor() / 1e3;
-    Ok(Some(if short > 0.0 && target.is_met(&with(short))? { short } else { found }))
+    let level = if short > 0.0 && levels.is_met(short)? { short } else { found };
+    levels.met_by(level).map(Some)
 }
 
 /// Golden section with few steps, for functions that are dear.
@@ -267,10 +302,10 @@ fn least_at_roughly(f: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
 /// The largest clip norm that meets the target.
 pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, PrivacyError> {
     target.check(setting)?;
-    let with = |clip: f64| Setting { clip, ..setting.clone() };
+    let clips = Family::new(target, |clip: f64| Setting { clip, ..setting.clone() });
     let (mut lower, mut upper) = (setting.clip, setting.clip);
     let limits = (1e-20, 1e20);
-    while !target.is_met(&with(lower))? {
+    while !clips.is_met(lower)? {
         upper = lower;
         lower /= 4.0;
         if lower < limits.0 {
@@ -278,14 +313,14 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
             return Err(target.nothing(format!("no clip norm is small enough: {reason}")));
         }
     }
-    while lower == upper || target.is_met(&with(upper))? {
+    while lower == upper || clips.is_met(upper)? {
         lower = lower.max(upper);
         upper *= 4.0;
         if upper > limits.1 {
-            return target.met_by(with(lower));
+            return clips.met_by(lower);
         }
     }
-    target.met_by(with(largest(target, with, lower, upper)?))
+    clips.met_by(clips.largest(lower, upper)?)
 }
 
 impl Target {
