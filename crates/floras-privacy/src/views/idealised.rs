@@ -13,7 +13,7 @@ use crate::views::receiver::noise_of_unused;
 use crate::views::{Beside, boxed};
 
 /// A larger `μ` hides nothing that any `ε` could tell of.
-const MAX_MU: f64 = 1e8;
+pub(super) const MAX_MU: f64 = 1e8;
 
 /// The view of a federation. For the paper's receiver with fixed clipping and without margins, a round has a Rényi form.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
