@@ -64,8 +64,11 @@ impl LogBins {
             (cell.least.sqrt(), mean, cell.mass)
         };
         let mut bins = Self::new(step, &noise.cells().iter().map(part).collect::<Vec<_>>());
-        // Cells of the square are two bins wide, and need not begin where a bin does.
-        bins.widths = 2;
+        // A cell begins within a bin, and ends by its own width later, which is half as much as that of the square.
+        let widest =
+            noise.cells().iter().filter(|cell| cell.least > 0.0).map(|cell| cell.largest / cell.least);
+        let width = 0.5 * widest.fold(1.0, f64::max).ln();
+        bins.widths = 1 + ((width / step - 1e-9).ceil() as i64).max(1);
         bins
     }
 

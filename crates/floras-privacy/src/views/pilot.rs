@@ -24,6 +24,8 @@ pub(crate) const REACH: f64 = 12.0;
 pub(crate) const BEYOND_REACH: f64 = 1e-32;
 /// What a panel's mean of `g` may be off by, relatively: `h³` times the third derivative, at most 5·h³/8.
 const CURVED: f64 = 1.0 + 1e-5;
+/// From here on, the tail of a standard normal number is 0 as a double.
+const FAR: f64 = 40.0;
 /// Panels with less probability are counted as infinite losses.
 const NEVER: f64 = 1e-40;
 
@@ -91,7 +93,9 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     // P(|τ| < size) less 1 where that is close to 0: no digits are lost in either tail.
     let below = |size: f64| {
         let (near, far) = (size - t, size + t);
-        let (near_tail, far_tail) = (normal::tail(near.abs()), normal::tail(far));
+        // Around −t there is nothing to see of a strong channel.
+        let near_tail = normal::tail(near.abs());
+        let far_tail = if far > FAR { 0.0 } else { normal::tail(far) };
         if near < 0.0 { near_tail - far_tail } else { -(near_tail + far_tail) }
     };
     let mut probabilities = Vec::new();
@@ -154,6 +158,9 @@ impl End {
     fn new(receiver: Receiver, size: f64, t: f64) -> Self {
         let (near, far) = (size - t, size + t);
         let of = |x: f64| {
+            if x > FAR {
+                return (0.0, 0.0);
+            }
             let density = normal::density(x);
             (density, density * normal::mills_ratio(x))
         };
