@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use floras_paper::reproduce::{Stage, Target, Workbench, reproduce};
+use floras_paper::reproduce::{Stage, Target, Workbench, claims, reproduce};
 use floras_sim::figure::{Reproduction, Verdict};
 
 fn make(directory: &std::path::Path, target: Target, threads: usize) -> Reproduction {
@@ -76,10 +76,10 @@ fn recorded() -> Reproduction {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Three trials are inconclusive where twenty are not. Their 95% intervals miss one number in twenty, and about twenty claims are on
-/// curves: one verdict may differ, and does with the presets' seed.
+/// Three trials are inconclusive where twenty are not, and contradict them nowhere: the probability that the simultaneous intervals of
+/// a quick run miss a number is at most 5%, whatever the seed, and nothing is random with the presets' seed.
 #[test]
-fn a_quick_run_agrees_with_the_verdicts_of_the_book_but_for_one() {
+fn a_quick_run_contradicts_no_verdict_of_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let bench = Workbench { quick: true, directory: directory.path(), threads, watch: &|_: Stage<'_>| {} };
@@ -92,12 +92,19 @@ fn a_quick_run_agrees_with_the_verdicts_of_the_book_but_for_one() {
     assert_eq!(quick.len(), recorded_verdicts.len());
     let pairs = quick.iter().zip(&recorded_verdicts);
     assert!(pairs.clone().all(|((claim, _), (recorded, _))| claim == recorded));
-    let differs =
-        pairs.filter(|((_, quick), (_, recorded))| quick != recorded && *quick != Verdict::Inconclusive);
-    let differing: Vec<_> = differs.collect();
-    assert!(differing.len() <= 1, "{differing:?}");
-    // With three trials most intervals are wide, but not all.
-    assert!(quick.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive).count() <= 8, "{quick:?}");
+    let contradicts = |(quick, recorded): (Verdict, Verdict)| {
+        quick != recorded && quick != Verdict::Inconclusive && recorded != Verdict::Inconclusive
+    };
+    let contradictory: Vec<_> =
+        pairs.filter(|((_, quick), (_, recorded))| contradicts((*quick, *recorded))).collect();
+    assert!(contradictory.is_empty(), "{contradictory:?}");
+    // Three trials have wide intervals. What does not rest on them is decided all the same: the formulas of figure 2 and the costs.
+    let undecided = quick.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive);
+    let curves = claims::FIG4.iter().chain(&claims::FIG5);
+    let names: Vec<&str> = curves.map(|claim| claim.claim).collect();
+    for (claim, _) in undecided {
+        assert!(names.contains(&claim.as_str()), "{claim}");
+    }
     let names = |made: &Reproduction| -> Vec<String> {
         made.figures.iter().map(|figure| figure.name.clone()).collect()
     };

@@ -95,18 +95,24 @@ pub struct Estimate {
 impl Estimate {
     /// The mean of some values, and its interval; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let count = values.len() as f64;
-        if values.is_empty() {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let interval = |distribution: StudentsT| {
-            distribution.inverse_cdf(0.975) * (squares / (count - 1.0) / count).sqrt()
-        };
-        let ci95 = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(interval);
-        Some(Self { mean, ci95: ci95.filter(|width| width.is_finite()) })
+        let mean = mean(values)?;
+        Some(Self { mean, ci95: Self::half_width(values, 0.975) })
     }
+
+    /// Half the width of the interval of the mean of some values, `t·s/√n`, with `t` the given quantile of Student's distribution:
+    /// 0.975 for the 95% interval. `None` for fewer than two values, and if it is not finite.
+    pub fn half_width(values: &[f64], quantile: f64) -> Option<f64> {
+        let count = values.len() as f64;
+        let mean = mean(values)?;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let student = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
+        let half = student.inverse_cdf(quantile) * (squares / (count - 1.0) / count).sqrt();
+        half.is_finite().then_some(half)
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 impl Summary {
