@@ -40,6 +40,8 @@ enum Chore {
     /// Rank what the paper leaves open by how near it comes to the paper's numbers.
     #[command(disable_help_flag = true)]
     Conventions(Forwarded),
+    /// Run settings of that search on seeds that it did not use.
+    Confirmations,
     /// Reproduce the paper's figures and write the book's chapter on them.
     #[command(disable_help_flag = true)]
     Reproduction(Forwarded),
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Chore::CheckTensorboard => tensorboard::run(),
         Chore::CheckAccounting(options) => accounting::run(&options),
         Chore::Conventions(options) => compute("conventions", &options),
+        Chore::Confirmations => compute("confirmations", &Forwarded { arguments: Vec::new() }),
         Chore::Reproduction(options) => compute("reproduction", &options),
         Chore::CheckReport => report::run(),
         Chore::BookFigures => compute("book-figures", &Forwarded { arguments: Vec::new() }),

@@ -127,7 +127,8 @@ pub enum Verdict {
     /// It came out here, too.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The interval holds both the paper's number and no effect, or is too wide to tell: more trials are needed.
+    /// The interval is too wide to tell the paper's number from another, or misses it by less than all claims together may:
+    /// more trials are needed.
     #[serde(rename = "inconclusive")]
     Inconclusive,
     /// Something else came out, under the conventions that were chosen.

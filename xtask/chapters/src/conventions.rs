@@ -9,9 +9,11 @@
 //! 3. the nearest again with more trials.
 //!
 //! Steps 2 and 3 take the nearest with channel inversion truncated to `B`, and the nearest with channel inversion not truncated, which
-//! is what the paper's text says. The nearest of all with one `T` for both partitions is chosen.
+//! is what the paper's text says.
 //!
-//! The verdicts in the chapter do not come from this search: `floras reproduce` runs the chosen setting on another seed.
+//! Figures 4 and 5 take the nearest of the last step with at least [`MIN_ROUNDS`] rounds for both partitions ([`chosen`]). The verdicts
+//! in the chapter do not come from this search: `floras reproduce` runs the chosen setting on another seed. Other settings that were
+//! run on seeds of their own are in [`crate::confirmations`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -37,6 +39,8 @@ const MORE_TRIALS: u16 = 6;
 /// How many of the nearest go into the second and into the third step, with channel inversion truncated and not truncated.
 const REFINED: [usize; 2] = [4, 4];
 const FINALISTS: [usize; 2] = [8, 4];
+/// Rounds that the setting of the figures must have at least: the paper speaks of convergence.
+pub(crate) const MIN_ROUNDS: u32 = 100;
 /// Parameters of the model: 400 weights and a bias for each of ten digits.
 const PARAMETERS: f64 = 4010.0;
 /// Rounds between two readings of the accuracy.
@@ -96,7 +100,7 @@ pub(crate) struct Choice {
 }
 
 /// A curve of figure 4 or 5: `(scheme, SNR in dB, sequences, batch)`.
-type Task = (&'static str, f64, u32, u32);
+pub(crate) type Task = (&'static str, f64, u32, u32);
 
 /// The differences that the paper gives numbers for: the partition, the better curve, the other one, and the paper's number.
 pub(crate) fn differences() -> [(&'static str, Task, Task, f64); 6] {
@@ -144,8 +148,37 @@ pub(crate) fn read() -> Result<Vec<Choice>> {
     table.deserialize().map(|row| Ok(row?)).collect()
 }
 
+/// The setting of figures 4 and 5: the nearest of the last step with enough rounds.
+pub(crate) fn chosen(choices: &[Choice]) -> Option<&Choice> {
+    let enough = |choice: &&Choice| choice.rounds_iid.min(choice.rounds_noniid) >= MIN_ROUNDS;
+    let last = choices.iter().filter(|choice| choice.step == 3).filter(enough);
+    last.min_by(|a, b| a.distance.total_cmp(&b.distance))
+}
+
 fn sort(choices: &mut [Choice]) {
     choices.sort_by(|a, b| b.step.cmp(&a.step).then(a.distance.total_cmp(&b.distance)));
+}
+
+/// A reading with what is usual where nothing else is said.
+pub(crate) fn convention(
+    work: &str,
+    rho: f64,
+    bound: f64,
+    snr: &str,
+    inversion_truncated: bool,
+) -> Convention {
+    Convention {
+        work: work.to_owned(),
+        rho,
+        bound,
+        snr: snr.to_owned(),
+        inversion_truncated,
+        length: 32,
+        modulation: "real".to_owned(),
+        power_rule: "fixed-at-threshold".to_owned(),
+        admission: "amplitude=0.01".to_owned(),
+        noise: "per-symbol".to_owned(),
+    }
 }
 
 /// The first step.
@@ -158,18 +191,7 @@ fn grid() -> Vec<Convention> {
                 let references: &[&str] = if rho == 1.0 { &["unit"] } else { &["unit", "actual"] };
                 for snr in references {
                     for inversion_truncated in [true, false] {
-                        grid.push(Convention {
-                            work: work.to_owned(),
-                            rho,
-                            bound,
-                            snr: (*snr).to_owned(),
-                            inversion_truncated,
-                            length: 32,
-                            modulation: "real".to_owned(),
-                            power_rule: "fixed-at-threshold".to_owned(),
-                            admission: "amplitude=0.01".to_owned(),
-                            noise: "per-symbol".to_owned(),
-                        });
+                        grid.push(convention(work, rho, bound, snr, inversion_truncated));
                     }
                 }
             }
@@ -237,15 +259,26 @@ impl Choice {
 }
 
 impl Convention {
-    /// The experiment of a curve.
+    /// The experiment of a curve in the search.
     fn experiment(&self, partition: &str, task: Task) -> Result<Experiment> {
+        let rounds = if self.work == "step" { 600 } else { 400 };
+        self.experiment_of(partition, task, CHOICE_SEED, rounds)
+    }
+
+    /// The experiment of a curve.
+    pub(crate) fn experiment_of(
+        &self,
+        partition: &str,
+        task: Task,
+        seed: u64,
+        rounds: u32,
+    ) -> Result<Experiment> {
         let (scheme, snr_db, sequences, batch) = task;
         let rate = if partition == "iid" { 0.005 } else { 0.001 };
-        let rounds = if self.work == "step" { 600 } else { 400 };
         let offset = if self.snr == "actual" { -20.0 * self.rho.log10() } else { 0.0 };
         let truncated = scheme == "floras" || self.inversion_truncated;
         let mut builder = ExperimentBuilder::preset("fig4-floras")?
-            .seed(CHOICE_SEED)
+            .seed(seed)
             .rounds(rounds)
             .set("data.partition", partition)?
             .set_to("local.rate", rate)?

@@ -1,7 +1,8 @@
-//! Computes what the book shows: `cargo xtask conventions`, `reproduction` and `book-figures`.
+//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction` and `book-figures`.
 //!
 //! A program of its own, so that `cargo xtask` alone builds without the libraries.
 
+mod confirmations;
 mod conventions;
 mod figures;
 mod reproduction;
@@ -19,6 +20,8 @@ use clap::Parser;
 enum Chapter {
     /// Rank what the paper leaves open by how near it comes to the paper's numbers.
     Conventions(conventions::Options),
+    /// Run settings of that search on seeds that it did not use.
+    Confirmations,
     /// Reproduce the paper's figures and write the book's chapter on them.
     Reproduction(reproduction::Options),
     /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
@@ -28,6 +31,7 @@ enum Chapter {
 fn main() -> ExitCode {
     let outcome = match Chapter::parse() {
         Chapter::Conventions(options) => conventions::run(&options),
+        Chapter::Confirmations => confirmations::run(),
         Chapter::Reproduction(options) => reproduction::run(&options),
         Chapter::BookFigures => figures::run(),
     };

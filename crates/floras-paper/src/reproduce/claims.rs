@@ -22,17 +22,21 @@
 use floras_sim::Estimate;
 use floras_sim::figure::{Claim, Verdict};
 
+/// Training loss in nats where every curve begins: all parameters are 0, and ten digits are equally likely.
+pub const START_LOSS: f64 = std::f64::consts::LN_10;
+
 /// What two curves are compared in, at their last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Test accuracy, in points (hundredths).
     Accuracy,
-    /// Training loss with penalty, in percent of the other curve's.
+    /// Training loss with penalty, in percent of the other curve's decrease from [`START_LOSS`]. Percent of the loss itself would
+    /// have no power: early in a training all losses are near to where they began, and so to each other.
     Loss,
 }
 
 impl Measure {
-    /// What "about" and "almost the same" may mean: 1 point of accuracy, 5% of the loss.
+    /// What "about" and "almost the same" may mean: 1 point of accuracy, 5% of the decrease of the loss.
     pub fn margin(self) -> f64 {
         match self {
             Self::Accuracy => 1.0,
@@ -53,14 +57,14 @@ impl Measure {
     pub fn difference(self, of: f64, than: f64) -> f64 {
         match self {
             Self::Accuracy => 100.0 * (of - than),
-            Self::Loss => 100.0 * (of / than - 1.0),
+            Self::Loss => 100.0 * (of - than) / (START_LOSS - than),
         }
     }
 
     fn unit(self) -> &'static str {
         match self {
             Self::Accuracy => "points",
-            Self::Loss => "%",
+            Self::Loss => "% of the decrease",
         }
     }
 }
@@ -324,6 +328,14 @@ mod tests {
         assert_eq!(verdict(&FIG4[2], &[0.05, 0.15]), Verdict::Reproduced);
         assert_eq!(verdict(&FIG4[2], &[-0.1, 0.3]), Verdict::Inconclusive);
         assert_eq!(verdict(&FIG4[2], &[1.1, 1.1]), Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn losses_are_compared_by_how_far_they_fell() {
+        assert_eq!(Measure::Loss.difference(START_LOSS, 1.0), 100.0);
+        assert_eq!(Measure::Loss.difference(1.0, 1.0), 0.0);
+        // Half of the way of the other, although both are within 3% of where they began.
+        assert!((Measure::Loss.difference(START_LOSS - 0.03, START_LOSS - 0.06) - 50.0).abs() < 1e-9);
     }
 
     #[test]

@@ -51,9 +51,13 @@ pub(crate) fn fig2(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         privacy: Vec::new(),
         notes: vec![
             "The four published curves start from a bound of one round that holds for a single coordinate only; they are no \
-             guarantee. The curve that holds counts one mini-batch step a round, as the theorem does; the paper's own \
-             training does a whole epoch, which touches every sample in every round."
+             guarantee. The curve that holds counts one mini-batch step a round, as the theorem does. If a round is an epoch, \
+             which Section VII says, it touches every sample, and the theorem's weight is too small."
                 .to_owned(),
+            format!(
+                "{} p = 1 is K = M, the limit of the stated range and the setting of Section VII.",
+                super::CONDITION
+            ),
         ],
     };
     let (mut crossovers, mut exceeded) = (Vec::new(), Vec::new());

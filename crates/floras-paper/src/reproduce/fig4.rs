@@ -52,11 +52,12 @@ pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         name: "fig4".to_owned(),
         title: "Figure 4: FLORAS against channel inversion at 0 and 15 dB".to_owned(),
         text: text(&runs),
-        conventions: super::conventions(&[floras_file(), inversion_file()])?,
+        conventions: super::conventions(&[floras_file(), inversion_file()], 0.0)?,
         panels,
         claims,
         privacy: runs.privacy(),
-        notes: vec![super::INTERVALS.to_owned(), super::CHOICE.to_owned(), COUNT.to_owned()],
+        notes: [vec![super::INTERVALS.to_owned(), super::CHOICE.to_owned(), COUNT.to_owned()], runs.unmet()]
+            .concat(),
     })
 }
 

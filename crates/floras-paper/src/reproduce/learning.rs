@@ -11,13 +11,15 @@ use super::Workbench;
 use super::claims::{CurveClaim, Measure};
 use super::workbench::RunRecord;
 
+/// How the note on a condition that is not met begins, see [`floras_privacy::published::unmet_conditions`].
+const UNMET: &str = "published: the theorems require K < min{N, M}";
 /// Trials of the small version.
 const QUICK_TRIALS: u32 = 3;
 
-/// The paper's two ways to deal out the data, with the learning rate of each.
+/// The paper's two ways to deal out the data, with the learning rate and the rounds of each.
 pub(super) const PARTITIONS: [Partition; 2] = [
-    Partition { key: "iid", words: "IID", rate: 0.005 },
-    Partition { key: "one-label", words: "non-IID", rate: 0.001 },
+    Partition { key: "iid", words: "IID", rate: 0.005, rounds: None },
+    Partition { key: "one-label", words: "non-IID", rate: 0.001, rounds: Some(360) },
 ];
 
 /// A way to deal out the data.
@@ -29,6 +31,8 @@ pub(super) struct Partition {
     pub(super) words: &'static str,
     /// `η`.
     rate: f64,
+    /// `T`, where it differs from that of the figure's experiment file.
+    pub(super) rounds: Option<u32>,
 }
 
 /// A curve that is to be drawn.
@@ -85,12 +89,8 @@ impl Runs {
             })
         };
         let (Some(of), Some(than)) = (finals(of), finals(than)) else { return Vec::new() };
-        let difference = |of: f64, than: f64| match measure {
-            Measure::Accuracy => 100.0 * (of - than),
-            Measure::Loss => 100.0 * (of / than - 1.0),
-        };
         let pairs = of.into_iter().zip(than);
-        pairs.filter_map(|(of, than)| Some(difference(of?, than?))).collect()
+        pairs.filter_map(|(of, than)| Some(measure.difference(of?, than?))).collect()
     }
 
     /// The same, in words.
@@ -100,6 +100,13 @@ impl Runs {
             Some(Estimate { mean, ci95: None }) => format!("{mean:+.1} points"),
             Some(Estimate { mean, ci95: Some(half) }) => format!("{mean:+.1} ± {half:.1} points"),
         }
+    }
+
+    /// A curve's mean training loss at its end, in words.
+    pub(super) fn loss_words(&self, partition: &str, curve: &str) -> String {
+        let losses = self.record(partition, curve).map(RunRecord::final_losses).unwrap_or_default();
+        let finished: Vec<f64> = losses.into_iter().flatten().collect();
+        Estimate::of(&finished).map_or("–".to_owned(), |loss| format!("{:.2}", loss.mean))
     }
 
     /// The verdicts on some claims.
@@ -179,6 +186,21 @@ impl Runs {
         spendings.map(panel).into_iter().filter(|panel| !panel.curves.is_empty()).collect()
     }
 
+    /// A sentence about curves that do not meet the conditions of the published theorems, if there are any.
+    pub(super) fn unmet(&self) -> Vec<String> {
+        let is_unmet = |curve: &str| {
+            let mut records = PARTITIONS.iter().filter_map(|partition| self.record(partition.key, curve));
+            records.any(|record| record.summary.privacy.notes.iter().any(|note| note.starts_with(UNMET)))
+        };
+        let curves: Vec<&str> =
+            self.cases.iter().map(|case| case.curve).filter(|curve| is_unmet(curve)).collect();
+        if curves.is_empty() {
+            return Vec::new();
+        }
+        let condition = super::CONDITION;
+        vec![format!("{condition} These curves do not meet it, as K = M: {}.", curves.join(", "))]
+    }
+
     /// What each curve's setting guarantees.
     pub(super) fn privacy(&self) -> Vec<PrivacyRow> {
         let mut rows = Vec::new();
@@ -226,6 +248,9 @@ fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> R
     let mut builder = ExperimentBuilder::parse(figure, case.file)?
         .set("data.partition", partition.key)?
         .set_to("local.rate", partition.rate)?;
+    if let Some(rounds) = partition.rounds {
+        builder = builder.rounds(rounds);
+    }
     for (key, value) in &case.settings {
         builder = builder.set(key, value)?;
     }

@@ -119,21 +119,23 @@ fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
 /// What a 95% interval is about.
 const INTERVALS: &str = "Bands and intervals are 95% over the trials (Student's distribution). All curves share their channels, their batches \
      and their partition, so that differences are taken trial by trial.";
+/// What the paper's theorems on privacy ask for.
+const CONDITION: &str = "Theorems 1 to 3, which are the published view, require K < min{N, M}.";
 /// What the choice of conventions rests on.
 const CHOICE: &str = "The paper leaves open C, B, L and T, what SNR refers to, whether E = 1 is a step or an epoch, and how channel \
-     inversion sets its power. The choice here is from a search on other seeds, and shows what can give the paper's numbers, not what \
-     the authors did. The chapter on reproduction has the ranking.";
+     inversion sets its power. The choice here is the nearest of a search on another seed with at least 100 rounds for both partitions. It \
+     shows what can give the paper's numbers, not what the authors did. The chapter on reproduction has the ranking.";
 
-/// What some experiment files choose where the paper is silent, as key and value.
-fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
+/// What some experiment files, whose curve has some SNR in the paper, choose where the paper is silent, as key and value.
+fn conventions(files: &[&str], paper_snr_db: f64) -> Result<Vec<(String, String)>, SimError> {
     const OPEN: [(&str, &str); 10] = [
         ("local.steps", "E, local SGD steps in a round"),
         ("privacy.clip", "C, norm of the longest update"),
         ("uplink.truncate", "B, bound of decoded values"),
-        ("rounds", "T, learning rounds"),
+        ("rounds", "T, learning rounds, IID"),
         ("uplink.length", "L, chips in a sequence"),
         ("uplink.modulation", "modulation"),
-        ("uplink.snr_convention", "what SNR refers to"),
+        ("uplink.snr_convention", "which noise SNR refers to"),
         ("uplink.power_rule", "power of channel inversion"),
         ("uplink.admission", "admission threshold of channel inversion"),
         ("uplink.noise", "noise of channel inversion"),
@@ -146,7 +148,23 @@ fn conventions(files: &[&str]) -> Result<Vec<(String, String)>, SimError> {
         let value = builders.iter().find_map(|builder| builder.get(key))?;
         Some(((*words).to_owned(), value))
     };
-    Ok(OPEN.iter().filter_map(stated).collect())
+    let mut all: Vec<_> = OPEN.iter().filter_map(stated).collect();
+    let snr_db = builders.iter().find_map(|builder| builder.get("uplink.snr_db")?.parse::<f64>().ok());
+    if let Some(above) = snr_db.map(|snr_db| snr_db - paper_snr_db) {
+        let power = match above {
+            0.0 => "unit power".to_owned(),
+            above => format!(
+                "C²/d, that of the longest update: the files have {above:.1} dB more, over unit power"
+            ),
+        };
+        all.push(("which power SNR refers to".to_owned(), power));
+    }
+    for partition in learning::PARTITIONS {
+        if let Some(rounds) = partition.rounds {
+            all.push((format!("T, learning rounds, {}", partition.words), rounds.to_string()));
+        }
+    }
+    Ok(all)
 }
 
 /// The text of a preset.

@@ -246,6 +246,7 @@ fn notes() -> Vec<String> {
          that 40 rounds come less far with more clients, with and without noise. Curves under one seed share the draws of \
          their noise and differ in its strength: where strengths agree, so do accuracies."
             .to_owned(),
+        format!("{} All clients take part in every round here, so that K = M and p = 1.", super::CONDITION),
         super::INTERVALS.to_owned(),
     ]
 }
