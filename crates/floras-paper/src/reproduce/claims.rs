@@ -332,10 +332,14 @@ mod tests {
 
     #[test]
     fn losses_are_compared_by_how_far_they_fell() {
-        assert_eq!(Measure::Loss.difference(START_LOSS, 1.0), 100.0);
-        assert_eq!(Measure::Loss.difference(1.0, 1.0), 0.0);
+        let near = |of: f64, than: f64, percent: f64| {
+            let found = Measure::Loss.difference(of, than);
+            assert!((found - percent).abs() < 1e-9, "{found}, not {percent}");
+        };
+        near(START_LOSS, 1.0, 100.0);
+        near(1.0, 1.0, 0.0);
         // Half of the way of the other, although both are within 3% of where they began.
-        assert!((Measure::Loss.difference(START_LOSS - 0.03, START_LOSS - 0.06) - 50.0).abs() < 1e-9);
+        near(START_LOSS - 0.03, START_LOSS - 0.06, 50.0);
     }
 
     #[test]
