@@ -134,3 +134,12 @@ def test_schemes_have_what_they_have() -> None:
     assert (inversion.assignment, inversion.estimates, inversion.pilot_noise_std) == (None, None, None)
     assert inversion.channels is not None
     assert inversion.channels.shape == (8,)
+
+
+@pytest.mark.parametrize("fidelity", ["symbol", "chip"])
+def test_a_realised_channel_is_that_of_the_aggregate(fidelity: str) -> None:
+    uplink = floras.Uplink(sequences=12, length=16, fidelity=fidelity)
+    realised = uplink.realise(8, seed=1, round=3)
+    result = uplink.aggregate(np.zeros((8, 10), np.float32), seed=1, round=3)
+    np.testing.assert_array_equal(realised.gains, result.gains)
+    assert realised.noise_std == result.noise_std
