@@ -74,7 +74,7 @@ pub struct Mixed<'a> {
     parts: Vec<(&'a Account, u64)>,
     delta: f64,
     /// What is composed already: views are compared with one another, and a statement has numbers in common with its details.
-    known: Mutex<BTreeMap<(Rounds, Exposure), Arc<OnceLock<Result<Answer<f64>, PrivacyError>>>>>,
+    known: Mutex<BTreeMap<(Rounds, Exposure), Shared>>,
 }
 
 /// Which curves are composed.
@@ -121,6 +121,9 @@ struct NoBound {
 
 /// A number, or why there is none.
 type Answer<T> = Result<T, NoBound>;
+
+/// An answer that the first thread that asks for it computes.
+type Shared = Arc<OnceLock<Result<Answer<f64>, PrivacyError>>>;
 
 /// What all rounds of a view have to offer.
 struct Curves<'a> {
@@ -331,7 +334,7 @@ impl<'a> Mixed<'a> {
         parts: &[Part<'_>],
         exposure: Exposure,
     ) -> Result<Answer<f64>, PrivacyError> {
-        // Without sampling nobody can know more or less of who takes part.
+        // Without sampling, everyone takes part in every round.
         let exposure = if self.is_sampled() { exposure } else { Exposure::EveryRound };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((rounds, exposure)).or_default().clone();
