@@ -143,6 +143,7 @@ mod tests {
         let outcome = RoundOutcome {
             metrics: RoundMetrics { round: 1, ..RoundMetrics::default() },
             clients: vec![7, 9],
+            selected: vec![7, 9],
             aggregate: None,
             sent: Vec::new(),
             signal: None,
