@@ -50,7 +50,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     let rounds = affordable(federation, rounds, channels.trace());
     // A trace speaks of the clients that the experiment's own trials select.
     let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
-    let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
+    let payload = Payload::over(&floras, federation.model().parameters() as f64, norm(federation)?);
     let station = Station { floras, payload, seed: settings.seed };
     let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };
     let mut trial = Trial::begin_with(federation, number, options)?;
@@ -154,9 +154,11 @@ impl Station {
             return suspects;
         }
         let score = |sequence: &usize| {
-            let s = kept.air.symbol_noise_std;
-            let energy = (precode::norm(&kept.payloads[*sequence]) / s).powi(2);
-            generalised(Seen { pilot: kept.air.estimates[*sequence] / s, energy }, self.payload)
+            let energy = (precode::norm(&kept.payloads[*sequence]) / kept.air.symbol_noise_std).powi(2);
+            generalised(
+                Seen { pilot: kept.air.estimates[*sequence] / kept.pilot_noise_std(), energy },
+                self.payload,
+            )
         };
         let scores: Vec<f64> = suspects.par_iter().map(score).collect();
         suspects.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
@@ -182,20 +184,25 @@ impl Station {
 
     /// How many clients would be found again by their channel, were the sequences dealt anew half-way, with a pilot of their own.
     fn pair_halves(&self, kept: &Kept) -> usize {
-        let Signal { estimates, assigned, amplitudes, symbol_noise_std, .. } = &kept.air;
+        let Signal { estimates, assigned, amplitudes, .. } = &kept.air;
         let mut normals = vec![0.0; amplitudes.len()];
         kept.noise.client(estimates.len() as u32).normals().fill(0, &mut normals);
         let first: Vec<f64> = assigned.iter().map(|&sequence| estimates[sequence]).collect();
         let second: Vec<f64> = amplitudes
             .iter()
             .zip(normals)
-            .map(|(h, normal)| h + symbol_noise_std * f64::from(normal))
+            .map(|(h, normal)| h + kept.pilot_noise_std() * f64::from(normal))
             .collect();
         by_order(&first, &second).iter().enumerate().filter(|&(one, &other)| one == other).count()
     }
 }
 
 impl Kept {
+    /// `s_p`, the error of an estimate.
+    fn pilot_noise_std(&self) -> f64 {
+        self.air.pilot_noise_std.unwrap_or(self.air.symbol_noise_std)
+    }
+
     /// `x̂ = z/ĥ`.
     fn estimate(&self, sequence: usize) -> Vec<f32> {
         let inverse = 1.0 / self.air.estimates[sequence];

@@ -19,6 +19,7 @@
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
+use floras_phy::Floras;
 use gauss_quad::GaussLegendre;
 
 use super::bessel::{log_0f1, ratio};
@@ -38,10 +39,10 @@ pub(super) fn rule(nodes: usize) -> Vec<(f64, f64)> {
         .unwrap_or_default()
 }
 
-/// What a sequence shows, in units of the despread noise.
+/// What a sequence shows. The pilot is in units of the error `s_p` of an estimate, and the energy in units of the despread noise `s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
-    /// `p = ĥ/s`.
+    /// `p = ĥ/s_p`.
     pub(crate) pilot: f64,
     /// `T = ‖z‖²/s²`.
     pub(crate) energy: f64,
@@ -52,8 +53,15 @@ pub(crate) struct Seen {
 pub(crate) struct Payload {
     /// `d`.
     pub(crate) dimensions: f64,
-    /// `C`.
+    /// `C·s_p/s`: the change of the payload per unit of `t = h/s_p`, in units of its own noise.
     pub(crate) norm: f64,
+}
+
+impl Payload {
+    /// Updates of `dimensions` parameters and norm `clip` over an uplink.
+    pub(crate) fn over(floras: &Floras, dimensions: f64, clip: f64) -> Self {
+        Self { dimensions, norm: clip * floras.settings().pilot.noise_ratio() }
+    }
 }
 
 /// The likelihood's logarithm as a function of `t ≥ 0`.

@@ -37,10 +37,10 @@ impl Scene {
         self.clients.first().map_or(0, Vec::len)
     }
 
-    /// `s`.
+    /// `s_p`, the error of an estimate.
     pub(super) fn noise_std(&self) -> f64 {
         let settings = self.floras.settings();
-        settings.snr.despread_noise_std(settings.sequences.length())
+        settings.snr.despread_noise_std(settings.sequences.length()) * settings.pilot.noise_ratio()
     }
 
     /// So many rounds, the same for any number of threads.
@@ -57,9 +57,10 @@ impl Scene {
         let used = air.assigned.iter().copied().zip(air.amplitudes.iter().copied());
         let idle = (0..unused.len()).filter(|&sequence| unused[sequence]).map(|sequence| (sequence, 0.0));
         let mut energies = Energies::new(self.payload, self.seed, number);
+        let noise_std = self.noise_std();
         let seen = used.chain(idle).map(|(sequence, amplitude)| Seen {
-            pilot: air.estimates[sequence] / air.symbol_noise_std,
-            energy: energies.draw(amplitude / air.symbol_noise_std),
+            pilot: air.estimates[sequence] / noise_std,
+            energy: energies.draw(amplitude / noise_std),
         });
         Ok(DrawnRound { seen: seen.collect(), in_use: air.assigned.len() })
     }
@@ -89,7 +90,7 @@ impl Energies {
 
 #[cfg(test)]
 mod tests {
-    use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+    use floras_core::{Fading, Modulation, Pilot, Receiver, Snr, SnrConvention};
     use floras_phy::{FlorasSettings, SequenceSet};
 
     use super::*;
@@ -98,13 +99,14 @@ mod tests {
     const LENGTH: usize = 8;
     const CLIENTS: [u32; 4] = [0, 1, 2, 3];
 
-    fn floras() -> Floras {
+    fn floras(pilot: Pilot) -> Floras {
         Floras::new(FlorasSettings {
             sequences: SequenceSet::walsh(6, LENGTH).unwrap(),
             modulation: Modulation::Real,
             receiver: Receiver::Paper,
             channels: Fading::Rayleigh.into(),
             snr: Snr::new(0.0, SnrConvention::Symbol).unwrap(),
+            pilot,
             ..FlorasSettings::default()
         })
     }
@@ -136,7 +138,7 @@ mod tests {
                 *energy += (z / air.symbol_noise_std).powi(2);
             }
         }
-        let pilots = air.estimates.iter().map(|estimate| estimate / air.symbol_noise_std);
+        let pilots = air.estimates.iter().map(|estimate| estimate / air.pilot_noise_std.unwrap());
         let seen = pilots.zip(energies).map(|(pilot, energy)| Seen { pilot, energy });
         seen.enumerate().map(|(sequence, seen)| (air.assigned.contains(&sequence), seen)).collect()
     }
@@ -145,8 +147,12 @@ mod tests {
     /// sides `D·√(n/2)` exceeds 2.0 once in 1500 at random; energies without the factor `C` would reach 30.
     #[test]
     fn the_short_way_draws_what_the_chips_show() {
-        let (floras, norm) = (floras(), 1.7);
-        let payload = Payload { dimensions: PARAMETERS as f64, norm };
+        [Pilot::default(), Pilot::new(2.0, 3).unwrap()].into_iter().for_each(compare_with_chips);
+    }
+
+    fn compare_with_chips(pilot: Pilot) {
+        let (floras, norm) = (floras(pilot), 1.7);
+        let payload = Payload::over(&floras, PARAMETERS as f64, norm);
         let scene = Scene { floras: floras.clone(), clients: vec![CLIENTS.to_vec()], payload, seed: 9 };
         let short: Vec<(bool, Seen)> = scene
             .draw(6000)

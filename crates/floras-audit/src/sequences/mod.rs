@@ -47,8 +47,8 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Sequ
     if !is_hidden || radio.snr_db == f64::INFINITY {
         return Ok(None);
     }
-    let payload = Payload { dimensions: federation.model().parameters() as f64, norm: norm(federation)? };
     let floras = scheme.over_radio(radio, settings.seed)?;
+    let payload = Payload::over(&floras, federation.model().parameters() as f64, norm(federation)?);
     let channels = floras.settings().channels.clone();
     let clients = clients(federation, channels.trace());
     let rounds = affordable(rounds, sequences, channels.trace().map(|_| clients.len()));

@@ -114,8 +114,8 @@ impl Sweep<'_> {
             self.panel("d", "d, parameters of the model", true, &half_decades(1, 6), |d| {
                 with(Payload { dimensions: d.round(), ..payload })
             })?,
-            self.panel("clip", "C, norm of the updates", true, &half_decades(-2, 2), |norm| {
-                with(Payload { norm, ..payload })
+            self.panel("clip", "C, norm of the updates", true, &half_decades(-2, 2), |clip| {
+                with(Payload::over(&self.scene.floras, payload.dimensions, clip))
             })?,
             self.panel("gamma", "γ, unused sequences", false, &self.gammas()?, |gamma| {
                 self.at_gamma(gamma)
