@@ -68,7 +68,7 @@ def test_metrics_become_frames_in_one_call() -> None:
     run = floras.run(SMALL)
     assert [list(model) for model in run.parameters] == [["weight", "bias"]] * 2
     pandas, polars = run.to_pandas(), run.to_polars()
-    assert pandas.shape == polars.shape == (8, 19)
+    assert pandas.shape == polars.shape == (8, 20)
     assert list(pandas.columns) == polars.columns
     assert pandas["round"].tolist() == polars["round"].to_list()
     last = pandas[pandas["round"] == 4]["test_accuracy"].mean()

@@ -132,7 +132,7 @@ def run(
     >>> result.final["test_accuracy"].keys()
     dict_keys(['ci95', 'mean'])
     >>> result.to_pandas().shape
-    (6, 19)
+    (6, 20)
     """
     changes = None if set is None else dict(set)
     if record_signal is not None and record_signal is not False:
