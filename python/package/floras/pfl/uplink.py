@@ -347,7 +347,8 @@ def _check_uplink(uplink: floras.Uplink) -> None:
         raise ValueError('normalise must be "clip" inside pfl, not "paper": that needs all updates at once')
     if "coherence" in settings:
         raise ValueError(
-            f"coherence must be left out inside pfl, not {settings['coherence']}: a user's update has one gain"
+            f"coherence must be left out inside pfl, not {settings['coherence']}: "
+            "a user's update has one gain"
         )
     family = settings.get("family", "walsh")
     if settings["scheme"] == "floras" and family not in _ORTHONORMAL:
