@@ -224,8 +224,14 @@ impl FromStr for PathLoss {
             return Ok(Self::None);
         }
         let mut parts = Parts::default();
+        let mut names = Vec::new();
         for part in text.split(',') {
-            let place = match split(part).0 {
+            let name = split(part).0;
+            if names.contains(&name) {
+                return Err(Self::refuse(text));
+            }
+            names.push(name);
+            let place = match name {
                 "exponent" => &mut parts.exponent,
                 "shadowing_db" => &mut parts.shadowing_db,
                 "min_distance" => &mut parts.min_distance,
@@ -353,7 +359,7 @@ mod tests {
         assert!(message("min_distance=0").ends_with("must be between 0.001 and 1, not 0"));
         assert_eq!(message("power_control=1.5"), "the power-control factor must be between 0 and 1, not 1.5");
         assert!(message("exponent=NaN").ends_with("not NaN"));
-        for text in ["radius=1", "exponent", "exponent=x", ""] {
+        for text in ["radius=1", "exponent", "exponent=x", "", "exponent=3,exponent=4"] {
             assert!(message(text).starts_with("the path loss must be none or exponent=n,"), "{text}");
         }
         for wrong in [r#"{"radius": 1}"#, r#"{"exponent": 9}"#, "3.7", "\"exponent\""] {

@@ -101,7 +101,10 @@ fn settings_are_written_where_they_have_an_effect() {
     let keys = ["ageing", "coherence", "channel_error", "path_loss"];
     let plain = small(&[]).to_toml();
     assert!(keys.iter().all(|key| !plain.contains(&format!("{key} ="))), "{plain}");
-    let full = small(&[AGEING, CELL, "uplink.coherence=7", "uplink.channel_error=0.2"]);
+    let changes = ["uplink.coherence=7", "uplink.channel_error=0.2"];
+    let without_effect = small(&changes).to_toml();
+    assert_eq!(without_effect, plain);
+    let full = small(&[&changes[..], &[AGEING, CELL, "uplink.modulation=phase-corrected"]].concat());
     let text = full.to_toml();
     assert!(keys.iter().all(|key| text.contains(&format!("{key} ="))), "{text}");
     assert_eq!(Experiment::parse("its own file", &text).unwrap(), full);

@@ -1,6 +1,6 @@
 //! The section `[uplink]`: which scheme, its own keys, the radio, and what is decoded.
 
-use floras_core::{Fidelity, list};
+use floras_core::{Fidelity, Modulation, list};
 use floras_phy::Uplink;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -72,7 +72,14 @@ impl UplinkSettings {
         radio.check()?;
         common.truncate.within("uplink.truncate", 1e-30..=1e30)?;
         let scheme = read_scheme(section)?;
-        let radio = if scheme.uses_radio() { radio } else { Radio::default() };
+        let mut radio = if scheme.uses_radio() { radio } else { Radio::default() };
+        if !radio.ages() {
+            radio.coherence = None;
+        }
+        if scheme.floras().is_some_and(|floras| floras.modulation == Modulation::Real) {
+            // Phones know nothing of their channels, and so make no error about them.
+            radio.channel_error = 0.0;
+        }
         Ok(Self { scheme, radio, fidelity: common.fidelity, truncate: common.truncate.0 })
     }
 
