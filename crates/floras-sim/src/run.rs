@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use floras_core::{Clipping, View};
+use floras_core::View;
 use floras_privacy::ledger::{Ledger, Worst};
 use rayon::ThreadPool;
 
@@ -133,7 +133,7 @@ impl PreparedRun {
             ));
         }
         let Some(Budget { epsilon, view }) = settings.privacy.budget else { return notes };
-        if view == View::Published || settings.privacy.normalise == Clipping::Paper {
+        if !self.is_guarantee(view) {
             notes.push("the budget is kept in a view whose epsilon is no guarantee here".to_owned());
         }
         let (affordable, rounds) = (self.federation.rounds(), settings.rounds);
@@ -143,6 +143,15 @@ impl PreparedRun {
             ));
         }
         notes
+    }
+
+    /// Whether a view's `ε` is a guarantee: not that of a published formula, an estimate or a view with a caveat.
+    fn is_guarantee(&self, view: View) -> bool {
+        let statement = self
+            .federation
+            .accounting()
+            .and_then(|accounting| Ok(accounting.account().statement(view, 1)?));
+        statement.is_ok_and(|statement| statement.is_some_and(|statement| statement.guarantee))
     }
 
     /// Runs all unfinished trials until `stop` is set. A stopped run can be resumed.
@@ -229,7 +238,8 @@ impl Start {
     }
 }
 
-/// Whether the signals that a trial has recorded up to a round are there. Divergence may leave its round without one.
+/// Whether the signals that a trial has recorded up to a round are there. Divergence may leave its round without one, and a round in
+/// which all selected clients are silent has none.
 fn has_signals(
     federation: &Federation,
     directory: &RunDirectory,
@@ -238,7 +248,10 @@ fn has_signals(
 ) -> bool {
     let recorded = &federation.experiment().settings().record.signal;
     let last = if status == Status::Diverged { round.saturating_sub(1) } else { round };
-    let is_there = |round| RunDirectory::signal_file(directory.path(), trial.into(), round).is_file();
+    let is_there = |round| {
+        RunDirectory::signal_file(directory.path(), trial.into(), round).is_file()
+            || federation.senders(trial, round, &federation.select(trial, round)).is_empty()
+    };
     recorded.is_none() || (1..=last).filter(|&round| recorded.contains(round)).all(is_there)
 }
 

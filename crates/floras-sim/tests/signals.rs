@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -146,6 +146,7 @@ fn a_signal_leads_to_the_rounds_metrics() {
         let numbers = ["trial", "round", "K", "N", "L", "d"].map(|name| file.number::<i64>(name));
         assert_eq!(numbers, [1, 3, 20, 25, 32, 36]);
         assert_eq!(file.list::<i64>("clients").len(), 20);
+        assert_eq!(file.list::<i64>("clients"), file.list::<i64>("selected"));
         let clamped: Vec<f32> =
             file.list::<f32>("decoded").iter().map(|value| value.clamp(-2.0, 2.0)).collect();
         assert_eq!(clamped, file.list::<f32>("sum"));
@@ -155,11 +156,37 @@ fn a_signal_leads_to_the_rounds_metrics() {
     }
 }
 
+/// Of 20 selected clients those that send are in all arrays, with sequences of their own.
+#[test]
+fn a_signal_names_senders_and_selected_clients() {
+    let directory = tempfile::tempdir().unwrap();
+    for fidelity in ["symbol", "chip"] {
+        let directory = directory.path().join(fidelity);
+        let fidelity = format!("uplink.fidelity={fidelity}");
+        let changes = ["record.signal=3", "clients.dropout=0.5", "uplink.assignment=keyed", &fidelity];
+        run(&small(&changes), &directory, Entry::New, 2).unwrap();
+        let (mut file, line) = (Npz::of(&directory, 1, 3), line(&directory, 1, 3));
+        let (clients, selected) = (file.list::<i64>("clients"), file.list::<i64>("selected"));
+        assert_eq!(selected.len(), 20);
+        assert!(clients.iter().all(|client| selected.contains(client)));
+        let silent = line.silent.unwrap() as usize;
+        assert!(silent > 0 && clients.len() + silent == 20);
+        for name in ["gains", "amplitudes"] {
+            assert_eq!(file.list::<f64>(name).len(), clients.len());
+        }
+        let assignment = file.list::<i64>("assignment");
+        let (weights, amplitudes) = (file.list::<f64>("weights"), file.list::<f64>("amplitudes"));
+        assert_eq!(assignment.iter().collect::<BTreeSet<_>>().len(), clients.len());
+        let gains = assignment.iter().zip(&amplitudes).map(|(&j, h)| h * weights[j as usize]);
+        assert!(gains.zip(file.list::<f64>("gains")).all(|(gain, recorded)| (gain - recorded).abs() < 1e-9));
+    }
+}
+
 #[test]
 fn other_schemes_record_what_they_have() {
     let directory = tempfile::tempdir().unwrap();
     let without_radio =
-        ["K", "block_gains", "block_noise_std", "block_parameters", "clients", "d", "decoded"];
+        ["K", "block_gains", "block_noise_std", "block_parameters", "clients", "d", "decoded", "selected"];
     let without_radio = [&without_radio[..], &["gains", "noise_std", "round", "sum", "trial"]].concat();
     let with_radio = ["L", "amplitudes", "channels", "symbol_noise_std", "weights"];
     for (scheme, more) in [

@@ -180,7 +180,9 @@ impl<'f> Trial<'f> {
         outcome.metrics.keep_finite();
         if advanced.is_err() {
             self.status = Status::Diverged;
-            outcome.metrics = RoundMetrics::diverged(self.number().into(), number, rate);
+            let silent = outcome.metrics.silent;
+            outcome.metrics =
+                RoundMetrics { silent, ..RoundMetrics::diverged(self.number().into(), number, rate) };
         } else if number == self.federation.rounds {
             self.status = Status::Finished;
         }

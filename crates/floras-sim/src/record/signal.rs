@@ -25,7 +25,7 @@ pub(crate) struct SignalFile {
 }
 
 impl SignalFile {
-    /// The file of a round that was decoded; `None` if training broke down before.
+    /// The file of a round that was decoded; `None` if training broke down before, or if all selected clients were silent.
     pub(crate) fn new(directory: &RunDirectory, outcome: &RoundOutcome) -> Result<Option<Self>, SimError> {
         let Some(aggregate) = &outcome.aggregate else { return Ok(None) };
         let path = RunDirectory::signal_file(directory.path(), outcome.metrics.trial, outcome.metrics.round);
@@ -54,8 +54,9 @@ fn encode(outcome: &RoundOutcome, aggregate: &Aggregate) -> Result<Vec<u8>, Writ
     file.count("round", outcome.metrics.round as usize)?;
     file.count("K", clients)?;
     file.count("d", parameters)?;
-    let numbers: Vec<i64> = outcome.clients.iter().map(|&client| client.into()).collect();
-    file.list("clients", &numbers)?;
+    let numbers = |clients: &[u32]| clients.iter().map(|&client| client.into()).collect::<Vec<i64>>();
+    file.list("clients", &numbers(&outcome.clients))?;
+    file.list("selected", &numbers(&outcome.selected))?;
     file.list("sum", &aggregate.sum)?;
     file.list("decoded", aggregate.decoded.as_ref().unwrap_or(&aggregate.sum))?;
     file.list("gains", aggregate.channel.gains())?;
