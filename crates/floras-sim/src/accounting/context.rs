@@ -23,13 +23,18 @@ pub(crate) enum Scope {
     /// a trial.
     Experiment { parameters: Option<usize> },
     /// An uplink on its own: it knows neither the number of parameters nor the places of its clients.
-    Uplink,
+    Uplink {
+        /// Whether selected clients are silent.
+        has_silent: bool,
+    },
 }
 
 /// What a scheme's account may depend on: the settings, and rounds that can be drawn. Updates are clipped.
 #[derive(Clone, Copy)]
 pub struct AccountContext<'a> {
     pub(super) settings: &'a Settings,
+    /// Clients in all, those whose selection does not count as secret among them.
+    pub(super) population: u32,
     pub(super) unit: PrivacyUnit,
     pub(super) uplink: &'a dyn Uplink,
     pub(super) scope: Scope,
@@ -46,6 +51,14 @@ impl AccountContext<'_> {
     /// The section `[privacy]`.
     pub fn privacy(&self) -> PrivacySettings {
         self.settings.privacy
+    }
+
+    /// Whether selected clients can be silent.
+    pub fn has_silent(&self) -> bool {
+        match self.scope {
+            Scope::Experiment { .. } => !self.settings.clients.dropout.is_none(),
+            Scope::Uplink { has_silent } => has_silent,
+        }
     }
 
     /// What the statements protect, with the numbers of the smallest client.
@@ -108,7 +121,7 @@ impl AccountContext<'_> {
     ) -> Result<Source, SimError> {
         let radio = self.settings.uplink.radio();
         let is_unequal = radio.is_some_and(Radio::is_unequal);
-        if let Scope::Uplink = self.scope
+        if let Scope::Uplink { .. } = self.scope
             && (is_unequal || radio.is_some_and(Radio::needs_parameters))
         {
             let reason = "an uplink on its own knows neither how many blocks of its channel a payload takes nor where its \
@@ -164,11 +177,12 @@ impl AccountContext<'_> {
     fn parameters(&self) -> Option<usize> {
         match self.scope {
             Scope::Experiment { parameters } => parameters.filter(|_| self.radio().needs_parameters()),
-            Scope::Uplink => None,
+            Scope::Uplink { .. } => None,
         }
     }
 
-    fn caveat(&self, source: Source) -> Source {
+    /// The source with what the paper's normalisation leaves open, if it is applied.
+    pub(crate) fn caveat(&self, source: Source) -> Source {
         match self.settings.privacy.normalise {
             Clipping::Each => source,
             Clipping::Paper => source.with_caveat(floras_privacy::NORMALISED),

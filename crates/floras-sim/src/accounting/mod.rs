@@ -63,11 +63,12 @@ impl Accounting {
     pub(crate) fn sampled(
         settings: &Settings,
         uplink: &dyn Uplink,
+        scope: Scope,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
         sampling: Sampling,
     ) -> Result<Self, SimError> {
         let protected = &Protected::CLIENT;
-        let curves = Self::curves(settings, protected, uplink, Scope::Uplink, select)?;
+        let curves = Self::curves(settings, protected, uplink, scope, select)?;
         let account = curves.with_sampling(sampling)?;
         Self::with_curves(settings, protected, account)
     }
@@ -86,8 +87,9 @@ impl Accounting {
         scope: Scope,
         select: &dyn Fn(TrialId, u32) -> Vec<u32>,
     ) -> Result<Account, SimError> {
+        let population = settings.clients.total;
         let settings = &with_known_participants(settings);
-        let context = AccountContext { settings, unit: protected.unit(), uplink, scope, select };
+        let context = AccountContext { settings, population, unit: protected.unit(), uplink, scope, select };
         let account = match settings.privacy.clip {
             None => {
                 context.without_guarantee("nothing bounds what a client sends: privacy.clip is \"none\"")?

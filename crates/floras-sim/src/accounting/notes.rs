@@ -65,6 +65,10 @@ fn dropouts(settings: &Settings) -> Option<String> {
         counted
             .push(format!("the sequence of a silent client does not count as unused (γ = N − K = {unused})"));
     }
+    if settings.uplink.scheme.floras().is_some_and(|floras| !floras.noise_grows_with_silence()) {
+        let words = "with MMSE weights a silent client can leave less noise than one that sends, and the actual view allows for it";
+        counted.push(words.to_owned());
+    }
     if clients.per_round < clients.total {
         counted.push(format!(
             "drawing K = {} of M = {} clients does not count as secret",

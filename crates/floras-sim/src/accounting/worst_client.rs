@@ -63,7 +63,7 @@ pub(super) fn estimate(context: &AccountContext<'_>, values: Values<'_>) -> Resu
 /// All clients of all trials, or some of them with evenly spaced ranks by their gains, the first and the last among them.
 fn candidates(context: &AccountContext<'_>) -> Result<Vec<Candidate>, SimError> {
     let channels = context.radio().channels()?;
-    let clients: Vec<u32> = (0..context.clients().total).collect();
+    let clients: Vec<u32> = (0..context.population).collect();
     let mut all = Vec::new();
     for trial in 0..context.settings.trials {
         let trial = trial as u16;

@@ -124,12 +124,13 @@ impl AirInterface {
         };
         let select = |trial: TrialId, round: u32| select(&settings, trial, round);
         let sampling = cohort.sampling();
-        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), &select, sampling)?;
+        let scope = Scope::Uplink { has_silent: cohort.answered < cohort.selected };
+        let rigorous = Accounting::sampled(&settings, uplink.as_ref(), scope, &select, sampling)?;
         let has_published = settings.uplink.scheme.sequences().is_some();
         let published = has_published.then(|| {
             let mut settings = settings.clone();
             settings.privacy.delta = self.delta();
-            let (protected, scope) = (&Protected::CLIENT, Scope::Uplink);
+            let protected = &Protected::CLIENT;
             let curves = Accounting::curves(&settings, protected, uplink.as_ref(), scope, &select)?;
             Ok::<_, SimError>(curves.with_sampling(sampling)?)
         });

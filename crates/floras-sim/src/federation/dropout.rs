@@ -20,6 +20,7 @@ use rand::RngExt;
 use super::select;
 use crate::experiment::{ExperimentError, Settings};
 use crate::purpose;
+use crate::schemes::FlorasScheme;
 
 const HEADER: [&str; 2] = ["round", "client"];
 
@@ -61,13 +62,15 @@ impl Dropouts {
     }
 
     /// The clients whose signals an account takes as present. With sequences these are all that were selected, as in
-    /// [`Cohort`](crate::Cohort). Rounds beyond those of the experiment repeat its trace.
+    /// [`Cohort`](crate::Cohort), unless a silent client can leave less noise than one that sends. Rounds beyond those of the
+    /// experiment repeat its trace.
     pub(crate) fn accounted(&self, settings: &Settings, trial: TrialId, round: u32) -> Vec<u32> {
         let selected = select(settings, trial, round);
-        match (settings.uplink.scheme.sequences(), self) {
-            (Some(_), _) => selected,
-            (None, Self::Probability(_)) => self.senders(settings.seed, trial, round, &selected),
-            (None, Self::Trace(_)) => {
+        let floras = settings.uplink.scheme.floras();
+        match (floras.is_some_and(FlorasScheme::noise_grows_with_silence), self) {
+            (true, _) => selected,
+            (false, Self::Probability(_)) => self.senders(settings.seed, trial, round, &selected),
+            (false, Self::Trace(_)) => {
                 self.senders(settings.seed, trial, (round - 1) % settings.rounds + 1, &selected)
             }
         }

@@ -157,6 +157,12 @@ impl FlorasScheme {
         }
     }
 
+    /// Whether the sequence of a silent client has at least as much noise in the decoder as that of a client that sends. Weights
+    /// that fall with the size of the estimate have; MMSE weights are largest where estimate and noise are equal.
+    pub(crate) fn noise_grows_with_silence(&self) -> bool {
+        self.receiver != Receiver::Mmse
+    }
+
     /// The largest `N` for sequences of `length` chips.
     pub fn max_sequences(&self, length: usize) -> Result<usize, UplinkError> {
         SequenceSet::max_count(&self.family, length)
@@ -192,6 +198,18 @@ impl FlorasScheme {
     fn is_plain(&self, radio: &Radio) -> bool {
         let knows_phase = radio.channel_error == 0.0 || self.modulation == Modulation::Real;
         knows_phase && !radio.ages() && !radio.is_unequal()
+    }
+}
+
+/// The setting in which no noise comes from the other clients' sequences, with the same `γ` and the same sensitivity: a bound
+/// whichever of them are silent.
+fn of_one_sender(setting: &Setting) -> Setting {
+    Setting {
+        clip: setting.sensitivity() / 2.0,
+        sequences: setting.sequences - setting.per_round + 1,
+        per_round: 1,
+        clients: 1,
+        ..setting.clone()
     }
 }
 
@@ -250,6 +268,10 @@ impl Scheme for FlorasScheme {
                     (true, true) => setting.source(View::AnyChannel)?.with_caveat(MARGIN_EXCEEDED),
                 },
             );
+        }
+        if setting.channel.is_some() && context.has_silent() && !self.noise_grows_with_silence() {
+            let source = of_one_sender(&setting).source(View::Actual)?;
+            account.set(View::Actual, context.caveat(source));
         }
         if setting.channel.is_none() {
             account.set(View::Actual, context.estimate()?);
