@@ -102,3 +102,14 @@ fn a_delta_below_the_smallest_is_refused() {
     let text = Keywords::read(setting).unwrap().inquiry().unwrap().account(25, None).unwrap_err().to_string();
     assert!(text.contains("delta") && text.contains("1e-30"), "{text}");
 }
+
+/// Four unused sequences beside 3446 used ones of weak fading: the lower bound was 3651.7. The evaluator bounds the true `ε` from above.
+#[test]
+fn a_lower_bound_counts_rare_loud_noise() {
+    let setting = "clip = 0.5236\nsequences = 3451\nper_round = 3447\nrounds = 100\ndelta = 1.2e-11\n\
+                   receiver = \"mmse\"\nlength = 1048576\nsnr_db = 35.5\nfading = \"nakagami=1.62\"\n\
+                   modulation = \"real\"";
+    let statement = statement(setting, View::Actual);
+    let (lower, upper) = (statement.epsilon_lower.unwrap(), statement.epsilon.unwrap());
+    assert!(lower <= 1977.68 && 1977.68 * 0.9 < upper, "{lower} to {upper}");
+}

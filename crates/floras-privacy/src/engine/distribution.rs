@@ -12,6 +12,10 @@
 //! be moved to its two ends and a concave cell's mass to its mean, and the curve only grows: a bound that is off by the
 //! square of the cell's width. What is put into a cell is itself a range of `μ` with a mass and a mean, so that no rule of
 //! integration has to resolve where `δ_G` turns.
+//!
+//! The lower bound has cells of its own, made from noise and estimates that are rounded the other way: no `μ` in them is too large, no
+//! mass and no mean. A convex cell's mass counts at its mean and a concave cell's at its ends. What is not in them counts as
+//! `μ = 0`.
 
 use crate::engine::sampling::Curve;
 use crate::numerics::gaussian;
@@ -28,6 +32,8 @@ const DEPTH: f64 = 20.0;
 const WIDE_RANGE: f64 = 1.2;
 /// A cell with less mass counts as infinite.
 const NEVER: f64 = 1e-38;
+/// What masses and means may be off by, relatively, as differences of nearly equal numbers: taken off lower bounds.
+const DIGITS: f64 = 1e-9;
 /// From here on, `δ_G` is below 1e-300.
 const NOTHING: f64 = 37.5;
 
@@ -61,10 +67,13 @@ pub struct Values(Vec<(f64, f64)>);
 /// Cells of `μ`, in ascending order, with what may be infinite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
+    /// For the upper bound.
     cells: Vec<Cell>,
     infinite: f64,
-    /// By how much `μ` may be too large, relatively, because the noise was rounded down.
-    slack: f64,
+    /// For the lower bound; empty where there is none.
+    below: Vec<Cell>,
+    /// The probability that `μ` is smaller than the cells for the lower bound have it.
+    unlucky: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,28 +183,36 @@ pub(crate) struct CellsBuilder {
     floor: f64,
     /// From the top downwards.
     cells: Vec<Cell>,
-    infinite: f64,
-    slack: f64,
+    /// The mass of `μ = ∞` in an upper bound, and the probability that `μ` is smaller than here in a lower one.
+    exception: f64,
+    side: Side,
 }
 
 impl CellsBuilder {
-    /// For finite values up to `largest`, in cells of this width in `ln μ`, that may be too large by `slack`, relatively.
-    pub(crate) fn new(largest: f64, width: f64, slack: f64) -> Self {
+    /// For finite values up to `largest`, in cells of this width in `ln μ`.
+    pub(crate) fn new(largest: f64, width: f64, side: Side) -> Self {
         let count = ((DEPTH + largest.ln().max(0.0)) / width) as usize;
         let empty = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
         let top = largest.ln();
         let floor = (top - count as f64 * width).exp();
-        Self { top, width, floor, cells: vec![empty; count + 1], infinite: 0.0, slack: slack.min(1.0) }
+        Self { top, width, floor, cells: vec![empty; count + 1], exception: 0.0, side }
     }
 
-    /// Adds a mass that lies between two values, with a mean that is not below the true one. Masses need not sum to 1: what is
-    /// missing counts as `μ = 0`.
+    /// Adds a mass that lies between two values, with a mean that is not below the true one for an upper bound, and not above it
+    /// for a lower one. Masses need not sum to 1: what is missing counts as `μ = 0`.
     pub(crate) fn add_range(&mut self, mean: f64, (lower, upper): (f64, f64), mass: f64) {
-        // A wide range would widen the cell for everything else in it; it counts as its upper end.
-        let (mean, lower) = if upper > WIDE_RANGE * lower { (upper, upper) } else { (mean, lower) };
+        // A wide range would widen the cell for everything else in it; it counts as its end on the safe side.
+        let (mean, lower, upper) = match self.side {
+            _ if upper <= WIDE_RANGE * lower => (mean, lower, upper),
+            Side::Upper => (upper, upper, upper),
+            Side::Lower => (lower, lower, lower),
+        };
         let index = ((self.top - mean.ln()) / self.width).max(0.0) as usize;
-        // What is less than the lowest cell counts as in it.
         let lowest = self.cells.len() - 1;
+        // What is less than the lowest cell counts as in it, or as 0.
+        if index >= lowest && self.side == Side::Lower {
+            return;
+        }
         let floor = self.floor;
         let (mean, lower, upper) = if index >= lowest { (floor, floor, floor) } else { (mean, lower, upper) };
         let cell = &mut self.cells[index.min(lowest)];
@@ -205,22 +222,42 @@ impl CellsBuilder {
         cell.mean += mass * mean;
     }
 
-    /// Adds the mass of `μ = ∞`.
+    /// Adds the mass of `μ = ∞` to an upper bound.
     pub(crate) fn add_infinite(&mut self, mass: f64) {
-        self.infinite += mass;
+        self.exception += mass;
     }
 
-    pub(crate) fn build(mut self) -> MuDistribution {
+    /// Adds the probability that `μ` is smaller than the cells of a lower bound have it.
+    pub(crate) fn add_unlucky(&mut self, probability: f64) {
+        self.exception += probability;
+    }
+
+    /// The cells that have a mass, in ascending order, and the exception.
+    fn finished(self) -> (Vec<Cell>, f64) {
+        let mut exception = self.exception;
         let mut cells: Vec<Cell> = Vec::new();
         for cell in self.cells.iter().rev().filter(|cell| cell.mass > 0.0) {
             // What hardly ever occurs costs as much time as the rest.
             if cell.mass < NEVER {
-                self.infinite += cell.mass;
+                exception += cell.mass;
                 continue;
             }
             cells.push(Cell { mean: (cell.mean / cell.mass).clamp(cell.lower, cell.upper), ..*cell });
         }
-        MuDistribution::Cells(Cells { cells, infinite: self.infinite, slack: self.slack })
+        (cells, exception)
+    }
+
+    /// A distribution with an upper bound alone: its lower one is 0.
+    pub(crate) fn build(self) -> MuDistribution {
+        let (cells, infinite) = self.finished();
+        MuDistribution::Cells(Cells { cells, infinite, below: Vec::new(), unlucky: 0.0 })
+    }
+
+    /// A distribution with cells for its lower bound too.
+    pub(crate) fn build_above(self, below: Self) -> MuDistribution {
+        let (cells, infinite) = self.finished();
+        let (below, unlucky) = below.finished();
+        MuDistribution::Cells(Cells { cells, infinite, below, unlucky })
     }
 }
 
@@ -282,26 +319,27 @@ impl Cells {
         self.cells.iter().map(Cell::width).fold(0.0, f64::max)
     }
 
-    /// The other way round: a convex cell's mass at its mean, a concave cell's at its ends, and all of it where `μ` may be.
+    /// The other way round: a convex cell's mass at its mean, a concave cell's at its ends.
     fn lower(&self, epsilon: f64) -> f64 {
         let turn = (2.0 * epsilon).sqrt();
         let at = |mu: f64| delta_or_nothing(epsilon, mu);
         let mut sum = 0.0;
-        for cell in self.cells.iter().rev() {
+        for cell in self.below.iter().rev() {
             if is_nothing(epsilon, cell.upper) {
                 break;
             }
-            let cell = cell.scaled(1.0 - self.slack);
-            sum += cell.mass
+            let cell = cell.scaled(1.0 - DIGITS);
+            sum += (1.0 - DIGITS)
+                * cell.mass
                 * if cell.upper <= turn || cell.lower == cell.upper {
                     at(cell.mean)
                 } else if cell.lower >= turn {
                     at(cell.lower) + cell.share() * (at(cell.upper) - at(cell.lower))
                 } else {
-                    at(cell.lower)
+                    cell.minorant(epsilon, turn)
                 };
         }
-        sum
+        (sum - self.unlucky).max(0.0)
     }
 }
 
@@ -342,6 +380,29 @@ impl Cell {
         }
         // The slope falls from `from` to the point of contact, so that this line is not below the one that touches.
         line(normal::density(0.5 * from - epsilon / from))
+    }
+
+    /// A convex function below the curve, at the mean of a cell that the turn from convex to concave falls in: the curve itself up
+    /// to the point from which a line to the upper end stays below it, and that line beyond.
+    fn minorant(&self, epsilon: f64, turn: f64) -> f64 {
+        let at = |mu: f64| delta_or_nothing(epsilon, mu);
+        let at_upper = at(self.upper);
+        let slope = |mu: f64| (at_upper - at(mu)) / (self.upper - mu);
+        // Left of the point of contact the curve is flatter than the line to the upper end.
+        let is_left = |mu: f64| normal::density(0.5 * mu - epsilon / mu) < slope(mu);
+        let (mut from, mut to) = (self.lower, turn);
+        if is_left(from) {
+            for _ in 0..20 {
+                let middle = 0.5 * (from + to);
+                if is_left(middle) { from = middle } else { to = middle }
+            }
+        }
+        // A line from a point on the left would cut the curve; the tangent there stays below it, and below the upper end.
+        if self.mean <= from {
+            return at(self.mean);
+        }
+        let tangent = normal::density(0.5 * from - epsilon / from);
+        at(from) + tangent.min(slope(from)) * (self.mean - from)
     }
 }
 
@@ -422,9 +483,12 @@ mod tests {
     /// Masses at values, in cells of some width.
     fn cells(values: &[(f64, f64)], width: f64) -> MuDistribution {
         let largest = values.iter().map(|&(mu, _)| mu).fold(0.0, f64::max);
-        let mut cells = CellsBuilder::new(largest, width, 0.0);
-        values.iter().for_each(|&(mu, mass)| cells.add_range(mu, (mu, mu), mass));
-        cells.build()
+        let [above, below] = [Side::Upper, Side::Lower].map(|side| {
+            let mut cells = CellsBuilder::new(largest, width, side);
+            values.iter().for_each(|&(mu, mass)| cells.add_range(mu, (mu, mu), mass));
+            cells
+        });
+        above.build_above(below)
     }
 
     fn exact(values: &[(f64, f64)], epsilon: f64) -> f64 {
@@ -472,15 +536,18 @@ mod tests {
 
     #[test]
     fn what_is_infinite_counts_in_the_upper_bound_only() {
-        let mut builder = CellsBuilder::new(1.0, FINE_CELL, 0.01);
-        builder.add_range(1.0, (1.0, 1.0), 0.9);
-        builder.add_infinite(0.1);
-        let distribution = builder.build();
+        let [mut above, mut below] =
+            [Side::Upper, Side::Lower].map(|side| CellsBuilder::new(1.0, FINE_CELL, side));
+        above.add_range(1.0, (1.0, 1.0), 0.9);
+        above.add_infinite(0.1);
+        below.add_range(0.99, (0.99, 0.99), 0.9);
+        below.add_unlucky(1e-3);
+        let distribution = above.build_above(below);
         assert!(
             (distribution.delta_upper(100.0) - 0.1).abs() < 1e-15 && distribution.delta_lower(100.0) < 1e-15
         );
-        // The noise may be larger by the slack than it was taken for.
-        assert!((distribution.delta_lower(0.5) / (0.9 * gaussian::delta(0.5, 0.99)) - 1.0).abs() < 1e-2);
+        let expected = 0.9 * gaussian::delta(0.5, 0.99) - 1e-3;
+        assert!((distribution.delta_lower(0.5) / expected - 1.0).abs() < 1e-7);
     }
 
     /// Sharp turns too, by a plain rule of a million points: a relative 1e-8.

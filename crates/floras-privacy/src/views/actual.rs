@@ -16,13 +16,24 @@
 //! Coefficients lie in cells of `ln t`, each with its mass and mean. For each of them the divisor `u` and the noise `ν` lie in bins
 //! whose logarithms add ([`crate::views::gains`]). Every step keeps a range and a mean that bound the true ones, so that
 //! [`crate::Cells`] bounds the curve; no rule of integration has to resolve where `δ_G` turns.
+//!
+//! # The lower bound
+//! Noise and divisors are rounded up, and one distribution of the estimate stands for all coefficients of a cell `t₀ ≤ t ≤ t₁` with
+//! the mean `m`:
+//!
+//! 1. *For faint ones*, `φ(τ − t) + φ(τ + t) = 2φ(τ)·e^{−t²/2}·cosh(tτ) ≥ 2φ(τ)·e^{−t₁²/2}`.
+//! 2. *Given the estimate* `τ`, by Jensen's inequality for `ln φ`, `E_t[φ(τ − t)] ≥ φ(τ − m)·e^{−V/2}` with `V = (m − t₀)(t₁ − m)`, which is
+//!    not below the variance of `t`. The mean of `t` under these weights moves by their tilt `|τ − m|` times a variance of at most
+//!    `(t₁ − t₀)²/4`.
+//! 3. *Given the pilot's noise* `e`, for strong ones, `t·g(t + e)` is between `t/m` and `(1 + e/m)/(1 + e/t)` times `m·g(m + e)`: from 1 on,
+//!    `u(τ)` rises and `u(τ)/τ` falls.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use floras_core::{Fading, Modulation, PhaseError, Receiver};
 
 use crate::account::Source;
-use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution};
+use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution, Side};
 use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
@@ -31,7 +42,7 @@ use crate::views::Beside;
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
-use crate::views::receiver::{has_limit, noise_of_unused, unused_term, with_bounded_weights};
+use crate::views::receiver::{has_limit, is_monotone, noise_of_unused, unused_term, with_bounded_weights};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
@@ -64,6 +75,8 @@ pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> 
 pub struct Coefficients {
     /// `|h|/s` where `h` is real after modulation.
     seen: Vec<Coefficient>,
+    /// The same in narrower cells, for lower bounds.
+    narrow: Vec<Coefficient>,
     /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
     normal_std: Option<f64>,
     /// The whole amplitude `|h|/s`, for raw samples.
@@ -142,10 +155,10 @@ impl Coefficients {
             }
             Amplitude::Density { range, density } => {
                 let (low, high) = *range;
-                let seen = match angle {
+                let [seen, narrow] = match angle {
                     Angle::Zero => return Self::from_density(noise_std, *range, density),
                     Angle::Uniform => {
-                        cells_of(noise_std, (0.0, high), |x| real_part_density(density, low, high, x), STEP)?
+                        seen_cells(noise_std, (0.0, high), |x| real_part_density(density, low, high, x))?
                     }
                     Angle::Within(_) | Angle::Normal(_) => {
                         let cosines = angle.cosines();
@@ -155,11 +168,12 @@ impl Coefficients {
                                 .map(|&(cosine, weight)| weight * density(x / cosine) / cosine)
                                 .sum()
                         };
-                        cells_of(noise_std, (0.0, high), product, STEP)?
+                        seen_cells(noise_std, (0.0, high), product)?
                     }
                 };
                 Ok(Self {
                     seen,
+                    narrow,
                     normal_std: None,
                     amplitude: cells_of(noise_std, *range, density, RAW_STEP)?,
                 })
@@ -173,16 +187,23 @@ impl Coefficients {
         range: (f64, f64),
         density: impl Fn(f64) -> f64,
     ) -> Result<Self, PrivacyError> {
-        let seen = cells_of(noise_std, range, &density, STEP)?;
-        Ok(Self { seen, normal_std: None, amplitude: cells_of(noise_std, range, &density, RAW_STEP)? })
+        let [seen, narrow] = seen_cells(noise_std, range, &density)?;
+        Ok(Self {
+            seen,
+            narrow,
+            normal_std: None,
+            amplitude: cells_of(noise_std, range, &density, RAW_STEP)?,
+        })
     }
 
     /// `h` normal around 0 with this standard deviation in either branch: Rayleigh fading under real modulation, `std = √½`.
     pub fn normal(noise_std: f64, std: f64) -> Result<Self, PrivacyError> {
         require_positive("the standard deviation of the channel", std)?;
         let range = (0.0, 12.5 * std);
+        let [seen, narrow] = seen_cells(noise_std, range, |h| normal::density(h / std))?;
         Ok(Self {
-            seen: cells_of(noise_std, range, |h| normal::density(h / std), STEP)?,
+            seen,
+            narrow,
             normal_std: Some(std / noise_std),
             amplitude: cells_of(noise_std, range, |r| r * normal::density(r / std), RAW_STEP)?,
         })
@@ -199,7 +220,7 @@ impl Coefficients {
             Coefficient { mass, least: t, largest: t, mean: t }
         };
         let cells = normalised(values.iter().map(cell).collect())?;
-        Ok(Self { amplitude: cells.clone(), seen: cells, normal_std: None })
+        Ok(Self { amplitude: cells.clone(), narrow: cells.clone(), seen: cells, normal_std: None })
     }
 
     /// The same in a unit that is smaller by this factor.
@@ -215,6 +236,7 @@ impl Coefficients {
         };
         Self {
             seen: scale(&self.seen),
+            narrow: scale(&self.narrow),
             normal_std: self.normal_std.map(|std| factor * std),
             amplitude: scale(&self.amplitude),
         }
@@ -229,13 +251,15 @@ impl Coefficients {
         sensitivity: f64,
     ) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
-        let others = self.other_noise(receiver, per_round.saturating_sub(1), unused);
+        let others = self.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Upper);
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
-        let mut cells = CellsBuilder::new(largest, COARSE_CELL, others.slack + ROUNDED_MEANS);
+        let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Upper);
         cells.add_infinite(BEYOND_REACH + others.none);
         let step = gains::step(receiver);
-        let (small, noise) = (pilot::small_estimate(receiver, &others), LogBins::of_noise(&others, step));
-        let gains = |t: f64| pilot::divisors(receiver, t, small, step).gains(&noise);
+        let small = pilot::small_estimate(receiver, &others);
+        let noise = LogBins::of_noise(&others, step, Side::Upper);
+        let gains =
+            |t: f64| pilot::divisors(receiver, t, small, step, Side::Upper).gains(&noise, Side::Upper);
         // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients
         // below a small one it is at most e^{t²/2} times that of the small one.
         let faint = gains(FAINT);
@@ -248,60 +272,84 @@ impl Coefficients {
                 cells.add_range(mean, (low, high), factor * group.mass * mass);
             }
         }
-        Ok(cells.build())
+        let others = self.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Lower);
+        Ok(cells.build_above(self.cells_below(receiver, &others, small, sensitivity)))
+    }
+
+    /// The cells of the lower bound, with the noise of the others rounded up.
+    fn cells_below(&self, receiver: Receiver, others: &Noise, small: f64, sensitivity: f64) -> CellsBuilder {
+        let largest = self.narrow.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
+        let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Lower);
+        cells.add_unlucky(others.none);
+        if others.cells().is_empty() {
+            return cells;
+        }
+        let step = gains::step(Receiver::Paper);
+        let noise = LogBins::of_noise(others, step, Side::Lower);
+        let gains =
+            |t: f64| pilot::divisors(receiver, t, small, step, Side::Lower).gains(&noise, Side::Lower);
+        let faint = gains(0.0);
+        // What may be as small as 0 counts as 0.
+        for group in narrow_groups(&self.narrow).filter(|group| group.least > 0.0) {
+            let shared = Shared::of(&group);
+            let own = (shared.channel > 0.0).then(|| gains(shared.channel));
+            for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
+                let [mean, low, high] = [shared.mean * mean, shared.least * low, shared.largest * high]
+                    .map(|mu| sensitivity * mu);
+                cells.add_range(mean, (low, high), shared.mass * mass);
+            }
+        }
+        cells
     }
 
     /// `E[w(t + e)²]`: what a used sequence adds to `ν²` on average, for weights that are bounded.
     pub fn mean_square_weight(&self, receiver: Receiver) -> f64 {
-        self.used_values(receiver).iter().map(|&(value, mass)| value * mass).sum()
+        self.used_values(receiver, Side::Upper).iter().map(|&(value, mass)| value * mass).sum()
     }
 
     /// The distribution of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
     pub fn raw_signal(&self, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
         let largest = self.amplitude.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
-        let mut cells = CellsBuilder::new(largest, RAW_STEP, 0.0);
-        for cell in &self.amplitude {
-            let [mean, least, largest] = [cell.mean, cell.least, cell.largest].map(|t| sensitivity * t);
-            cells.add_range(mean, (least, largest), cell.mass);
-        }
-        cells.add_infinite(BEYOND_REACH);
-        Ok(cells.build())
+        let [mut above, below] = [Side::Upper, Side::Lower].map(|side| {
+            let mut cells = CellsBuilder::new(largest, RAW_STEP, side);
+            // What may be as small as 0 counts as 0 in a lower bound.
+            for cell in self.amplitude.iter().filter(|cell| side == Side::Upper || cell.least > 0.0) {
+                let [mean, least, largest] = [cell.mean, cell.least, cell.largest].map(|t| sensitivity * t);
+                cells.add_range(mean, (least, largest), cell.mass);
+            }
+            cells
+        });
+        above.add_infinite(BEYOND_REACH);
+        Ok(above.build_above(below))
     }
 
-    /// The distribution of `ν²` less a client's own share: unused sequences, and `others` used ones.
-    fn other_noise(&self, receiver: Receiver, others: u64, unused: u64) -> Noise {
+    /// The distribution of `ν²` less a client's own share: unused sequences, and `others` used ones. Rounded down for an upper bound, up for
+    /// a lower one.
+    fn other_noise(&self, receiver: Receiver, others: u64, unused: u64, side: Side) -> Noise {
         match (has_limit(receiver), self.normal_std) {
             (false, Some(std)) => {
                 // Estimates of used sequences are normal too, and 1/ĥ² of all of them together is one Lévy number.
                 let scale = unused as f64 + others as f64 / (1.0 + std * std).sqrt();
-                if scale == 0.0 { Noise::of_sum(&[]) } else { Noise::cauchy(scale) }
+                if scale == 0.0 { Noise::of_sum(&[], side) } else { Noise::cauchy(scale, side) }
             }
+            // How much more noise used sequences make in truth is not known.
+            (false, None) if others > 0 && side == Side::Lower => Noise::unlimited(),
             (false, None) => {
-                let used = Noise::of_sum(&[self.used_term(bounded(), others)]);
-                let mut all = if unused == 0 { used } else { noise_of_unused(receiver, unused).plus(&used) };
-                // How much more noise used sequences make in truth is not known.
-                if others > 0 {
-                    all.slack = 1.0;
-                }
-                all
+                let used = Noise::of_sum(&[self.used_term(bounded(), others, side)], side);
+                if unused == 0 { used } else { noise_of_unused(receiver, unused, side).plus(&used) }
+            }
+            (true, _) if side == Side::Lower && with_bounded_weights(receiver) != receiver => {
+                Noise::unlimited()
             }
             (true, _) => {
-                let mut all =
-                    Noise::of_sum(&[unused_term(receiver, unused), self.used_term(receiver, others)]);
-                if others > 0 {
-                    all.slack += USED_RATIO - 1.0;
-                }
-                if with_bounded_weights(receiver) != receiver {
-                    all.slack = 1.0;
-                }
-                all
+                Noise::of_sum(&[unused_term(receiver, unused), self.used_term(receiver, others, side)], side)
             }
         }
     }
 
-    /// `w(t + e)²` of another client, rounded down, with probabilities.
-    fn used_values(&self, receiver: Receiver) -> Vec<(f64, f64)> {
+    /// `w(t + e)²` of another client, rounded down or, for a lower bound, up, with probabilities.
+    fn used_values(&self, receiver: Receiver, side: Side) -> Vec<(f64, f64)> {
         let most = self.seen.iter().map(|cell| cell.largest).fold(0.0, f64::max);
         let receiver = with_bounded_weights(receiver);
         let mut ends = vec![0.0, receiver.level().unwrap_or(1e-3)];
@@ -311,16 +359,30 @@ impl Coefficients {
             ends.push(last * USED_RATIO);
         }
         let mut masses = vec![0.0; ends.len() - 1];
-        for group in groups(&self.seen, USED_STEP) {
-            let (from, probabilities) = pilot::probabilities(&ends, group.mean);
+        let mut add = |channel: f64, share: f64| {
+            let (from, probabilities) = pilot::probabilities(&ends, channel);
             for (mass, probability) in masses[from..].iter_mut().zip(probabilities) {
-                *mass += group.mass * probability;
+                *mass += share * probability;
             }
+        };
+        match side {
+            Side::Upper => groups(&self.seen, USED_STEP).for_each(|group| add(group.mean, group.mass)),
+            Side::Lower => narrow_groups(&self.narrow).for_each(|group| {
+                // A stronger channel has a larger estimate, and a smaller weight.
+                let shared = Shared::of(&group);
+                add(if group.least >= STRONG { group.least } else { shared.channel }, shared.mass);
+            }),
         }
         let value = |panel: usize| {
-            let [one, other] =
-                [ends[panel], ends[panel + 1]].map(|size| receiver.weight(size.max(1e-100), 1.0));
-            one.min(other).powi(2)
+            let (from, to) = (ends[panel], ends[panel + 1]);
+            let [one, other] = [from, to].map(|size| receiver.weight(size.max(1e-100), 1.0));
+            let weight = match side {
+                Side::Upper => one.min(other),
+                // MMSE weights are largest at 1.
+                Side::Lower if !is_monotone(receiver) && from < 1.0 && to > 1.0 => receiver.weight(1.0, 1.0),
+                Side::Lower => one.max(other),
+            };
+            weight.powi(2)
         };
         masses
             .iter()
@@ -330,21 +392,91 @@ impl Coefficients {
             .collect()
     }
 
-    fn used_term(&self, receiver: Receiver, count: u64) -> Term {
-        let mut values = self.used_values(receiver);
-        // What is missing to 1 is without noise.
+    fn used_term(&self, receiver: Receiver, count: u64, side: Side) -> Term {
+        let mut values = self.used_values(receiver, side);
+        // What is missing to 1 is without noise, or, for a lower bound, as loud as can be.
+        let missing = match side {
+            Side::Upper => 0.0,
+            Side::Lower => receiver.weight(receiver.level().unwrap_or(1.0), 1.0).powi(2),
+        };
         let total: f64 = values.iter().map(|&(_, mass)| mass).sum();
-        values.push((0.0, (1.0 - total).max(0.0)));
+        values.push((missing, (1.0 - total).max(0.0)));
         Term::discrete(count, values)
     }
 }
 
 /// Coefficients below this have about the same estimates.
 const FAINT: f64 = 0.05;
-/// By how much a mean of `g` may be above the true one, relatively.
-pub(crate) const ROUNDED_MEANS: f64 = 2e-4;
+/// From here on the pilot's noise is small beside a coefficient. No estimate is below 1.
+const STRONG: f64 = 20.0;
 /// Width of a cell in `ln t` and in `ln μ` for raw samples, whose `ε` is large and turns within a small part of itself.
 const RAW_STEP: f64 = 0.001;
+
+/// Coefficients `t₀ ≤ t ≤ t₁` that share one distribution of the estimate, for a lower bound.
+struct Shared {
+    /// The channel whose estimate it is.
+    channel: f64,
+    mass: f64,
+    /// What stands for `t` beside the gains of that channel.
+    least: f64,
+    largest: f64,
+    mean: f64,
+}
+
+impl Shared {
+    fn of(group: &Coefficient) -> Self {
+        let Coefficient { mass, least, largest, mean } = *group;
+        if largest <= FAINT || least == 0.0 {
+            return Self {
+                channel: 0.0,
+                mass: mass * (-0.5 * largest * largest).exp(),
+                least,
+                largest,
+                mean,
+            };
+        }
+        if least < STRONG {
+            let half = 0.5 * (largest - least);
+            let most = (largest - mean).max(mean - least);
+            // The tilt, and a factor between e^{−most²/2} and 1.
+            let moved = REACH * half * half + most * (0.5 * most * most).exp_m1();
+            let lost = 0.5 * (mean - least) * (largest - mean);
+            return Self {
+                channel: mean,
+                mass: mass * (-lost.max(0.0)).exp(),
+                least,
+                largest,
+                mean: (mean - moved).max(least),
+            };
+        }
+        let ratio = |t: f64, e: f64| (1.0 + e / mean) / (1.0 + e / t);
+        let low = (least / mean).min(ratio(largest, -REACH)).min(ratio(least, REACH));
+        let high = (largest / mean).max(ratio(least, -REACH)).max(ratio(largest, REACH));
+        Self { channel: mean, mass, least: low * mean, largest: high * mean, mean: low * mean }
+    }
+}
+
+/// Coefficients in cells whose width suits [`Shared`]: narrower for stronger ones.
+fn narrow_groups(coefficients: &[Coefficient]) -> impl Iterator<Item = Coefficient> {
+    grouped(coefficients, |t| match t {
+        _ if t < 0.5 => 2.0 * STEP,
+        _ if t < 2.0 => STEP,
+        _ if t < 8.0 => 2.0 * NARROW,
+        _ => NARROW,
+    })
+}
+
+/// Width of a cell in `ln t` for lower bounds.
+const NARROW: f64 = 0.25 * STEP;
+
+/// The cells of a density of `|h|`, and narrower ones.
+fn seen_cells(
+    noise_std: f64,
+    range: (f64, f64),
+    density: impl Fn(f64) -> f64,
+) -> Result<[Vec<Coefficient>; 2], PrivacyError> {
+    Ok([cells_of(noise_std, range, &density, STEP)?, cells_of(noise_std, range, &density, NARROW)?])
+}
 
 /// The cells of a density of `|h|`, in units of the despread noise, of this width in `ln t`.
 fn cells_of(
@@ -397,7 +529,15 @@ fn normalised(mut cells: Vec<Coefficient>) -> Result<Vec<Coefficient>, PrivacyEr
 
 /// Coefficients in cells of this width in `ln t`.
 fn groups(coefficients: &[Coefficient], width: f64) -> impl Iterator<Item = Coefficient> {
-    let number = move |cell: &Coefficient| (cell.mean.ln() / width).floor();
+    grouped(coefficients, move |_| width)
+}
+
+/// Coefficients in cells of a width in `ln t` that depends on them.
+fn grouped(coefficients: &[Coefficient], width: impl Fn(f64) -> f64) -> impl Iterator<Item = Coefficient> {
+    let number = move |cell: &Coefficient| {
+        let width = width(cell.mean);
+        (width, (cell.mean.ln() / width).floor())
+    };
     let same = move |a: &Coefficient, b: &Coefficient| number(a) == number(b);
     coefficients.chunk_by(same).map(|cells| {
         let mass: f64 = cells.iter().map(|cell| cell.mass).sum();
@@ -465,7 +605,7 @@ mod tests {
         let s = 0.3_f64;
         let channel = Coefficients::normal(s, 0.5_f64.sqrt()).unwrap();
         let scale = 7.0 + 19.0 * s / (0.5 + s * s).sqrt();
-        let noise = channel.other_noise(Receiver::Paper, 19, 7);
+        let noise = channel.other_noise(Receiver::Paper, 19, 7, Side::Upper);
         // P(ν² ≤ v) = P(|G| ≥ scale/√v).
         for share in [0.9, 0.5, 0.1] {
             let value = noise.quantile(share);

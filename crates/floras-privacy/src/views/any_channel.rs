@@ -52,13 +52,12 @@ use floras_core::{ClipLevel, Receiver};
 use crate::account::Source;
 use crate::engine::chords::Chords;
 use crate::engine::compose::MAX_EPSILON;
-use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution};
+use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution, Side};
 use crate::engine::sampling::Curve;
 use crate::error::PrivacyError;
 use crate::numerics::normal;
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 use crate::setting::{Decoder, Setting};
-use crate::views::actual::ROUNDED_MEANS;
 use crate::views::gains::{self, LogBins};
 use crate::views::idealised::{MAX_MU, idealised, without_channel};
 use crate::views::nodes::{self, NodeDistribution, Nodes};
@@ -120,7 +119,7 @@ impl AnyChannel {
 
     /// The distribution of `μ` for a client with the channel `t = h/s`.
     pub fn distribution_at(&self, t: f64) -> MuDistribution {
-        self.worst.distribution(t, t)
+        self.worst.enclosed(t)
     }
 
     /// The distribution of `μ` in the limit of a strong client, `t → ∞`.
@@ -143,7 +142,7 @@ impl Composable {
             let supremum = |epsilon: f64| self.worst.supremum(epsilon);
             let epsilon =
                 first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
-            self.worst.own(self.worst.worst_at(epsilon)).distribution.clone()
+            self.worst.own_enclosed(self.worst.worst_at(epsilon)).clone()
         })
     }
 }
@@ -199,12 +198,17 @@ pub(crate) struct Worst {
     sensitivity: f64,
     noise: Arc<Noise>,
     noise_bins: LogBins,
+    /// The noise for lower bounds, with its bins.
+    loud: OnceLock<(Arc<Noise>, LogBins)>,
+    unused: u64,
     strong: MuDistribution,
     /// Unit of [`CHANNELS`].
     scale: f64,
     /// For each channel that cells end at: its own curve, bounds for all weaker and for all stronger ones, and a bound on its own
     /// curve whose gains fall with the estimate.
     channels: Vec<[OnceLock<NodeDistribution>; 4]>,
+    /// The distributions of channels that a lower bound was asked of, from both sides.
+    enclosed: Vec<OnceLock<MuDistribution>>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
 
@@ -266,34 +270,74 @@ impl Eq for Bounded {}
 impl Worst {
     fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
         let strong = idealised(receiver, unused, sensitivity)?;
-        let noise = noise_of_unused(receiver, unused);
+        let noise = noise_of_unused(receiver, unused, Side::Upper);
         let scale = receiver.level().unwrap_or(1.0).max(1.0);
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
-        let noise_bins = LogBins::of_noise(&noise, gains::step(receiver));
+        let enclosed = (0..=count).map(|_| OnceLock::new()).collect();
+        let noise_bins = LogBins::of_noise(&noise, gains::step(receiver), Side::Upper);
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
-        Ok(Self { receiver, sensitivity, noise, noise_bins, strong, scale, channels, rungs })
+        let loud = OnceLock::new();
+        Ok(Self {
+            receiver,
+            sensitivity,
+            noise,
+            noise_bins,
+            loud,
+            unused,
+            strong,
+            scale,
+            channels,
+            enclosed,
+            rungs,
+        })
     }
 
     fn channel(&self, index: usize) -> f64 {
         self.scale * CHANNELS.0 * (index as f64 * FINE).exp()
     }
 
-    /// The distribution of `Δ·a·g(τ)` for an estimate `τ` around `t`. What is without noise is infinite.
-    fn distribution(&self, t: f64, amplitude: f64) -> MuDistribution {
-        self.distribution_with(t, amplitude, pilot::small_estimate(self.receiver, &self.noise))
+    /// The distribution of `Δ·t·g(τ)` for an estimate `τ` around `t`, from both sides. What is without noise is infinite.
+    fn enclosed(&self, t: f64) -> MuDistribution {
+        let small = self.small_estimate();
+        let (noise, bins) = self.loud.get_or_init(|| {
+            let noise = noise_of_unused(self.receiver, self.unused, Side::Lower);
+            let bins = LogBins::of_noise(&noise, gains::step(self.receiver), Side::Lower);
+            (noise, bins)
+        });
+        let mut below = self.cells(t, t, small, bins, Side::Lower);
+        below.add_unlucky(noise.none);
+        self.cells_above(t, t, small).build_above(below)
     }
 
-    /// The same, where estimates below `small` count as having the largest weight of them.
+    /// An upper bound on the distribution of `Δ·t·g(τ)` for an estimate `τ` around `t`.
+    fn distribution(&self, t: f64) -> MuDistribution {
+        self.distribution_with(t, t, self.small_estimate())
+    }
+
+    /// The same of `Δ·a·g(τ)`, where estimates below `small` count as having the largest weight of them.
     fn distribution_with(&self, t: f64, amplitude: f64, small: f64) -> MuDistribution {
+        self.cells_above(t, amplitude, small).build()
+    }
+
+    fn cells_above(&self, t: f64, amplitude: f64, small: f64) -> CellsBuilder {
+        let mut cells = self.cells(t, amplitude, small, &self.noise_bins, Side::Upper);
+        cells.add_infinite(self.noise.none + BEYOND_REACH);
+        cells
+    }
+
+    fn cells(&self, t: f64, amplitude: f64, small: f64, noise: &LogBins, side: Side) -> CellsBuilder {
         let largest = self.sensitivity * amplitude;
-        let mut cells = CellsBuilder::new(largest, FINE_CELL, self.noise.slack + ROUNDED_MEANS);
-        let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver));
-        for (mass, mean, (low, high)) in divisors.gains(&self.noise_bins) {
+        let mut cells = CellsBuilder::new(largest, FINE_CELL, side);
+        let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver), side);
+        for (mass, mean, (low, high)) in divisors.gains(noise, side) {
             cells.add_range(largest * mean, (largest * low, largest * high), mass);
         }
-        cells.add_infinite(self.noise.none + BEYOND_REACH);
-        cells.build()
+        cells
+    }
+
+    fn small_estimate(&self) -> f64 {
+        pilot::small_estimate(self.receiver, &self.noise)
     }
 
     /// A bound on the distribution of `μ` for all channels from `t` on, as in 3. `t` is above [`REACH`].
@@ -303,7 +347,7 @@ impl Worst {
         let strong = |noise: f64| self.sensitivity / noise.sqrt();
         let highest = self.noise.cells().iter().map(|cell| most * strong(cell.least));
         let largest = highest.filter(|&mu| mu < MAX_MU).fold(0.0, f64::max);
-        let mut cells = CellsBuilder::new(largest, FINE_CELL, self.noise.slack);
+        let mut cells = CellsBuilder::new(largest, FINE_CELL, Side::Upper);
         for cell in self.noise.cells() {
             let (high, low) = (strong(cell.least), strong(cell.largest));
             let mean = cell.chord(high, low);
@@ -327,8 +371,12 @@ impl Worst {
     fn own(&self, index: usize) -> &NodeDistribution {
         self.channels[index][0].get_or_init(|| {
             let t = self.channel(index);
-            NodeDistribution::new(self.distribution(t, t))
+            NodeDistribution::new(self.distribution(t))
         })
+    }
+
+    fn own_enclosed(&self, index: usize) -> &MuDistribution {
+        self.enclosed[index].get_or_init(|| self.enclosed(self.channel(index)))
     }
 
     /// A bound on a channel's curve with gains that fall with the estimate's size: MMSE weights do so from 1 on.
@@ -346,11 +394,7 @@ impl Worst {
     fn weaker(&self, index: usize) -> &NodeDistribution {
         self.channels[index][1].get_or_init(|| {
             let t = self.channel(index);
-            let small = if is_monotone(self.receiver) {
-                pilot::small_estimate(self.receiver, &self.noise)
-            } else {
-                1.0
-            };
+            let small = if is_monotone(self.receiver) { self.small_estimate() } else { 1.0 };
             NodeDistribution::new(self.distribution_with(0.0, t, small))
         })
     }
@@ -497,7 +541,7 @@ impl Worst {
 
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
-        let worst = self.own(self.worst_at(epsilon)).distribution.lower(epsilon);
+        let worst = self.own_enclosed(self.worst_at(epsilon)).lower(epsilon);
         worst.max(self.strong.lower(epsilon))
     }
 }
@@ -557,7 +601,7 @@ fn largest_curvature(epsilon: f64, z: f64) -> f64 {
 pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
     let (receiver, c) = (Receiver::Clipped(level), level.get());
     idealised(receiver, unused, sensitivity)?;
-    let noise = noise_of_unused(receiver, unused);
+    let noise = noise_of_unused(receiver, unused, Side::Upper);
     // |e| up to the end of each panel, which is 0.4% of 1 + |e|/c wide.
     let mut ends = vec![0.0];
     while let Some(&end) = ends.last()
@@ -571,7 +615,7 @@ pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<M
         let strong = sensitivity / noise.sqrt();
         sizes.iter().map(move |&(e, weight)| (strong * (1.0 + e / c), weight)).collect::<Vec<_>>()
     });
-    Ok(distribution)
+    Ok(distribution.build())
 }
 
 /// The view of a federation. Its `simple_bound` is a number of its own for the clipped projector with unused sequences.
@@ -644,7 +688,7 @@ mod tests {
                     let most = bound.upper(epsilon) + bound.infinite();
                     for factor in [1.0, 1.05, 1.5, 4.0, 30.0] {
                         let t = start * factor;
-                        let reached = worst.distribution(t, t).lower(epsilon);
+                        let reached = worst.enclosed(t).lower(epsilon);
                         assert!(reached <= most, "{receiver:?}, {t} at ε = {epsilon}: {reached:e}, {most:e}");
                     }
                     let strong = worst.strong.upper(epsilon);

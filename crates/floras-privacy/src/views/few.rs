@@ -28,6 +28,8 @@ pub(crate) struct LogSum {
     pub(crate) zero: f64,
     /// How often values were rounded down.
     rounded: u32,
+    /// How much all values below the grid may add up to.
+    lost: f64,
 }
 
 /// Independent terms of one distribution.
@@ -71,7 +73,7 @@ impl LogSum {
             (0..bins).map(|i| term.probability_below(least * (i as f64 * STEP).exp())).collect();
         up_to.push(1.0);
         let masses = up_to.windows(2).map(|ends| (ends[1] - ends[0]).max(0.0)).collect();
-        Self { least, masses, zero: up_to[0], rounded: 1 }
+        Self { least, masses, zero: up_to[0], rounded: 1, lost: least }
     }
 
     /// The sum of `count ≥ 1` independent ones, by doubling.
@@ -110,6 +112,7 @@ impl LogSum {
             masses,
             zero: self.zero * other.zero,
             rounded: self.rounded.max(other.rounded) + 1,
+            lost: self.lost + other.lost,
         }
     }
 
@@ -130,9 +133,10 @@ impl LogSum {
         self.masses.iter().enumerate().map(value)
     }
 
-    /// By how much a value may have been rounded down, relatively.
-    pub(crate) fn rounding(&self) -> f64 {
-        (f64::from(self.rounded) * (STEP + NEGLIGIBLE)).exp_m1()
+    /// The largest value that may have been rounded down to this one. By induction: a sum of two is rounded down by less than a bin,
+    /// after what its parts were rounded by.
+    pub(crate) fn rounded_up(&self, value: f64) -> f64 {
+        (value + self.lost) * (f64::from(self.rounded) * STEP).exp()
     }
 }
 
@@ -187,14 +191,14 @@ mod tests {
 
     #[track_caller]
     fn is_a_ball(sum: &LogSum) {
-        assert!(sum.rounding() < 0.015);
+        assert!(sum.rounded_up(1.0) < 1.015);
         let total: f64 = sum.values().map(|(_, mass)| mass).sum();
         assert!((total + sum.zero - 1.0).abs() < 1e-12);
         for x in [1e-20, 1e-12, 1e-6, 1e-3, 0.1, 0.9] {
             let ball = |x: f64| std::f64::consts::PI / 6.0 * x.powf(1.5);
             let ours: f64 =
                 sum.zero + sum.values().filter(|&(value, _)| value < x).map(|(_, mass)| mass).sum::<f64>();
-            let largest = ball(x * (1.0 + sum.rounding()) * STEP.exp());
+            let largest = ball(sum.rounded_up(x) * STEP.exp());
             assert!(ours >= ball(x) && ours <= largest, "{x}: {} of the ball", ours / ball(x));
         }
     }
@@ -205,7 +209,7 @@ mod tests {
         let masses = |count: usize, power: i32| -> Vec<f64> {
             (0..count).map(|i| 1e-3 * f64::powi((1 + i % 97) as f64 / 97.0, power)).collect()
         };
-        let of = |masses: Vec<f64>, zero: f64| LogSum { least: 1.0, masses, zero, rounded: 1 };
+        let of = |masses: Vec<f64>, zero: f64| LogSum { least: 1.0, masses, zero, rounded: 1, lost: 1.0 };
         let (one, other) = (of(masses(5000, 2), 0.01), of(masses(3500, 9), 0.2));
         let sum = one.plus(&other);
         let mut expected = vec![0.0; sum.masses.len()];

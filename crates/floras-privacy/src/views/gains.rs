@@ -3,12 +3,15 @@
 //! So both are put into bins of their logarithms, all of one width, and the bins of the product are found by adding indices. A bin
 //! keeps its mass and its mean; means of independent factors multiply. What is in a bin of the product lies within two
 //! widths, and `g` between its chord and its tangent there, up to the cube of the width.
+//!
+//! Upper bounds on gains come from means that are not above the true ones, lower bounds from means that are not below: `g` falls.
 
 use floras_core::Receiver;
 
+use crate::engine::distribution::Side;
 use crate::numerics::vectors::convolved;
-use crate::views::noise::Noise;
-use crate::views::pilot::Panel;
+use crate::views::noise::{Noise, NoiseCell};
+use crate::views::pilot::{Panel, least_mean_gain};
 
 /// Width of a bin.
 pub(crate) const STEP: f64 = 0.01;
@@ -56,12 +59,16 @@ impl LogBins {
         Self { step, first, masses, weighted, zero, widths: 1 }
     }
 
-    /// The noise `ν`, from its square.
-    pub(crate) fn of_noise(noise: &Noise, step: f64) -> Self {
-        let part = |cell: &crate::views::noise::NoiseCell| {
-            // The root is concave, so that its mean is not below the chord.
-            let mean = cell.chord(cell.least.sqrt(), cell.largest.sqrt());
-            (cell.least.sqrt(), mean, cell.mass)
+    /// The noise `ν`, from its square, which is rounded for the same bound.
+    pub(crate) fn of_noise(noise: &Noise, step: f64, side: Side) -> Self {
+        let part = |cell: &NoiseCell| {
+            let (least, largest) = (cell.least.sqrt(), cell.largest.sqrt());
+            match side {
+                // The root is concave, so that its mean is not below the chord, and not above the root of the mean.
+                Side::Upper => (least, cell.chord(least, largest), cell.mass),
+                Side::Lower if cell.least > 0.0 => (least, cell.mean.sqrt(), cell.mass),
+                Side::Lower => (largest, largest, cell.mass),
+            }
         };
         let mut bins = Self::new(step, &noise.cells().iter().map(part).collect::<Vec<_>>());
         // A cell begins within a bin, and ends by its own width later, which is half as much as that of the square.
@@ -78,8 +85,8 @@ impl LogBins {
         self
     }
 
-    /// The gains for the product of two independent quantities: for each bin the mass, the mean and the range.
-    pub(crate) fn gains(&self, other: &Self) -> Vec<Gain> {
+    /// The gains for the product of two independent quantities: for each bin the mass, a bound on the mean and the range.
+    pub(crate) fn gains(&self, other: &Self, side: Side) -> Vec<Gain> {
         let first = self.first + other.first;
         let masses = convolved(&self.masses, &other.masses);
         let weighted = convolved(&self.weighted, &other.weighted);
@@ -97,8 +104,13 @@ impl LogBins {
             if mass > 0.0 {
                 let largest = width * least;
                 let mean = (weighted / mass).clamp(least, largest);
-                let (mean, range) = Panel { probability: mass, least, largest, mean }.gains(1.0);
-                gains.push((mass, mean, range));
+                let panel = Panel { probability: mass, least, largest, mean, mean_above: mean };
+                let (bound, range) = panel.gains(1.0);
+                let bound = match side {
+                    Side::Upper => bound,
+                    Side::Lower => least_mean_gain(least, largest, mean),
+                };
+                gains.push((mass, bound, range));
             }
         }
         let total: f64 = self.masses.iter().sum::<f64>() + self.zero;
@@ -120,7 +132,7 @@ mod tests {
     fn gains_are_those_of_all_products() {
         let one = LogBins::new(STEP, &[(0.5, 0.5, 0.25), (2.0, 2.0, 0.75)]);
         let other = LogBins::new(STEP, &[(0.0, 0.0, 0.1), (1.0, 1.0, 0.4), (3.0, 3.0, 0.5)]);
-        let gains = one.gains(&other);
+        let gains = one.gains(&other, Side::Upper);
         let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
         let expected = [(0.5, 0.1), (1.5, 0.125), (2.0, 0.3), (6.0, 0.375), (0.0, 0.1)];
         for (product, mass) in expected {

@@ -3,7 +3,7 @@
 use floras_core::{Clipping, Receiver};
 
 use crate::account::Source;
-use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution};
+use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution, Side};
 use crate::error::{PrivacyError, require_positive};
 use crate::published::rdp::RenyiRound;
 use crate::setting::{Margins, Setting};
@@ -40,13 +40,24 @@ pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Mu
     if receiver == Receiver::Paper {
         return Ok(MuDistribution::HalfNormal { scale: sensitivity / unused as f64 });
     }
-    let noise = noise_of_unused(receiver, unused);
-    Ok(without_channel(&noise, |noise| [(sensitivity / noise.sqrt(), 1.0)]))
+    let of = |noise: f64| [(sensitivity / noise.sqrt(), 1.0)];
+    let above = without_channel(&noise_of_unused(receiver, unused, Side::Upper), of);
+    let noise = noise_of_unused(receiver, unused, Side::Lower);
+    let strength = |noise: f64| sensitivity / noise.sqrt();
+    let heard = || noise.cells().iter().filter(|cell| strength(cell.least) < MAX_MU);
+    let largest = heard().map(|cell| strength(cell.least)).fold(0.0, f64::max);
+    let mut below = CellsBuilder::new(largest, FINE_CELL, Side::Lower);
+    for cell in heard() {
+        // A convex function of the noise has a mean that is not below its value at the mean.
+        below.add_range(strength(cell.mean), (strength(cell.largest), strength(cell.least)), cell.mass);
+    }
+    below.add_unlucky(noise.none);
+    Ok(above.build_above(below))
 }
 
 /// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
-/// falling function gives factors and probabilities for the least and for the largest noise of a cell.
-pub(super) fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> MuDistribution
+/// falling function gives factors and probabilities for the least and for the largest noise of a cell. These are cells for an upper bound.
+pub(super) fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> CellsBuilder
 where
     I: IntoIterator<Item = (f64, f64)>,
 {
@@ -60,7 +71,7 @@ where
     let values: Vec<(NoiseCell, Vec<_>)> = noise.cells().iter().map(|&cell| (cell, ends(&cell))).collect();
     let highs = values.iter().flat_map(|(_, ends)| ends.iter().map(|&(high, ..)| high));
     let largest = highs.filter(|&mu| mu < MAX_MU).fold(0.0, f64::max);
-    let mut cells = CellsBuilder::new(largest, FINE_CELL, noise.slack);
+    let mut cells = CellsBuilder::new(largest, FINE_CELL, Side::Upper);
     for (cell, ends) in values {
         for (high, low, share) in ends {
             let mass = cell.mass * share;
@@ -72,5 +83,5 @@ where
         }
     }
     cells.add_infinite(noise.none + BEYOND_REACH);
-    cells.build()
+    cells
 }

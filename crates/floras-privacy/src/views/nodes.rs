@@ -108,7 +108,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
-    use crate::engine::distribution::CellsBuilder;
+    use crate::engine::distribution::{CellsBuilder, Side};
 
     /// Ranges up to 15% wide at random places, with everything at one end or the other: never below, and within the square of
     /// the width where `ε` is small.
@@ -121,7 +121,7 @@ mod tests {
             let width = generator.random_range(0.0..0.15);
             let (low, high) = (mu, mu * f64::exp(width));
             let share = generator.random::<f64>();
-            let mut cells = CellsBuilder::new(2.0 * high, 0.01, 0.0);
+            let mut cells = CellsBuilder::new(2.0 * high, 0.01, Side::Upper);
             cells.add_range(low + share * (high - low), (low, high), 1.0);
             let distribution = NodeDistribution::new(cells.build());
             let bound = distribution.upper(&Nodes::new(epsilon), 0);

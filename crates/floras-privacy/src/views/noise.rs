@@ -8,11 +8,15 @@
 //! what Hoeffding's inequality allows for bad luck: all but a share of 1e-30 of the distribution is then still on the safe side,
 //! and that share is counted as no noise at all.
 //!
+//! A lower bound on what leaks has the noise rounded *up*: what rounding down may lose is added to every value in full, masses are
+//! rounded down, and what is missing to 1 is noise without limit. With a probability of at most 1e-30 there is more noise than that.
+//!
 //! The lower end of the distribution decides about small `δ`, and a plain transform knows it only to about 1e-16 of the whole. So
 //! the transform is made under several tilts `e^{−θν²}`, each of which sees another part of the lower end sharply.
 
 use std::slice::from_ref;
 
+use crate::engine::distribution::Side;
 use crate::engine::loss::log_sum_exp;
 use crate::numerics::fourier::{self, fast_length};
 use crate::numerics::normal;
@@ -32,8 +36,6 @@ const FEW_ROUNDING: f64 = 2e-2;
 const FEW_BELOW: f64 = 25.0;
 /// Fewer terms than this are then added on a grid that grows by a constant factor.
 const MAX_FEW: f64 = 100.0;
-/// The lower bound counts on noise above this quantile.
-const LEAST_SHARE: f64 = 1e-13;
 /// Points with which sizes and tilts are chosen.
 const SKETCH: usize = 1 << 10;
 /// `−ln` of the share that may lie above the grid.
@@ -137,14 +139,13 @@ impl NoiseCell {
     }
 }
 
-/// A distribution of `ν²` in cells, in ascending order; what is missing to 1 is without noise.
+/// A distribution of `ν²` in cells, in ascending order. For an upper bound on what leaks it is rounded down, and what is missing to 1 is
+/// without noise; for a lower bound it is rounded up, and what is missing is noise without limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Noise {
     cells: Vec<NoiseCell>,
-    /// The share that is counted as no noise at all.
+    /// The share that is counted as no noise at all; rounded up, the probability that there is more noise than here.
     pub(crate) none: f64,
-    /// By how much `1/ν` may be too large, relatively, because of rounding.
-    pub(crate) slack: f64,
 }
 
 impl Noise {
@@ -157,11 +158,16 @@ impl Noise {
                 _ => cells.push(cell),
             }
         }
-        Self { cells, none: 0.0, slack: 0.0 }
+        Self { cells, none: 0.0 }
+    }
+
+    /// Noise of which no upper limit is known.
+    pub(crate) fn unlimited() -> Self {
+        Self { cells: Vec::new(), none: 0.0 }
     }
 
     /// `(scale/G)²` with a standard normal `G`: spherical Cauchy noise.
-    pub(crate) fn cauchy(scale: f64) -> Self {
+    pub(crate) fn cauchy(scale: f64, side: Side) -> Self {
         let mut cells = Vec::new();
         // From large |G|, which makes little noise, to small ones.
         let mut upper = pilot::REACH;
@@ -171,25 +177,29 @@ impl Noise {
             let nodes = short_panel(lower, upper);
             let weighted: f64 = nodes.map(|(r, w)| 2.0 * w * normal::density(r) / (r * r)).sum();
             let (from, to) = ((scale / upper).powi(2), (scale / lower).powi(2));
-            // A smaller mean than the true one is on the safe side.
-            let mean = (scale * scale * weighted / mass * (1.0 - 1e-9)).clamp(from, to);
+            // A smaller mean than the true one is on the safe side of an upper bound, a larger one on that of a lower bound.
+            let digits = if side == Side::Upper { 1.0 - 1e-9 } else { 1.0 + 1e-9 };
+            let mean = (scale * scale * weighted / mass * digits).clamp(from, to);
             cells.push(NoiseCell { mass, least: from, largest: to, mean });
             upper = lower;
         }
+        if side == Side::Lower {
+            return Self { cells, none: 0.0 };
+        }
         // The loudest noise hides at least as much as the loudest cell.
         cells.push(NoiseCell::of((scale / upper).powi(2), 2.0 * normal::between(0.0, upper)));
-        Self { cells, none: pilot::BEYOND_REACH, slack: 0.0 }
+        Self { cells, none: pilot::BEYOND_REACH }
     }
 
     /// The distribution of a sum of independent terms.
-    pub(crate) fn of_sum(terms: &[Term]) -> Self {
+    pub(crate) fn of_sum(terms: &[Term], side: Side) -> Self {
         if terms.iter().all(|term| term.count == 0 || term.most == 0.0) {
-            return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0, slack: 0.0 };
+            return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0 };
         }
         let terms: Vec<&Term> = terms.iter().filter(|term| term.count > 0).collect();
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         if number == 1.0 {
-            return Self::of_few(&terms);
+            return Self::of_few(&terms, side);
         }
         let sketch = SumSketch::new(&terms);
         let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
@@ -200,11 +210,11 @@ impl Noise {
         let finest = luck(&terms, (below + above).max(largest) / MORE_POINTS as f64);
         if finest > FEW_ROUNDING * sketch.quantile(-1.0, FEW_BELOW) {
             if number < MAX_FEW {
-                return Self::of_few(&terms);
+                return Self::of_few(&terms, side);
             }
             // Many small terms beside a few large ones: each kind on a grid of its own.
             if let [one, other] = terms[..] {
-                return Self::of_sum(from_ref(one)).plus(&Self::of_sum(from_ref(other)));
+                return Self::of_sum(from_ref(one), side).plus(&Self::of_sum(from_ref(other), side));
             }
         }
         let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
@@ -216,8 +226,8 @@ impl Noise {
         // Rounded down, the sum lies elsewhere than the sketch; its own mean says where.
         let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
         let start = ((mean - 1.025 * below / step - spread).floor() as i64).max(0);
-        let shift = regained(&terms, &parts, step);
-        let lost = 2.0 * luck(&terms, step).min(number * step);
+        let (shift, most) = regained(&terms, &parts, step);
+        let shift = if side == Side::Upper { shift } else { most };
         let tilts = TILTS.map(|rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
         let value_of = |index: i64| index as f64 * step + shift;
         let limits = LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
@@ -226,25 +236,34 @@ impl Noise {
             let back = |tilt: &Tilted| tilt.log_moment - tilt.theta * index as f64 * step;
             let allowed = 1 + limits.iter().filter(|&&limit| (index as f64) < limit).count();
             let best = tilts[..allowed].iter().min_by(|a, b| back(a).total_cmp(&back(b)));
-            best.map_or(0.0, |tilt| (tilt.masses[slot].max(0.0) + tilt.rounding) * back(tilt).exp())
+            let of = |tilt: &Tilted| match side {
+                Side::Upper => tilt.masses[slot].max(0.0) + tilt.rounding,
+                Side::Lower => (tilt.masses[slot] - tilt.rounding).max(0.0),
+            };
+            best.map_or(0.0, |tilt| of(tilt) * back(tilt).exp())
         };
         let indices = start..start + count as i64;
         let mut noise = Self::ascending(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
-        // Whatever went missing is without noise.
-        let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
-        noise.none = 2.0 * (-BELOW).exp() + (1.0 - total).max(0.0);
-        let least = noise.quantile(LEAST_SHARE);
-        noise.slack += if least > 0.0 { 1.0 - (least / (least + lost)).sqrt() } else { 1.0 };
+        noise.none = 2.0 * (-BELOW).exp();
+        if side == Side::Upper {
+            // Whatever went missing is without noise.
+            let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
+            noise.none += (1.0 - total).max(0.0);
+        }
         noise
     }
 
     /// The distribution of a sum of a few terms that may be close to 0.
-    fn of_few(terms: &[&Term]) -> Self {
+    fn of_few(terms: &[&Term], side: Side) -> Self {
         let few = terms.iter().map(|term| Few { count: term.count, most: term.most, below: &*term.below });
         let sum = LogSum::new(&few.collect::<Vec<_>>());
+        if side == Side::Lower {
+            return Self::ascending(
+                sum.values().map(|(value, mass)| NoiseCell::of(sum.rounded_up(value), mass)),
+            );
+        }
         let mut noise = Self::ascending(sum.values().map(|(value, mass)| NoiseCell::of(value, mass)));
         noise.none = sum.zero;
-        noise.slack = 0.5 * sum.rounding();
         noise
     }
 
@@ -263,7 +282,7 @@ impl Noise {
         found.or(self.cells.last()).map_or(0.0, |cell| cell.mean)
     }
 
-    /// The distribution of the sum of two independent ones.
+    /// The distribution of the sum of two independent ones, rounded the same way.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let sum = |a: &NoiseCell, b: &NoiseCell| NoiseCell {
             mass: a.mass * b.mass,
@@ -277,24 +296,21 @@ impl Noise {
             [self, other].iter().filter_map(|noise| of(&noise.cells)).map(|cell| cell.least).sum::<f64>()
         };
         let (first, last) = (index(least(<[_]>::first)), index(least(<[_]>::last)));
-        let mut cells: Vec<Option<NoiseCell>> = vec![None; (last - first + 1) as usize];
+        let mut cells: Vec<Option<NoiseCell>> = vec![None; (last - first + 1).max(1) as usize];
         for a in &self.cells {
             for b in &other.cells {
                 let cell = sum(a, b);
                 if cell.mass == 0.0 {
                     continue;
                 }
-                match &mut cells[(index(cell.least) - first).clamp(0, last - first) as usize] {
+                match &mut cells[(index(cell.least) - first).clamp(0, (last - first).max(0)) as usize] {
                     Some(known) => known.add(cell),
                     empty => *empty = Some(cell),
                 }
             }
         }
         let cells = cells.into_iter().flatten().collect();
-        let mut both = Self { cells, none: self.none + other.none, slack: 0.0 };
-        let [own, others] = [self, other].map(|noise| noise.quantile(0.5));
-        both.slack = (self.slack * own + other.slack * others) / (own + others);
-        both
+        Self { cells, none: self.none + other.none }
     }
 }
 
@@ -303,15 +319,19 @@ fn mean_index(masses: &[f64]) -> f64 {
     masses.iter().enumerate().map(|(i, mass)| i as f64 * mass).sum()
 }
 
-/// What rounding down loses on average, less what bad luck may take: `Σ E[Y − ⌊Y⌋] − h·√(n·ln(1/ξ)/2)`, if positive.
-fn regained(terms: &[&Term], parts: &[(u64, Vec<f64>)], step: f64) -> f64 {
-    let mut mean = 0.0;
+/// What rounding down loses at least and at the most, but with a probability of `ξ` for each: `Σ E[Y − ⌊Y⌋] ∓ h·√(n·ln(1/ξ)/2)`, between
+/// 0 and `h` for each term.
+fn regained(terms: &[&Term], parts: &[(u64, Vec<f64>)], step: f64) -> (f64, f64) {
+    let (mut mean, mut most, mut number) = (0.0, 0.0, 0.0);
     for (term, (count, masses)) in terms.iter().zip(parts) {
         let rounded = step * mean_index(masses);
         // A little less than the mean, which is a difference of nearly equal numbers.
         mean += *count as f64 * (term.mean * (1.0 - 1e-12) - rounded);
+        most += *count as f64 * (term.mean * (1.0 + 1e-12) - rounded);
+        number += *count as f64;
     }
-    (mean - luck(terms, step)).max(0.0)
+    let luck = luck(terms, step);
+    ((mean - luck).max(0.0), (most + luck).min(number * step))
 }
 
 /// How far the sum of what rounding loses may be off its mean, by Hoeffding's inequality.
@@ -467,7 +487,7 @@ mod tests {
     #[test]
     fn one_unused_sequence_has_the_law_of_its_weight() {
         for c in [0.5, 1.0, 2.0] {
-            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 1);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 1, Side::Upper);
             let most = 1.0 / (c * c);
             let values = [0.01, 0.015, 0.02, 0.03, 0.06, 0.1, 0.2, 0.5, 0.9, 0.999, 1.01];
             let values = values.map(|share| if share < 0.1 { share } else { share * most });
@@ -479,7 +499,7 @@ mod tests {
     #[test]
     fn two_unused_sequences_have_the_law_of_a_convolution() {
         for c in [0.5, 1.0, 2.0] {
-            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 2);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 2, Side::Upper);
             let truth = |v: f64| {
                 // Panels end where the other term's distribution has its atom.
                 let mut points = vec![f64::max(c, 1.0 / v.sqrt()), 40.0];
@@ -520,7 +540,7 @@ mod tests {
                 .collect();
             squares.sort_by(f64::total_cmp);
             let truth = |v: f64| squares.partition_point(|&square| square <= v) as f64 / DRAWS as f64;
-            let noise = noise_of_unused(receiver, unused);
+            let noise = noise_of_unused(receiver, unused, Side::Upper);
             for rank in [400, 20_000, 200_000, 300_000, 396_000] {
                 let value = squares[rank];
                 let ours = share_up_to(&noise, value);
@@ -544,7 +564,7 @@ mod tests {
     fn the_lower_tail_follows_weighted_samples() {
         const DRAWS: usize = 400_000;
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(12);
-        let noise = noise_of_unused(Receiver::clipped(1.0).unwrap(), 3);
+        let noise = noise_of_unused(Receiver::clipped(1.0).unwrap(), 3, Side::Upper);
         for v in [0.1, 0.15, 0.3] {
             let likeliest = (3.0_f64 / v).sqrt();
             let mut draw = |limit: f64| {
@@ -584,7 +604,7 @@ mod tests {
                 Receiver::clipped(1e6).unwrap(),
                 Receiver::Mmse,
             ] {
-                let noise = noise_of_unused(receiver, unused);
+                let noise = noise_of_unused(receiver, unused, Side::Upper);
                 let total = share_up_to(&noise, f64::INFINITY);
                 assert!((total - 1.0).abs() < 1e-8, "{receiver:?}, γ = {unused}: {total}");
                 assert!(
@@ -600,7 +620,7 @@ mod tests {
     /// Two values each: a binomial distribution.
     #[test]
     fn discrete_terms_add_up_to_a_binomial_law() {
-        let noise = Noise::of_sum(&[Term::discrete(4, vec![(3.0, 0.25), (1.0, 0.75)])]);
+        let noise = Noise::of_sum(&[Term::discrete(4, vec![(3.0, 0.25), (1.0, 0.75)])], Side::Upper);
         let mut below = 0.0;
         for (successes, ways) in [1.0, 4.0, 6.0, 4.0, 1.0].into_iter().enumerate() {
             let value = 4.0 + 2.0 * successes as f64;
@@ -609,7 +629,8 @@ mod tests {
             below += ways * 0.25_f64.powi(successes as i32) * 0.75_f64.powi(4 - successes as i32);
             assert!((share_up_to(&noise, value) - below).abs() < 1e-9, "up to {value}");
         }
-        assert_eq!(Noise::of_sum(&[Term::discrete(0, vec![(1.0, 1.0)])]).cells(), [NoiseCell::of(0.0, 1.0)]);
+        let none = Noise::of_sum(&[Term::discrete(0, vec![(1.0, 1.0)])], Side::Upper);
+        assert_eq!(none.cells(), [NoiseCell::of(0.0, 1.0)]);
     }
 
     /// One unused sequence with a large weight beside many used ones with small weights: a grid for the large one does not lose them. A kind
@@ -618,16 +639,18 @@ mod tests {
     fn small_terms_count_beside_large_ones() {
         let large = Receiver::clipped(0.01).unwrap();
         for count in [9, 89, 200] {
-            let noise = Noise::of_sum(&[unused_term(large, 1), Term::discrete(count, vec![(0.01, 1.0)])]);
+            let terms = [unused_term(large, 1), Term::discrete(count, vec![(0.01, 1.0)])];
+            let noise = Noise::of_sum(&terms, Side::Upper);
             let least = noise.cells().iter().find(|cell| cell.mass > 1e-25).unwrap().least;
             // P(1/G² < 0.01) = P(|G| > 10) is about 1e-23.
             let expected = 0.01 * (count as f64 + 1.0);
             assert!(least > 0.8 * expected && least < 1.2 * expected, "{count}: {least} and {expected}");
         }
-        let noise =
-            Noise::of_sum(&[Term::discrete(100, vec![(1.0, 1.0)]), Term::discrete(0, vec![(1e6, 1.0)])]);
-        assert!((noise.quantile(0.5) / 100.0 - 1.0).abs() < 1e-2, "{}", noise.quantile(0.5));
-        assert!(noise.slack < 1e-2, "{}", noise.slack);
+        let terms = [Term::discrete(100, vec![(1.0, 1.0)]), Term::discrete(0, vec![(1e6, 1.0)])];
+        for side in [Side::Upper, Side::Lower] {
+            let noise = Noise::of_sum(&terms, side);
+            assert!((noise.quantile(0.5) / 100.0 - 1.0).abs() < 1e-2, "{}", noise.quantile(0.5));
+        }
     }
 
     #[test]
@@ -653,7 +676,7 @@ mod tests {
             (0.02, 10),
             (3.0, 1_000_000_000),
         ] {
-            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), count);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), count, Side::Upper);
             let total: f64 = noise.cells().iter().map(|cell| cell.mass).sum();
             let mean: f64 = noise.cells().iter().map(|cell| cell.mean * cell.mass).sum();
             let expected = count as f64 * clipped_mean(c);

@@ -11,8 +11,11 @@
 //! a panel of relative width `h`, `g` lies between its chord and its tangent up to `h³`, so that its mean is known to `h³`
 //! without any rule of integration.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use floras_core::Receiver;
 
+use crate::engine::distribution::Side;
 use crate::numerics::normal;
 use crate::views::gains::LogBins;
 use crate::views::noise::Noise;
@@ -38,6 +41,8 @@ pub(crate) struct Panel {
     pub(crate) largest: f64,
     /// A mean of `u` that is not above the true one.
     pub(crate) mean: f64,
+    /// A mean of `u` that is not below the true one.
+    pub(crate) mean_above: f64,
 }
 
 impl Panel {
@@ -51,6 +56,25 @@ impl Panel {
         let share = (self.mean - self.least) / (self.largest - self.least);
         let chord = high + share * (low - high);
         ((chord.max(gain(self.mean)) * CURVED).min(high), (low, high))
+    }
+}
+
+/// A lower bound on the mean of `g = 1/√(1 + x²)` for `x` between two values with a mean that is at most this. `g` is concave below `√½`
+/// and convex above, and `|g'''| < 3/2`, so that where it turns `|g''|` is below `3/2` times the width and the mean of `g` is at most
+/// `3/16` times its cube below `g` at the mean.
+pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
+    let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
+    let low = gain(largest);
+    if least == largest {
+        return low;
+    }
+    if least >= FRAC_1_SQRT_2 {
+        gain(mean)
+    } else if largest <= FRAC_1_SQRT_2 {
+        let high = gain(least);
+        high + (mean - least) / (largest - least) * (low - high)
+    } else {
+        (gain(mean) - 3.0 / 16.0 * (largest - least).powi(3)).max(low)
     }
 }
 
@@ -69,12 +93,18 @@ pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64
     ends
 }
 
-/// The divisors `u` of a client with the channel `t`, in bins. Where weights have no limit, the smallest divisors count as 0.
-pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64) -> LogBins {
+/// The divisors `u` of a client with the channel `t`, in bins. Where weights have no limit, the smallest divisors count as 0. For a lower
+/// bound they count as the largest of them, and divisors without limit are left out.
+pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: Side) -> LogBins {
     let ends = ends(receiver, t, small, step);
-    let part = |panel: Panel| {
-        let negligible = !has_limit(receiver) && panel.least == 0.0;
-        (if negligible { 0.0 } else { panel.least }, panel.mean, panel.probability)
+    let part = |panel: Panel| match side {
+        Side::Upper => {
+            let negligible = !has_limit(receiver) && panel.least == 0.0;
+            (if negligible { 0.0 } else { panel.least }, panel.mean, panel.probability)
+        }
+        Side::Lower if panel.mean_above.is_infinite() => (panel.least, panel.least, 0.0),
+        Side::Lower if panel.least == 0.0 => (panel.largest, panel.largest, panel.probability),
+        Side::Lower => (panel.least, panel.mean_above, panel.probability),
     };
     let bins = LogBins::new(step, &panels(receiver, &ends, t).into_iter().map(part).collect::<Vec<_>>());
     // MMSE divisors are no function of the end of a panel alone.
@@ -135,8 +165,15 @@ pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
         let mean = ((t * (same - other) + moments) / probability).clamp(start.size, end.size);
         let (least, largest) = (start.divisor.min(end.divisor), start.divisor.max(end.divisor));
         // u is convex in |τ| for every receiver, so that it is not above its mean at the mean of |τ|.
-        let mean = if start.size > 0.0 { divisor(receiver, mean).clamp(least, largest) } else { least };
-        panels.push(Panel { probability, least, largest, mean });
+        let below = if start.size > 0.0 { divisor(receiver, mean).clamp(least, largest) } else { least };
+        // For the same reason its mean is not above the chord. MMSE divisors have no limit towards an estimate of 0.
+        let mean_above = if start.size == 0.0 && !is_monotone(receiver) {
+            f64::INFINITY
+        } else {
+            let share = (mean - start.size) / (end.size - start.size);
+            start.divisor + share * (end.divisor - start.divisor)
+        };
+        panels.push(Panel { probability, least, largest, mean: below, mean_above });
     }
     panels
 }

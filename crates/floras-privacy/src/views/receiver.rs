@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use floras_core::{ClipLevel, Receiver};
 
+use crate::engine::distribution::Side;
 use crate::numerics::normal;
 use crate::views::noise::{Noise, Term};
 
@@ -47,32 +48,28 @@ pub(crate) fn is_monotone(receiver: Receiver) -> bool {
     receiver != Receiver::Mmse
 }
 
-/// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down. The last few are kept, because several views ask for the same one.
-pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64) -> Arc<Noise> {
+/// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down for an upper bound and up for a lower one. The last few are kept, because
+/// several views ask for the same one.
+pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64, side: Side) -> Arc<Noise> {
     type Shared = Arc<OnceLock<Arc<Noise>>>;
-    static RECENT: Mutex<Vec<(Receiver, u64, Shared)>> = Mutex::new(Vec::new());
-    const KEPT: usize = 4;
+    static RECENT: Mutex<Vec<(Receiver, u64, Side, Shared)>> = Mutex::new(Vec::new());
+    const KEPT: usize = 8;
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = recent.iter().position(|entry| (entry.0, entry.1) == (receiver, unused));
+    let known = recent.iter().position(|entry| (entry.0, entry.1, entry.2) == (receiver, unused, side));
     let position = known.unwrap_or_else(|| {
         recent.truncate(KEPT - 1);
-        recent.push((receiver, unused, Arc::default()));
+        recent.push((receiver, unused, side, Arc::default()));
         recent.len() - 1
     });
     recent[..=position].rotate_right(1);
-    let noise = recent[0].2.clone();
+    let noise = recent[0].3.clone();
     drop(recent);
     let compute = || {
         Arc::new(match has_limit(receiver) {
-            false => Noise::cauchy(unused as f64),
-            true => {
-                let mut noise = Noise::of_sum(&[unused_term(receiver, unused)]);
-                // How much more noise there is in truth is not known.
-                if with_bounded_weights(receiver) != receiver {
-                    noise.slack = 1.0;
-                }
-                noise
-            }
+            false => Noise::cauchy(unused as f64, side),
+            // How much more noise there is in truth is not known.
+            true if side == Side::Lower && with_bounded_weights(receiver) != receiver => Noise::unlimited(),
+            true => Noise::of_sum(&[unused_term(receiver, unused)], side),
         })
     };
     noise.get_or_init(compute).clone()
@@ -157,7 +154,7 @@ mod tests {
         for (c, unused, median) in
             [(1.0, 20, 4.1), (1.0, 108, 9.6), (2.0, 20, 2.2), (2.0, 108, 5.2), (3.0, 236, 5.1)]
         {
-            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), unused);
+            let noise = noise_of_unused(Receiver::clipped(c).unwrap(), unused, Side::Upper);
             let found = noise.quantile(0.5).sqrt();
             assert!((found - median).abs() < 0.051, "{found} for c = {c}, γ = {unused}");
         }
