@@ -60,8 +60,8 @@ impl Panel {
 }
 
 /// A lower bound on the mean of `g = 1/√(1 + x²)` for `x` between two values with a mean that is at most this. `g` is concave below `√½`
-/// and convex above, and `|g'''| < 3/2`, so that where it turns `|g''|` is below `3/2` times the width and the mean of `g` is at most
-/// `3/16` times its cube below `g` at the mean.
+/// and convex above, and `|g'''| < 2`, so that where it turns `|g''|` is below twice the width and the mean of `g` is at most a quarter of
+/// its cube below `g` at the mean.
 pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
     let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
     let low = gain(largest);
@@ -74,7 +74,7 @@ pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
         let high = gain(least);
         high + (mean - least) / (largest - least) * (low - high)
     } else {
-        (gain(mean) - 3.0 / 16.0 * (largest - least).powi(3)).max(low)
+        (gain(mean) - 0.25 * (largest - least).powi(3)).max(low)
     }
 }
 
