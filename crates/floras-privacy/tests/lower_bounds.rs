@@ -1,8 +1,6 @@
 //! Lower bounds of curves against quadrature: Gauss rules of three points in narrow panels that end at every kink, over the size of
 //! the estimate, the noise of the unused sequences and the channel. Written from `μ = Δ·t/√(1 + u²ν²)`, without cells and bins.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use floras_privacy::{AnyChannel, Coefficients, MuDistribution, Receiver, gaussian, normal};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
