@@ -64,6 +64,7 @@ def test_arrays_have_the_documented_types_and_shapes(tmp_path: Path) -> None:
         **dict.fromkeys(("trial", "round", "K", "N", "L", "d"), ("int64", whole)),
         **dict.fromkeys(("noise_std", "symbol_noise_std", "pilot_noise_std"), ("float64", whole)),
         "clients": ("int64", (8,)),
+        "selected": ("int64", (8,)),
         "assignment": ("int64", (8,)),
         "channels": ("complex128", (8,)),
         "amplitudes": ("float64", (8,)),
