@@ -123,7 +123,7 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     // P(|τ| < size) less 1 where that is close to 0: no digits are lost in either tail.
     let below = |size: f64| {
         let (near, far) = (size - t, size + t);
-        // Around −t there is nothing to see of a strong channel.
+        // The mass of a strong channel around −t is below the digits.
         let near_tail = normal::tail(near.abs());
         let far_tail = if far > FAR { 0.0 } else { normal::tail(far) };
         if near < 0.0 { near_tail - far_tail } else { -(near_tail + far_tail) }
