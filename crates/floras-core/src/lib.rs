@@ -30,7 +30,8 @@
 //! | [`Assignment`] | `seed`, `keyed` |
 //! | [`Dropout`] | `p` (a number), `trace=file` |
 //!
-//! [`Pilot`] has two numbers, and is a table in files: `{ amplitude = 1, repetitions = 1 }`.
+//! [`Pilot`] has two numbers, and is a table in files: `{ amplitude = 1, repetitions = 1 }`. So are [`Masks`]:
+//! `{ mask_std = 2, noise_std = 0.1, colluding = 0 }`.
 //!
 //! ```
 //! use floras_core::{Choice, Receiver};
@@ -58,6 +59,7 @@ mod fading;
 mod family;
 mod fidelity;
 mod level;
+mod masks;
 mod modulation;
 mod neighbours;
 mod noise_reference;
@@ -84,6 +86,7 @@ pub use fading::{Fading, NakagamiShape, RicianFactor};
 pub use family::Family;
 pub use fidelity::Fidelity;
 pub use level::{Level, LocalWork, StepCount};
+pub use masks::Masks;
 pub use modulation::Modulation;
 pub use neighbours::Neighbours;
 pub use noise_reference::NoiseReference;

@@ -35,6 +35,7 @@ use crate::mixed::Mixed;
 use crate::numerics::solve::largest_integer;
 use crate::published::theorems::PublishedBound;
 use crate::setting::{NORMALISED, Setting};
+use crate::views::masks::MaskBound;
 use crate::views::statement::{Statement, Views, for_each_view};
 use crate::views::{self, Beside};
 
@@ -95,6 +96,8 @@ pub struct Account {
     sources: BTreeMap<View, Source>,
     /// Where the other numbers of a FLORAS federation's views come from.
     pub(crate) beside: BTreeMap<View, Beside>,
+    /// What bounds every rigorous view.
+    masks: Option<MaskBound>,
 }
 
 impl Account {
@@ -105,6 +108,7 @@ impl Account {
         for (view, seen) in View::ALL.into_iter().zip(for_each_view(|view| views::of(setting, view))) {
             account.add(setting, view, seen?);
         }
+        account.masks = setting.mask_bound()?;
         Ok(account)
     }
 
@@ -115,6 +119,7 @@ impl Account {
             account.add(setting, View::Idealised, views::of(setting, View::Idealised)?);
         }
         account.add(setting, view, views::of(setting, view)?);
+        account.masks = setting.mask_bound()?;
         Ok(account)
     }
 
@@ -129,7 +134,7 @@ impl Account {
     pub fn new(sampling: Sampling, delta: f64) -> Result<Self, PrivacyError> {
         sampling.check()?;
         require_delta(delta)?;
-        Ok(Self { delta, sampling, sources: BTreeMap::new(), beside: BTreeMap::new() })
+        Ok(Self { delta, sampling, sources: BTreeMap::new(), beside: BTreeMap::new(), masks: None })
     }
 
     /// Sets the source of a view.
@@ -139,7 +144,18 @@ impl Account {
         self.beside.remove(&view);
     }
 
-    /// Puts a caveat on every rigorous view.
+    /// Sets the bound of masks: every rigorous view is the smaller of its own bound and this one, and a view without a bound of
+    /// its own has this one.
+    pub fn set_masks(&mut self, bound: MaskBound) {
+        self.masks = Some(bound);
+    }
+
+    /// The bound of masks, if there are any.
+    pub fn masks(&self) -> Option<&MaskBound> {
+        self.masks.as_ref()
+    }
+
+    /// Puts a caveat on the source of every rigorous view.
     pub fn add_caveat(&mut self, words: &str) {
         let sources = std::mem::take(&mut self.sources);
         self.sources = sources.into_iter().map(|(view, source)| (view, source.with_caveat(words))).collect();

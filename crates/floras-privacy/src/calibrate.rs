@@ -51,7 +51,8 @@ impl Target {
         require(holds, "epsilon", "above 0 and at most 1e5", self.epsilon)?;
         require_rounds(self.rounds)?;
         setting.check()?;
-        if setting.channel.is_none() && matches!(self.view, View::Actual | View::RawSignal) {
+        let needs_channel = matches!(self.view, View::Actual | View::RawSignal) && setting.masks.is_none();
+        if setting.channel.is_none() && needs_channel {
             return Err(PrivacyError::NeedsChannel { view: self.view });
         }
         Ok(())
@@ -97,6 +98,12 @@ pub fn fewest_sequences_near(
 ) -> Result<Calibrated, PrivacyError> {
     let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
     target.check(&with(1))?;
+    if setting.masks.is_some()
+        && target.view != View::Published
+        && target.epsilon_of(&with(0))? <= target.epsilon
+    {
+        return target.met_by(with(0));
+    }
     if target.view == View::RawSignal {
         let why = "it does not depend on N: whoever keeps the raw samples despreads a client's own sequence; only a smaller \
                    clip norm, fewer rounds or a noisier channel help";

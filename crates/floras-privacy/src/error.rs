@@ -52,6 +52,13 @@ pub enum PrivacyError {
         other: f64,
     },
 
+    /// Masks under the paper's normalisation.
+    #[error(
+        "masks need updates that are clipped each on its own: the normalisation must be clip, not paper, which sends the \
+         updates' means and norms without masks"
+    )]
+    MaskedNormalisation,
+
     /// `γ = 0`.
     #[error(
         "there is no guarantee without unused sequences: γ = N − K must be at least 1, because it is their noise that hides \

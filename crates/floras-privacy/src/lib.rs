@@ -14,6 +14,7 @@
 //! | [`group_epsilon`] | several clients together |
 //! | [`MuDistribution`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
 //! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the distributions of the views |
+//! | [`MaskBound`] | the bound of masks, which holds in every view |
 //! | [`published`] | the paper's theorems as printed, which are no guarantees |
 //! | [`cauchy`], [`rdp`], [`gaussian`], [`normal`] | closed forms |
 //!
@@ -45,7 +46,7 @@ pub use engine::sampling::{Curve, Sampling};
 pub use error::PrivacyError;
 /// The vocabulary of the accounting.
 pub use floras_core::{
-    ClipLevel, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, Receiver, View,
+    ClipLevel, Clipping, Fading, Level, LocalWork, Masks, Modulation, Neighbours, PhaseError, Receiver, View,
 };
 pub use numerics::solve::largest_integer;
 pub use numerics::{gaussian, normal};
@@ -54,6 +55,7 @@ pub use setting::{Margins, NORMALISED, PrivacyUnit, Setting};
 pub use views::actual::Coefficients;
 pub use views::any_channel::{AnyChannel, simple_bound};
 pub use views::idealised::idealised;
+pub use views::masks::MaskBound;
 pub use views::receiver::clipped_mean;
 pub use views::statement::{Statement, Views};
 

@@ -19,6 +19,10 @@
 //! A strong client is one of the channels, and [`simple_bound`](crate::simple_bound) holds for all of them. So the any-channel
 //! number is kept between the idealised one and the simple bound, here and nowhere else.
 //!
+//! Masks bound every rigorous view ([`MaskBound`](crate::MaskBound)): the smaller of that bound and the view's own is stated. A
+//! view that has no bound of its own, or an estimate only, has the masks' bound. Its adversary sees who transmits. Masks add
+//! noise that the own bounds do not count, so that nothing is known from below.
+//!
 //! The published view adds up the paper's Rényi divergences at a common order, and takes the best one:
 //!
 //! ```text
@@ -67,6 +71,7 @@ use crate::published;
 use crate::published::rdp::Conversion;
 use crate::published::theorems::PublishedRound;
 use crate::views::Beside;
+use crate::views::masks::MaskBound;
 use crate::views::statement::{Statement, Views, for_each_view};
 
 /// Rounds with accounts of their own.
@@ -84,6 +89,8 @@ enum Rounds {
     Of(View),
     /// The others that bound it.
     Bounding(View),
+    /// Those of the masks.
+    Masked,
 }
 
 /// What an adversary knows of who takes part.
@@ -127,9 +134,16 @@ type Shared = Arc<OnceLock<Result<Answer<f64>, PrivacyError>>>;
 
 /// What all rounds of a view have to offer.
 struct Curves<'a> {
-    parts: Vec<Part<'a>>,
+    /// The view's own curves; `None` if only masks bound it.
+    own: Option<Vec<Part<'a>>>,
     caveat: Option<&'a String>,
     assumptions: &'a [String],
+}
+
+/// The bound of masks in all rounds.
+struct Masked<'a> {
+    parts: Vec<Part<'a>>,
+    bound: &'a MaskBound,
 }
 
 /// Rounds whose curve bounds a view.
@@ -182,15 +196,21 @@ impl<'a> Mixed<'a> {
             other => other,
         };
         let exposure = Exposure::in_view(view);
-        let mut delta = at(&exposed(&curves.parts, exposure))?;
-        if exposure == Exposure::Sampled && self.is_sampled() {
-            delta = delta.min(at(&exposed(&curves.parts, Exposure::Known))?);
+        let mut delta = 1.0_f64;
+        if let Some(own) = &curves.own {
+            delta = at(&exposed(own, exposure))?;
+            if exposure == Exposure::Sampled && self.is_sampled() {
+                delta = delta.min(at(&exposed(own, Exposure::Known))?);
+            }
+            if let Some(strong) = self.strong(view) {
+                delta = delta.max(at(&exposed(&strong, exposure))?);
+            }
+            if let Some((_, bound)) = self.other_bound(view) {
+                delta = delta.min(at(&exposed(&bound, exposure))?);
+            }
         }
-        if let Some(strong) = self.strong(view) {
-            delta = delta.max(at(&exposed(&strong.parts, exposure))?);
-        }
-        if let Some((_, bound)) = self.other_bound(view) {
-            delta = delta.min(at(&exposed(&bound, exposure))?);
+        if let Some(masked) = self.masked() {
+            delta = delta.min(at(&exposed(&masked.parts, Exposure::Known))?);
         }
         Ok(Some(delta))
     }
@@ -212,6 +232,8 @@ impl<'a> Mixed<'a> {
         let upper = self.upper(view, &curves, exposure)?;
         let bounds = match upper {
             Err(nothing) => Err(nothing),
+            // Own curves count none of the masks' noise, so that the truth may be below their lower bounds.
+            Ok(upper) if self.masked().is_some() => Ok(Bounds { lower: 0.0, upper }),
             Ok(upper) => Ok(Bounds { lower: self.lower(&curves, exposure)?.min(upper), upper }),
         };
         let (bounds, reason, above) = match bounds {
@@ -221,7 +243,43 @@ impl<'a> Mixed<'a> {
         let mut statement = Statement::new(view, bounds, reason, above);
         statement.assumptions = curves.assumptions.to_vec();
         statement.details = self.details(view, &curves)?;
+        if let Some(masked) = self.masked() {
+            self.mask(view, &curves, &masked, &mut statement)?;
+        }
         Ok(Some(statement))
+    }
+
+    /// Says of a statement what masks contribute to it.
+    fn mask(
+        &self,
+        view: View,
+        curves: &Curves<'_>,
+        masked: &Masked<'_>,
+        statement: &mut Statement,
+    ) -> Result<(), PrivacyError> {
+        statement.epsilon_lower = None;
+        let bound = self.composed(Rounds::Masked, &masked.parts, Exposure::Known)?.ok();
+        if let Some(bound) = bound {
+            statement.details.insert("masks".to_owned(), bound);
+        }
+        let own = match &curves.own {
+            None => None,
+            Some(own) => self.own_upper(view, own, Exposure::in_view(view))?.ok(),
+        };
+        statement.from_masks = match (own, bound) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(own), Some(bound)) => bound < own,
+        };
+        let MaskBound { assumptions, adversary, .. } = masked.bound;
+        if statement.from_masks {
+            statement.adversary = (*adversary).to_owned();
+            statement.assumptions.clone_from(assumptions);
+        } else if self.is_sampled() {
+            // The numbers for known participation may be the masks'.
+            statement.assumptions.extend(assumptions.iter().cloned());
+        }
+        Ok(())
     }
 
     /// The statements of all views.
@@ -245,8 +303,18 @@ impl<'a> Mixed<'a> {
 
     /// The curves of a view, or why there is no guarantee; `None` if some rounds have no such view.
     fn curves(&self, view: View) -> Option<Result<Curves<'a>, String>> {
-        let mut curves = Curves { parts: Vec::new(), caveat: None, assumptions: &[] };
-        let mut nothing = None;
+        let own = self.own_curves(view);
+        match (&own, self.masked()) {
+            (Some(Ok(Curves { caveat: None, .. })), _) | (_, None) => own,
+            (_, Some(_)) if view == View::Published => own,
+            (_, Some(_)) => Some(Ok(Curves { own: None, caveat: None, assumptions: &[] })),
+        }
+    }
+
+    /// The same without masks.
+    fn own_curves(&self, view: View) -> Option<Result<Curves<'a>, String>> {
+        let (mut parts, mut nothing) = (Vec::new(), None);
+        let mut curves = Curves { own: None, caveat: None, assumptions: &[] };
         for &(account, rounds) in &self.parts {
             match account.source(view) {
                 None | Some(Source::Absent) => return None,
@@ -256,11 +324,25 @@ impl<'a> Mixed<'a> {
                     if curves.assumptions.is_empty() {
                         curves.assumptions = assumptions;
                     }
-                    curves.parts.push(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds });
+                    parts.push(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds });
                 }
             }
         }
-        Some(nothing.map_or(Ok(curves), |reason| Err(reason.clone())))
+        Some(nothing.map_or(Ok(Curves { own: Some(parts), ..curves }), |reason| Err(reason.clone())))
+    }
+
+    /// The bound of masks, if all rounds have one. Rounds that differ are described by those with the fewest honest clients.
+    fn masked(&self) -> Option<Masked<'a>> {
+        let mut weakest: Option<&MaskBound> = None;
+        let mut parts = Vec::new();
+        for &(account, rounds) in &self.parts {
+            let bound = account.masks()?;
+            if weakest.is_none_or(|weakest| bound.mu() > weakest.mu()) {
+                weakest = Some(bound);
+            }
+            parts.push(Part { curve: &bound.curve, sampling: account.sampling(), rounds });
+        }
+        Some(Masked { parts, bound: weakest? })
     }
 
     /// The rounds whose curves bound a view, each of which is enough; empty if there is no guarantee.
@@ -268,17 +350,25 @@ impl<'a> Mixed<'a> {
         let Some(Ok(curves)) = self.curves(view) else { return Vec::new() };
         let exposure = Exposure::in_view(view);
         let alone = |parts| Bounding { parts, at_least: None };
-        let mut bounding = vec![alone(exposed(&curves.parts, exposure))];
-        if exposure == Exposure::Sampled && self.is_sampled() {
-            bounding.push(alone(exposed(&curves.parts, Exposure::Known)));
+        let mut bounding = Vec::new();
+        if let Some(own) = &curves.own {
+            let at_least = self.strong(view).map(|strong| exposed(&strong, exposure));
+            bounding.push(Bounding { parts: exposed(own, exposure), at_least });
+            if exposure == Exposure::Sampled && self.is_sampled() {
+                bounding.push(alone(exposed(own, Exposure::Known)));
+            }
+            if let Some((_, bound)) = self.other_bound(view) {
+                bounding.push(alone(exposed(&bound, exposure)));
+            }
         }
-        if let Some(strong) = self.strong(view) {
-            bounding[0].at_least = Some(exposed(&strong.parts, exposure));
-        }
-        if let Some((_, bound)) = self.other_bound(view) {
-            bounding.push(alone(exposed(&bound, exposure)));
-        }
+        bounding.extend(self.bounding_masks());
         bounding
+    }
+
+    /// The rounds whose curves bound every rigorous view, if there are masks.
+    pub(crate) fn bounding_masks(&self) -> Option<Bounding<'a>> {
+        let masked = self.masked()?;
+        Some(Bounding { parts: exposed(&masked.parts, Exposure::Known), at_least: None })
     }
 
     /// The accounts and their rounds.
@@ -287,8 +377,8 @@ impl<'a> Mixed<'a> {
     }
 
     /// The curves that those of a view are not below: a strong client is one of the channels.
-    fn strong(&self, view: View) -> Option<Curves<'a>> {
-        if view == View::AnyChannel { self.curves(View::Idealised)?.ok() } else { None }
+    fn strong(&self, view: View) -> Option<Vec<Part<'a>>> {
+        if view == View::AnyChannel { self.own_curves(View::Idealised)?.ok()?.own } else { None }
     }
 
     /// The other curves that bound a view, if all rounds have one, and the name of their number.
@@ -310,19 +400,45 @@ impl<'a> Mixed<'a> {
         curves: &Curves<'_>,
         exposure: Exposure,
     ) -> Result<Answer<f64>, PrivacyError> {
-        let mut upper = self.composed(Rounds::Of(view), &curves.parts, exposure)?;
+        let masked = match self.masked() {
+            None => None,
+            Some(masked) => {
+                // Who transmits is seen.
+                let exposure = if exposure == Exposure::Sampled { Exposure::Known } else { exposure };
+                Some(self.composed(Rounds::Masked, &masked.parts, exposure)?)
+            }
+        };
+        let own = match &curves.own {
+            None => None,
+            Some(own) => Some(self.own_upper(view, own, exposure)?),
+        };
+        Ok(match (own, masked) {
+            (Some(own), Some(masked)) => smaller(own, masked),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => Err(NoBound { reason: "there is no curve".to_owned(), above: None }),
+        })
+    }
+
+    /// The same without masks.
+    fn own_upper(
+        &self,
+        view: View,
+        own: &[Part<'_>],
+        exposure: Exposure,
+    ) -> Result<Answer<f64>, PrivacyError> {
+        let mut upper = self.composed(Rounds::Of(view), own, exposure)?;
         if exposure == Exposure::Sampled && self.is_sampled() {
-            upper = smaller(upper, self.composed(Rounds::Of(view), &curves.parts, Exposure::Known)?);
+            upper = smaller(upper, self.composed(Rounds::Of(view), own, Exposure::Known)?);
         }
         if let Some(strong) = self.strong(view) {
-            upper = larger(upper, self.composed(Rounds::Of(View::Idealised), &strong.parts, exposure)?);
+            upper = larger(upper, self.composed(Rounds::Of(View::Idealised), &strong, exposure)?);
         }
         if let Some((_, bound)) = self.other_bound(view) {
             upper = smaller(upper, self.composed(Rounds::Bounding(view), &bound, exposure)?);
         }
         // Someone who takes part in every round shows at least as much.
         if upper.is_err() && exposure != Exposure::EveryRound && self.is_sampled() {
-            upper = smaller(upper, self.upper(view, curves, Exposure::EveryRound)?);
+            upper = smaller(upper, self.own_upper(view, own, Exposure::EveryRound)?);
         }
         Ok(upper)
     }
@@ -346,7 +462,8 @@ impl<'a> Mixed<'a> {
 
     /// What the true `ε` is not below; 0 if nothing is known.
     fn lower(&self, curves: &Curves<'_>, exposure: Exposure) -> Result<f64, PrivacyError> {
-        let parts = exposed(&curves.parts, exposure);
+        let Some(own) = &curves.own else { return Ok(0.0) };
+        let parts = exposed(own, exposure);
         Ok(or_reason(Composition::mixed(&parts)?.epsilon_lower(self.delta))?.unwrap_or(0.0))
     }
 
@@ -362,7 +479,7 @@ impl<'a> Mixed<'a> {
             add("participation_known", self.upper(view, curves, Exposure::Known)?);
             add("in_every_round", self.upper(view, curves, Exposure::EveryRound)?);
         }
-        if let Some((name, bound)) = self.other_bound(view) {
+        if let (Some((name, bound)), Some(_)) = (self.other_bound(view), &curves.own) {
             add(name, self.composed(Rounds::Bounding(view), &bound, Exposure::in_view(view))?);
         }
         if let [(account, rounds)] = self.parts[..]

@@ -1,6 +1,6 @@
 //! A federation, as far as its privacy is concerned: who takes part, what is sent, and what is assumed of the radio.
 
-use floras_core::{Clipping, Level, LocalWork, Neighbours, Pilot, Receiver, View};
+use floras_core::{Clipping, Level, LocalWork, Masks, Neighbours, Pilot, Receiver, View};
 
 use crate::account::Source;
 use crate::engine::distribution::MuDistribution;
@@ -8,6 +8,7 @@ use crate::engine::sampling::Sampling;
 use crate::error::{PrivacyError, require, require_delta, require_positive};
 use crate::published::theorems::{Participation, PublishedRound, Weight, batch_ratio};
 use crate::views::actual::Coefficients;
+use crate::views::masks::MaskBound;
 use crate::views::receiver::clipped_mean;
 use crate::views::{self, boxed};
 
@@ -185,6 +186,8 @@ pub struct Setting {
     pub pilot: Pilot,
     /// How far the radio may depart from the model.
     pub margins: Margins,
+    /// What clients add to their updates. Their noise in the decoded sum is not counted; their own bound is.
+    pub masks: Option<Masks>,
 }
 
 impl Default for Setting {
@@ -203,6 +206,7 @@ impl Default for Setting {
             channel: None,
             pilot: Pilot::default(),
             margins: Margins::default(),
+            masks: None,
         }
     }
 }
@@ -229,8 +233,18 @@ impl Setting {
             })?;
         }
         self.margins.check(self.gamma())?;
+        self.mask_bound()?;
         self.decoder()?;
         Ok(())
+    }
+
+    /// What bounds every rigorous view under masks; `None` without them.
+    pub(crate) fn mask_bound(&self) -> Result<Option<MaskBound>, PrivacyError> {
+        match self.masks {
+            None => Ok(None),
+            Some(_) if self.clipping == Clipping::Paper => Err(PrivacyError::MaskedNormalisation),
+            Some(masks) => MaskBound::new(masks, self.per_round, self.sensitivity()).map(Some),
+        }
     }
 
     /// `γ = N − K`.

@@ -86,6 +86,7 @@ fn reproduction(panel_name: &str) -> Reproduction {
         epsilon_above: None,
         assumptions: Vec::new(),
         guarantee,
+        from_masks: false,
         adversary: "someone".to_owned(),
         reason: None,
         details: Default::default(),

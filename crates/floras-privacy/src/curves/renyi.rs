@@ -58,11 +58,12 @@ impl RenyiCurve {
         for &order in orders {
             require(order > 1.0 && order <= 1e6, "the order", "above 1 and at most 1e6", order)?;
         }
-        if let Some(exact) = paper_receiver(rounds, view, orders)? {
-            return Ok(Some(exact));
-        }
-        let mut best: Option<Self> = None;
-        for bounding in rounds.bounding(view) {
+        let mut best = paper_receiver(rounds, view, orders)?;
+        let others = match best {
+            Some(_) => rounds.bounding_masks().into_iter().collect(),
+            None => rounds.bounding(view),
+        };
+        for bounding in others {
             let curve = match of_parts(&bounding.parts, rounds.delta(), orders) {
                 Err(error) if error.is_no_guarantee() => continue,
                 other => other?,

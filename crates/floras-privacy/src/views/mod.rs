@@ -9,6 +9,7 @@ pub(crate) mod any_channel;
 mod few;
 mod gains;
 pub(crate) mod idealised;
+pub(crate) mod masks;
 mod nodes;
 mod noise;
 mod pilot;

@@ -33,6 +33,9 @@ pub struct Statement {
     pub epsilon_above: Option<f64>,
     /// Whether `ε` is a guarantee.
     pub guarantee: bool,
+    /// Whether `ε` is the bound of masks, which is below the view's own bound or takes its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_masks: bool,
     /// Who the adversary is.
     pub adversary: String,
     /// Why there is no `ε`, or why it is no guarantee.
@@ -58,6 +61,7 @@ impl Statement {
             epsilon_lower: bounds.map(|bounds| bounds.lower),
             epsilon_above,
             guarantee: bounds.is_some() && reason.is_none(),
+            from_masks: false,
             adversary: view.adversary().to_owned(),
             reason,
             assumptions: Vec::new(),
@@ -125,7 +129,8 @@ impl Views {
         let published = self.get(View::Published)?.epsilon?;
         let smaller = |view: View| {
             let statement = self.get(view)?;
-            let epsilon = statement.epsilon.filter(|&epsilon| statement.guarantee && published < epsilon)?;
+            let is_own = statement.guarantee && !statement.from_masks;
+            let epsilon = statement.epsilon.filter(|&epsilon| is_own && published < epsilon)?;
             Some((view, epsilon))
         };
         let (view, epsilon) =

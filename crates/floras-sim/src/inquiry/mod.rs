@@ -142,6 +142,7 @@ impl Inquiry {
             channel: self.channel()?,
             pilot: self.pilot,
             margins: self.margins,
+            masks: None,
         };
         if self.length.is_some_and(|length| sequences > length) {
             let allowed = "at most the length: no more orthogonal sequences fit into so many chips";

@@ -242,6 +242,7 @@ impl Scheme for FlorasScheme {
             channel,
             pilot: self.pilot,
             margins: privacy.margins,
+            masks: None,
         };
         let mut account = Account::of(&setting)?;
         if noise_std == 0.0 {

@@ -1,0 +1,224 @@
+//! The bound of masks: an adversary who sees everything that every client transmits, exactly.
+//!
+//! Client `k` of `K` sends `u_k = x_k + z_k + m_k` ([`Masks`]). Coordinate by coordinate, `(u_1 … u_K)` is `x + N(0, Σ)` with
+//!
+//! ```text
+//! Σ = (σ_m²/K)·(K·I − 11ᵀ) + σ_z²·I,     eigenvalues σ_z² on 1 and σ_m² + σ_z² on its complement.
+//! ```
+//!
+//! A client that moves by `Δ` is a Gaussian mechanism with `μ² = Δ²·(Σ⁻¹)_kk`. If `a` clients reveal their masks and noise,
+//! `H = K − a` honest ones are left, whose masks among one another have `Σ_H = (σ_m²/K)·(H·I − 11ᵀ) + σ_z²·I`:
+//!
+//! ```text
+//! μ² = Δ²·[(1 − 1/H)/(σ_m²·H/K + σ_z²) + 1/(H·σ_z²)]
+//! ```
+//!
+//! Whatever a receiver obtains from the radio is computed from the `u_k` and from noise that does not depend on the data, so that
+//! this bounds every view. Silent clients leave a principal submatrix of `Σ_H`, whose inverse has no larger diagonal: `μ` does not
+//! increase. Who transmits is seen, so that sampling amplifies nothing.
+//!
+//! # Citations
+//! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017, for pairwise masks. Liao,
+//! Chen, Larsson, *Over-the-air federated learning with privacy protection via correlated additive perturbations*, Allerton
+//! 2022, for perturbations that cancel in the sum. Balle, Wang, *Improving the Gaussian mechanism*, ICML 2018.
+
+use floras_core::Masks;
+
+use crate::engine::distribution::MuDistribution;
+use crate::error::{PrivacyError, require_positive};
+
+/// Who the adversary is where the bound of the masks decides.
+pub(crate) const ADVERSARY: &str =
+    "an adversary who sees every symbol that every client transmits, all channels and all receiver noise";
+/// The same for noise alone.
+pub(crate) const ADVERSARY_WITHOUT_MASKS: &str =
+    "an adversary who sees everything that every client transmits, all channels and all receiver noise";
+
+/// What masks and local noise leave of one client in a round, against an adversary who sees all that is transmitted.
+///
+/// ```
+/// use floras_core::Masks;
+/// use floras_privacy::MaskBound;
+///
+/// // Large masks turn the noise of 100 clients into central noise of standard deviation √100·σ_z.
+/// let bound = MaskBound::new(Masks::new(1e6, 0.4, 0)?, 100, 2.0)?;
+/// assert!((bound.mu() - 2.0 / 4.0).abs() < 1e-6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MaskBound {
+    pub(crate) curve: MuDistribution,
+    pub(crate) assumptions: Vec<String>,
+    pub(crate) adversary: &'static str,
+    mu: f64,
+}
+
+impl MaskBound {
+    /// The bound for rounds with `per_round = K` selected clients, any of which may be silent, and updates that move by at most
+    /// `sensitivity = Δ` in norm.
+    pub fn new(masks: Masks, per_round: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
+        require_positive("the sensitivity", sensitivity)?;
+        let honest = honest(masks, per_round)?;
+        let mu = mu(masks, honest as f64, per_round as f64, sensitivity);
+        let assumptions = assumptions(masks, honest);
+        let adversary = if masks.mask_std() > 0.0 { ADVERSARY } else { ADVERSARY_WITHOUT_MASKS };
+        Ok(Self { curve: MuDistribution::Constant(mu), assumptions, adversary, mu })
+    }
+
+    /// `μ` of a round in which a client takes part: all rounds of a client are a Gaussian mechanism with `√T·μ`. Rounded up.
+    pub fn mu(&self) -> f64 {
+        self.mu
+    }
+}
+
+/// `H = K − a`, at least 2 if there are colluders.
+fn honest(masks: Masks, per_round: u64) -> Result<u64, PrivacyError> {
+    let colluding = u64::from(masks.colluding());
+    if colluding > 0 && colluding + 2 > per_round {
+        return Err(PrivacyError::Inconsistent {
+            name: "the number of colluding clients",
+            allowed: match per_round {
+                0..2 => "0 with a single client a round".to_owned(),
+                clients => format!("at most {}: two of {clients} clients a round stay honest", clients - 2),
+            },
+            value: colluding,
+        });
+    }
+    Ok(per_round.saturating_sub(colluding).max(1))
+}
+
+fn mu(masks: Masks, honest: f64, clients: f64, sensitivity: f64) -> f64 {
+    let (mask, noise) = (masks.mask_std(), masks.noise_std());
+    // Relative to the noise, so that no square overflows.
+    let ratio = mask / noise;
+    let masked = (1.0 - 1.0 / honest) / (ratio * ratio * honest / clients + 1.0);
+    // A dozen roundings, each of at most 2⁻⁵³.
+    sensitivity / noise * (masked + 1.0 / honest).sqrt() * (1.0 + 1e-14)
+}
+
+fn assumptions(masks: Masks, honest: u64) -> Vec<String> {
+    let noise = format!(
+        "every honest client draws its noise, of standard deviation {}, from a generator that the adversary cannot predict",
+        masks.noise_std()
+    );
+    if masks.mask_std() == 0.0 {
+        return vec![noise];
+    }
+    let colluding = masks.colluding();
+    let bound = match colluding {
+        0 => "no selected client reveals its keys or its noise".to_owned(),
+        1 => "at most 1 selected client reveals its keys or its noise".to_owned(),
+        some => format!("at most {some} selected clients reveal their keys or their noise"),
+    };
+    vec![
+        noise,
+        "masks are computational: they are as good as X25519, HKDF and ChaCha20, and no seed is used twice"
+            .to_owned(),
+        format!(
+            "of the clients selected for a round, at least {honest} are honest: {bound}, and the base station enrols no more \
+             clients of its own"
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The covariance of `H` honest clients of `K`, built from its pairwise masks.
+    fn covariance(masks: Masks, honest: usize, clients: usize) -> Vec<Vec<f64>> {
+        let pair = masks.mask_std().powi(2) / clients as f64;
+        let mut covariance = vec![vec![0.0; honest]; honest];
+        for k in 0..honest {
+            covariance[k][k] += masks.noise_std().powi(2);
+            for j in 0..k {
+                // p_{kj} enters k with one sign and j with the other.
+                covariance[k][k] += pair;
+                covariance[j][j] += pair;
+                covariance[k][j] -= pair;
+                covariance[j][k] -= pair;
+            }
+        }
+        covariance
+    }
+
+    /// `(Σ⁻¹)_kk` by Cholesky's factors `Σ = LLᵀ`: the squared norm of the solution of `L·y = e_k`.
+    fn inverse_diagonal(covariance: &[Vec<f64>], k: usize) -> f64 {
+        let n = covariance.len();
+        let mut factor = vec![vec![0.0; n]; n];
+        for i in 0..n {
+            for j in 0..=i {
+                let sum: f64 = (0..j).map(|l| factor[i][l] * factor[j][l]).sum();
+                let rest = covariance[i][j] - sum;
+                factor[i][j] = if i == j { rest.sqrt() } else { rest / factor[j][j] };
+            }
+        }
+        let mut solution = vec![0.0; n];
+        for i in 0..n {
+            let sum: f64 = (0..i).map(|l| factor[i][l] * solution[l]).sum();
+            solution[i] = (f64::from(u8::from(i == k)) - sum) / factor[i][i];
+        }
+        solution.iter().map(|y| y * y).sum()
+    }
+
+    const CASES: [(f64, f64, u32, usize); 8] = [
+        (1.0, 1.0, 0, 2),
+        (2.0, 0.1, 0, 3),
+        (0.0, 0.7, 0, 5),
+        (3.0, 0.2, 1, 5),
+        (3.0, 0.2, 3, 5),
+        (10.0, 0.05, 4, 20),
+        (0.5, 2.0, 18, 20),
+        (30.0, 1.5, 7, 60),
+    ];
+
+    #[test]
+    fn the_closed_form_inverts_the_covariance() {
+        for (mask_std, noise_std, colluding, clients) in CASES {
+            let masks = Masks::new(mask_std, noise_std, colluding).unwrap();
+            let honest = clients - colluding as usize;
+            let exact = 2.0 * inverse_diagonal(&covariance(masks, honest, clients), honest / 2).sqrt();
+            let mu = MaskBound::new(masks, clients as u64, 2.0).unwrap().mu();
+            assert!((mu / exact - 1.0).abs() < 1e-9, "{masks:?}, K = {clients}: {mu}, not {exact}");
+        }
+    }
+
+    #[test]
+    fn silent_clients_never_increase_mu() {
+        for (mask_std, noise_std, colluding, clients) in CASES {
+            let masks = Masks::new(mask_std, noise_std, colluding).unwrap();
+            let honest = clients - colluding as usize;
+            let whole = covariance(masks, honest, clients);
+            let mu = MaskBound::new(masks, clients as u64, 2.0).unwrap().mu();
+            for sending in 1..=honest {
+                let part: Vec<Vec<f64>> =
+                    whole[..sending].iter().map(|row| row[..sending].to_vec()).collect();
+                let left = 2.0 * inverse_diagonal(&part, 0).sqrt();
+                assert!(left <= mu * (1.0 + 1e-9), "{masks:?}, {sending} of {clients} send: {left} > {mu}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_are_central_and_local_noise() {
+        let mu = |mask_std, clients| {
+            MaskBound::new(Masks::new(mask_std, 0.25, 0).unwrap(), clients, 2.0).unwrap().mu()
+        };
+        assert!((mu(0.0, 100) / 8.0 - 1.0).abs() < 1e-12);
+        assert!((mu(1e9, 100) / 0.8 - 1.0).abs() < 1e-12);
+        assert!((mu(5.0, 1) / 8.0 - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn two_clients_have_to_stay_honest() {
+        let bound = |colluding, clients| {
+            MaskBound::new(Masks::new(1.0, 1.0, colluding).unwrap(), clients, 2.0).map(|bound| bound.mu())
+        };
+        assert!(bound(3, 5).is_ok());
+        let error = bound(4, 5).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the number of colluding clients must be at most 3: two of 5 clients a round stay honest, not 4"
+        );
+    }
+}
