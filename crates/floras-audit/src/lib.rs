@@ -85,6 +85,10 @@ pub fn audit(
         let reason = "an audit attacks the statements about clients: the level must be client";
         return Err(ExperimentError::refused("privacy.level", reason).into());
     }
+    if settings.masks.is_some() {
+        let reason = "the audit has no attacks on masked updates: audit the experiment without this section";
+        return Err(ExperimentError::refused("masks", reason).into());
+    }
     let game = game(federation)?;
     let bench = Bench { federation, settings, effort, game, watch };
     bench.begin("the account", 0);

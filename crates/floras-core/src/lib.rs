@@ -24,6 +24,7 @@
 //! | [`Clipping`] | `clip`, `paper` |
 //! | [`Admission`] | `amplitude=h`, `power=p` |
 //! | [`PowerRule`] | `worst-admitted`, `fixed-at-threshold` |
+//! | [`TransmitPower`] | `unscaled`, `unit` |
 //! | [`NoiseReference`] | `per-symbol`, `same-bandwidth` |
 //! | [`Projector`] | `normalised`, `printed` |
 //! | [`RoundSet`] | `none`, `all`, rounds such as `1,5,10-20` |
@@ -73,6 +74,7 @@ mod receiver;
 mod round_set;
 mod sequence_source;
 mod snr;
+mod transmit_power;
 mod view;
 
 pub use admission::{Admission, AmplitudeThreshold, PowerThreshold};
@@ -99,6 +101,7 @@ pub use receiver::{ClipLevel, Receiver};
 pub use round_set::RoundSet;
 pub use sequence_source::{SequenceFile, SequenceSource};
 pub use snr::{Snr, SnrConvention};
+pub use transmit_power::TransmitPower;
 pub use view::View;
 
 #[doc(hidden)]

@@ -113,6 +113,11 @@ impl ChipLink {
         Ok(self)
     }
 
+    /// The same link with `factor` times the receiver's noise. What clients add stays as it is.
+    pub(crate) fn with_scaled_noise(self, factor: f64) -> Self {
+        Self { chip_noise_std: self.chip_noise_std * factor, ..self }
+    }
+
     /// `L`, the number of chips a parameter.
     pub fn length(&self) -> usize {
         self.set.length()

@@ -137,6 +137,11 @@ impl EffectiveChannel {
         (0..self.gains.len()).map(largest).collect()
     }
 
+    /// The same channel with changed blocks.
+    pub(crate) fn map_blocks(self, change: impl FnMut(Block) -> Block) -> Result<Self, UplinkError> {
+        Self::from_blocks(self.blocks.into_iter().map(change).collect())
+    }
+
     /// Refuses a channel that a scheme has drawn for another number of clients.
     pub(crate) fn for_clients(self, clients: usize) -> Result<Self, UplinkError> {
         require_count("gains, one for each client", clients, self.gains.len())?;

@@ -35,6 +35,9 @@ pub enum UplinkError {
         /// The channels, in words.
         channels: String,
     },
+    /// Symbols of unit power in a payload of unknown size.
+    #[error("symbols of unit power need the number of parameters, which this round does not know")]
+    UnitPowerWithoutParameters,
     /// Blocks of a payload of unknown size.
     #[error("blocks of {coherence} parameters need the number of parameters, which this round does not know")]
     ParametersUnknown {

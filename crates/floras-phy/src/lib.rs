@@ -10,6 +10,7 @@
 //! | [`assignment`] | who uses which sequence, hidden from the base station |
 //! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed; ageing, path loss, the phones' estimates |
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
+//! | [`Masked`], [`UnitPower`] | any of them with masks, or with symbols of unit power |
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
 //! | [`Cost`] | transmit power, channel uses and energy of a round |
@@ -78,7 +79,8 @@ pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
     CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Floras, FlorasSettings, Ideal,
-    PhaseCorrected, PhaseCorrectedSettings, Signal, Uplink, transmit, transmit_into,
+    Masked, PhaseCorrected, PhaseCorrectedSettings, Signal, UnitPower, Uplink, transmit, transmit_into,
+    unit_scale,
 };
 
 /// The example of the README, run as a documentation test.

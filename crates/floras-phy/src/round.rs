@@ -2,7 +2,7 @@
 
 use floras_core::random::{Purpose, Stream, StreamName, TrialId};
 
-use crate::error::UplinkError;
+use crate::error::{UplinkError, require};
 
 /// The clients of one round, and the names of its random streams.
 ///
@@ -21,6 +21,8 @@ pub struct Round<'a> {
     number: u32,
     clients: &'a [u32],
     selected: &'a [u32],
+    /// How many were called, if that is all that is known of the others.
+    selected_count: Option<usize>,
     parameters: Option<usize>,
     /// The trial whose clients' places are those of this round.
     placement: TrialId,
@@ -42,7 +44,16 @@ impl<'a> Round<'a> {
         }
         sorted(clients)?;
         let trial = trial.into();
-        Ok(Self { seed, trial, number, clients, selected: clients, parameters: None, placement: trial })
+        Ok(Self {
+            seed,
+            trial,
+            number,
+            clients,
+            selected: clients,
+            selected_count: None,
+            parameters: None,
+            placement: trial,
+        })
     }
 
     /// The same round for which the distinct clients of `selected` were called. Those that do not take part are silent: they send
@@ -51,8 +62,20 @@ impl<'a> Round<'a> {
         let called = sorted(selected)?;
         match self.clients.iter().find(|client| called.binary_search(client).is_err()) {
             Some(&client) => Err(UplinkError::NotSelected { client }),
-            None => Ok(Self { selected, ..self }),
+            None => Ok(Self { selected, selected_count: None, ..self }),
         }
+    }
+
+    /// The same round for which `count` clients were called, at least as many as are known by number. The others are silent.
+    pub fn with_selected_count(self, count: usize) -> Result<Self, UplinkError> {
+        let known = self.selected.len();
+        require(
+            count >= known,
+            "the number of selected clients",
+            "at least that of the clients",
+            count as f64,
+        )?;
+        Ok(Self { selected_count: Some(count), ..self })
     }
 
     /// The trial that the round belongs to.
@@ -89,6 +112,11 @@ impl<'a> Round<'a> {
     /// The clients that were called: those that take part and those that are silent.
     pub fn selected(&self) -> &'a [u32] {
         self.selected
+    }
+
+    /// How many clients were called.
+    pub fn selected_count(&self) -> usize {
+        self.selected_count.unwrap_or(self.selected.len())
     }
 
     /// The name of the round's own stream for `purpose`.
@@ -149,6 +177,10 @@ mod tests {
         assert_eq!(round.with_selected(&[4, 7, 9]).unwrap().selected(), [4, 7, 9]);
         assert_eq!(round.with_selected(&[4, 7]), Err(UplinkError::NotSelected { client: 9 }));
         assert_eq!(round.with_selected(&[4, 9, 4]), Err(UplinkError::RepeatedClient { client: 4 }));
+        assert_eq!(round.selected_count(), 2);
+        assert_eq!(round.with_selected(&[4, 7, 9]).unwrap().selected_count(), 3);
+        assert_eq!(round.with_selected_count(5).unwrap().selected_count(), 5);
+        assert!(round.with_selected_count(1).is_err());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Masks bound every rigorous view: statements, curves, exports, calibration, mixed rounds.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use floras_core::{Clipping, Masks, Neighbours, Receiver, View};
 use floras_privacy::calibrate::{self, Target};
 use floras_privacy::mixed::Mixed;

@@ -12,6 +12,8 @@
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
 //!
+//! [`UnitPower`] and [`Masked`] wrap any of them: clients that send at unit power, and clients that mask their updates.
+//!
 //! The table is for channels that are constant over a round and known exactly where they must be known. Each scheme's page says what
 //! becomes of it with channels that age and with phones that err about theirs.
 
@@ -19,9 +21,11 @@ mod central_gaussian;
 mod channel_inversion;
 mod floras;
 mod ideal;
+mod masked;
 mod modulation;
 mod phase_corrected;
 mod signal;
+mod unit_power;
 mod unspread;
 
 use floras_core::Fidelity;
@@ -38,8 +42,10 @@ pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use floras::{Floras, FlorasSettings};
 pub use ideal::Ideal;
+pub use masked::Masked;
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
 pub use signal::Signal;
+pub use unit_power::{UnitPower, unit_scale};
 
 /// What the base station has after a round.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +67,16 @@ pub trait Uplink: Send + Sync {
     /// Draws the same round at the chip level, up to and with the pilot. A scheme need not have one.
     fn link(&self, _round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         Err(UplinkError::NoChipLevel { scheme: self.name() })
+    }
+
+    /// The effective channel of a round's [`link`](Self::link) with the noise that clients add to their updates, beside what the
+    /// link knows of.
+    fn with_added_noise(
+        &self,
+        _round: &Round<'_>,
+        channel: EffectiveChannel,
+    ) -> Result<EffectiveChannel, UplinkError> {
+        Ok(channel)
     }
 
     /// How the clients of a round send, for its [`Cost`](crate::Cost); `None` for a scheme without a radio.
@@ -117,7 +133,7 @@ pub fn transmit_into<U: AsRef<[f32]> + Sync>(
         Fidelity::Chip => {
             let link = uplink.link(round)?;
             link.transmit_into(updates, noise, decoded)?;
-            link.effective()
+            uplink.with_added_noise(round, link.effective()?)
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a scheme needs to account for a round, and the two kinds of sources: constants and estimates.
 
 use floras_core::random::{Domain, TrialId};
-use floras_core::{Clipping, Neighbours, View};
-use floras_phy::{Round, Uplink, UplinkError};
+use floras_core::{Clipping, Neighbours, TransmitPower, View};
+use floras_phy::{Round, Uplink, UplinkError, unit_scale};
 use floras_privacy::{Account, MuDistribution, PrivacyError, PrivacyUnit, Sampling, Source, Values};
 
 use super::worst_client;
@@ -81,6 +81,23 @@ impl AccountContext<'_> {
         sensitivity(self.settings).unwrap_or(f64::INFINITY)
     }
 
+    /// `β·Δ`: how far one client can move what it sends, in units of a symbol of unit amplitude. `None` if it depends on a number of
+    /// parameters that is not known.
+    pub fn sent_sensitivity(&self) -> Option<f64> {
+        Some(self.sensitivity() * self.sent_scale()?)
+    }
+
+    /// `β`: what clients multiply their updates by.
+    pub(crate) fn sent_scale(&self) -> Option<f64> {
+        if self.settings.uplink.power() == TransmitPower::Unscaled {
+            return Some(1.0);
+        }
+        let Scope::Experiment { parameters: Some(parameters) } = self.scope else { return None };
+        let (clip, masks) = (self.settings.privacy.clip?, self.settings.masks);
+        // Noise that clients add beside masks makes it smaller.
+        Some(unit_scale(clip, parameters, 0.0, masks, self.settings.clients.per_round as usize))
+    }
+
     /// The probability that a client's, or an item's, data enter a round.
     pub(super) fn sampling(&self) -> Sampling {
         let ClientSettings { total, per_round, .. } = self.settings.clients;
@@ -119,6 +136,10 @@ impl AccountContext<'_> {
         &self,
         values: &mut dyn FnMut(&Round<'_>) -> Result<Vec<f64>, UplinkError>,
     ) -> Result<Source, SimError> {
+        if self.settings.masks.is_some() {
+            // The bound of the masks takes its place.
+            return Ok(Source::Nothing("no bound but that of the masks is known".to_owned()));
+        }
         let radio = self.settings.uplink.radio();
         let is_unequal = radio.is_some_and(Radio::is_unequal);
         if let Scope::Uplink { .. } = self.scope
@@ -176,7 +197,7 @@ impl AccountContext<'_> {
     /// `d`, if the channel depends on it.
     fn parameters(&self) -> Option<usize> {
         match self.scope {
-            Scope::Experiment { parameters } => parameters.filter(|_| self.radio().needs_parameters()),
+            Scope::Experiment { parameters } => parameters.filter(|_| self.settings.needs_parameters()),
             Scope::Uplink { .. } => None,
         }
     }

@@ -15,7 +15,7 @@ use floras_core::{Level, View};
 use floras_phy::{EffectiveChannel, Uplink};
 use floras_privacy::ledger::{self, Worst};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{Account, PrivacyError, Sampling, Views};
+use floras_privacy::{Account, MaskBound, PrivacyError, Sampling, Views};
 
 pub use context::AccountContext;
 pub(crate) use context::Scope;
@@ -28,6 +28,9 @@ use crate::error::SimError;
 use crate::experiment::Settings;
 use crate::plotted;
 
+/// Why an uplink on its own has no statement about symbols of unit power.
+const UNKNOWN_POWER: &str =
+    "an uplink on its own does not know the number of parameters, on which symbols of unit power depend";
 /// A larger `μ` counts as this one, at which nothing is hidden.
 const MAX_MU: f64 = 1e100;
 
@@ -36,6 +39,8 @@ pub(crate) struct Accounting {
     account: Account,
     protected: Protected,
     sensitivity: Option<f64>,
+    /// `μ` of the masks if some clients may reveal theirs, so that the channel's noise counts too much.
+    with_colluders: Option<f64>,
     one_round: BTreeMap<String, f64>,
     /// The last report, which another run of the same account may ask for.
     latest: Mutex<Option<PrivacyReport>>,
@@ -76,7 +81,9 @@ impl Accounting {
     fn with_curves(settings: &Settings, protected: &Protected, account: Account) -> Result<Self, SimError> {
         let one_round = ledger::of_one_round(&account)?;
         let (protected, sensitivity) = (protected.clone(), context::sensitivity(settings));
-        Ok(Self { account, protected, sensitivity, one_round, latest: Mutex::default() })
+        let colluding = settings.masks.is_some_and(|masks| masks.colluding() > 0);
+        let with_colluders = account.masks().filter(|_| colluding).map(MaskBound::mu);
+        Ok(Self { account, protected, sensitivity, with_colluders, one_round, latest: Mutex::default() })
     }
 
     /// The curves alone.
@@ -94,9 +101,18 @@ impl Accounting {
             None => {
                 context.without_guarantee("nothing bounds what a client sends: privacy.clip is \"none\"")?
             }
+            Some(_) if context.sent_scale().is_none() => context.without_guarantee(UNKNOWN_POWER)?,
             Some(_) => settings.uplink.scheme.account(&context)?,
         };
-        Ok(account.with_sampling(context.sampling())?)
+        let mut account = account.with_sampling(context.sampling())?;
+        if let Some(masks) = settings.masks {
+            account.set_masks(MaskBound::new(
+                masks,
+                settings.clients.per_round.into(),
+                context.sensitivity(),
+            )?);
+        }
+        Ok(account)
     }
 
     /// The rounds, up to `most`, that a budget allows.
@@ -119,6 +135,9 @@ impl Accounting {
         let (Some(sensitivity), true) = (self.sensitivity, channel.noise_std() > 0.0) else {
             return Vec::new();
         };
+        if let Some(bound) = self.with_colluders {
+            return channel.gains().iter().map(|&gain| if gain == 0.0 { 0.0 } else { bound }).collect();
+        }
         // A block without noise hides nothing; files have no infinite numbers.
         channel.mu(sensitivity).into_iter().map(|mu| mu.min(MAX_MU)).collect()
     }
@@ -189,6 +208,7 @@ pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) ->
     for view in View::ALL {
         if let (Some(statement), Some(adversary)) =
             (views.get_mut(view), settings.uplink.scheme.adversary(view))
+            && !statement.from_masks
         {
             statement.adversary = adversary.to_owned();
         }

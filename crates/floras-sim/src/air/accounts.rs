@@ -120,7 +120,7 @@ impl AirInterface {
         let uplink = if cohort.answered == cohort.selected {
             self.uplink(settings.seed)?
         } else {
-            settings.uplink.build(settings.seed)?.into()
+            settings.build_uplink(settings.seed)?.into()
         };
         let select = |trial: TrialId, round: u32| select(&settings, trial, round);
         let sampling = cohort.sampling();
@@ -149,6 +149,8 @@ impl AirInterface {
         let counted = match settings.uplink.scheme.sequences() {
             // A client that does not answer may have sent its pilot; its sequence counts as used: γ = N − selected.
             Some(_) => cohort.selected,
+            // Masks are shared by all that were selected.
+            None if settings.masks.is_some() => cohort.selected,
             None => cohort.answered,
         };
         settings.clients.per_round = counted;

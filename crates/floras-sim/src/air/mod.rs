@@ -32,7 +32,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floras_core::random::Purpose;
-use floras_core::{Dropout, Fidelity, Level};
+use floras_core::{Dropout, Fidelity, Level, Masks};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::{Aggregate, Aggregation, EffectiveChannel, Noise, Round, Signal, Uplink, UplinkError};
 
@@ -61,11 +61,12 @@ pub struct AirInterface {
 }
 
 impl AirInterface {
-    /// The uplink of the sections `[uplink]` and `[privacy]`. `clients` is the total number of clients, `None` if all of them take
+    /// The uplink of the sections `[uplink]`, `[privacy]` and `[masks]`. `clients` is the total number of clients, `None` if all of them take
     /// part in every round.
     pub fn new(
         uplink: UplinkSettings,
         privacy: PrivacySettings,
+        masks: Option<Masks>,
         clients: Option<u32>,
     ) -> Result<Self, SimError> {
         if let Some(clients) = clients {
@@ -75,14 +76,17 @@ impl AirInterface {
             let allowed = "client for an uplink on its own, which does not know how clients train";
             return Err(wrong("privacy.level", allowed, privacy.level));
         }
-        let one_client =
-            ClientSettings { total: 1, per_round: 1, weights: Weights::Equal, dropout: Dropout::default() };
-        let settings = Settings { clients: one_client, uplink, privacy, trials: 1, ..Settings::default() };
+        // As few as there can be; the cohort of every round is checked.
+        let fewest =
+            masks.map_or(0, Masks::colluding).checked_add(2).filter(|&fewest| fewest > 2).unwrap_or(1);
+        let (weights, dropout) = (Weights::Equal, Dropout::default());
+        let fewest = ClientSettings { total: fewest, per_round: fewest, weights, dropout };
+        let settings = Settings { clients: fewest, uplink, privacy, masks, trials: 1, ..Settings::default() };
         let mut settings = Experiment::new(settings)?.settings().clone();
         if let Some(path) = settings.uplink.radio().and_then(|radio| radio.trace()) {
             settings.rounds = floras_phy::Trace::from_path(path)?.rounds();
         }
-        let built = Mutex::new((settings.seed, settings.uplink.build(settings.seed)?.into()));
+        let built = Mutex::new((settings.seed, settings.build_uplink(settings.seed)?.into()));
         let description = AirDescription::new(&settings, clients)?;
         let release = Release::new(settings.privacy.delta);
         Ok(Self { settings, description, clients, uplink: built, accounts: Mutex::default(), release })
@@ -90,9 +94,9 @@ impl AirInterface {
 
     /// The uplink of an experiment, with its `M` if not all clients take part in every round.
     pub fn from_experiment(experiment: &Experiment) -> Result<Self, SimError> {
-        let Settings { clients, uplink, privacy, .. } = experiment.settings();
+        let Settings { clients, uplink, privacy, masks, .. } = experiment.settings();
         let total = Some(clients.total).filter(|&total| clients.per_round < total);
-        Self::new(uplink.clone(), *privacy, total)
+        Self::new(uplink.clone(), *privacy, *masks, total)
     }
 
     /// `M`, if not all clients take part in every round.
@@ -134,7 +138,7 @@ impl AirInterface {
         let uplink = self.uplink(spec.seed)?;
         Ok(match self.settings.uplink.fidelity {
             Fidelity::Symbol => uplink.realise(&round)?,
-            Fidelity::Chip => uplink.link(&round)?.effective()?,
+            Fidelity::Chip => uplink.with_added_noise(&round, uplink.link(&round)?.effective()?)?,
         })
     }
 
@@ -190,7 +194,7 @@ impl AirInterface {
     fn uplink(&self, seed: u64) -> Result<Arc<dyn Uplink>, SimError> {
         let mut latest = self.uplink.lock().unwrap_or_else(PoisonError::into_inner);
         if latest.0 != seed {
-            *latest = (seed, self.settings.uplink.build(seed)?.into());
+            *latest = (seed, self.settings.build_uplink(seed)?.into());
         }
         Ok(Arc::clone(&latest.1))
     }
@@ -222,6 +226,12 @@ impl AirInterface {
         let clients = cohort.selected as usize;
         if let Some(sequences) = self.settings.uplink.scheme.sequences().filter(|&count| count < clients) {
             return Err(UplinkError::TooFewSequences { sequences, clients }.into());
+        }
+        let colluding = self.settings.masks.map_or(0, Masks::colluding);
+        if colluding > 0 && cohort.selected < colluding.saturating_add(2) {
+            let allowed =
+                format!("at least {}, so that two are honest beside {colluding} that collude", colluding + 2);
+            return Err(wrong("selected", &allowed, cohort.selected));
         }
         Ok(())
     }

@@ -81,6 +81,9 @@ impl RoundSpec {
         if self.round == 0 {
             return Err(wrong("round", "at least 1", self.round));
         }
-        Ok(Round::new(self.seed, self.trial, self.round, &self.clients)?)
+        let round = Round::new(self.seed, self.trial, self.round, &self.clients)?;
+        let selected = self.selected as usize;
+        // Fewer than answered are refused as a cohort.
+        if selected < self.clients.len() { Ok(round) } else { Ok(round.with_selected_count(selected)?) }
     }
 }

@@ -15,7 +15,7 @@ const FEW: &str =
 fn air(settings: &str, clients: Option<u32>) -> AirInterface {
     let Settings { uplink, privacy, .. } =
         Experiment::parse("a test", &format!("{settings}\n[clients]\ntotal = 1")).unwrap().settings().clone();
-    AirInterface::new(uplink, privacy, clients).unwrap()
+    AirInterface::new(uplink, privacy, None, clients).unwrap()
 }
 
 /// A trial's third round done once more over the air alone, with the updates that its clients computed.

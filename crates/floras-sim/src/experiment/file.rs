@@ -11,6 +11,7 @@ use super::clients::ClientsFile;
 use super::data::DataFile;
 use super::error::{COUNTS, ExperimentError, within};
 use super::local::LocalFile;
+use super::masks::MasksFile;
 use super::model::ModelFile;
 use super::privacy::PrivacyFile;
 use super::record::RecordSettings;
@@ -33,6 +34,8 @@ pub(super) struct SettingsFile {
     /// Its keys depend on the scheme.
     uplink: Table,
     privacy: PrivacyFile,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    masks: Option<MasksFile>,
     record: RecordSettings,
 }
 
@@ -50,6 +53,7 @@ impl Default for SettingsFile {
             local: LocalFile::default(),
             uplink: UplinkSettings::default().to_table(),
             privacy: PrivacyFile::default(),
+            masks: None,
             record: RecordSettings::default(),
         }
     }
@@ -81,6 +85,7 @@ impl SettingsFile {
         self.local.settings()?;
         UplinkSettings::from_table(&self.uplink)?;
         self.privacy.check()?;
+        self.masks.map(MasksFile::masks).transpose()?;
         self.record.check()
     }
 
@@ -104,6 +109,7 @@ impl TryFrom<SettingsFile> for Settings {
             local: file.local.settings()?,
             uplink: UplinkSettings::from_table(&file.uplink)?,
             privacy: file.privacy.into(),
+            masks: file.masks.map(MasksFile::masks).transpose()?,
             record: file.record,
         })
     }
@@ -123,13 +129,14 @@ impl From<&Settings> for SettingsFile {
             local: settings.local.into(),
             uplink: settings.uplink.to_table(),
             privacy: settings.privacy.into(),
+            masks: settings.masks.map(MasksFile::from),
             record: settings.record.clone(),
         }
     }
 }
 
 fn is_section(name: &str) -> bool {
-    ["data", "clients", "model", "local", "uplink", "privacy", "record"].contains(&name)
+    ["data", "clients", "model", "local", "uplink", "privacy", "masks", "record"].contains(&name)
 }
 
 /// A name becomes a directory.

@@ -11,6 +11,7 @@ mod data;
 mod error;
 mod file;
 mod local;
+mod masks;
 mod model;
 mod number_or_none;
 mod privacy;
@@ -18,8 +19,8 @@ mod radio;
 mod record;
 mod uplink;
 
-use floras_core::{Clipping, list};
-use floras_phy::{Aggregation, Noise};
+use floras_core::{Clipping, Masks, TransmitPower, list};
+use floras_phy::{Aggregation, Masked, Noise, UnitPower, Uplink};
 use floras_privacy::Margins;
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
@@ -31,6 +32,7 @@ pub use error::{ExperimentError, within};
 use file::{SettingsFile, entries, to_text};
 pub(crate) use file::{deserialize, deserialize_section, nearest};
 pub use local::LocalSettings;
+pub(crate) use masks::MasksFile;
 pub use model::{ModelKind, ModelSettings};
 pub(crate) use privacy::PrivacyFile;
 pub use privacy::{Budget, PrivacySettings};
@@ -68,6 +70,8 @@ pub struct Settings {
     pub uplink: UplinkSettings,
     /// What limits a client's influence.
     pub privacy: PrivacySettings,
+    /// What clients add to their updates; absent means nothing.
+    pub masks: Option<Masks>,
     /// What is measured, and when.
     pub record: RecordSettings,
 }
@@ -86,6 +90,7 @@ impl Default for Settings {
             local: LocalSettings::default(),
             uplink: UplinkSettings::default(),
             privacy: PrivacySettings::default(),
+            masks: None,
             record: RecordSettings::default(),
         }
     }
@@ -207,6 +212,8 @@ impl Settings {
             return Err(ExperimentError::refused("uplink.sequences", error));
         }
         self.check_margins()?;
+        self.check_masks()?;
+        self.check_power()?;
         self.record.check_rounds(self.rounds)?;
         if weights == Weights::Samples && !self.uplink.scheme.allows_weights() {
             let reason = format!(
@@ -264,6 +271,37 @@ impl Settings {
             measure_norms: true,
             keep_decoded: false,
         }
+    }
+
+    /// The uplink of a round: the scheme, at the power at which clients send, with what they add. Sequences of some families are drawn
+    /// from the seed.
+    pub fn build_uplink(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
+        let mut uplink = self.uplink.build(seed)?;
+        if let (TransmitPower::Unit, Some(clip)) = (self.uplink.power(), self.privacy.clip) {
+            let scaled = UnitPower::new(uplink, clip, self.masks);
+            uplink = Box::new(scaled.map_err(|error| ExperimentError::refused("uplink.power", error))?);
+        }
+        Ok(match self.masks {
+            None => uplink,
+            Some(masks) => Box::new(Masked::new(uplink, masks)),
+        })
+    }
+
+    /// Whether the channel of a round depends on the number of parameters.
+    pub(crate) fn needs_parameters(&self) -> bool {
+        self.uplink.radio().is_some_and(Radio::needs_parameters) || self.uplink.power() == TransmitPower::Unit
+    }
+
+    /// Unit power is that of an update of norm `C`.
+    fn check_power(&self) -> Result<(), ExperimentError> {
+        if self.uplink.power() == TransmitPower::Unscaled || self.privacy.clip.is_some() {
+            return Ok(());
+        }
+        Err(ExperimentError::Value {
+            key: "uplink.power".to_owned(),
+            allowed: "\"unscaled\" unless privacy.clip bounds the updates".to_owned(),
+            value: "\"unit\"".to_owned(),
+        })
     }
 
     /// What a user may want to know about these settings.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use floras_core::{Ageing, ChannelSource, Choice, Fading, PathLoss, Snr, SnrConvention};
+use floras_core::{Ageing, ChannelSource, Choice, Fading, PathLoss, Snr, SnrConvention, TransmitPower};
 use floras_phy::{Channels, UplinkError};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub struct Radio {
     /// The long-term gains of the clients.
     #[serde(skip_serializing_if = "is_default")]
     pub path_loss: PathLoss,
+    /// The power at which clients send their updates.
+    #[serde(skip_serializing_if = "is_default")]
+    pub power: TransmitPower,
 }
 
 /// Settings that have no effect are not written, so that files of earlier versions stay as they are.
@@ -55,6 +58,7 @@ impl Default for Radio {
             coherence: None,
             channel_error: 0.0,
             path_loss: PathLoss::default(),
+            power: TransmitPower::default(),
         }
     }
 }

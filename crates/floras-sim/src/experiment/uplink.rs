@@ -1,6 +1,6 @@
 //! The section `[uplink]`: which scheme, its own keys, the radio, and what is decoded.
 
-use floras_core::{Fidelity, Modulation, list};
+use floras_core::{Fidelity, Modulation, TransmitPower, list};
 use floras_phy::Uplink;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -44,7 +44,7 @@ struct CommonKeys {
 }
 
 /// The keys of every scheme, beside its own: the first stands before its own, the others after.
-pub(crate) const RESERVED: [&str; 11] = [
+pub(crate) const RESERVED: [&str; 12] = [
     "scheme",
     "length",
     "fading",
@@ -54,6 +54,7 @@ pub(crate) const RESERVED: [&str; 11] = [
     "coherence",
     "channel_error",
     "path_loss",
+    "power",
     "fidelity",
     "truncate",
 ];
@@ -102,6 +103,11 @@ impl UplinkSettings {
         self.scheme.uses_radio().then_some(&self.radio)
     }
 
+    /// The power at which clients send; a scheme without radio has no symbols to scale.
+    pub fn power(&self) -> TransmitPower {
+        self.radio().map_or(TransmitPower::Unscaled, |radio| radio.power)
+    }
+
     /// A few words for a line of text.
     pub fn summary(&self, per_round: u32) -> String {
         let scheme = self.scheme.summary(per_round);
@@ -120,7 +126,7 @@ impl UplinkSettings {
         }
     }
 
-    /// The uplink itself. Sequences of some families are drawn from the seed.
+    /// The scheme's uplink, for updates that are sent as they are. Sequences of some families are drawn from the seed.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
         self.scheme.build(&self.radio, seed).map_err(|error| ExperimentError::refused("uplink", error))
     }

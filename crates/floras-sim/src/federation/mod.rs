@@ -78,7 +78,7 @@ impl Federation {
         let (population, test) = clients::load(settings)?;
         let model = settings.model.build(population.width(), population.classes());
         let model = model.map_err(SimError::learn("model"))?;
-        let uplink = BoxedUplink(settings.uplink.build(settings.seed)?);
+        let uplink = BoxedUplink(settings.build_uplink(settings.seed)?);
         let dropouts = Dropouts::open(settings)?;
         let mut data_digest = data_digest(experiment, &population, &test)?;
         data_digest.extend(dropouts.digest());
@@ -118,10 +118,10 @@ impl Federation {
     pub fn share_accounting(&self, other: &Self) {
         let told = |federation: &Self| {
             let settings = federation.experiment.settings();
-            let Settings { seed, trials, rounds, ref clients, ref uplink, privacy, .. } = *settings;
+            let Settings { seed, trials, rounds, ref clients, ref uplink, privacy, masks, .. } = *settings;
             let parameters = federation.parameters_of_channel();
             let protected = federation.protected.clone();
-            (seed, trials, rounds, clients.clone(), uplink.clone(), privacy, protected, parameters)
+            ((seed, trials, rounds), clients.clone(), uplink.clone(), privacy, masks, protected, parameters)
         };
         if let Some(accounting) = other.accounting.get()
             && told(self) == told(other)
@@ -150,7 +150,7 @@ impl Federation {
 
     /// `d`, if the channel depends on it.
     fn parameters_of_channel(&self) -> Option<usize> {
-        let depends = needs_parameters(self.experiment.settings());
+        let depends = self.experiment.settings().needs_parameters();
         depends.then(|| self.model.parameters())
     }
 
@@ -310,14 +310,10 @@ pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
     }
 }
 
-fn needs_parameters(settings: &Settings) -> bool {
-    settings.uplink.radio().is_some_and(|radio| radio.needs_parameters())
-}
-
 /// What an account of an experiment knows beside its settings. The data are read if the channel depends on the number of
 /// parameters.
 pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
-    if !needs_parameters(settings) {
+    if !settings.needs_parameters() {
         return Ok(Scope::Experiment { parameters: None });
     }
     let population = clients::load(settings)?.0;

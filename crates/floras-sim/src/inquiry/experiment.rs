@@ -70,7 +70,7 @@ impl ExperimentAccount {
 
     fn of(experiment: &Experiment, protected: Protected) -> Result<Self, SimError> {
         let settings = experiment.settings();
-        let uplink = settings.uplink.build(settings.seed)?;
+        let uplink = settings.build_uplink(settings.seed)?;
         let dropouts = Dropouts::open(settings)?;
         let select = |trial: TrialId, round: u32| dropouts.accounted(settings, trial, round);
         let account = Accounting::curves(settings, &protected, uplink.as_ref(), scope(settings)?, &select)?;

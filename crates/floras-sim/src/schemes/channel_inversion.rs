@@ -59,8 +59,11 @@ impl ChannelInversionScheme {
     }
 
     fn estimate_raw(&self, context: &AccountContext<'_>) -> Result<Source, SimError> {
-        let uplink = self.over(context.radio())?;
-        context.estimate_by(&mut |round| uplink.raw_mu(round, context.sensitivity()))
+        // In units of what is sent. Under unit power the scale is at most this one.
+        let scale = context.sent_scale().unwrap_or(f64::INFINITY);
+        let sent = Self { artificial_noise_std: self.artificial_noise_std * scale, ..*self };
+        let uplink = sent.over(context.radio())?;
+        context.estimate_by(&mut |round| uplink.raw_mu(round, scale * context.sensitivity()))
     }
 }
 

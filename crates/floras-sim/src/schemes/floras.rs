@@ -190,7 +190,8 @@ impl FlorasScheme {
                 }
             }
             let clients = largest.into_iter().zip(norms);
-            Ok(clients.map(|(h, norm)| context.sensitivity() * h * norm / noise_std).collect())
+            let sensitivity = context.sent_sensitivity().unwrap_or(f64::INFINITY);
+            Ok(clients.map(|(h, norm)| sensitivity * h * norm / noise_std).collect())
         })
     }
 
@@ -229,8 +230,10 @@ impl Scheme for FlorasScheme {
             ChannelSource::Fading(_) | ChannelSource::Trace(_) => None,
         };
         let privacy = context.privacy();
+        let sent_scale = context.sent_scale().unwrap_or(f64::INFINITY);
         let setting = Setting {
-            clip: privacy.clip.unwrap_or_default(),
+            // Every bound of the scheme depends on C over the payload's noise.
+            clip: privacy.clip.unwrap_or_default() * sent_scale,
             sequences: self.sequences as u64,
             per_round: context.clients().per_round.into(),
             clients: context.clients().total.into(),

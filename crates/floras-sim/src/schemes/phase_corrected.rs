@@ -54,7 +54,8 @@ impl Scheme for PhaseCorrectedScheme {
         let in_phase = self.phase_error == PhaseError::None && radio.channel_error == 0.0 && !radio.ages();
         let raw = if !in_phase {
             let uplink = self.over(radio)?;
-            context.estimate_by(&mut |round| uplink.raw_mu(round, context.sensitivity()))?
+            let sensitivity = context.sent_sensitivity().unwrap_or(f64::INFINITY);
+            context.estimate_by(&mut |round| uplink.raw_mu(round, sensitivity))?
         } else {
             estimate
         };
