@@ -305,6 +305,19 @@ pub enum UplinkError {
         value: f32,
     },
 
+    /// A value too large for the grid of masks.
+    #[error(
+        "parameter {parameter} of the update is {value}; with masks it must be below {limit} in magnitude"
+    )]
+    BeyondMaskGrid {
+        /// Position of the value in the update.
+        parameter: usize,
+        /// The value.
+        value: f32,
+        /// What it must be below.
+        limit: f64,
+    },
+
     /// Finite updates whose weighted sum leaves the range of single precision.
     #[error(
         "the decoded sum leaves the range of single precision at parameter {parameter}, though every update is \

@@ -16,6 +16,7 @@
 //! | [`Cost`] | transmit power, channel uses and energy of a round |
 //! | [`Signal`] | channels, estimates, assignment and noise behind a round's gains |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
+//! | [`masks`] | zero-sum masks between clients, against the base station itself |
 //! | [`release`] | noise for sums of real data: cryptographic, on a public grid |
 //!
 //! A round in full:
@@ -53,6 +54,7 @@ mod effective;
 mod error;
 mod kernel;
 mod lines;
+pub mod masks;
 pub mod precode;
 pub mod release;
 mod round;

@@ -63,9 +63,9 @@ impl Purpose {
     pub const GROUP_KEY: Self = Self(41);
     /// The ephemeral keys with which a simulated dealer seals the group key, one stream for each client of a trial.
     pub const SEALING: Self = Self(42);
-    /// The seeds of the masks that simulated clients share in a round.
+    /// The seeds of simulated masks, one stream for each pair of clients in a round.
     pub const MASKS: Self = Self(43);
-    /// The noise that simulated clients add to their own updates under masks, one stream for each client.
+    /// The keys of the noise that simulated clients add under their masks, one stream for each client of a round.
     pub const LOCAL_NOISE: Self = Self(44);
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Epoch, GroupId, MAX_SEQUENCES};
+use super::{Epoch, GroupId, MAX_SEQUENCES, PublicKey};
 
 /// Why a key, a sealed key or a beacon was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -113,6 +113,52 @@ pub enum AssignmentError {
     TooFewUnused {
         /// How many sequences the beacon leaves unused, `γ = N − K`.
         unused: u32,
+        /// How many this client insists on.
+        minimum: u32,
+    },
+
+    /// A member's public key is a point of low order, with which no secret can be agreed.
+    #[error("the public key {member} of a member is not a usable X25519 key")]
+    UnusableMemberKey {
+        /// The member.
+        member: PublicKey,
+    },
+
+    /// The cohort list has another number of clients than the beacon.
+    #[error("the cohort lists {got} clients; the beacon announces {per_round}")]
+    CohortSize {
+        /// Clients in the list.
+        got: usize,
+        /// Clients in the beacon, `K`.
+        per_round: u32,
+    },
+
+    /// The cohort list does not have this client where it should be.
+    #[error("the cohort lists another client at index {index}, which was given to this client")]
+    NotAtIndex {
+        /// The index that was given to this client.
+        index: u32,
+    },
+
+    /// A client is in the cohort list twice.
+    #[error("the cohort lists {member} more than once")]
+    RepeatedMember {
+        /// The client.
+        member: PublicKey,
+    },
+
+    /// A client in the cohort list is not enrolled.
+    #[error("the cohort lists {member}, which is not enrolled with this client")]
+    UnknownMember {
+        /// The client.
+        member: PublicKey,
+    },
+
+    /// The cohort is smaller than this client insists on.
+    #[error("the cohort has {others} other clients; this client insists on at least {minimum}")]
+    CohortTooSmall {
+        /// Clients in the list besides this one.
+        others: u32,
         /// How many this client insists on.
         minimum: u32,
     },

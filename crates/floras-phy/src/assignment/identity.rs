@@ -131,6 +131,16 @@ impl ClientIdentity {
         self.open_in_place(sealed, dealer).map_err(|_| AssignmentError::SealedKeyRejected)
     }
 
+    /// The X25519 secret that this client shares with another (RFC 7748). A public key of low order is refused.
+    pub(crate) fn shared_secret(&self, other: &PublicKey) -> Result<Zeroizing<[u8; 32]>, AssignmentError> {
+        let private = x25519_dalek::StaticSecret::from(*self.to_secret_bytes());
+        let shared = private.diffie_hellman(&other.0.into());
+        if !shared.was_contributory() {
+            return Err(AssignmentError::UnusableMemberKey { member: *other });
+        }
+        Ok(Zeroizing::new(*shared.as_bytes()))
+    }
+
     fn from_private(private: HpkePrivate) -> Self {
         let public = PublicKey(X25519HkdfSha256::sk_to_pk(&private).to_bytes().into());
         Self { private, public }

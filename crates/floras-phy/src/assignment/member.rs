@@ -5,7 +5,11 @@
 //! again would send on the same column again, for the base station to see. So the slot must grow,
 //! and the last one used must survive a restart.
 
-use super::{AssignmentError, Epoch, GroupId, GroupKey, MAX_SEQUENCES, permutation};
+use super::{AssignmentError, Epoch, GroupId, GroupKey, MAX_SEQUENCES, PublicKey, permutation};
+use crate::masks::{PairKeys, SlotMasks};
+
+/// Other clients that a cohort must have unless a client is told otherwise.
+const MINIMUM_COHORT: u32 = 2;
 
 /// What the base station announces for a round. Each participant also gets an index in
 /// `1..=per_round`.
@@ -41,7 +45,7 @@ impl Beacon {
 
 /// What a client must remember across a restart. It holds nothing secret.
 ///
-/// Save it after [`GroupMember::sequence_for`] and before the radio sends.
+/// Save it after [`GroupMember::sequence_for`] or [`GroupMember::masked_slot`] and before the radio sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberState {
     /// The group the client belongs to.
@@ -52,6 +56,17 @@ pub struct MemberState {
     pub last_slot: Option<u64>,
     /// How many sequences a beacon must leave idle.
     pub minimum_unused: u32,
+    /// Minimum number of other clients in the cohort of a masked slot.
+    pub minimum_cohort: u32,
+}
+
+/// What a client needs to send in a masked slot.
+#[derive(Debug)]
+pub struct MaskedSlot {
+    /// The column, counted from 0, on which the client sends.
+    pub sequence: usize,
+    /// The seeds of its masks, for one update.
+    pub masks: SlotMasks,
 }
 
 /// A client with its group key and its memory of the last slot it used.
@@ -73,13 +88,14 @@ pub struct GroupMember {
     key: GroupKey,
     last_slot: Option<u64>,
     minimum_unused: u32,
+    minimum_cohort: u32,
 }
 
 impl GroupMember {
     /// A client that has used no slot of this key's epoch yet. After a restart, use
     /// [`resume`](Self::resume).
     pub fn new(key: GroupKey) -> Self {
-        Self { key, last_slot: None, minimum_unused: 0 }
+        Self { key, last_slot: None, minimum_unused: 0, minimum_cohort: MINIMUM_COHORT }
     }
 
     /// A client that goes on from a saved state, with the key of that epoch or of a later one.
@@ -91,7 +107,8 @@ impl GroupMember {
             return Err(AssignmentError::EpochRollback { got: key.epoch(), reached: state.epoch });
         }
         let last_slot = state.last_slot.filter(|_| key.epoch() == state.epoch);
-        Ok(Self { key, last_slot, minimum_unused: state.minimum_unused })
+        let MemberState { minimum_unused, minimum_cohort, .. } = state;
+        Ok(Self { key, last_slot, minimum_unused, minimum_cohort })
     }
 
     /// The same client, which from now on refuses a beacon that leaves fewer than `unused`
@@ -102,6 +119,15 @@ impl GroupMember {
     #[must_use]
     pub fn with_minimum_unused(self, unused: u32) -> Self {
         Self { minimum_unused: unused, ..self }
+    }
+
+    /// The same client, which from now on refuses a masked slot whose cohort has fewer than `others` other clients; 2 unless this
+    /// is called.
+    ///
+    /// Masks protect a client as long as some of the others do not work for the base station.
+    #[must_use]
+    pub fn with_minimum_cohort(self, others: u32) -> Self {
+        Self { minimum_cohort: others, ..self }
     }
 
     /// Replaces the key by one of a later epoch. Slots then count anew, for the new key has used
@@ -130,6 +156,29 @@ impl GroupMember {
         Ok(order[index as usize - 1] as usize)
     }
 
+    /// The column and the masks of the client with this `index` in the beacon's slot.
+    ///
+    /// The slot is used up by success alone, as in [`sequence_for`](Self::sequence_for), and by both together: no seed masks
+    /// two updates, whatever cohorts the base station announces.
+    ///
+    /// # Arguments
+    /// * `pairs`: the keys that this client shares with the enrolled clients of the group.
+    /// * `cohort`: the public keys of the `K` participants, in the order of their indices. They must be enrolled and distinct, and this
+    ///   client must be at its own index.
+    pub fn masked_slot(
+        &mut self,
+        beacon: &Beacon,
+        index: u32,
+        pairs: &PairKeys,
+        cohort: &[PublicKey],
+    ) -> Result<MaskedSlot, AssignmentError> {
+        self.check_beacon(beacon)?;
+        check_group("set of pair keys", pairs.group(), self.key.group())?;
+        let masks = pairs.seeds(beacon, index, cohort, self.minimum_cohort)?;
+        let sequence = self.sequence_for(beacon, index)?;
+        Ok(MaskedSlot { sequence, masks })
+    }
+
     /// What to save, so that a restart does not make this client use a slot twice or go back to an
     /// earlier key.
     pub fn state(&self) -> MemberState {
@@ -138,6 +187,7 @@ impl GroupMember {
             epoch: self.key.epoch(),
             last_slot: self.last_slot,
             minimum_unused: self.minimum_unused,
+            minimum_cohort: self.minimum_cohort,
         }
     }
 

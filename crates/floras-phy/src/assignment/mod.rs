@@ -65,7 +65,7 @@ pub use error::AssignmentError;
 pub use group::{Epoch, GroupId};
 pub use identity::{ClientIdentity, PublicKey};
 pub use key::GroupKey;
-pub use member::{Beacon, GroupMember, MemberState};
+pub use member::{Beacon, GroupMember, MaskedSlot, MemberState};
 pub use permutation::{MAX_SEQUENCES, permutation};
 pub use sealed::SealedKey;
 pub(crate) use simulated::SimulatedGroups;

@@ -26,21 +26,26 @@ pub fn grid_step(noise_std: f64) -> Result<f64, UplinkError> {
 /// The sum's next grid point is taken off before the noise is added and added again after rounding. Both are exact, so that
 /// the sum's own magnitude costs no precision; where the result is too large for all its digits, it is rounded as an
 /// integer, which is post-processing.
-#[derive(Clone, Copy)]
-pub(super) struct Grid {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Grid {
     noise_std: f64,
     step: f64,
     per_step: f64,
 }
 
 impl Grid {
-    pub(super) fn new(noise_std: f64) -> Result<Self, UplinkError> {
+    pub(crate) fn new(noise_std: f64) -> Result<Self, UplinkError> {
         let step = grid_step(noise_std)?;
         Ok(Self { noise_std, step, per_step: 1.0 / step })
     }
 
+    /// The step.
+    pub(crate) fn step(self) -> f64 {
+        self.step
+    }
+
     #[inline(always)]
-    pub(super) fn release(self, sum: f64, normal: f64) -> f64 {
+    pub(crate) fn release(self, sum: f64, normal: f64) -> f64 {
         let near = (sum * self.per_step).round_ties_even();
         let rest = near.mul_add(-self.step, sum);
         let noisy = normal.mul_add(self.noise_std, rest);

@@ -31,10 +31,14 @@ impl ReleaseKey {
         Ok(key)
     }
 
-    /// A key with known bytes, for tests.
-    #[cfg(test)]
-    pub(super) fn known(secret: [u8; 32]) -> Self {
+    /// A key with known bytes: derived by two clients, or drawn from a stream of a simulation.
+    pub(crate) fn known(secret: [u8; 32]) -> Self {
         Self { secret: Box::new(Zeroizing::new(secret)) }
+    }
+
+    /// The key, for the cipher.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 
     /// The words of the values from index `first` on, eight bytes a value; `first` must be a multiple of 8.
@@ -46,7 +50,7 @@ impl ReleaseKey {
     }
 
     /// The words that follow the first word of pair `pair`.
-    pub(super) fn further_words(&self, pair: u64) -> Words {
+    pub(crate) fn further_words(&self, pair: u64) -> Words {
         Words(self.cipher(FURTHER, pair))
     }
 
@@ -68,7 +72,7 @@ impl fmt::Debug for ReleaseKey {
 }
 
 /// A stream of ChaCha20, read as words of 64 bits. The cipher wipes its key when dropped.
-pub(super) struct Words(ChaCha20);
+pub(crate) struct Words(ChaCha20);
 
 impl Words {
     /// Fills `words` with the next words.

@@ -65,7 +65,7 @@ const SUM_ERROR: f64 = 1.0 / 4_294_967_296.0;
 /// A sum is off by at most so many `u·Σ|g_k x_k|`.
 const SUM_ROUNDINGS: f64 = 24.0;
 /// `ln(1/δ')` of each step.
-const LOG_FAILURE: f64 = 200.0;
+pub(crate) const LOG_FAILURE: f64 = 200.0;
 
 /// What floating-point arithmetic adds to a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,15 +99,19 @@ pub fn floating_point_loss(values: u64) -> Option<FloatingPointLoss> {
     if values > MAX_VALUES {
         return None;
     }
-    let pairs = values.div_ceil(2) as f64;
-    let cell = CELL_FACTOR * NOISE_ERROR;
-    let noise = 1.01 * cell * (2.0 * pairs * LOG_FAILURE).sqrt() + pairs * cell * cell;
+    let noise = noise_loss(values.div_ceil(2) as f64);
     let rounds = MAX_ROUNDS as f64;
     let sum = SUM_ERROR * (2.0 * rounds * LOG_FAILURE).sqrt() + rounds * SUM_ERROR * SUM_ERROR / 2.0;
     // The last factors cover the rounding of these few operations.
     let epsilon = 2.0 * (noise + sum) * (1.0 + 1e-9);
     let delta = 5.0 * (MAX_EPSILON - LOG_FAILURE).exp() * (1.0 + 1e-9);
     Some(FloatingPointLoss { epsilon, delta })
+}
+
+/// `ε₁`, the loss of step 1 for so many pairs.
+pub(crate) fn noise_loss(pairs: f64) -> f64 {
+    let cell = CELL_FACTOR * NOISE_ERROR;
+    1.01 * cell * (2.0 * pairs * LOG_FAILURE).sqrt() + pairs * cell * cell
 }
 
 /// Whether the rounding of a round's sum is within what [`floating_point_loss`] covers: the sum of this crate's kernel, or any

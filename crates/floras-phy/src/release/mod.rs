@@ -43,6 +43,7 @@ mod normal;
 mod ring_attack;
 mod uniform;
 
+pub(crate) use grid::Grid;
 pub use grid::grid_step;
 pub use kernel::add_noise_into;
 pub(crate) use kernel::release_into;
@@ -50,4 +51,7 @@ pub use key::ReleaseKey;
 pub use loss::{
     FloatingPointLoss, MAX_EPSILON, MAX_ROUNDS, MAX_VALUES, floating_point_loss, summation_is_covered,
 };
+pub(crate) use loss::{LOG_FAILURE, noise_loss};
 pub use normal::fill_normals;
+pub(crate) use normal::{BLOCK, MAX_RELEASED, Normals, pair};
+pub(crate) use uniform::{is_short, minus_ln_continued, minus_ln_uniform};

@@ -39,13 +39,13 @@ const LANES: usize = 64;
 /// Values that are made together.
 pub(super) const TILE: usize = 2 * LANES;
 /// Values whose words are drawn together.
-pub(super) const BLOCK: usize = 8 * TILE;
+pub(crate) const BLOCK: usize = 8 * TILE;
 
 /// Values that can be drawn from one key: 2³⁵.
-pub(super) const MAX_RELEASED: u64 = 1 << 35;
+pub(crate) const MAX_RELEASED: u64 = 1 << 35;
 
 /// The values of one key, drawn block by block. To be inlined into a kernel that runs under `pulp`'s dispatch.
-pub(super) struct Normals<'a> {
+pub(crate) struct Normals<'a> {
     key: &'a ReleaseKey,
     words: Words,
     buffer: WordBuffer<BLOCK>,
@@ -56,14 +56,14 @@ pub(super) struct Normals<'a> {
 
 impl<'a> Normals<'a> {
     /// The values from index `first` on, a multiple of [`TILE`].
-    pub(super) fn new(key: &'a ReleaseKey, first: u64) -> Self {
+    pub(crate) fn new(key: &'a ReleaseKey, first: u64) -> Self {
         let (words, buffer) = (key.words_from(first), WordBuffer::new());
         Self { key, words, buffer, next: first, values: Zeroizing::new([0.0; BLOCK]) }
     }
 
     /// The next [`BLOCK`] values.
     #[inline(always)]
-    pub(super) fn next_block(&mut self) -> &[f64; BLOCK] {
+    pub(crate) fn next_block(&mut self) -> &[f64; BLOCK] {
         self.words.fill(&mut self.buffer);
         let (tiles, _) = self.values.as_chunks_mut::<TILE>();
         let (words, _) = self.buffer.bytes().as_chunks::<TILE>();
@@ -110,7 +110,7 @@ fn continue_short(key: &ReleaseKey, first: u64, words: &[[u8; 8]; TILE], tile: &
 
 /// The pair with a given `−ln U`; an angle of 52 bits and two signs come from a word.
 #[inline(always)]
-fn pair(minus_ln: f64, angle_word: u64) -> [f64; 2] {
+pub(crate) fn pair(minus_ln: f64, angle_word: u64) -> [f64; 2] {
     const ONE: u64 = 0x3ff0_0000_0000_0000;
     const SIGN: u64 = 1 << 63;
     /// Half a step of the angle's bits.

@@ -17,21 +17,21 @@ const WORD: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
 /// Whether a word has too few significant bits on one of its sides.
 #[inline(always)]
-pub(super) fn is_short(word: u64) -> bool {
+pub(crate) fn is_short(word: u64) -> bool {
     word.wrapping_sub(SHORT) >= 0_u64.wrapping_sub(2 * SHORT)
 }
 
 /// `−ln U` for a word that is not short, with a relative error of at most `8u`: at most `5.8u` from `U`, `2u` from the
 /// logarithm.
 #[inline(always)]
-pub(super) fn minus_ln_uniform(word: u64) -> f64 {
+pub(crate) fn minus_ln_uniform(word: u64) -> f64 {
     let (k, f) = reduced(word as f64 * WORD);
     let below_one = !word as f64 * -WORD;
     minus_ln(k, if word >= NEAR_ONE { below_one } else { f })
 }
 
 /// `−ln U` for any word, with the words that follow it if it is short.
-pub(super) fn minus_ln_continued(word: u64, further: &mut Words) -> f64 {
+pub(crate) fn minus_ln_continued(word: u64, further: &mut Words) -> f64 {
     if !is_short(word) {
         return minus_ln_uniform(word);
     }

@@ -17,7 +17,7 @@ fn only_a_key_of_a_later_epoch_of_the_same_group_is_installed() {
     );
     assert_eq!(
         member.state(),
-        MemberState { group: GROUP, epoch: EPOCH, last_slot: Some(7), minimum_unused: 0 }
+        MemberState { group: GROUP, epoch: EPOCH, last_slot: Some(7), minimum_unused: 0, minimum_cohort: 2 }
     );
 }
 
@@ -48,7 +48,8 @@ fn a_restart_does_not_forget_the_last_slot_nor_what_the_client_insists_on() {
 
 #[test]
 fn a_restart_does_not_lead_back_to_an_earlier_epoch_or_into_another_group() {
-    let state = MemberState { group: GROUP, epoch: EPOCH, last_slot: Some(7), minimum_unused: 0 };
+    let state =
+        MemberState { group: GROUP, epoch: EPOCH, last_slot: Some(7), minimum_unused: 0, minimum_cohort: 2 };
     let rollback = GroupMember::resume(key_of(Epoch(4)), state).unwrap_err();
     assert_eq!(rollback, AssignmentError::EpochRollback { got: Epoch(4), reached: EPOCH });
 
@@ -58,6 +59,6 @@ fn a_restart_does_not_lead_back_to_an_earlier_epoch_or_into_another_group() {
     let later = GroupMember::resume(key_of(Epoch(6)), state).unwrap();
     assert_eq!(
         later.state(),
-        MemberState { group: GROUP, epoch: Epoch(6), last_slot: None, minimum_unused: 0 }
+        MemberState { group: GROUP, epoch: Epoch(6), last_slot: None, minimum_unused: 0, minimum_cohort: 2 }
     );
 }
