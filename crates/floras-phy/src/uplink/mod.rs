@@ -69,6 +69,12 @@ pub trait Uplink: Send + Sync {
         Err(UplinkError::NoChipLevel { scheme: self.name() })
     }
 
+    /// What the clients of a round send at the chip level in place of their updates, in the order of its list; `None` if they send the
+    /// updates themselves.
+    fn sent(&self, _round: &Round<'_>, _updates: &[&[f32]]) -> Result<Option<Vec<Vec<f32>>>, UplinkError> {
+        Ok(None)
+    }
+
     /// The effective channel of a round's [`link`](Self::link) with the noise that clients add to their updates, beside what the
     /// link knows of.
     fn with_added_noise(
@@ -132,7 +138,11 @@ pub fn transmit_into<U: AsRef<[f32]> + Sync>(
         }
         Fidelity::Chip => {
             let link = uplink.link(round)?;
-            link.transmit_into(updates, noise, decoded)?;
+            let rows: Vec<&[f32]> = updates.iter().map(AsRef::as_ref).collect();
+            match uplink.sent(round, &rows)? {
+                Some(sent) => link.transmit_into(&sent, noise, decoded)?,
+                None => link.transmit_into(updates, noise, decoded)?,
+            }
             uplink.with_added_noise(round, link.effective()?)
         }
     }

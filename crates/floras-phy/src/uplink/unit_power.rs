@@ -90,6 +90,10 @@ impl Uplink for UnitPower {
         Ok(self.inner.link(round)?.with_scaled_noise(1.0 / scale))
     }
 
+    fn sent(&self, round: &Round<'_>, updates: &[&[f32]]) -> Result<Option<Vec<Vec<f32>>>, UplinkError> {
+        self.inner.sent(round, updates)
+    }
+
     fn with_added_noise(
         &self,
         round: &Round<'_>,

@@ -216,8 +216,12 @@ impl Federation {
         let trials = threads.clamp(1, settings.trials as usize);
         let parameters = self.model.parameters();
         // Updates that are clipped in memory are there twice.
-        let copies =
-            if settings.uplink.fidelity == Fidelity::Chip && settings.privacy.clip.is_some() { 2 } else { 1 };
+        let copies = match settings.uplink.fidelity {
+            // And a third time with masks.
+            Fidelity::Chip if settings.masks.is_some() => 3,
+            Fidelity::Chip if settings.privacy.clip.is_some() => 2,
+            Fidelity::Chip | Fidelity::Symbol => 1,
+        };
         let clients = trial::wave_size(settings, parameters);
         let bytes = clients.saturating_mul(parameters).saturating_mul(copies * trials * size_of::<f32>());
         if bytes > MAX_GIB << 30 {
