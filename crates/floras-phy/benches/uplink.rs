@@ -2,6 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use floras_core::random::{Purpose, StreamName};
+use floras_phy::masks::{LocalNoise, MaskGrid, MaskSign, PairSeed, SlotMasks, add_mask, mask_update};
 use floras_phy::release::{self, ReleaseKey};
 use floras_phy::*;
 use rand_distr::{Distribution, StandardNormal};
@@ -24,6 +25,33 @@ fn normal_numbers(criterion: &mut Criterion) {
     let mut release = vec![0.0_f64; 1 << 16];
     group.bench_function("release_noise", |bencher| {
         bencher.iter(|| release::fill_normals(ReleaseKey::generate().expect("random bytes"), &mut release));
+    });
+    group.finish();
+}
+
+/// One pair's mask for 10⁶ parameters, beside as many values of the generator that noise for a release comes from.
+fn masks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("masks, d = 1e6");
+    group.throughput(Throughput::Elements(PARAMETERS as u64));
+    group.sample_size(30);
+    let grid = MaskGrid::new(1000, 70.0, 1.0).expect("a grid");
+    let seed = PairSeed::from_bytes([1; 32]);
+    let mut values = vec![0_i64; PARAMETERS];
+    group.bench_function("mask of a pair, added", |bencher| {
+        bencher.iter(|| add_mask(&seed, MaskSign::Plus, &grid, &mut values));
+    });
+    let mut normals = vec![0.0_f64; PARAMETERS];
+    group.bench_function("release noise", |bencher| {
+        bencher.iter(|| release::fill_normals(ReleaseKey::generate().expect("random bytes"), &mut normals));
+    });
+    group.bench_function("update of a client, K = 20", |bencher| {
+        let grid = MaskGrid::new(20, 10.0, 1.0).expect("a grid");
+        let update = vec![1e-3_f32; PARAMETERS];
+        bencher.iter(|| {
+            let seeds = (1..20).map(|byte| (PairSeed::from_bytes([byte; 32]), MaskSign::Plus));
+            let noise = LocalNoise::generate().expect("random bytes");
+            mask_update(&update, SlotMasks::simulated(seeds.collect()), &grid, noise)
+        });
     });
     group.finish();
 }
@@ -92,7 +120,7 @@ fn effective_channel(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, normal_numbers, one_round, effective_channel);
+criterion_group!(benches, normal_numbers, masks, one_round, effective_channel);
 
 fn main() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the pool is not in use yet");

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails should fail the test")]
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use floras_core::random::{Purpose, StreamName};
 use floras_phy::UplinkError;
 use floras_phy::assignment::{
@@ -10,6 +13,7 @@ use floras_phy::assignment::{
 use floras_phy::masks::{
     LocalNoise, MaskGrid, MaskSign, PairKeys, PairSeed, SlotMasks, add_local_noise, add_mask, mask_update,
 };
+use serde_json::Value;
 use zeroize::ZeroizeOnDrop;
 
 const GROUP: GroupId = GroupId(*b"floras test room");
@@ -351,4 +355,37 @@ fn secrets_are_wiped_when_dropped() {
     fn wiped<T: ZeroizeOnDrop>(_: &T) {}
     wiped(&PairSeed::from_bytes([1; 32]));
     wiped(&PairKeys::agree(&identity(0), GROUP, &[identity(1).public_key()]).unwrap());
+}
+
+fn vectors_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
+}
+
+#[test]
+fn the_python_script_makes_the_same_vectors() {
+    let script = vectors_dir().join("masks.py");
+    match Command::new("python3").arg("-B").arg(script).arg("--check").status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => eprintln!("skipped, as python3 does not start: {error}"),
+    }
+}
+
+#[test]
+fn the_format_document_quotes_the_first_vector() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mask-format.md");
+    let Ok(document) = std::fs::read_to_string(path) else {
+        eprintln!("skipped, as the crate is built without the workspace's documents");
+        return;
+    };
+    let text = std::fs::read_to_string(vectors_dir().join("masks.json")).unwrap();
+    let vectors: Value = serde_json::from_str(&text).unwrap();
+    let vector = &vectors["vectors"][0];
+    for field in
+        ["first_private", "first_public", "second_private", "second_public", "shared", "pair_key", "seed"]
+    {
+        assert!(document.contains(vector[field].as_str().unwrap()), "{field}");
+    }
+    for value in &vector["mask_start"].as_array().unwrap()[..2] {
+        assert!(document.contains(&value.to_string()), "{value}");
+    }
 }

@@ -59,7 +59,7 @@ mod permutation;
 mod sealed;
 mod simulated;
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;
 
 pub use error::AssignmentError;
 pub use group::{Epoch, GroupId};

@@ -39,6 +39,8 @@ mod keystream;
 mod loss;
 mod pair;
 mod update;
+#[cfg(test)]
+mod vectors;
 
 pub use grid::{MAX_MASKED_CLIENTS, MaskGrid};
 pub use pair::{MaskSign, PairKeys, PairSeed, SlotMasks};

@@ -129,6 +129,12 @@ impl PairKeys {
         Ok(Self { own, group, keys })
     }
 
+    /// The key shared with `member`, for the test vectors.
+    #[cfg(test)]
+    pub(super) fn key(&self, member: PublicKey) -> [u8; 32] {
+        **self.keys[&member]
+    }
+
     /// The group that the keys are for.
     pub fn group(&self) -> GroupId {
         self.group
@@ -148,9 +154,8 @@ impl PairKeys {
             let key = self.keys.get(&member).ok_or(AssignmentError::UnknownMember { member })?;
             let info: [&[u8]; 4] =
                 [MASK_LABEL, &self.group.0, &beacon.epoch.0.to_be_bytes(), &beacon.slot.to_be_bytes()];
-            let mut seed = Zeroizing::new([0; 32]);
-            derive(key, &info, &mut seed);
-            seeds.push((PairSeed::from_bytes(*seed), MaskSign::of(self.own, member)));
+            let seed = ReleaseKey::filled(|seed| derive(key, &info, seed));
+            seeds.push((PairSeed(seed), MaskSign::of(self.own, member)));
         }
         Ok(SlotMasks(seeds))
     }

@@ -24,9 +24,7 @@ impl LocalNoise {
 
     /// Noise of a simulation, whose seed is not secret.
     pub fn simulated(name: StreamName) -> Self {
-        let mut secret = Zeroizing::new([0; 32]);
-        name.stream().fill_bytes(secret.as_mut_slice());
-        Self(ReleaseKey::known(*secret))
+        Self(ReleaseKey::filled(|secret| name.stream().fill_bytes(secret)))
     }
 }
 

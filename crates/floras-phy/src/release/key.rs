@@ -31,9 +31,16 @@ impl ReleaseKey {
         Ok(key)
     }
 
-    /// A key with known bytes: derived by two clients, or drawn from a stream of a simulation.
+    /// A key with known bytes, for simulations and tests.
     pub(crate) fn known(secret: [u8; 32]) -> Self {
         Self { secret: Box::new(Zeroizing::new(secret)) }
+    }
+
+    /// A key that `fill` writes in place, so that no copy stays behind on the stack.
+    pub(crate) fn filled(fill: impl FnOnce(&mut [u8; 32])) -> Self {
+        let mut key = Self { secret: Box::new(Zeroizing::new([0; 32])) };
+        fill(&mut key.secret);
+        key
     }
 
     /// The key, for the cipher.
