@@ -9,9 +9,8 @@
 //! u_k = round_Q( x_k' + m̃_k + σ_z·ñ_k ),     m̃_k = Σ_j ±p̃_kj
 //! ```
 //!
-//! `x_k'` is the update rounded toward zero to multiples of `q`, so that `‖x_k'‖ ≤ ‖x_k‖`: the sensitivity does not grow. The sum
-//! `x_k' + m̃_k` is exact. The implementation is compared with `M*` in two steps. Either is taken twice, for the data set and for its
-//! neighbour. `u = 2⁻⁵³`.
+//! `x_k'` is the update rounded toward zero to multiples of `q`. The sum `x_k' + m̃_k` is exact. The implementation is compared with `M*` in
+//! three steps. Each is taken twice, for the data set and for its neighbour. `u = 2⁻⁵³`.
 //!
 //! # 1. The client's own noise
 //!
@@ -76,13 +75,21 @@
 //!
 //! Silent clients and colluders leave fewer errors than are counted: the bound holds for them too.
 //!
+//! # 3. The update
+//!
+//! `‖x_k'‖ ≤ ‖x_k‖`: a sensitivity that follows from the norm of updates does not grow. For any other sensitivity, the update of the client whose
+//! data differ moves by less than `q` in each value. The others' updates are the same in both data sets. The mean of a Gaussian vector of
+//! covariance at least `σ_z² I` moves by `τ = q·√(d·T)/σ_z` standard deviations in all rounds, so that `ε₃ = τ·√(2·200) + τ²/2`.
+//!
 //! # Together
 //!
+//! With `ε' = ε₁ + ε₂ + ε₃`:
+//!
 //! ```text
-//! ε + 2(ε₁ + ε₂),     e^{ε₁+ε₂}·δ + 8·e^{ε+2(ε₁+ε₂)−200}
+//! ε + 2ε',     e^{ε'}·δ + 10·e^{ε+2ε'−200}
 //! ```
 //!
-//! For `K = 10⁴`, `d = 10⁸`, `T = 100` and `σ_m = 2.2·√K·σ_z` this is `2(ε₁ + ε₂) < 10⁻³`; for `K = 1000`, `d = 10⁶`, `T = 40` it is below
+//! For `K = 10⁴`, `d = 10⁸`, `T = 100` and `σ_m = 2.2·√K·σ_z` this is `2ε' < 10⁻³`; for `K = 1000`, `d = 10⁶`, `T = 40` it is below
 //! `10⁻⁵`. Masks are pseudo-random: ChaCha20's words are taken as uniform, for an adversary who cannot break X25519, HKDF-SHA256 or the cipher.
 
 use super::grid::MaskGrid;
@@ -123,13 +130,18 @@ impl MaskGrid {
         let (grid, arithmetic) = (self.fine_step() / 2.0, MASK_ERROR * self.pair_std());
         let mean_square = grid * grid + 2.0 * MEAN_RADIUS * grid * arithmetic + 2.0 * arithmetic * arithmetic;
         let variance = GROWTH * clients * mask_values.max(MIN_MASK_VALUES) * mean_square;
-        let shift = variance.sqrt() / self.noise_std();
-        let masks = shift * (2.0 * LOG_FAILURE).sqrt() + shift * shift / 2.0;
+        let masks = shift_loss(variance.sqrt() / self.noise_std());
+        let update = shift_loss(self.fine_step() * values.sqrt() / self.noise_std());
         // The last factors cover the rounding of these few operations.
-        let epsilon = 2.0 * (own + masks) * (1.0 + 1e-9);
-        let delta = 8.0 * (MAX_EPSILON - LOG_FAILURE + 1.0).exp() * (1.0 + 1e-9);
+        let epsilon = 2.0 * (own + masks + update) * (1.0 + 1e-9);
+        let delta = 10.0 * (MAX_EPSILON - LOG_FAILURE + 1.0).exp() * (1.0 + 1e-9);
         (epsilon <= 1.0).then_some(FloatingPointLoss { epsilon, delta })
     }
+}
+
+/// The loss of a Gaussian whose mean is off by so many standard deviations, except with probability `e^{−200}`.
+fn shift_loss(shift: f64) -> f64 {
+    shift * (2.0 * LOG_FAILURE).sqrt() + shift * shift / 2.0
 }
 
 #[cfg(test)]
@@ -183,6 +195,30 @@ mod tests {
             assert!(growth <= GROWTH, "{growth} at {ratio}");
         }
         assert!(MEAN_RADIUS > (std::f64::consts::PI / 2.0).sqrt());
+    }
+
+    /// `E[e^{c‖Bs‖²}]` over all signs, for four clients with pairs of unequal weights, against the bound of step 2.
+    #[test]
+    fn the_bound_on_random_signs_holds() {
+        const PAIRS: [(usize, usize); 6] = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+        for magnitudes in [[1.0; 6], [1.0, 0.2, 0.7, 0.0, 1.0, 0.4], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]] {
+            for c in [1e-3, 0.01, 0.05, 0.1] {
+                let mean = (0_u32..64)
+                    .map(|signs| {
+                        let mut e = [0.0_f64; 4];
+                        for (pair, (&(k, j), magnitude)) in PAIRS.iter().zip(magnitudes).enumerate() {
+                            let signed = if signs >> pair & 1 == 1 { magnitude } else { -magnitude };
+                            e[k] += signed;
+                            e[j] -= signed;
+                        }
+                        (c * e.iter().map(|e| e * e).sum::<f64>()).exp() / 64.0
+                    })
+                    .sum::<f64>();
+                let trace = 2.0 * magnitudes.iter().map(|magnitude| magnitude * magnitude).sum::<f64>();
+                let bound = (c * trace / (1.0 - 2.0 * c * 4.0)).exp();
+                assert!(mean <= bound && mean >= (c * trace).exp() * (1.0 - 1e-12), "{mean} {bound}");
+            }
+        }
     }
 
     /// The error of masks, as the proof bounds it: 2²⁰ values against the exact transform of the same normal values.
