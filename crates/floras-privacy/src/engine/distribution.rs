@@ -15,7 +15,10 @@
 //!
 //! The lower bound has cells of its own, made from noise and estimates that are rounded the other way: no `μ` in them is too large, no
 //! mass and no mean. A convex cell's mass counts at its mean and a concave cell's at its ends. What is not in them counts as
-//! `μ = 0`.
+//! `μ = 0`. They are made when a lower bound is first asked for: many questions, such as a calibration's, are about upper bounds
+//! alone.
+
+use std::sync::{Arc, LazyLock};
 
 use crate::engine::sampling::Curve;
 use crate::numerics::gaussian;
@@ -70,9 +73,20 @@ pub struct Cells {
     /// For the upper bound.
     cells: Vec<Cell>,
     infinite: f64,
-    /// For the lower bound; empty where there is none.
-    below: Vec<Cell>,
-    /// The probability that `μ` is smaller than the cells for the lower bound have it.
+    below: Below,
+}
+
+/// Cells for the lower bound, made when it is first asked for.
+#[derive(Clone, Debug)]
+struct Below(Arc<LazyLock<CellsBelow, MakeBelow>>);
+
+type MakeBelow = Box<dyn FnOnce() -> CellsBelow + Send>;
+
+/// Cells of `μ` for a lower bound, in ascending order; empty where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct CellsBelow {
+    cells: Vec<Cell>,
+    /// The probability that `μ` is smaller than the cells have it.
     unlucky: f64,
 }
 
@@ -250,14 +264,37 @@ impl CellsBuilder {
     /// A distribution with an upper bound alone: its lower one is 0.
     pub(crate) fn build(self) -> MuDistribution {
         let (cells, infinite) = self.finished();
-        MuDistribution::Cells(Cells { cells, infinite, below: Vec::new(), unlucky: 0.0 })
+        MuDistribution::Cells(Cells { cells, infinite, below: Below::default() })
     }
 
-    /// A distribution with cells for its lower bound too.
-    pub(crate) fn build_above(self, below: Self) -> MuDistribution {
+    /// A distribution with cells for its lower bound too, which are made when it is first asked for.
+    pub(crate) fn build_above(self, below: impl FnOnce() -> Self + Send + 'static) -> MuDistribution {
         let (cells, infinite) = self.finished();
-        let (below, unlucky) = below.finished();
-        MuDistribution::Cells(Cells { cells, infinite, below, unlucky })
+        MuDistribution::Cells(Cells { cells, infinite, below: Below::new(|| below().build_below()) })
+    }
+
+    /// The cells of a lower bound.
+    pub(crate) fn build_below(self) -> CellsBelow {
+        let (cells, unlucky) = self.finished();
+        CellsBelow { cells, unlucky }
+    }
+}
+
+impl Below {
+    fn new(make: impl FnOnce() -> CellsBelow + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(make))))
+    }
+}
+
+impl Default for Below {
+    fn default() -> Self {
+        Self::new(CellsBelow::default)
+    }
+}
+
+impl PartialEq for Below {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || **self.0 == **other.0
     }
 }
 
@@ -265,7 +302,7 @@ impl Cells {
     fn delta(&self, epsilon: f64, side: Side) -> f64 {
         match side {
             Side::Upper => self.upper(epsilon),
-            Side::Lower => self.lower(epsilon),
+            Side::Lower => self.below.0.delta(epsilon),
         }
     }
 
@@ -318,13 +355,15 @@ impl Cells {
     pub(crate) fn widest(&self) -> f64 {
         self.cells.iter().map(Cell::width).fold(0.0, f64::max)
     }
+}
 
-    /// The other way round: a convex cell's mass at its mean, a concave cell's at its ends.
-    fn lower(&self, epsilon: f64) -> f64 {
+impl CellsBelow {
+    /// `δ₁(ε)` for `ε ≥ 0`, never too large: a convex cell's mass at its mean, a concave cell's at its ends.
+    pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         let turn = (2.0 * epsilon).sqrt();
         let at = |mu: f64| delta_or_nothing(epsilon, mu);
         let mut sum = 0.0;
-        for cell in self.below.iter().rev() {
+        for cell in self.cells.iter().rev() {
             if is_nothing(epsilon, cell.upper) {
                 break;
             }
@@ -440,7 +479,7 @@ const SHARP: f64 = 5.0;
 
 /// `|G|` with its weights.
 fn half_normal_nodes() -> &'static [(f64, f64)] {
-    static NODES: std::sync::LazyLock<Vec<(f64, f64)>> = std::sync::LazyLock::new(|| {
+    static NODES: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| {
         let mut nodes = chi_nodes(&chi_points(1), 1);
         let total: f64 = nodes.iter().map(|&(_, weight)| weight).sum();
         nodes.iter_mut().for_each(|(_, weight)| *weight /= total);
@@ -488,7 +527,7 @@ mod tests {
             values.iter().for_each(|&(mu, mass)| cells.add_range(mu, (mu, mu), mass));
             cells
         });
-        above.build_above(below)
+        above.build_above(|| below)
     }
 
     fn exact(values: &[(f64, f64)], epsilon: f64) -> f64 {
@@ -542,12 +581,30 @@ mod tests {
         above.add_infinite(0.1);
         below.add_range(0.99, (0.99, 0.99), 0.9);
         below.add_unlucky(1e-3);
-        let distribution = above.build_above(below);
+        let distribution = above.build_above(|| below);
         assert!(
             (distribution.delta_upper(100.0) - 0.1).abs() < 1e-15 && distribution.delta_lower(100.0) < 1e-15
         );
         let expected = 0.9 * gaussian::delta(0.5, 0.99) - 1e-3;
         assert!((distribution.delta_lower(0.5) / expected - 1.0).abs() < 1e-7);
+    }
+
+    #[test]
+    fn lower_cells_are_made_once_and_when_asked() {
+        let made = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = || made.load(std::sync::atomic::Ordering::Relaxed);
+        let [mut above, mut below] =
+            [Side::Upper, Side::Lower].map(|side| CellsBuilder::new(1.0, FINE_CELL, side));
+        above.add_range(1.0, (1.0, 1.0), 1.0);
+        below.add_range(1.0, (1.0, 1.0), 1.0);
+        let makes = made.clone();
+        let distribution = above.build_above(move || {
+            makes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            below
+        });
+        let copy = distribution.clone();
+        assert!(distribution.delta_upper(0.5) > 0.0 && copy.delta_upper(1.0) > 0.0 && count() == 0);
+        assert!(distribution.delta_lower(0.5) > 0.0 && copy.delta_lower(1.0) > 0.0 && count() == 1);
     }
 
     /// Sharp turns too, by a plain rule of a million points: a relative 1e-8.

@@ -29,6 +29,7 @@
 //!    `u(τ)` rises and `u(τ)/τ` falls.
 
 use std::f64::consts::{FRAC_PI_2, PI};
+use std::sync::Arc;
 
 use floras_core::{Fading, Modulation, PhaseError, Receiver};
 
@@ -74,13 +75,13 @@ pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficients {
     /// `|h|/s` where `h` is real after modulation.
-    seen: Vec<Coefficient>,
+    seen: Arc<[Coefficient]>,
     /// The same in narrower cells, for lower bounds.
-    narrow: Vec<Coefficient>,
+    narrow: Arc<[Coefficient]>,
     /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
     normal_std: Option<f64>,
     /// The whole amplitude `|h|/s`, for raw samples.
-    amplitude: Vec<Coefficient>,
+    amplitude: Arc<[Coefficient]>,
 }
 
 /// Coefficients of about the same size.
@@ -225,6 +226,9 @@ impl Coefficients {
 
     /// The same in a unit that is smaller by this factor.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
+        if factor == 1.0 {
+            return self.clone();
+        }
         let scale = |cells: &[Coefficient]| {
             let scaled = cells.iter().map(|cell| Coefficient {
                 mass: cell.mass,
@@ -272,8 +276,11 @@ impl Coefficients {
                 cells.add_range(mean, (low, high), factor * group.mass * mass);
             }
         }
-        let others = self.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Lower);
-        Ok(cells.build_above(self.cells_below(receiver, &others, small, sensitivity)))
+        let channel = self.clone();
+        Ok(cells.build_above(move || {
+            let others = channel.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Lower);
+            channel.cells_below(receiver, &others, small, sensitivity)
+        }))
     }
 
     /// The cells of the lower bound, with the noise of the others rounded up.
@@ -311,17 +318,19 @@ impl Coefficients {
     pub fn raw_signal(&self, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
         let largest = self.amplitude.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
-        let [mut above, below] = [Side::Upper, Side::Lower].map(|side| {
+        let amplitude = self.amplitude.clone();
+        let cells_of = move |side: Side| {
             let mut cells = CellsBuilder::new(largest, RAW_STEP, side);
             // What may be as small as 0 counts as 0 in a lower bound.
-            for cell in self.amplitude.iter().filter(|cell| side == Side::Upper || cell.least > 0.0) {
+            for cell in amplitude.iter().filter(|cell| side == Side::Upper || cell.least > 0.0) {
                 let [mean, least, largest] = [cell.mean, cell.least, cell.largest].map(|t| sensitivity * t);
                 cells.add_range(mean, (least, largest), cell.mass);
             }
             cells
-        });
+        };
+        let mut above = cells_of(Side::Upper);
         above.add_infinite(BEYOND_REACH);
-        Ok(above.build_above(below))
+        Ok(above.build_above(move || cells_of(Side::Lower)))
     }
 
     /// The distribution of `ν²` less a client's own share: unused sequences, and `others` used ones. Rounded down for an upper bound, up for
@@ -474,7 +483,7 @@ fn seen_cells(
     noise_std: f64,
     range: (f64, f64),
     density: impl Fn(f64) -> f64,
-) -> Result<[Vec<Coefficient>; 2], PrivacyError> {
+) -> Result<[Arc<[Coefficient]>; 2], PrivacyError> {
     Ok([cells_of(noise_std, range, &density, STEP)?, cells_of(noise_std, range, &density, NARROW)?])
 }
 
@@ -484,7 +493,7 @@ fn cells_of(
     range: (f64, f64),
     density: impl Fn(f64) -> f64,
     width: f64,
-) -> Result<Vec<Coefficient>, PrivacyError> {
+) -> Result<Arc<[Coefficient]>, PrivacyError> {
     require_positive("the despread noise", noise_std)?;
     require_positive("the largest channel coefficient", range.1)?;
     let (from, to) = (range.0.max(0.0) / noise_std, range.1 / noise_std);
@@ -518,13 +527,13 @@ fn cells_of(
     normalised(cells)
 }
 
-fn normalised(mut cells: Vec<Coefficient>) -> Result<Vec<Coefficient>, PrivacyError> {
+fn normalised(mut cells: Vec<Coefficient>) -> Result<Arc<[Coefficient]>, PrivacyError> {
     let total: f64 = cells.iter().map(|cell| cell.mass).sum();
     let holds = total.is_finite() && total > 0.0;
     require(holds, "the density of the channel", "finite and not zero everywhere", total)?;
     cells.iter_mut().for_each(|cell| cell.mass /= total);
     cells.retain(|cell| cell.mass > 0.0);
-    Ok(cells)
+    Ok(cells.into())
 }
 
 /// Coefficients in cells of this width in `ln t`.

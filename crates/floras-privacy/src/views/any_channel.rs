@@ -52,7 +52,7 @@ use floras_core::{ClipLevel, Receiver};
 use crate::account::Source;
 use crate::engine::chords::Chords;
 use crate::engine::compose::MAX_EPSILON;
-use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution, Side};
+use crate::engine::distribution::{CellsBelow, CellsBuilder, FINE_CELL, MuDistribution, Side};
 use crate::engine::sampling::Curve;
 use crate::error::PrivacyError;
 use crate::numerics::normal;
@@ -101,7 +101,7 @@ struct Composable {
     /// What is smaller counts as infinite.
     smallest: f64,
     upper: OnceLock<Chords>,
-    lower: OnceLock<MuDistribution>,
+    lower: OnceLock<usize>,
 }
 
 impl AnyChannel {
@@ -119,7 +119,9 @@ impl AnyChannel {
 
     /// The distribution of `μ` for a client with the channel `t = h/s`.
     pub fn distribution_at(&self, t: f64) -> MuDistribution {
-        self.worst.enclosed(t)
+        let worst = self.worst.clone();
+        let above = self.worst.cells_above(t, t, self.worst.small_estimate());
+        above.build_above(move || worst.cells_below(t))
     }
 
     /// The distribution of `μ` in the limit of a strong client, `t → ∞`.
@@ -135,15 +137,16 @@ impl Composable {
     }
 
     /// A channel that is about the worst where `δ` is small: a client may have it in every round.
-    fn one_channel(&self) -> &MuDistribution {
-        self.lower.get_or_init(|| {
+    fn one_channel(&self) -> &CellsBelow {
+        let index = self.lower.get_or_init(|| {
             let start = first_at_most(|e| self.worst.strong.lower(e), SMALL, 1e-3, MAX_EPSILON, 1e-3);
             let start = 0.99 * start.unwrap_or(MAX_EPSILON);
             let supremum = |epsilon: f64| self.worst.supremum(epsilon);
             let epsilon =
                 first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
-            self.worst.own_enclosed(self.worst.worst_at(epsilon)).clone()
-        })
+            self.worst.worst_at(epsilon)
+        });
+        self.worst.own_below(*index)
     }
 }
 
@@ -180,7 +183,7 @@ impl Curve for Composable {
     }
 
     fn lower(&self, epsilon: f64) -> f64 {
-        self.one_channel().lower(epsilon)
+        self.one_channel().delta(epsilon)
     }
 
     fn infinite(&self) -> f64 {
@@ -207,8 +210,8 @@ pub(crate) struct Worst {
     /// For each channel that cells end at: its own curve, bounds for all weaker and for all stronger ones, and a bound on its own
     /// curve whose gains fall with the estimate.
     channels: Vec<[OnceLock<NodeDistribution>; 4]>,
-    /// The distributions of channels that a lower bound was asked of, from both sides.
-    enclosed: Vec<OnceLock<MuDistribution>>,
+    /// The cells of channels that a lower bound was asked of.
+    below: Vec<OnceLock<CellsBelow>>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
 
@@ -274,7 +277,7 @@ impl Worst {
         let scale = receiver.level().unwrap_or(1.0).max(1.0);
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
-        let enclosed = (0..=count).map(|_| OnceLock::new()).collect();
+        let below = (0..=count).map(|_| OnceLock::new()).collect();
         let noise_bins = LogBins::of_noise(&noise, gains::step(receiver), Side::Upper);
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
         let loud = OnceLock::new();
@@ -288,7 +291,7 @@ impl Worst {
             strong,
             scale,
             channels,
-            enclosed,
+            below,
             rungs,
         })
     }
@@ -297,17 +300,16 @@ impl Worst {
         self.scale * CHANNELS.0 * (index as f64 * FINE).exp()
     }
 
-    /// The distribution of `Δ·t·g(τ)` for an estimate `τ` around `t`, from both sides. What is without noise is infinite.
-    fn enclosed(&self, t: f64) -> MuDistribution {
-        let small = self.small_estimate();
+    /// The cells of `Δ·t·g(τ)` for an estimate `τ` around `t`, for a lower bound.
+    fn cells_below(&self, t: f64) -> CellsBuilder {
         let (noise, bins) = self.loud.get_or_init(|| {
             let noise = noise_of_unused(self.receiver, self.unused, Side::Lower);
             let bins = LogBins::of_noise(&noise, gains::step(self.receiver), Side::Lower);
             (noise, bins)
         });
-        let mut below = self.cells(t, t, small, bins, Side::Lower);
+        let mut below = self.cells(t, t, self.small_estimate(), bins, Side::Lower);
         below.add_unlucky(noise.none);
-        self.cells_above(t, t, small).build_above(below)
+        below
     }
 
     /// An upper bound on the distribution of `Δ·t·g(τ)` for an estimate `τ` around `t`.
@@ -320,6 +322,7 @@ impl Worst {
         self.cells_above(t, amplitude, small).build()
     }
 
+    /// The cells of the same. What is without noise is infinite.
     fn cells_above(&self, t: f64, amplitude: f64, small: f64) -> CellsBuilder {
         let mut cells = self.cells(t, amplitude, small, &self.noise_bins, Side::Upper);
         cells.add_infinite(self.noise.none + BEYOND_REACH);
@@ -375,8 +378,8 @@ impl Worst {
         })
     }
 
-    fn own_enclosed(&self, index: usize) -> &MuDistribution {
-        self.enclosed[index].get_or_init(|| self.enclosed(self.channel(index)))
+    fn own_below(&self, index: usize) -> &CellsBelow {
+        self.below[index].get_or_init(|| self.cells_below(self.channel(index)).build_below())
     }
 
     /// A bound on a channel's curve with gains that fall with the estimate's size: MMSE weights do so from 1 on.
@@ -541,7 +544,7 @@ impl Worst {
 
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
-        let worst = self.own_enclosed(self.worst_at(epsilon)).lower(epsilon);
+        let worst = self.own_below(self.worst_at(epsilon)).delta(epsilon);
         worst.max(self.strong.lower(epsilon))
     }
 }
@@ -688,7 +691,7 @@ mod tests {
                     let most = bound.upper(epsilon) + bound.infinite();
                     for factor in [1.0, 1.05, 1.5, 4.0, 30.0] {
                         let t = start * factor;
-                        let reached = worst.enclosed(t).lower(epsilon);
+                        let reached = worst.cells_below(t).build_below().delta(epsilon);
                         assert!(reached <= most, "{receiver:?}, {t} at ε = {epsilon}: {reached:e}, {most:e}");
                     }
                     let strong = worst.strong.upper(epsilon);

@@ -42,6 +42,11 @@ pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Mu
     }
     let of = |noise: f64| [(sensitivity / noise.sqrt(), 1.0)];
     let above = without_channel(&noise_of_unused(receiver, unused, Side::Upper), of);
+    Ok(above.build_above(move || cells_below(receiver, unused, sensitivity)))
+}
+
+/// The cells of the lower bound, with the noise rounded up.
+fn cells_below(receiver: Receiver, unused: u64, sensitivity: f64) -> CellsBuilder {
     let noise = noise_of_unused(receiver, unused, Side::Lower);
     let strength = |noise: f64| sensitivity / noise.sqrt();
     let heard = || noise.cells().iter().filter(|cell| strength(cell.least) < MAX_MU);
@@ -52,7 +57,7 @@ pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Mu
         below.add_range(strength(cell.mean), (strength(cell.largest), strength(cell.least)), cell.mass);
     }
     below.add_unlucky(noise.none);
-    Ok(above.build_above(below))
+    below
 }
 
 /// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
