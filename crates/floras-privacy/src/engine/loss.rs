@@ -371,7 +371,9 @@ pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     if largest == f64::NEG_INFINITY {
         return largest;
     }
-    largest + terms.map(|term| (term - largest).exp()).sum::<f64>().ln()
+    // What is smaller than that adds nothing.
+    let exponents = terms.map(|term| term - largest).filter(|&exponent| exponent > -100.0);
+    largest + exponents.map(f64::exp).sum::<f64>().ln()
 }
 
 #[cfg(test)]

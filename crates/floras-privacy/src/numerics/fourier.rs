@@ -44,22 +44,6 @@ pub(crate) fn product(one: Complex64, other: Complex64) -> Complex64 {
     if product.norm_sqr() < NOTHING { Complex64::default() } else { product }
 }
 
-/// `z^n` by squaring.
-pub(crate) fn power(mut base: Complex64, mut exponent: u64) -> Complex64 {
-    let mut result = Complex64::new(1.0, 0.0);
-    while exponent > 0 {
-        if base.norm_sqr() < NOTHING {
-            return Complex64::default();
-        }
-        if exponent % 2 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent /= 2;
-    }
-    result
-}
-
 /// So many powers are taken side by side.
 const LANES: usize = 8;
 

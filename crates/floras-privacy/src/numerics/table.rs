@@ -1,4 +1,4 @@
-//! A curve `δ(ε)` that is dear to compute, tabulated: pieces of polynomials of `ln δ`, fitted at Chebyshev's nodes.
+//! Functions that are dear to compute, tabulated: pieces of polynomials of `ln f`, fitted at Chebyshev's nodes.
 
 use crate::engine::distribution::Side;
 
@@ -18,6 +18,46 @@ const MAX_PIECES: usize = 2000;
 pub(crate) struct Table {
     pieces: Vec<Piece>,
     end: f64,
+}
+
+/// `ln f` of a positive function where it is smooth. Where it is not, there is nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Smooth {
+    from: f64,
+    /// Pieces, or what they would be if the function were smooth there, with their ends.
+    pieces: Vec<(f64, Option<Piece>)>,
+}
+
+impl Smooth {
+    /// Interpolates `f` on an interval to a relative `tolerance`, in pieces that are at most `longest` long and, where `f` is smooth, not
+    /// shorter than a sixteenth of it.
+    pub(crate) fn new(f: impl Fn(f64) -> f64, from: f64, to: f64, longest: f64, tolerance: f64) -> Self {
+        let count = ((to - from) / longest).ceil().max(1.0);
+        let length = (to - from) / count;
+        // In descending order.
+        let mut ends: Vec<f64> = (0..count as usize).rev().map(|i| from + (i + 1) as f64 * length).collect();
+        let mut pieces = Vec::new();
+        let mut start = from;
+        while let Some(&end) = ends.last() {
+            let piece = Piece::fit(&f, start, end);
+            let is_good = piece.is_good(&f, start, tolerance);
+            if !is_good && end - start > longest / 16.0 {
+                ends.push(0.5 * (start + end));
+                continue;
+            }
+            pieces.push((end, is_good.then_some(piece)));
+            ends.pop();
+            start = end;
+        }
+        Self { from, pieces }
+    }
+
+    /// The interpolated value; `None` where `f` is not smooth, and outside of the interval.
+    pub(crate) fn value(&self, x: f64) -> Option<f64> {
+        let index = self.pieces.partition_point(|&(end, _)| end < x);
+        let (_, piece) = self.pieces.get(index).filter(|_| x >= self.from)?;
+        piece.as_ref().map(|piece| piece.log_value(x).exp())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -212,6 +252,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A function with a kink, a jump to 0 and smooth parts: nothing near the kink and beyond the jump, and the rest to its tolerance.
+    #[test]
+    fn smooth_parts_are_interpolated_and_others_are_not() {
+        let f = |x: f64| if x > 7.3 { 0.0 } else { (x - 3.7).abs().exp() * (2.0 + x.sin()) };
+        let smooth = Smooth::new(f, -1.0, 9.0, 1.0, 1e-11);
+        let mut count = 0;
+        for i in 0..=1100 {
+            let x = -1.5 + 0.01 * f64::from(i);
+            let is_smooth = (-1.0..=7.2).contains(&x) && (x - 3.7).abs() > 0.07;
+            match smooth.value(x) {
+                Some(value) => assert!((value / f(x) - 1.0).abs() < 1e-10, "at {x}: {value}"),
+                None => assert!(!is_smooth, "at {x}"),
+            }
+            count += usize::from(smooth.value(x).is_some());
+            assert!(smooth.value(x).is_none() || (-1.0..=7.3).contains(&x), "at {x}");
+        }
+        assert!(count > 790, "{count}");
     }
 
     #[test]

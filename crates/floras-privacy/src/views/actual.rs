@@ -29,7 +29,7 @@
 //!    `u(τ)` rises and `u(τ)/τ` falls.
 
 use std::f64::consts::{FRAC_PI_2, PI};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use floras_core::{Fading, Modulation, PhaseError, Receiver};
 
@@ -38,8 +38,10 @@ use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution, Sid
 use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
+use crate::numerics::table::Smooth;
 use crate::setting::Setting;
 use crate::views::Beside;
+use crate::views::estimates;
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
@@ -82,6 +84,40 @@ pub struct Coefficients {
     normal_std: Option<f64>,
     /// The whole amplitude `|h|/s`, for raw samples.
     amplitude: Arc<[Coefficient]>,
+    used: UsedValues,
+}
+
+/// What used sequences add to `ν²`, for some receivers: the steps of a calibration ask for the same again.
+#[derive(Clone, Debug, Default)]
+struct UsedValues(Arc<Mutex<Vec<UsedValue>>>);
+
+type UsedValue = ((Receiver, Side), Arc<[(f64, f64)]>);
+
+impl PartialEq for UsedValues {
+    /// They follow from the coefficients.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl UsedValues {
+    /// What is known, or else is computed; the last few are kept.
+    fn get_or_compute(
+        &self,
+        key: (Receiver, Side),
+        compute: impl FnOnce() -> Vec<(f64, f64)>,
+    ) -> Arc<[(f64, f64)]> {
+        const KEPT: usize = 4;
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, values)) = known().iter().find(|(asked, _)| *asked == key) {
+            return values.clone();
+        }
+        let values: Arc<[(f64, f64)]> = compute().into();
+        let mut known = known();
+        known.truncate(KEPT - 1);
+        known.insert(0, (key, values.clone()));
+        values
+    }
 }
 
 /// Coefficients of about the same size.
@@ -159,7 +195,7 @@ impl Coefficients {
                 let [seen, narrow] = match angle {
                     Angle::Zero => return Self::from_density(noise_std, *range, density),
                     Angle::Uniform => {
-                        seen_cells(noise_std, (0.0, high), |x| real_part_density(density, low, high, x))?
+                        integral_cells(noise_std, (0.0, high), |x| real_part_density(density, low, high, x))?
                     }
                     Angle::Within(_) | Angle::Normal(_) => {
                         let cosines = angle.cosines();
@@ -169,7 +205,7 @@ impl Coefficients {
                                 .map(|&(cosine, weight)| weight * density(x / cosine) / cosine)
                                 .sum()
                         };
-                        seen_cells(noise_std, (0.0, high), product)?
+                        integral_cells(noise_std, (0.0, high), product)?
                     }
                 };
                 Ok(Self {
@@ -177,6 +213,7 @@ impl Coefficients {
                     narrow,
                     normal_std: None,
                     amplitude: cells_of(noise_std, *range, density, RAW_STEP)?,
+                    used: UsedValues::default(),
                 })
             }
         }
@@ -194,6 +231,7 @@ impl Coefficients {
             narrow,
             normal_std: None,
             amplitude: cells_of(noise_std, range, &density, RAW_STEP)?,
+            used: UsedValues::default(),
         })
     }
 
@@ -207,6 +245,7 @@ impl Coefficients {
             narrow,
             normal_std: Some(std / noise_std),
             amplitude: cells_of(noise_std, range, |r| r * normal::density(r / std), RAW_STEP)?,
+            used: UsedValues::default(),
         })
     }
 
@@ -221,7 +260,8 @@ impl Coefficients {
             Coefficient { mass, least: t, largest: t, mean: t }
         };
         let cells = normalised(values.iter().map(cell).collect())?;
-        Ok(Self { amplitude: cells.clone(), narrow: cells.clone(), seen: cells, normal_std: None })
+        let used = UsedValues::default();
+        Ok(Self { amplitude: cells.clone(), narrow: cells.clone(), seen: cells, normal_std: None, used })
     }
 
     /// The same in a unit that is smaller by this factor.
@@ -243,6 +283,7 @@ impl Coefficients {
             narrow: scale(&self.narrow),
             normal_std: self.normal_std.map(|std| factor * std),
             amplitude: scale(&self.amplitude),
+            used: UsedValues::default(),
         }
     }
 
@@ -358,7 +399,11 @@ impl Coefficients {
     }
 
     /// `w(t + e)²` of another client, rounded down or, for a lower bound, up, with probabilities.
-    fn used_values(&self, receiver: Receiver, side: Side) -> Vec<(f64, f64)> {
+    fn used_values(&self, receiver: Receiver, side: Side) -> Arc<[(f64, f64)]> {
+        self.used.get_or_compute((receiver, side), || self.compute_used_values(receiver, side))
+    }
+
+    fn compute_used_values(&self, receiver: Receiver, side: Side) -> Vec<(f64, f64)> {
         let most = self.seen.iter().map(|cell| cell.largest).fold(0.0, f64::max);
         let receiver = with_bounded_weights(receiver);
         let mut ends = vec![0.0, receiver.level().unwrap_or(1e-3)];
@@ -367,21 +412,20 @@ impl Coefficients {
         {
             ends.push(last * USED_RATIO);
         }
-        let mut masses = vec![0.0; ends.len() - 1];
-        let mut add = |channel: f64, share: f64| {
-            let (from, probabilities) = pilot::probabilities(&ends, channel);
-            for (mass, probability) in masses[from..].iter_mut().zip(probabilities) {
-                *mass += share * probability;
+        let masses = match side {
+            Side::Upper => {
+                let channels = groups(&self.seen, USED_STEP).map(|group| (group.mean, group.mass));
+                estimates::by_tails(&ends, &channels.collect::<Vec<_>>())
+            }
+            Side::Lower => {
+                let channels = narrow_groups(&self.narrow).map(|group| {
+                    // A stronger channel has a larger estimate, and a smaller weight.
+                    let shared = Shared::of(&group);
+                    (if group.least >= STRONG { group.least } else { shared.channel }, shared.mass)
+                });
+                estimates::interpolated(&ends, channels.collect())
             }
         };
-        match side {
-            Side::Upper => groups(&self.seen, USED_STEP).for_each(|group| add(group.mean, group.mass)),
-            Side::Lower => narrow_groups(&self.narrow).for_each(|group| {
-                // A stronger channel has a larger estimate, and a smaller weight.
-                let shared = Shared::of(&group);
-                add(if group.least >= STRONG { group.least } else { shared.channel }, shared.mass);
-            }),
-        }
         let value = |panel: usize| {
             let (from, to) = (ends[panel], ends[panel + 1]);
             let [one, other] = [from, to].map(|size| receiver.weight(size.max(1e-100), 1.0));
@@ -402,7 +446,7 @@ impl Coefficients {
     }
 
     fn used_term(&self, receiver: Receiver, count: u64, side: Side) -> Term {
-        let mut values = self.used_values(receiver, side);
+        let mut values = self.used_values(receiver, side).to_vec();
         // What is missing to 1 is without noise, or, for a lower bound, as loud as can be.
         let missing = match side {
             Side::Upper => 0.0,
@@ -485,6 +529,20 @@ fn seen_cells(
     density: impl Fn(f64) -> f64,
 ) -> Result<[Arc<[Coefficient]>; 2], PrivacyError> {
     Ok([cells_of(noise_std, range, &density, STEP)?, cells_of(noise_std, range, &density, NARROW)?])
+}
+
+/// The same of a density that is an integral itself. It is interpolated for the narrower cells, to less than what is taken off lower
+/// bounds.
+fn integral_cells(
+    noise_std: f64,
+    range: (f64, f64),
+    density: impl Fn(f64) -> f64,
+) -> Result<[Arc<[Coefficient]>; 2], PrivacyError> {
+    let seen = cells_of(noise_std, range, &density, STEP)?;
+    let from = (WEAKEST * noise_std).max(range.0).ln();
+    let smooth = Smooth::new(|x| density(x.exp()), from, range.1.ln(), 0.5, 1e-11);
+    let interpolated = |x: f64| smooth.value(x.ln()).unwrap_or_else(|| density(x));
+    Ok([seen, cells_of(noise_std, range, interpolated, NARROW)?])
 }
 
 /// The cells of a density of `|h|`, in units of the despread noise, of this width in `ln t`.

@@ -193,78 +193,7 @@ impl Noise {
 
     /// The distribution of a sum of independent terms.
     pub(crate) fn of_sum(terms: &[Term], side: Side) -> Self {
-        if terms.iter().all(|term| term.count == 0 || term.most == 0.0) {
-            return Self { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0 };
-        }
-        let terms: Vec<&Term> = terms.iter().filter(|term| term.count > 0).collect();
-        let number: f64 = terms.iter().map(|term| term.count as f64).sum();
-        if number == 1.0 {
-            return Self::of_few(&terms, side);
-        }
-        let sketch = SumSketch::new(&terms);
-        let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
-        let above = (sketch.quantile(1.0, ABOVE) - sketch.mean()).max(0.0);
-        let rough = luck(&terms, (below + above) / POINTS as f64);
-        let little = (sketch.mean() - 0.5 * below).max(1e-300);
-        let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
-        let finest = luck(&terms, (below + above).max(largest) / MORE_POINTS as f64);
-        if finest > FEW_ROUNDING * sketch.quantile(-1.0, FEW_BELOW) {
-            if number < MAX_FEW {
-                return Self::of_few(&terms, side);
-            }
-            // Many small terms beside a few large ones: each kind on a grid of its own.
-            if let [one, other] = terms[..] {
-                return Self::of_sum(from_ref(one), side).plus(&Self::of_sum(from_ref(other), side));
-            }
-        }
-        let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
-        // Rounding spreads the sum by less than half a step a term, at random.
-        let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
-        // A term has to fit too, or it would be folded onto itself.
-        let step = (1.05 * (below + above)).max(largest) / (count as f64 - 2.0 * spread - 2.0);
-        let parts: Vec<(u64, Vec<f64>)> = terms.iter().map(|term| (term.count, term.masses(step))).collect();
-        // Rounded down, the sum lies elsewhere than the sketch; its own mean says where.
-        let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
-        let start = ((mean - 1.025 * below / step - spread).floor() as i64).max(0);
-        let (shift, most) = regained(&terms, &parts, step);
-        let shift = if side == Side::Upper { shift } else { most };
-        let tilts = TILTS.map(|rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
-        let value_of = |index: i64| index as f64 * step + shift;
-        let limits = LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
-        let mass_of = |index: i64| {
-            let slot = index.rem_euclid(count as i64) as usize;
-            let back = |tilt: &Tilted| tilt.log_moment - tilt.theta * index as f64 * step;
-            let allowed = 1 + limits.iter().filter(|&&limit| (index as f64) < limit).count();
-            let best = tilts[..allowed].iter().min_by(|a, b| back(a).total_cmp(&back(b)));
-            let of = |tilt: &Tilted| match side {
-                Side::Upper => tilt.masses[slot].max(0.0) + tilt.rounding,
-                Side::Lower => (tilt.masses[slot] - tilt.rounding).max(0.0),
-            };
-            best.map_or(0.0, |tilt| of(tilt) * back(tilt).exp())
-        };
-        let indices = start..start + count as i64;
-        let mut noise = Self::ascending(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
-        noise.none = 2.0 * (-BELOW).exp();
-        if side == Side::Upper {
-            // Whatever went missing is without noise.
-            let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
-            noise.none += (1.0 - total).max(0.0);
-        }
-        noise
-    }
-
-    /// The distribution of a sum of a few terms that may be close to 0.
-    fn of_few(terms: &[&Term], side: Side) -> Self {
-        let few = terms.iter().map(|term| Few { count: term.count, most: term.most, below: &*term.below });
-        let sum = LogSum::new(&few.collect::<Vec<_>>());
-        if side == Side::Lower {
-            return Self::ascending(
-                sum.values().map(|(value, mass)| NoiseCell::of(sum.rounded_up(value), mass)),
-            );
-        }
-        let mut noise = Self::ascending(sum.values().map(|(value, mass)| NoiseCell::of(value, mass)));
-        noise.none = sum.zero;
-        noise
+        Sum::new(terms).rounded(side)
     }
 
     /// The cells, in ascending order.
@@ -314,6 +243,135 @@ impl Noise {
     }
 }
 
+/// A sum of independent terms, from which both roundings of its distribution follow.
+pub(crate) enum Sum {
+    /// Without terms, or of terms that are 0.
+    Zero,
+    Even(EvenSum),
+    Few(LogSum),
+    /// Each kind of terms on a grid of its own.
+    Two(Box<[Sum; 2]>),
+}
+
+impl Sum {
+    pub(crate) fn new(terms: &[Term]) -> Self {
+        if terms.iter().all(|term| term.count == 0 || term.most == 0.0) {
+            return Self::Zero;
+        }
+        let terms: Vec<&Term> = terms.iter().filter(|term| term.count > 0).collect();
+        let number: f64 = terms.iter().map(|term| term.count as f64).sum();
+        if number == 1.0 {
+            return Self::Few(few(&terms));
+        }
+        let sketch = SumSketch::new(&terms);
+        let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
+        let above = (sketch.quantile(1.0, ABOVE) - sketch.mean()).max(0.0);
+        let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
+        let finest = luck(&terms, (below + above).max(largest) / MORE_POINTS as f64);
+        if finest > FEW_ROUNDING * sketch.quantile(-1.0, FEW_BELOW) {
+            if number < MAX_FEW {
+                return Self::Few(few(&terms));
+            }
+            // Many small terms beside a few large ones.
+            if let [one, other] = terms[..] {
+                return Self::Two(Box::new([one, other].map(|term| Self::new(from_ref(term)))));
+            }
+        }
+        Self::Even(EvenSum::new(&terms, &sketch, below, above))
+    }
+
+    /// The distribution, rounded down for an upper bound and up for a lower one.
+    pub(crate) fn rounded(&self, side: Side) -> Noise {
+        match self {
+            Self::Zero => Noise { cells: vec![NoiseCell::of(0.0, 1.0)], none: 0.0 },
+            Self::Even(sum) => sum.rounded(side),
+            Self::Few(sum) => rounded_few(sum, side),
+            Self::Two(sums) => sums[0].rounded(side).plus(&sums[1].rounded(side)),
+        }
+    }
+}
+
+/// A sum of a few terms that may be close to 0.
+fn few(terms: &[&Term]) -> LogSum {
+    let few = terms.iter().map(|term| Few { count: term.count, most: term.most, below: &*term.below });
+    LogSum::new(&few.collect::<Vec<_>>())
+}
+
+fn rounded_few(sum: &LogSum, side: Side) -> Noise {
+    if side == Side::Lower {
+        return Noise::ascending(
+            sum.values().map(|(value, mass)| NoiseCell::of(sum.rounded_up(value), mass)),
+        );
+    }
+    let mut noise = Noise::ascending(sum.values().map(|(value, mass)| NoiseCell::of(value, mass)));
+    noise.none = sum.zero;
+    noise
+}
+
+/// A sum on an even grid, under several tilts.
+pub(crate) struct EvenSum {
+    step: f64,
+    /// The index of the lowest value.
+    start: i64,
+    /// What rounding down loses at least and at the most.
+    lost: (f64, f64),
+    tilts: [Tilted; TILTS.len()],
+    /// Below these indices the second tilt and the third may be asked.
+    limits: [f64; LIMITS.len()],
+}
+
+impl EvenSum {
+    fn new(terms: &[&Term], sketch: &SumSketch, below: f64, above: f64) -> Self {
+        let number: f64 = terms.iter().map(|term| term.count as f64).sum();
+        let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
+        let rough = luck(terms, (below + above) / POINTS as f64);
+        let little = (sketch.mean() - 0.5 * below).max(1e-300);
+        let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
+        // Rounding spreads the sum by less than half a step a term, at random.
+        let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
+        // A term has to fit too, or it would be folded onto itself.
+        let step = (1.05 * (below + above)).max(largest) / (count as f64 - 2.0 * spread - 2.0);
+        let parts: Vec<(u64, Vec<f64>)> = terms.iter().map(|term| (term.count, term.masses(step))).collect();
+        // Rounded down, the sum lies elsewhere than the sketch; its own mean says where.
+        let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
+        let start = ((mean - 1.025 * below / step - spread).floor() as i64).max(0);
+        let lost = regained(terms, &parts, step);
+        let tilts = TILTS.map(|rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
+        let limits = LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
+        Self { step, start, lost, tilts, limits }
+    }
+
+    fn rounded(&self, side: Side) -> Noise {
+        let Self { step, start, lost: (least, most), tilts, limits } = self;
+        let shift = if side == Side::Upper { least } else { most };
+        let count = tilts[0].masses.len() as i64;
+        let value_of = |index: i64| index as f64 * step + shift;
+        let mass_of = |index: i64| {
+            let slot = index.rem_euclid(count) as usize;
+            let back = |tilt: &Tilted| tilt.log_moment - tilt.theta * index as f64 * step;
+            let allowed = 1 + limits.iter().filter(|&&limit| (index as f64) < limit).count();
+            let best = tilts[..allowed].iter().min_by(|a, b| back(a).total_cmp(&back(b)));
+            let of = |tilt: &Tilted| match side {
+                Side::Upper => tilt.masses[slot].max(0.0) + tilt.rounding,
+                Side::Lower => (tilt.masses[slot] - tilt.rounding).max(0.0),
+            };
+            best.map_or(0.0, |tilt| match of(tilt) {
+                0.0 => 0.0,
+                mass => mass * back(tilt).exp(),
+            })
+        };
+        let indices = *start..start + count;
+        let mut noise = Noise::ascending(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
+        noise.none = 2.0 * (-BELOW).exp();
+        if side == Side::Upper {
+            // Whatever went missing is without noise.
+            let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
+            noise.none += (1.0 - total).max(0.0);
+        }
+        noise
+    }
+}
+
 /// The mean of a distribution on the grid, in steps.
 fn mean_index(masses: &[f64]) -> f64 {
     masses.iter().enumerate().map(|(i, mass)| i as f64 * mass).sum()
@@ -356,16 +414,17 @@ impl Tilted {
             let mut tilted = vec![0.0; count];
             // Relative to the lowest value that occurs, lest nothing is left under a strong tilt.
             let lowest = masses.iter().position(|&mass| mass > 0.0).unwrap_or(0);
-            for (i, mass) in masses.iter().enumerate().skip(lowest) {
-                tilted[i % count] += mass * (theta * (i - lowest) as f64 * step).exp();
+            for (i, mass) in masses.iter().enumerate().skip(lowest).filter(|&(_, &mass)| mass > 0.0) {
+                let factor = if theta == 0.0 { 1.0 } else { (theta * (i - lowest) as f64 * step).exp() };
+                tilted[i % count] += mass * factor;
             }
             let total: f64 = tilted.iter().sum();
             tilted.iter_mut().for_each(|mass| *mass /= total);
             log_moment += *times as f64 * (total.ln() + theta * lowest as f64 * step);
-            let powered =
-                fourier::forward(&mut tilted).into_iter().map(|value| fourier::power(value, *times));
+            let mut powered = fourier::forward(&mut tilted);
+            fourier::raise(&mut powered, *times);
             product = Some(match product {
-                None => powered.collect(),
+                None => powered,
                 Some(product) => product.into_iter().zip(powered).map(|(a, b)| a * b).collect(),
             });
         }
@@ -381,36 +440,41 @@ impl Tilted {
     }
 }
 
-/// The terms' distributions in few points: for Chernoff's bounds.
-struct SumSketch(Vec<(f64, Vec<(f64, f64)>)>);
+/// The terms' distributions in few points, for Chernoff's bounds: how many there are, and points of one.
+struct SumSketch(Vec<(f64, Vec<SketchPoint>)>);
+
+struct SketchPoint {
+    value: f64,
+    mass: f64,
+    log_mass: f64,
+}
 
 impl SumSketch {
     fn new(terms: &[&Term]) -> Self {
         let sketch = |term: &&Term| {
             let step = term.most / SKETCH as f64;
             let masses = term.masses(step).into_iter().enumerate();
-            (
-                term.count as f64,
-                masses.filter(|&(_, mass)| mass > 0.0).map(|(i, mass)| (i as f64 * step, mass)).collect(),
-            )
+            let point =
+                |(i, mass): (usize, f64)| SketchPoint { value: i as f64 * step, mass, log_mass: mass.ln() };
+            (term.count as f64, masses.filter(|&(_, mass)| mass > 0.0).map(point).collect())
         };
         Self(terms.iter().map(sketch).collect())
     }
 
     fn log_moment(&self, theta: f64) -> f64 {
-        let of = |values: &[(f64, f64)]| {
-            log_sum_exp(values.iter().map(|&(value, mass)| mass.ln() + theta * value))
+        let of = |points: &[SketchPoint]| {
+            log_sum_exp(points.iter().map(|point| point.log_mass + theta * point.value))
         };
         self.0.iter().map(|(count, values)| count * of(values)).sum()
     }
 
     fn mean(&self) -> f64 {
-        let of = |values: &[(f64, f64)]| values.iter().map(|&(value, mass)| value * mass).sum::<f64>();
+        let of = |points: &[SketchPoint]| points.iter().map(|point| point.value * point.mass).sum::<f64>();
         self.0.iter().map(|(count, values)| count * of(values)).sum()
     }
 
     fn scale(&self) -> f64 {
-        self.0.iter().filter_map(|(_, values)| values.last()).map(|&(value, _)| value).fold(1e-300, f64::max)
+        self.0.iter().filter_map(|(_, points)| points.last()).map(|point| point.value).fold(1e-300, f64::max)
     }
 
     /// What the sum exceeds (or for `sign = −1` falls below) with a probability of at most `e^{−rate}`.

@@ -123,9 +123,8 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     // P(|τ| < size) less 1 where that is close to 0: no digits are lost in either tail.
     let below = |size: f64| {
         let (near, far) = (size - t, size + t);
-        // The mass of a strong channel around −t is below the digits.
         let near_tail = normal::tail(near.abs());
-        let far_tail = if far > FAR { 0.0 } else { normal::tail(far) };
+        let far_tail = mirrored(size, t, || normal::tail(far));
         if near < 0.0 { near_tail - far_tail } else { -(near_tail + far_tail) }
     };
     let mut probabilities = Vec::new();
@@ -140,6 +139,14 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
         }
     }
     (from, probabilities)
+}
+
+/// What the normal density around `−t` has at a size, or beyond it; 0 where that is below the digits of what the one around `t` has:
+/// `φ(x + t)/φ(x − t) = e^{−2xt}`.
+pub(crate) fn mirrored(size: f64, t: f64, value: impl FnOnce() -> f64) -> f64 {
+    /// `e^{−2·20}` is 4e-18.
+    const NEGLIGIBLE: f64 = 20.0;
+    if size * t > NEGLIGIBLE { 0.0 } else { value() }
 }
 
 /// The panels between some ends, for a client with the channel `t`. What they leave out is below [`BEYOND_REACH`].

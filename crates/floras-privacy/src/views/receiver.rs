@@ -16,7 +16,7 @@ use floras_core::{ClipLevel, Receiver};
 
 use crate::engine::distribution::Side;
 use crate::numerics::normal;
-use crate::views::noise::{Noise, Term};
+use crate::views::noise::{Noise, Sum, Term};
 
 /// `u = 1/|w|` for an estimate of this size: what the decoder divides by. It is convex in the size.
 pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
@@ -51,28 +51,36 @@ pub(crate) fn is_monotone(receiver: Receiver) -> bool {
 /// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down for an upper bound and up for a lower one. The last few are kept, because
 /// several views ask for the same one.
 pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64, side: Side) -> Arc<Noise> {
-    type Shared = Arc<OnceLock<Arc<Noise>>>;
-    static RECENT: Mutex<Vec<(Receiver, u64, Side, Shared)>> = Mutex::new(Vec::new());
-    const KEPT: usize = 8;
+    /// Rounded down and rounded up.
+    type Shared = Arc<OnceLock<[Arc<Noise>; 2]>>;
+    static RECENT: Mutex<Vec<(Receiver, u64, Shared)>> = Mutex::new(Vec::new());
+    const KEPT: usize = 4;
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = recent.iter().position(|entry| (entry.0, entry.1, entry.2) == (receiver, unused, side));
+    let known = recent.iter().position(|entry| (entry.0, entry.1) == (receiver, unused));
     let position = known.unwrap_or_else(|| {
         recent.truncate(KEPT - 1);
-        recent.push((receiver, unused, side, Arc::default()));
+        recent.push((receiver, unused, Arc::default()));
         recent.len() - 1
     });
     recent[..=position].rotate_right(1);
-    let noise = recent[0].3.clone();
+    let noise = recent[0].2.clone();
     drop(recent);
     let compute = || {
-        Arc::new(match has_limit(receiver) {
-            false => Noise::cauchy(unused as f64, side),
+        if !has_limit(receiver) {
+            return [Side::Upper, Side::Lower].map(|side| Arc::new(Noise::cauchy(unused as f64, side)));
+        }
+        let sum = Sum::new(&[unused_term(receiver, unused)]);
+        [Side::Upper, Side::Lower].map(|side| {
             // How much more noise there is in truth is not known.
-            true if side == Side::Lower && with_bounded_weights(receiver) != receiver => Noise::unlimited(),
-            true => Noise::of_sum(&[unused_term(receiver, unused)], side),
+            let is_unlimited = side == Side::Lower && with_bounded_weights(receiver) != receiver;
+            Arc::new(if is_unlimited { Noise::unlimited() } else { sum.rounded(side) })
         })
     };
-    noise.get_or_init(compute).clone()
+    let [down, up] = noise.get_or_init(compute);
+    match side {
+        Side::Upper => down.clone(),
+        Side::Lower => up.clone(),
+    }
 }
 
 /// The same with a level of at least [`LEAST_LEVEL`]: there is not more noise than in truth.
