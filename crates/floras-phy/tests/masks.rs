@@ -197,7 +197,7 @@ fn a_slot_has_one_cohort() {
 }
 
 #[test]
-fn a_cohort_that_is_wrong_leaves_the_slot_unused() {
+fn a_wrong_cohort_leaves_the_slot_unused() {
     let mut group = group(4);
     let all = cohort(&group);
     let stranger = identity(200).public_key();
@@ -271,6 +271,33 @@ fn public_keys_of_low_order_are_refused() {
             AssignmentError::UnusableMemberKey { member }
         );
     }
+}
+
+/// A base station that announces other cohorts to the others must not learn a client's masks from them, on any scale. With the same normal
+/// values at both ends, the sum of what the two send, each divided by its own `σ_p`, would have no mask of their pair. Correlation within five standard
+/// errors: a false alarm once in two million seeds; the correlation would be −1/2 otherwise.
+#[test]
+fn different_cohorts_have_independent_masks() {
+    const PARAMETERS: usize = 10_000;
+    let mut group = group(4);
+    let all = cohort(&group);
+    let mut send = |number: usize, index: u32, cohort: &[PublicKey]| {
+        let Client { pairs, member, .. } = &mut group[number];
+        let clients = cohort.len() as u32;
+        let grid = MaskGrid::new(clients, 1e3, 1.0).unwrap();
+        let masks = member.masked_slot(&beacon(1, clients), index, pairs, cohort).unwrap().masks;
+        let sent = mask_update(&[0.0; PARAMETERS], masks, &grid, noise(number as u32)).unwrap();
+        sent.into_iter().map(|sent| grid.sent_value(sent) / grid.pair_std()).collect::<Vec<f64>>()
+    };
+    let (first, second) = (send(0, 1, &all[..3]), send(1, 2, &[all[0], all[1], all[3]]));
+    let third = send(2, 3, &all[..3]);
+    let correlation = |left: &[f64], right: &[f64]| {
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        product(left, right) / (product(left, left) * product(right, right)).sqrt()
+    };
+    let error = 1.0 / (PARAMETERS as f64).sqrt();
+    assert!(correlation(&first, &second).abs() < 5.0 * error, "{}", correlation(&first, &second));
+    assert!((correlation(&first, &third) + 0.5).abs() < 5.0 * error, "{}", correlation(&first, &third));
 }
 
 /// Group, epoch, slot and both keys enter a seed.
@@ -380,9 +407,16 @@ fn the_format_document_quotes_the_first_vector() {
     let text = std::fs::read_to_string(vectors_dir().join("masks.json")).unwrap();
     let vectors: Value = serde_json::from_str(&text).unwrap();
     let vector = &vectors["vectors"][0];
-    for field in
-        ["first_private", "first_public", "second_private", "second_public", "shared", "pair_key", "seed"]
-    {
+    for field in [
+        "first_private",
+        "first_public",
+        "second_private",
+        "second_public",
+        "shared",
+        "pair_key",
+        "seed",
+        "cohort_sha256",
+    ] {
         assert!(document.contains(vector[field].as_str().unwrap()), "{field}");
     }
     for value in &vector["mask_start"].as_array().unwrap()[..2] {

@@ -16,7 +16,7 @@ use crate::release::Grid;
 /// Maximum number of clients in a masked round, 2²⁰: sums then stay more than 30 standard deviations below 2⁶³ steps.
 pub const MAX_MASKED_CLIENTS: u32 = 1 << 20;
 
-/// An update's values stay below so many steps: 2⁶¹.
+/// Maximum magnitude of an update's values, in fine steps: 2⁶¹.
 const MAX_STEPS: f64 = 2_305_843_009_213_693_952.0;
 
 /// Standard deviations of a masked round, and the grids that they imply.
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fine_step_is_a_power_of_two_below() {
+    fn the_fine_step_is_a_power_of_two() {
         for (clients, mask_std, noise_std) in
             [(2, 1.0, 1.0), (20, 7.3, 0.31), (1000, 1e-3, 5.0), (10_000, 3e5, 1.1)]
         {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shift_stays_in_its_range_at_the_ends() {
+    fn the_shift_keeps_its_range_at_the_ends() {
         let most = MaskGrid::new(2, 0.1, 1.999).unwrap();
         let least = MaskGrid::new(2, 1_048_576.0 * 1.42, 1.42).unwrap();
         assert_eq!((most.shift(), least.shift()), (42, 22));

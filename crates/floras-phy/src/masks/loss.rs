@@ -95,9 +95,9 @@
 use super::grid::MaskGrid;
 use crate::release::{FloatingPointLoss, LOG_FAILURE, MAX_EPSILON, noise_loss};
 
-/// Up to so many sent values, all clients and rounds together, the loss is stated: 2⁵².
+/// Maximum number of sent values, all clients and rounds together: 2⁵².
 const MAX_SENT: f64 = 4_503_599_627_370_496.0;
-/// Up to so many `K(K − 1)·d·T`: 2⁶⁰.
+/// Maximum of `K(K − 1)·d·T`: 2⁶⁰.
 const MAX_MASK_VALUES: f64 = 1_152_921_504_606_846_976.0;
 /// The constants of step 1 hold from this number of pairs on: 2³⁰.
 const MIN_PAIRS: f64 = 1_073_741_824.0;
@@ -139,7 +139,7 @@ impl MaskGrid {
     }
 }
 
-/// The loss of a Gaussian whose mean is off by so many standard deviations, except with probability `e^{−200}`.
+/// The loss of a Gaussian whose mean is off by `shift` standard deviations, except with probability `e^{−200}`.
 fn shift_loss(shift: f64) -> f64 {
     shift * (2.0 * LOG_FAILURE).sqrt() + shift * shift / 2.0
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_to_bound_has_no_loss() {
+    fn rounds_too_large_to_bound_have_no_loss() {
         let grid = MaskGrid::new(10_000, 220.0, 1.0).unwrap();
         assert_eq!(grid.loss(1 << 40, 1), None);
         assert_eq!(MaskGrid::new(1000, 1e6, 1.0).unwrap().loss(1 << 40, 100), None);
@@ -223,7 +223,7 @@ mod tests {
 
     /// The error of masks, as the proof bounds it: 2²⁰ values against the exact transform of the same normal values.
     #[test]
-    fn masks_are_off_by_less_than_the_proof_allows() {
+    fn masks_err_less_than_the_proof_allows() {
         use crate::masks::{MaskSign, PairSeed, expansion};
         let grid = MaskGrid::new(7, 5.3, 0.9).unwrap();
         let fine = MaskGrid::new(4, 2.0, 1e-3).unwrap();

@@ -17,7 +17,7 @@
 //! | step | what is done | item |
 //! |---|---|---|
 //! | pair key | X25519 between two enrolled clients, HKDF-SHA256 | [`PairKeys`] |
-//! | seed | one for each pair and slot; a slot is used once | [`GroupMember::masked_slot`](crate::assignment::GroupMember::masked_slot) |
+//! | seed | one for each pair, slot and cohort; a slot is used once | [`GroupMember::masked_slot`](crate::assignment::GroupMember::masked_slot) |
 //! | mask | ChaCha20 under the seed, normal values, integers of 64 bits on a public grid | [`add_mask`], [`MaskGrid`] |
 //! | own noise | a generator fit for release; the sum is rounded to a coarser public grid | [`LocalNoise`], [`add_local_noise`] |
 //! | all of it | an update becomes what is sent | [`mask_update`] |

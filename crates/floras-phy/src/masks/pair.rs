@@ -3,8 +3,12 @@
 //! ```text
 //! shared    = X25519(own private key, other public key)                                   RFC 7748
 //! pair key  = HKDF-SHA256(salt "floras/pair-key/v1", shared,   "floras/pair/v1" ‖ group ‖ lower ‖ higher)
-//! seed      = HKDF-SHA256(salt "floras/pair-key/v1", pair key, "floras/mask/v1" ‖ group ‖ epoch ‖ slot)
+//! seed      = HKDF-SHA256(salt "floras/pair-key/v1", pair key, "floras/mask/v1" ‖ group ‖ epoch ‖ slot ‖ SHA-256(cohort))
 //! ```
+//!
+//! The cohort is the list of the `K` participants' public keys. Two clients that were told different cohorts have independent masks, which do not
+//! cancel. If they had the same mask on different scales `σ_m/√K`, a base station that announces a small `K` to all but one client would get that
+//! client's masks with little noise.
 //!
 //! `lower` and `higher` are the two public keys, in the order of their bytes. The client with the lower key adds the mask, the
 //! other subtracts it: the base station, which orders the cohort, has no influence on the signs.
@@ -13,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use hkdf::Hkdf;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::assignment::{AssignmentError, Beacon, ClientIdentity, GroupId, PublicKey};
@@ -149,11 +153,19 @@ impl PairKeys {
         minimum: u32,
     ) -> Result<SlotMasks, AssignmentError> {
         self.check_cohort(beacon, index, cohort, minimum)?;
+        let mut digest = Sha256::new();
+        cohort.iter().for_each(|member| digest.update(member.to_bytes()));
+        let digest = digest.finalize();
+        let info: [&[u8]; 5] = [
+            MASK_LABEL,
+            &self.group.0,
+            &beacon.epoch.0.to_be_bytes(),
+            &beacon.slot.to_be_bytes(),
+            digest.as_slice(),
+        ];
         let mut seeds = Vec::with_capacity(cohort.len() - 1);
         for &member in cohort.iter().filter(|&&member| member != self.own) {
             let key = self.keys.get(&member).ok_or(AssignmentError::UnknownMember { member })?;
-            let info: [&[u8]; 4] =
-                [MASK_LABEL, &self.group.0, &beacon.epoch.0.to_be_bytes(), &beacon.slot.to_be_bytes()];
             let seed = ReleaseKey::filled(|seed| derive(key, &info, seed));
             seeds.push((PairSeed(seed), MaskSign::of(self.own, member)));
         }

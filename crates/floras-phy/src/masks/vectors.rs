@@ -5,34 +5,41 @@ use sha2::{Digest, Sha256};
 
 use super::{MaskGrid, MaskSign, PairKeys, add_mask};
 use crate::assignment::vectors::{hex, number, read};
-use crate::assignment::{Beacon, ClientIdentity, Epoch, GroupId};
+use crate::assignment::{Beacon, ClientIdentity, Epoch, GroupId, PublicKey};
 
 fn vectors() -> Vec<Value> {
     read(include_str!("../../tests/vectors/masks.json"))
 }
 
+fn cohort(vector: &Value) -> Vec<PublicKey> {
+    vector["cohort"].as_array().unwrap().iter().map(|member| PublicKey::from_bytes(hex(member))).collect()
+}
+
 fn grid(vector: &Value) -> MaskGrid {
     let std = |name: &str| vector[name].as_f64().unwrap();
-    MaskGrid::new(number(&vector["clients"]), std("mask_std"), std("noise_std")).unwrap()
+    MaskGrid::new(cohort(vector).len() as u32, std("mask_std"), std("noise_std")).unwrap()
 }
 
 /// Both ends of each pair: key, seed, signs and all values of the mask.
 #[test]
 fn both_ends_make_the_masks_of_the_vectors() {
     let vectors = vectors();
-    assert_eq!(vectors.len(), 7);
+    assert_eq!(vectors.len(), 8);
     for vector in &vectors {
+        let cohort = cohort(vector);
         let group = GroupId(hex(&vector["group"]));
         let beacon = Beacon {
             group,
             epoch: Epoch(number(&vector["epoch"])),
             slot: vector["slot"].as_u64().unwrap(),
-            sequences: 2,
-            per_round: 2,
+            sequences: cohort.len() as u32,
+            per_round: cohort.len() as u32,
         };
         let identities = ["first", "second"]
             .map(|end| ClientIdentity::from_secret_bytes(&hex(&vector[&format!("{end}_private")])));
-        let cohort = identities.each_ref().map(|identity| identity.public_key());
+        for (identity, member) in identities.iter().zip(&cohort) {
+            assert_eq!(identity.public_key(), *member);
+        }
         assert_eq!(cohort[0].to_bytes(), hex(&vector["first_public"]));
         assert_eq!(cohort[1].to_bytes(), hex(&vector["second_public"]));
         for (own, other) in [(0, 1), (1, 0)] {
@@ -41,7 +48,8 @@ fn both_ends_make_the_masks_of_the_vectors() {
             let pairs = PairKeys::agree(&identities[own], group, &cohort).unwrap();
             assert_eq!(pairs.key(cohort[other]), hex(&vector["pair_key"]));
             let masks = pairs.seeds(&beacon, own as u32 + 1, &cohort, 1).unwrap();
-            let [(seed, sign)] = masks.seeds() else { panic!("one other client") };
+            // The others follow in the order of the cohort.
+            let (seed, sign) = &masks.seeds()[0];
             assert_eq!(*seed.key().secret(), hex(&vector["seed"]));
             let first_adds = vector["first_adds"].as_bool().unwrap();
             assert_eq!(*sign == MaskSign::Plus, first_adds == (own == 0));

@@ -108,7 +108,7 @@ pub fn floating_point_loss(values: u64) -> Option<FloatingPointLoss> {
     Some(FloatingPointLoss { epsilon, delta })
 }
 
-/// `ε₁`, the loss of step 1 for so many pairs.
+/// `ε₁`, the loss of step 1 for this number of pairs.
 pub(crate) fn noise_loss(pairs: f64) -> f64 {
     let cell = CELL_FACTOR * NOISE_ERROR;
     1.01 * cell * (2.0 * pairs * LOG_FAILURE).sqrt() + pairs * cell * cell

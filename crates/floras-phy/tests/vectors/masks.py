@@ -206,14 +206,17 @@ def mask(seed: bytes, scale: float, count: int) -> tuple[list[int], int]:
 def vector(
     privates: tuple[bytes, bytes], group: bytes, epoch: int, slot: int, round_of: tuple, count: int
 ) -> dict:
+    """Of the pair with these private keys, who are the first two of a cohort."""
+    clients, mask_std, noise_std = round_of
     publics = [public_key(private) for private in privates]
+    cohort = publics + [public_key(bytes([number]) * 32) for number in range(2, clients)]
     shared = x25519(privates[0], publics[1])
     assert shared == x25519(privates[1], publics[0])
     lower, higher = sorted(publics)
     pair_key = assignment.hkdf_sha256(SALT, shared, b"floras/pair/v1" + group + lower + higher)
-    info = b"floras/mask/v1" + group + struct.pack(">IQ", epoch, slot)
+    cohort_digest = hashlib.sha256(b"".join(cohort)).digest()
+    info = b"floras/mask/v1" + group + struct.pack(">IQ", epoch, slot) + cohort_digest
     seed = assignment.hkdf_sha256(SALT, pair_key, info)
-    clients, mask_std, noise_std = round_of
     pair_std, fine, sent = grid(clients, mask_std, noise_std)
     values, continued = mask(seed, pair_std / fine, count)
     return {
@@ -224,11 +227,12 @@ def vector(
         "group": group.hex(),
         "epoch": epoch,
         "slot": slot,
+        "cohort": [member.hex() for member in cohort],
+        "cohort_sha256": cohort_digest.hex(),
         "shared": shared.hex(),
         "pair_key": pair_key.hex(),
         "seed": seed.hex(),
         "first_adds": publics[0] < publics[1],
-        "clients": clients,
         "mask_std": mask_std,
         "noise_std": noise_std,
         "pair_std": pair_std,
@@ -249,8 +253,9 @@ def text() -> str:
         ((second, first), group, 1, 2, (4, 8.0, 1.0), 16),  # the other end, the next slot
         ((first, second), group, 2, 1, (4, 8.0, 1.0), 16),  # the next epoch
         ((first, second), bytes(16), 1, 1, (4, 8.0, 1.0), 16),  # another group
-        ((first, third), group, 1, 1, (1000, 69.57, 0.2515), 130),  # a tile and two values
-        ((third, second), bytes([255] * 16), 2**32 - 1, 2**64 - 1, (20, 0.03, 5.0), 128),
+        ((first, second), group, 1, 1, (3, 8.0, 1.0), 16),  # another cohort
+        ((first, third), group, 1, 1, (20, 9.839, 0.2515), 130),  # a tile and two values
+        ((third, second), bytes([255] * 16), 2**32 - 1, 2**64 - 1, (2, 0.03, 5.0), 128),
         ((third, first), group, 1, 3, (7, 1234.5, 0.001953125), 16384),  # some take further words
     ]
     document = assignment.document([vector(*case) for case in cases], "masks.py")
