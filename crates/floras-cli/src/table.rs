@@ -18,7 +18,7 @@ pub(crate) fn description(federation: &Federation) -> String {
         clients.total,
         dropout(&clients.dropout),
         federation.model().parameters(),
-        settings.uplink.summary(clients.per_round),
+        settings.uplink_summary(),
         count(federation.rounds() as usize, "round"),
         count(settings.trials as usize, "trial"),
         settings.seed,

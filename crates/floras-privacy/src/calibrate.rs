@@ -6,22 +6,29 @@
 //! | [`least_noise`] | the `(N, c)` of the clipped projector with the least noise: with more sequences, each may be clipped harder |
 //! | [`largest_clip`] | the largest `C`: what a client may send |
 //! | [`most_rounds`] | the largest `T` |
+//! | [`quietest_masks`] | the masks with the least noise in the decoded sum |
 
 use std::cell::{Cell, RefCell};
 
-use floras_core::View;
-use floras_core::{ClipLevel, Receiver};
+use floras_core::{ClipLevel, Masks, Receiver, View};
 
 use crate::account::Account;
-use crate::engine::compose::MAX_EPSILON;
-use crate::error::{PrivacyError, require, require_rounds};
+use crate::engine::compose::{Composition, MAX_EPSILON};
+use crate::engine::distribution::MuDistribution;
+use crate::engine::sampling::Sampling;
+use crate::error::{PrivacyError, require, require_positive, require_rounds};
 use crate::numerics::solve::{least_at, refine};
 use crate::setting::Setting;
+use crate::views::masks::{masks_for, with_digits};
 
 /// Levels of the clipped projector that are considered.
 const LEVELS: (f64, f64) = (0.1, 50.0);
 /// Found levels and clip norms are this close to the best ones, relatively.
 const CLOSE: f64 = 2e-3;
+
+/// Standard deviations of masks that are considered, relative to central noise, and steps of the search.
+const MASK_RANGE: (f64, f64) = (1e-3, 1e3);
+const MASK_STEPS: usize = 24;
 
 /// What has to be met.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -355,4 +362,67 @@ pub fn most_rounds(setting: &Setting, target: Target) -> Result<Calibrated, Priv
     }
     let epsilon = account.epsilon(target.view, rounds)?.unwrap_or(f64::INFINITY);
     Ok(Calibrated { setting: setting.clone(), rounds, epsilon })
+}
+
+/// The largest `μ` of a Gaussian round with which `rounds` rounds meet `epsilon` at `delta`, if the adversary sees who takes part:
+/// up to 0.01% smaller.
+pub fn gaussian_mu(epsilon: f64, delta: f64, rounds: u64, sampling: Sampling) -> Result<f64, PrivacyError> {
+    require(epsilon > 0.0 && epsilon <= MAX_EPSILON, "epsilon", "above 0 and at most 1e5", epsilon)?;
+    let sampling = match sampling {
+        Sampling::Everyone => sampling,
+        other => Sampling::Known(other.probability()),
+    };
+    let is_met = |mu: f64| -> Result<bool, PrivacyError> {
+        match Composition::new(&MuDistribution::Constant(mu), sampling, rounds)?.epsilon_upper(delta) {
+            Ok(spent) => Ok(spent <= epsilon),
+            Err(error) if error.is_no_guarantee() => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    let (mut met, mut is_not) = (1.0, 1.0);
+    while !is_met(met)? {
+        is_not = met;
+        met /= 4.0;
+        require(met > 1e-20, "epsilon", "such that some noise meets it", epsilon)?;
+    }
+    while met == is_not || is_met(is_not)? {
+        met = is_not.max(met);
+        is_not *= 4.0;
+    }
+    while is_not / met > 1.0 + 1e-4 {
+        let middle = (met * is_not).sqrt();
+        if is_met(middle)? { met = middle } else { is_not = middle }
+    }
+    Ok(met)
+}
+
+/// The masks with `μ` in a round that leave the least noise in the decoded sum.
+///
+/// Larger masks need less noise of the clients, and leave more of themselves in a sum whose gains differ. `noise` returns what masks
+/// leave, for example the median of drawn rounds; it must first fall and then rise with the masks' standard deviation.
+///
+/// # Arguments
+/// * `mu`: `μ`, above 0.
+/// * `sensitivity`: `Δ`, how far a client can move its update.
+/// * `per_round`: `K`, clients that are selected for a round.
+/// * `colluding`: clients of a round that may reveal their secrets, at most `K − 2`.
+pub fn quietest_masks(
+    mu: f64,
+    sensitivity: f64,
+    per_round: u64,
+    colluding: u32,
+    noise: impl Fn(Masks) -> f64,
+) -> Result<Masks, PrivacyError> {
+    require_positive("μ", mu)?;
+    require_positive("the sensitivity", sensitivity)?;
+    let masks = |log_std: f64| {
+        // Four digits are enough: the least is flat.
+        masks_for(mu, sensitivity, per_round, colluding, with_digits(log_std.exp(), 4, f64::round))
+    };
+    let unit = (sensitivity / mu).ln();
+    let of = |log_std: f64| masks(log_std).map_or(f64::INFINITY, &noise);
+    masks(unit)?;
+    let best = masks(least_at(of, unit + MASK_RANGE.0.ln(), unit + MASK_RANGE.1.ln(), MASK_STEPS))?;
+    let without = masks_for(mu, sensitivity, per_round, colluding, 0.0)?;
+    Ok(if noise(without) < noise(best) { without } else { best })
 }

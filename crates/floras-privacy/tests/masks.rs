@@ -189,3 +189,40 @@ fn neighbours_of_either_kind_have_the_same_bound() {
     // p = 20/200 and 20/201.
     assert!(added <= replaced && added > 0.99 * replaced, "{replaced} {added}");
 }
+
+/// Noise with a known best: gains of which a share `r` does not cancel have `σ_m²·r·K + σ_z²·K`.
+#[test]
+fn the_quietest_masks_are_found() {
+    let (clients, mu, left) = (200.0_f64, 0.3, 0.004);
+    let noise = |masks: Masks| clients * (left * masks.mask_std().powi(2) + masks.noise_std().powi(2));
+    let found = calibrate::quietest_masks(mu, 2.0, 200, 3, noise).unwrap();
+    let bound = |masks: Masks| MaskBound::new(masks, 200, 2.0).unwrap().mu();
+    assert!((bound(found) / mu - 1.0).abs() < 1e-4 && bound(found) <= mu * (1.0 + 1e-9));
+    // Around it, each with the noise that it needs, everything is louder.
+    for factor in [0.5, 0.9, 1.1, 2.0] {
+        let mask_std = factor * found.mask_std();
+        let (mut low, mut high) = (1e-3, 1e3);
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if bound(Masks::new(mask_std, middle, 3).unwrap()) > mu { low = middle } else { high = middle }
+        }
+        assert!(noise(Masks::new(mask_std, high, 3).unwrap()) > noise(found) * 0.9999, "{factor}");
+    }
+    // Masks that do not cancel at all are worse than none.
+    let none =
+        calibrate::quietest_masks(mu, 2.0, 200, 0, |masks| noise(masks) + 1e6 * masks.mask_std()).unwrap();
+    assert_eq!(none.mask_std(), 0.0);
+}
+
+#[test]
+fn the_mu_of_an_epsilon_meets_it() {
+    for (rounds, sampling) in
+        [(1, Sampling::Everyone), (40, Sampling::Everyone), (40, Sampling::ReplaceOne(0.1))]
+    {
+        let mu = calibrate::gaussian_mu(8.0, 1e-5, rounds, sampling).unwrap();
+        let mut account = Account::new(sampling, 1e-5).unwrap();
+        account.set_masks(MaskBound::new(Masks::new(0.0, 2.0 / mu, 0).unwrap(), 20, 2.0).unwrap());
+        let epsilon = account.epsilon(View::RawSignal, rounds).unwrap().unwrap();
+        assert!(epsilon <= 8.0 * (1.0 + 1e-9) && epsilon > 7.98, "{epsilon}");
+    }
+}

@@ -7,7 +7,7 @@ mod support;
 use floras_core::{Masks, View};
 use floras_phy::{EffectiveChannel, Round, Uplink};
 use floras_privacy::{MaskBound, gaussian};
-use floras_sim::inquiry::ExperimentAccount;
+use floras_sim::inquiry::{ExperimentAccount, Find, calibrate_experiment};
 use floras_sim::{AirInterface, AirLedger, Entry, Experiment, ExperimentBuilder, Federation, RoundSpec};
 use support::{experiment, lasting_files, run};
 use tempfile::TempDir;
@@ -205,4 +205,40 @@ fn masks_are_charged_to_the_power() {
     assert!((masked - plain - 4.05).abs() < 1e-6, "{plain} and {masked}");
     let unit = power(&[masks[0], masks[1], "uplink.power=unit"], "unit");
     assert!(unit <= 1.0 && unit > 0.99, "{unit}");
+}
+
+/// Noise over that of a trusted server for ε = 8 after 40 rounds at δ = 10⁻⁵, d = 4010, C = 1, N = K, at unit power. The expected medians
+/// come from an independent computation with weights `ĥ/(ĥ² + 3s²)`; those of the MMSE receiver differ by less than 1%. The median of
+/// 200 rounds has a standard error below 1.5%: 5% fail with a probability below 10⁻³ at a fresh seed, and never at this one.
+#[test]
+fn noise_over_the_central_optimum_is_as_computed() {
+    let cells = [
+        (20, 32, "real", 1.73),
+        (20, 32, "phase-corrected", 1.21),
+        (200, 256, "real", 2.74),
+        (200, 256, "phase-corrected", 1.31),
+    ];
+    for (clients, length, modulation, expected) in cells {
+        let assignments = [
+            format!("clients.total={clients}"),
+            format!("clients.per_round={clients}"),
+            format!("uplink.sequences={clients}"),
+            format!("uplink.length={length}"),
+            format!("uplink.modulation={modulation}"),
+            "uplink.receiver=mmse".to_owned(),
+            "uplink.power=unit".to_owned(),
+            "uplink.snr_db=20".to_owned(),
+            "privacy.clip=1".to_owned(),
+            "rounds=40".to_owned(),
+        ];
+        let new = ExperimentBuilder::new();
+        let builder = assignments.iter().fold(new, |builder, text| builder.assign(text).unwrap());
+        let found = calibrate_experiment(&builder, 8.0, View::RawSignal, Find::Masks).unwrap();
+        let masks = found.masks.unwrap();
+        let ratio = masks.decoded_noise_std / masks.central_noise_std;
+        assert!(
+            (ratio / expected - 1.0).abs() < 0.05,
+            "K = {clients}, {modulation}: {ratio}, not {expected}"
+        );
+    }
 }

@@ -26,19 +26,22 @@ Examples:
   floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
   floras calibrate --epsilon 8 --find noise --view actual --set uplink.scheme=gaussian \\
     --set privacy.normalise=clip
+  floras calibrate --epsilon 8 --find masks --set privacy.clip=1 --set uplink.power=unit
 
-The second finds the level of the clipped projector too, the third the most rounds, the last one
-the noise of an experiment with another scheme.")]
+The second finds the level of the clipped projector too, the third the most rounds, the fourth
+the noise of an experiment with another scheme, and the last one the masks that hide clients from
+a base station that keeps its raw samples.")]
 pub(crate) struct Options {
     /// The epsilon to meet.
     #[arg(long, value_name = "ε", allow_negative_numbers = true, value_parser = number)]
     epsilon: f64,
 
-    /// The view in which to meet it.
-    #[arg(long, value_parser = choice::<View>(), default_value_t = View::Idealised)]
-    view: View,
+    /// The view in which to meet it; idealised if absent, raw-signal for masks.
+    #[arg(long, value_parser = choice::<View>())]
+    view: Option<View>,
 
-    /// What to find: the fewest sequences, the largest clip norm, the most rounds, or the least noise of an experiment's scheme.
+    /// What to find: the fewest sequences, the largest clip norm, the most rounds, the least noise of an experiment's scheme, or
+    /// the masks of an experiment that leave the least noise.
     #[arg(long, value_parser = choice::<Find>(), default_value_t)]
     find: Find,
 
@@ -68,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let spinner = ProgressBar::new_spinner().with_message("looking for a setting");
     spinner.enable_steady_tick(Duration::from_millis(200));
     if let Some(builder) = options.experiment.builder()? {
-        let found = calibrate_experiment(&builder, options.epsilon, options.view, options.find);
+        let found = calibrate_experiment(&builder, options.epsilon, options.view(), options.find);
         spinner.finish_and_clear();
         return options.print_experiment(found.map_err(as_option)?);
     }
@@ -85,10 +88,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
+    fn view(&self) -> View {
+        self.view.unwrap_or(match self.find {
+            Find::Masks => View::RawSignal,
+            Find::Sequences | Find::Clip | Find::Rounds | Find::Noise => View::Idealised,
+        })
+    }
+
     fn goal(&self) -> Goal {
         Goal {
             epsilon: self.epsilon,
-            view: self.view,
+            view: self.view(),
             find: self.find,
             sequences: self.sequences,
             most_sequences: self.most_sequences,
@@ -108,6 +118,15 @@ impl Options {
                 "found: epsilon {spent} in the {} view, {asked} asked for, with\n\n{fragment}",
                 found.view
             )?;
+            if let Some(masks) = &found.masks {
+                let (decoded, central) = (masks.decoded_noise_std, masks.central_noise_std);
+                writeln!(
+                    out,
+                    "noise in every parameter of the sum: a standard deviation of {decoded:.3} in the median round, {:.2} times \
+                     that of a trusted server\n",
+                    decoded / central
+                )?;
+            }
             writeln!(out, "{}, {}\n", report.uplink, crate::table::count(report.rounds as usize, "round"))?;
             report::views(&mut out, &report.views, "the scheme has no statement of this kind")?;
             report::notes(&mut out, &report.notes)?;
@@ -126,7 +145,7 @@ impl Options {
                 format!("{} sequences, {} of them unused", setting.sequences, setting.gamma())
             }
             (Find::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
-            (Find::Rounds | Find::Noise, _) => crate::table::count(*rounds as usize, "round"),
+            (Find::Rounds | Find::Noise | Find::Masks, _) => crate::table::count(*rounds as usize, "round"),
         };
         let (spent, asked) = (epsilon_text(*epsilon), self.epsilon);
         writeln!(out, "found: {what}: epsilon {spent} in the {} view, {asked} asked for", report.view)?;

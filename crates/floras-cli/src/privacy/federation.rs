@@ -107,6 +107,18 @@ pub(crate) struct FederationOptions {
     /// Margin: unused sequences on which someone else may send a pilot (j).
     #[arg(long, value_name = "j", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value = "0")]
     foreign_pilots: u64,
+
+    /// Standard deviation of the masks that clients share in pairs (σ_m), in units of an update; 0 if absent.
+    #[arg(long, value_name = "σ_m", allow_negative_numbers = true, value_parser = number)]
+    mask_std: Option<f64>,
+
+    /// Standard deviation of the noise that each client adds to its update (σ_z); without it there are no masks.
+    #[arg(long, value_name = "σ_z", allow_negative_numbers = true, value_parser = number)]
+    noise_std: Option<f64>,
+
+    /// Clients of a round that may reveal their keys and their noise, at most K − 2; 0 if absent.
+    #[arg(long, value_name = "a", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    colluding: Option<u32>,
 }
 
 impl FederationOptions {

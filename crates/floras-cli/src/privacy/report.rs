@@ -81,8 +81,11 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
         Neighbours::ReplaceOne => "replaced",
         Neighbours::AddRemove => "added or removed",
     };
+    let masks = setting.masks.map_or(String::new(), |masks| {
+        format!(", masks of {} and local noise of {}", masks.mask_std(), masks.noise_std())
+    });
     format!(
-        "{} of {} clients a round, {} ({} unused), clip norm {}, {} receiver, {}; delta = {:e}, {whose} {how}",
+        "{} of {} clients a round, {} ({} unused), clip norm {}, {} receiver{masks}, {}; delta = {:e}, {whose} {how}",
         setting.per_round,
         setting.clients,
         count(setting.sequences as usize, "sequence"),

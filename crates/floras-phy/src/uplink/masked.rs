@@ -231,7 +231,7 @@ mod tests {
         let uplink = Masked::new(Box::new(Ideal), Masks::new(1000.0, 0.01, 0).unwrap());
         let clients: Vec<u32> = vec![9, 3, 7, 1];
         let round = Round::new(1, 0, 1, &clients).unwrap();
-        let updates = crate::updates::made_up(4, 5000);
+        let updates = updates::made_up(4, 5000);
         let decoded = transmit(&uplink, &round, &updates, Fidelity::Chip).unwrap();
         let sum = |i: usize| updates.iter().map(|update| update[i]).sum::<f32>();
         for (i, value) in decoded.sum.iter().enumerate() {

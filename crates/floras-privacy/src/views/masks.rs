@@ -71,6 +71,36 @@ impl MaskBound {
     }
 }
 
+/// The masks of standard deviation `mask_std` whose clients' noise is just enough for `μ` in a round, with `per_round = K`,
+/// `colluding = a` and `sensitivity = Δ` as in [`MaskBound::new`]. The noise is rounded up to six digits.
+///
+/// With `A = σ_m²·H/K` and `q = (μ/Δ)²`, the bound is `q·z² + (q·A − 1)·z − A/H = 0` in `z = σ_z²`.
+pub(crate) fn masks_for(
+    mu: f64,
+    sensitivity: f64,
+    per_round: u64,
+    colluding: u32,
+    mask_std: f64,
+) -> Result<Masks, PrivacyError> {
+    let honest = honest(Masks::new(mask_std, 1.0, colluding)?, per_round)? as f64;
+    // In units of Δ/μ, so that q = 1.
+    let unit = sensitivity / mu;
+    let a = (mask_std / unit).powi(2) * honest / per_round as f64;
+    let root = ((1.0 - a).powi(2) + 4.0 * a / honest).sqrt();
+    // Of two forms of the positive root, the one without cancellation.
+    let z = if a < 1.0 { 0.5 * (1.0 - a + root) } else { 2.0 * a / honest / (a - 1.0 + root) };
+    let noise_std = unit * z.sqrt() * (1.0 + 1e-12);
+    Ok(Masks::new(mask_std, with_digits(noise_std, 6, f64::ceil), colluding)?)
+}
+
+/// A number with so many decimal digits, rounded by `round`.
+pub(crate) fn with_digits(number: f64, digits: i32, round: impl Fn(f64) -> f64) -> f64 {
+    let exponent = number.log10().floor() as i32 + 1 - digits;
+    // Through text, so that the double is the one that the short number stands for.
+    let steps = round(number / 10_f64.powi(exponent));
+    format!("{steps}e{exponent}").parse().unwrap_or(number)
+}
+
 /// `H = K − a`, at least 2 if there are colluders.
 fn honest(masks: Masks, per_round: u64) -> Result<u64, PrivacyError> {
     let colluding = u64::from(masks.colluding());
@@ -207,6 +237,22 @@ mod tests {
         assert!((mu(0.0, 100) / 8.0 - 1.0).abs() < 1e-12);
         assert!((mu(1e9, 100) / 0.8 - 1.0).abs() < 1e-12);
         assert!((mu(5.0, 1) / 8.0 - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn noise_for_a_mu_has_that_mu() {
+        for (clients, colluding) in [(2, 0), (20, 0), (20, 7), (1000, 100), (1, 0)] {
+            for mu in [0.01, 0.3, 5.0] {
+                for ratio in [0.0, 1e-3, 0.5, 1.0, 3.0, 1e3] {
+                    let masks = masks_for(mu, 2.0, clients, colluding, ratio * 2.0 / mu).unwrap();
+                    let found = MaskBound::new(masks, clients, 2.0).unwrap().mu();
+                    assert!(
+                        (0.99998..=1.0 + 1e-12).contains(&(found / mu)),
+                        "{masks:?}, {clients}: {found}, {mu}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -19,8 +19,8 @@ use floras_privacy::{Account, MaskBound, PrivacyError, Sampling, Views};
 
 pub use context::AccountContext;
 pub(crate) use context::Scope;
-pub(crate) use notes::any_channel_assumes;
 pub use notes::{SELECTION, SIMULATED};
+pub(crate) use notes::{any_channel_assumes, masks_assume};
 pub(crate) use protected::Protected;
 pub use report::{PrivacyReport, Spent};
 

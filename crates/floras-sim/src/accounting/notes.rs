@@ -39,6 +39,7 @@ pub(crate) fn of(
     }
     notes.extend(protected.note());
     notes.extend(any_channel_assumes(views));
+    notes.extend(masks_assume(views));
     notes.extend(dropouts(settings));
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
@@ -98,8 +99,18 @@ fn shown_receiver(settings: &Settings) -> Receiver {
 /// What the any-channel number assumes of the radio, where there is such a number.
 pub(crate) fn any_channel_assumes(views: &Views) -> Option<String> {
     let statement = views.get(View::AnyChannel)?;
-    let has_number = statement.epsilon.is_some() && !statement.assumptions.is_empty();
+    let is_own = statement.epsilon.is_some() && !statement.from_masks;
+    let has_number = is_own && !statement.assumptions.is_empty();
     has_number.then(|| format!("any-channel assumes: {}", statement.assumptions.join("; ")))
+}
+
+/// What the bound of the masks assumes, where it decides.
+pub(crate) fn masks_assume(views: &Views) -> Option<String> {
+    let (_, statement) = views.iter().find(|(_, statement)| statement.from_masks)?;
+    let decided: Vec<&str> =
+        views.iter().filter(|(_, statement)| statement.from_masks).map(|(view, _)| view.name()).collect();
+    let what = if statement.assumptions.len() > 1 { "masks" } else { "the clients' noise" };
+    Some(format!("{what} decide {}: {}", decided.join(", "), statement.assumptions.join("; ")))
 }
 
 /// What sampling needs.

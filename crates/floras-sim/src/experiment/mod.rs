@@ -304,6 +304,23 @@ impl Settings {
         })
     }
 
+    /// Scheme, radio and what clients add in a few words for a line of text.
+    pub fn uplink_summary(&self) -> String {
+        let mut summary = self.uplink.summary(self.clients.per_round);
+        if self.uplink.power() == TransmitPower::Unit {
+            summary.push_str(", at unit power");
+        }
+        if let Some(masks) = self.masks {
+            match masks.mask_std() {
+                0.0 => summary.push_str(&format!(", local noise of {}", masks.noise_std())),
+                std => {
+                    summary.push_str(&format!(", masks of {std} and local noise of {}", masks.noise_std()))
+                }
+            }
+        }
+        summary
+    }
+
     /// What a user may want to know about these settings.
     pub fn notes(&self) -> Vec<String> {
         self.uplink.scheme.notes(self)

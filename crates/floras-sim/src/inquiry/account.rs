@@ -1,6 +1,6 @@
 //! Every view of a described federation, side by side.
 
-use floras_core::{Receiver, View};
+use floras_core::{Masks, Receiver, View};
 use floras_privacy::cauchy::{CauchyRound, MAX_DIMENSION};
 use floras_privacy::{Account, Setting, Views};
 use serde::Serialize;
@@ -29,6 +29,9 @@ pub struct AccountReport {
     pub clients: u64,
     /// The receiver's name.
     pub receiver: String,
+    /// What clients add to their updates, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masks: Option<Masks>,
     /// The statements.
     pub views: Views,
     /// One round exactly in `d` dimensions.
@@ -79,6 +82,7 @@ impl Inquiry {
             per_round: setting.per_round,
             clients: setting.clients,
             receiver: setting.receiver.to_string(),
+            masks: setting.masks,
             notes: notes::of(&setting, &views, rounds),
             views,
             one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,

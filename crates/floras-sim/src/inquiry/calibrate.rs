@@ -41,6 +41,8 @@ pub enum Find {
     Rounds,
     /// The least noise, for schemes that add noise of their own.
     Noise,
+    /// The masks that leave the least noise in the decoded sum of an experiment.
+    Masks,
 }
 
 named_choice!(
@@ -50,6 +52,7 @@ named_choice!(
     [Clip => "clip", "the largest clip norm"],
     [Rounds => "rounds", "the most rounds"],
     [Noise => "noise", "the least noise"],
+    [Masks => "masks", "masks that leave the least noise"],
 );
 
 /// What was found: what `floras calibrate --json` prints.
@@ -110,8 +113,8 @@ impl Inquiry {
         if goal.find == Find::Sequences {
             return self.search_sequences(goal, target);
         }
-        if goal.find == Find::Noise {
-            let allowed = "sequences, clip or rounds, unless an experiment with another scheme is given";
+        if matches!(goal.find, Find::Noise | Find::Masks) {
+            let allowed = "sequences, clip or rounds, unless an experiment is given";
             return Err(wrong("find", allowed, goal.find));
         }
         let ReceiverChoice::Given(receiver) = self.receiver else {
@@ -125,7 +128,9 @@ impl Inquiry {
         let setting = self.setting(sequences, receiver)?;
         Ok(match goal.find {
             Find::Clip => calibrate::largest_clip(&setting, target)?,
-            Find::Sequences | Find::Rounds | Find::Noise => calibrate::most_rounds(&setting, target)?,
+            Find::Sequences | Find::Rounds | Find::Noise | Find::Masks => {
+                calibrate::most_rounds(&setting, target)?
+            }
         })
     }
 

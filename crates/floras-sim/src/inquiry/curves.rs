@@ -18,7 +18,8 @@ use crate::experiment::ExperimentError;
 const POINTS: usize = 41;
 
 fn needs_radio(setting: &Setting, view: View) -> bool {
-    matches!(view, View::Actual | View::RawSignal) && setting.channel.is_none()
+    let has_bound = setting.channel.is_some() || setting.masks.is_some();
+    matches!(view, View::Actual | View::RawSignal) && !has_bound
 }
 
 /// Which curve.

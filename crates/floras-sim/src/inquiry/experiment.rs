@@ -6,6 +6,7 @@ use floras_privacy::{Account, LossFile, Statement, Views};
 use serde::Serialize;
 
 use super::curves::{curves_of, losses_of};
+use super::masks::{self, FoundMasks};
 use super::{CurveKind, CurveReport, Find, PublishedRenyi, wrong};
 use crate::accounting::{Accounting, Protected, notes, statements};
 use crate::error::SimError;
@@ -68,7 +69,7 @@ impl ExperimentAccount {
         Self::of(experiment, protected(experiment.settings())?)
     }
 
-    fn of(experiment: &Experiment, protected: Protected) -> Result<Self, SimError> {
+    pub(super) fn of(experiment: &Experiment, protected: Protected) -> Result<Self, SimError> {
         let settings = experiment.settings();
         let uplink = settings.build_uplink(settings.seed)?;
         let dropouts = Dropouts::open(settings)?;
@@ -103,7 +104,7 @@ impl ExperimentAccount {
             sequences: sequences.map(|count| count as u64),
             per_round: clients.per_round.into(),
             clients: clients.total.into(),
-            uplink: settings.uplink.summary(clients.per_round),
+            uplink: settings.uplink_summary(),
             notes: notes::of(settings, &self.protected, &views, self.account.sampling(), self.rounds()),
             views,
             published_renyi: None,
@@ -143,8 +144,11 @@ impl ExperimentAccount {
 pub struct ExperimentCalibration {
     /// The key that was searched, as in `uplink.noise_std`.
     pub key: String,
-    /// Its value; `None` if nothing meets the `ε`.
+    /// Its value; `None` if nothing meets the `ε`, and for masks.
     pub value: Option<f64>,
+    /// The masks, if they were searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masks: Option<FoundMasks>,
     /// `N`, for schemes with sequences.
     pub sequences: Option<u64>,
     /// `γ = N − K`, for schemes with sequences.
@@ -180,7 +184,7 @@ pub struct ExperimentViews {
 }
 
 /// Searches the number in an experiment with which it meets an `ε` in a view: the fewest sequences, the largest clip norm, the
-/// most rounds or the least noise. A larger number must reveal less, or more, throughout its range.
+/// most rounds or the least noise; or the masks with which it does. A larger number must reveal less, or more, throughout its range.
 pub fn calibrate_experiment(
     builder: &ExperimentBuilder,
     epsilon: f64,
@@ -189,6 +193,9 @@ pub fn calibrate_experiment(
 ) -> Result<ExperimentCalibration, SimError> {
     if !(1e-9..=1e5).contains(&epsilon) {
         return Err(wrong("epsilon", "between 1e-9 and 1e5", epsilon));
+    }
+    if find == Find::Masks {
+        return masks::calibrate(builder, epsilon, view);
     }
     let base = match (builder.clone().build(), find) {
         // The number of sequences is what is searched.
@@ -215,7 +222,7 @@ pub fn calibrate_experiment(
             let to = most.map_or(radio.length, |most| most.min(radio.length)) as f64;
             Search { key, from, to, whole: true }
         }
-        Find::Noise => {
+        Find::Noise | Find::Masks => {
             let Some((key, range)) = scheme.noise_key() else {
                 let allowed =
                     format!("clip, rounds or sequences: scheme {} has no noise of its own", scheme.name());
@@ -242,11 +249,12 @@ pub fn calibrate_experiment(
             (rounds > 0).then_some(rounds as f64)
         }
         Find::Sequences if search.from > search.to => None,
-        Find::Sequences | Find::Clip | Find::Noise => search.run(meets)?,
+        Find::Sequences | Find::Clip | Find::Noise | Find::Masks => search.run(meets)?,
     };
     let mut calibration = ExperimentCalibration {
         key: search.key.clone(),
         value: found,
+        masks: None,
         sequences: None,
         gamma: None,
         view: view.name(),

@@ -1,7 +1,7 @@
 //! An inquiry as keywords: the names of an experiment file's keys and of the command line's options, side by side.
 
 use floras_core::{
-    ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, Pilot,
+    ChoiceError, Clipping, Fading, Level, LocalWork, Masks, Modulation, Neighbours, PhaseError, Pilot,
     SnrConvention, View,
 };
 use floras_privacy::Margins;
@@ -46,6 +46,9 @@ pub struct Keywords {
     pilot_noise: Option<f64>,
     channel_growth: Option<f64>,
     foreign_pilots: Option<u64>,
+    mask_std: Option<f64>,
+    noise_std: Option<f64>,
+    colluding: Option<u32>,
     sequences: Option<u64>,
     dim: Option<u64>,
     alpha: Option<f64>,
@@ -93,7 +96,29 @@ impl Keywords {
                 channel_growth: self.channel_growth.unwrap_or(margins.channel_growth),
                 foreign_pilots: self.foreign_pilots.unwrap_or(margins.foreign_pilots),
             },
+            masks: self.masks()?,
         })
+    }
+
+    /// Masks are there if the clients' noise is.
+    fn masks(&self) -> Result<Option<Masks>, ExperimentError> {
+        let Some(noise_std) = self.noise_std else {
+            let given = [("mask_std", self.mask_std.is_some()), ("colluding", self.colluding.is_some())];
+            return match given.into_iter().find(|(_, is_given)| *is_given) {
+                None => Ok(None),
+                Some((key, _)) => Err(ExperimentError::Value {
+                    key: key.to_owned(),
+                    allowed: "given together with noise_std, the clients' own noise".to_owned(),
+                    value: "alone".to_owned(),
+                }),
+            };
+        };
+        Masks::new(self.mask_std.unwrap_or(0.0), noise_std, self.colluding.unwrap_or(0)).map(Some).map_err(
+            |error| {
+                let key = if error.what == Masks::MASK_STD { "mask_std" } else { "noise_std" };
+                ExperimentError::value(key, error)
+            },
+        )
     }
 
     /// `N`, which an account needs.

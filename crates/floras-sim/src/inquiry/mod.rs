@@ -8,6 +8,7 @@ mod calibrate;
 mod curves;
 mod experiment;
 mod keywords;
+mod masks;
 mod notes;
 mod published;
 mod statement;
@@ -16,8 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use floras_core::{
-    Choice, ChoiceError, Clipping, Fading, Level, LocalWork, Modulation, Neighbours, Pilot, Receiver, Snr,
-    SnrConvention, serde_as_text,
+    Choice, ChoiceError, Clipping, Fading, Level, LocalWork, Masks, Modulation, Neighbours, Pilot, Receiver,
+    Snr, SnrConvention, serde_as_text,
 };
 use floras_privacy::{Coefficients, Margins, PrivacyUnit, Setting};
 
@@ -28,6 +29,7 @@ pub use experiment::{
     ExperimentAccount, ExperimentCalibration, ExperimentReport, ExperimentViews, calibrate_experiment,
 };
 pub use keywords::Keywords;
+pub use masks::FoundMasks;
 pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
 pub use published::PublishedRenyi;
 
@@ -74,6 +76,8 @@ pub struct Inquiry {
     pub pilot: Pilot,
     /// How far the radio may depart from the model.
     pub margins: Margins,
+    /// What clients add to their updates.
+    pub masks: Option<Masks>,
 }
 
 /// A receiver, or the clipped projector with a level to be found.
@@ -142,7 +146,7 @@ impl Inquiry {
             channel: self.channel()?,
             pilot: self.pilot,
             margins: self.margins,
-            masks: None,
+            masks: self.masks,
         };
         if self.length.is_some_and(|length| sequences > length) {
             let allowed = "at most the length: no more orthogonal sequences fit into so many chips";

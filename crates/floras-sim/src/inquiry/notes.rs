@@ -4,7 +4,7 @@ use floras_core::{Clipping, View};
 use floras_privacy::published::{unmet_conditions, unmet_local_work};
 use floras_privacy::{MAX_EPSILON, PrivacyUnit, Sampling, Setting, Statement, Views};
 
-use crate::accounting::{SELECTION, any_channel_assumes};
+use crate::accounting::{SELECTION, any_channel_assumes, masks_assume};
 
 /// The notes on the statements about a setting.
 pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
@@ -18,6 +18,7 @@ pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
     }
     notes.extend(faded_clients(views));
     notes.extend(any_channel_assumes(views));
+    notes.extend(masks_assume(views));
     if setting.sampling() != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
@@ -33,7 +34,8 @@ pub(super) fn of(setting: &Setting, views: &Views, rounds: u64) -> Vec<String> {
 }
 
 fn faded_clients(views: &Views) -> Option<String> {
-    let epsilon = |view: View| views.get(view).and_then(|statement| statement.epsilon);
+    let own = |view: View| views.get(view).filter(|statement| !statement.from_masks);
+    let epsilon = |view: View| own(view).and_then(|statement| statement.epsilon);
     let (idealised, actual) = (epsilon(View::Idealised)?, epsilon(View::Actual)?);
     (actual > 1.05 * idealised).then(|| {
         format!(
@@ -50,6 +52,7 @@ fn faded_clients(views: &Views) -> Option<String> {
 pub fn guarantee_text(view: View, statement: &Statement) -> &'static str {
     match statement.guarantee {
         false => "no",
+        true if statement.from_masks => "yes",
         true if view == View::Idealised && !statement.assumptions.is_empty() => "model",
         true => "yes",
     }

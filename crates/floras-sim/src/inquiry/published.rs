@@ -84,6 +84,7 @@ mod tests {
             modulation: Modulation::default(),
             pilot: Pilot::default(),
             margins: Margins::default(),
+            masks: None,
         }
     }
 

@@ -53,6 +53,7 @@ impl AccountReport {
         }
         let beyond = match view {
             View::RawSignal => String::new(),
+            _ if statement.from_masks => String::new(),
             _ => ", nor a base station that keeps its raw samples (the raw-signal view)".to_owned(),
         };
         sentences.push(format!("{NOT_COVERED}{beyond}."));
@@ -72,9 +73,19 @@ fn training(report: &AccountReport) -> String {
         other => other.description(),
     };
     let rounds = if report.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", report.rounds) };
+    let masks = setting.masks.map_or(String::new(), |masks| {
+        let pairs = match masks.mask_std() {
+            0.0 => String::new(),
+            std => format!("pairwise masks of standard deviation σ_m = {std} and "),
+        };
+        format!(
+            " Every client adds {pairs}noise of standard deviation σ_z = {} to its update.",
+            masks.noise_std()
+        )
+    });
     format!(
         "The model is trained for {rounds} in which {who} send updates of norm at most C = {} over the air with FLORAS [1], \
-         using N = {} orthonormal sequences, of which γ = N − K = {} are unused, and {receiver}.",
+         using N = {} orthonormal sequences, of which γ = N − K = {} are unused, and {receiver}.{masks}",
         setting.clip,
         setting.sequences,
         setting.gamma(),
@@ -106,7 +117,7 @@ fn participation(view: View, statement: &Statement) -> Option<String> {
     let detail = |name: &str| statement.details.get(name).map(|&epsilon| epsilon_text(epsilon));
     let in_every_round = detail("in_every_round")?;
     let known = match detail("participation_known") {
-        Some(known) if view != View::AnyChannel => {
+        Some(known) if view != View::AnyChannel && !statement.from_masks => {
             format!("An adversary who sees who takes part has ε ≤ {known}; a")
         }
         _ => "This adversary sees who takes part; a".to_owned(),

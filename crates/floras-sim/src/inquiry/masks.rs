@@ -1,0 +1,231 @@
+//! The masks of an experiment that meet an `ε` with the least noise in the decoded sum.
+//!
+//! `ε`, `δ`, the rounds and the sampling determine `μ` of a round. Masks with that `μ` are a family of one parameter: larger masks need
+//! less noise of the clients, and leave more of themselves where gains differ. Rounds are drawn from a fixed stream, and the median of
+//! their noise is searched for its least value.
+
+use floras_core::random::{Domain, TrialId};
+use floras_core::{Masks, View};
+use floras_phy::Round;
+use floras_privacy::calibrate::{gaussian_mu, quietest_masks};
+use serde::Serialize;
+
+use super::experiment::{ExperimentAccount, ExperimentCalibration, ExperimentViews};
+use super::wrong;
+use crate::accounting::{Protected, Scope};
+use crate::error::SimError;
+use crate::experiment::{ExperimentBuilder, ExperimentError, Settings};
+use crate::federation::{Dropouts, protected, scope, select};
+
+/// Rounds that are drawn.
+const ROUNDS: u32 = 200;
+
+/// Masks that meet an `ε`, and the noise with them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FoundMasks {
+    /// `σ_m`.
+    pub mask_std: f64,
+    /// `σ_z`.
+    pub noise_std: f64,
+    /// Clients of a round that may reveal their secrets.
+    pub colluding: u32,
+    /// Median over drawn rounds of the standard deviation of the noise in a parameter of the decoded sum.
+    pub decoded_noise_std: f64,
+    /// Standard deviation of a trusted server's noise for the same `ε`: the least that there can be.
+    pub central_noise_std: f64,
+}
+
+/// Searches the masks of an experiment.
+pub(super) fn calibrate(
+    builder: &ExperimentBuilder,
+    epsilon: f64,
+    view: View,
+) -> Result<ExperimentCalibration, SimError> {
+    if view != View::RawSignal {
+        let allowed = "raw-signal if masks are to be found: they bound all views, and this one sees most";
+        return Err(wrong("view", allowed, view));
+    }
+    let (base, colluding) = without_masks(builder)?;
+    let settings = base.build()?.settings().clone();
+    let Some(clip) = settings.privacy.clip else {
+        let allowed = "a number with masks, which hide updates of bounded norm".to_owned();
+        let (key, value) = ("privacy.clip".to_owned(), "\"none\"".to_owned());
+        return Err(ExperimentError::Value { key, allowed, value }.into());
+    };
+    let with = |masks: Masks| -> Result<ExperimentBuilder, ExperimentError> {
+        let changed = base.clone().set_to("masks.mask_std", masks.mask_std())?;
+        changed.set_to("masks.noise_std", masks.noise_std())?.set_to("masks.colluding", masks.colluding())
+    };
+    // What cannot be masked is refused in the words of the section.
+    with(Masks::new(1.0, 1.0, colluding)?)?.build()?;
+    let (protected, scope) = (protected(&settings)?, scope(&settings)?);
+    let mu = gaussian_mu(
+        epsilon,
+        settings.privacy.delta,
+        settings.rounds.into(),
+        sampling(&settings, &protected),
+    )?;
+    let (sensitivity, per_round) = (2.0 * clip, settings.clients.per_round);
+    let drawn = Drawn::new(&settings, scope)?;
+    let noise = |masks: Masks| drawn.median_noise(masks).unwrap_or(f64::INFINITY);
+    let masks = quietest_masks(mu, sensitivity, per_round.into(), colluding, noise)?;
+    let decoded_noise_std = drawn.median_noise(masks)?;
+    let account = ExperimentAccount::of(&with(masks)?.build()?, protected)?;
+    let report = account.report()?;
+    let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
+    Ok(ExperimentCalibration {
+        key: "masks".to_owned(),
+        value: None,
+        masks: Some(FoundMasks {
+            mask_std: masks.mask_std(),
+            noise_std: masks.noise_std(),
+            colluding,
+            decoded_noise_std,
+            central_noise_std: sensitivity / mu,
+        }),
+        sequences: report.sequences,
+        gamma: report.gamma,
+        view: view.name(),
+        epsilon: account.epsilon(view)?,
+        epsilon_asked: epsilon,
+        report: Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes }),
+        reason: None,
+        fragment: Some(format!(
+            "[masks]\nmask_std = {:?}\nnoise_std = {:?}\ncolluding = {colluding}\n",
+            masks.mask_std(),
+            masks.noise_std()
+        )),
+    })
+}
+
+/// The experiment without masks, and the number of colluders that it names.
+fn without_masks(builder: &ExperimentBuilder) -> Result<(ExperimentBuilder, u32), ExperimentError> {
+    let mut base = builder.clone();
+    let colluding = match base.get("masks.colluding") {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| ExperimentError::Value {
+            key: "masks.colluding".to_owned(),
+            allowed: "a non-negative integer".to_owned(),
+            value: text,
+        })?,
+    };
+    base.remove("masks");
+    Ok((base, colluding))
+}
+
+/// Who takes part, as an account of the experiment has it.
+fn sampling(settings: &Settings, protected: &Protected) -> floras_privacy::Sampling {
+    let per_round = settings.clients.per_round.into();
+    let total = match settings.clients.dropout.is_none() {
+        true => settings.clients.total.into(),
+        false => per_round,
+    };
+    protected.unit().sampling(per_round, total, floras_core::Neighbours::ReplaceOne)
+}
+
+/// Rounds of an experiment, each with the clients that send and those that were selected.
+struct Drawn {
+    settings: Settings,
+    parameters: Option<usize>,
+    rounds: Vec<(TrialId, u32, Vec<u32>, Vec<u32>)>,
+}
+
+impl Drawn {
+    fn new(settings: &Settings, scope: Scope) -> Result<Self, SimError> {
+        let dropouts = Dropouts::open(settings)?;
+        let of_trace = settings.uplink.radio().is_some_and(|radio| radio.trace().is_some());
+        let mut rounds = Vec::new();
+        for number in 0..ROUNDS {
+            let (trial, number) = match of_trace {
+                true if number / settings.rounds >= settings.trials => break,
+                true => (TrialId::from((number / settings.rounds) as u16), number % settings.rounds + 1),
+                false => (Domain::Estimate.trial(0), number + 1),
+            };
+            let selected = select(settings, trial, number);
+            let in_run = (number - 1) % settings.rounds + 1;
+            let sending = dropouts.senders(settings.seed, trial, in_run, &selected);
+            if !sending.is_empty() {
+                rounds.push((trial, number, sending, selected));
+            }
+        }
+        let Scope::Experiment { parameters } = scope else {
+            return Err(wrong("scope", "an experiment", "none"));
+        };
+        Ok(Self { settings: settings.clone(), parameters, rounds })
+    }
+
+    /// Median of the noise `ν'` of the drawn rounds.
+    fn median_noise(&self, masks: Masks) -> Result<f64, SimError> {
+        let masked = Settings { masks: Some(masks), ..self.settings.clone() };
+        let uplink = masked.build_uplink(masked.seed)?;
+        let mut noise = Vec::with_capacity(self.rounds.len());
+        for (trial, number, sending, selected) in &self.rounds {
+            let round = Round::new(masked.seed, *trial, *number, sending)?.with_selected(selected)?;
+            let round = self.parameters.map_or(round, |parameters| round.with_parameters(parameters));
+            noise.push(uplink.realise(&round)?.noise_std());
+        }
+        if noise.is_empty() {
+            return Err(wrong("clients.dropout", "such that some client sends in some round", "all silent"));
+        }
+        let middle = noise.len() / 2;
+        Ok(*noise.select_nth_unstable_by(middle, f64::total_cmp).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inquiry::{Find, calibrate_experiment};
+
+    fn builder(assignments: &[&str]) -> ExperimentBuilder {
+        let new = ExperimentBuilder::new().set("privacy.clip", "1").unwrap().rounds(40);
+        assignments.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap())
+    }
+
+    fn found(assignments: &[&str]) -> ExperimentCalibration {
+        calibrate_experiment(&builder(assignments), 8.0, View::RawSignal, Find::Masks).unwrap()
+    }
+
+    #[test]
+    fn what_is_found_meets_the_epsilon_closely() {
+        for assignments in [
+            &["uplink.sequences=20", "uplink.receiver=mmse"][..],
+            &["uplink.sequences=20", "uplink.receiver=mmse", "uplink.power=unit", "masks.colluding=3"],
+            &["clients.total=200", "uplink.sequences=20", "uplink.receiver=mmse", "rounds=5"],
+            &["uplink.scheme=channel-inversion", "clients.dropout=0.1"],
+            &["uplink.scheme=ideal"],
+        ] {
+            let calibration = found(assignments);
+            let epsilon = calibration.epsilon.unwrap();
+            assert!(epsilon <= 8.0 && epsilon > 0.99 * 8.0, "{assignments:?}: {epsilon}");
+            let fragment = calibration.fragment.unwrap();
+            let lines = fragment.lines().skip(1).map(|line| format!("masks.{}", line.replace(' ', "")));
+            let again = lines.fold(builder(assignments), |builder, line| builder.assign(&line).unwrap());
+            let account = ExperimentAccount::new(&again.build().unwrap()).unwrap();
+            assert_eq!(account.epsilon(View::RawSignal).unwrap(), Some(epsilon), "{assignments:?}");
+        }
+    }
+
+    /// Exact sums cancel masks: the noise is that of a trusted server, up to what large masks leave.
+    #[test]
+    fn an_exact_sum_has_central_noise() {
+        let masks = found(&["uplink.scheme=ideal"]).masks.unwrap();
+        let ratio = masks.decoded_noise_std / masks.central_noise_std;
+        assert!((1.0 - 1e-9..1.001).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn masks_that_cannot_be_found_say_why() {
+        let refusal = |assignments: &[&str], view| {
+            calibrate_experiment(&builder(assignments), 8.0, view, Find::Masks).unwrap_err().to_string()
+        };
+        assert!(refusal(&[], View::Actual).contains("view must be raw-signal"));
+        assert!(
+            refusal(&["privacy.clip=none"], View::RawSignal).starts_with("privacy.clip must be a number")
+        );
+        assert!(refusal(&["privacy.normalise=paper"], View::RawSignal).contains("privacy.normalise must be"));
+        assert!(
+            refusal(&["masks.colluding=19"], View::RawSignal).contains("masks.colluding must be at most 18")
+        );
+    }
+}
