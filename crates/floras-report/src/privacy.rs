@@ -142,7 +142,14 @@ pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport) {
     }
     // Noise that the clients add themselves is in the raw samples, too.
     let epsilon_of = |view: View| report.views.get(view).and_then(|statement| statement.epsilon);
-    if epsilon_of(View::RawSignal).is_some() && epsilon_of(View::RawSignal) != epsilon_of(View::AnyChannel) {
+    if report.views.get(View::RawSignal).is_some_and(|statement| statement.from_masks) {
+        html.paragraph(
+            "What clients add to their updates hides them even from a base station that keeps its raw radio samples: the \
+             raw-signal row below is such a guarantee. The notes say what it assumes of the other clients.",
+        );
+    } else if epsilon_of(View::RawSignal).is_some()
+        && epsilon_of(View::RawSignal) != epsilon_of(View::AnyChannel)
+    {
         html.paragraph(
             "All views but the last trust the base station to keep nothing but the decoded sums. One that keeps its raw radio \
              samples sees the raw-signal row below.",

@@ -35,6 +35,7 @@ class Uplink:
         coherence: int | None = None,
         channel_error: float = 0.0,
         path_loss: str | Mapping[str, float] = "none",
+        power: Literal["unscaled", "unit"] = "unscaled",
         fidelity: Literal["symbol", "chip"] = "symbol",
         truncate: float | Literal["none"] | None = None,
         admission: dict[str, float] = ...,
@@ -45,6 +46,7 @@ class Uplink:
         clip: float | Literal["none"] | None = None,
         normalise: Literal["clip", "paper"] = "clip",
         delta: float = 1e-5,
+        masks: Mapping[str, float] | None = ...,
     ) -> Uplink: ...
     @staticmethod
     def of_experiment(experiment: Experiment | None = None) -> Uplink: ...

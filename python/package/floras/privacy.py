@@ -57,6 +57,9 @@ class Radio(TypedDict, total=False):
     pilot_noise: float
     channel_growth: float
     foreign_pilots: int
+    mask_std: float | None
+    noise_std: float | None
+    colluding: int | None
 
 
 class Curve(NamedTuple):

@@ -26,7 +26,7 @@ Examples:
   floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
   floras calibrate --epsilon 8 --find noise --view actual --set uplink.scheme=gaussian \\
     --set privacy.normalise=clip
-  floras calibrate --epsilon 8 --find masks --set privacy.clip=1 --set uplink.power=unit
+  floras calibrate quick --epsilon 8 --find masks --set uplink.power=unit
 
 The second finds the level of the clipped projector too, the third the most rounds, the fourth
 the noise of an experiment with another scheme, and the last one the masks that hide clients from

@@ -1,6 +1,6 @@
 //! What was run, in sentences for someone who has not read the paper.
 
-use floras_core::Dropout;
+use floras_core::{Dropout, TransmitPower};
 use floras_learn::Partition;
 use floras_sim::Settings;
 
@@ -67,7 +67,20 @@ fn partition(partition: Partition) -> String {
 
 /// How the updates reached the base station.
 pub(crate) fn uplink(settings: &Settings, rounds: u32) -> String {
-    let how = settings.uplink.description(settings.clients.per_round);
+    let mut how = settings.uplink.description(settings.clients.per_round);
+    if settings.uplink.power() == TransmitPower::Unit {
+        how.push_str(" All scale what they send to symbols of unit power.");
+    }
+    if let Some(masks) = settings.masks {
+        let noise = masks.noise_std();
+        how.push_str(&match masks.mask_std() {
+            0.0 => format!(" Every client adds noise of its own, with a standard deviation of {noise}, to each parameter."),
+            mask => format!(
+                " Every client adds masks of standard deviation {mask} to each parameter, which it shares with the others in \
+                 pairs and which cancel in the sum, and noise of its own, of {noise}."
+            ),
+        });
+    }
     format!("{how} Each training has {}.", count(rounds.into(), "round"))
 }
 

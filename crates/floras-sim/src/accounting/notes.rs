@@ -109,8 +109,8 @@ pub(crate) fn masks_assume(views: &Views) -> Option<String> {
     let (_, statement) = views.iter().find(|(_, statement)| statement.from_masks)?;
     let decided: Vec<&str> =
         views.iter().filter(|(_, statement)| statement.from_masks).map(|(view, _)| view.name()).collect();
-    let what = if statement.assumptions.len() > 1 { "masks" } else { "the clients' noise" };
-    Some(format!("{what} decide {}: {}", decided.join(", "), statement.assumptions.join("; ")))
+    let what = if statement.assumptions.len() > 1 { "masks decide" } else { "the clients' noise decides" };
+    Some(format!("{what} {}: {}", decided.join(", "), statement.assumptions.join("; ")))
 }
 
 /// What sampling needs.
