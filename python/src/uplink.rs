@@ -23,8 +23,9 @@ pub(crate) const MAX_CLIENTS: u64 = 1 << 24;
 ///
 /// ``Uplink(scheme="floras", *, clients=None, **settings)`` takes every setting of an experiment file's sections ``[uplink]`` and
 /// ``[privacy]``: ``sequences``, ``length``, ``family``, ``modulation``, ``phase_error``, ``receiver``, ``fading``, ``snr_db``,
-/// ``snr_convention``, ``ageing``, ``coherence``, ``channel_error``, ``path_loss``, ``fidelity``, ``truncate``, ``admission``, ``power_rule``, ``noise``, ``artificial_noise_std``,
-/// ``noise_std``, ``clip``, ``normalise`` and ``delta``. What is not given has the file's default.
+/// ``snr_convention``, ``ageing``, ``coherence``, ``channel_error``, ``path_loss``, ``power``, ``fidelity``, ``truncate``, ``admission``, ``power_rule``, ``noise``, ``artificial_noise_std``,
+/// ``noise_std``, ``clip``, ``normalise`` and ``delta``. ``masks`` is a dictionary with the keys of the section ``[masks]``:
+/// ``mask_std``, ``noise_std`` and ``colluding``. What is not given has the file's default.
 ///
 /// ``clients`` is M, the number of clients in all. Leave it out if all of them take part in every round.
 ///

@@ -31,6 +31,7 @@ def options(settings: dict[str, Any]) -> list[str]:
         {**SETTING, "level": "item", "batch": 10, "samples": 200, "local": "epochs", "normalise": "paper"},
         {**SETTING, "level": "item", "batch": 10, "samples": 200, "local": "steps=3", "alpha": 8.0},
         {**SETTING, "dim": 4010, "neighbours": "add-remove", "rounds": 3},
+        {**SETTING, "rounds": 3, "mask_std": 20.0, "noise_std": 2.0, "colluding": 1},
     ],
 )
 def test_an_account_is_the_programs(settings: dict[str, Any], program: Callable[..., str]) -> None:

@@ -387,3 +387,21 @@ def test_results_outlive_the_uplink_and_the_updates(deltas: Deltas) -> None:
     del result
     gc.collect()
     np.testing.assert_array_equal(sum_, before)
+
+
+def test_masks_bound_every_view() -> None:
+    masks = {"mask_std": 20.0, "noise_std": 2.0}
+    plain, masked = floras.Uplink(**PRIVATE), floras.Uplink(**PRIVATE, masks=masks)
+    assert masked.settings["masks"] == {**masks, "colluding": 0}
+    views = masked.account(6, 3)["views"]
+    assert views["raw_signal"]["guarantee"]
+    assert views["raw_signal"]["from_masks"]
+    assert views["raw_signal"]["epsilon"] < plain.account(6, 3)["views"]["raw_signal"]["epsilon"]
+    # A silent client leaves its masks in the sum.
+    complete, silent = masked.realise(5, seed=1), masked.realise(5, seed=1, selected=6)
+    assert silent.noise_std > complete.noise_std > plain.realise(5, seed=1).noise_std
+
+
+def test_masks_need_noise_of_the_clients() -> None:
+    with pytest.raises(ValueError, match=r"masks\.noise_std: it must be given"):
+        floras.Uplink(**PRIVATE, masks={"mask_std": 1.0})

@@ -19,7 +19,7 @@
 //! A strong client is one of the channels, and [`simple_bound`](crate::simple_bound) holds for all of them. So the any-channel
 //! number is kept between the idealised one and the simple bound, here and nowhere else.
 //!
-//! Masks bound every rigorous view ([`MaskBound`](crate::MaskBound)): the smaller of that bound and the view's own is stated. A
+//! Masks bound every rigorous view ([`MaskBound`]): the smaller of that bound and the view's own is stated. A
 //! view that has no bound of its own, or an estimate only, has the masks' bound. Its adversary sees who transmits. Masks add
 //! noise that the own bounds do not count, so that nothing is known from below.
 //!

@@ -16,7 +16,7 @@ from floras._types import View
 # What `floras.privacy` knows of the radio; the other settings of an uplink do not change its noise.
 _RADIO = ("receiver", "length", "snr_db", "snr_convention", "fading", "modulation", "phase_error")
 # What changes the channel, and what `floras.privacy` does not know.
-_UNPLANNED = ("ageing", "coherence", "channel_error", "path_loss")
+_UNPLANNED = ("ageing", "coherence", "channel_error", "path_loss", "power")
 
 
 # What an uplink's epsilon includes for floating-point arithmetic, rounded up, and what that leaves of delta.
@@ -64,7 +64,9 @@ class FlorasAccountant:
         for key in _UNPLANNED:
             if key in uplink:
                 value = uplink[key]
-                raise ValueError(f"{key} must be left out of a plan, not {value}: its epsilon is an estimate")
+                raise ValueError(
+                    f"{key} must be left out of a plan, not {value}: the plan does not know its epsilon"
+                )
         if sequences is None and epsilon is not None and delta is not None:
             sequences = self._fewest(epsilon, delta)
         if delta is None and epsilon is not None and sequences is not None:
@@ -108,6 +110,8 @@ class FlorasAccountant:
         """Return the plan in the words of `floras.privacy`."""
         radio = {"length": 32, "snr_db": 20.0}
         radio.update({key: value for key, value in self._settings.items() if key in _RADIO})
+        # mask_std, noise_std and colluding are keywords of their own there.
+        radio.update(self._settings.get("masks") or {})
         return {
             "clip": self._settings["clip"],
             "per_round": self.per_round,
