@@ -30,7 +30,7 @@ mod sequences;
 mod views;
 mod words;
 
-use floras_core::Level;
+use floras_core::{Level, Modulation};
 use floras_phy::UplinkError;
 use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,7 @@ pub fn audit(
         let reason = "the audit has no attacks on masked updates: audit the experiment without this section";
         return Err(ExperimentError::refused("masks", reason).into());
     }
+    require_one_branch(settings)?;
     let game = game(federation)?;
     let bench = Bench { federation, settings, effort, game, watch };
     bench.begin("the account", 0);
@@ -192,13 +193,34 @@ fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError
 
 /// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences.
 pub fn sequences_in_use(federation: &Federation, effort: Effort) -> Result<Option<SequenceAttack>, SimError> {
+    require_one_branch(federation.experiment().settings())?;
     sequences::attack(federation, effort.detection_rounds())
 }
 
 /// What do the clients' samples look like? An audit's attack by itself; `None` if they are no pictures, or if the model does
 /// not show them.
 pub fn pictures_from_updates(federation: &Federation) -> Result<Option<ReconstructionAttack>, SimError> {
+    require_one_branch(federation.experiment().settings())?;
     reconstruction::attack(federation, PORTRAITS)
+}
+
+/// Refuses a receiver of several branches: the attacks on pilots, payloads and raw samples listen to one.
+fn require_one_branch(settings: &Settings) -> Result<(), SimError> {
+    let Some(floras) = settings.uplink.scheme.floras() else { return Ok(()) };
+    let reason = "an audit listens to one real branch of one antenna";
+    if floras.modulation == Modulation::Complex {
+        return Err(ExperimentError::refused(
+            "uplink.modulation",
+            format!("{reason}, not to complex symbols"),
+        )
+        .into());
+    }
+    match settings.uplink.radio.antennas {
+        1 => Ok(()),
+        several => {
+            Err(ExperimentError::refused("uplink.antennas", format!("{reason}, not to {several}")).into())
+        }
+    }
 }
 
 fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {

@@ -6,8 +6,9 @@
 //!
 //! | choice | text forms |
 //! |---|---|
-//! | [`Receiver`] | `paper`, `mmse`, `clipped=c` |
-//! | [`Modulation`] | `real`, `phase-corrected`, `phase-corrected=error` |
+//! | [`Receiver`] | `paper`, `mmse`, `mmse=k`, `clipped=c` |
+//! | [`Modulation`] | `real`, `phase-corrected`, `phase-corrected=error`, `complex` |
+//! | [`ParametersPerSymbol`] | `1`, `2` (an integer) |
 //! | [`PhaseError`] | `none`, `uniform=a`, `gaussian=s` |
 //! | [`Fading`] | `rayleigh`, `none`, `rician=k`, `nakagami=m` |
 //! | [`ChannelSource`] | those of [`Fading`], `trace=file` |
@@ -43,7 +44,7 @@
 //! let error = "clipped=0".parse::<Receiver>().unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "the receiver must be paper, mmse or clipped=c (c between 1e-6 and 1e6), not clipped=0"
+//!     "the receiver must be paper, mmse, mmse=k or clipped=c (k between 0.01 and 1e4, c between 1e-6 and 1e6), not clipped=0"
 //! );
 //! # Ok::<(), floras_core::ChoiceError>(())
 //! ```
@@ -64,6 +65,7 @@ mod masks;
 mod modulation;
 mod neighbours;
 mod noise_reference;
+mod parameters_per_symbol;
 mod path_loss;
 mod phase_error;
 mod pilot;
@@ -92,12 +94,13 @@ pub use masks::Masks;
 pub use modulation::Modulation;
 pub use neighbours::Neighbours;
 pub use noise_reference::NoiseReference;
+pub use parameters_per_symbol::ParametersPerSymbol;
 pub use path_loss::{Cell, PathLoss};
 pub use phase_error::{HalfWidth, PhaseError, PhaseStd};
 pub use pilot::Pilot;
 pub use power_rule::PowerRule;
 pub use projector::Projector;
-pub use receiver::{ClipLevel, Receiver};
+pub use receiver::{ClipLevel, Receiver, Regularisation};
 pub use round_set::RoundSet;
 pub use sequence_source::{SequenceFile, SequenceSource};
 pub use snr::{Snr, SnrConvention};

@@ -7,10 +7,15 @@
 //! |---|---|---|
 //! | [`Receiver::Paper`] | `1/ĥ` | none |
 //! | [`Receiver::Mmse`] | `ĥ/(ĥ² + s²)` | `1/(2s)` |
+//! | [`Receiver::Regularised`] | `ĥ/(ĥ² + κ·s²)` | `1/(2√κ·s)` |
 //! | [`Receiver::Clipped`] | `sign(ĥ)/max(|ĥ|, c·s)` | `1/(c·s)` |
 //!
 //! The paper's weight is unbounded: it makes the unused sequences' noise Cauchy, and lets a faded client's gain grow
 //! with the noise. The clipped projector is this project's own answer to both.
+//!
+//! A sequence that is received on `B` real branches has an estimate in each, `ĥ ∈ ℝᴮ`. Its weights are `(ĥ/‖ĥ‖)·w(‖ĥ‖)`: the branches are
+//! combined by maximum ratio, and the size of the weights is that of one branch with the estimate `‖ĥ‖`. That makes
+//! `ĥ/‖ĥ‖²` of the paper's weights, and `ĥ/(‖ĥ‖² + κ·s²)` of the regularised ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,6 +31,8 @@ pub enum Receiver {
     Paper,
     /// `ĥ/(ĥ² + s²)`, the least mean square error for a symbol of unit power.
     Mmse,
+    /// `ĥ/(ĥ² + κ·s²)`, as [`Mmse`](Self::Mmse) for symbols whose power is `1/κ`, or for estimates whose noise adds to the payload's.
+    Regularised(Regularisation),
     /// `sign(ĥ)/max(|ĥ|, c·s)`: the paper's weight, bounded at `c` times the pilot's own noise.
     Clipped(ClipLevel),
 }
@@ -36,6 +43,15 @@ bounded!(
     Receiver,
     "clipped",
     (1e-6..=1e6)
+);
+
+bounded!(
+    /// `κ`, what the regularised receiver adds to the square of an estimate, in units of the pilot's noise power: between 0.01 and
+    /// 1e4.
+    Regularisation: f64,
+    Receiver,
+    "mmse",
+    (1e-2..=1e4)
 );
 
 impl ClipLevel {
@@ -49,10 +65,27 @@ impl Receiver {
         ClipLevel::new(c).map(Self::Clipped)
     }
 
+    /// The receiver with weights `ĥ/(ĥ² + κ·s²)`, `κ` between 0.01 and 1e4; [`Mmse`](Self::Mmse) for `κ = 1`.
+    pub fn regularised(kappa: f64) -> Result<Self, ChoiceError> {
+        Ok(match Regularisation::new(kappa)? {
+            Regularisation(1.0) => Self::Mmse,
+            kappa => Self::Regularised(kappa),
+        })
+    }
+
+    /// `κ` of weights `ĥ/(ĥ² + κ·s²)`; `None` for other weights. These weights are not largest for the smallest estimates.
+    pub fn regularisation(self) -> Option<f64> {
+        match self {
+            Self::Mmse => Some(1.0),
+            Self::Regularised(kappa) => Some(kappa.get()),
+            Self::Paper | Self::Clipped(_) => None,
+        }
+    }
+
     /// The level `c` of the clipped projector.
     pub fn level(self) -> Option<f64> {
         match self {
-            Self::Paper | Self::Mmse => None,
+            Self::Paper | Self::Mmse | Self::Regularised(_) => None,
             Self::Clipped(c) => Some(c.get()),
         }
     }
@@ -60,7 +93,7 @@ impl Receiver {
     /// The same weights in units of a noise that is `factor` times as strong, if the level stays in its range.
     pub fn in_units_of(self, factor: f64) -> Result<Self, ChoiceError> {
         match self {
-            Self::Paper | Self::Mmse => Ok(self),
+            Self::Paper | Self::Mmse | Self::Regularised(_) => Ok(self),
             Self::Clipped(c) => Self::clipped(c.get() / factor),
         }
     }
@@ -69,7 +102,7 @@ impl Receiver {
     pub fn with_level_at_least(self, least: ClipLevel) -> Self {
         match self {
             Self::Clipped(c) if c < least => Self::Clipped(least),
-            Self::Paper | Self::Mmse | Self::Clipped(_) => self,
+            Self::Paper | Self::Mmse | Self::Regularised(_) | Self::Clipped(_) => self,
         }
     }
 
@@ -78,6 +111,7 @@ impl Receiver {
         match self {
             Self::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
             Self::Mmse => "the receiver with the least mean square error".to_owned(),
+            Self::Regularised(kappa) => format!("a regularised receiver (MMSE, κ = {kappa})"),
             Self::Clipped(c) => {
                 format!("a receiver that bounds its amplification (clipped projector, c = {c})")
             }
@@ -89,6 +123,9 @@ impl Receiver {
         match self {
             Self::Paper => 1.0 / estimate,
             Self::Mmse => estimate / (estimate * estimate + estimate_noise_std * estimate_noise_std),
+            Self::Regularised(kappa) => {
+                estimate / (estimate * estimate + kappa.get() * estimate_noise_std * estimate_noise_std)
+            }
             Self::Clipped(c) => estimate.signum() / estimate.abs().max(c.get() * estimate_noise_std),
         }
     }
@@ -96,13 +133,14 @@ impl Receiver {
 
 impl Choice for Receiver {
     const WHAT: &'static str = "receiver";
-    const FORMS: &'static [&'static str] = &["paper", "mmse", "clipped=c"];
-    const RANGES: &'static str = "c between 1e-6 and 1e6";
+    const FORMS: &'static [&'static str] = &["paper", "mmse", "mmse=k", "clipped=c"];
+    const RANGES: &'static str = "k between 0.01 and 1e4, c between 1e-6 and 1e6";
 
     fn label(&self) -> String {
         match self {
             Self::Paper => "paper, 1/ĥ".to_owned(),
             Self::Mmse => "MMSE".to_owned(),
+            Self::Regularised(kappa) => format!("MMSE, κ = {kappa}"),
             Self::Clipped(c) => format!("clipped projector, c = {c}"),
         }
     }
@@ -116,6 +154,7 @@ impl FromStr for Receiver {
         match split(text) {
             ("paper", None) => Ok(Self::Paper),
             ("mmse", None) => Ok(Self::Mmse),
+            ("mmse", Some(kappa)) => Self::regularised(kappa.parse().map_err(|_| refuse())?),
             ("clipped", Some(c)) => Self::clipped(c.parse().map_err(|_| refuse())?),
             _ => Err(refuse()),
         }
@@ -127,6 +166,7 @@ impl fmt::Display for Receiver {
         match self {
             Self::Paper => f.pad("paper"),
             Self::Mmse => f.pad("mmse"),
+            Self::Regularised(kappa) => write!(f, "mmse={kappa}"),
             Self::Clipped(c) => write!(f, "clipped={c}"),
         }
     }
@@ -142,20 +182,35 @@ mod tests {
 
     #[test]
     fn without_noise_all_receivers_invert_the_channel() {
-        for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.5).unwrap()] {
+        let (regularised, clipped) = (Receiver::regularised(3.0).unwrap(), Receiver::clipped(1.5).unwrap());
+        for receiver in [Receiver::Paper, Receiver::Mmse, regularised, clipped] {
             for h in [-2.0, -0.01, 0.3, 5.0] {
                 assert!((receiver.weight(h, 0.0) * h - 1.0).abs() < 1e-12);
             }
         }
     }
 
-    /// `ĥ = ½`, `s = ¼`: weights 2, ½/(¼ + 1/16) = 1.6, and 1/max(½, ¾) = 4/3 for `c = 3`.
+    /// `ĥ = ½`, `s = ¼`: weights 2, ½/(¼ + 1/16) = 1.6, ½/(¼ + 3/16) = 8/7 for `κ = 3`,
+    /// and 1/max(½, ¾) = 4/3 for `c = 3`.
     #[test]
     fn weights_are_those_of_the_table() {
-        let clipped = Receiver::clipped(3.0).unwrap();
-        for (receiver, expected) in [(Receiver::Paper, 2.0), (Receiver::Mmse, 1.6), (clipped, 4.0 / 3.0)] {
+        let (regularised, clipped) = (Receiver::regularised(3.0).unwrap(), Receiver::clipped(3.0).unwrap());
+        let weights =
+            [(Receiver::Paper, 2.0), (Receiver::Mmse, 1.6), (regularised, 8.0 / 7.0), (clipped, 4.0 / 3.0)];
+        for (receiver, expected) in weights {
             assert!((receiver.weight(0.5, 0.25) - expected).abs() < 1e-15, "{receiver}");
         }
+    }
+
+    #[test]
+    fn mmse_is_regularised_with_kappa_one() {
+        assert_eq!(Receiver::regularised(1.0), Ok(Receiver::Mmse));
+        assert_eq!("mmse=1".parse(), Ok(Receiver::Mmse));
+        let regularised: Receiver = "mmse=3".parse().unwrap();
+        assert_eq!((regularised.regularisation(), regularised.to_string()), (Some(3.0), "mmse=3".to_owned()));
+        assert!(
+            ["mmse=0", "mmse=-1", "mmse=x", "mmse=nan"].iter().all(|text| text.parse::<Receiver>().is_err())
+        );
     }
 
     #[test]
@@ -172,7 +227,10 @@ mod tests {
         #[test]
         fn weights_are_odd_and_bounded_as_stated(h in 1e-9_f64..10.0, s in 1e-3_f64..1.0, c in 0.1_f64..4.0) {
             let clipped = Receiver::clipped(c).unwrap();
-            for (receiver, largest) in [(Receiver::Mmse, 0.5 / s), (clipped, 1.0 / (c * s))] {
+            let regularised = Receiver::regularised(c * c).unwrap();
+            let receivers =
+                [(Receiver::Mmse, 0.5 / s), (regularised, 0.5 / (c * s)), (clipped, 1.0 / (c * s))];
+            for (receiver, largest) in receivers {
                 let weight = receiver.weight(h, s);
                 prop_assert!(weight > 0.0 && weight <= largest * (1.0 + 1e-12));
                 prop_assert!(weight <= Receiver::Paper.weight(h, s) * (1.0 + 1e-12));

@@ -505,6 +505,7 @@ mod tests {
                 parameters,
                 gains: vec![1.0 + number as f64; round.clients().len()],
                 noise_std: 0.0,
+                cross_gains: Vec::new(),
             };
             let Some(parameters) = round.parameters() else {
                 return EffectiveChannel::from_blocks(vec![block(0, 1)]);

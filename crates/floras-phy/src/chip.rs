@@ -7,6 +7,11 @@
 //! y_i = Σ_k a_k h_k x_k[i] + n_i,      x̃_i = vᵀ y_i          (paper, section IV-A, steps 3 and 4)
 //! ```
 //!
+//! With `B` real branches ([`Modulation::branches`](floras_core::Modulation::branches)) every branch receives chips of its own, with its own
+//! amplitudes, noise and projector, and the decoded values are the sum over the branches. With two parameters in a complex symbol an
+//! antenna receives `L` complex chips for both, `y = Σ_k a_k h_k·(x_k[2i] + j·x_k[2i+1]) + n`, and `vᴴy` has the two decoded values as
+//! its real and imaginary part.
+//!
 //! Clients may add noise of their own to what they send: `x_k[i] + b_k·N(0, 1)`. The amplitudes `h_k` may differ between blocks of
 //! parameters; the projector is the pilot's in all of them.
 //!
@@ -15,13 +20,14 @@
 
 use std::ops::Range;
 
-use floras_core::Family;
 use floras_core::random::{NormalField, Purpose, StreamName, TILE, Tile, tile_of_normals};
+use floras_core::{Family, ParametersPerSymbol};
 
 use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require, require_count};
 use crate::kernel::{self, Kernel};
 use crate::sequences::SequenceSet;
+use crate::uplink::{cross_gain, gain};
 use crate::{updates, walsh};
 
 /// Longest sequence: a thread holds `L` chips of 128 parameters, 512 MiB at this length.
@@ -33,9 +39,12 @@ pub struct ChipLink {
     set: SequenceSet,
     /// The sequence that each client uses.
     assigned: Vec<usize>,
-    /// `h_k`: real amplitude at which client `k`'s sequence arrives.
+    /// `B`, real branches of the receiver.
+    branches: usize,
+    parameters_per_symbol: ParametersPerSymbol,
+    /// `h_k`: real amplitude at which client `k`'s sequence arrives in branch `b`, at `k·B + b`.
     amplitudes: Vec<f64>,
-    /// `v`.
+    /// `v` of one branch after the other.
     projector: Vec<f64>,
     /// `σ/√L`.
     chip_noise_std: f64,
@@ -50,7 +59,7 @@ pub struct ChipLink {
 pub struct ChipBlock {
     /// How many parameters, one after the other: at least 1.
     pub parameters: usize,
-    /// `h_k`, one for each client, finite.
+    /// `h_k`, one for each client and branch, finite: with `B` branches, client `k`'s in branch `b` is at `k·B + b`.
     pub amplitudes: Vec<f64>,
 }
 
@@ -64,9 +73,38 @@ impl ChipLink {
         projector: Vec<f64>,
         chip_noise_std: f64,
     ) -> Result<Self, UplinkError> {
+        let one = ParametersPerSymbol::One;
+        Self::combining(1, one, set, assigned, amplitudes, projector, chip_noise_std)
+    }
+
+    /// The same for a receiver of `branches` real branches, at least 1.
+    ///
+    /// # Arguments
+    /// * `parameters_per_symbol`: two need branches in pairs, the in-phase and the quadrature branch of each antenna.
+    /// * `amplitudes`: client `k`'s in branch `b` is at `k·B + b`.
+    /// * `projectors`: `L` chips for each branch, one branch after the other.
+    pub fn combining(
+        branches: usize,
+        parameters_per_symbol: ParametersPerSymbol,
+        set: SequenceSet,
+        assigned: Vec<usize>,
+        amplitudes: Vec<f64>,
+        projectors: Vec<f64>,
+        chip_noise_std: f64,
+    ) -> Result<Self, UplinkError> {
+        let holds = branches > 0 && branches.is_multiple_of(parameters_per_symbol.get());
+        require(
+            holds,
+            "the number of branches",
+            "at least 1, and even for complex symbols",
+            branches as f64,
+        )?;
         set.check_assigned(&assigned)?;
-        require_count("amplitudes, one for each client", assigned.len(), amplitudes.len())?;
-        require_count("chips of the projector", set.length(), projector.len())?;
+        let count = assigned.len().saturating_mul(branches);
+        require_count("amplitudes, one for each client and branch", count, amplitudes.len())?;
+        let projector = projectors;
+        let chips = set.length().saturating_mul(branches);
+        require_count("chips of the projector, in all branches", chips, projector.len())?;
         let holds = chip_noise_std.is_finite() && chip_noise_std >= 0.0;
         require(holds, "the noise of a chip", "finite and not negative", chip_noise_std)?;
         for &number in amplitudes.iter().chain(&projector) {
@@ -75,6 +113,8 @@ impl ChipLink {
         Ok(Self {
             set,
             assigned,
+            branches,
+            parameters_per_symbol,
             amplitudes,
             projector,
             chip_noise_std,
@@ -88,9 +128,17 @@ impl ChipLink {
     pub fn with_blocks(mut self, blocks: Vec<ChipBlock>) -> Result<Self, UplinkError> {
         let count = blocks.len() as f64;
         require(count > 0.0, "the number of blocks of parameters", "at least 1", count)?;
-        for block in &blocks {
+        for (number, block) in blocks.iter().enumerate() {
             require(block.parameters > 0, "the number of parameters in a block", "at least 1", 0.0)?;
-            require_count("amplitudes, one for each client", self.assigned.len(), block.amplitudes.len())?;
+            let holds = number + 1 == blocks.len()
+                || block.parameters.is_multiple_of(self.parameters_per_symbol.get());
+            let parameters = block.parameters as f64;
+            require(holds, "the number of parameters in a block of complex symbols", "even", parameters)?;
+            require_count(
+                "amplitudes, one for each client and branch",
+                self.amplitudes.len(),
+                block.amplitudes.len(),
+            )?;
             for &amplitude in &block.amplitudes {
                 require(amplitude.is_finite(), "an amplitude", "finite", amplitude)?;
             }
@@ -118,22 +166,36 @@ impl ChipLink {
         Self { chip_noise_std: self.chip_noise_std * factor, ..self }
     }
 
-    /// `L`, the number of chips a parameter.
+    /// `L`, the number of chips of a symbol in one branch.
     pub fn length(&self) -> usize {
         self.set.length()
     }
 
-    /// The effective channel that this link amounts to: `g_k = vᵀa_k·h_k`, `ν² = (σ²/L)·‖v‖² + Σ_k g_k²·b_k²`.
+    /// The effective channel that this link amounts to: `g_k = Σ_b v_bᵀa_k·h_{k,b}`, `ν² = (σ²/L)·Σ_b ‖v_b‖² + Σ_k |g_k|²·b_k²`.
     pub fn effective(&self) -> Result<EffectiveChannel, UplinkError> {
-        let seen = self.set.despread(&self.projector)?;
+        let of_branch = |projector: &[f64]| self.set.despread(projector);
+        let seen: Vec<Vec<f64>> =
+            self.projector.chunks(self.set.length()).map(of_branch).collect::<Result<_, _>>()?;
+        // The weights of each client, with its branches side by side.
+        let weights: Vec<f64> = self
+            .assigned
+            .iter()
+            .flat_map(|&sequence| seen.iter().map(move |branch| branch[sequence]))
+            .collect();
         let norm = self.projector.iter().map(|v| v * v).sum::<f64>().sqrt();
         let block = |parameters: usize, amplitudes: &[f64]| {
-            let clients = self.assigned.iter().zip(amplitudes);
-            let gains: Vec<f64> = clients.map(|(&sequence, h)| seen[sequence] * h).collect();
-            let of_clients =
-                gains.iter().zip(&self.client_noise_stds).map(|(gain, std)| (gain * std).powi(2));
+            let clients = || amplitudes.chunks(self.branches).zip(weights.chunks(self.branches));
+            let cross_gains = match self.parameters_per_symbol {
+                ParametersPerSymbol::One => Vec::new(),
+                ParametersPerSymbol::Two => clients().map(|(h, w)| cross_gain(h, w)).collect(),
+            };
+            let gains = clients().map(|(h, w)| gain(h, w)).collect();
+            let mut block = Block { parameters, gains, noise_std: 0.0, cross_gains };
+            let stds = self.client_noise_stds.iter().enumerate();
+            let of_clients = stds.map(|(client, std)| (block.magnitude(client) * std).powi(2));
             let of_clients = of_clients.sum::<f64>().sqrt();
-            Block { parameters, gains, noise_std: (self.chip_noise_std * norm).hypot(of_clients) }
+            block.noise_std = (self.chip_noise_std * norm).hypot(of_clients);
+            block
         };
         let blocks = if self.blocks.is_empty() {
             vec![block(usize::MAX, &self.amplitudes)]
@@ -207,9 +269,16 @@ impl ChipLink {
         require_count("parameters, as many as the blocks of the link have", covered, parameters)
     }
 
+    /// Tiles of chips that are received for a tile of parameters: one for each branch, or for each antenna if a symbol has two
+    /// parameters.
+    fn receptions(&self) -> usize {
+        self.branches / self.parameters_per_symbol.get()
+    }
+
     fn check_size(&self, parameters: usize) -> Result<(), UplinkError> {
         let length = self.set.length();
-        let tiles = (parameters.div_ceil(TILE) as u64).checked_mul(length as u64);
+        let received = (length as u64).checked_mul(self.receptions() as u64);
+        let tiles = received.and_then(|chips| (parameters.div_ceil(TILE) as u64).checked_mul(chips));
         if length <= MAX_LENGTH && tiles.is_some_and(|tiles| tiles <= NormalField::TILES) {
             return Ok(());
         }
@@ -221,12 +290,18 @@ impl ChipLink {
 /// A link in single precision, laid out for one pass over the parameters.
 struct ChipLevel {
     spreading: Spreading,
+    /// `L`.
+    length: usize,
+    branches: usize,
+    receptions: usize,
+    /// `v` of one branch after the other.
     projector: Vec<f32>,
     chip_noise_std: f32,
     noise: NormalField,
     /// What each client adds to its symbols; empty if nobody adds anything.
     client_noise: Vec<(f32, NormalField)>,
-    /// What symbols are multiplied by before they are spread; empty if the spreading has the amplitudes.
+    /// What symbols are multiplied by before they are spread; empty if the spreading has the amplitudes, which it has for one branch
+    /// and one block.
     segments: Vec<Segment>,
 }
 
@@ -234,7 +309,7 @@ struct ChipLevel {
 struct Segment {
     /// The first parameter that is not in it.
     end: usize,
-    /// `h_k`.
+    /// `h_k`: client `k`'s in branch `b` is at `k·B + b`.
     amplitudes: Vec<f32>,
 }
 
@@ -256,8 +331,16 @@ impl ChipLevel {
             end = end.saturating_add(block.parameters);
             Segment { end, amplitudes: block.amplitudes.iter().map(|&h| h as f32).collect() }
         });
+        let mut segments: Vec<Segment> = segments.collect();
+        if segments.is_empty() && link.branches > 1 {
+            let amplitudes = link.amplitudes.iter().map(|&h| h as f32).collect();
+            segments.push(Segment { end: usize::MAX, amplitudes });
+        }
         Self {
-            segments: segments.collect(),
+            segments,
+            length: link.set.length(),
+            branches: link.branches,
+            receptions: link.receptions(),
             spreading: Spreading::new(link),
             projector: link.projector.iter().map(|&v| v as f32).collect(),
             chip_noise_std: link.chip_noise_std as f32,
@@ -270,7 +353,8 @@ impl ChipLevel {
 impl Spreading {
     fn new(link: &ChipLink) -> Self {
         let unit = vec![1.0; link.assigned.len()];
-        let amplitudes = if link.blocks.is_empty() { &link.amplitudes } else { &unit };
+        let has_amplitudes = link.blocks.is_empty() && link.branches == 1;
+        let amplitudes = if has_amplitudes { &link.amplitudes } else { &unit };
         let clients = || link.assigned.iter().copied().zip(amplitudes);
         let length = link.set.length();
         match link.set.family() {
@@ -291,7 +375,7 @@ impl Kernel for ChipLevel {
     fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32 {
         let first_tile = first / TILE;
         let mut loudest = [0.0; TILE];
-        let mut air = vec![[0.0; TILE]; self.projector.len()];
+        let mut air = vec![[0.0; TILE]; self.length];
         let mut packed = match self.spreading {
             Spreading::Walsh(_) if self.client_noise.is_empty() && self.segments.is_empty() => Vec::new(),
             _ => vec![[0.0; TILE]; rows.len()],
@@ -299,19 +383,25 @@ impl Kernel for ChipLevel {
         for (offset, decoded) in decoded.chunks_mut(TILE).enumerate() {
             let columns = offset * TILE..offset * TILE + decoded.len();
             let tile = (first_tile + offset) as u64;
-            self.pack(rows, columns.clone(), tile, &mut packed);
-            self.fade(first + columns.start, columns.len(), &mut packed);
-            match &self.spreading {
-                Spreading::Walsh(clients) if packed.is_empty() => {
-                    spread_walsh(clients, rows, columns, &mut air);
+            for reception in 0..self.receptions {
+                self.pack(rows, columns.clone(), tile, &mut packed);
+                self.fade(first + columns.start, columns.len(), reception, &mut packed);
+                match &self.spreading {
+                    Spreading::Walsh(clients) if packed.is_empty() => {
+                        spread_walsh(clients, rows, columns.clone(), &mut air);
+                    }
+                    Spreading::Walsh(clients) => {
+                        spread_walsh(clients, &slices(&packed), 0..self.width(decoded.len()), &mut air);
+                    }
+                    Spreading::Dense(mixing) => spread_dense(mixing, &slices(&packed), &mut air),
                 }
-                Spreading::Walsh(clients) => {
-                    spread_walsh(clients, &slices(&packed), 0..decoded.len(), &mut air);
+                let sum = self.receive(&air, tile, reception, &mut loudest);
+                if reception == 0 {
+                    decoded.copy_from_slice(&sum[..decoded.len()]);
+                } else {
+                    decoded.iter_mut().zip(&sum).for_each(|(decoded, sum)| *decoded += sum);
                 }
-                Spreading::Dense(mixing) => spread_dense(mixing, &slices(&packed), &mut air),
             }
-            let sum = self.receive(&air, tile, &mut loudest);
-            decoded.copy_from_slice(&sum[..decoded.len()]);
         }
         loudest.into_iter().fold(0.0, f32::max)
     }
@@ -361,33 +451,64 @@ impl ChipLevel {
         }
     }
 
-    /// Multiplies the symbols of the parameters from `first` on by the amplitudes of their blocks.
+    /// Whether symbols are complex, with two parameters each.
     #[inline(always)]
-    fn fade(&self, first: usize, length: usize, packed: &mut [Tile]) {
+    fn is_complex(&self) -> bool {
+        self.receptions < self.branches
+    }
+
+    /// Columns of a tile that hold something: complex symbols have their imaginary parts in its second half.
+    #[inline(always)]
+    fn width(&self, parameters: usize) -> usize {
+        if self.is_complex() { TILE } else { parameters }
+    }
+
+    /// Multiplies the symbols of the parameters from `first` on by the amplitudes of their blocks. Complex symbols move from pairs of
+    /// parameters to the halves of the tile.
+    #[inline(always)]
+    fn fade(&self, first: usize, length: usize, reception: usize, packed: &mut [Tile]) {
         if self.segments.is_empty() {
             return;
         }
-        let mut done = 0;
-        for segment in &self.segments[self.segments.partition_point(|segment| segment.end <= first)..] {
-            let end = length.min(segment.end - first);
-            for (packed, &amplitude) in packed.iter_mut().zip(&segment.amplitudes) {
-                for symbol in &mut packed[done..end] {
-                    *symbol *= amplitude;
+        let mut faded = [0.0; TILE];
+        let start = self.segments.partition_point(|segment| segment.end <= first);
+        for (client, packed) in packed.iter_mut().enumerate() {
+            let at = client * self.branches;
+            let mut done = 0;
+            for segment in &self.segments[start..] {
+                let end = length.min(segment.end - first);
+                if self.is_complex() {
+                    let (re, im) =
+                        (segment.amplitudes[at + 2 * reception], segment.amplitudes[at + 2 * reception + 1]);
+                    turn(re, im, packed, done, end, &mut faded);
+                } else {
+                    let amplitude = segment.amplitudes[at + reception];
+                    for symbol in &mut packed[done..end] {
+                        *symbol *= amplitude;
+                    }
+                }
+                done = end;
+                if done == length {
+                    break;
                 }
             }
-            done = end;
-            if done == length {
-                break;
+            if self.is_complex() {
+                *packed = faded;
             }
         }
     }
 
     /// Step 4: adds the receiver's noise to every chip and projects on `v`. `loudest` keeps each column's largest chip.
     #[inline(always)]
-    fn receive(&self, air: &[Tile], tile: u64, loudest: &mut Tile) -> Tile {
-        let first_row = tile * air.len() as u64;
-        let mut sum = [0.0; TILE];
-        for (chip, (row, &v)) in air.iter().zip(&self.projector).enumerate() {
+    fn receive(&self, air: &[Tile], tile: u64, reception: usize, loudest: &mut Tile) -> Tile {
+        let first_row = (tile * self.receptions as u64 + reception as u64) * air.len() as u64;
+        let projector_of = |branch: usize| &self.projector[branch * self.length..(branch + 1) * self.length];
+        let (in_phase, quadrature) = match self.is_complex() {
+            false => (projector_of(reception), &[][..]),
+            true => (projector_of(2 * reception), projector_of(2 * reception + 1)),
+        };
+        let (mut sum, mut crossed) = ([0.0; TILE], [0.0; TILE]);
+        for (chip, (row, &v)) in air.iter().zip(in_phase).enumerate() {
             let noise = if self.chip_noise_std == 0.0 {
                 [0.0; TILE]
             } else {
@@ -400,9 +521,39 @@ impl ChipLevel {
                 let received = self.chip_noise_std.mul_add(normal, sent);
                 *sum = v.mul_add(received, *sum);
             }
+            if let Some(&v) = quadrature.get(chip) {
+                for ((sum, &sent), &normal) in crossed.iter_mut().zip(row).zip(&noise) {
+                    let received = self.chip_noise_std.mul_add(normal, sent);
+                    *sum = v.mul_add(received, *sum);
+                }
+            }
         }
-        sum
+        if self.is_complex() { joined(&sum, &crossed) } else { sum }
     }
+}
+
+/// `(re + j·im)·(x[i] + j·x[i+1])` for the pairs from `from` to `to`, `from` even: real parts in the first half, imaginary parts in the
+/// second. A last value without a partner is a real number.
+#[inline(always)]
+fn turn(re: f32, im: f32, pairs: &Tile, from: usize, to: usize, halves: &mut Tile) {
+    for symbol in from / 2..to.div_ceil(2) {
+        let x = pairs[2 * symbol];
+        let y = if 2 * symbol + 1 < to { pairs[2 * symbol + 1] } else { 0.0 };
+        halves[symbol] = im.mul_add(-y, re * x);
+        halves[TILE / 2 + symbol] = im.mul_add(x, re * y);
+    }
+}
+
+/// `vᴴy` as pairs of parameters, from the sums of `Re v` and of `Im v` over chips whose real and imaginary parts are the halves of a tile.
+#[inline(always)]
+fn joined(of_real: &Tile, of_imaginary: &Tile) -> Tile {
+    let mut pairs = [0.0; TILE];
+    for symbol in 0..TILE / 2 {
+        let other = TILE / 2 + symbol;
+        pairs[2 * symbol] = of_real[symbol] + of_imaginary[other];
+        pairs[2 * symbol + 1] = of_real[other] - of_imaginary[symbol];
+    }
+    pairs
 }
 
 #[cfg(test)]
@@ -454,6 +605,126 @@ mod tests {
                 assert!((f64::from(decoded[i]) - expected).abs() < 2e-5, "{set}, parameter {i}");
             }
         }
+    }
+
+    /// Two antennas with both branches, in blocks of parameters.
+    fn combining(set: &SequenceSet, packing: ParametersPerSymbol) -> ChipLink {
+        let number = |index: usize| 0.7 - 0.31 * (index % 11) as f64;
+        let amplitudes = |block: usize| (0..16).map(|index| number(7 * index + block)).collect();
+        let projectors = (0..4 * set.length()).map(|chip| 0.1 * number(3 * chip)).collect();
+        let assigned = ASSIGNED.to_vec();
+        let link = ChipLink::combining(4, packing, set.clone(), assigned, amplitudes(0), projectors, 0.7);
+        let block = |block: usize, parameters: usize| ChipBlock { parameters, amplitudes: amplitudes(block) };
+        link.unwrap().with_blocks(vec![block(0, 40), block(1, 90), block(2, 21)]).unwrap()
+    }
+
+    /// What antenna `r` receives is complex: the chips of both branches, written out in double precision.
+    #[test]
+    fn branches_are_combined_chip_by_chip() {
+        use num_complex::Complex64;
+        let parameters = 151;
+        let updates = updates::made_up(4, parameters);
+        for set in every_family() {
+            let length = set.length();
+            for packing in [ParametersPerSymbol::One, ParametersPerSymbol::Two] {
+                let link = combining(&set, packing);
+                let decoded = link.transmit(&updates, NOISE).unwrap();
+                let units = 4 / packing.get();
+                let mut noise = vec![0.0; parameters.div_ceil(TILE) * TILE * length * units];
+                NOISE.normals().fill(0, &mut noise);
+                let normal = |i: usize, unit: usize, chip: usize, column: usize| {
+                    0.7 * f64::from(noise[((i / TILE * units + unit) * length + chip) * TILE + column])
+                };
+                let block_of = |i: usize| &link.blocks[usize::from(i >= 40) + usize::from(i >= 130)];
+                for i in (0..parameters).step_by(packing.get()) {
+                    let mut expected = Complex64::ZERO;
+                    for (antenna, chip) in
+                        (0..2).flat_map(|antenna| (0..length).map(move |chip| (antenna, chip)))
+                    {
+                        let of = |values: &[f64], at: usize| Complex64::new(values[at], values[at + 1]);
+                        let mut received: Complex64 = (0..4)
+                            .map(|k| {
+                                let im = match packing {
+                                    ParametersPerSymbol::One => 0.0,
+                                    ParametersPerSymbol::Two => updates[k].get(i + 1).copied().unwrap_or(0.0),
+                                };
+                                let symbol = Complex64::new(updates[k][i].into(), im.into());
+                                let h = of(&block_of(i).amplitudes, 4 * k + 2 * antenna);
+                                set.chip(ASSIGNED[k], chip) * h * symbol
+                            })
+                            .sum();
+                        let column = i % TILE;
+                        received += match packing {
+                            ParametersPerSymbol::One => Complex64::new(
+                                normal(i, 2 * antenna, chip, column),
+                                normal(i, 2 * antenna + 1, chip, column),
+                            ),
+                            ParametersPerSymbol::Two => Complex64::new(
+                                normal(i, antenna, chip, column / 2),
+                                normal(i, antenna, chip, TILE / 2 + column / 2),
+                            ),
+                        };
+                        let v = Complex64::new(
+                            link.projector[2 * antenna * length + chip],
+                            link.projector[(2 * antenna + 1) * length + chip],
+                        );
+                        expected += v.conj() * received;
+                    }
+                    assert!((f64::from(decoded[i]) - expected.re).abs() < 5e-5, "{set}, parameter {i}");
+                    if packing == ParametersPerSymbol::Two && i + 1 < parameters {
+                        let found = f64::from(decoded[i + 1]);
+                        assert!((found - expected.im).abs() < 5e-5, "{set}, parameter {}", i + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Without noise of the receiver, what is decoded is the effective channel's sum; with noise of the clients, its variance fits.
+    #[test]
+    fn combined_branches_amount_to_their_effective_channel() {
+        let parameters = 151;
+        let updates = updates::made_up(4, parameters);
+        for packing in [ParametersPerSymbol::One, ParametersPerSymbol::Two] {
+            for set in every_family() {
+                let loud = combining(&set, packing);
+                let quiet = ChipLink { chip_noise_std: 0.0, ..loud.clone() };
+                let channel = quiet.effective().unwrap();
+                let expected = channel.apply(&updates, NOISE).unwrap();
+                for (left, right) in quiet.transmit(&updates, NOISE).unwrap().iter().zip(&expected) {
+                    assert!((left - right).abs() < 5e-5, "{set}: {left} and {right}");
+                }
+                let square: f64 = loud.projector.iter().map(|v| v * v).sum();
+                let noisy = loud.with_client_noise(vec![0.5, 0.0, 3.0, 1.0]).unwrap();
+                for (block, noisy) in channel.blocks().iter().zip(noisy.effective().unwrap().blocks()) {
+                    let clients = (0..4).zip([0.25, 0.0, 9.0, 1.0]);
+                    let of_clients: f64 = clients.map(|(k, power)| block.magnitude(k).powi(2) * power).sum();
+                    assert!((noisy.noise_std.powi(2) / (0.49 * square + of_clients) - 1.0).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn complex_symbols_need_pairs_of_branches_and_parameters() {
+        let set = SequenceSet::walsh(5, 8).unwrap();
+        let of = |branches: usize| {
+            let (amplitudes, projectors) = (vec![1.0; 4 * branches], vec![0.0; 8 * branches]);
+            let packing = ParametersPerSymbol::Two;
+            ChipLink::combining(
+                branches,
+                packing,
+                set.clone(),
+                ASSIGNED.to_vec(),
+                amplitudes,
+                projectors,
+                0.7,
+            )
+        };
+        assert!(of(3).is_err() && of(0).is_err() && of(2).is_ok());
+        let block = |parameters| ChipBlock { parameters, amplitudes: vec![1.0; 8] };
+        assert!(of(2).unwrap().with_blocks(vec![block(3), block(2)]).is_err());
+        assert!(of(2).unwrap().with_blocks(vec![block(2), block(3)]).is_ok());
     }
 
     /// Every parameter has the sum of what was there without, and of each client's own noise under its gain.

@@ -5,16 +5,18 @@
 //! every channel use of its payload at the mean power
 //!
 //! ```text
-//! P_k = b_k²·(‖x_k‖²/d + c),     x_k the update as it is sent, d parameters
+//! P_k = b_k²·(‖x_k‖²/d + c)·m,     x_k the update as it is sent, d parameters, m of them in a symbol
 //! ```
 //!
 //! The receiver's noise has the same variance `σ²` in every channel use, of every scheme. A chip of FLORAS is a channel use. It has
 //! the power of the symbol that it belongs to, so that a parameter takes `L` times the energy of one channel use. (The chip level
 //! divides chips and noise by `√L`, which leaves their ratio as it is.)
 //!
+//! With `m = 2` parameters in a complex symbol a round takes half the channel uses, each at twice the power: the energy is the same.
+//!
 //! | channel uses | FLORAS | schemes whose clients know their channels |
 //! |---|---|---|
-//! | payload | `L·d` | `d`, or `L·d` over the same bandwidth |
+//! | payload | `L·⌈d/m⌉` | `d`, or `L·d` over the same bandwidth |
 //! | pilot | `L·r`, common to all clients | `K`, one after another, at unit power |
 //! | control | – | `K` in the downlink: the base station returns each client's coefficient |
 //!
@@ -29,6 +31,7 @@
 //! Energy is what the clients spend: payload, pilots, and their control symbols. The base station's is not counted, nor is
 //! the download of the model, which all schemes share.
 
+use floras_core::ParametersPerSymbol;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{UplinkError, require_count};
@@ -40,8 +43,10 @@ pub struct Transmission {
     pub factors: Vec<f64>,
     /// `c`: variance of the noise that a client adds to each of its symbols, before it multiplies.
     pub added_noise_power: f64,
-    /// Channel uses of a parameter.
-    pub uses_per_parameter: usize,
+    /// Channel uses of a symbol.
+    pub uses_per_symbol: usize,
+    /// `m`: how many parameters a symbol carries.
+    pub parameters_per_symbol: ParametersPerSymbol,
     /// Channel uses of the pilots.
     pub pilot_uses: u64,
     /// Energy of all clients' pilots together.
@@ -51,12 +56,13 @@ pub struct Transmission {
 }
 
 impl Transmission {
-    /// Clients that send at these factors, without pilots.
-    pub fn new(factors: Vec<f64>, uses_per_parameter: usize) -> Self {
+    /// Clients that send at these factors, one parameter in a symbol, without pilots.
+    pub fn new(factors: Vec<f64>, uses_per_symbol: usize) -> Self {
         Self {
             factors,
             added_noise_power: 0.0,
-            uses_per_parameter,
+            uses_per_symbol,
+            parameters_per_symbol: ParametersPerSymbol::One,
             pilot_uses: 0,
             pilot_energy: 0.0,
             control_uses: 0,
@@ -123,15 +129,19 @@ impl Cost {
     ) -> Result<Self, UplinkError> {
         let Transmission { factors, added_noise_power, pilot_uses, control_uses, .. } = transmission;
         require_count("mean squares, one for each client", factors.len(), mean_squares.len())?;
+        let in_symbol = transmission.parameters_per_symbol.get();
+        let symbols = parameters.div_ceil(in_symbol);
+        // Exactly 1 for one parameter in a symbol.
+        let mean_in_symbol = parameters as f64 / symbols.max(1) as f64;
         let power = |(factor, square): (&f64, &f64)| match *factor {
             0.0 => 0.0,
-            factor => factor * factor * (square + added_noise_power),
+            factor => factor * factor * (square + added_noise_power) * mean_in_symbol,
         };
         let powers: Vec<f64> = factors.iter().zip(mean_squares).map(power).collect();
         let total: f64 = powers.iter().sum();
         let sending = || factors.iter().map(|factor| factor.abs()).filter(|&factor| factor > 0.0);
         let range = sending().max_by(f64::total_cmp).zip(sending().min_by(f64::total_cmp));
-        let payload_uses = transmission.uses_per_parameter as u64 * parameters as u64;
+        let payload_uses = transmission.uses_per_symbol as u64 * symbols as u64;
         Ok(Self {
             power_mean: total / powers.len().max(1) as f64,
             power_peak: powers.into_iter().fold(0.0, f64::max),
@@ -243,6 +253,22 @@ mod tests {
         assert_eq!((cost.payload_uses, cost.pilot_uses, cost.control_uses), (3200, 96, 0));
         // 3 pilots of 32 chips and power 4 from each of 20 clients.
         assert!((cost.energy / (3200.0 * total + 7680.0) - 1.0).abs() < 1e-12);
+    }
+
+    /// 101 parameters take 51 symbols. Complex modulation needs no channel knowledge.
+    #[test]
+    fn two_parameters_per_symbol_halve_the_airtime() {
+        let updates = updates::made_up(20, 101);
+        let [one, two] = [ParametersPerSymbol::One, ParametersPerSymbol::Two].map(|packing| {
+            let settings = floras(Modulation::Complex, Pilot::default()).settings().clone();
+            let uplink =
+                Floras::new(FlorasSettings { antennas: 2, parameters_per_symbol: packing, ..settings });
+            cost_of(&uplink, Aggregation::default(), &updates, 1)
+        });
+        assert_eq!((one.payload_uses, two.payload_uses), (101 * 32, 51 * 32));
+        assert_eq!((one.pilot_uses, one.control_uses), (32, 0));
+        assert!((two.power_mean / one.power_mean - 101.0 / 51.0).abs() < 1e-12);
+        assert!((two.energy / one.energy - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -376,7 +402,7 @@ mod tests {
             let received = uplink.link(&round).unwrap().chip_energies_over_noise();
             for ((received, channel), factor) in received.iter().zip([0.5, 2.0, 0.05]).zip(&stated.factors) {
                 let sent = received / (channel * channel);
-                let expected = factor * factor * stated.uses_per_parameter as f64 / NOISE_POWER;
+                let expected = factor * factor * stated.uses_per_symbol as f64 / NOISE_POWER;
                 assert!(
                     (sent - expected).abs() <= 1e-5 * expected,
                     "{}: {sent}, not {expected}",

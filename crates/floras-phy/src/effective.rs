@@ -9,6 +9,16 @@
 //! so that a scheme is its distribution of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
 //! simulation draws, and what the privacy accounting reads. Both may differ between blocks of parameters, as over the
 //! subcarriers of a wide band; one block is the common case.
+//!
+//! With two parameters in a complex symbol the gain is complex, `g_k + j·c_k`, and `c_k` is the cross-talk between the two:
+//!
+//! ```text
+//! x̃_{2i}   = Σ_k (g_k·x_k[2i] − c_k·x_k[2i+1]) + ν·n_{2i}
+//! x̃_{2i+1} = Σ_k (g_k·x_k[2i+1] + c_k·x_k[2i]) + ν·n_{2i+1}
+//! ```
+//!
+//! Each client's two parameters are turned and scaled by `|g_k + j·c_k|`, which is the norm of that map. The last symbol of an odd
+//! number of parameters has the imaginary part 0.
 
 use std::ops::Range;
 
@@ -52,6 +62,8 @@ pub struct Block {
     pub gains: Vec<f64>,
     /// `ν`, finite and not negative.
     pub noise_std: f64,
+    /// `c_k`, one for each client, finite; empty without cross-talk. A block with cross-talk begins at an even parameter.
+    pub cross_gains: Vec<f64>,
 }
 
 impl Block {
@@ -59,18 +71,35 @@ impl Block {
         if self.gains.is_empty() {
             return Err(UplinkError::NoClients);
         }
-        for &gain in &self.gains {
+        if !self.cross_gains.is_empty() {
+            require_count("cross gains, one for each client", self.gains.len(), self.cross_gains.len())?;
+        }
+        for &gain in self.gains.iter().chain(&self.cross_gains) {
             require(gain.is_finite(), "a gain of the effective channel", "finite", gain)?;
         }
         let holds = self.noise_std.is_finite() && self.noise_std >= 0.0;
         require(holds, "the noise of the effective channel", "finite and not negative", self.noise_std)
+    }
+
+    /// `|g_k + j·c_k|` of a client.
+    pub fn magnitude(&self, client: usize) -> f64 {
+        match self.cross_gains.get(client) {
+            None => self.gains[client].abs(),
+            Some(cross) => self.gains[client].hypot(*cross),
+        }
+    }
+
+    /// `Σ_k |g_k + j·c_k|²`.
+    pub(crate) fn squared_magnitudes(&self) -> f64 {
+        self.gains.iter().chain(&self.cross_gains).map(|gain| gain * gain).sum()
     }
 }
 
 impl EffectiveChannel {
     /// A channel of finite gains, one for each client, and noise of a finite standard deviation in every parameter.
     pub fn new(gains: Vec<f64>, noise_std: f64) -> Result<Self, UplinkError> {
-        let block = Block { parameters: usize::MAX, gains: gains.clone(), noise_std };
+        let block =
+            Block { parameters: usize::MAX, gains: gains.clone(), noise_std, cross_gains: Vec::new() };
         block.check()?;
         Ok(Self { blocks: vec![block], gains, noise_std })
     }
@@ -81,7 +110,8 @@ impl EffectiveChannel {
     /// use floras_core::random::{Purpose, StreamName};
     /// use floras_phy::{Block, EffectiveChannel};
     ///
-    /// let block = |parameters, gain| Block { parameters, gains: vec![gain], noise_std: 0.0 };
+    /// let block =
+    ///     |parameters, gain| Block { parameters, gains: vec![gain], noise_std: 0.0, cross_gains: Vec::new() };
     /// let channel = EffectiveChannel::from_blocks(vec![block(1, 1.0), block(2, 0.5)])?;
     /// let noise = StreamName::new(1, Purpose::PAYLOAD_NOISE);
     /// assert_eq!(channel.apply(&[[1.0, 2.0, 4.0]], noise)?, [1.0, 1.0, 2.0]);
@@ -92,12 +122,18 @@ impl EffectiveChannel {
         if let [only] = blocks.as_slice()
             && only.parameters == usize::MAX
         {
-            return Self::new(only.gains.clone(), only.noise_std);
+            only.check()?;
+            return Ok(Self { gains: only.gains.clone(), noise_std: only.noise_std, blocks });
         }
         let clients = first.gains.len();
         let (mut gains, mut square, mut total) = (vec![0.0; clients], 0.0, 0.0);
+        let mut begins_even = true;
         for block in &blocks {
             block.check()?;
+            let holds = begins_even || block.cross_gains.is_empty();
+            let length = block.parameters as f64;
+            require(holds, "the number of parameters before a block with cross-talk", "even", length)?;
+            begins_even ^= block.parameters % 2 == 1;
             require_count("gains in every block, one for each client", clients, block.gains.len())?;
             require(block.parameters > 0, "the number of parameters in a block", "at least 1", 0.0)?;
             let weight = block.parameters as f64;
@@ -116,7 +152,7 @@ impl EffectiveChannel {
         &self.blocks
     }
 
-    /// `g_k`: how much of client `k`'s update the decoded sum holds, as a mean over all parameters.
+    /// `g_k`: how much of client `k`'s update the decoded sum holds, as a mean over all parameters and without cross-talk.
     pub fn gains(&self) -> &[f64] {
         &self.gains
     }
@@ -126,12 +162,12 @@ impl EffectiveChannel {
         self.noise_std
     }
 
-    /// `μ_k = Δ·|g_k|/ν` of the block where it is largest: a change of client `k`'s update by `Δ` in norm changes the decoded
+    /// `μ_k = Δ·|g_k + j·c_k|/ν` of the block where it is largest: a change of client `k`'s update by `Δ` in norm changes the decoded
     /// sum by at most `μ_k` standard deviations of its noise. 0 for a client that is not heard, infinite without noise.
     pub fn mu(&self, sensitivity: f64) -> Vec<f64> {
-        let mu = |block: &Block, client: usize| match block.gains[client] {
+        let mu = |block: &Block, client: usize| match block.magnitude(client) {
             0.0 => 0.0,
-            gain => sensitivity * gain.abs() / block.noise_std,
+            gain => sensitivity * gain / block.noise_std,
         };
         let largest = |client| self.blocks.iter().map(|block| mu(block, client)).fold(0.0, f64::max);
         (0..self.gains.len()).map(largest).collect()
@@ -224,6 +260,10 @@ impl EffectiveChannel {
             Segment {
                 end,
                 gains: block.gains[clients.clone()].iter().map(|&gain| gain as f32).collect(),
+                cross_gains: match block.cross_gains.is_empty() {
+                    true => Vec::new(),
+                    false => block.cross_gains[clients.clone()].iter().map(|&gain| gain as f32).collect(),
+                },
                 noise_std: block.noise_std as f32,
             }
         });
@@ -257,12 +297,7 @@ impl Kernel for ScaledSymbolLevel<'_> {
                 let mut done = 0;
                 for segment in self.channel.segments_from(first + at) {
                     let end = length.min(segment.end - (first + at));
-                    kernel::add_weighted(
-                        &segment.gains[client..=client],
-                        &[&scaled[..length]],
-                        done,
-                        &mut block[done..end],
-                    );
+                    segment.add(client..client + 1, &[&scaled[..length]], done, &mut block[done..end]);
                     done = end;
                     if done == length {
                         break;
@@ -285,7 +320,21 @@ struct Segment {
     /// The first parameter that is not in it.
     end: usize,
     gains: Vec<f32>,
+    /// Empty without cross-talk.
+    cross_gains: Vec<f32>,
     noise_std: f32,
+}
+
+impl Segment {
+    /// Adds some clients' parameters from `first` of their rows on.
+    #[inline(always)]
+    fn add(&self, clients: Range<usize>, rows: &[&[f32]], first: usize, sums: &mut [f32]) {
+        if self.cross_gains.is_empty() {
+            kernel::add_weighted(&self.gains[clients], rows, first, sums);
+        } else {
+            kernel::add_turned(&self.gains[clients.clone()], &self.cross_gains[clients], rows, first, sums);
+        }
+    }
 }
 
 impl Kernel for SymbolLevel {
@@ -298,7 +347,7 @@ impl Kernel for SymbolLevel {
             let (mut done, length) = (0, block.len());
             for segment in self.segments_from(first + at) {
                 let end = length.min(segment.end - (first + at));
-                kernel::add_weighted(&segment.gains, rows, at + done, &mut block[done..end]);
+                segment.add(0..rows.len(), rows, at + done, &mut block[done..end]);
                 done = end;
                 if done == length {
                     break;
@@ -424,6 +473,7 @@ mod tests {
                 parameters,
                 gains: (0..clients).map(|k| f64::from(k % 5) - 0.4 * f64::from(number)).collect(),
                 noise_std: f64::from(number % 3),
+                cross_gains: Vec::new(),
             })
             .collect();
         let channel = EffectiveChannel::from_blocks(blocks.clone()).unwrap();
@@ -448,7 +498,12 @@ mod tests {
 
     #[test]
     fn mu_is_that_of_the_worst_block() {
-        let block = |gains: [f64; 2], noise_std| Block { parameters: 2, gains: gains.to_vec(), noise_std };
+        let block = |gains: [f64; 2], noise_std| Block {
+            parameters: 2,
+            gains: gains.to_vec(),
+            noise_std,
+            cross_gains: Vec::new(),
+        };
         let channel =
             EffectiveChannel::from_blocks(vec![block([1.0, 0.0], 2.0), block([-3.0, 0.0], 1.0)]).unwrap();
         assert_eq!((channel.mu(2.0), channel.gains()), (vec![6.0, 0.0], &[-1.0, 0.0][..]));
@@ -458,6 +513,93 @@ mod tests {
         assert!(
             EffectiveChannel::from_blocks(vec![Block { parameters: 0, ..block([1.0, 1.0], 1.0) }]).is_err()
         );
+    }
+
+    /// Blocks with and without cross-talk, of which the last has an odd number of parameters.
+    fn with_cross_talk(clients: u32, lengths: &[usize]) -> EffectiveChannel {
+        let block = |(&parameters, number): (&usize, u32)| Block {
+            parameters,
+            gains: (0..clients).map(|k| f64::from(k % 5) - 0.4 * f64::from(number)).collect(),
+            noise_std: f64::from(number % 3),
+            cross_gains: match number % 4 {
+                0 => Vec::new(),
+                _ => (0..clients).map(|k| 0.3 * f64::from(k % 3) - 0.2).collect(),
+            },
+        };
+        EffectiveChannel::from_blocks(lengths.iter().zip(1..).map(block).collect()).unwrap()
+    }
+
+    /// Complex arithmetic in double precision, with the last imaginary part 0.
+    #[test]
+    fn cross_talk_is_a_product_of_complex_numbers() {
+        use num_complex::Complex64;
+        let lengths = [TASK + 2, 600, 4, 3000, 77];
+        let (clients, parameters) = (27, lengths.iter().sum());
+        let updates = updates::made_up(clients, parameters);
+        let channel = with_cross_talk(clients, &lengths);
+        let decoded = channel.apply(&updates, NOISE).unwrap();
+        let mut normals = vec![0.0; parameters];
+        NOISE.normals().fill(0, &mut normals);
+        let mut first = 0;
+        for block in channel.blocks() {
+            for i in (first..first + block.parameters).step_by(2) {
+                let mut sum = Complex64::ZERO;
+                for (client, update) in updates.iter().enumerate() {
+                    let cross = block.cross_gains.get(client).copied().unwrap_or(0.0);
+                    let im = update.get(i + 1).copied().unwrap_or(0.0);
+                    sum += Complex64::new(block.gains[client], cross)
+                        * Complex64::new(update[i].into(), im.into());
+                }
+                for (at, part) in
+                    [(i, sum.re), (i + 1, sum.im)].into_iter().filter(|&(at, _)| at < parameters)
+                {
+                    let expected = part + block.noise_std * f64::from(normals[at]);
+                    assert!((f64::from(decoded[at]) - expected).abs() < 1e-4, "parameter {at}");
+                }
+            }
+            first += block.parameters;
+        }
+    }
+
+    #[test]
+    fn waves_with_cross_talk_add_up_to_the_same_bytes() {
+        let lengths = [TASK + 2, 600, 175];
+        let (clients, parameters) = (27, lengths.iter().sum());
+        let updates = updates::made_up(clients, parameters);
+        let channel = with_cross_talk(clients, &lengths);
+        let clip = 1.001 * crate::precode::norm(&updates[3]);
+        let precoding = Precoding::new(&updates, Some(clip), Clipping::Each).unwrap();
+        let mut in_memory = updates.clone();
+        precoding.apply(&mut in_memory);
+        let expected = channel.apply(&in_memory, NOISE).unwrap();
+        let mut decoded = vec![0.0; parameters];
+        for part in [0..1, 1..20, 20..27] {
+            let noise = (part.start == 0).then_some(NOISE);
+            let (some, scales) = (&updates[part.clone()], &precoding.scales[part.clone()]);
+            channel.add_into(part.start, some, scales, noise, &mut decoded).unwrap();
+        }
+        assert_eq!(decoded, expected);
+    }
+
+    /// `3 + 4j` has the magnitude 5, whatever the direction of the change.
+    #[test]
+    fn mu_counts_cross_talk() {
+        let block = Block {
+            parameters: usize::MAX,
+            gains: vec![3.0, 0.0],
+            noise_std: 2.0,
+            cross_gains: vec![4.0, 0.0],
+        };
+        let channel = EffectiveChannel::from_blocks(vec![block.clone()]).unwrap();
+        assert_eq!(channel.mu(2.0), [5.0, 0.0]);
+        let change = channel.apply(&[[0.6, -0.8], [0.0, 0.0]], NOISE).unwrap();
+        let noise = channel.apply(&[[0.0; 2]; 2], NOISE).unwrap();
+        let moved: f32 = change.iter().zip(&noise).map(|(x, n)| (x - n).powi(2)).sum();
+        assert!((moved.sqrt() - 5.0).abs() < 1e-5);
+        let short = Block { cross_gains: vec![1.0], ..block.clone() };
+        assert!(EffectiveChannel::from_blocks(vec![short]).is_err());
+        let odd = Block { parameters: 3, ..block };
+        assert!(EffectiveChannel::from_blocks(vec![odd.clone(), odd]).is_err());
     }
 
     #[test]

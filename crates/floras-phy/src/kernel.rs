@@ -114,6 +114,24 @@ pub(crate) fn add_weighted(weights: &[f32], mut rows: &[&[f32]], first: usize, s
     }
 }
 
+/// Adds `Σ_k (gains[k] + j·crosses[k])·(row_k[2i] + j·row_k[2i+1])` to the pairs of `sums`, client by client. `first` is even; a last
+/// value without a partner counts as a real number.
+#[inline(always)]
+pub(crate) fn add_turned(gains: &[f32], crosses: &[f32], rows: &[&[f32]], first: usize, sums: &mut [f32]) {
+    let length = sums.len();
+    let (pairs, last) = sums.as_chunks_mut::<2>();
+    for ((&gain, &cross), row) in gains.iter().zip(crosses).zip(rows) {
+        let (values, left) = row[first..first + length].as_chunks::<2>();
+        for ([re, im], &[x, y]) in pairs.iter_mut().zip(values) {
+            *re = cross.mul_add(-y, gain.mul_add(x, *re));
+            *im = cross.mul_add(x, gain.mul_add(y, *im));
+        }
+        for (re, &x) in last.iter_mut().zip(left) {
+            *re = gain.mul_add(x, *re);
+        }
+    }
+}
+
 /// Adds the first `COUNT` rows and returns the others.
 #[inline(always)]
 fn add_group<'r, 'x, const COUNT: usize>(

@@ -72,8 +72,8 @@ pub use error::UplinkError;
 /// The vocabulary of the air interface.
 pub use floras_core::{
     Admission, Ageing, Assignment, Cell, ChannelSource, ClipLevel, Fading, Family, Fidelity, Modulation,
-    NoiseReference, PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver, SequenceFile,
-    SequenceSource, Snr, SnrConvention, random,
+    NoiseReference, ParametersPerSymbol, PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver,
+    SequenceFile, SequenceSource, Snr, SnrConvention, random,
 };
 /// A channel coefficient.
 pub use num_complex::Complex64;

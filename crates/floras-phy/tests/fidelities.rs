@@ -52,6 +52,35 @@ fn every_floras(sets: &[SequenceSet], channels: &Channels, snr: Snr) -> Vec<Flor
     variants
 }
 
+/// Receivers of several branches: real with three antennas, complex with one and with two, each with one or two parameters per symbol.
+fn every_combining(sets: &[SequenceSet], channels: &Channels, snr: Snr) -> Vec<Floras> {
+    let (one, two) = (ParametersPerSymbol::One, ParametersPerSymbol::Two);
+    let receptions = [
+        (Modulation::Real, 3, one),
+        (Modulation::Complex, 1, one),
+        (Modulation::Complex, 1, two),
+        (Modulation::Complex, 2, two),
+    ];
+    let mut variants = Vec::new();
+    for sequences in sets {
+        for (modulation, antennas, parameters_per_symbol) in receptions {
+            for receiver in [EVERY_RECEIVER[0], EVERY_RECEIVER[2], Receiver::regularised(3.0).unwrap()] {
+                variants.push(Floras::new(FlorasSettings {
+                    sequences: sequences.clone(),
+                    modulation,
+                    antennas,
+                    parameters_per_symbol,
+                    receiver,
+                    channels: channels.clone(),
+                    snr,
+                    ..FlorasSettings::default()
+                }));
+            }
+        }
+    }
+    variants
+}
+
 fn made_up_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
     (0..clients)
         .map(|client| {
@@ -71,6 +100,9 @@ fn without_noise_and_unused_sequences_the_sum_is_exact() {
     let mut schemes: Vec<Box<dyn Uplink>> =
         vec![Box::new(Ideal), Box::new(CentralGaussian::new(0.0).unwrap())];
     for floras in every_floras(&orthonormal, &Fading::Rayleigh.into(), Snr::NOISELESS) {
+        schemes.push(Box::new(floras));
+    }
+    for floras in every_combining(&orthonormal, &Fading::Rayleigh.into(), Snr::NOISELESS) {
         schemes.push(Box::new(floras));
     }
     for noise in [NoiseReference::PerSymbol, NoiseReference::SameBandwidth] {
@@ -145,6 +177,58 @@ fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
         let chip = decode_rounds(&floras, &probes(), Fidelity::Chip, 2, ROUNDS);
         let (p_value, statistic) = lowest_p_value(&symbol, &chip);
         assert!(p_value > SIGNIFICANCE, "{:?}: {statistic} has p = {p_value}", floras.settings());
+    }
+}
+
+/// As for one branch, with a channel that ages in blocks for one of the sets. Parameter 1 is the imaginary part of the symbol of
+/// parameter 0, so that cross-talk shows there. Overlapping sequences have no shorter way than the chip level's own pilot.
+#[test]
+fn combining_receivers_agree_at_both_fidelities() {
+    let [walsh, orthonormal, gaussian, ..] = every_set();
+    let ageing =
+        Channels::from(Fading::Rayleigh).with_ageing("correlation=0.8".parse().unwrap(), Some(2)).unwrap();
+    let cases =
+        [(walsh, Fading::Rayleigh.into()), (orthonormal, ageing), (gaussian, Fading::Rayleigh.into())];
+    for (set, channels) in cases {
+        for floras in every_combining(std::slice::from_ref(&set), &channels, snr(5.0)) {
+            let symbol = decode_rounds(&floras, &probes(), Fidelity::Symbol, 1, ROUNDS);
+            let chip = decode_rounds(&floras, &probes(), Fidelity::Chip, 2, ROUNDS);
+            let (p_value, statistic) = lowest_p_value(&symbol, &chip);
+            assert!(p_value > SIGNIFICANCE, "{:?}: {statistic} has p = {p_value}", floras.settings());
+        }
+    }
+}
+
+/// The symbol level without cross-talk, and with one antenna less, is told apart from the chip level.
+#[test]
+fn a_wrong_combination_does_not_pass() {
+    let clients: Vec<u32> = (0..4).collect();
+    let [walsh, ..] = every_set();
+    let settings = FlorasSettings {
+        sequences: walsh,
+        modulation: Modulation::Complex,
+        antennas: 2,
+        parameters_per_symbol: ParametersPerSymbol::Two,
+        receiver: Receiver::Mmse,
+        snr: snr(5.0),
+        ..FlorasSettings::default()
+    };
+    let floras = Floras::new(settings.clone());
+    let chip = decode_rounds(&floras, &probes(), Fidelity::Chip, 2, ROUNDS);
+    let without: Vec<Vec<f32>> = (0..ROUNDS)
+        .into_par_iter()
+        .map(|number| {
+            let round = Round::new(1, 0, number + 1, &clients).unwrap();
+            let channel = floras.realise(&round).unwrap();
+            let plain = EffectiveChannel::new(channel.gains().to_vec(), channel.noise_std()).unwrap();
+            plain.apply(&probes(), round.stream_name(Purpose::PAYLOAD_NOISE)).unwrap()
+        })
+        .collect();
+    let fewer = Floras::new(FlorasSettings { antennas: 1, ..settings });
+    let fewer = decode_rounds(&fewer, &probes(), Fidelity::Symbol, 1, ROUNDS);
+    for (wrong, name) in [(without, "no cross-talk"), (fewer, "one antenna")] {
+        let (p_value, _) = lowest_p_value(&wrong, &chip);
+        assert!(p_value < SIGNIFICANCE, "{name} passed with p = {p_value}");
     }
 }
 
@@ -246,7 +330,9 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
     let updates = made_up_updates(4, 70_001);
     let clients: Vec<u32> = (0..4).collect();
     let round = Round::new(9, 1, 3, &clients).unwrap();
-    for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
+    let mut variants = every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0));
+    variants.extend(every_combining(&every_set()[1..2], &Fading::Rayleigh.into(), snr(5.0)));
+    for floras in variants {
         for fidelity in BOTH {
             let [one, two, five] = [1, 2, 5].map(|threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -43,6 +43,7 @@ fn floras(
         pilot,
         projector,
         assignment,
+        ..FlorasSettings::default()
     })
 }
 
@@ -86,6 +87,41 @@ fn gains_and_noise_follow_from_the_signal() {
                 }
             }
         }
+    }
+}
+
+/// With orthonormal sequences `g_k + j·c_k = w⃗ᴴh` over the entries that stand side by side, and `ν = s·√(Σ w²)`.
+#[test]
+fn gains_of_branches_follow_from_the_signal() {
+    let sequences = every_family()[0].clone();
+    let settings =
+        floras(sequences, Receiver::Mmse, Modulation::Complex, Projector::default()).settings().clone();
+    let parameters_per_symbol = ParametersPerSymbol::Two;
+    let uplink = Floras::new(FlorasSettings { antennas: 3, parameters_per_symbol, ..settings });
+    for fidelity in Fidelity::ALL {
+        let signal = uplink.signal(&round(2), fidelity).unwrap().unwrap();
+        let channel = channel(&uplink, &round(2), fidelity);
+        let clients = round(2).clients().len();
+        assert_eq!((signal.branches, signal.channels.len()), (6, 3 * clients));
+        assert_eq!((signal.amplitudes.len(), signal.estimates.len()), (6 * clients, 6 * SEQUENCES));
+        let complex = |values: &[f64], at: usize| Complex64::new(values[2 * at], values[2 * at + 1]);
+        for place in 0..clients {
+            let gain: Complex64 = (0..3)
+                .map(|antenna| {
+                    let weight = complex(&signal.weights, 3 * signal.assigned[place] + antenna);
+                    assert_eq!(
+                        complex(&signal.amplitudes, 3 * place + antenna),
+                        signal.channels[3 * place + antenna]
+                    );
+                    weight.conj() * signal.channels[3 * place + antenna]
+                })
+                .sum();
+            let block = &channel.blocks()[0];
+            let found = Complex64::new(block.gains[place], block.cross_gains[place]);
+            assert!((found - gain).norm() < 1e-9, "{fidelity}");
+        }
+        let noise_std = signal.symbol_noise_std * inner(&signal.weights, &signal.weights).sqrt();
+        assert!((noise_std / channel.noise_std() - 1.0).abs() < 1e-9, "{fidelity}");
     }
 }
 

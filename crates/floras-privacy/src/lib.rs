@@ -54,9 +54,9 @@ pub use published::{cauchy, rdp};
 pub use setting::{Margins, NORMALISED, PrivacyUnit, Setting};
 pub use views::actual::Coefficients;
 pub use views::any_channel::{AnyChannel, simple_bound};
-pub use views::idealised::idealised;
+pub use views::idealised::{idealised, idealised_of_branches};
 pub use views::masks::MaskBound;
-pub use views::receiver::clipped_mean;
+pub use views::receiver::{clipped_mean, clipped_mean_of_branches};
 pub use views::statement::{Statement, Views};
 
 /// The example of the README, run as a documentation test.

@@ -9,7 +9,7 @@ use crate::error::{PrivacyError, require, require_delta, require_positive};
 use crate::published::theorems::{Participation, PublishedRound, Weight, batch_ratio};
 use crate::views::actual::Coefficients;
 use crate::views::masks::MaskBound;
-use crate::views::receiver::clipped_mean;
+use crate::views::receiver::clipped_mean_of_branches;
 use crate::views::{self, boxed};
 
 /// The largest `K`, `M` and `N`.
@@ -125,9 +125,9 @@ impl Margins {
     }
 
     /// What the any-channel view, and with it every view of the decoder, assumes of the radio.
-    fn assumptions(self, receiver: Receiver, pilot: Pilot) -> Vec<String> {
+    fn assumptions(self, receiver: Receiver, branches: u32, pilot: Pilot) -> Vec<String> {
         let ratio = self.pilot_noise * pilot.noise_ratio();
-        let noise = match (receiver == Receiver::Mmse, ratio == 1.0) {
+        let noise = match (receiver.regularisation().is_some(), ratio == 1.0) {
             (true, true) => "the payload noise is exactly as strong as the pilot noise".to_owned(),
             (true, false) => {
                 format!("the pilot noise is exactly {ratio} times as strong as the payload noise")
@@ -153,7 +153,9 @@ impl Margins {
         };
         let dead = "a client that stops after its pilot counts as a used sequence".to_owned();
         let chips = "sequences are orthonormal, and clients are synchronous to the chip".to_owned();
-        vec![noise, growth, silence, dead, chips]
+        let branches = (branches > 1)
+            .then(|| format!("the noise of the {branches} branches is independent and equally strong"));
+        [noise, growth, silence, dead, chips].into_iter().chain(branches).collect()
     }
 }
 
@@ -178,6 +180,8 @@ pub struct Setting {
     pub clipping: Clipping,
     /// The base station's weights.
     pub receiver: Receiver,
+    /// `B`: real branches on which a sequence is received ([`Modulation::branches`](floras_core::Modulation::branches)), from 1 to 128.
+    pub branches: u32,
     /// The distribution of the channels, without which there is no actual and no raw-signal view.
     pub channel: Option<Coefficients>,
     /// The pilot. With `r = s_p/s` its noise relative to the payload's, and weights for estimates with errors of `s_p`, a round
@@ -203,6 +207,7 @@ impl Default for Setting {
             neighbours: Neighbours::default(),
             clipping: Clipping::default(),
             receiver: Receiver::default(),
+            branches: 1,
             channel: None,
             pilot: Pilot::default(),
             margins: Margins::default(),
@@ -230,6 +235,13 @@ impl Setting {
             require_count("the number of samples of a client", samples)?;
             fits("the mini-batch size", batch <= samples, batch, || {
                 format!("at most {samples}, the number of samples of a client")
+            })?;
+        }
+        require_branches(self.branches)?;
+        if let Some(channel) = &self.channel {
+            let (found, expected) = (channel.branches(), self.branches);
+            fits("the number of branches of the channel", found == expected, found.into(), || {
+                format!("{expected}, as many as the receiver has")
             })?;
         }
         self.margins.check(self.gamma())?;
@@ -270,7 +282,8 @@ impl Setting {
             .channel
             .as_ref()
             .map_or(0.0, |channel| channel.scaled(1.0 / ratio).mean_square_weight(self.receiver));
-        Some((self.gamma() as f64 * clipped_mean(c) + self.per_round as f64 * used).sqrt() / ratio)
+        let unused = clipped_mean_of_branches(c, self.branches);
+        Some((self.gamma() as f64 * unused + self.per_round as f64 * used).sqrt() / ratio)
     }
 
     /// `Δ·s_p/s`: the sensitivity in units in which pilot and payload have equal noise.
@@ -294,10 +307,11 @@ impl Setting {
         source: impl FnOnce(Decoder) -> Result<Source, PrivacyError>,
     ) -> Result<Source, PrivacyError> {
         let Some(decoder) = self.decoder()? else {
-            let reason = "the MMSE receiver has a bound only for pilots with exactly the noise that its weights assume";
+            let reason =
+                "an MMSE receiver has a bound only for pilots with exactly the noise that its weights assume";
             return Ok(Source::Nothing(reason.to_owned()));
         };
-        Ok(source(decoder)?.assuming(self.margins.assumptions(self.receiver, self.pilot)))
+        Ok(source(decoder)?.assuming(self.margins.assumptions(self.receiver, self.branches, self.pilot)))
     }
 
     /// The source of a view that is an average over the channels; absent if their distribution is not known.
@@ -312,11 +326,12 @@ impl Setting {
     /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.
     pub(crate) fn decoder(&self) -> Result<Option<Decoder>, PrivacyError> {
         let Margins { pilot_noise, channel_growth, foreign_pilots } = self.margins;
-        if self.receiver == Receiver::Mmse && pilot_noise != 1.0 {
+        if self.receiver.regularisation().is_some() && pilot_noise != 1.0 {
             return Ok(None);
         }
         Ok(Some(Decoder {
             receiver: self.receiver.in_units_of(pilot_noise)?,
+            branches: self.branches,
             unused: self.gamma().saturating_sub(foreign_pilots),
             sensitivity: self.decoded_sensitivity() * pilot_noise * channel_growth,
             channel_scale: 1.0 / (pilot_noise * self.pilot.noise_ratio()),
@@ -337,10 +352,19 @@ impl Setting {
 /// A decoder in units of the pilot's noise.
 pub(crate) struct Decoder {
     pub(crate) receiver: Receiver,
+    pub(crate) branches: u32,
     pub(crate) unused: u64,
     pub(crate) sensitivity: f64,
     /// What a channel coefficient in units of the payload's noise is multiplied by.
     pub(crate) channel_scale: f64,
+}
+
+/// The largest number of branches: 64 antennas with two each.
+const MAX_BRANCHES: u32 = 128;
+
+pub(crate) fn require_branches(branches: u32) -> Result<(), PrivacyError> {
+    let holds = (1..=MAX_BRANCHES).contains(&branches);
+    require(holds, "the number of branches", "between 1 and 128", branches.into())
 }
 
 fn require_count(name: &'static str, value: u64) -> Result<(), PrivacyError> {

@@ -76,7 +76,7 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
         ),
         (
             "[uplink]\nreceiver = { clipped = 0 }",
-            "uplink.receiver must be paper, mmse or clipped=c (c between 1e-6 and 1e6), not ",
+            "uplink.receiver must be paper, mmse, mmse=k or clipped=c (k between 0.01 and 1e4, c between 1e-6 and 1e6), not ",
         ),
         (
             "[uplink]\nscheme = \"noma\"",
@@ -110,13 +110,42 @@ fn each_wrong_value_is_refused_with_its_key_and_what_is_allowed() {
             "local.rate must be a number, a text in quotes or a table, not [",
         ),
         ("name = 1979-05-27", "name must be a number, a text in quotes or a table, not 1979-05-27"),
-        ("[uplink]\nreceiver = { clipped = true }", "uplink.receiver must be paper, mmse or clipped=c"),
+        (
+            "[uplink]\nreceiver = { clipped = true }",
+            "uplink.receiver must be paper, mmse, mmse=k or clipped=c",
+        ),
         ("[uplink]\nreceiver = { clipped = [1] }", "uplink.receiver.clipped must be a number"),
         ("seed = \"expected `x`, expected y\"", "seed must be a non-negative integer, not \"expected `x`"),
         ("[uplink]\n\"a`b\" = 1", "there is no key uplink.a`b; known in [uplink] are scheme"),
         (
             "[uplink]\nmodulation = \"phase-corrected=uniform=0.1\"\nphase_error = \"gaussian=0.3\"",
             "uplink.phase_error must be uniform=0.1, or left out, with modulation phase-corrected=uniform=0.1, not gaussian=0.3",
+        ),
+        ("[uplink]\nantennas = 0", "uplink.antennas must be between 1 and 64, not 0"),
+        (
+            "[uplink]\nmodulation = \"phase-corrected\"\nantennas = 2",
+            "uplink.antennas must be 1 with phase-corrected modulation, which fits one antenna only, not 2",
+        ),
+        (
+            "[uplink]\nscheme = \"channel-inversion\"\nantennas = 2",
+            "uplink.antennas: this scheme receives with 1 antenna, not 2",
+        ),
+        (
+            "[uplink]\nfading = \"trace=h.csv\"\nantennas = 2",
+            "uplink.antennas: a trace has the channels of 1 antenna",
+        ),
+        ("[uplink]\nparameters_per_symbol = 3", "uplink.parameters_per_symbol"),
+        (
+            "[uplink]\nparameters_per_symbol = 2",
+            "uplink.parameters_per_symbol must be 1 with modulation real; 2 needs complex modulation, not 2",
+        ),
+        (
+            "[uplink]\nscheme = \"phase-corrected\"\nmodulation = \"complex\"\nparameters_per_symbol = 2",
+            "uplink.parameters_per_symbol: scheme \"phase-corrected\" sends one parameter in a symbol",
+        ),
+        (
+            "[uplink]\nmodulation = \"complex\"\nparameters_per_symbol = 2\nageing = \"correlation=0.9\"\ncoherence = 3",
+            "uplink.coherence: it must be even",
         ),
         (
             "[data]\nset = \"mnist\"",
@@ -140,7 +169,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
     assert_eq!(
         message("[uplink]\nsnr = 3"),
-        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, receiver, pilot, projector, assignment, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, ageing, coherence, channel_error, path_loss, fidelity, truncate"
+        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, parameters_per_symbol, receiver, pilot, projector, assignment, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, ageing, coherence, channel_error, path_loss, antennas, fidelity, truncate"
     );
     assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
     assert_eq!(

@@ -45,6 +45,8 @@ impl ChannelDistribution {
             Modulation::Real if fading == Fading::None => vec![(1.0, 1.0)],
             Modulation::Real => return Self::Density(real_part(fading, range.1)),
             Modulation::PhaseCorrected(error) => cosines(error),
+            // Both branches hold the whole amplitude.
+            Modulation::Complex => vec![(1.0, 1.0)],
         };
         if range.0 == range.1 {
             return Self::Points(

@@ -80,9 +80,13 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_parser = choice::<Fading>(), default_value_t)]
     fading: Fading,
 
-    /// Whether clients correct their channel's phase.
+    /// Which branches the base station decodes, and whether clients correct their channel's phase.
     #[arg(long, value_parser = choice::<Modulation>(), default_value_t)]
     modulation: Modulation,
+
+    /// Receive antennas of the base station (R), from 1 to 64.
+    #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value = "1")]
+    antennas: u64,
 
     /// The error of the clients' phase correction.
     #[arg(long, value_parser = choice::<PhaseError>())]

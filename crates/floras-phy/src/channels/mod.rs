@@ -152,19 +152,37 @@ impl Channels {
     /// The coefficients during the payload, block by block. Blocks of a limited number of parameters need a round that
     /// [knows its number](Round::with_parameters).
     pub fn draw_payload(&self, round: &Round<'_>) -> Result<Vec<PayloadBlock>, UplinkError> {
+        self.draw_payload_at(round, 1)
+    }
+
+    /// [`draw_payload`](Self::draw_payload) at each of several antennas, which are independent of one another. The first antenna has
+    /// the coefficients of `draw_payload`.
+    pub fn draw_payload_at(
+        &self,
+        round: &Round<'_>,
+        antennas: usize,
+    ) -> Result<Vec<PayloadBlock>, UplinkError> {
         let (Some(evolution), Source::Fading(fading)) = (self.evolution, &self.source) else {
-            return Ok(vec![PayloadBlock { parameters: usize::MAX, channels: self.draw(round)? }]);
+            return Ok(vec![PayloadBlock {
+                parameters: usize::MAX,
+                channels: self.draw_at(round, antennas)?,
+            }]);
         };
         let clients = round.clients();
-        let empty = |parameters| PayloadBlock { parameters, channels: Vec::with_capacity(clients.len()) };
-        let mut blocks: Vec<PayloadBlock> = evolution.blocks(round)?.into_iter().map(empty).collect();
+        let count = clients.len() * antennas;
+        let empty = |parameters| PayloadBlock { parameters, channels: Vec::with_capacity(count) };
+        let mut blocks: Vec<PayloadBlock> =
+            evolution.blocks(round, antennas)?.into_iter().map(empty).collect();
         for &client in clients {
-            let (sight, scattered, power) = parts(*fading, &mut round.stream_of(Purpose::FADING, client));
+            let mut fading_stream = round.stream_of(Purpose::FADING, client);
             let gain = self.long_term_gain(round, client);
             let mut stream = round.stream_of(Purpose::AGEING, client);
-            let steps = evolution.steps(scattered, power, &mut stream, blocks.len());
-            for (block, scattered) in blocks.iter_mut().zip(steps) {
-                block.channels.push((sight + scattered) * gain);
+            for _ in 0..antennas {
+                let (sight, scattered, power) = parts(*fading, &mut fading_stream);
+                let steps = evolution.steps(scattered, power, &mut stream, blocks.len());
+                for (block, scattered) in blocks.iter_mut().zip(steps) {
+                    block.channels.push((sight + scattered) * gain);
+                }
             }
         }
         Ok(blocks)
@@ -203,23 +221,40 @@ impl Channels {
         }
     }
 
-    /// The coefficients of every client at each of several antennas, independent of one another: one list an antenna. The first
+    /// The coefficients of every client at each of several antennas, independent of one another: one list per antenna. The first
     /// antenna has those of [`draw`](Self::draw). A trace has one antenna, and fixed coefficients are the same at all.
     pub fn draw_antennas(
         &self,
         round: &Round<'_>,
         antennas: usize,
     ) -> Result<Vec<Vec<Complex64>>, UplinkError> {
-        let Source::Fading(fading) = self.source else {
-            let holds = antennas == 1 || matches!(self.source, Source::Fixed(_));
-            require(holds, "the number of antennas", "1 with channels from a trace", antennas as f64)?;
-            return Ok(vec![self.draw(round)?; antennas]);
-        };
-        let mut drawn = vec![Vec::with_capacity(round.clients().len()); antennas];
+        let drawn = self.draw_at(round, antennas)?;
+        let antenna = |first| drawn.iter().skip(first).step_by(antennas).copied().collect();
+        Ok((0..antennas).map(antenna).collect())
+    }
+
+    /// The same in one list: client `k`'s coefficient at antenna `r` is at `k·R + r`.
+    pub(crate) fn draw_at(&self, round: &Round<'_>, antennas: usize) -> Result<Vec<Complex64>, UplinkError> {
+        if antennas == 1 {
+            return self.draw(round);
+        }
+        let mut drawn = Vec::with_capacity(round.clients().len() * antennas);
         for &client in round.clients() {
-            let mut stream = round.stream_of(Purpose::FADING, client);
-            let gain = self.long_term_gain(round, client);
-            drawn.iter_mut().for_each(|antenna| antenna.push(draw(fading, &mut stream) * gain));
+            match &self.source {
+                Source::Fading(fading) => {
+                    let mut stream = round.stream_of(Purpose::FADING, client);
+                    let gain = self.long_term_gain(round, client);
+                    drawn.extend((0..antennas).map(|_| draw(*fading, &mut stream) * gain));
+                }
+                Source::Fixed(_) => {
+                    let h = self.draw_for(round, client)?;
+                    drawn.extend((0..antennas).map(|_| h));
+                }
+                Source::Trace(_) => {
+                    let number = antennas as f64;
+                    require(false, "the number of antennas", "1 with channels from a trace", number)?;
+                }
+            }
         }
         Ok(drawn)
     }

@@ -13,7 +13,7 @@ use super::circular_gaussian;
 use crate::error::UplinkError;
 use crate::round::Round;
 
-/// Largest number of coefficients in a round: clients times blocks.
+/// Largest number of coefficients in a round: clients times antennas times blocks.
 const MAX_COEFFICIENTS: usize = 1 << 24;
 
 /// The channels of a block of the payload.
@@ -21,7 +21,7 @@ const MAX_COEFFICIENTS: usize = 1 << 24;
 pub struct PayloadBlock {
     /// Parameters in the block; `usize::MAX` in the only one, which fits any number.
     pub parameters: usize,
-    /// The coefficient of every client, in the order of the round's list.
+    /// The coefficients of every client, in the order of the round's list: with `R` antennas, client `k`'s at antenna `r` is at `k·R + r`.
     pub channels: Vec<Complex64>,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct Evolution {
 
 impl Evolution {
     /// The numbers of parameters of a round's blocks.
-    pub(super) fn blocks(self, round: &Round<'_>) -> Result<Vec<usize>, UplinkError> {
+    pub(super) fn blocks(self, round: &Round<'_>, antennas: usize) -> Result<Vec<usize>, UplinkError> {
         let Some(coherence) = self.coherence else { return Ok(vec![usize::MAX]) };
         let parameters = round.parameters().ok_or(UplinkError::ParametersUnknown { coherence })?;
         let (blocks, clients) = (parameters.div_ceil(coherence).max(1), round.clients().len());
-        if blocks > MAX_COEFFICIENTS / clients {
-            let most = MAX_COEFFICIENTS;
+        let most = MAX_COEFFICIENTS / antennas;
+        if blocks > most / clients {
             return Err(UplinkError::TooManyBlocks { coherence, blocks, clients, most });
         }
         let mut lengths = vec![coherence; blocks];

@@ -3,13 +3,17 @@
 //! Clients are taken in groups of up to 20, whose weighted sum is a chain of fused multiply-adds; the groups are added with
 //! the error of every addition kept (Knuth's two-sum) and added in the end. So the error of a sum is at most
 //! `(20 + 2)·u·Σ|g_k x_k|` and a second-order term, for any number of clients: below `24u·Σ|g_k x_k|`, `u = 2⁻⁵³`.
+//!
+//! With cross-talk the groups have at most 4 clients, and gains and cross gains are chains of their own. The error of a pair of parameters
+//! is then at most `(4 + 2)·u·Σ(|g_k| + |c_k|)·|x_k|` in norm. `|g| + |c| ≤ √2·|g + jc|`, so that it stays below
+//! `24u·Σ|g_k + jc_k|·‖x_k‖`.
 
 use rayon::prelude::*;
 
 use super::grid::Grid;
 use super::key::ReleaseKey;
 use super::normal::{BLOCK, MAX_RELEASED, Normals};
-use crate::effective::EffectiveChannel;
+use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require_count};
 use crate::kernel::{self, Kernel, TASK};
 use crate::precode::Scale;
@@ -37,7 +41,8 @@ pub(crate) fn release_into<U: AsRef<[f32]> + Sync>(
         let range = from..decoded.len().min(from.saturating_add(block.parameters));
         let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
         let finish = Finish::new(block.noise_std, key)?;
-        let kernel = Release { gains: &block.gains, scales, first_normal, finish };
+        let Block { gains, cross_gains, .. } = block;
+        let kernel = Release { gains, cross_gains, scales, first_normal, finish };
         kernel::run(&kernel, &rows, clients, &mut decoded[range.clone()])?;
         // No block shares normal numbers with another.
         first_normal += range.len().next_multiple_of(BLOCK);
@@ -133,6 +138,8 @@ impl pulp::WithSimd for AddNoise<'_> {
 /// The release kernel of a round.
 struct Release<'a> {
     gains: &'a [f64],
+    /// Empty without cross-talk.
+    cross_gains: &'a [f64],
     scales: &'a [Scale],
     /// The index of the normal number of its first parameter.
     first_normal: usize,
@@ -162,21 +169,59 @@ struct Sums {
     low: [f64; BLOCK],
 }
 
+/// Knuth's two-sum: adds to a sum, and what the addition lost to its errors.
+#[inline(always)]
+fn add_exactly(group: f64, high: &mut f64, low: &mut f64) {
+    let before = *high;
+    let sum = before + group;
+    let part = sum - before;
+    *low += (before - (sum - part)) + (group - part);
+    *high = sum;
+}
+
 impl Release<'_> {
     #[inline(always)]
     fn add_rows(&self, rows: &[&[f32]], at: usize, sums: &mut Sums, length: usize) {
         let mut client = 0;
-        while rows.len() - client >= GROUP {
+        while rows.len() - client >= GROUP && self.cross_gains.is_empty() {
             self.add_group::<GROUP>(rows, client, at, sums, length);
             client += GROUP;
         }
         while rows.len() - client >= 4 {
             self.add_group::<4>(rows, client, at, sums, length);
+            self.add_crossed::<4>(rows, client, at, sums, length);
             client += 4;
         }
         while client < rows.len() {
             self.add_group::<1>(rows, client, at, sums, length);
+            self.add_crossed::<1>(rows, client, at, sums, length);
             client += 1;
+        }
+    }
+
+    /// Adds the cross-talk of `COUNT` clients: each parameter has its partner's. `at` is even.
+    #[inline(always)]
+    fn add_crossed<const COUNT: usize>(
+        &self,
+        rows: &[&[f32]],
+        client: usize,
+        at: usize,
+        sums: &mut Sums,
+        length: usize,
+    ) {
+        if self.cross_gains.is_empty() {
+            return;
+        }
+        // A last parameter without a partner has no cross-talk.
+        for index in 0..length - length % 2 {
+            let (partner, sign) = if index.is_multiple_of(2) { (index + 1, -1.0) } else { (index - 1, 1.0) };
+            let mut group = 0.0;
+            for row in 0..COUNT {
+                let Scale { mean, factor } = self.scales[client + row];
+                let sent = ((f64::from(rows[client + row][at + partner]) - mean) * factor) as f32;
+                group = (sign * self.cross_gains[client + row]).mul_add(f64::from(sent), group);
+            }
+            add_exactly(group, &mut sums.high[index], &mut sums.low[index]);
         }
     }
 
@@ -202,11 +247,7 @@ impl Release<'_> {
                 let sent = ((f64::from(rows[row][index]) - mean) * factor) as f32;
                 group = gains[row].mul_add(f64::from(sent), group);
             }
-            let before = high[index];
-            let sum = before + group;
-            let part = sum - before;
-            low[index] += (before - (sum - part)) + (group - part);
-            high[index] = sum;
+            add_exactly(group, &mut high[index], &mut low[index]);
         }
     }
 }
@@ -215,7 +256,6 @@ impl Release<'_> {
 mod tests {
     use super::super::grid_step;
     use super::*;
-    use crate::effective::Block;
 
     fn key() -> ReleaseKey {
         ReleaseKey::known([9; 32])
@@ -234,6 +274,7 @@ mod tests {
             parameters,
             gains: vec![0.0],
             noise_std,
+            cross_gains: Vec::new(),
         });
         let channel = EffectiveChannel::from_blocks(blocks.collect()).unwrap();
         let mut decoded = vec![0.0; 2705];
@@ -279,6 +320,36 @@ mod tests {
     }
 
     #[test]
+    fn cross_talk_is_released_too() {
+        let (clients, parameters) = (27_u32, TASK + 777);
+        let updates = updates::made_up(clients, parameters);
+        let block = Block {
+            parameters: usize::MAX,
+            gains: (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect(),
+            noise_std: 2.5,
+            cross_gains: (0..clients).map(|k| 0.2 * f64::from(k % 5) - 0.3).collect(),
+        };
+        let scale = |k: u32| Scale { mean: 0.0, factor: 1.0 / f64::from(k % 3 + 1) };
+        let scales: Vec<Scale> = (0..clients).map(scale).collect();
+        let channel = EffectiveChannel::from_blocks(vec![block.clone()]).unwrap();
+        let mut decoded = vec![0.0; parameters];
+        channel.release_into(&updates, &scales, key(), &mut decoded).unwrap();
+        let (normals, step) = (normals(parameters), grid_step(2.5).unwrap());
+        for i in 0..parameters {
+            let sent = |client: usize, i: usize| match updates[client].get(i) {
+                None => 0.0,
+                Some(&value) => f64::from((f64::from(value) * scales[client].factor) as f32),
+            };
+            let crossed = |client| if i % 2 == 0 { -sent(client, i + 1) } else { sent(client, i - 1) };
+            let sum: f64 = (0..clients as usize)
+                .map(|k| block.gains[k] * sent(k, i) + block.cross_gains[k] * crossed(k))
+                .sum();
+            let expected = sum + 2.5 * normals[i];
+            assert!((f64::from(decoded[i]) - expected).abs() <= step / 2.0 + 1e-9, "parameter {i}");
+        }
+    }
+
+    #[test]
     fn the_error_of_a_sum_does_not_grow_with_clients() {
         // 1 + 2⁻⁵³ + 2⁻⁵³ + …: a plain sum stays at 1.
         let clients = 4001;
@@ -289,6 +360,7 @@ mod tests {
         let (key, scales) = (key(), vec![Scale::UNCHANGED; clients]);
         let release = Release {
             gains: &gains,
+            cross_gains: &[],
             scales: &scales,
             first_normal: 0,
             finish: Finish::new(0.0, &key).unwrap(),

@@ -191,7 +191,8 @@ impl Uplink for ChannelInversion {
         let block = |block: ComplexBlock| {
             let gains: Vec<f64> = block.gains.iter().map(|gain| gain.re).collect();
             let of_clients = share * gains.iter().map(|gain| gain * gain).sum::<f64>().sqrt();
-            Block { parameters: block.parameters, gains, noise_std: of_receiver.hypot(of_clients) }
+            let noise_std = of_receiver.hypot(of_clients);
+            Block { parameters: block.parameters, gains, noise_std, cross_gains: Vec::new() }
         };
         EffectiveChannel::from_blocks(blocks.into_iter().map(block).collect())
     }

@@ -16,11 +16,25 @@
 //! The weights stay those of the pilot when the channel [ages](Channels::with_ageing): in block `b` of the payload client `k` has
 //! the gain `h_{k,b}·vᵀa_k`, and the noise is the same in all blocks.
 //!
+//! # Several branches
+//! With complex modulation, or with several antennas, a sequence is received on `B` real branches
+//! ([`Modulation::branches`]). Every branch has pilot and payload noise of its own, of the same `s_p` and `s`. The estimates are
+//! vectors `ĥ_j ∈ ℝᴮ`, the weights `w⃗_j = (ĥ_j/‖ĥ_j‖)·w(‖ĥ_j‖)`, and
+//!
+//! ```text
+//! g_k = ⟨w⃗_k, h_k⟩,     ν² = s²·Σ_{j≤N} w(‖ĥ_j‖)²                            (maximum-ratio combining)
+//! ```
+//!
+//! With [two parameters in a complex symbol](ParametersPerSymbol::Two) the gain is the complex number `w⃗ᴴh`, whose imaginary part is the
+//! cross-talk of the two parameters ([`EffectiveChannel`]). The noise of the two is independent.
+//!
 //! With overlapping sequences the unused estimates carry the clients' pilots, too. Their noise is then not Cauchy and vanishes
 //! with the SNR (the paper's Remark 3 is wrong there), and the decoded sum is `N/K` times too large: [`Projector`].
 
 use floras_core::random::{Domain, Purpose};
-use floras_core::{Assignment, Fading, Fidelity, Modulation, Pilot, Projector, Receiver, Snr};
+use floras_core::{
+    Assignment, Fading, Fidelity, Modulation, ParametersPerSymbol, Pilot, Projector, Receiver, Snr,
+};
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -40,8 +54,12 @@ use crate::sequences::SequenceSet;
 pub struct FlorasSettings {
     /// The `N` sequences of length `L`.
     pub sequences: SequenceSet,
-    /// Real, or phase-corrected.
+    /// Real, phase-corrected or complex.
     pub modulation: Modulation,
+    /// `R`: receive antennas, from 1 to 64, and 1 with phase correction; every round checks it.
+    pub antennas: usize,
+    /// How many parameters a symbol carries; two need complex modulation, which every round checks.
+    pub parameters_per_symbol: ParametersPerSymbol,
     /// The base station's weights.
     pub receiver: Receiver,
     /// Where the channel coefficients come from.
@@ -57,11 +75,13 @@ pub struct FlorasSettings {
 }
 
 impl Default for FlorasSettings {
-    /// 25 Walsh sequences of 32 chips, the paper's modulation, receiver and pilot, Rayleigh fading and no noise.
+    /// 25 Walsh sequences of 32 chips, the paper's modulation, receiver and pilot, one antenna, Rayleigh fading and no noise.
     fn default() -> Self {
         Self {
             sequences: SequenceSet::default(),
             modulation: Modulation::default(),
+            antennas: 1,
+            parameters_per_symbol: ParametersPerSymbol::default(),
             receiver: Receiver::default(),
             channels: Fading::default().into(),
             snr: Snr::NOISELESS,
@@ -119,8 +139,17 @@ impl Floras {
         &self.settings
     }
 
-    /// `γ = N − K`, or the error that there are not enough sequences, or that unused ones meet no noise.
+    /// `B`: real branches of the receiver.
+    fn branches(&self) -> usize {
+        self.settings.modulation.branches(self.settings.antennas)
+    }
+
+    /// `γ = N − K`, or the error that there are not enough sequences, that unused ones meet no noise, or that the settings of the
+    /// receiver do not fit together.
     fn unused(&self, round: &Round<'_>) -> Result<usize, UplinkError> {
+        let FlorasSettings { modulation, antennas, parameters_per_symbol, .. } = self.settings;
+        modulation.check_antennas(antennas)?;
+        modulation.check_packing(parameters_per_symbol)?;
         let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
         let unused =
             sequences.checked_sub(clients).ok_or(UplinkError::TooFewSequences { sequences, clients })?;
@@ -140,8 +169,15 @@ impl Floras {
         self.settings.sequences.check_assigned(&assigned)?;
         let (Signal { assigned, amplitudes, weights, .. }, payload) = self.chip_signal(round, assigned)?;
         let set = self.settings.sequences.clone();
-        let projector = set.spread(&weights)?;
-        let link = ChipLink::new(set, assigned, amplitudes, projector, self.despread_noise_std)?;
+        let branches = self.branches();
+        let mut projectors = Vec::with_capacity(branches * set.length());
+        for branch in 0..branches {
+            let weights: Vec<f64> = weights.iter().skip(branch).step_by(branches).copied().collect();
+            projectors.extend(set.spread(&weights)?);
+        }
+        let packing = self.settings.parameters_per_symbol;
+        let noise_std = self.despread_noise_std;
+        let link = ChipLink::combining(branches, packing, set, assigned, amplitudes, projectors, noise_std)?;
         match payload {
             None => Ok(link),
             Some(blocks) => link.with_blocks(blocks),
@@ -149,7 +185,7 @@ impl Floras {
     }
 
     fn arrivals(&self, round: &Round<'_>) -> Result<Arrivals, UplinkError> {
-        Arrivals::new(self.settings.modulation, &self.settings.channels, round)
+        Arrivals::new(self.settings.modulation, self.settings.antennas, &self.settings.channels, round)
     }
 
     /// Steps 1 and 2 at the chip level.
@@ -158,8 +194,10 @@ impl Floras {
         let (signal, payload) = self.signal_with(round, assigned, |assigned, amplitudes| {
             self.estimates(round, assigned, amplitudes)
         })?;
-        let used = signal.assigned.iter().map(|&sequence| self.weight(signal.estimates[sequence]));
-        check_weights(&used.collect::<Vec<f64>>(), round)?;
+        let branches = signal.branches;
+        let of = |&sequence: &usize| &signal.estimates[sequence * branches..(sequence + 1) * branches];
+        let used = signal.assigned.iter().map(of).flat_map(|estimate| self.weights_of(estimate));
+        check_weights(&used.collect::<Vec<f64>>(), branches, round)?;
         Ok((signal, payload))
     }
 
@@ -173,6 +211,7 @@ impl Floras {
         let Arrivals { channels, pilot: amplitudes, payload } = self.arrivals(round)?;
         let estimates = estimates(&assigned, &amplitudes)?;
         let signal = Signal {
+            branches: self.branches(),
             weights: self.weights(&estimates, assigned.len()),
             channels,
             amplitudes,
@@ -187,7 +226,8 @@ impl Floras {
 
     /// Step 2: the projector takes in all N sequences, because the base station does not know which are in use.
     fn weights(&self, estimates: &[f64], clients: usize) -> Vec<f64> {
-        let mut weights: Vec<f64> = estimates.iter().map(|&estimate| self.weight(estimate)).collect();
+        let mut weights: Vec<f64> =
+            estimates.chunks(self.branches()).flat_map(|estimate| self.weights_of(estimate)).collect();
         if self.settings.projector == Projector::Normalised && !self.settings.sequences.is_orthonormal() {
             // vᵀy_s, which the gains add up to without noise.
             let total: f64 = weights.iter().zip(estimates).map(|(weight, estimate)| weight * estimate).sum();
@@ -198,25 +238,30 @@ impl Floras {
     }
 
     /// Step 1: everyone sends the pilot at once, and the base station despreads all N sequences. The mean of `r` repetitions,
-    /// divided by the amplitude, has noise `s_p` in each chip.
+    /// divided by the amplitude, has noise `s_p` in each chip of each branch.
     fn estimates(
         &self,
         round: &Round<'_>,
         assigned: &[usize],
         amplitudes: &[f64],
     ) -> Result<Vec<f64>, UplinkError> {
-        let set = &self.settings.sequences;
-        let mut carried = vec![0.0; set.count()];
-        for (&sequence, amplitude) in assigned.iter().zip(amplitudes) {
-            carried[sequence] += amplitude;
-        }
-        let mut received = set.spread(&carried)?;
+        let (set, branches) = (&self.settings.sequences, self.branches());
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
-        for chip in &mut received {
-            let normal: f64 = StandardNormal.sample(&mut pilot_noise);
-            *chip += self.pilot_noise_std * normal;
+        let mut estimates = vec![0.0; set.count() * branches];
+        for branch in 0..branches {
+            let mut carried = vec![0.0; set.count()];
+            for (&sequence, amplitudes) in assigned.iter().zip(amplitudes.chunks(branches)) {
+                carried[sequence] += amplitudes[branch];
+            }
+            let mut received = set.spread(&carried)?;
+            for chip in &mut received {
+                let normal: f64 = StandardNormal.sample(&mut pilot_noise);
+                *chip += self.pilot_noise_std * normal;
+            }
+            let of_branch = estimates.iter_mut().skip(branch).step_by(branches);
+            of_branch.zip(set.despread(&received)?).for_each(|(estimate, found)| *estimate = found);
         }
-        set.despread(&received)
+        Ok(estimates)
     }
 
     /// The same round for a base station that keeps its samples and despreads every sequence by itself.
@@ -253,15 +298,35 @@ impl Floras {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
             amplitude + self.pilot_noise_std * normal
         };
-        let mut estimates = vec![None; self.settings.sequences.count()];
-        for (&sequence, &amplitude) in assigned.iter().zip(amplitudes) {
-            estimates[sequence] = Some(estimate_of(amplitude));
+        let branches = self.branches();
+        let mut estimates = vec![None; self.settings.sequences.count() * branches];
+        for (&sequence, amplitudes) in assigned.iter().zip(amplitudes.chunks(branches)) {
+            for (branch, &amplitude) in amplitudes.iter().enumerate() {
+                estimates[sequence * branches + branch] = Some(estimate_of(amplitude));
+            }
         }
         estimates.into_iter().map(|estimate| estimate.unwrap_or_else(|| estimate_of(0.0))).collect()
     }
 
     fn weight(&self, estimate: f64) -> f64 {
         self.settings.receiver.weight(estimate, self.pilot_noise_std)
+    }
+
+    /// `w⃗ = (ĥ/‖ĥ‖)·w(‖ĥ‖)` of one sequence, from its estimates in all branches.
+    fn weights_of(&self, estimates: &[f64]) -> impl Iterator<Item = f64> {
+        let (factor, single) = match *estimates {
+            [estimate] => (0.0, Some(self.weight(estimate))),
+            _ => {
+                let size = estimates.iter().map(|estimate| estimate * estimate).sum::<f64>().sqrt();
+                // An estimate of 0 has no direction: the first branch stands for it.
+                let none = (size == 0.0).then(|| self.weight(0.0));
+                (if size == 0.0 { 0.0 } else { self.weight(size) / size }, none)
+            }
+        };
+        estimates.iter().enumerate().map(move |(branch, estimate)| match (branch, single) {
+            (0, Some(weight)) => weight,
+            _ => factor * estimate,
+        })
     }
 
     /// The symbol level for orthonormal sequences: which of them are in use does not matter.
@@ -277,22 +342,35 @@ impl Floras {
             let normal: f64 = StandardNormal.sample(&mut pilot_noise);
             amplitude + self.pilot_noise_std * normal
         };
-        let weights: Vec<f64> = amplitudes.iter().map(|&h| self.weight(estimate_of(h))).collect();
-        check_weights(&weights, round)?;
-        let unused_square: f64 = (0..unused).map(|_| self.weight(estimate_of(0.0)).powi(2)).sum();
+        let branches = self.branches();
+        let mut estimate = vec![0.0; branches];
+        let mut weights: Vec<f64> = Vec::with_capacity(amplitudes.len());
+        for amplitudes in amplitudes.chunks(branches) {
+            estimate.iter_mut().zip(amplitudes).for_each(|(estimate, &h)| *estimate = estimate_of(h));
+            weights.extend(self.weights_of(&estimate));
+        }
+        check_weights(&weights, branches, round)?;
+        let mut square_of_unused = || -> f64 {
+            estimate.iter_mut().for_each(|estimate| *estimate = estimate_of(0.0));
+            self.weights_of(&estimate).map(|weight| weight.powi(2)).sum()
+        };
+        let unused_square: f64 = (0..unused).map(|_| square_of_unused()).sum();
         let used_square: f64 = weights.iter().map(|w| w * w).sum();
         let noise_std = self.despread_noise_std * (used_square + unused_square).sqrt();
-        let gains = |amplitudes: &[f64]| amplitudes.iter().zip(&weights).map(|(h, w)| h * w).collect();
         // The weights are the pilot's, whatever the channel does afterwards.
-        let block = |block: &ChipBlock| Block {
-            parameters: block.parameters,
-            gains: gains(&block.amplitudes),
-            noise_std,
+        let block = |parameters: usize, amplitudes: &[f64]| {
+            let clients = || amplitudes.chunks(branches).zip(weights.chunks(branches));
+            let cross_gains = match self.settings.parameters_per_symbol {
+                ParametersPerSymbol::One => Vec::new(),
+                ParametersPerSymbol::Two => clients().map(|(h, w)| cross_gain(h, w)).collect(),
+            };
+            let gains = clients().map(|(h, w)| gain(h, w)).collect();
+            Block { parameters, gains, noise_std, cross_gains }
         };
-        match payload {
-            None => EffectiveChannel::new(gains(&amplitudes), noise_std),
-            Some(blocks) => EffectiveChannel::from_blocks(blocks.iter().map(block).collect()),
-        }
+        EffectiveChannel::from_blocks(match payload {
+            None => vec![block(usize::MAX, &amplitudes)],
+            Some(blocks) => blocks.iter().map(|of| block(of.parameters, &of.amplitudes)).collect(),
+        })
     }
 }
 
@@ -320,9 +398,10 @@ impl Uplink for Floras {
         let (clients, length) = (round.clients().len(), self.settings.sequences.length());
         let transmission = Transmission::new(vec![1.0; clients], length);
         let mut transmission = match self.settings.modulation {
-            Modulation::Real => transmission,
+            Modulation::Real | Modulation::Complex => transmission,
             Modulation::PhaseCorrected(_) => transmission.with_channel_knowledge(),
         };
+        transmission.parameters_per_symbol = self.settings.parameters_per_symbol;
         let pilot = self.settings.pilot;
         let uses = length as u64 * u64::from(pilot.repetitions());
         transmission.pilot_uses += uses;
@@ -341,11 +420,23 @@ impl Uplink for Floras {
     }
 }
 
-fn check_weights(weights: &[f64], round: &Round<'_>) -> Result<(), UplinkError> {
+fn check_weights(weights: &[f64], branches: usize, round: &Round<'_>) -> Result<(), UplinkError> {
     match weights.iter().position(|weight| !weight.is_finite()) {
         None => Ok(()),
-        Some(index) => Err(UplinkError::ChannelIsZero { client: round.clients()[index] }),
+        Some(index) => Err(UplinkError::ChannelIsZero { client: round.clients()[index / branches] }),
     }
+}
+
+/// `⟨w⃗, h⟩`: what a client's own parameters arrive with, over the branches that stand side by side.
+pub(crate) fn gain(amplitudes: &[f64], weights: &[f64]) -> f64 {
+    let products = amplitudes.iter().zip(weights).map(|(h, w)| h * w);
+    products.reduce(|sum, product| sum + product).unwrap_or(0.0)
+}
+
+/// `Im w⃗ᴴh`: what the other parameter of a symbol arrives with.
+pub(crate) fn cross_gain(amplitudes: &[f64], weights: &[f64]) -> f64 {
+    let (amplitudes, weights) = (amplitudes.as_chunks::<2>().0, weights.as_chunks::<2>().0);
+    amplitudes.iter().zip(weights).map(|([h_re, h_im], [w_re, w_im])| w_re * h_im - w_im * h_re).sum()
 }
 
 #[cfg(test)]
@@ -393,6 +484,88 @@ mod tests {
         // With 1/ĥ and orthonormal sequences, ĥ_k = h_k/g_k lies within a few s of h_k.
         for (h, g) in amplitudes.iter().zip(channel.gains()) {
             assert!((h / g - h).abs() < 5.0 * uplink.despread_noise_std);
+        }
+    }
+
+    /// The pilot of two antennas with complex matrices: `ĥ_r = Aᵀ(A_used h_r + n_r)`, `v_r = Σ_j a_j·w⃗_{j,r}`, `g_k = Σ_r v_rᴴa_k·h_{k,r}`.
+    #[test]
+    fn antennas_are_combined_by_maximum_ratio() {
+        use num_complex::Complex64;
+        let clients = [3, 1, 4];
+        let round = Round::new(2, 7, 10, &clients).unwrap();
+        for sequences in [SequenceSet::walsh(5, 8).unwrap(), SequenceSet::gaussian(5, 4, 1).unwrap()] {
+            for receiver in
+                [Receiver::Paper, Receiver::regularised(3.0).unwrap(), Receiver::clipped(1.0).unwrap()]
+            {
+                let uplink = Floras::new(FlorasSettings {
+                    sequences: sequences.clone(),
+                    receiver,
+                    modulation: Modulation::Complex,
+                    antennas: 2,
+                    parameters_per_symbol: ParametersPerSymbol::Two,
+                    projector: Projector::Printed,
+                    ..settings(5, 8)
+                });
+                let (set, length) = (&sequences, sequences.length());
+                let s = uplink.settings.snr.despread_noise_std(length);
+                let used = index::sample(&mut round.stream(Purpose::ASSIGNMENT), 5, 3).into_vec();
+                let h = Channels::from(Fading::Rayleigh).draw_antennas(&round, 2).unwrap();
+                let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
+                let mut noise = || -> Vec<f64> {
+                    (0..length).map(|_| -> f64 { StandardNormal.sample(&mut pilot_noise) }).collect()
+                };
+                let noise = [0, 1].map(|_| (noise(), noise()));
+                let estimate = |j: usize, antenna: usize| -> Complex64 {
+                    (0..length)
+                        .map(|l| {
+                            let sent: Complex64 = (0..3).map(|k| h[antenna][k] * set.chip(used[k], l)).sum();
+                            let (re, im) = &noise[antenna];
+                            (sent + Complex64::new(re[l], im[l]) * s) * set.chip(j, l)
+                        })
+                        .sum()
+                };
+                let weights: Vec<[Complex64; 2]> = (0..5)
+                    .map(|j| {
+                        let estimates = [0, 1].map(|antenna| estimate(j, antenna));
+                        let size = (estimates[0].norm_sqr() + estimates[1].norm_sqr()).sqrt();
+                        estimates.map(|estimate| estimate / size * receiver.weight(size, s))
+                    })
+                    .collect();
+                let v = |antenna: usize, l: usize| -> Complex64 {
+                    (0..5).map(|j| weights[j][antenna] * set.chip(j, l)).sum()
+                };
+                let channel = uplink.link(&round).unwrap().effective().unwrap();
+                let block = &channel.blocks()[0];
+                for k in 0..3 {
+                    let seen = |antenna| -> Complex64 {
+                        (0..length).map(|l| v(antenna, l).conj() * set.chip(used[k], l)).sum()
+                    };
+                    let expected = seen(0) * h[0][k] + seen(1) * h[1][k];
+                    let found = Complex64::new(block.gains[k], block.cross_gains[k]);
+                    assert!((found - expected).norm() < 1e-9 * (1.0 + expected.norm()), "{set}, {receiver}");
+                }
+                let square: f64 =
+                    [0, 1].map(|r| (0..length).map(|l| v(r, l).norm_sqr()).sum::<f64>()).iter().sum();
+                assert!((channel.noise_std() / (s * square.sqrt()) - 1.0).abs() < 1e-9, "{set}, {receiver}");
+            }
+        }
+    }
+
+    #[test]
+    fn receivers_that_do_not_fit_the_modulation_are_refused() {
+        let round = Round::new(1, 0, 1, &[1, 2, 3]).unwrap();
+        let corrected = Modulation::PhaseCorrected(floras_core::PhaseError::None);
+        let (one, two) = (ParametersPerSymbol::One, ParametersPerSymbol::Two);
+        for (modulation, antennas, parameters_per_symbol) in [
+            (corrected, 2, one),
+            (Modulation::Real, 1, two),
+            (Modulation::Complex, 0, one),
+            (Modulation::Complex, 65, one),
+        ] {
+            let uplink =
+                Floras::new(FlorasSettings { modulation, antennas, parameters_per_symbol, ..settings(4, 4) });
+            assert!(matches!(uplink.realise(&round), Err(UplinkError::Choice(_))), "{modulation}");
+            assert!(matches!(uplink.link(&round), Err(UplinkError::Choice(_))), "{modulation}");
         }
     }
 

@@ -7,7 +7,8 @@
 //! ν'² = ν² + σ_m²·(Σ_k g_k² − (Σ_k g_k)²/K) + σ_z²·Σ_k g_k²
 //! ```
 //!
-//! The sums are over the clients that send, and `K` is the number of selected ones. Masks cancel as well as the gains agree. A silent
+//! The sums are over the clients that send, and `K` is the number of selected ones. With two parameters in a symbol the gains are complex,
+//! and the squares are those of magnitudes. Masks cancel as well as the gains agree. A silent
 //! client leaves the masks that it shares with the others in the sum.
 //!
 //! At the chip level clients send real masks, expanded from seeds as in [`crate::masks`]. The seeds are drawn from the round's streams
@@ -100,8 +101,8 @@ fn pair_masks(round: &Round<'_>) -> Vec<SlotMasks> {
 
 /// `Σ_k |g_k|²` and `|Σ_k g_k|²` of a block.
 fn gain_sums(block: &Block) -> (f64, f64) {
-    let sum: f64 = block.gains.iter().sum();
-    (block.gains.iter().map(|gain| gain * gain).sum(), sum * sum)
+    let (sum, cross): (f64, f64) = (block.gains.iter().sum(), block.cross_gains.iter().sum());
+    (block.squared_magnitudes(), sum * sum + cross * cross)
 }
 
 impl Uplink for Masked {
@@ -265,14 +266,27 @@ mod tests {
             }
 
             fn realise(&self, _: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-                let block = |gains: [f64; 2]| Block { parameters: 3, gains: gains.to_vec(), noise_std: 1.0 };
-                EffectiveChannel::from_blocks(vec![block([1.0, 1.0]), block([2.0, 0.0])])
+                let block = |gains: [f64; 2], cross_gains: &[f64]| Block {
+                    parameters: 4,
+                    gains: gains.to_vec(),
+                    noise_std: 1.0,
+                    cross_gains: cross_gains.to_vec(),
+                };
+                EffectiveChannel::from_blocks(vec![
+                    block([1.0, 1.0], &[]),
+                    block([2.0, 0.0], &[]),
+                    block([1.0, 1.0], &[1.0, -1.0]),
+                ])
             }
         }
         let uplink = Masked::new(Box::new(Blocks), Masks::new(2.0_f64.sqrt(), 1.0, 0).unwrap());
         let channel = uplink.realise(&Round::new(1, 0, 1, &[4, 5]).unwrap()).unwrap();
         let variances: Vec<f64> = channel.blocks().iter().map(|block| block.noise_std.powi(2)).collect();
-        // 1 + 2·1 + 2·(2 − 4/2), and 1 + 4·1 + 2·(4 − 4/2).
-        assert!((variances[0] - 3.0).abs() < 1e-12 && (variances[1] - 9.0).abs() < 1e-12, "{variances:?}");
+        // 1 + 2·1 + 2·(2 − 4/2), 1 + 4·1 + 2·(4 − 4/2), and 1 + 4·1 + 2·(4 − (4 + 0)/2).
+        let expected = [3.0, 9.0, 9.0];
+        assert!(
+            variances.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12),
+            "{variances:?}"
+        );
     }
 }

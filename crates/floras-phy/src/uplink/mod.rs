@@ -41,6 +41,7 @@ use crate::updates;
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use floras::{Floras, FlorasSettings};
+pub(crate) use floras::{cross_gain, gain};
 pub use ideal::Ideal;
 pub use masked::Masked;
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};

@@ -9,6 +9,10 @@
 //! pilot    Re(h_0·e^{−j(arg ĥ + error)})
 //! payload  Re(h_b·e^{−j(arg ĥ + error)})     in block b
 //! ```
+//!
+//! With complex modulation the base station sees both branches, `Re h` and `Im h`, of every antenna. With real modulation and several
+//! antennas it sees `Re h` of each. A client's amplitudes stand side by side: with `B` branches, client `k`'s in branch `b` is at
+//! `k·B + b`, and antenna `r` has the branches `2r` and `2r + 1` of complex modulation.
 
 use floras_core::random::{Purpose, Stream};
 use floras_core::{Modulation, PhaseError};
@@ -23,7 +27,7 @@ use crate::round::Round;
 
 /// The amplitudes with which the clients of a round arrive.
 pub(super) struct Arrivals {
-    /// The channels at the time of the pilot.
+    /// The channels at the time of the pilot: client `k`'s at antenna `r` is at `k·R + r`.
     pub(super) channels: Vec<Complex64>,
     /// During the pilot.
     pub(super) pilot: Vec<f64>,
@@ -32,17 +36,27 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Draws them.
+    /// Draws them for the antennas of a base station.
     pub(super) fn new(
         modulation: Modulation,
+        antennas: usize,
         channels: &Channels,
         round: &Round<'_>,
     ) -> Result<Self, UplinkError> {
-        let drawn = channels.draw(round)?;
-        let Modulation::PhaseCorrected(error) = modulation else {
-            let real = |channels: &[Complex64]| channels.iter().map(|h| h.re).collect();
-            let (pilot, payload) = (real(&drawn), payload(channels, round, real)?);
-            return Ok(Self { channels: drawn, pilot, payload });
+        modulation.check_antennas(antennas)?;
+        let drawn = channels.draw_at(round, antennas)?;
+        let error = match modulation {
+            Modulation::PhaseCorrected(error) => error,
+            Modulation::Real => {
+                let real = |channels: &[Complex64]| channels.iter().map(|h| h.re).collect();
+                let (pilot, payload) = (real(&drawn), payload(channels, round, antennas, real)?);
+                return Ok(Self { channels: drawn, pilot, payload });
+            }
+            Modulation::Complex => {
+                let both = |channels: &[Complex64]| channels.iter().flat_map(|h| [h.re, h.im]).collect();
+                let (pilot, payload) = (both(&drawn), payload(channels, round, antennas, both)?);
+                return Ok(Self { channels: drawn, pilot, payload });
+            }
         };
         if channels.estimation_error_std() == 0.0 && !channels.ages() {
             let pilot = corrected_amplitudes(error, &drawn, round);
@@ -51,7 +65,7 @@ impl Arrivals {
         let turns: Vec<Complex64> = turns(error, &channels.draw_estimates(round)?, round);
         let turned =
             |channels: &[Complex64]| channels.iter().zip(&turns).map(|(h, turn)| (h * turn).re).collect();
-        let (pilot, payload) = (turned(&drawn), payload(channels, round, turned)?);
+        let (pilot, payload) = (turned(&drawn), payload(channels, round, antennas, turned)?);
         Ok(Self { channels: drawn, pilot, payload })
     }
 
@@ -66,6 +80,7 @@ impl Arrivals {
 fn payload(
     channels: &Channels,
     round: &Round<'_>,
+    antennas: usize,
     amplitudes: impl Fn(&[Complex64]) -> Vec<f64>,
 ) -> Result<Option<Vec<ChipBlock>>, UplinkError> {
     if !channels.ages() {
@@ -75,7 +90,7 @@ fn payload(
         parameters: block.parameters,
         amplitudes: amplitudes(&block.channels),
     };
-    Ok(Some(channels.draw_payload(round)?.into_iter().map(block).collect()))
+    Ok(Some(channels.draw_payload_at(round, antennas)?.into_iter().map(block).collect()))
 }
 
 /// `e^{−j(arg ĥ_k + error_k)}`: by what the clients of a round multiply their symbols.
@@ -135,15 +150,16 @@ mod tests {
         }
     }
 
-    /// `h = 0.6 + 0.8j` and `−2j`: what the base station sees of them, with and without phase correction.
+    /// `h = 0.6 + 0.8j` and `−2j`: what the base station sees of them under each modulation.
     #[test]
-    fn modulations_see_the_real_part_or_the_amplitude_of_the_channel() {
+    fn modulations_see_their_part_of_the_channel() {
         let rows = "round,client,real,imaginary\n0,0,0.6,0.8\n0,1,0,-2\n";
         let channels = Channels::from(crate::Trace::from_reader(rows.as_bytes()).unwrap());
         let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
         let error = PhaseError::uniform(1.0).unwrap();
-        let seen = |modulation: Modulation| Arrivals::new(modulation, &channels, &round).unwrap().pilot;
+        let seen = |modulation: Modulation| Arrivals::new(modulation, 1, &channels, &round).unwrap().pilot;
         assert_eq!(seen(Modulation::Real), [0.6, 0.0]);
+        assert_eq!(seen(Modulation::Complex), [0.6, 0.8, 0.0, -2.0]);
         assert_eq!(seen(Modulation::PhaseCorrected(PhaseError::None)), [1.0, 2.0]);
         let erring = seen(Modulation::PhaseCorrected(error));
         assert_eq!(erring, corrected_amplitudes(error, &channels.draw(&round).unwrap(), &round));

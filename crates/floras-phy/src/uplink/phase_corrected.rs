@@ -64,7 +64,7 @@ impl PhaseCorrected {
 
     fn arrivals(&self, round: &Round<'_>) -> Result<Arrivals, UplinkError> {
         let modulation = Modulation::PhaseCorrected(self.settings.phase_error);
-        Arrivals::new(modulation, &self.settings.channels, round)
+        Arrivals::new(modulation, 1, &self.settings.channels, round)
     }
 
     /// `μ_k` of a base station that keeps its samples of both quadratures, in the block where it is largest: a change of client
@@ -96,6 +96,7 @@ impl Uplink for PhaseCorrected {
             parameters: block.parameters,
             gains: block.amplitudes.iter().map(|h| h / self.mean_amplitude).collect(),
             noise_std: self.noise.std / self.mean_amplitude,
+            cross_gains: Vec::new(),
         };
         EffectiveChannel::from_blocks(self.arrivals(round)?.into_payload().into_iter().map(block).collect())
     }

@@ -3,13 +3,14 @@
 //! A symbol `u` of a client has a mean square of at most
 //!
 //! ```text
-//! P = C²/d + c,     c the variance of what clients add: artificial noise, and σ_m²·(1 − 1/K) + σ_z² of masks
+//! P = (C²/d + c)·m,     c the variance of what clients add: artificial noise, and σ_m²·(1 − 1/K) + σ_z² of masks;
+//!                       m parameters in a symbol
 //! ```
 //!
 //! All send `β·u` with the public constant `β = 1/√P`, and the base station divides by `β`. So the receiver's noise is `1/β` times as
 //! large relative to the updates, and what clients add is not. Pilots keep their power.
 
-use floras_core::{Fidelity, Masks};
+use floras_core::{Fidelity, Masks, ParametersPerSymbol};
 
 use super::{Signal, Uplink};
 use crate::chip::ChipLink;
@@ -47,24 +48,30 @@ impl UnitPower {
     /// `β` of a round, and the variance of what clients add to a symbol beside masks.
     fn scale(&self, round: &Round<'_>) -> Result<(f64, f64), UplinkError> {
         let parameters = round.parameters().ok_or(UplinkError::UnitPowerWithoutParameters)?;
-        let added = self.inner.transmission(round)?.map_or(0.0, |sent| sent.added_noise_power);
-        let power = unit_scale(self.clip, parameters, added, self.masks, round.selected_count());
-        Ok((power, added))
+        let (added, packing) = match self.inner.transmission(round)? {
+            Some(sent) => (sent.added_noise_power, sent.parameters_per_symbol),
+            None => (0.0, ParametersPerSymbol::One),
+        };
+        let scale = unit_scale(self.clip, parameters, packing, added, self.masks, round.selected_count());
+        Ok((scale, added))
     }
 }
 
-/// `β = 1/√(C²/d + c)` for updates of norm `clip = C` with `parameters = d`, to which `clients = K` clients add noise of variance
-/// `added_noise_power` and masks.
+/// `β = 1/√((C²/d + c)·m)` for updates of norm `clip = C` with `parameters = d`, `m` in a symbol, to which `clients = K` clients add noise
+/// of variance `added_noise_power` and masks.
 pub fn unit_scale(
     clip: f64,
     parameters: usize,
+    packing: ParametersPerSymbol,
     added_noise_power: f64,
     masks: Option<Masks>,
     clients: usize,
 ) -> f64 {
     let of_masks = masks.map_or(0.0, |masks| masks.symbol_power(clients));
     let of_update = clip * clip / parameters.max(1) as f64;
-    1.0 / (of_update + added_noise_power + of_masks).sqrt()
+    let symbols = parameters.div_ceil(packing.get()).max(1);
+    let in_symbol = parameters.max(1) as f64 / symbols as f64;
+    1.0 / ((of_update + added_noise_power + of_masks) * in_symbol).sqrt()
 }
 
 impl Uplink for UnitPower {
@@ -75,7 +82,7 @@ impl Uplink for UnitPower {
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let (scale, added) = self.scale(round)?;
         self.inner.realise(round)?.map_blocks(|block| {
-            let of_clients = added * block.gains.iter().map(|gain| gain * gain).sum::<f64>();
+            let of_clients = added * block.squared_magnitudes();
             let of_receiver = (block.noise_std * block.noise_std - of_clients).max(0.0);
             let noise_std = match added > 0.0 {
                 true => (of_receiver / (scale * scale) + of_clients).sqrt(),

@@ -44,6 +44,7 @@ impl UnspreadNoise {
     /// The signal of that link.
     pub(super) fn signal(self, channels: Vec<Complex64>, amplitudes: Vec<f64>, scale: f64) -> Signal {
         Signal {
+            branches: 1,
             channels,
             amplitudes,
             assigned: Vec::new(),

@@ -52,15 +52,12 @@ ABOUT = (
 NOTE_PAPER = "As the paper has it."
 NOTE_PILOT = "Beyond the paper: the pilot's amplitude and repetitions."
 NOTE_NOMA = "Remark 3, with clients that transmit; a new set of sequences in each round."
-NOTE_LATER = (
-    "Complex reception: the library has no such receiver yet, so these are recorded for later work. Only channel_power is "
-    "compared, with the channels that the library draws for several antennas."
-)
+NOTE_COMPLEX = "Beyond the paper: complex reception, with one or several antennas."
 
 
 def setting(clients, sequences, length, family, modulation, snr_db, pilot=(1.0, 1), projector="printed", antennas=1):
     if modulation == "complex":
-        note = NOTE_LATER
+        note = NOTE_COMPLEX
     elif family == "gaussian":
         note = NOTE_NOMA
     else:

@@ -1,5 +1,6 @@
-//! Numerical tools: the normal distribution in its tails, transforms, rules of integration, searches, tables, sums of products.
+//! Numerical tools: the normal and the chi distribution in their tails, transforms, rules of integration, searches, tables, sums of products.
 
+pub(crate) mod chi;
 pub(crate) mod fourier;
 pub mod gaussian;
 pub mod normal;

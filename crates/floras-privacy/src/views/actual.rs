@@ -17,6 +17,12 @@
 //! whose logarithms add ([`crate::views::gains`]). Every step keeps a range and a mean that bound the true ones, so that
 //! [`crate::Cells`] bounds the curve; no rule of integration has to resolve where `δ_G` turns.
 //!
+//! # Several branches
+//! Under Rayleigh fading with `B` real branches the channel is a vector of `B` independent normal numbers, `t = ‖h‖/s`. A client's own
+//! share is bounded by that of one branch, as in [`crate::views::any_channel`]. The estimate of another client has the length of `B` normal
+//! numbers of variance `1 + E[h²]/s²`, so that its noise is exact. There is no lower bound, and none of either kind under other fading.
+//! Raw samples show `‖h‖` over both branches of all antennas.
+//!
 //! # The lower bound
 //! Noise and divisors are rounded up, and one distribution of the estimate stands for all coefficients of a cell `t₀ ≤ t ≤ t₁` with
 //! the mean `m`:
@@ -31,7 +37,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floras_core::{Fading, Modulation, PhaseError, Receiver};
+use floras_core::{ChoiceError, Fading, Modulation, PhaseError, Receiver};
 
 use crate::account::Source;
 use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution, Side};
@@ -39,13 +45,16 @@ use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
 use crate::numerics::table::Smooth;
-use crate::setting::Setting;
+use crate::setting::{Setting, require_branches};
 use crate::views::Beside;
 use crate::views::estimates;
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
-use crate::views::receiver::{has_limit, is_monotone, noise_of_unused, unused_term, with_bounded_weights};
+use crate::views::receiver::{
+    has_limit, is_monotone, noise_of_unused, term_of_branches, unused_term, with_bounded_weights,
+    with_growing_divisor,
+};
 
 /// Coefficients below this count as this large.
 const WEAKEST: f64 = 1e-5;
@@ -64,6 +73,10 @@ pub(super) const ONE_DISTRIBUTION: &str =
 
 /// The view of a federation.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
+    if setting.channel.as_ref().is_some_and(|channel| !channel.bounds_actual()) {
+        let reason = "with several branches there is a bound for Rayleigh fading only".to_owned();
+        return Ok((Source::Nothing(reason), Beside::Nothing));
+    }
     let source = setting.decoded(|decoder| {
         setting.averaged(|channel| {
             let channel = channel.scaled(decoder.channel_scale);
@@ -82,6 +95,8 @@ pub struct Coefficients {
     narrow: Arc<[Coefficient]>,
     /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
     normal_std: Option<f64>,
+    /// `B`: with several branches `h` above is a vector of that length, and `|h|` its norm.
+    branches: u32,
     /// The whole amplitude `|h|/s`, for raw samples.
     amplitude: Arc<[Coefficient]>,
     used: UsedValues,
@@ -162,6 +177,15 @@ impl Coefficients {
             return Self::normal(noise_std, 0.5_f64.sqrt());
         }
         let angle = match modulation {
+            // Both branches of one antenna are not one branch: `of_antennas` has them.
+            Modulation::Complex => {
+                let one = "real or phase-corrected; complex modulation has two branches";
+                return Err(PrivacyError::Choice(ChoiceError {
+                    what: "modulation of one branch",
+                    allowed: one.to_owned(),
+                    value: modulation.to_string(),
+                }));
+            }
             // A cable turns no phase.
             Modulation::Real if fading == Fading::None => Angle::Zero,
             Modulation::Real => Angle::Uniform,
@@ -178,6 +202,64 @@ impl Coefficients {
             }
         };
         Self::new(noise_std, &amplitude, angle)
+    }
+
+    /// The distribution for a base station with `antennas ≥ 1` receive antennas, independent of one another; `None` where it has no simple
+    /// form: Rician fading, and real modulation under Nakagami fading, with several branches.
+    pub fn of_antennas(
+        fading: Fading,
+        modulation: Modulation,
+        antennas: usize,
+        noise_std: f64,
+    ) -> Result<Option<Self>, PrivacyError> {
+        let branches = modulation.branches(antennas);
+        let branches = u32::try_from(branches).ok().filter(|&branches| require_branches(branches).is_ok());
+        let Some(branches) = branches.filter(|_| modulation.check_antennas(antennas).is_ok()) else {
+            require(false, "the number of antennas", "one that the modulation allows", antennas as f64)?;
+            return Ok(None);
+        };
+        if branches == 1 {
+            return Self::of(fading, modulation, noise_std).map(Some);
+        }
+        let antennas = antennas as f64;
+        // Without fading every antenna receives with the amplitude 1, and a gamma distribution of shape m has m = 1 for Rayleigh.
+        let shape = match (fading, modulation) {
+            (Fading::None, _) => {
+                let all = Self::from_values(noise_std, &[(antennas.sqrt(), 1.0)])?;
+                return Ok(Some(Self { branches, ..all }));
+            }
+            (Fading::Rayleigh, _) => 1.0,
+            (Fading::Nakagami(shape), Modulation::Complex) => shape.get(),
+            (Fading::Nakagami(_) | Fading::Rician(_), _) => return Ok(None),
+        };
+        // The sum of squares of 2mR real dimensions with variance 1/(2m) each.
+        let chi = |dimensions: f64| {
+            let mode = ((dimensions - 1.0) / (2.0 * shape)).max(0.0).sqrt();
+            let log = move |r: f64| (dimensions - 1.0) * r.ln() - shape * r * r;
+            let range = ((mode - 9.0 / shape.sqrt()).max(0.0), mode + 9.0 / shape.sqrt());
+            let largest = if mode > 0.0 { log(mode) } else { 0.0 };
+            (range, move |r: f64| if r > 0.0 { (log(r) - largest).exp() } else { 0.0 })
+        };
+        let (raw_range, raw) = chi(2.0 * shape * antennas);
+        let amplitude = cells_of(noise_std, raw_range, raw, RAW_STEP)?;
+        let (range, density) = match modulation {
+            Modulation::Complex => chi(2.0 * shape * antennas),
+            Modulation::Real | Modulation::PhaseCorrected(_) => chi(f64::from(branches)),
+        };
+        let [seen, narrow] = seen_cells(noise_std, range, density)?;
+        let normal_std = (fading == Fading::Rayleigh).then(|| 0.5_f64.sqrt() / noise_std);
+        let used = UsedValues::default();
+        Ok(Some(Self { seen, narrow, normal_std, branches, amplitude, used }))
+    }
+
+    /// `B`: real branches of the receiver that it describes.
+    pub fn branches(&self) -> u32 {
+        self.branches
+    }
+
+    /// Whether there is a bound for the actual view: for one branch, and for several under Rayleigh fading.
+    pub fn bounds_actual(&self) -> bool {
+        self.branches == 1 || self.normal_std.is_some()
     }
 
     /// The distribution of `|h|·|cos θ|` in units of the despread noise.
@@ -212,6 +294,7 @@ impl Coefficients {
                     seen,
                     narrow,
                     normal_std: None,
+                    branches: 1,
                     amplitude: cells_of(noise_std, *range, density, RAW_STEP)?,
                     used: UsedValues::default(),
                 })
@@ -230,6 +313,7 @@ impl Coefficients {
             seen,
             narrow,
             normal_std: None,
+            branches: 1,
             amplitude: cells_of(noise_std, range, &density, RAW_STEP)?,
             used: UsedValues::default(),
         })
@@ -244,6 +328,7 @@ impl Coefficients {
             seen,
             narrow,
             normal_std: Some(std / noise_std),
+            branches: 1,
             amplitude: cells_of(noise_std, range, |r| r * normal::density(r / std), RAW_STEP)?,
             used: UsedValues::default(),
         })
@@ -260,8 +345,9 @@ impl Coefficients {
             Coefficient { mass, least: t, largest: t, mean: t }
         };
         let cells = normalised(values.iter().map(cell).collect())?;
+        let (amplitude, narrow) = (cells.clone(), cells.clone());
         let used = UsedValues::default();
-        Ok(Self { amplitude: cells.clone(), narrow: cells.clone(), seen: cells, normal_std: None, used })
+        Ok(Self { amplitude, narrow, seen: cells, normal_std: None, branches: 1, used })
     }
 
     /// The same in a unit that is smaller by this factor.
@@ -282,6 +368,7 @@ impl Coefficients {
             seen: scale(&self.seen),
             narrow: scale(&self.narrow),
             normal_std: self.normal_std.map(|std| factor * std),
+            branches: self.branches,
             amplitude: scale(&self.amplitude),
             used: UsedValues::default(),
         }
@@ -296,13 +383,57 @@ impl Coefficients {
         sensitivity: f64,
     ) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
+        if self.branches > 1 || matches!(receiver, Receiver::Regularised(_)) {
+            return self.actual_bound(receiver, per_round, unused, sensitivity);
+        }
         let others = self.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Upper);
+        let (cells, small) = self.cells_above(receiver, &others, sensitivity);
+        let channel = self.clone();
+        Ok(cells.build_above(move || {
+            let others = channel.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Lower);
+            channel.cells_below(receiver, &others, small, sensitivity)
+        }))
+    }
+
+    /// An upper bound alone, with a client's own weight replaced by that of one branch with a divisor that grows.
+    fn actual_bound(
+        &self,
+        receiver: Receiver,
+        per_round: u64,
+        unused: u64,
+        sensitivity: f64,
+    ) -> Result<MuDistribution, PrivacyError> {
+        let count = per_round.saturating_sub(1);
+        let others = match self.normal_std {
+            Some(std) => {
+                let scale = (1.0 + std * std).sqrt();
+                Noise::of_sum(
+                    &[
+                        term_of_branches(receiver, self.branches, 1.0, unused),
+                        term_of_branches(receiver, self.branches, scale, count),
+                    ],
+                    Side::Upper,
+                )
+            }
+            None if self.branches == 1 => self.other_noise(receiver, count, unused, Side::Upper),
+            None => {
+                let least = "1, or Rayleigh fading, for a bound of the actual view";
+                require(false, "the number of branches", least, self.branches.into())?;
+                Noise::unlimited()
+            }
+        };
+        let growing = with_growing_divisor(receiver);
+        Ok(self.cells_above(growing, &others, sensitivity).0.build())
+    }
+
+    /// The cells of the upper bound, with the noise of the others rounded down, and the size of estimates that count as one.
+    fn cells_above(&self, receiver: Receiver, others: &Noise, sensitivity: f64) -> (CellsBuilder, f64) {
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Upper);
         cells.add_infinite(BEYOND_REACH + others.none);
         let step = gains::step(receiver);
-        let small = pilot::small_estimate(receiver, &others);
-        let noise = LogBins::of_noise(&others, step, Side::Upper);
+        let small = pilot::small_estimate(receiver, others);
+        let noise = LogBins::of_noise(others, step, Side::Upper);
         let gains =
             |t: f64| pilot::divisors(receiver, t, small, step, Side::Upper).gains(&noise, Side::Upper);
         // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients
@@ -317,11 +448,7 @@ impl Coefficients {
                 cells.add_range(mean, (low, high), factor * group.mass * mass);
             }
         }
-        let channel = self.clone();
-        Ok(cells.build_above(move || {
-            let others = channel.other_noise(receiver, per_round.saturating_sub(1), unused, Side::Lower);
-            channel.cells_below(receiver, &others, small, sensitivity)
-        }))
+        (cells, small)
     }
 
     /// The cells of the lower bound, with the noise of the others rounded up.
@@ -352,6 +479,9 @@ impl Coefficients {
 
     /// `E[w(t + e)²]`: what a used sequence adds to `ν²` on average, for weights that are bounded.
     pub fn mean_square_weight(&self, receiver: Receiver) -> f64 {
+        if let (Some(std), true) = (self.normal_std, self.branches > 1) {
+            return term_of_branches(receiver, self.branches, (1.0 + std * std).sqrt(), 1).mean();
+        }
         self.used_values(receiver, Side::Upper).iter().map(|&(value, mass)| value * mass).sum()
     }
 

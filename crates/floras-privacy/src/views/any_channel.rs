@@ -38,6 +38,20 @@
 //! For the clipped projector, `u = max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
 //! `|t + e| ≥ c` then `|t|/u ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|/c ≤ 1 + |e|/c`.
 //!
+//! # Several branches
+//! With `B` real branches and the noise `e ∈ ℝᴮ` of the pilot, turn the axes so that the channel lies along the first one. The estimate
+//! is `τ = (t + e₁, e₂, …)`, the gain `t·cos θ·w(‖τ‖)` with the angle `θ` between channel and estimate, and
+//!
+//! ```text
+//! μ = Δ·t·|cos θ|/√(1 + u(‖τ‖)²·ν²)  ≤  Δ·t/√(1 + u(|t + e₁|)²·ν²)
+//! ```
+//!
+//! for a divisor `u` that grows with the size of the estimate, because `|cos θ| ≤ 1` and `‖τ‖ ≥ |t + e₁|`. The right side is `μ` of one branch
+//! with the noise `ν_γ` that the unused sequences have over `B` branches, so that the search above bounds it. With two parameters in a
+//! symbol the gain is complex, and its size is at most `t·w(‖τ‖)` as well. Regularised weights are replaced by the clipped ones with
+//! `c = 2√κ`, which are nowhere smaller and have such a divisor. The bound is not tight where a client fades. Its lower bound is that of a
+//! strong client.
+//!
 //! # Citations
 //! Anderson, *The integral of a symmetric unimodal function over a symmetric convex set and some probability inequalities*,
 //! Proc. Amer. Math. Soc. 6 (1955).
@@ -59,11 +73,11 @@ use crate::numerics::normal;
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 use crate::setting::{Decoder, Setting};
 use crate::views::gains::{self, LogBins};
-use crate::views::idealised::{MAX_MU, idealised, without_channel};
+use crate::views::idealised::{MAX_MU, idealised, idealised_of_branches, without_channel};
 use crate::views::nodes::{self, NodeDistribution, Nodes};
 use crate::views::noise::Noise;
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
-use crate::views::receiver::{is_monotone, noise_of_unused};
+use crate::views::receiver::{is_monotone, noise_of_branches, noise_of_unused, with_growing_divisor};
 use crate::views::{Beside, boxed};
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
@@ -107,18 +121,39 @@ struct Composable {
 impl AnyChannel {
     /// For a receiver, `γ` unused sequences and the sensitivity `Δ`.
     pub fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
-        let worst = Arc::new(Worst::new(receiver, unused, sensitivity)?);
+        Ok(Self::of(Worst::new(receiver, unused, sensitivity)?))
+    }
+
+    /// The same for sequences that are received on `branches ≥ 1` real branches: an upper bound, with the lower bound of a strong client.
+    pub fn of_branches(
+        receiver: Receiver,
+        branches: u32,
+        unused: u64,
+        sensitivity: f64,
+    ) -> Result<Self, PrivacyError> {
+        let is_exact = branches == 1 && matches!(receiver.regularisation(), None | Some(1.0));
+        if is_exact {
+            return Self::new(receiver, unused, sensitivity);
+        }
+        Ok(Self::of(Worst::of_branches(receiver, branches, unused, sensitivity)?))
+    }
+
+    fn of(worst: Worst) -> Self {
+        let worst = Arc::new(worst);
         let composable = SMALLEST.map(|smallest| Composable {
             worst: worst.clone(),
             smallest,
             upper: OnceLock::new(),
             lower: OnceLock::new(),
         });
-        Ok(Self { worst, composable })
+        Self { worst, composable }
     }
 
     /// The distribution of `μ` for a client with the channel `t = h/s`.
     pub fn distribution_at(&self, t: f64) -> MuDistribution {
+        if self.worst.is_bound {
+            return self.worst.distribution(t);
+        }
         let worst = self.worst.clone();
         let above = self.worst.cells_above(t, t, self.worst.small_estimate());
         above.build_above(move || worst.cells_below(t))
@@ -183,6 +218,9 @@ impl Curve for Composable {
     }
 
     fn lower(&self, epsilon: f64) -> f64 {
+        if self.worst.is_bound {
+            return self.worst.strong.lower(epsilon);
+        }
         self.one_channel().delta(epsilon)
     }
 
@@ -204,6 +242,8 @@ pub(crate) struct Worst {
     /// The noise for lower bounds, with its bins.
     loud: OnceLock<(Arc<Noise>, LogBins)>,
     unused: u64,
+    /// Whether the curves of single channels are bounds that no channel need reach.
+    is_bound: bool,
     strong: MuDistribution,
     /// Unit of [`CHANNELS`].
     scale: f64,
@@ -274,6 +314,30 @@ impl Worst {
     fn new(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Self, PrivacyError> {
         let strong = idealised(receiver, unused, sensitivity)?;
         let noise = noise_of_unused(receiver, unused, Side::Upper);
+        Ok(Self::with_noise(receiver, unused, sensitivity, strong, noise))
+    }
+
+    /// One branch with the noise that unused sequences have over several.
+    fn of_branches(
+        receiver: Receiver,
+        branches: u32,
+        unused: u64,
+        sensitivity: f64,
+    ) -> Result<Self, PrivacyError> {
+        let strong = idealised_of_branches(receiver, branches, unused, sensitivity)?;
+        let noise = noise_of_branches(receiver, branches, unused, Side::Upper);
+        let growing = with_growing_divisor(receiver);
+        let of_one = Self::with_noise(growing, unused, sensitivity, strong, noise);
+        Ok(Self { is_bound: true, ..of_one })
+    }
+
+    fn with_noise(
+        receiver: Receiver,
+        unused: u64,
+        sensitivity: f64,
+        strong: MuDistribution,
+        noise: Arc<Noise>,
+    ) -> Self {
         let scale = receiver.level().unwrap_or(1.0).max(1.0);
         let count = ((CHANNELS.1 / CHANNELS.0).ln() / FINE) as usize;
         let channels = (0..=count).map(|_| Default::default()).collect();
@@ -281,19 +345,20 @@ impl Worst {
         let noise_bins = LogBins::of_noise(&noise, gains::step(receiver), Side::Upper);
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
         let loud = OnceLock::new();
-        Ok(Self {
+        Self {
             receiver,
             sensitivity,
             noise,
             noise_bins,
             loud,
             unused,
+            is_bound: false,
             strong,
             scale,
             channels,
             below,
             rungs,
-        })
+        }
     }
 
     fn channel(&self, index: usize) -> f64 {
@@ -544,6 +609,9 @@ impl Worst {
 
     /// A value that some channel reaches.
     fn attained(&self, epsilon: f64) -> f64 {
+        if self.is_bound {
+            return self.strong.lower(epsilon);
+        }
         let worst = self.own_below(self.worst_at(epsilon)).delta(epsilon);
         worst.max(self.strong.lower(epsilon))
     }
@@ -602,9 +670,19 @@ fn largest_curvature(epsilon: f64, z: f64) -> f64 {
 
 /// The distribution of `Δ·(1 + |e|/c)/ν_γ`, above that of `μ` for every channel under the clipped projector.
 pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
+    simple_bound_of_branches(level, 1, unused, sensitivity)
+}
+
+/// The same for sequences that are received on some branches.
+fn simple_bound_of_branches(
+    level: ClipLevel,
+    branches: u32,
+    unused: u64,
+    sensitivity: f64,
+) -> Result<MuDistribution, PrivacyError> {
     let (receiver, c) = (Receiver::Clipped(level), level.get());
-    idealised(receiver, unused, sensitivity)?;
-    let noise = noise_of_unused(receiver, unused, Side::Upper);
+    idealised_of_branches(receiver, branches, unused, sensitivity)?;
+    let noise = noise_of_branches(receiver, branches, unused, Side::Upper);
     // |e| up to the end of each panel, which is 0.4% of 1 + |e|/c wide.
     let mut ends = vec![0.0];
     while let Some(&end) = ends.last()
@@ -624,12 +702,14 @@ pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<M
 /// The view of a federation. Its `simple_bound` is a number of its own for the clipped projector with unused sequences.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.decoded(|decoder| {
-        let curve = AnyChannel::new(decoder.receiver, decoder.unused, decoder.sensitivity);
+        let Decoder { receiver, branches, unused, sensitivity, .. } = decoder;
+        let curve = AnyChannel::of_branches(receiver, branches, unused, sensitivity);
         Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))
     })?;
     let beside = match setting.decoder()? {
-        Some(Decoder { receiver: Receiver::Clipped(c), unused, sensitivity, .. }) if unused > 0 => {
-            Beside::Bound("simple_bound", boxed(simple_bound(c, unused, sensitivity)?))
+        Some(Decoder { receiver: Receiver::Clipped(c), branches, unused, sensitivity, .. }) if unused > 0 => {
+            let bound = simple_bound_of_branches(c, branches, unused, sensitivity)?;
+            Beside::Bound("simple_bound", boxed(bound))
         }
         _ => Beside::Nothing,
     };

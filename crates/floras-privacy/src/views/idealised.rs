@@ -6,10 +6,10 @@ use crate::account::Source;
 use crate::engine::distribution::{CellsBuilder, FINE_CELL, MuDistribution, Side};
 use crate::error::{PrivacyError, require_positive};
 use crate::published::rdp::RenyiRound;
-use crate::setting::{Margins, Setting};
+use crate::setting::{Decoder, Margins, Setting, require_branches};
 use crate::views::noise::{Noise, NoiseCell};
 use crate::views::pilot::BEYOND_REACH;
-use crate::views::receiver::noise_of_unused;
+use crate::views::receiver::noise_of_branches;
 use crate::views::{Beside, boxed};
 
 /// A larger `μ` hides nothing that any `ε` could tell of.
@@ -18,9 +18,11 @@ pub(super) const MAX_MU: f64 = 1e8;
 /// The view of a federation. For the paper's receiver with fixed clipping and without margins, a round has a Rényi form.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
     let source = setting.decoded(|decoder| {
-        Source::or_reason(idealised(decoder.receiver, decoder.unused, decoder.sensitivity).map(boxed))
+        let Decoder { receiver, branches, unused, sensitivity, .. } = decoder;
+        Source::or_reason(idealised_of_branches(receiver, branches, unused, sensitivity).map(boxed))
     })?;
     let has_form = setting.receiver == Receiver::Paper
+        && setting.branches == 1
         && setting.clipping == Clipping::Each
         && setting.gamma() > 0
         && setting.margins == Margins::default();
@@ -33,21 +35,37 @@ pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> 
 
 /// The distribution of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
 pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
+    idealised_of_branches(receiver, 1, unused, sensitivity)
+}
+
+/// The same for sequences that are received on `branches ≥ 1` real branches: with `R_j` the lengths of vectors of as many standard
+/// normal numbers, `μ = Δ/√(Σ_{j≤γ} w(R_j)²)`. The paper's weights and one unused sequence make `μ = Δ·R` of it: the noise is then a
+/// multivariate t distribution with as many degrees of freedom as there are branches.
+pub fn idealised_of_branches(
+    receiver: Receiver,
+    branches: u32,
+    unused: u64,
+    sensitivity: f64,
+) -> Result<MuDistribution, PrivacyError> {
+    require_branches(branches)?;
     require_positive("the sensitivity", sensitivity)?;
     if unused == 0 {
         return Err(PrivacyError::NoUnusedSequences);
     }
-    if receiver == Receiver::Paper {
+    if receiver == Receiver::Paper && unused == 1 && branches > 1 {
+        return Ok(MuDistribution::Chi { scale: sensitivity, rounds: branches.into() });
+    }
+    if receiver == Receiver::Paper && branches == 1 {
         return Ok(MuDistribution::HalfNormal { scale: sensitivity / unused as f64 });
     }
     let of = |noise: f64| [(sensitivity / noise.sqrt(), 1.0)];
-    let above = without_channel(&noise_of_unused(receiver, unused, Side::Upper), of);
-    Ok(above.build_above(move || cells_below(receiver, unused, sensitivity)))
+    let above = without_channel(&noise_of_branches(receiver, branches, unused, Side::Upper), of);
+    Ok(above.build_above(move || cells_below(receiver, branches, unused, sensitivity)))
 }
 
 /// The cells of the lower bound, with the noise rounded up.
-fn cells_below(receiver: Receiver, unused: u64, sensitivity: f64) -> CellsBuilder {
-    let noise = noise_of_unused(receiver, unused, Side::Lower);
+fn cells_below(receiver: Receiver, branches: u32, unused: u64, sensitivity: f64) -> CellsBuilder {
+    let noise = noise_of_branches(receiver, branches, unused, Side::Lower);
     let strength = |noise: f64| sensitivity / noise.sqrt();
     let heard = || noise.cells().iter().filter(|cell| strength(cell.least) < MAX_MU);
     let largest = heard().map(|cell| strength(cell.least)).fold(0.0, f64::max);

@@ -97,6 +97,11 @@ impl Term {
         Self { count, most, mean, below: Box::new(below) }
     }
 
+    /// `E[Y]`.
+    pub(crate) fn mean(&self) -> f64 {
+        self.mean
+    }
+
     /// Masses at `0, step, 2·step, …`, every value rounded down.
     fn masses(&self, step: f64) -> Vec<f64> {
         let last = (self.most / step).floor() as usize;

@@ -8,14 +8,18 @@
 //! | paper | `1/τ` | `(γ/G)²`, one normal number for all: the Lévy distribution is stable |
 //! | MMSE | `τ/(τ² + 1)` | a sum of bounded terms |
 //! | clipped at `c` | `1/max(|τ|, c)` | a sum of bounded terms |
+//!
+//! With `B` real branches an estimate is a vector, and its weights have the size `w(‖τ‖)`. An unused sequence has `‖τ‖ = R`, the length of
+//! `B` standard normal numbers, and adds `Y = w(R)²`. From two branches on the paper's receiver is as one with bounded weights: what
+//! is left out of the noise, where `R` is smallest, makes it smaller than in truth. One unused sequence has the closed form `ν = 1/R`.
 
-use std::f64::consts::SQRT_2;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use floras_core::{ClipLevel, Receiver};
 
 use crate::engine::distribution::Side;
-use crate::numerics::normal;
+use crate::numerics::quadrature::narrow_panels;
+use crate::numerics::{chi, normal};
 use crate::views::noise::{Noise, Sum, Term};
 
 /// `u = 1/|w|` for an estimate of this size: what the decoder divides by. It is convex in the size.
@@ -23,6 +27,7 @@ pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
     match receiver {
         Receiver::Paper => size,
         Receiver::Mmse => size + 1.0 / size.max(1e-100),
+        Receiver::Regularised(kappa) => size + kappa.get() / size.max(1e-100),
         Receiver::Clipped(c) => size.max(c.get()),
     }
 }
@@ -31,7 +36,7 @@ pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
 pub(crate) fn has_limit(receiver: Receiver) -> bool {
     match receiver {
         Receiver::Paper => false,
-        Receiver::Mmse | Receiver::Clipped(_) => true,
+        Receiver::Mmse | Receiver::Regularised(_) | Receiver::Clipped(_) => true,
     }
 }
 
@@ -39,40 +44,56 @@ pub(crate) fn has_limit(receiver: Receiver) -> bool {
 pub(crate) fn flat_up_to(receiver: Receiver, small: f64) -> f64 {
     match receiver {
         Receiver::Clipped(c) => c.get(),
-        Receiver::Paper | Receiver::Mmse => small,
+        Receiver::Paper | Receiver::Mmse | Receiver::Regularised(_) => small,
     }
 }
 
 /// Whether `u` only grows with the estimate's size.
 pub(crate) fn is_monotone(receiver: Receiver) -> bool {
-    receiver != Receiver::Mmse
+    receiver.regularisation().is_none()
+}
+
+/// A receiver whose divisor `u` grows with the size of the estimate and is nowhere above the given one's: `|τ| + κ/|τ|` is at least
+/// `max(|τ|, 2√κ)`.
+pub(crate) fn with_growing_divisor(receiver: Receiver) -> Receiver {
+    let level = receiver.regularisation().map(|kappa| 2.0 * kappa.sqrt());
+    level.and_then(|level| Receiver::clipped(level).ok()).unwrap_or(receiver)
 }
 
 /// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down for an upper bound and up for a lower one. The last few are kept, because
 /// several views ask for the same one.
 pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64, side: Side) -> Arc<Noise> {
+    noise_of_branches(receiver, 1, unused, side)
+}
+
+/// The same for sequences that are received on some branches.
+pub(crate) fn noise_of_branches(receiver: Receiver, branches: u32, unused: u64, side: Side) -> Arc<Noise> {
+    type Key = (Receiver, u32, u64);
     /// Rounded down and rounded up.
     type Shared = Arc<OnceLock<[Arc<Noise>; 2]>>;
-    static RECENT: Mutex<Vec<(Receiver, u64, Shared)>> = Mutex::new(Vec::new());
+    static RECENT: Mutex<Vec<(Key, Shared)>> = Mutex::new(Vec::new());
     const KEPT: usize = 4;
+    let key = (receiver, branches, unused);
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = recent.iter().position(|entry| (entry.0, entry.1) == (receiver, unused));
+    let known = recent.iter().position(|entry| entry.0 == key);
     let position = known.unwrap_or_else(|| {
         recent.truncate(KEPT - 1);
-        recent.push((receiver, unused, Arc::default()));
+        recent.push((key, Arc::default()));
         recent.len() - 1
     });
     recent[..=position].rotate_right(1);
-    let noise = recent[0].2.clone();
+    let noise = recent[0].1.clone();
     drop(recent);
     let compute = || {
-        if !has_limit(receiver) {
+        let is_limited = has_limit(receiver);
+        if !is_limited && branches == 1 {
             return [Side::Upper, Side::Lower].map(|side| Arc::new(Noise::cauchy(unused as f64, side)));
         }
-        let sum = Sum::new(&[unused_term(receiver, unused)]);
+        let sum = Sum::new(&[term_of_branches(receiver, branches, 1.0, unused)]);
         [Side::Upper, Side::Lower].map(|side| {
             // How much more noise there is in truth is not known.
-            let is_unlimited = side == Side::Lower && with_bounded_weights(receiver) != receiver;
+            let is_unknown = !is_limited || with_bounded_weights(receiver) != receiver;
+            let is_unlimited = side == Side::Lower && is_unknown;
             Arc::new(if is_unlimited { Noise::unlimited() } else { sum.rounded(side) })
         })
     };
@@ -91,42 +112,86 @@ pub(crate) fn with_bounded_weights(receiver: Receiver) -> Receiver {
 
 /// `Y = w(G)²`, for weights that are bounded.
 pub(crate) fn unused_term(receiver: Receiver, count: u64) -> Term {
-    match receiver {
-        Receiver::Paper => unreachable!("the paper's weights are not bounded, and have a closed form"),
-        Receiver::Mmse => Term::continuous(count, 0.25, mmse_mean(), |square| {
-            // w < x beyond the roots of x·(τ² + 1) = τ.
-            let x = square.sqrt();
-            let root = (1.0 - 4.0 * square).max(0.0).sqrt();
-            let (near, far) = (2.0 * x / (1.0 + root), (1.0 + root) / (2.0 * x));
-            within(near) + beyond(far)
-        }),
-        Receiver::Clipped(c) => {
-            let level = c.get().max(LEAST_LEVEL);
-            Term::continuous(count, 1.0 / (level * level), clipped_mean(level), |square| {
-                beyond(1.0 / square.sqrt())
+    term_of_branches(receiver, 1, 1.0, count)
+}
+
+/// `Y = w(a·R)²` for the length `R` of as many standard normal numbers as there are branches. The weights are bounded, or become it.
+pub(crate) fn term_of_branches(receiver: Receiver, branches: u32, scale: f64, count: u64) -> Term {
+    // Estimates of a, in units of a.
+    let within = move |size: f64| chi::within(branches, size / scale);
+    let beyond = move |size: f64| chi::beyond(branches, size / scale);
+    let kappa = receiver.regularisation();
+    let is_simple = branches == 1 && scale == 1.0;
+    let mean_of = |from: f64| mean_square_weight(receiver, branches, scale, from);
+    match kappa {
+        Some(kappa) => {
+            let mean = if is_simple && kappa == 1.0 { mmse_mean() } else { mean_of(0.0) };
+            Term::continuous(count, 0.25 / kappa, mean, move |square| {
+                // w < x beyond the roots of x·(τ² + κ) = τ.
+                let x = square.sqrt();
+                let root = (1.0 - 4.0 * kappa * square).max(0.0).sqrt();
+                let (near, far) = (2.0 * kappa * x / (1.0 + root), (1.0 + root) / (2.0 * x));
+                within(near) + beyond(far)
             })
         }
+        None => {
+            let level = match receiver.level() {
+                Some(c) => c.max(LEAST_LEVEL),
+                None => rare_length(branches, scale).max(LEAST_LEVEL),
+            };
+            let mean = match is_simple {
+                true => clipped_mean(level),
+                false => within(level) / (level * level) + mean_of(level),
+            };
+            Term::continuous(count, 1.0 / (level * level), mean, move |square| beyond(1.0 / square.sqrt()))
+        }
     }
+}
+
+/// `E[w(a·R)²; a·R > from]`, by a rule of integration in `ln R`: weights that are not those of a regularised receiver are `1/(a·R)` there.
+fn mean_square_weight(receiver: Receiver, branches: u32, scale: f64, from: f64) -> f64 {
+    let highest = (f64::from(branches).sqrt() + 14.0).ln();
+    // Below this, R has a probability that no digit of the mean knows.
+    let lowest = (from / scale).max(1e-9).ln().min(highest);
+    let weight = |size: f64| match receiver.regularisation() {
+        Some(kappa) => size / (size * size + kappa),
+        None => 1.0 / size,
+    };
+    let value = |x: f64| {
+        let length = x.exp();
+        length * chi::density(branches, length) * weight(scale * length).powi(2)
+    };
+    narrow_panels(&[lowest, highest], 0.05).iter().map(|&(x, w)| w * value(x)).sum()
+}
+
+/// A length `a·R` that hardly any estimate is below: from there on the paper's weights count as bounded.
+fn rare_length(branches: u32, scale: f64) -> f64 {
+    const RARE: f64 = 1e-4;
+    let (mut low, mut high) = (0.0, f64::from(branches).sqrt());
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        if chi::within(branches, middle) < RARE { low = middle } else { high = middle }
+    }
+    scale * low
 }
 
 /// A level below this is taken as this one where the distribution of a sum is needed: the noise is then smaller than in truth.
 pub(crate) const LEAST_LEVEL: f64 = 0.01;
 
-/// `P(|G| ≤ x)`.
-fn within(x: f64) -> f64 {
-    if x > 1.0 { 1.0 - libm::erfc(x / SQRT_2) } else { libm::erf(x / SQRT_2) }
-}
-
-/// `P(|G| > x)`.
-fn beyond(x: f64) -> f64 {
-    libm::erfc(x / SQRT_2)
-}
-
 /// `m(c) = E[1/max(|G|, c)²] = P(|G| < c)/c² + 2(φ(c)/c − Φ(−c))`.
 pub fn clipped_mean(c: f64) -> f64 {
     // The bracket cancels far out; φ(c)·(1/c − M(c)) does not.
     let bracket = normal::density(c) * normal::mills_slope(c) / c;
-    within(c) / (c * c) + 2.0 * bracket
+    chi::within(1, c) / (c * c) + 2.0 * bracket
+}
+
+/// `E[1/max(R, c)²]` for the length `R` of as many standard normal numbers as there are branches: what an unused sequence adds to `ν²`
+/// on average, in units of the pilot's noise.
+pub fn clipped_mean_of_branches(c: f64, branches: u32) -> f64 {
+    match branches {
+        1 => clipped_mean(c),
+        _ => chi::within(branches, c) / (c * c) + mean_square_weight(Receiver::Paper, branches, 1.0, c),
+    }
 }
 
 /// `E[G²/(G² + 1)²] = M(1) − ½`, with the Mills ratio `M`.
@@ -148,11 +213,49 @@ mod tests {
         };
         assert!((mean(Receiver::Mmse, 0.0) - mmse_mean()).abs() < 1e-13);
         for c in [0.1, 1.0, 2.5, 8.0] {
-            let inside = within(c) / (c * c);
+            let inside = chi::within(1, c) / (c * c);
             assert!(
                 (mean(Receiver::clipped(c).unwrap(), c) + inside - clipped_mean(c)).abs() < 1e-13 * inside,
                 "{c}"
             );
+        }
+    }
+
+    /// `E[1/R²; R > c] = P(χ_{B−2} > c)/(B − 2)`, and `E[R²/(R² + κ)²]` by a rule of integration in `R`.
+    #[test]
+    fn means_over_branches_have_their_closed_forms() {
+        for branches in [3, 4, 8, 128] {
+            for c in [0.05, 1.0, 2.5] {
+                let less = f64::from(branches - 2);
+                let expected = chi::within(branches, c) / (c * c) + chi::beyond(branches - 2, c) / less;
+                let found = clipped_mean_of_branches(c, branches);
+                assert!((found / expected - 1.0).abs() < 1e-12, "{branches}, {c}: {found}, not {expected}");
+            }
+        }
+        // E₁(½)/2 + P(χ_2 < 1), with E₁(½) = 0.5597735948 (Abramowitz and Stegun, table 5.1).
+        let expected = 0.5 * 0.559_773_594_8 + 1.0 - (-0.5_f64).exp();
+        assert!((clipped_mean_of_branches(1.0, 2) - expected).abs() < 1e-9);
+        for (branches, kappa) in [(1, 0.3), (2, 1.0), (2, 3.0), (8, 3.0)] {
+            let receiver = Receiver::regularised(kappa).unwrap();
+            let nodes = equal_panels(0.0, 30.0, 600).into_iter();
+            let expected: f64 =
+                nodes.map(|(x, w)| w * chi::density(branches, x) * receiver.weight(x, 1.0).powi(2)).sum();
+            let found = mean_square_weight(receiver, branches, 1.0, 0.0);
+            assert!((found / expected - 1.0).abs() < 1e-11, "{branches}, {kappa}: {found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn growing_divisors_are_nowhere_larger() {
+        for receiver in [Receiver::Mmse, Receiver::regularised(3.0).unwrap(), Receiver::Paper] {
+            let growing = with_growing_divisor(receiver);
+            assert!(is_monotone(growing));
+            for size in (1..400).map(|step| 0.05 * f64::from(step)) {
+                assert!(
+                    divisor(growing, size) <= divisor(receiver, size) * (1.0 + 1e-12),
+                    "{receiver} {size}"
+                );
+            }
         }
     }
 

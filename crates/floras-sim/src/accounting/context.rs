@@ -95,7 +95,9 @@ impl AccountContext<'_> {
         let Scope::Experiment { parameters: Some(parameters) } = self.scope else { return None };
         let (clip, masks) = (self.settings.privacy.clip?, self.settings.masks);
         // Noise that clients add beside masks makes it smaller.
-        Some(unit_scale(clip, parameters, 0.0, masks, self.settings.clients.per_round as usize))
+        let packing = self.settings.uplink.scheme.floras().map(|floras| floras.parameters_per_symbol);
+        let clients = self.settings.clients.per_round as usize;
+        Some(unit_scale(clip, parameters, packing.unwrap_or_default(), 0.0, masks, clients))
     }
 
     /// The probability that a client's, or an item's, data enter a round.

@@ -110,7 +110,7 @@ impl AirLedger {
         let noise_std = channel.noise_std();
         // With several blocks, the worst one under the mean noise: it decides whether the rounding of the sum is covered.
         let gains = match channel.blocks() {
-            [_] => channel.gains().to_vec(),
+            [block] if block.cross_gains.is_empty() => channel.gains().to_vec(),
             _ => channel.mu(noise_std).into_iter().map(|gain| gain.min(f64::MAX)).collect(),
         };
         let mut ledger = self.ledger.clone();

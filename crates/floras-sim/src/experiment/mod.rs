@@ -37,7 +37,7 @@ pub use model::{ModelKind, ModelSettings};
 pub(crate) use privacy::PrivacyFile;
 pub use privacy::{Budget, PrivacySettings};
 pub use radio::Radio;
-pub(crate) use radio::SIZES;
+pub(crate) use radio::{SIZES, is_default};
 pub use record::RecordSettings;
 pub(crate) use uplink::RESERVED;
 pub use uplink::UplinkSettings;

@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use floras_core::{Ageing, ChannelSource, Choice, Fading, PathLoss, Snr, SnrConvention, TransmitPower};
+use floras_core::{
+    Ageing, ChannelSource, Choice, Fading, Modulation, PathLoss, Snr, SnrConvention, TransmitPower,
+};
 use floras_phy::{Channels, UplinkError};
 use serde::{Deserialize, Serialize};
 
@@ -40,10 +42,17 @@ pub struct Radio {
     /// The power at which clients send their updates.
     #[serde(skip_serializing_if = "is_default")]
     pub power: TransmitPower,
+    /// `R`, receive antennas of the base station, from 1 to 64; their channels are independent.
+    #[serde(skip_serializing_if = "is_one")]
+    pub antennas: usize,
+}
+
+fn is_one(antennas: &usize) -> bool {
+    *antennas == 1
 }
 
 /// Settings that have no effect are not written, so that files of earlier versions stay as they are.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -59,6 +68,7 @@ impl Default for Radio {
             channel_error: 0.0,
             path_loss: PathLoss::default(),
             power: TransmitPower::default(),
+            antennas: 1,
         }
     }
 }
@@ -72,6 +82,10 @@ impl Radio {
             return Err(ExperimentError::refused("uplink.fading", "the name of the file must be UTF-8"));
         }
         within("uplink.coherence", self.coherence, 1..=1 << 40)?;
+        within("uplink.antennas", Some(self.antennas), 1..=Modulation::MAX_ANTENNAS)?;
+        if self.antennas > 1 && self.trace().is_some() {
+            return Err(ExperimentError::refused("uplink.antennas", "a trace has the channels of 1 antenna"));
+        }
         within("uplink.channel_error", Some(self.channel_error), 0.0..=100.0)?;
         let channels = self.fading.fading().map(Channels::from);
         let cannot = |of: &ChannelSource| of.to_string();
@@ -113,7 +127,10 @@ impl Radio {
 
     /// What the channel does beside fading, in words for a list after a comma.
     fn departures(&self) -> String {
-        let mut words = String::new();
+        let mut words = match self.antennas {
+            1 => String::new(),
+            several => format!(", {several} receive antennas"),
+        };
         if self.ageing != Ageing::None {
             words += &format!(", {}", self.ageing.label());
             words += &match self.coherence {

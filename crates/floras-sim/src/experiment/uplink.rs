@@ -44,7 +44,7 @@ struct CommonKeys {
 }
 
 /// The keys of every scheme, beside its own: the first stands before its own, the others after.
-pub(crate) const RESERVED: [&str; 12] = [
+pub(crate) const RESERVED: [&str; 13] = [
     "scheme",
     "length",
     "fading",
@@ -55,6 +55,7 @@ pub(crate) const RESERVED: [&str; 12] = [
     "channel_error",
     "path_loss",
     "power",
+    "antennas",
     "fidelity",
     "truncate",
 ];
@@ -77,7 +78,11 @@ impl UplinkSettings {
         if !radio.ages() {
             radio.coherence = None;
         }
-        if scheme.floras().is_some_and(|floras| floras.modulation == Modulation::Real) {
+        if scheme.uses_radio() {
+            scheme.check_radio(&radio)?;
+            refuse_packing(&scheme, section)?;
+        }
+        if scheme.floras().is_some_and(|floras| !matches!(floras.modulation, Modulation::PhaseCorrected(_))) {
             // Phones know nothing of their channels, and so make no error about them.
             radio.channel_error = 0.0;
         }
@@ -130,6 +135,16 @@ impl UplinkSettings {
     pub fn build(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
         self.scheme.build(&self.radio, seed).map_err(|error| ExperimentError::refused("uplink", error))
     }
+}
+
+/// Refuses two parameters in a symbol for a scheme that has real symbols only.
+fn refuse_packing(scheme: &SchemeChoice, section: &Table) -> Result<(), ExperimentError> {
+    let asked = section.get("parameters_per_symbol").and_then(Value::as_integer);
+    if scheme.floras().is_some() || asked.is_none_or(|number| number == 1) {
+        return Ok(());
+    }
+    let reason = format!("scheme \"{}\" sends one parameter in a symbol", scheme.name());
+    Err(ExperimentError::refused("uplink.parameters_per_symbol", reason))
 }
 
 fn read_scheme(section: &Table) -> Result<SchemeChoice, ExperimentError> {

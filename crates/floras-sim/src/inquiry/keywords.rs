@@ -41,6 +41,7 @@ pub struct Keywords {
     #[serde(default)]
     modulation: Modulation,
     phase_error: Option<PhaseError>,
+    antennas: Option<u64>,
     pilot_amplitude: Option<f64>,
     pilot_repetitions: Option<u32>,
     pilot_noise: Option<f64>,
@@ -89,6 +90,7 @@ impl Keywords {
             snr_convention: self.snr_convention,
             fading: self.fading,
             modulation: modulation.map_err(|error| ExperimentError::value("phase_error", error))?,
+            antennas: self.antennas.map_or(1, |antennas| antennas.try_into().unwrap_or(usize::MAX)),
             pilot: Pilot::new(self.pilot_amplitude.unwrap_or(1.0), self.pilot_repetitions.unwrap_or(1))
                 .map_err(|error| ExperimentError::value(pilot_key(&error), error))?,
             margins: Margins {

@@ -70,8 +70,10 @@ pub struct Inquiry {
     pub snr_convention: SnrConvention,
     /// The distribution of the channels.
     pub fading: Fading,
-    /// Whether clients correct their channel's phase.
+    /// Which branches the base station decodes, and whether clients correct their channel's phase.
     pub modulation: Modulation,
+    /// `R`, receive antennas: from 1 to 64, and 1 with phase correction.
+    pub antennas: usize,
     /// The pilot.
     pub pilot: Pilot,
     /// How far the radio may depart from the model.
@@ -98,7 +100,8 @@ impl Default for ReceiverChoice {
 impl Choice for ReceiverChoice {
     const WHAT: &'static str = Receiver::WHAT;
     const FORMS: &'static [&'static str] = Receiver::FORMS;
-    const RANGES: &'static str = "c between 1e-6 and 1e6; clipped alone where the level is to be found";
+    const RANGES: &'static str =
+        "k between 0.01 and 1e4, c between 1e-6 and 1e6; clipped alone where the level is to be found";
 
     fn label(&self) -> String {
         match self {
@@ -143,6 +146,7 @@ impl Inquiry {
             neighbours: self.neighbours,
             clipping: self.clipping,
             receiver,
+            branches: self.branches()?,
             channel: self.channel()?,
             pilot: self.pilot,
             margins: self.margins,
@@ -185,6 +189,19 @@ impl Inquiry {
         if noise_std == 0.0 {
             return Err(wrong("snr_db", "finite: a channel without noise hides nothing", snr_db));
         }
-        Ok(Some(Coefficients::of(self.fading, self.modulation, noise_std)?))
+        let channel = Coefficients::of_antennas(self.fading, self.modulation, self.antennas, noise_std)?;
+        channel.map(Some).ok_or_else(|| {
+            let allowed = "rayleigh or none with several branches, or nakagami=m with complex modulation; the views that need \
+                           no channel do without length and snr_db";
+            wrong("fading", allowed, self.fading)
+        })
+    }
+
+    /// `B`, real branches of the receiver.
+    fn branches(&self) -> Result<u32, SimError> {
+        self.modulation
+            .check_antennas(self.antennas)
+            .map_err(|error| wrong("antennas", &error.allowed, error.value))?;
+        Ok(self.modulation.branches(self.antennas) as u32)
     }
 }

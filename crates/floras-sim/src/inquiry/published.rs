@@ -82,6 +82,7 @@ mod tests {
             snr_convention: SnrConvention::default(),
             fading: Fading::default(),
             modulation: Modulation::default(),
+            antennas: 1,
             pilot: Pilot::default(),
             margins: Margins::default(),
             masks: None,

@@ -8,7 +8,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 
 use floras_phy::{Aggregate, Signal};
-use ndarray::{Array2, ArrayView1, aview0};
+use ndarray::{Array2, ArrayView1, ArrayView2, aview0};
 use ndarray_npy::{NpzWriter, WritableElement, WriteNpzError};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime};
@@ -67,6 +67,12 @@ fn encode(outcome: &RoundOutcome, aggregate: &Aggregate) -> Result<Vec<u8>, Writ
     file.list("block_parameters", &lengths.collect::<Vec<i64>>())?;
     let gains = Array2::from_shape_fn((blocks.len(), clients), |(block, client)| blocks[block].gains[client]);
     file.npz.add_array("block_gains", &gains)?;
+    if blocks.iter().any(|block| !block.cross_gains.is_empty()) {
+        let cross = Array2::from_shape_fn((blocks.len(), clients), |(block, client)| {
+            blocks[block].cross_gains.get(client).copied().unwrap_or(0.0)
+        });
+        file.npz.add_array("block_cross_gains", &cross)?;
+    }
     file.list("block_noise_std", &blocks.iter().map(|block| block.noise_std).collect::<Vec<f64>>())?;
     if let Some(signal) = &outcome.signal {
         file.signal(signal)?;
@@ -89,13 +95,16 @@ impl Arrays {
 
     fn signal(&mut self, signal: &Signal) -> Result<(), WriteNpzError> {
         self.count("L", signal.length)?;
-        self.list("channels", &signal.channels)?;
-        self.list("amplitudes", &signal.amplitudes)?;
-        self.list("weights", &signal.weights)?;
+        let branches = signal.branches;
+        // Client by client, with its antennas and branches side by side.
+        let antennas = signal.channels.len() * branches / signal.amplitudes.len().max(1);
+        self.rows("channels", &signal.channels, antennas)?;
+        self.rows("amplitudes", &signal.amplitudes, branches)?;
+        self.rows("weights", &signal.weights, branches)?;
         self.number("symbol_noise_std", signal.symbol_noise_std)?;
         if let Some(pilot_noise_std) = signal.pilot_noise_std {
-            self.count("N", signal.estimates.len())?;
-            self.list("estimates", &signal.estimates)?;
+            self.count("N", signal.estimates.len() / branches)?;
+            self.rows("estimates", &signal.estimates, branches)?;
             self.number("pilot_noise_std", pilot_noise_std)?;
         }
         if !signal.assigned.is_empty() {
@@ -107,6 +116,19 @@ impl Arrays {
 
     fn list<T: WritableElement>(&mut self, name: &str, values: &[T]) -> Result<(), WriteNpzError> {
         self.npz.add_array(name, &ArrayView1::from(values))
+    }
+
+    /// A table with rows of this width; a list if they have one entry.
+    fn rows<T: WritableElement>(
+        &mut self,
+        name: &str,
+        values: &[T],
+        width: usize,
+    ) -> Result<(), WriteNpzError> {
+        match ArrayView2::from_shape((values.len() / width.max(1), width), values) {
+            Ok(table) if width > 1 => self.npz.add_array(name, &table),
+            _ => self.list(name, values),
+        }
     }
 
     fn number(&mut self, name: &str, value: f64) -> Result<(), WriteNpzError> {
@@ -129,8 +151,12 @@ mod tests {
 
     #[test]
     fn gains_of_blocks_are_written_by_block() {
-        let block =
-            |parameters, gains: [f64; 2], noise_std| Block { parameters, gains: gains.into(), noise_std };
+        let block = |parameters, gains: [f64; 2], noise_std| Block {
+            parameters,
+            gains: gains.into(),
+            noise_std,
+            cross_gains: Vec::new(),
+        };
         let blocks = vec![block(3, [1.0, 0.5], 0.0), block(1, [2.0, 0.25], 2.0)];
         let aggregate = Aggregate {
             sum: vec![1.0; 4],

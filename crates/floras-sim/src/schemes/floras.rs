@@ -3,6 +3,8 @@
 //! | sequences | actual view | any channel | raw signal |
 //! |---|---|---|---|
 //! | orthonormal | the distribution of `μ` of the whole decoder | the worst channel | `Δ·|h|/s` |
+//! | orthonormal, several branches under Rayleigh fading | an upper bound of it | a bound over all channels | `Δ·‖h‖/s` over all antennas |
+//! | orthonormal, several branches under other fading | estimated from drawn rounds | a bound over all channels | `Δ·‖h‖/s`, estimated for Rician fading |
 //! | orthonormal, channels from a trace | estimated from the trace | the worst channel | estimated from the trace |
 //! | orthonormal, unequal clients, or phones that err about their phase | estimated from drawn rounds | the worst channel | estimated |
 //! | orthonormal, channels that age | estimated from drawn rounds | none without a margin | estimated, in the worst block |
@@ -11,8 +13,8 @@
 use std::ops::RangeInclusive;
 
 use floras_core::{
-    Assignment, ChannelSource, Choice, Modulation, Neighbours, PhaseError, Pilot, Projector, Receiver,
-    SequenceSource, Snr, View,
+    Assignment, ChannelSource, Choice, Modulation, Neighbours, ParametersPerSymbol, PhaseError, Pilot,
+    Projector, Receiver, SequenceSource, Snr, View,
 };
 use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkError};
 use floras_privacy::{Account, Coefficients, Setting, Source};
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
-use crate::experiment::{ExperimentError, Radio, SIZES, Settings, within};
+use crate::experiment::{ExperimentError, Radio, SIZES, Settings, is_default, within};
 
 /// Why Lemma 1 says nothing about overlapping sequences.
 pub const OVERLAPPING: &str = "with overlapping sequences the unused ones make no Cauchy noise once clients transmit, so that \
@@ -47,8 +49,10 @@ pub struct FlorasScheme {
     pub sequences: usize,
     /// Kind of sequence, or a file of sequences.
     pub family: SequenceSource,
-    /// Real, or phase-corrected.
+    /// Real, phase-corrected or complex.
     pub modulation: Modulation,
+    /// How many parameters a symbol carries; two need complex modulation.
+    pub parameters_per_symbol: ParametersPerSymbol,
     /// The base station's weights.
     pub receiver: Receiver,
     /// The pilot.
@@ -65,6 +69,7 @@ impl Default for FlorasScheme {
             sequences: 25,
             family: SequenceSource::default(),
             modulation: Modulation::default(),
+            parameters_per_symbol: ParametersPerSymbol::default(),
             receiver: Receiver::default(),
             pilot: Pilot::default(),
             projector: Projector::default(),
@@ -82,6 +87,8 @@ pub struct FlorasKeys {
     modulation: Modulation,
     #[serde(skip_serializing_if = "Option::is_none")]
     phase_error: Option<PhaseError>,
+    #[serde(skip_serializing_if = "is_default")]
+    parameters_per_symbol: ParametersPerSymbol,
     receiver: Receiver,
     pilot: Pilot,
     projector: Projector,
@@ -96,12 +103,31 @@ impl Default for FlorasKeys {
 
 impl From<FlorasScheme> for FlorasKeys {
     fn from(scheme: FlorasScheme) -> Self {
-        let FlorasScheme { sequences, family, modulation, receiver, pilot, projector, assignment } = scheme;
+        let FlorasScheme {
+            sequences,
+            family,
+            modulation,
+            parameters_per_symbol,
+            receiver,
+            pilot,
+            projector,
+            assignment,
+        } = scheme;
         let (modulation, phase_error) = match modulation {
-            Modulation::Real => (Modulation::Real, None),
+            Modulation::Real | Modulation::Complex => (modulation, None),
             Modulation::PhaseCorrected(error) => (Modulation::PhaseCorrected(PhaseError::None), Some(error)),
         };
-        Self { sequences, family, modulation, phase_error, receiver, pilot, projector, assignment }
+        Self {
+            sequences,
+            family,
+            modulation,
+            phase_error,
+            parameters_per_symbol,
+            receiver,
+            pilot,
+            projector,
+            assignment,
+        }
     }
 }
 
@@ -113,21 +139,42 @@ impl SchemeFile for FlorasScheme {
     fn read(keys: FlorasKeys) -> Result<Self, ExperimentError> {
         const RANGE: RangeInclusive<usize> = SIZES;
         within("uplink.sequences", Some(keys.sequences), RANGE)?;
-        let FlorasKeys { sequences, family, modulation, phase_error, receiver, pilot, projector, assignment } =
-            keys;
+        let FlorasKeys {
+            sequences,
+            family,
+            modulation,
+            phase_error,
+            parameters_per_symbol,
+            receiver,
+            pilot,
+            projector,
+            assignment,
+        } = keys;
+        modulation
+            .check_packing(parameters_per_symbol)
+            .map_err(|error| ExperimentError::value("uplink.parameters_per_symbol", error))?;
         let modulation = match modulation {
-            // Under real modulation the key of the error has no effect.
-            Modulation::Real => Modulation::Real,
+            // Without phase correction the key of the error has no effect.
+            Modulation::Real | Modulation::Complex => modulation,
             corrected => corrected
                 .with_phase_error(phase_error)
                 .map_err(|error| ExperimentError::value("uplink.phase_error", error))?,
         };
-        Ok(Self { sequences, family, modulation, receiver, pilot, projector, assignment })
+        Ok(Self {
+            sequences,
+            family,
+            modulation,
+            parameters_per_symbol,
+            receiver,
+            pilot,
+            projector,
+            assignment,
+        })
     }
 }
 
 impl FlorasScheme {
-    /// The uplink over channels and noise of the caller's choice.
+    /// The uplink over channels and noise of the caller's choice, with one antenna.
     pub fn over(
         &self,
         length: usize,
@@ -136,15 +183,26 @@ impl FlorasScheme {
         seed: u64,
     ) -> Result<Floras, UplinkError> {
         let sequences = SequenceSet::open(&self.family, self.sequences, length, seed)?;
-        let Self { modulation, receiver, pilot, projector, assignment, .. } = *self;
-        let settings =
-            FlorasSettings { sequences, modulation, receiver, channels, snr, pilot, projector, assignment };
-        Ok(Floras::new(settings))
+        let Self { modulation, parameters_per_symbol, receiver, pilot, projector, assignment, .. } = *self;
+        Ok(Floras::new(FlorasSettings {
+            sequences,
+            modulation,
+            antennas: 1,
+            parameters_per_symbol,
+            receiver,
+            channels,
+            snr,
+            pilot,
+            projector,
+            assignment,
+        }))
     }
 
     /// The uplink over a radio.
     pub fn over_radio(&self, radio: &Radio, seed: u64) -> Result<Floras, UplinkError> {
-        self.over(radio.length, radio.channels()?, radio.snr()?, seed)
+        let of_one_antenna = self.over(radio.length, radio.channels()?, radio.snr()?, seed)?;
+        let settings = of_one_antenna.settings().clone();
+        Ok(Floras::new(FlorasSettings { antennas: radio.antennas, ..settings }))
     }
 
     /// Whether sequences of `length` chips are orthonormal. Those of a file are read and compared.
@@ -160,7 +218,14 @@ impl FlorasScheme {
     /// Whether the sequence of a silent client has at least as much noise in the decoder as that of a client that sends. Weights
     /// that fall with the size of the estimate have; MMSE weights are largest where estimate and noise are equal.
     pub(crate) fn noise_grows_with_silence(&self) -> bool {
-        self.receiver != Receiver::Mmse
+        self.receiver.regularisation().is_none()
+    }
+
+    fn modulation_label(&self) -> String {
+        match self.parameters_per_symbol {
+            ParametersPerSymbol::One => self.modulation.label(),
+            two @ ParametersPerSymbol::Two => format!("{}, {}", self.modulation.label(), two.label()),
+        }
     }
 
     /// The largest `N` for sequences of `length` chips.
@@ -168,7 +233,7 @@ impl FlorasScheme {
         SequenceSet::max_count(&self.family, length)
     }
 
-    /// The distribution of `Δ·|h|·‖a‖/s` over drawn rounds, with `a` the client's sequence.
+    /// The distribution of `Δ·‖h‖·‖a‖/s` over drawn rounds, with `a` the client's sequence and `‖h‖` over all antennas.
     fn estimate_raw(&self, context: &AccountContext<'_>, noise_std: f64) -> Result<Source, SimError> {
         let radio = context.radio();
         let uplink = self.over_radio(radio, context.seed())?;
@@ -184,9 +249,13 @@ impl FlorasScheme {
             };
             // Raw samples have both branches, whatever the modulation and the error of the correction.
             let mut largest = vec![0.0_f64; round.clients().len()];
-            for block in channels.draw_payload(round)? {
-                for (largest, h) in largest.iter_mut().zip(&block.channels) {
-                    *largest = largest.max(h.norm());
+            for block in channels.draw_payload_at(round, radio.antennas)? {
+                for (largest, h) in largest.iter_mut().zip(block.channels.chunks(radio.antennas)) {
+                    let norm = match h {
+                        [h] => h.norm(),
+                        several => several.iter().map(|h| h.norm_sqr()).sum::<f64>().sqrt(),
+                    };
+                    *largest = largest.max(norm);
                 }
             }
             let clients = largest.into_iter().zip(norms);
@@ -197,7 +266,8 @@ impl FlorasScheme {
 
     /// Whether the distribution of the fading, taken anew for every client and round, describes the pilot and the payload.
     fn is_plain(&self, radio: &Radio) -> bool {
-        let knows_phase = radio.channel_error == 0.0 || self.modulation == Modulation::Real;
+        let corrects_phase = matches!(self.modulation, Modulation::PhaseCorrected(_));
+        let knows_phase = radio.channel_error == 0.0 || !corrects_phase;
         knows_phase && !radio.ages() && !radio.is_unequal()
     }
 }
@@ -225,7 +295,7 @@ impl Scheme for FlorasScheme {
         let is_orthonormal = self.is_orthonormal(radio.length)?;
         let channel = match radio.fading {
             ChannelSource::Fading(fading) if noise_std > 0.0 && is_orthonormal && self.is_plain(radio) => {
-                Some(Coefficients::of(fading, self.modulation, noise_std)?)
+                Coefficients::of_antennas(fading, self.modulation, radio.antennas, noise_std)?
             }
             ChannelSource::Fading(_) | ChannelSource::Trace(_) => None,
         };
@@ -242,6 +312,7 @@ impl Scheme for FlorasScheme {
             neighbours: Neighbours::ReplaceOne,
             clipping: privacy.normalise,
             receiver: self.receiver,
+            branches: self.modulation.branches(radio.antennas) as u32,
             channel,
             pilot: self.pilot,
             margins: privacy.margins,
@@ -273,12 +344,15 @@ impl Scheme for FlorasScheme {
                 },
             );
         }
-        if setting.channel.is_some() && context.has_silent() && !self.noise_grows_with_silence() {
+        let is_bounded = setting.channel.as_ref().is_some_and(Coefficients::bounds_actual);
+        if is_bounded && context.has_silent() && !self.noise_grows_with_silence() {
             let source = of_one_sender(&setting).source(View::Actual)?;
             account.set(View::Actual, context.caveat(source));
         }
-        if setting.channel.is_none() {
+        if !is_bounded {
             account.set(View::Actual, context.estimate()?);
+        }
+        if setting.channel.is_none() {
             account.set(View::RawSignal, self.estimate_raw(context, noise_std)?);
         }
         Ok(account)
@@ -318,11 +392,22 @@ impl Scheme for FlorasScheme {
         Some(self.sequences)
     }
 
+    fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
+        let antennas = self.modulation.check_antennas(radio.antennas);
+        antennas.map_err(|error| ExperimentError::value("uplink.antennas", error))?;
+        let in_symbol = self.parameters_per_symbol.get();
+        if radio.coherence.is_some_and(|coherence| !coherence.is_multiple_of(in_symbol)) {
+            let reason = "it must be even: two parameters share a symbol, and a symbol has one channel";
+            return Err(ExperimentError::refused("uplink.coherence", reason));
+        }
+        Ok(())
+    }
+
     fn details(&self, per_round: u32) -> Vec<(&'static str, String)> {
         let unused = self.sequences.saturating_sub(per_round as usize);
         vec![
             ("sequences, N", format!("{} ({unused} unused)", self.sequences)),
-            ("modulation", self.modulation.label()),
+            ("modulation", self.modulation_label()),
             ("receiver", self.receiver.label()),
         ]
     }

@@ -67,6 +67,15 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Refuses a radio that the scheme cannot use: most schemes receive with one antenna.
+    fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
+        if radio.antennas == 1 {
+            return Ok(());
+        }
+        let reason = format!("this scheme receives with 1 antenna, not {}", radio.antennas);
+        Err(ExperimentError::refused("uplink.antennas", reason))
+    }
+
     /// Who the adversary of a view is, where it is not the view's usual one.
     fn adversary(&self, _view: View) -> Option<&'static str> {
         None
