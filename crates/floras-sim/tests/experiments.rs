@@ -169,7 +169,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
     assert_eq!(
         message("[uplink]\nsnr = 3"),
-        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, parameters_per_symbol, receiver, pilot, projector, assignment, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, ageing, coherence, channel_error, path_loss, antennas, fidelity, truncate"
+        "there is no key uplink.snr; known in [uplink] are scheme, sequences, family, modulation, phase_error, parameters_per_symbol, receiver, pilot, projector, assignment, admission, power_rule, noise, artificial_noise_std, noise_std, length, fading, snr_db, snr_convention, ageing, coherence, channel_error, path_loss, power, antennas, fidelity, truncate"
     );
     assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
     assert_eq!(
