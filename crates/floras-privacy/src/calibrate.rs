@@ -71,11 +71,6 @@ impl Target {
         Ok(account.epsilon(self.view, self.rounds)?.unwrap_or(f64::INFINITY))
     }
 
-    fn met_by(&self, setting: Setting) -> Result<Calibrated, PrivacyError> {
-        let epsilon = self.epsilon_of(&setting)?;
-        Ok(Calibrated { setting, rounds: self.rounds, epsilon })
-    }
-
     fn nothing(&self, why: String) -> PrivacyError {
         PrivacyError::NothingMeets { view: self.view, epsilon: self.epsilon, why }
     }
@@ -91,7 +86,8 @@ pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<
         let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
         target.check(&with(1))?;
         let epsilon_of = |gamma| ideal.epsilon_of(&with(gamma));
-        guess = smallest(target.epsilon, 1, largest.max(1), epsilon_of)?.unwrap_or(largest);
+        let found = smallest(target.epsilon, 1, largest.max(1), epsilon_of)?;
+        guess = found.map_or(largest, |(gamma, _)| gamma);
     }
     fewest_sequences_near(setting, target, most, guess)
 }
@@ -105,11 +101,11 @@ pub fn fewest_sequences_near(
 ) -> Result<Calibrated, PrivacyError> {
     let with = |gamma: u64| Setting { sequences: setting.per_round + gamma, ..setting.clone() };
     target.check(&with(1))?;
-    if setting.masks.is_some()
-        && target.view != View::Published
-        && target.epsilon_of(&with(0))? <= target.epsilon
-    {
-        return target.met_by(with(0));
+    if setting.masks.is_some() && target.view != View::Published {
+        let epsilon = target.epsilon_of(&with(0))?;
+        if epsilon <= target.epsilon {
+            return Ok(Calibrated { setting: with(0), rounds: target.rounds, epsilon });
+        }
     }
     if target.view == View::RawSignal {
         let why = "it does not depend on N: whoever keeps the raw samples despreads a client's own sequence; only a smaller \
@@ -122,7 +118,7 @@ pub fn fewest_sequences_near(
         return Err(target.nothing(why));
     }
     match smallest(target.epsilon, guess, largest, |gamma| target.epsilon_of(&with(gamma)))? {
-        Some(gamma) => target.met_by(with(gamma)),
+        Some((gamma, epsilon)) => Ok(Calibrated { setting: with(gamma), rounds: target.rounds, epsilon }),
         None => Err(target.nothing(format!(
             "with N = {}, the most that there may be, it is still {:.4}",
             setting.per_round + largest,
@@ -131,13 +127,14 @@ pub fn fewest_sequences_near(
     }
 }
 
-/// The smallest number from 1 to `most` whose `ε` is at most the target, looked for from a guess on. `ε` falls with the number.
+/// The smallest number from 1 to `most` whose `ε` is at most the target, with that `ε`, looked for from a guess on. `ε` falls with
+/// the number.
 fn smallest(
     target: f64,
     guess: u64,
     most: u64,
     epsilon_of: impl Fn(u64) -> Result<f64, PrivacyError>,
-) -> Result<Option<u64>, PrivacyError> {
+) -> Result<Option<(u64, f64)>, PrivacyError> {
     let guess = guess.clamp(1, most);
     let at_guess = epsilon_of(guess)?;
     // Numbers with their ε: one that is too small, if any, and one that is enough.
@@ -150,7 +147,7 @@ fn smallest(
     let mut step = 1;
     loop {
         let next = match (lower, upper) {
-            (None, Some((1, _))) => return Ok(Some(1)),
+            (None, Some((1, below))) => return Ok(Some((1, below))),
             (None, Some((upper, below))) => {
                 // ε falls about with the inverse of the number, or with its root.
                 let towards = upper as f64 * (below / target).clamp(0.25, 1.0);
@@ -161,7 +158,9 @@ fn smallest(
                 let towards = lower as f64 * (above / target).min(4.0);
                 lower.saturating_add(step).max(towards as u64).min(most)
             }
-            (Some((lower, _)), Some((upper, _))) if upper - lower == 1 => return Ok(Some(upper)),
+            (Some((lower, _)), Some((upper, below))) if upper - lower == 1 => {
+                return Ok(Some((upper, below)));
+            }
             (Some(lower), Some(upper)) => between(lower, upper, target, step),
             (None, None) => return Ok(None),
         };

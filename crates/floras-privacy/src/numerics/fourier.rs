@@ -2,6 +2,7 @@
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use pulp::{Arch, Simd, WithSimd};
 use realfft::RealFftPlanner;
 pub(crate) use realfft::num_complex::Complex64;
 
@@ -49,34 +50,74 @@ const LANES: usize = 8;
 
 /// Replaces each value `z` by `z^n`, by squaring.
 pub(crate) fn raise(values: &mut [Complex64], exponent: u64) {
-    for chunk in values.chunks_mut(LANES) {
-        let mut bases = [Complex64::default(); LANES];
-        bases[..chunk.len()].copy_from_slice(chunk);
-        let mut results = [Complex64::new(1.0, 0.0); LANES];
-        let mut rest = exponent;
-        loop {
-            if rest % 2 == 1 {
-                for (result, base) in results.iter_mut().zip(&bases) {
-                    *result *= base;
+    Arch::new().dispatch(Raise { values, exponent });
+}
+
+struct Raise<'a> {
+    values: &'a mut [Complex64],
+    exponent: u64,
+}
+
+/// Real and imaginary parts side by side.
+#[derive(Clone, Copy)]
+struct Lanes {
+    re: [f64; LANES],
+    im: [f64; LANES],
+}
+
+impl Lanes {
+    #[inline(always)]
+    fn times(&self, other: &Self) -> Self {
+        let of = |f: fn(f64, f64, f64, f64) -> f64| {
+            std::array::from_fn(|i| f(self.re[i], self.im[i], other.re[i], other.im[i]))
+        };
+        Self { re: of(|a, b, c, d| a * c - b * d), im: of(|a, b, c, d| a * d + b * c) }
+    }
+
+    /// With what is negligible as 0, and the square of the largest size.
+    #[inline(always)]
+    fn cleared(&self) -> (Self, f64) {
+        let sizes: [f64; LANES] = std::array::from_fn(|i| self.re[i] * self.re[i] + self.im[i] * self.im[i]);
+        let clear =
+            |parts: &[f64; LANES]| std::array::from_fn(|i| if sizes[i] < NOTHING { 0.0 } else { parts[i] });
+        let cleared = Self { re: clear(&self.re), im: clear(&self.im) };
+        (cleared, sizes.iter().fold(0.0_f64, |a, &b| a.max(b)))
+    }
+}
+
+impl WithSimd for Raise<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        const ONE: Lanes = Lanes { re: [1.0; LANES], im: [0.0; LANES] };
+        const ZERO: Lanes = Lanes { re: [0.0; LANES], im: [0.0; LANES] };
+        for chunk in self.values.chunks_mut(LANES) {
+            let mut bases = ZERO;
+            for (i, value) in chunk.iter().enumerate() {
+                (bases.re[i], bases.im[i]) = (value.re, value.im);
+            }
+            let mut results = ONE;
+            let mut rest = self.exponent;
+            loop {
+                if rest % 2 == 1 {
+                    results = results.times(&bases);
+                }
+                rest /= 2;
+                if rest == 0 {
+                    break;
+                }
+                let (cleared, largest) = bases.cleared();
+                bases = cleared.times(&cleared);
+                if largest < NOTHING {
+                    results = ZERO;
+                    break;
                 }
             }
-            rest /= 2;
-            if rest == 0 {
-                break;
+            let (results, _) = results.cleared();
+            for (i, value) in chunk.iter_mut().enumerate() {
+                *value = Complex64::new(results.re[i], results.im[i]);
             }
-            let mut largest = 0.0_f64;
-            for base in &mut bases {
-                let size = base.norm_sqr();
-                *base = if size < NOTHING { Complex64::default() } else { *base * *base };
-                largest = largest.max(size);
-            }
-            if largest < NOTHING {
-                results = [Complex64::default(); LANES];
-                break;
-            }
-        }
-        for (value, result) in chunk.iter_mut().zip(results) {
-            *value = if result.norm_sqr() < NOTHING { Complex64::default() } else { result };
         }
     }
 }

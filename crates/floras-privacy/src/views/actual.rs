@@ -642,15 +642,15 @@ impl Shared {
 /// Coefficients in cells whose width suits [`Shared`]: narrower for stronger ones.
 fn narrow_groups(coefficients: &[Coefficient]) -> impl Iterator<Item = Coefficient> {
     grouped(coefficients, |t| match t {
+        _ if t < FAINT => 5.0 * STEP,
         _ if t < 0.5 => 2.0 * STEP,
         _ if t < 2.0 => STEP,
-        _ if t < 8.0 => 2.0 * NARROW,
         _ => NARROW,
     })
 }
 
 /// Width of a cell in `ln t` for lower bounds.
-const NARROW: f64 = 0.25 * STEP;
+const NARROW: f64 = 0.5 * STEP;
 
 /// The cells of a density of `|h|`, and narrower ones.
 fn seen_cells(

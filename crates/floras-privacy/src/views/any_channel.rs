@@ -59,7 +59,7 @@
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use floras_core::{ClipLevel, Receiver};
 
@@ -109,13 +109,12 @@ pub struct AnyChannel {
     composable: [Composable; 3],
 }
 
-/// Chords, and a channel for the lower bound, that are computed when a composition first asks for them.
+/// Chords that are computed when a composition first asks for them.
 struct Composable {
     worst: Arc<Worst>,
     /// What is smaller counts as infinite.
     smallest: f64,
     upper: OnceLock<Chords>,
-    lower: OnceLock<usize>,
 }
 
 impl AnyChannel {
@@ -140,12 +139,8 @@ impl AnyChannel {
 
     fn of(worst: Worst) -> Self {
         let worst = Arc::new(worst);
-        let composable = SMALLEST.map(|smallest| Composable {
-            worst: worst.clone(),
-            smallest,
-            upper: OnceLock::new(),
-            lower: OnceLock::new(),
-        });
+        let composable =
+            SMALLEST.map(|smallest| Composable { worst: worst.clone(), smallest, upper: OnceLock::new() });
         Self { worst, composable }
     }
 
@@ -168,20 +163,7 @@ impl AnyChannel {
 impl Composable {
     fn upper_chords(&self) -> &Chords {
         let smallest = self.smallest.max(1e-6 * self.worst.infinite());
-        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.supremum(epsilon), smallest))
-    }
-
-    /// A channel that is about the worst where `δ` is small: a client may have it in every round.
-    fn one_channel(&self) -> &CellsBelow {
-        let index = self.lower.get_or_init(|| {
-            let start = first_at_most(|e| self.worst.strong.lower(e), SMALL, 1e-3, MAX_EPSILON, 1e-3);
-            let start = 0.99 * start.unwrap_or(MAX_EPSILON);
-            let supremum = |epsilon: f64| self.worst.supremum(epsilon);
-            let epsilon =
-                first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
-            self.worst.worst_at(epsilon)
-        });
-        self.worst.own_below(*index)
+        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.kept_supremum(epsilon), smallest))
     }
 }
 
@@ -221,7 +203,7 @@ impl Curve for Composable {
         if self.worst.is_bound {
             return self.worst.strong.lower(epsilon);
         }
-        self.one_channel().delta(epsilon)
+        self.worst.one_channel().delta(epsilon)
     }
 
     fn infinite(&self) -> f64 {
@@ -252,21 +234,36 @@ pub(crate) struct Worst {
     channels: Vec<[OnceLock<NodeDistribution>; 4]>,
     /// The cells of channels that a lower bound was asked of.
     below: Vec<OnceLock<CellsBelow>>,
+    /// The channel for the lower bound of a composition.
+    one_channel: OnceLock<usize>,
+    /// The answers that chords asked for, by the bits of `ε`: shorter chords begin like longer ones.
+    suprema: Mutex<HashMap<u64, f64>>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
 
 /// The curves of single channels at one `ε`, each computed once.
 struct AtEpsilon<'a> {
     worst: &'a Worst,
-    nodes: Nodes,
+    nodes: Arc<Nodes>,
     strong: f64,
     own: RefCell<HashMap<usize, f64>>,
 }
 
 impl<'a> AtEpsilon<'a> {
     fn new(worst: &'a Worst, epsilon: f64) -> Self {
-        let strong = worst.strong.upper(epsilon);
-        Self { worst, nodes: Nodes::new(epsilon), strong, own: RefCell::default() }
+        Self::with(worst, Arc::new(Nodes::new(epsilon)))
+    }
+
+    /// At the `ε` of a rung, which is the same for all searches.
+    fn at_rung(worst: &'a Worst, rung: usize) -> Self {
+        static NODES: [OnceLock<Arc<Nodes>>; RUNGS + 1] = [const { OnceLock::new() }; RUNGS + 1];
+        let epsilon = if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
+        Self::with(worst, NODES[rung].get_or_init(|| Arc::new(Nodes::new(epsilon))).clone())
+    }
+
+    fn with(worst: &'a Worst, nodes: Arc<Nodes>) -> Self {
+        let strong = worst.strong.upper(nodes.epsilon);
+        Self { worst, nodes, strong, own: RefCell::default() }
     }
 
     /// `δ_t(ε)` of a channel between cells.
@@ -357,6 +354,8 @@ impl Worst {
             scale,
             channels,
             below,
+            one_channel: OnceLock::new(),
+            suprema: Mutex::default(),
             rungs,
         }
     }
@@ -563,8 +562,7 @@ impl Worst {
     /// All channels in regions that suit the `ε` from a rung to the next, with their bounds at the rung, the largest first.
     fn regions(&self, rung: usize) -> &[(f64, Region)] {
         self.rungs[rung].get_or_init(|| {
-            let at = |rung: usize| if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
-            let [from, to] = [rung, rung + 1].map(|rung| AtEpsilon::new(self, at(rung)));
+            let [from, to] = [rung, rung + 1].map(|rung| AtEpsilon::at_rung(self, rung));
             let mut regions = self.start();
             self.refine(&mut regions, &from);
             self.refine(&mut regions, &to);
@@ -589,6 +587,30 @@ impl Worst {
             bound = bound.max(self.bound(region, &at, reached));
         }
         bound.min(1.0)
+    }
+
+    /// The same for someone who may ask again.
+    fn kept_supremum(&self, epsilon: f64) -> f64 {
+        let known = || self.suprema.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(&epsilon.to_bits()).copied();
+        found.unwrap_or_else(|| {
+            let supremum = self.supremum(epsilon);
+            known().insert(epsilon.to_bits(), supremum);
+            supremum
+        })
+    }
+
+    /// A channel that is about the worst where `δ` is small: a client may have it in every round.
+    fn one_channel(&self) -> &CellsBelow {
+        let index = self.one_channel.get_or_init(|| {
+            let start = first_at_most(|e| self.strong.lower(e), SMALL, 1e-3, MAX_EPSILON, 1e-3);
+            let start = 0.99 * start.unwrap_or(MAX_EPSILON);
+            let supremum = |epsilon: f64| self.supremum(epsilon);
+            let epsilon =
+                first_at_most_from(supremum, SMALL, start, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON);
+            self.worst_at(epsilon)
+        });
+        self.own_below(*index)
     }
 
     fn infinite(&self) -> f64 {

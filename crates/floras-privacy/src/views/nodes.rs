@@ -23,6 +23,8 @@ pub(crate) struct NodeDistribution {
     pub(crate) distribution: MuDistribution,
     first: i64,
     masses: Vec<f64>,
+    /// The sum of all masses before each.
+    before: Vec<f64>,
     /// `(b − a)²/8` of the widest cell, relative to `μ²`.
     spread: f64,
 }
@@ -40,7 +42,13 @@ impl NodeDistribution {
             | MuDistribution::Chi { .. }
             | MuDistribution::Values(_) => (0, Vec::new(), 0.0),
         };
-        Self { distribution, first, masses, spread }
+        let mut sum = 0.0;
+        let sums = masses.iter().map(|mass| {
+            sum += mass;
+            sum
+        });
+        let before = [0.0].into_iter().chain(sums).collect();
+        Self { distribution, first, masses, before, spread }
     }
 
     /// An upper bound on the curve, with every `μ` larger by a number of nodes.
@@ -49,14 +57,15 @@ impl NodeDistribution {
             return self.distribution.upper(nodes.epsilon);
         }
         let start = self.first + shift - nodes.first;
-        let (below, masses) = self.masses.split_at((-start).clamp(0, self.masses.len() as i64) as usize);
+        let below = (-start).clamp(0, self.masses.len() as i64) as usize;
+        let masses = &self.masses[below..];
         let from = start.max(0) as usize;
         let [values, curved] =
             [&nodes.values, &nodes.curved].map(|values| dot(masses, values.get(from..).unwrap_or_default()));
         // Beyond the last node nothing is hidden.
         let beyond = masses.get(nodes.values.len().saturating_sub(from)..).unwrap_or_default();
         // Below the first one the curve is not above its value there.
-        let below = below.iter().sum::<f64>() * nodes.values.first().copied().unwrap_or(1.0);
+        let below = self.before[below] * nodes.values.first().copied().unwrap_or(1.0);
         below + values + self.spread * curved + beyond.iter().sum::<f64>()
     }
 }
