@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use floras_phy::{Complex64, EffectiveChannel, Signal};
 use floras_sim::{AirInterface, ExperimentError, Noise, RoundSpec, SimError};
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -22,8 +22,8 @@ pub(crate) const MAX_CLIENTS: u64 = 1 << 24;
 /// An uplink: how the updates of a round's clients become one noisy sum.
 ///
 /// ``Uplink(scheme="floras", *, clients=None, **settings)`` takes every setting of an experiment file's sections ``[uplink]`` and
-/// ``[privacy]``: ``sequences``, ``length``, ``family``, ``modulation``, ``phase_error``, ``receiver``, ``fading``, ``snr_db``,
-/// ``snr_convention``, ``ageing``, ``coherence``, ``channel_error``, ``path_loss``, ``power``, ``fidelity``, ``truncate``, ``admission``, ``power_rule``, ``noise``, ``artificial_noise_std``,
+/// ``[privacy]``: ``sequences``, ``length``, ``family``, ``modulation``, ``phase_error``, ``parameters_per_symbol``, ``receiver``, ``fading``, ``snr_db``,
+/// ``snr_convention``, ``ageing``, ``coherence``, ``channel_error``, ``path_loss``, ``power``, ``antennas``, ``fidelity``, ``truncate``, ``admission``, ``power_rule``, ``noise``, ``artificial_noise_std``,
 /// ``noise_std``, ``clip``, ``normalise`` and ``delta``. ``masks`` is a dictionary with the keys of the section ``[masks]``:
 /// ``mask_std``, ``noise_std`` and ``colluding``. What is not given has the file's default.
 ///
@@ -349,6 +349,12 @@ fn literal(value: &str) -> String {
     format!("{{{}}}", entries.join(", "))
 }
 
+/// A table with rows of this width; a list if they have one entry.
+fn rows<'py, T: Element>(py: Python<'py>, values: &[T], width: usize) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+    let shape = if width > 1 { vec![values.len() / width, width] } else { vec![values.len()] };
+    PyArray1::from_slice(py, values).reshape(shape)
+}
+
 /// What a round has come to: the decoded sum, with the effective channel that led to it.
 #[pyclass(module = "floras", frozen, extends = Channel)]
 pub(crate) struct Aggregate {
@@ -376,24 +382,29 @@ impl Aggregate {
 
 #[pymethods]
 impl Aggregate {
-    /// The complex channel of each client; ``None`` for a scheme without a radio. The base station does not know it.
+    /// The complex channel of each client; ``None`` for a scheme without a radio. The base station does not know it. With several
+    /// antennas there is a row for each client, with a column for each antenna.
     #[getter]
     fn channels<'py>(
         this: PyRef<'py, Self>,
         py: Python<'py>,
-    ) -> PyResult<Option<Bound<'py, PyArray1<Complex64>>>> {
+    ) -> PyResult<Option<Bound<'py, PyArrayDyn<Complex64>>>> {
+        let antennas =
+            |signal: &Signal| signal.channels.len() * signal.branches / signal.amplitudes.len().max(1);
         let signal = Self::signal(&this, py)?;
-        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.channels)))
+        signal.map(|signal| rows(py, &signal.channels, antennas(signal))).transpose()
     }
 
-    /// The real amplitude at which a unit symbol of each client arrives; ``None`` for a scheme without a radio.
+    /// The real amplitude at which a unit symbol of each client arrives; ``None`` for a scheme without a radio. With several real
+    /// branches (complex modulation, or several antennas) there is a row for each client, with a column for each branch; estimates and
+    /// weights have a row for each sequence then.
     #[getter]
     fn amplitudes<'py>(
         this: PyRef<'py, Self>,
         py: Python<'py>,
-    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    ) -> PyResult<Option<Bound<'py, PyArrayDyn<f64>>>> {
         let signal = Self::signal(&this, py)?;
-        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.amplitudes)))
+        signal.map(|signal| rows(py, &signal.amplitudes, signal.branches)).transpose()
     }
 
     /// The sequence of each client, from 0; ``None`` for a scheme without sequences. It is secret from the base station: for real
@@ -414,9 +425,9 @@ impl Aggregate {
     fn estimates<'py>(
         this: PyRef<'py, Self>,
         py: Python<'py>,
-    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    ) -> PyResult<Option<Bound<'py, PyArrayDyn<f64>>>> {
         let signal = Self::signal(&this, py)?.filter(|signal| signal.pilot_noise_std.is_some());
-        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.estimates)))
+        signal.map(|signal| rows(py, &signal.estimates, signal.branches)).transpose()
     }
 
     /// The decoder's weight of every sequence, or the one factor of a scheme without sequences; ``None`` without a radio.
@@ -429,9 +440,12 @@ impl Aggregate {
     /// >>> bool(np.allclose(result.gains, result.amplitudes * result.weights[result.assignment]))
     /// True
     #[getter]
-    fn weights<'py>(this: PyRef<'py, Self>, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    fn weights<'py>(
+        this: PyRef<'py, Self>,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyArrayDyn<f64>>>> {
         let signal = Self::signal(&this, py)?;
-        Ok(signal.map(|signal| PyArray1::from_slice(py, &signal.weights)))
+        signal.map(|signal| rows(py, &signal.weights, signal.branches)).transpose()
     }
 
     /// s, the standard deviation of the receiver's noise in a despread payload symbol; ``None`` without a radio.

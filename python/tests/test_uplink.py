@@ -130,6 +130,7 @@ def test_the_updates_are_never_changed(deltas: Deltas) -> None:
         {"scheme": "floras", "modulation": "phase-corrected", "phase_error": {"gaussian": 0.1}},
         {"scheme": "floras", "fading": {"nakagami": 2.0}, "snr_convention": "despread", "truncate": 3.0},
         {"scheme": "floras", "ageing": "doppler=0.05"},
+        {"scheme": "floras", "modulation": "complex", "antennas": 2, "parameters_per_symbol": 2, "receiver": "mmse=3"},
         {"scheme": "channel-inversion", "channel_error": 0.1, "ageing": {"correlation": 0.9}},
         {"scheme": "floras", "normalise": "paper", "clip": 2.0, "fading": "none", "delta": 1e-6},
     ],
@@ -145,6 +146,20 @@ def test_every_scheme_is_there(settings: dict[str, Any], deltas: Deltas) -> None
     assert repr(eval(repr(uplink), {"Uplink": floras.Uplink})) == repr(uplink)
     same = pickle.loads(pickle.dumps(uplink)).aggregate(deltas, seed=1)
     np.testing.assert_array_equal(same.sum, result.sum)
+
+
+def test_branches_stand_in_columns(deltas: Deltas) -> None:
+    uplink = floras.Uplink(sequences=25, length=32, snr_db=20.0, modulation="complex", antennas=2)
+    result = uplink.aggregate(deltas, seed=1)
+    assert result.channels is not None and result.amplitudes is not None and result.weights is not None
+    clients = len(result.gains)
+    assert result.channels.shape == (clients, 2)
+    assert result.amplitudes.shape == (clients, 4) and result.weights.shape == (25, 4)
+    np.testing.assert_allclose(result.gains, (result.amplitudes * result.weights[result.assignment]).sum(axis=1))
+    packed = floras.Uplink(sequences=25, length=32, modulation="complex", parameters_per_symbol=2)
+    assert np.isfinite(packed.aggregate(deltas, seed=1).sum).all()
+    with pytest.raises(floras.FlorasError, match="parameters_per_symbol"):
+        packed.realise(clients, seed=1)
 
 
 def test_clients_may_stand_in_a_cell(deltas: Deltas) -> None:

@@ -66,6 +66,13 @@ pub enum PrivacyError {
     )]
     NoUnusedSequences,
 
+    /// A published number for a receiver that the paper does not have.
+    #[error("the paper's theorems are for one real branch, not for {branches}")]
+    SeveralBranches {
+        /// Real branches of the receiver.
+        branches: u32,
+    },
+
     /// A `δ` below the probability that everything leaks.
     #[error(
         "there is no epsilon for delta = {delta}: with a probability of {least} the noise does not hide anything"
@@ -109,6 +116,7 @@ impl PrivacyError {
         matches!(
             self,
             Self::NoUnusedSequences
+                | Self::SeveralBranches { .. }
                 | Self::DeltaOutOfReach { .. }
                 | Self::EpsilonOutOfReach { .. }
                 | Self::NothingMeets { .. }

@@ -340,6 +340,9 @@ impl Setting {
 
     /// One round as published, for either meaning of `p`.
     pub fn published(&self, participation: Participation) -> Result<PublishedRound, PrivacyError> {
+        if self.branches > 1 {
+            return Err(PrivacyError::SeveralBranches { branches: self.branches });
+        }
         let p = participation.rate(self.per_round, self.clients)?;
         let weight = match self.unit {
             PrivacyUnit::Client => Weight::client(p)?,

@@ -54,6 +54,7 @@ class Radio(TypedDict, total=False):
     fading: str | dict[str, float]
     modulation: str
     phase_error: str | dict[str, float]
+    antennas: int
     pilot_noise: float
     channel_growth: float
     foreign_pilots: int

@@ -84,8 +84,12 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
     let masks = setting.masks.map_or(String::new(), |masks| {
         format!(", masks of {} and local noise of {}", masks.mask_std(), masks.noise_std())
     });
+    let branches = match setting.branches {
+        1 => String::new(),
+        several => format!(" of {several} branches"),
+    };
     format!(
-        "{} of {} clients a round, {} ({} unused), clip norm {}, {} receiver{masks}, {}; delta = {:e}, {whose} {how}",
+        "{} of {} clients a round, {} ({} unused), clip norm {}, {} receiver{branches}{masks}, {}; delta = {:e}, {whose} {how}",
         setting.per_round,
         setting.clients,
         count(setting.sequences as usize, "sequence"),

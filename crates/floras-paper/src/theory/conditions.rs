@@ -20,10 +20,19 @@ pub struct Condition {
     pub detail: String,
 }
 
-/// Whether the noise is the theorem's: the paper's receiver, with orthonormal sequences, whose unused ones make Cauchy noise.
+/// Whether the noise is the theorem's: the paper's receiver of one branch, with orthonormal sequences, whose unused ones make Cauchy
+/// noise.
 pub(super) fn is_cauchy(settings: &Settings) -> bool {
     let floras = settings.uplink.scheme.floras();
-    floras.is_some_and(|floras| floras.receiver == Receiver::Paper) && !overlaps(settings)
+    floras.is_some_and(|floras| floras.receiver == Receiver::Paper)
+        && !overlaps(settings)
+        && branches(settings) == 1
+}
+
+/// `B`: real branches of the receiver; 1 for other schemes.
+fn branches(settings: &Settings) -> usize {
+    let antennas = settings.uplink.radio.antennas;
+    settings.uplink.scheme.floras().map_or(1, |floras| floras.modulation.branches(antennas))
 }
 
 /// Whether sequences overlap. A file that cannot be read was refused before.
@@ -117,6 +126,10 @@ fn receiver_condition(settings: &Settings) -> Condition {
             "with overlapping sequences the unused estimates carry the clients' pilots, and the noise is not Cauchy: Remark 3 \
              is wrong"
                 .to_owned(),
+        ),
+        Some(_) if branches(settings) > 1 => (
+            false,
+            format!("over {} branches the noise of unused sequences is not Cauchy", branches(settings)),
         ),
         Some(floras) if floras.receiver == Receiver::Paper => {
             (true, "the paper's receiver, whose unused sequences make Cauchy noise".to_owned())

@@ -8,10 +8,6 @@ use crate::views::Beside;
 
 /// The view of a federation, with either meaning of `p`.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
-    if setting.branches > 1 {
-        let reason = "the paper's theorems are for one real branch".to_owned();
-        return Ok((Source::Nothing(reason), Beside::Nothing));
-    }
     let [per_clients, plus_one] =
         [Participation::PerClients, Participation::PerClientsPlusOne].map(|p| setting.published(p));
     let rounds = per_clients.and_then(|round| Ok((round, plus_one?)));

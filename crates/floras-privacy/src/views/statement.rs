@@ -167,6 +167,9 @@ impl Views {
                     "it bounds both directions of a replacement at once, and the lower bound is for the worst pair of \
                      populations that is known"
                 }
+                (View::AnyChannel, _) => {
+                    "the weight of a client that fades and the noise of the unused sequences are bounded from one side"
+                }
                 (View::Actual, _) => "the noise of the other clients' sequences is bounded from one side",
                 _ => "the noise of the unused sequences is bounded in cells, and little noise is rare",
             };

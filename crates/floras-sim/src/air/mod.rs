@@ -43,7 +43,9 @@ use noise::Release;
 pub use round_spec::{Cohort, RoundSpec};
 
 use crate::error::{SimError, wrong};
-use crate::experiment::{ClientSettings, Experiment, PrivacySettings, Settings, UplinkSettings, Weights};
+use crate::experiment::{
+    ClientSettings, Experiment, ExperimentError, PrivacySettings, Settings, UplinkSettings, Weights,
+};
 
 /// Client numbers are below this.
 const MAX_CLIENTS: u32 = 1 << 24;
@@ -132,14 +134,20 @@ impl AirInterface {
         Ok(steps.run(uplink.as_ref(), round, updates)?)
     }
 
-    /// Draws the effective channel of [`aggregate`](Self::aggregate) without any updates.
+    /// Draws the effective channel of [`aggregate`](Self::aggregate) without any updates. With two parameters in a symbol a client has no
+    /// single gain, and this is refused.
     pub fn realise(&self, spec: &RoundSpec) -> Result<EffectiveChannel, SimError> {
         let round = self.checked(spec)?;
         let uplink = self.uplink(spec.seed)?;
-        Ok(match self.settings.uplink.fidelity {
+        let channel = match self.settings.uplink.fidelity {
             Fidelity::Symbol => uplink.realise(&round)?,
             Fidelity::Chip => uplink.with_added_noise(&round, uplink.link(&round)?.effective()?)?,
-        })
+        };
+        if channel.blocks().iter().any(|block| !block.cross_gains.is_empty()) {
+            let reason = "with two parameters in a symbol a client has no single gain: aggregate the updates, or set it to 1";
+            return Err(ExperimentError::refused("uplink.parameters_per_symbol", reason).into());
+        }
+        Ok(channel)
     }
 
     /// The signal behind the effective channel of [`aggregate`](Self::aggregate) for updates of `parameters` parameters; `None` for

@@ -32,6 +32,9 @@ pub struct AccountReport {
     /// What clients add to their updates, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masks: Option<Masks>,
+    /// `B`: real branches of the receiver; left out if it has one.
+    #[serde(skip_serializing_if = "is_one")]
+    pub branches: u32,
     /// The statements.
     pub views: Views,
     /// One round exactly in `d` dimensions.
@@ -66,6 +69,10 @@ pub struct OneRound {
     pub pure_epsilon: f64,
 }
 
+fn is_one(branches: &u32) -> bool {
+    *branches == 1
+}
+
 impl Inquiry {
     /// Accounts for the federation with so many sequences; with a number of parameters, for one round exactly as well.
     pub fn account(&self, sequences: u64, dim: Option<u64>) -> Result<AccountReport, SimError> {
@@ -83,6 +90,7 @@ impl Inquiry {
             clients: setting.clients,
             receiver: setting.receiver.to_string(),
             masks: setting.masks,
+            branches: setting.branches,
             notes: notes::of(&setting, &views, rounds),
             views,
             one_round_in_d: dim.map(|dim| one_round(&setting, dim)).transpose()?,
@@ -129,6 +137,9 @@ impl Inquiry {
 fn one_round(setting: &Setting, dim: u64) -> Result<OneRound, SimError> {
     if !(1..=MAX_DIMENSION).contains(&dim) {
         return Err(wrong("dim", "between 1 and 1e12", dim));
+    }
+    if setting.branches > 1 {
+        return Err(wrong("dim", "given with one real branch", format!("{dim} with {}", setting.branches)));
     }
     if setting.receiver != Receiver::Paper || setting.gamma() == 0 {
         return Err(wrong("dim", "given with the paper's receiver and at least one unused sequence", dim));

@@ -191,8 +191,8 @@ impl Inquiry {
         }
         let channel = Coefficients::of_antennas(self.fading, self.modulation, self.antennas, noise_std)?;
         channel.map(Some).ok_or_else(|| {
-            let allowed = "rayleigh or none with several branches, or nakagami=m with complex modulation; the views that need \
-                           no channel do without length and snr_db";
+            let allowed =
+                "rayleigh or none (or nakagami=m with complex modulation) with several branches and a radio";
             wrong("fading", allowed, self.fading)
         })
     }

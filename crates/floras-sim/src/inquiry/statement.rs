@@ -72,6 +72,10 @@ fn training(report: &AccountReport) -> String {
         Receiver::Paper => "the receiver of Wei et al. [1]".to_owned(),
         other => other.description(),
     };
+    let receiver = match setting.branches {
+        1 => receiver,
+        several => format!("{receiver}, which combines {several} real branches"),
+    };
     let rounds = if report.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", report.rounds) };
     let masks = setting.masks.map_or(String::new(), |masks| {
         let pairs = match masks.mask_std() {

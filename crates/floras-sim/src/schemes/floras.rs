@@ -414,7 +414,9 @@ impl Scheme for FlorasScheme {
 
     fn notes(&self, settings: &Settings) -> Vec<String> {
         let has_unused = self.sequences > settings.clients.per_round as usize;
-        if self.receiver != Receiver::Paper || !has_unused || settings.uplink.truncate.is_some() {
+        let is_cauchy =
+            self.receiver == Receiver::Paper && self.modulation.branches(settings.uplink.radio.antennas) == 1;
+        if !is_cauchy || !has_unused || settings.uplink.truncate.is_some() {
             return Vec::new();
         }
         vec![

@@ -14,7 +14,7 @@ import floras
 from floras._types import View
 
 # What `floras.privacy` knows of the radio; the other settings of an uplink do not change its noise.
-_RADIO = ("receiver", "length", "snr_db", "snr_convention", "fading", "modulation", "phase_error")
+_RADIO = ("receiver", "length", "snr_db", "snr_convention", "fading", "modulation", "phase_error", "antennas")
 # What changes the channel, and what `floras.privacy` does not know.
 _UNPLANNED = ("ageing", "coherence", "channel_error", "path_loss", "power")
 
