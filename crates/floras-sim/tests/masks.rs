@@ -213,18 +213,23 @@ fn masks_are_charged_to_the_power() {
 #[test]
 fn noise_over_the_central_optimum_is_as_computed() {
     let cells = [
-        (20, 32, "real", 1.73),
-        (20, 32, "phase-corrected", 1.21),
-        (200, 256, "real", 2.74),
-        (200, 256, "phase-corrected", 1.31),
+        (20, 32, "real", 1, 1.73),
+        (20, 32, "phase-corrected", 1, 1.21),
+        (200, 256, "real", 1, 2.74),
+        (200, 256, "phase-corrected", 1, 1.31),
+        (20, 32, "complex", 1, 1.22),
+        (20, 32, "complex", 2, 1.10),
+        (200, 256, "complex", 1, 1.32),
+        (200, 256, "complex", 4, 1.07),
     ];
-    for (clients, length, modulation, expected) in cells {
+    for (clients, length, modulation, antennas, expected) in cells {
         let assignments = [
             format!("clients.total={clients}"),
             format!("clients.per_round={clients}"),
             format!("uplink.sequences={clients}"),
             format!("uplink.length={length}"),
             format!("uplink.modulation={modulation}"),
+            format!("uplink.antennas={antennas}"),
             "uplink.receiver=mmse".to_owned(),
             "uplink.power=unit".to_owned(),
             "uplink.snr_db=20".to_owned(),
@@ -238,7 +243,7 @@ fn noise_over_the_central_optimum_is_as_computed() {
         let ratio = masks.decoded_noise_std / masks.central_noise_std;
         assert!(
             (ratio / expected - 1.0).abs() < 0.05,
-            "K = {clients}, {modulation}: {ratio}, not {expected}"
+            "K = {clients}, {modulation}, R = {antennas}: {ratio}, not {expected}"
         );
     }
 }

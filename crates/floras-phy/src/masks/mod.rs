@@ -30,7 +30,7 @@
 //!
 //! # Citations
 //! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017: masks of pairs. Liao, Chen, Larsson,
-//! *Over-the-air federated learning with privacy protection via correlated additive perturbations*, Allerton 2022: perturbations that
+//! *Over-the-air federated learning with privacy protection via correlated additive perturbations*, arXiv:2210.02235: perturbations that
 //! cancel in the air. RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20).
 
 mod expansion;

@@ -16,7 +16,7 @@
 //!
 //! # Citations
 //! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017. Liao, Chen, Larsson,
-//! *Over-the-air federated learning with privacy protection via correlated additive perturbations*, Allerton 2022.
+//! *Over-the-air federated learning with privacy protection via correlated additive perturbations*, arXiv:2210.02235.
 
 use floras_core::random::Purpose;
 use floras_core::{Fidelity, Masks};
@@ -168,7 +168,7 @@ impl Uplink for Masked {
 
 #[cfg(test)]
 mod tests {
-    use floras_core::{Receiver, Snr, SnrConvention};
+    use floras_core::{Modulation, ParametersPerSymbol, Receiver, Snr, SnrConvention};
 
     use super::*;
     use crate::sequences::SequenceSet;
@@ -241,6 +241,39 @@ mod tests {
         }
         let again = transmit(&uplink, &round, &updates, Fidelity::Chip).unwrap();
         assert_eq!(decoded, again);
+    }
+
+    /// 4% are 5.6 standard deviations, as above. Complex symbols with cross-talk, on two antennas.
+    #[test]
+    fn complex_symbols_have_the_same_variance() {
+        let masks = Masks::new(1.5, 1.0, 0).unwrap();
+        let settings = FlorasSettings {
+            sequences: SequenceSet::walsh(8, 8).unwrap(),
+            modulation: Modulation::Complex,
+            antennas: 2,
+            parameters_per_symbol: ParametersPerSymbol::Two,
+            receiver: Receiver::Mmse,
+            snr: Snr::new(0.0, SnrConvention::Symbol).unwrap(),
+            ..FlorasSettings::default()
+        };
+        for unit in [false, true] {
+            let inner: Box<dyn Uplink> = Box::new(Floras::new(settings.clone()));
+            let inner = match unit {
+                false => inner,
+                true => Box::new(UnitPower::new(inner, 1.0, Some(masks)).unwrap()),
+            };
+            let uplink = Masked::new(inner, masks);
+            let (selected, sending): (Vec<u32>, Vec<u32>) = ((0..8).collect(), (1..8).collect());
+            for number in 1..=3 {
+                let round = Round::new(3, 0, number, &sending).unwrap().with_selected(&selected).unwrap();
+                let zeros = vec![vec![0.0_f32; 40_000]; sending.len()];
+                let decoded = transmit(&uplink, &round, &zeros, Fidelity::Chip).unwrap();
+                let square: f64 = decoded.sum.iter().map(|&value| f64::from(value).powi(2)).sum();
+                let ratio = square / 40_000.0 / decoded.channel.noise_std().powi(2);
+                assert!((ratio - 1.0).abs() < 0.04, "unit power {unit}: {ratio}");
+                assert!(decoded.channel.blocks()[0].cross_gains.iter().any(|&cross| cross != 0.0));
+            }
+        }
     }
 
     #[test]

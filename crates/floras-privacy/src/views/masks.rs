@@ -19,8 +19,8 @@
 //!
 //! # Citations
 //! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017, for pairwise masks. Liao,
-//! Chen, Larsson, *Over-the-air federated learning with privacy protection via correlated additive perturbations*, Allerton
-//! 2022, for perturbations that cancel in the sum. Balle, Wang, *Improving the Gaussian mechanism*, ICML 2018.
+//! Chen, Larsson, *Over-the-air federated learning with privacy protection via correlated additive perturbations*,
+//! arXiv:2210.02235, for perturbations that cancel in the sum. Balle, Wang, *Improving the Gaussian mechanism*, ICML 2018.
 
 use floras_core::Masks;
 
