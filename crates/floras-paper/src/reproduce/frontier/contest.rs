@@ -15,7 +15,7 @@ use super::{Grid, VIEWS};
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 
 /// Decoded values are bounded by this multiple of `K·C/√d`, which each has if all clients agree in everything,
-const TRUNCATE: f64 = 3.0;
+pub(super) const TRUNCATE: f64 = 3.0;
 /// or, for the paper's receiver, by this one if it is better.
 const TRUNCATE_HARDER: f64 = 1.0;
 /// The accuracy of a trial that diverged: that of guessing.
@@ -82,28 +82,42 @@ pub(super) struct Measured<'a> {
     experiment: &'a Experiment,
 }
 
-impl Measured<'_> {
-    /// The noise of some rounds, in ascending order.
-    fn noise(&self) -> Result<Vec<f64>, SimError> {
-        let settings = self.experiment.settings();
-        let uplink = settings.uplink.build(settings.seed)?;
-        let everyone: Vec<u32> = (0..settings.clients.per_round).collect();
-        let draw = |number: u32| -> Result<f64, SimError> {
-            let round = Round::new(settings.seed, Domain::Comparison.trial(0), number + 1, &everyone)?;
-            Ok(uplink.realise(&round)?.noise_std())
-        };
-        let mut noise = (0..NOISE_ROUNDS).map(draw).collect::<Result<Vec<f64>, SimError>>()?;
-        noise.sort_by(f64::total_cmp);
-        Ok(noise)
-    }
+/// Median, and what one round in 100 exceeds, of the noise in the decoded sum of `parameters = d` values, over `optimum`. Rounds are
+/// drawn for this, apart from those of training and calibration.
+pub(super) fn noise_ratios(
+    settings: &Settings,
+    parameters: usize,
+    optimum: f64,
+) -> Result<[f64; 2], SimError> {
+    let uplink = settings.build_uplink(settings.seed)?;
+    let everyone: Vec<u32> = (0..settings.clients.per_round).collect();
+    let draw = |number: u32| -> Result<f64, SimError> {
+        let round = Round::new(settings.seed, Domain::Comparison.trial(0), number + 1, &everyone)?;
+        Ok(uplink.realise(&round.with_parameters(parameters))?.noise_std())
+    };
+    let mut noise = (0..NOISE_ROUNDS).map(draw).collect::<Result<Vec<f64>, SimError>>()?;
+    noise.sort_by(f64::total_cmp);
+    Ok([0.5, 0.99].map(|quantile: f64| noise[(quantile * noise.len() as f64) as usize] / optimum))
 }
 
 fn accuracies(record: &RunRecord) -> Vec<f64> {
     record.final_accuracies().into_iter().map(|accuracy| accuracy.unwrap_or(GUESSING)).collect()
 }
 
+/// The test accuracy at the end, from 0 to 1, over the trials.
+pub(super) fn accuracy(record: &RunRecord) -> Option<Estimate> {
+    Estimate::of(&accuracies(record))
+}
+
+/// By how many points of accuracy a run ends below the same training without noise, trial by trial.
+pub(super) fn loss(ideal: &RunRecord, ours: &RunRecord) -> Option<Estimate> {
+    let (ideal, ours) = (accuracies(ideal), accuracies(ours));
+    let lost: Vec<f64> = ideal.iter().zip(&ours).map(|(ideal, ours)| 100.0 * (ideal - ours)).collect();
+    Estimate::of(&lost)
+}
+
 fn mean(record: &RunRecord) -> f64 {
-    Estimate::of(&accuracies(record)).map_or(0.0, |estimate| estimate.mean)
+    accuracy(record).map_or(0.0, |estimate| estimate.mean)
 }
 
 /// Everything that was measured.
@@ -145,6 +159,14 @@ impl Contest {
         &self.settings
     }
 
+    pub(super) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    pub(super) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
     pub(super) fn rounds(&self) -> u32 {
         self.settings.rounds
     }
@@ -164,25 +186,23 @@ impl Contest {
     }
 
     pub(super) fn accuracy(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Estimate> {
-        Estimate::of(&accuracies(self.get(contender, view, point)?.record))
+        accuracy(self.get(contender, view, point)?.record)
     }
 
-    fn ideal_run(&self, clients: u32) -> Option<&RunRecord> {
+    /// The run without any noise.
+    pub(super) fn ideal_run(&self, clients: u32) -> Option<&RunRecord> {
         let (name, _) = self.arena.ideal(clients).ok()?;
         self.runs.get(&name).map(|(_, record)| record)
     }
 
     /// The accuracy without any noise.
     pub(super) fn ideal(&self, clients: u32) -> Option<Estimate> {
-        Estimate::of(&accuracies(self.ideal_run(clients)?))
+        accuracy(self.ideal_run(clients)?)
     }
 
     /// By how many points of accuracy a contender ends below the same training without noise, trial by trial.
     pub(super) fn loss(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Estimate> {
-        let ideal = accuracies(self.ideal_run(point.0)?);
-        let ours = accuracies(self.get(contender, view, point)?.record);
-        let lost: Vec<f64> = ideal.iter().zip(&ours).map(|(ideal, ours)| 100.0 * (ideal - ours)).collect();
-        Estimate::of(&lost)
+        loss(self.ideal_run(point.0)?, self.get(contender, view, point)?.record)
     }
 
     /// Median, and what one round in 100 exceeds, of the noise over that of the central optimum.
@@ -192,16 +212,13 @@ impl Contest {
         view: View,
         point: (u32, u32),
     ) -> Option<[f64; 2]> {
-        let noise = self.get(contender, view, point)?.noise().ok()?;
-        let optimum = self.terms.central_noise_std(point.1).ok()?;
-        let at =
-            |quantile: f64| noise.get((quantile * noise.len() as f64) as usize).map(|noise| noise / optimum);
-        Some([at(0.5)?, at(0.99)?])
+        let settings = self.get(contender, view, point)?.experiment.settings();
+        noise_ratios(settings, self.arena.parameters, self.terms.central_noise_std(point.1).ok()?).ok()
     }
 }
 
 /// Runs experiments side by side, each on one thread: their accounts cannot be shared among threads.
-fn run_all(
+pub(super) fn run_all(
     bench: &Workbench<'_>,
     planned: BTreeMap<String, Experiment>,
 ) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
@@ -218,6 +235,16 @@ fn run_all(
     pool.install(|| planned.into_par_iter().with_max_len(1).map(run).collect())
 }
 
+/// Channel inversion whose clients add noise of standard deviation `artificial_noise_std` to the sum.
+pub(super) fn inversion(artificial_noise_std: f64) -> ChannelInversionScheme {
+    ChannelInversionScheme {
+        admission: Admission::default(),
+        power_rule: PowerRule::WorstAdmitted,
+        noise: NoiseReference::SameBandwidth,
+        artificial_noise_std,
+    }
+}
+
 /// The calibrations that a point needs.
 fn tasks_of(grid: &Grid, (clients, epsilon): (u32, u32)) -> Vec<Task> {
     let receivers = grid.contenders.iter().filter_map(|contender| contender.receiver());
@@ -225,22 +252,22 @@ fn tasks_of(grid: &Grid, (clients, epsilon): (u32, u32)) -> Vec<Task> {
 }
 
 /// What experiments are made of.
-struct Arena {
-    base: Settings,
-    trials: u32,
+pub(super) struct Arena {
+    pub(super) base: Settings,
+    pub(super) trials: u32,
     /// `d`.
-    parameters: usize,
+    pub(super) parameters: usize,
 }
 
 impl Arena {
     /// The frontier's experiment with `clients` clients and another scheme and sequence length; decoded values are truncated at
     /// a multiple of `K·C/√d`.
-    fn experiment(
+    pub(super) fn settings(
         &self,
         clients: u32,
         (scheme, length): (SchemeChoice, u64),
         multiple: f64,
-    ) -> Result<Experiment, SimError> {
+    ) -> Settings {
         let clip = self.base.privacy.clip.unwrap_or(1.0);
         let bound = multiple * f64::from(clients) * clip / (self.parameters as f64).sqrt();
         let mut settings = Settings { trials: self.trials, ..self.base.clone() };
@@ -251,7 +278,16 @@ impl Arena {
             settings.uplink.radio = Radio::default();
         }
         settings.uplink = UplinkSettings { scheme, truncate: Some(bound), ..settings.uplink };
-        Ok(Experiment::new(settings)?)
+        settings
+    }
+
+    fn experiment(
+        &self,
+        clients: u32,
+        scheme: (SchemeChoice, u64),
+        multiple: f64,
+    ) -> Result<Experiment, SimError> {
+        Ok(Experiment::new(self.settings(clients, scheme, multiple))?)
     }
 
     fn ideal(&self, clients: u32) -> Result<(String, Experiment), SimError> {
@@ -279,13 +315,7 @@ impl Arena {
             None => {
                 let of_clipped = choices.get(&(CLIPPED, clients, epsilon, View::Idealised));
                 let length = of_clipped.map_or(MAX_LENGTH, |choice| choice.length);
-                let scheme = ChannelInversionScheme {
-                    admission: Admission::default(),
-                    power_rule: PowerRule::WorstAdmitted,
-                    noise: NoiseReference::SameBandwidth,
-                    artificial_noise_std: noise_std,
-                };
-                ((scheme.into(), length), format!("{}-e{epsilon}", contender.short()))
+                ((inversion(noise_std).into(), length), format!("{}-e{epsilon}", contender.short()))
             }
             Some(receiver) => {
                 let Some(Choice { sequences, length, .. }) = choice(receiver) else { return Ok(Vec::new()) };

@@ -3,10 +3,11 @@
 //! Where does privacy with utility exist, how far is each scheme from central Gaussian noise, the optimum for a trusted
 //! server, and from how many clients a round on? FLORAS gets the fewest unused sequences that meet `ε` in a view, channel
 //! inversion the artificial noise of its admitted clients, the server the least noise. All train with the same settings,
-//! those of the preset `frontier`.
+//! those of the preset `frontier`. [`trust`] compares schemes whose base station is not trusted with its own samples.
 
 mod choice;
 mod contest;
+mod trust;
 mod words;
 
 #[cfg(test)]
@@ -16,6 +17,7 @@ use floras_core::View;
 
 use self::choice::MAX_LENGTH;
 use self::contest::{Contender, Contest};
+use self::trust::{Protection, Trust};
 use super::workbench::Workbench;
 use floras_sim::figure::{Axis, Curve, Figure, Panel, PrivacyRow, Style};
 use floras_sim::{Estimate, SimError};
@@ -34,6 +36,8 @@ struct Grid {
     /// The `K` of examples; one of `clients`.
     example: u32,
     contenders: &'static [Contender],
+    /// Those that are compared in the raw-signal view.
+    protections: &'static [Protection],
     trials: u32,
 }
 
@@ -43,6 +47,7 @@ const FULL: Grid = Grid {
     sweeps: &[200, 1000],
     example: 200,
     contenders: &Contender::ALL,
+    protections: &Protection::ALL,
     trials: 5,
 };
 /// The same rounds, so that verdicts stay; fewer points, contenders and trials.
@@ -52,6 +57,7 @@ const QUICK: Grid = Grid {
     sweeps: &[],
     example: 500,
     contenders: &[Contender::Central, Contender::Inversion, Contender::Clipped, Contender::Paper],
+    protections: &Protection::ALL,
     trials: 2,
 };
 
@@ -74,18 +80,28 @@ impl Grid {
 pub(crate) fn frontier(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let grid = if bench.quick { QUICK } else { FULL };
     let contest = Contest::hold(bench, &grid)?;
+    let trust = Trust::measure(bench, &grid, &contest)?;
     let mut panels = vec![clients_panel(&grid, &contest)];
     panels.extend(grid.sweeps.iter().map(|&clients| epsilon_panel(&grid, &contest, clients)));
     panels.extend(grid.sweeps.last().map(|&clients| noise_panel(&grid, &contest, clients)));
+    panels.extend(trust.panels(&grid));
+    let mut text = words::paragraphs(&grid, &contest);
+    text.push(words::at_equal_trust(&grid, &trust));
+    let mut conventions = conventions(&contest);
+    conventions.extend(trust::conventions());
+    let mut privacy = privacy(&grid, &contest);
+    privacy.extend(trust.privacy(&grid));
+    let mut notes = notes();
+    notes.extend(trust::notes());
     Ok(Figure {
         name: "frontier".to_owned(),
         title: "The frontier: accuracy at equal privacy".to_owned(),
-        text: words::paragraphs(&grid, &contest),
-        conventions: conventions(&contest),
+        text,
+        conventions,
         panels,
         claims: Vec::new(),
-        privacy: privacy(&grid, &contest),
-        notes: notes(),
+        privacy,
+        notes,
     })
 }
 
@@ -170,26 +186,33 @@ fn noise_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
     for &contender in grid.contenders {
         let ratios = |&epsilon: &u32| contest.noise_ratios(contender, View::Actual, (clients, epsilon));
         let ratios: Vec<Option<[f64; 2]>> = grid.epsilons.iter().map(ratios).collect();
-        for (place, words, style) in
-            [(0, "median round", Style::Solid), (1, "worst round of 100", Style::Dashed)]
-        {
-            curves.push(Curve {
-                name: format!("{}, {words}", contender.words()),
-                colour: contender.colour(),
-                style,
-                x: grid.epsilons.iter().map(|&epsilon| epsilon.into()).collect(),
-                y: ratios.iter().map(|ratios| ratios.map(|ratios| ratios[place])).collect(),
-                band: None,
-            });
-        }
+        curves.extend(noise_curves(contender.words(), contender.colour(), grid.epsilons, &ratios));
     }
     Panel {
         name: "frontier-noise".to_owned(),
         title: format!("noise over that of the central optimum, {clients} clients a round"),
         x: epsilon_axis(contest),
-        y: Axis { label: "standard deviation, as a ratio".to_owned(), logarithmic: true, range: None },
+        y: ratio_axis(),
         curves,
     }
+}
+
+fn ratio_axis() -> Axis {
+    Axis { label: "standard deviation, as a ratio".to_owned(), logarithmic: true, range: None }
+}
+
+/// Median and worst round of the noise at some places.
+fn noise_curves(name: &str, colour: usize, x: &[u32], ratios: &[Option<[f64; 2]>]) -> [Curve; 2] {
+    [(0, "median round", Style::Solid), (1, "worst round of 100", Style::Dashed)].map(
+        |(place, words, style)| Curve {
+            name: format!("{name}, {words}"),
+            colour,
+            style,
+            x: x.iter().map(|&x| x.into()).collect(),
+            y: ratios.iter().map(|ratios| ratios.map(|ratios| ratios[place])).collect(),
+            band: None,
+        },
+    )
 }
 
 /// Every view of the settings that meet [`EPSILON`] in the actual view, for the example's clients.
@@ -239,7 +262,7 @@ fn notes() -> Vec<String> {
         "Channel inversion has a guarantee in the idealised view, which holds for every channel; its actual view is an estimate. \
          Its clients must be honest, FLORAS's base station must be, and central noise needs a server that is trusted with \
          every update. The power that its clients spend on artificial noise is not charged to them: with few clients or a \
-         small ε it is above that of the signal, which favours channel inversion."
+         small ε it is above that of the signal, which favours channel inversion. At equal trust it is charged."
             .to_owned(),
         format!("A gap in a curve means that no N up to {MAX_LENGTH} meets the ε in that view."),
         "The same 4,000 samples are dealt out to more and more clients, and every client's step is clipped to the same norm, so \

@@ -1,8 +1,10 @@
 //! What the frontier says, in words made of what was measured.
 
 use floras_core::View;
+use floras_sim::Estimate;
 
 use super::contest::{Contender, Contest};
+use super::trust::{Protection, Trust};
 use super::{EPSILON, Grid};
 
 /// Points of accuracy below the same training without noise that still count as useful.
@@ -15,16 +17,19 @@ pub(super) fn paragraphs(grid: &Grid, contest: &Contest) -> Vec<String> {
 
 /// The fewest clients from which on a contender is useful; `None` if it never is.
 fn useful_from(grid: &Grid, contest: &Contest, contender: Contender) -> Option<u32> {
-    let useful = |&&clients: &&u32| {
-        contest.loss(contender, View::Actual, (clients, EPSILON)).is_some_and(|lost| lost.mean <= USEFUL)
-    };
+    from_which_on(grid, |point| contest.loss(contender, View::Actual, point))
+}
+
+/// The fewest clients from which on the loss of accuracy is small enough; `None` if it never is.
+fn from_which_on(grid: &Grid, loss: impl Fn((u32, u32)) -> Option<Estimate>) -> Option<u32> {
+    let useful = |&&clients: &&u32| loss((clients, EPSILON)).is_some_and(|lost| lost.mean <= USEFUL);
     grid.clients.iter().rev().take_while(useful).last().copied()
 }
 
 /// A name within a sentence.
 fn name(contender: Contender) -> &'static str {
     match contender {
-        Contender::Central => "central Gaussian noise (the optimum of a trusted server)",
+        Contender::Central => "central Gaussian noise of a trusted server",
         Contender::Inversion => "channel inversion with artificial noise",
         Contender::Clipped => "FLORAS with the clipped projector",
         Contender::Mmse => "FLORAS with the MMSE receiver",
@@ -60,10 +65,10 @@ fn opening(grid: &Grid, contest: &Contest) -> String {
 }
 
 /// Contenders that are useful from the same number of clients on, in the order of their list.
-fn groups(grid: &Grid, contest: &Contest) -> Vec<(Option<u32>, Vec<Contender>)> {
-    let mut groups: Vec<(Option<u32>, Vec<Contender>)> = Vec::new();
-    for &contender in grid.contenders {
-        let from = useful_from(grid, contest, contender);
+fn groups<C: Copy>(contenders: &[C], useful_from: impl Fn(C) -> Option<u32>) -> Vec<(Option<u32>, Vec<C>)> {
+    let mut groups: Vec<(Option<u32>, Vec<C>)> = Vec::new();
+    for &contender in contenders {
+        let from = useful_from(contender);
         match groups.iter_mut().find(|(other, _)| *other == from) {
             Some((_, members)) => members.push(contender),
             None => groups.push((from, vec![contender])),
@@ -73,27 +78,10 @@ fn groups(grid: &Grid, contest: &Contest) -> Vec<(Option<u32>, Vec<Contender>)> 
 }
 
 fn answer(grid: &Grid, contest: &Contest) -> String {
-    let most = grid.clients.last().copied().unwrap_or_default();
     let fewest = grid.clients.first().copied().unwrap_or_default();
-    let percent = |accuracy: floras_sim::Estimate| format!("{:.1}%", 100.0 * accuracy.mean);
-    let at_example = |members: &[Contender]| {
-        let accuracy = |&contender: &Contender| {
-            contest.accuracy(contender, View::Actual, (grid.example, EPSILON)).map(percent)
-        };
-        let mut each: Vec<String> =
-            members.iter().map(|contender| accuracy(contender).unwrap_or("no setting".to_owned())).collect();
-        each.dedup();
-        each.join(", ")
-    };
-    let line = |(from, members): &(Option<u32>, Vec<Contender>)| {
-        let from = match from {
-            Some(clients) => format!("from K = {clients} clients a round on"),
-            None => format!("not up to K = {most}"),
-        };
-        let names: Vec<&str> = members.iter().map(|&contender| name(contender)).collect();
-        format!("{from}, {} ({})", names.join(", "), at_example(members))
-    };
-    let lines: Vec<String> = groups(grid, contest).iter().map(line).collect();
+    let groups = groups(grid.contenders, |contender| useful_from(grid, contest, contender));
+    let accuracy = |contender| contest.accuracy(contender, View::Actual, (grid.example, EPSILON));
+    let lines = lines(grid, &groups, |contender| name(contender).to_owned(), accuracy);
     let best = grid
         .contenders
         .iter()
@@ -107,7 +95,7 @@ fn answer(grid: &Grid, contest: &Contest) -> String {
         opening(grid, contest),
         contest.rounds(),
         contest.delta(),
-        lines.join("; "),
+        lines,
         grid.example,
         contest.ideal(grid.example).map_or(none.clone(), percent),
         best.map_or(none.clone(), percent),
@@ -115,12 +103,41 @@ fn answer(grid: &Grid, contest: &Contest) -> String {
     )
 }
 
+fn percent(accuracy: Estimate) -> String {
+    format!("{:.1}%", 100.0 * accuracy.mean)
+}
+
+/// From where on which contenders are useful, and their accuracy with the example's clients.
+fn lines<C: Copy>(
+    grid: &Grid,
+    groups: &[(Option<u32>, Vec<C>)],
+    name: impl Fn(C) -> String,
+    accuracy: impl Fn(C) -> Option<Estimate>,
+) -> String {
+    let most = grid.clients.last().copied().unwrap_or_default();
+    let line = |(from, members): &(Option<u32>, Vec<C>)| {
+        let from = match from {
+            Some(clients) => format!("from K = {clients} clients a round on"),
+            None => format!("not up to K = {most}"),
+        };
+        let at_example = |contender: C| accuracy(contender).map_or("no setting".to_owned(), percent);
+        let each: Vec<String> =
+            members.iter().map(|&member| format!("{} ({})", name(member), at_example(member))).collect();
+        format!("{from}, {}", each.join(", "))
+    };
+    groups.iter().map(line).collect::<Vec<String>>().join("; ")
+}
+
+/// Ratios of the median and the worst noise.
+fn both(ratios: [f64; 2]) -> String {
+    ratios.map(|ratio| if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") }).join(" and ")
+}
+
 fn price(grid: &Grid, contest: &Contest) -> String {
     let point = (grid.example, EPSILON);
-    let ratio = |ratio: f64| if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
     let noise = |contender| match contest.noise_ratios(contender, View::Actual, point) {
         None => "no setting".to_owned(),
-        Some([median, worst]) => format!("{} and {} times", ratio(median), ratio(worst)),
+        Some(ratios) => format!("{} times", both(ratios)),
     };
     let spent = |&contender: &Contender| {
         let choice = contest.get(contender, View::Actual, point)?.choice?;
@@ -156,5 +173,51 @@ fn price(grid: &Grid, contest: &Contest) -> String {
         worst_channel.join(", "),
         raw(Contender::Clipped),
         raw(Contender::Inversion),
+    )
+}
+
+/// A name within a sentence.
+fn protection_name(protection: Protection) -> String {
+    match protection {
+        Protection::Central => name(Contender::Central).to_owned(),
+        Protection::Inversion => name(Contender::Inversion).to_owned(),
+        Protection::Masks { antennas: 1 } => "masks with 1 antenna".to_owned(),
+        Protection::Masks { antennas } => format!("masks with {antennas} antennas"),
+        Protection::LocalNoise => "local noise without masks".to_owned(),
+    }
+}
+
+/// What a base station that is not trusted costs.
+pub(super) fn at_equal_trust(grid: &Grid, trust: &Trust<'_>) -> String {
+    let point = (grid.example, EPSILON);
+    let groups =
+        groups(grid.protections, |protection| from_which_on(grid, |point| trust.loss(protection, point)));
+    let useful = lines(grid, &groups, protection_name, |protection| trust.accuracy(protection, point));
+    let noise = |&protection: &Protection| {
+        let ratios = trust.noise_ratios(protection, point)?;
+        Some(format!("{} for {}", both(ratios), protection_name(protection)))
+    };
+    let noise: Vec<String> = grid.protections.iter().filter_map(noise).collect();
+    let added = |&protection: &Protection| {
+        let masks = trust.masks(protection, point).filter(|masks| masks.mask_std() > 0.0)?;
+        Some(format!(
+            "{:.1} and {:.2} for {}",
+            masks.mask_std(),
+            masks.noise_std(),
+            protection_name(protection)
+        ))
+    };
+    let added: Vec<String> = grid.protections.iter().filter_map(added).collect();
+    let without = trust.contest().ideal(grid.example).map_or("nothing".to_owned(), percent);
+    format!(
+        "At equal trust, the base station is the adversary: it keeps its raw samples, and every client sends symbols of unit power, \
+         with what it adds to hide itself. At ε = {EPSILON} in the raw-signal view, these are within {USEFUL} points of the same \
+         training without noise: {useful}. In brackets is the accuracy with {} clients, where training without noise has \
+         {without}. With these clients, the ratio of the noise in the sum to that of the central optimum, in the median round and \
+         in the worst of 100 rounds, is {}. The standard deviations σ_m of the masks and σ_z of a client's own noise are {}. Masks need no channel \
+         knowledge at the clients; channel inversion does.",
+        grid.example,
+        noise.join(", "),
+        added.join(", "),
     )
 }
