@@ -337,8 +337,8 @@ pub(super) fn notes() -> Vec<String> {
          does not: a client hides in the noise of the others, so that the base station must receive the sum alone, and \
          clients must know their channels to arrive in phase. Central noise needs a trusted server and has no raw-signal view."
             .to_owned(),
-        "Masks are computational, and assume that no client reveals its keys. Their noise is drawn by the clients, of which all \
-         must be honest here."
+        "Masks are computational, and here no client reveals its keys or its noise to the base station. Clients draw their noise \
+         themselves, and must do so honestly, with masks as with channel inversion."
             .to_owned(),
     ]
 }
