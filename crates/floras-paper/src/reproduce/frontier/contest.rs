@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{iter, panic, thread};
 
 use floras_core::random::Domain;
 use floras_core::{Admission, NoiseReference, PowerRule, Receiver, View};
 use floras_phy::Round;
 use floras_sim::schemes::{ChannelInversionScheme, FlorasScheme, GaussianScheme, IdealScheme, SchemeChoice};
 use floras_sim::{Estimate, Experiment, Federation, Radio, Settings, SimError, UplinkSettings};
-use rayon::prelude::*;
 
 use super::choice::{CLIPPED, Choice, Choices, MAX_LENGTH, Task, Terms};
 use super::{Grid, VIEWS};
@@ -218,21 +218,38 @@ impl Contest {
 }
 
 /// Runs experiments side by side, each on one thread: their accounts cannot be shared among threads.
+///
+/// The workers are no pool of rayon: a worker of one pool that waits for another pool, as a run has it, begins the next run on top
+/// of its own.
 pub(super) fn run_all(
     bench: &Workbench<'_>,
     planned: BTreeMap<String, Experiment>,
 ) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
-    let (begun, count) = (AtomicUsize::new(0), planned.len());
-    let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*bench };
-    let run = |(name, experiment): (String, Experiment)| {
-        let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
-        (bench.watch)(Stage::Working(&format!("run {number} of {count}: {name}")));
-        let record = silent.run(&name, &experiment)?;
-        Ok((name, (experiment, record)))
-    };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
     let planned: Vec<(String, Experiment)> = planned.into_iter().collect();
-    pool.install(|| planned.into_par_iter().with_max_len(1).map(run).collect())
+    let (next, count) = (AtomicUsize::new(0), planned.len());
+    let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*bench };
+    let run = |number: usize| {
+        let (name, experiment) = planned.get(number)?;
+        (bench.watch)(Stage::Working(&format!("run {} of {count}: {name}", number + 1)));
+        Some(silent.run(name, experiment).map(|record| (name.clone(), (experiment.clone(), record))))
+    };
+    let work = || {
+        let done: Result<Vec<_>, SimError> =
+            iter::from_fn(|| run(next.fetch_add(1, Ordering::Relaxed))).collect();
+        if done.is_err() {
+            // The others need not begin another one.
+            next.store(count, Ordering::Relaxed);
+        }
+        done
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..bench.threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut runs = BTreeMap::new();
+        for worker in workers {
+            runs.extend(worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+        }
+        Ok(runs)
+    })
 }
 
 /// Channel inversion whose clients add noise of standard deviation `artificial_noise_std` to the sum.

@@ -1,6 +1,8 @@
 //! The frontier on a small grid.
 
+use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use floras_core::{Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View};
 use floras_privacy::{Account, Coefficients, PrivacyUnit, Setting};
@@ -168,4 +170,24 @@ fn noise_with_masks_is_near_the_central_optimum() {
             "K = {clients}, {snr_db} dB, R = {antennas}: {median}"
         );
     }
+}
+
+#[test]
+fn a_worker_ends_a_run_before_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = directory.path().join("runs");
+    let begun = AtomicUsize::new(0);
+    let watch = |stage: Stage<'_>| {
+        let Stage::Working(words) = stage else { return };
+        if words.starts_with("run ") {
+            let summaries =
+                fs::read_dir(&runs).into_iter().flatten().map(|run| run.unwrap().path().join("summary.json"));
+            let ended = summaries.filter(|summary| summary.exists()).count();
+            assert_eq!(begun.fetch_add(1, Ordering::Relaxed), ended, "{words}");
+        }
+    };
+    let bench = Workbench { watch: &watch, ..bench(directory.path(), 1) };
+    Contest::hold(&bench, &Grid { contenders: &[Contender::Central, Contender::Inversion], ..SMALL })
+        .unwrap();
+    assert_eq!(begun.into_inner(), 3);
 }
