@@ -18,7 +18,8 @@ const OTHER_PROCESSOR: f64 = 1e-2;
 const EPSILON: f64 = 1e-12;
 
 /// Presets with what makes them short.
-const RUNS: [(&str, &str); 5] = [
+const RUNS: [(&str, &str); 6] = [
+    ("private", "--rounds 2 --trials 1"),
     ("quick", "--rounds 4"),
     ("digits-iid", "--rounds 4 --trials 2"),
     ("digits-noniid", "--rounds 4 --trials 2"),

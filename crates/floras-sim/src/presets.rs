@@ -74,7 +74,10 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
+    use floras_core::View;
+
     use super::*;
+    use crate::inquiry::ExperimentAccount;
     use crate::{Experiment, ExperimentBuilder, Settings};
 
     #[test]
@@ -84,6 +87,18 @@ mod tests {
             let experiment = builder.build().unwrap();
             assert_eq!(experiment.settings().name, preset.name);
             assert_eq!(builder.unused_keys(&experiment), Vec::<String>::new());
+        }
+    }
+
+    /// The program runs it first: every rigorous view has the `ε` that its file states.
+    #[test]
+    fn the_private_preset_is_private_in_every_view() {
+        let experiment = ExperimentBuilder::preset("private").unwrap().build().unwrap();
+        let report = ExperimentAccount::new(&experiment).unwrap().report().unwrap();
+        for view in View::RIGOROUS {
+            let statement = report.views.get(view).unwrap();
+            let epsilon = statement.epsilon.unwrap();
+            assert!(statement.guarantee && epsilon <= 8.0 && epsilon > 7.9, "{view}: {epsilon}");
         }
     }
 
