@@ -157,7 +157,12 @@ impl WorstCaseGame {
         received: &mut [f32],
     ) -> Result<(f64, f64), UplinkError> {
         let channel = uplink.realise(round)?;
-        let (gain, noise_std) = (channel.gains()[0], channel.noise_std());
+        // Cross-talk turns pairs of parameters. An adversary that knows the gains turns them back, and the noise looks the same.
+        let gain = match channel.blocks() {
+            [block] if !block.cross_gains.is_empty() => block.magnitude(0),
+            _ => channel.gains()[0],
+        };
+        let noise_std = channel.noise_std();
         let takes_part = self.takes_part(round);
         if self.participation_known && !takes_part {
             // What is received does not depend on the world.

@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 use floras_audit::{AuditReport, AuditVerdict, Effort, Stage, WorstCaseGame, audit};
-use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention, View};
+use floras_core::{Fading, Modulation, ParametersPerSymbol, Receiver, Snr, SnrConvention, View};
 use floras_phy::{
     CentralGaussian, ChipLink, EffectiveChannel, Floras, FlorasSettings, Round, SequenceSet, Uplink,
     UplinkError,
@@ -74,8 +74,9 @@ impl<U: Uplink> Uplink for Halved<U> {
     }
 
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
-        let channel = self.0.realise(round)?;
-        EffectiveChannel::new(channel.gains().to_vec(), 0.5 * channel.noise_std())
+        let mut blocks = self.0.realise(round)?.blocks().to_vec();
+        blocks.iter_mut().for_each(|block| block.noise_std *= 0.5);
+        EffectiveChannel::from_blocks(blocks)
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
@@ -97,6 +98,19 @@ fn half_the_noise_is_caught() {
     caught(strong(25, Receiver::clipped(1.0).unwrap()), &idealised(Receiver::clipped(1.0).unwrap()), 1);
     caught(CentralGaussian::new(2.0).unwrap(), &MuDistribution::Constant(1.0), 1);
     caught(CentralGaussian::new(8.0).unwrap(), &MuDistribution::Constant(0.25), 10);
+}
+
+/// The game itself has receivers of several branches, with one and with two parameters in a symbol; the whole audit has not.
+#[test]
+fn half_the_noise_of_branches_is_caught() {
+    let receiver = Receiver::clipped(1.0).unwrap();
+    for (antennas, parameters_per_symbol) in [(1, ParametersPerSymbol::One), (2, ParametersPerSymbol::Two)] {
+        let settings = strong(25, receiver).settings().clone();
+        let modulation = Modulation::Complex;
+        let uplink = Floras::new(FlorasSettings { modulation, antennas, parameters_per_symbol, ..settings });
+        let idealised = floras_privacy::idealised_of_branches(receiver, 2 * antennas as u32, 5, 2.0).unwrap();
+        caught(uplink, &idealised, 1);
+    }
 }
 
 #[track_caller]
@@ -398,6 +412,8 @@ fn channels_that_games_do_not_have_are_refused() {
     for (change, key) in [
         ("uplink.ageing=correlation=0.9", "uplink.ageing: an audit plays its games over channels"),
         ("uplink.path_loss=exponent=2", "uplink.path_loss: an audit plays its games over channels"),
+        ("uplink.modulation=complex", "uplink.modulation: an audit listens to one real branch"),
+        ("uplink.antennas=2", "uplink.antennas: an audit listens to one real branch"),
     ] {
         let federation = Federation::new(&small(&[change])).unwrap();
         let error = audit(&federation, few(), &|_| {}).unwrap_err().to_string();

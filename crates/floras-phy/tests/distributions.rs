@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use floras_phy::*;
 use rayon::prelude::*;
-use statrs::distribution::{Cauchy, ContinuousCDF, FisherSnedecor, Normal};
+use statrs::distribution::{Cauchy, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 use support::{SIGNIFICANCE, decode_rounds, p_value, silent_fading, snr};
 
 const ROUNDS: u32 = 40_000;
@@ -50,6 +50,32 @@ fn noise_of_unused_sequences_is_cauchy_with_scale_gamma() {
             assert!(right > SIGNIFICANCE, "γ = {gamma}, {fidelity:?}: p = {right}");
             let wrong = p_value(sample, &Cauchy::new(0.0, 1.15 * gamma as f64).unwrap());
             assert!(wrong < SIGNIFICANCE, "γ = {gamma}, {fidelity:?}: no power, p = {wrong}");
+        }
+    }
+}
+
+/// One unused sequence over `B` branches has the noise `N(0, 1)/χ_B`, which is `1/√B` times a t variable with `B` degrees of freedom. A
+/// number of degrees that is wrong by a factor of two, at the scale that goes with it, moves the distribution function by 0.07 or more.
+#[test]
+fn noise_over_branches_is_students_t() {
+    for (modulation, antennas) in [(Modulation::Real, 3), (Modulation::Complex, 1), (Modulation::Complex, 3)]
+    {
+        for parameters_per_symbol in [ParametersPerSymbol::One, ParametersPerSymbol::Two] {
+            if modulation.check_packing(parameters_per_symbol).is_err() {
+                continue;
+            }
+            let settings = unused_noise_only(3, 1, Receiver::Paper).settings().clone();
+            let uplink =
+                Floras::new(FlorasSettings { modulation, antennas, parameters_per_symbol, ..settings });
+            let branches = modulation.branches(antennas) as f64;
+            for fidelity in BOTH {
+                let sample = first_coordinates(&noise(&uplink, 3, 2, fidelity));
+                let t = |freedom: f64| StudentsT::new(0.0, 1.0 / freedom.sqrt(), freedom).unwrap();
+                let right = p_value(sample.clone(), &t(branches));
+                assert!(right > SIGNIFICANCE, "{modulation}, R = {antennas}, {fidelity:?}: p = {right}");
+                let wrong = p_value(sample, &t(2.0 * branches));
+                assert!(wrong < SIGNIFICANCE, "{modulation}, R = {antennas}: no power, p = {wrong}");
+            }
         }
     }
 }
