@@ -11,8 +11,6 @@
 //! percentile of `ν'` over `Δ/μ`, the noise of a trusted server, at the best `σ_m`, from an independent simulation in NumPy: `ε = 8` after
 //! 40 rounds at `δ = 1e-5`, `C = 1`, `d = 4010`, Rayleigh fading, `κ = 3`, `N = K`.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
-
 mod support;
 
 use floras_phy::*;
