@@ -16,6 +16,7 @@ use floras_privacy::calibrate::{self, Target};
 use floras_privacy::{Coefficients, PrivacyError, PrivacyUnit, Setting, gaussian};
 use floras_sim::{Settings, SimError, VERSION, write_atomically};
 use rayon::prelude::*;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::workbench::{Stage, Workbench};
@@ -50,9 +51,31 @@ pub(super) struct Choices {
 
 /// What is kept, and what it is about.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct Kept<T> {
     about: String,
-    found: BTreeMap<String, Option<Choice>>,
+    found: BTreeMap<String, T>,
+}
+
+/// Calibrations by their keys, from `file` in the workbench's directory if it has all of them for the same `about`. Otherwise all are
+/// made and kept there.
+pub(super) fn recall<T: Clone + DeserializeOwned + Serialize>(
+    bench: &Workbench<'_>,
+    file: &str,
+    about: String,
+    keys: &[String],
+    make: impl FnOnce() -> Result<BTreeMap<String, T>, SimError>,
+) -> Result<BTreeMap<String, T>, SimError> {
+    let path = bench.directory.join(file);
+    let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept<T>>(&bytes).ok());
+    if let Some(kept) = kept.filter(|kept| kept.about == about)
+        && keys.iter().all(|key| kept.found.contains_key(key))
+    {
+        return Ok(kept.found);
+    }
+    let kept = Kept { about, found: make()? };
+    let text = serde_json::to_vec_pretty(&kept).map_err(|error| SimError::encoding(&path, error))?;
+    write_atomically(&path, &text)?;
+    Ok(kept.found)
 }
 
 /// What all calibrations share.
@@ -185,21 +208,14 @@ fn key(&(receiver, clients, epsilon, view): &Task) -> String {
 impl Choices {
     /// Calibrates, or reads what an earlier call kept in the workbench's directory.
     pub(super) fn make(bench: &Workbench<'_>, terms: &Terms, tasks: &[Task]) -> Result<Self, SimError> {
-        let path = bench.directory.join(FILE);
         let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MAX_LENGTH}");
-        let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
-        if let Some(kept) = kept.filter(|kept| kept.about == about)
-            && tasks.iter().all(|task| kept.found.contains_key(&key(task)))
-        {
-            return Ok(Self { found: kept.found });
-        }
-        (bench.watch)(Stage::Working("looking for the fewest sequences of every point"));
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
-        let found = pool.install(|| calibrate_all(terms, tasks))?;
-        let kept = Kept { about, found };
-        let text = serde_json::to_vec_pretty(&kept).map_err(|error| SimError::encoding(&path, error))?;
-        write_atomically(&path, &text)?;
-        Ok(Self { found: kept.found })
+        let keys: Vec<String> = tasks.iter().map(key).collect();
+        let found = recall(bench, FILE, about, &keys, || {
+            (bench.watch)(Stage::Working("looking for the fewest sequences of every point"));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
+            Ok(pool.install(|| calibrate_all(terms, tasks))?)
+        })?;
+        Ok(Self { found })
     }
 
     pub(super) fn get(&self, task: &Task) -> Option<Choice> {

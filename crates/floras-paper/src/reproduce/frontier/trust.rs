@@ -19,15 +19,19 @@ use floras_core::{Masks, Modulation, Receiver, TransmitPower, View};
 use floras_sim::figure::{Axis, Curve, Panel, PrivacyRow, Style};
 use floras_sim::inquiry::{Find, calibrate_experiment};
 use floras_sim::schemes::{FlorasScheme, SchemeChoice};
-use floras_sim::{Estimate, Experiment, ExperimentBuilder, Settings, SimError};
+use floras_sim::{Estimate, Experiment, ExperimentBuilder, Settings, SimError, VERSION};
 use rayon::prelude::*;
 
+use super::choice::recall;
 use super::contest::{Arena, Contender, Contest, TRUNCATE, accuracy, inversion, loss, noise_ratios, run_all};
 use super::{EPSILON, Grid, accuracy_axis, curve, epsilon_axis, noise_curves, ratio_axis};
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 
 /// `κ` of the receiver's weights `ĥ*/(‖ĥ‖² + κ·s²)`.
 const KAPPA: f64 = 3.0;
+
+/// Where masks are kept.
+const FILE: &str = "frontier-masks.json";
 
 /// How single clients are hidden from the base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,21 +113,51 @@ pub(super) fn with_masks(settings: Settings, epsilon: u32) -> Result<Settings, S
     Ok(Settings { masks: masks.transpose()?, ..settings })
 }
 
+/// The masks of every protection at every point, calibrated or from an earlier call.
+fn calibrated(
+    bench: &Workbench<'_>,
+    arena: &Arena,
+    planned: &[(Protection, (u32, u32))],
+) -> Result<BTreeMap<String, Masks>, SimError> {
+    let masked = |&(protection, point): &(Protection, (u32, u32))| match protection {
+        Protection::Masks { antennas } => Some((protection.run_name(point), antennas, point)),
+        Protection::Central | Protection::Inversion | Protection::LocalNoise => None,
+    };
+    let tasks: Vec<(String, usize, (u32, u32))> = planned.iter().filter_map(masked).collect();
+    let keys: Vec<String> = tasks.iter().map(|(key, ..)| key.clone()).collect();
+    let base = Experiment::new(arena.base.clone())?.to_toml();
+    recall(bench, FILE, format!("floras {VERSION}, κ = {KAPPA}\n{base}"), &keys, || {
+        (bench.watch)(Stage::Working("looking for the masks of every point"));
+        let find = |(key, antennas, (clients, epsilon)): &(String, usize, (u32, u32))| {
+            let settings = with_masks(complex_reception(arena, *clients, *antennas)?, *epsilon)?;
+            Ok(settings.masks.map(|masks| (key.clone(), masks)))
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
+        let found: Result<Vec<_>, SimError> =
+            pool.install(|| tasks.par_iter().with_max_len(1).map(find).collect());
+        Ok(found?.into_iter().flatten().collect())
+    })
+}
+
 /// The experiment of a protection at a point; `None` for central noise, which has no radio.
 fn experiment(
     contest: &Contest,
-    protection: Protection,
-    (clients, epsilon): (u32, u32),
+    masks: &BTreeMap<String, Masks>,
+    (protection, (clients, epsilon)): (Protection, (u32, u32)),
 ) -> Result<Option<Experiment>, SimError> {
     let (arena, noise_std) = (contest.arena(), contest.terms().central_noise_std(epsilon)?);
-    let settings = match protection {
+    let (antennas, masks) = match protection {
         Protection::Central => return Ok(None),
-        Protection::Inversion => at_unit_power(arena, clients, inversion(noise_std).into()),
-        Protection::Masks { antennas } => with_masks(complex_reception(arena, clients, antennas)?, epsilon)?,
-        Protection::LocalNoise => {
-            Settings { masks: Some(Masks::new(0.0, noise_std, 0)?), ..complex_reception(arena, clients, 1)? }
+        Protection::Inversion => {
+            let settings = at_unit_power(arena, clients, inversion(noise_std).into());
+            return Ok(Some(Experiment::new(settings)?));
         }
+        Protection::Masks { antennas } => {
+            (antennas, masks.get(&protection.run_name((clients, epsilon))).copied())
+        }
+        Protection::LocalNoise => (1, Some(Masks::new(0.0, noise_std, 0)?)),
     };
+    let settings = Settings { masks, ..complex_reception(arena, clients, antennas)? };
     Ok(Some(Experiment::new(settings)?))
 }
 
@@ -140,21 +174,19 @@ impl<'a> Trust<'a> {
         grid: &Grid,
         contest: &'a Contest,
     ) -> Result<Self, SimError> {
-        (bench.watch)(Stage::Working("looking for the masks of every point"));
         let points = grid.points();
         let pairs: Vec<(Protection, (u32, u32))> = grid
             .protections
             .iter()
             .flat_map(|&protection| points.iter().map(move |&point| (protection, point)))
             .collect();
-        let plan = |&(protection, point): &(Protection, (u32, u32))| {
-            let experiment = experiment(contest, protection, point)?;
-            Ok(experiment.map(|experiment| (protection.run_name(point), experiment)))
-        };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
-        let planned = pool
-            .install(|| pairs.par_iter().with_max_len(1).map(plan).collect::<Result<Vec<_>, SimError>>())?;
-        Ok(Self { contest, runs: run_all(bench, planned.into_iter().flatten().collect())? })
+        let masks = calibrated(bench, contest.arena(), &pairs)?;
+        let mut planned = BTreeMap::new();
+        for (protection, point) in pairs {
+            let experiment = experiment(contest, &masks, (protection, point))?;
+            planned.extend(experiment.map(|experiment| (protection.run_name(point), experiment)));
+        }
+        Ok(Self { contest, runs: run_all(bench, planned)? })
     }
 
     pub(super) fn contest(&self) -> &Contest {
