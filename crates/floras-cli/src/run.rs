@@ -31,7 +31,7 @@ Examples:
 
 All keys of an experiment file are in docs/experiments.md, and written out in full in the run directory.")]
 pub(crate) struct Options {
-    /// An experiment file, or the name of a preset; the default preset if absent.
+    /// An experiment file, or the name of a preset; `private` if absent.
     #[arg(value_name = "FILE|PRESET")]
     experiment: Option<String>,
 

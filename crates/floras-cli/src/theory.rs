@@ -26,7 +26,7 @@ The theorem asks for a strongly convex loss: logistic regression with a penalty.
 computed from the experiment's own data, and each is printed with how it was found. docs/theory.md
 derives the formulas and says where the printed proof fails.")]
 pub(crate) struct Options {
-    /// An experiment file, or the name of a preset; the default preset if absent.
+    /// An experiment file, or the name of a preset; digits-iid, the paper's task, if absent.
     #[arg(value_name = "FILE|PRESET")]
     experiment: Option<String>,
 
@@ -47,9 +47,12 @@ pub(crate) struct Options {
     json: bool,
 }
 
+/// The theorem is about the paper's task.
+const DEFAULT: &str = "digits-iid";
+
 /// Computes and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let builder = ExperimentBuilder::open(options.experiment.as_deref())?;
+    let builder = ExperimentBuilder::open(Some(options.experiment.as_deref().unwrap_or(DEFAULT)))?;
     let builder = changed(builder, &options.settings, (None, None, options.seed))?;
     let federation = Federation::new(&builder.build()?)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;

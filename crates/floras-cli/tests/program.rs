@@ -370,9 +370,9 @@ fn a_run_that_cannot_work_leaves_nothing_behind() {
     let too_large =
         "--set model.kind=mlp --set model.hidden=65536 --set clients.total=1000 --set clients.per_round=1000";
     for arguments in [
-        format!("run {too_large} --set uplink.sequences=1024 --set uplink.length=1024"),
-        "run --set uplink.snr_db=inf".to_owned(),
-        "run --set data.train=5000".to_owned(),
+        format!("run digits-iid {too_large} --set uplink.sequences=1024 --set uplink.length=1024"),
+        "run digits-iid --set uplink.snr_db=inf".to_owned(),
+        "run digits-iid --set data.train=5000".to_owned(),
     ] {
         let (code, out, err) = said(directory.path(), &arguments);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
