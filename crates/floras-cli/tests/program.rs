@@ -401,7 +401,7 @@ fn account_and_calibrate_work_for_every_scheme() {
     let directory = tempfile::tempdir().expect("a directory");
     let clipped = "--set privacy.clip=1 --set privacy.normalise=clip --set rounds=10";
     for scheme in floras_sim::schemes::all() {
-        let arguments = format!("account --json {clipped} --set uplink.scheme={}", scheme.name());
+        let arguments = format!("account digits-iid --json {clipped} --set uplink.scheme={}", scheme.name());
         let (code, out, error) = said(directory.path(), &arguments);
         assert_eq!((code, out.lines().count()), (Some(0), 1), "{error}");
         let report: Value = serde_json::from_str(&out).expect("JSON");

@@ -126,7 +126,7 @@ impl Uplink for UnitPower {
 
 #[cfg(test)]
 mod tests {
-    use floras_core::{Admission, Fading, NoiseReference, Pilot, PowerRule, Snr, SnrConvention};
+    use floras_core::{Admission, Fading, Modulation, NoiseReference, Pilot, PowerRule, Snr, SnrConvention};
 
     use super::*;
     use crate::aggregation::Aggregation;
@@ -169,6 +169,32 @@ mod tests {
             // 400 parameters of 32 chips from 20 clients, and a pilot of 32 chips of each.
             assert!((cost.energy / (20.0 * 32.0 * 401.0) - 1.0).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn two_parameters_share_the_power_of_a_symbol() {
+        let uplink = |packing| -> Box<dyn Uplink> {
+            Box::new(Floras::new(FlorasSettings {
+                modulation: Modulation::Complex,
+                parameters_per_symbol: packing,
+                snr: Snr::new(20.0, SnrConvention::Symbol).unwrap(),
+                ..FlorasSettings::default()
+            }))
+        };
+        let clients: Vec<u32> = (0..20).collect();
+        let masks = Masks::new(3.0, 0.5, 0).unwrap();
+        let updates = crate::updates::made_up(20, 400);
+        let [noise, twice] = [ParametersPerSymbol::One, ParametersPerSymbol::Two].map(|packing| {
+            let scaled = UnitPower::new(uplink(packing), 2.0, Some(masks)).unwrap();
+            let noise = scaled.realise(&round(&clients)).unwrap().noise_std();
+            let uplink = Masked::new(Box::new(scaled), masks);
+            let aggregation = Aggregation { clip: Some(2.0), ..Aggregation::default() };
+            let aggregate = aggregation.run(&uplink, round(&clients), &updates).unwrap();
+            let cost = aggregate.cost(&uplink, &round(&clients)).unwrap().unwrap();
+            assert!((cost.power_mean - 1.0).abs() < 1e-6, "{packing}: {}", cost.power_mean);
+            noise
+        });
+        assert!((twice / noise - 2.0_f64.sqrt()).abs() < 1e-12, "{noise}, {twice}");
     }
 
     #[test]
