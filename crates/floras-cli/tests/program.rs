@@ -413,7 +413,7 @@ fn account_and_calibrate_work_for_every_scheme() {
         );
         let find = if scheme.name() == "ideal" { "noise" } else { "rounds" };
         let arguments = format!(
-            "calibrate --epsilon 50 --view actual --find {find} {clipped} --set uplink.scheme={} --json",
+            "calibrate digits-iid --epsilon 50 --view actual --find {find} {clipped} --set uplink.scheme={} --json",
             scheme.name()
         );
         let (code, out, error) = said(directory.path(), &arguments);
@@ -426,7 +426,7 @@ fn account_and_calibrate_work_for_every_scheme() {
         }
     }
     let gaussian = format!("{clipped} --set uplink.scheme=gaussian");
-    let (_, out, _) = said(directory.path(), &format!("account --json {gaussian} --set uplink.noise_std=40"));
+    let (_, out, _) = said(directory.path(), &format!("account digits-iid --json {gaussian} --set uplink.noise_std=40"));
     let report: Value = serde_json::from_str(&out).expect("JSON");
     let epsilon = report["views"]["actual"]["epsilon"].as_f64().expect("a number");
     assert!((epsilon - 0.561284_93).abs() < 1e-6, "{epsilon}");
