@@ -426,12 +426,13 @@ fn account_and_calibrate_work_for_every_scheme() {
         }
     }
     let gaussian = format!("{clipped} --set uplink.scheme=gaussian");
-    let (_, out, _) = said(directory.path(), &format!("account digits-iid --json {gaussian} --set uplink.noise_std=40"));
+    let (_, out, _) =
+        said(directory.path(), &format!("account digits-iid --json {gaussian} --set uplink.noise_std=40"));
     let report: Value = serde_json::from_str(&out).expect("JSON");
     let epsilon = report["views"]["actual"]["epsilon"].as_f64().expect("a number");
     assert!((epsilon - 0.561284_93).abs() < 1e-6, "{epsilon}");
     // What is found, written into a file, has the same epsilon.
-    let calibrate = format!("calibrate --epsilon 1 --view actual --find noise --json {gaussian}");
+    let calibrate = format!("calibrate digits-iid --epsilon 1 --view actual --find noise --json {gaussian}");
     let (code, out, error) = said(directory.path(), &calibrate);
     assert_eq!(code, Some(0), "{error}");
     let found: Value = serde_json::from_str(&out).expect("JSON");
