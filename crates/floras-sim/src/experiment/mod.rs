@@ -276,15 +276,25 @@ impl Settings {
     /// The uplink of a round: the scheme, at the power at which clients send, with what they add. Sequences of some families are drawn
     /// from the seed.
     pub fn build_uplink(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
-        let mut uplink = self.uplink.build(seed)?;
-        if let (TransmitPower::Unit, Some(clip)) = (self.uplink.power(), self.privacy.clip) {
-            let scaled = UnitPower::new(uplink, clip, self.masks);
-            uplink = Box::new(scaled.map_err(|error| ExperimentError::refused("uplink.power", error))?);
-        }
+        self.with_masks(self.uplink.build(seed)?)
+    }
+
+    /// Another uplink in place of the scheme's, at the power at which clients send, with what they add.
+    pub fn with_masks(&self, uplink: Box<dyn Uplink>) -> Result<Box<dyn Uplink>, ExperimentError> {
+        let uplink = self.at_power(uplink)?;
         Ok(match self.masks {
             None => uplink,
             Some(masks) => Box::new(Masked::new(uplink, masks)),
         })
+    }
+
+    /// Another uplink in place of the scheme's, at the power at which clients send. Masks count for the power only.
+    pub fn at_power(&self, uplink: Box<dyn Uplink>) -> Result<Box<dyn Uplink>, ExperimentError> {
+        let (TransmitPower::Unit, Some(clip)) = (self.uplink.power(), self.privacy.clip) else {
+            return Ok(uplink);
+        };
+        let scaled = UnitPower::new(uplink, clip, self.masks);
+        Ok(Box::new(scaled.map_err(|error| ExperimentError::refused("uplink.power", error))?))
     }
 
     /// Whether the channel of a round depends on the number of parameters.
