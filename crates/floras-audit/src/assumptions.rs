@@ -297,10 +297,11 @@ fn all() -> Vec<Attack> {
     ]
 }
 
-/// Breaks every assumption; there are no attacks where a scheme has no any-channel view.
+/// Breaks every assumption; there are no attacks where a scheme has no any-channel view, and where masks bound it.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
     let uplink = &bench.settings.uplink;
-    let Some(floras) = uplink.scheme.floras() else { return Ok(Vec::new()) };
+    let floras = uplink.scheme.floras().filter(|_| bench.settings.masks.is_none());
+    let Some(floras) = floras else { return Ok(Vec::new()) };
     if !floras.is_orthonormal(uplink.radio.length)? {
         return Ok(Vec::new());
     }

@@ -87,9 +87,10 @@ impl CollusionAttack {
     }
 }
 
-/// What the key changes; `None` where there are no sequences to hide.
+/// What the key changes; `None` where there are no sequences to hide, and with masks, which do not depend on the key.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimError> {
-    let Some(floras) = bench.settings.uplink.scheme.floras() else { return Ok(None) };
+    let floras = bench.settings.uplink.scheme.floras().filter(|_| bench.settings.masks.is_none());
+    let Some(floras) = floras else { return Ok(None) };
     let used = bench.settings.clients.per_round as usize;
     let radio = &bench.settings.uplink.radio;
     let has_noise = radio.snr()?.despread_noise_std(radio.length) > 0.0;
@@ -98,7 +99,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     }
     let mut known = floras.clone();
     known.sequences = used;
-    let with_key = known.over_radio(radio, bench.settings.seed)?;
+    let with_key = bench.settings.at_power(Box::new(known.over_radio(radio, bench.settings.seed)?))?;
     let mut settings = bench.settings.clone();
     settings.uplink.scheme = known.into();
     let uplink = bench.federation.uplink();
@@ -119,10 +120,10 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
         rigorous_without: known(without_key),
         rigorous_with: known(ExperimentAccount::new(&Experiment::new(settings)?)?.views(bench.game.rounds)?),
         lower_bound_without: lower_bound(uplink, WITHOUT_KEY)?,
-        lower_bound_with: lower_bound(&with_key, WITH_KEY)?,
+        lower_bound_with: lower_bound(with_key.as_ref(), WITH_KEY)?,
         confidence: bench.effort.confidence(),
         noise_std_without: median_noise(bench, uplink)?,
-        noise_std_with: median_noise(bench, &with_key)?,
+        noise_std_with: median_noise(bench, with_key.as_ref())?,
         named: named(bench, floras.sequences as u32)?,
     }))
 }
@@ -132,7 +133,8 @@ fn median_noise(bench: &Bench<'_>, uplink: &dyn Uplink) -> Result<f64, SimError>
     let clients: Vec<u32> = (0..bench.settings.clients.per_round).collect();
     let mut noise = Vec::new();
     for number in 0..rounds {
-        let round = Round::new(bench.settings.seed, Domain::Collusion.trial(0), number + 1, &clients)?;
+        let round = Round::new(bench.settings.seed, Domain::Collusion.trial(0), number + 1, &clients)?
+            .with_parameters(bench.game.parameters);
         noise.push(uplink.realise(&round)?.noise_std());
     }
     noise.sort_by(f64::total_cmp);

@@ -21,8 +21,9 @@
 
 use std::ops::Range;
 
+use floras_core::Fidelity;
 use floras_core::random::{Domain, Purpose, StreamName, TrialId};
-use floras_phy::{EffectiveChannel, Floras, Round, Signal, Uplink, UplinkError, precode};
+use floras_phy::{EffectiveChannel, Round, Signal, Uplink, UplinkError, precode};
 use floras_sim::purpose;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -129,7 +130,8 @@ impl WorstCaseGame {
                 let mut scores = (0.0, 0.0);
                 for round in 0..self.rounds {
                     let (name, number) = self.name(table, world, game, round);
-                    let round = Round::new(name.0, name.1, number, &clients)?;
+                    let round =
+                        Round::new(name.0, name.1, number, &clients)?.with_parameters(self.parameters);
                     let heard = self.hear(uplink, &round, &canary, sign, received)?;
                     scores = (scores.0 + heard.0, scores.1 + heard.1);
                 }
@@ -184,16 +186,25 @@ impl WorstCaseGame {
         Ok((Evidence::of(along, self.clip, spread).score(probability), decoder))
     }
 
-    /// Plays against a base station that despreads every sequence. With the group key it knows which one is the client's.
-    pub fn raw(&self, floras: &Floras, games: u32, table: u8, has_key: bool) -> Result<Scores, UplinkError> {
+    /// Plays against a base station that despreads every sequence of an uplink with sequences. With the group key it knows which one is
+    /// the client's.
+    pub fn raw(
+        &self,
+        uplink: &dyn Uplink,
+        games: u32,
+        table: u8,
+        has_key: bool,
+    ) -> Result<Scores, UplinkError> {
         let clients: Vec<u32> = (0..self.per_round).collect();
         let play = |sign: f64, world: u16| -> Result<Vec<f64>, UplinkError> {
             let one = |game: u32| {
                 let mut score = 0.0;
                 for round in 0..self.rounds {
                     let (name, number) = self.name(table, world, game, round);
-                    let round = Round::new(name.0, name.1, number, &clients)?;
-                    let evidence = self.overhear(&floras.despread(&round)?, &round, sign, has_key);
+                    let round =
+                        Round::new(name.0, name.1, number, &clients)?.with_parameters(self.parameters);
+                    let seen = despread(uplink, &round)?;
+                    let evidence = self.overhear(&seen, &round, sign, has_key);
                     score += evidence.score(self.probability);
                 }
                 Ok(score)
@@ -203,20 +214,26 @@ impl WorstCaseGame {
         Ok(Scores { with: play(1.0, 0)?, without: play(-1.0, 1)? })
     }
 
-    /// One round of raw samples: `N` numbers along the canary's direction, of which one holds the canary.
+    /// One round of raw samples: a number along the canary's direction for each branch of `N` sequences, of which one holds the canary.
     fn overhear(&self, seen: &Signal, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
         let own = seen.assigned[0];
-        let present = if self.takes_part(round) { sign * seen.amplitudes[0] * self.clip } else { 0.0 };
+        let present = if self.takes_part(round) { sign * self.clip } else { 0.0 };
         let mut noise = round.stream(purpose::DESPREAD_NOISE);
         let mut evidence = Evidence { plus: f64::NEG_INFINITY, minus: f64::NEG_INFINITY };
         let mut suspects = 0.0_f64;
-        for (sequence, &estimate) in seen.estimates.iter().enumerate() {
-            let normal: f64 = StandardNormal.sample(&mut noise);
+        for (sequence, estimates) in seen.estimates.chunks(seen.branches).enumerate() {
+            let mut of_sequence = Evidence { plus: 0.0, minus: 0.0 };
+            for (estimate, amplitude) in estimates.iter().zip(&seen.amplitudes) {
+                let normal: f64 = StandardNormal.sample(&mut noise);
+                let present = if sequence == own { present * amplitude } else { 0.0 };
+                let y = seen.symbol_noise_std * normal + present;
+                let of_branch = Evidence::of(y, estimate * self.clip, seen.symbol_noise_std);
+                of_sequence.plus += of_branch.plus;
+                of_sequence.minus += of_branch.minus;
+            }
             if has_key && sequence != own {
                 continue;
             }
-            let y = seen.symbol_noise_std * normal + if sequence == own { present } else { 0.0 };
-            let of_sequence = Evidence::of(y, estimate * self.clip, seen.symbol_noise_std);
             evidence.plus = log_sum(evidence.plus, of_sequence.plus);
             evidence.minus = log_sum(evidence.minus, of_sequence.minus);
             suspects += 1.0;
@@ -238,6 +255,12 @@ impl WorstCaseGame {
         // A part of the seed that no other trial of this seed shares.
         ((seed_of_game(self.seed, (number >> 31) as u32), trial), (number as u32 & u32::MAX >> 1) + 1)
     }
+}
+
+/// What a base station that keeps its samples sees of a round on an uplink with sequences, in units of an update.
+pub(super) fn despread(uplink: &dyn Uplink, round: &Round<'_>) -> Result<Signal, UplinkError> {
+    let signal = uplink.signal(round, Fidelity::Symbol)?.filter(|signal| !signal.assigned.is_empty());
+    signal.ok_or(UplinkError::NoChipLevel { scheme: uplink.name() })
 }
 
 /// A seed of its own for every game in which rounds bear the numbers of the experiment's; game 0 has the experiment's.
@@ -295,8 +318,8 @@ impl Canary {
 
 #[cfg(test)]
 mod tests {
-    use floras_core::{Fading, Fidelity, Modulation, Receiver, Snr, SnrConvention};
-    use floras_phy::{CentralGaussian, FlorasSettings, SequenceSet, transmit};
+    use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+    use floras_phy::{CentralGaussian, Floras, FlorasSettings, SequenceSet, transmit};
 
     use super::*;
 

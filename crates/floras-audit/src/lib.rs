@@ -9,6 +9,7 @@
 //! | reconstruction | what do the clients' samples look like? |
 //! | collusion | what changes if one client hands over its group key? |
 //! | assumptions | what is the `ε` where an assumption of the any-channel view does not hold? |
+//! | masks | what does an adversary learn who sees every symbol of masked rounds? What if a part of the masks is broken? |
 //!
 //! An adversary's success gives a lower bound on `ε` ([`Scores::lower_bound`]), next to the accounting's upper bound. A lower
 //! bound that exceeds a claim refutes it; one that does not proves nothing.
@@ -21,6 +22,7 @@ mod directory;
 mod effort;
 mod game;
 mod inner;
+mod masks;
 mod matching;
 mod membership;
 mod presentation;
@@ -30,8 +32,8 @@ mod sequences;
 mod views;
 mod words;
 
-use floras_core::{Level, Modulation};
-use floras_phy::UplinkError;
+use floras_core::{Level, TransmitPower};
+use floras_phy::{UplinkError, unit_scale};
 use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,7 @@ pub use collusion::CollusionAttack;
 pub use despreading::{DespreadClient, DespreadingAttack};
 pub use effort::Effort;
 pub use game::{DecodedScores, WorstCaseGame};
+pub use masks::{MaskAttack, MaskRow};
 pub use membership::MembershipGame;
 pub use presentation::{Cell, Part, Section};
 pub use reconstruction::{ReconstructionAttack, ReconstructionRow};
@@ -85,12 +88,8 @@ pub fn audit(
         let reason = "an audit attacks the statements about clients: the level must be client";
         return Err(ExperimentError::refused("privacy.level", reason).into());
     }
-    if settings.masks.is_some() {
-        let reason = "the audit has no attacks on masked updates: audit the experiment without this section";
-        return Err(ExperimentError::refused("masks", reason).into());
-    }
-    require_one_branch(settings)?;
     let game = game(federation)?;
+    masks::check(settings)?;
     let bench = Bench { federation, settings, effort, game, watch };
     bench.begin("the account", 0);
     federation.views(1)?;
@@ -127,6 +126,9 @@ pub struct Attacks {
     /// What the any-channel view assumes, broken. Empty where there is no such view, and in files of older versions.
     #[serde(default)]
     pub assumptions: Vec<AssumptionAttack>,
+    /// Rounds with masks. Absent in files of older versions.
+    #[serde(default)]
+    pub masks: Option<MaskAttack>,
 }
 
 impl Attacks {
@@ -151,6 +153,7 @@ impl Attacks {
             membership,
             collusion: collusion::attack(bench)?,
             assumptions: assumptions::attack(bench)?,
+            masks: masks::attack(bench)?,
         };
         Ok((attacks, left_out))
     }
@@ -164,6 +167,7 @@ impl Attacks {
             membership::section(&self.membership),
             self.collusion.as_ref().map(CollusionAttack::section),
             assumptions::section(&self.assumptions),
+            self.masks.as_ref().map(MaskAttack::section),
         ];
         sections.into_iter().flatten()
     }
@@ -191,36 +195,25 @@ fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError
     }
 }
 
-/// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences.
+/// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences, with masks, and for a receiver of
+/// several branches.
 pub fn sequences_in_use(federation: &Federation, effort: Effort) -> Result<Option<SequenceAttack>, SimError> {
-    require_one_branch(federation.experiment().settings())?;
-    sequences::attack(federation, effort.detection_rounds())
+    match branches(federation.experiment().settings()) {
+        1 => sequences::attack(federation, effort.detection_rounds()),
+        _ => Ok(None),
+    }
 }
 
 /// What do the clients' samples look like? An audit's attack by itself; `None` if they are no pictures, or if the model does
 /// not show them.
 pub fn pictures_from_updates(federation: &Federation) -> Result<Option<ReconstructionAttack>, SimError> {
-    require_one_branch(federation.experiment().settings())?;
     reconstruction::attack(federation, PORTRAITS)
 }
 
-/// Refuses a receiver of several branches: the attacks on pilots, payloads and raw samples listen to one.
-fn require_one_branch(settings: &Settings) -> Result<(), SimError> {
-    let Some(floras) = settings.uplink.scheme.floras() else { return Ok(()) };
-    let reason = "an audit listens to one real branch of one antenna";
-    if floras.modulation == Modulation::Complex {
-        return Err(ExperimentError::refused(
-            "uplink.modulation",
-            format!("{reason}, not to complex symbols"),
-        )
-        .into());
-    }
-    match settings.uplink.radio.antennas {
-        1 => Ok(()),
-        several => {
-            Err(ExperimentError::refused("uplink.antennas", format!("{reason}, not to {several}")).into())
-        }
-    }
+/// `B`: real branches of the receiver. Some attacks on pilots, payloads and raw samples listen to one branch.
+pub(crate) fn branches(settings: &Settings) -> usize {
+    let floras = settings.uplink.scheme.floras();
+    floras.map_or(1, |floras| floras.modulation.branches(settings.uplink.radio.antennas))
 }
 
 fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
@@ -261,6 +254,18 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
     })
 }
 
+/// `C` in the units in which updates are sent; `None` if nothing bounds them.
+pub(crate) fn sent_clip(settings: &Settings, parameters: usize) -> Option<f64> {
+    let clip = settings.privacy.clip?;
+    match settings.uplink.power() {
+        TransmitPower::Unscaled => Some(clip),
+        TransmitPower::Unit => {
+            let clients = settings.clients.per_round as usize;
+            Some(clip * unit_scale(clip, parameters, 0.0, settings.masks, clients))
+        }
+    }
+}
+
 /// What the attacks share.
 pub(crate) struct Bench<'a> {
     federation: &'a Federation,
@@ -271,6 +276,11 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// `C` in the units in which updates are sent.
+    fn sent_clip(&self) -> Option<f64> {
+        sent_clip(self.settings, self.game.parameters)
+    }
+
     /// Tells that something begins.
     fn begin(&self, what: &str, units: u64) {
         (self.watch)(Stage::Begins { what, units });

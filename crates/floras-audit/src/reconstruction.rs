@@ -22,12 +22,14 @@ use floras_core::Fidelity;
 use floras_core::random::{Stream, StreamName};
 use floras_learn::{ClientData, LocalSgd, Samples, Work, Workspace};
 use floras_phy::precode::Precoding;
-use floras_phy::{EffectiveChannel, Floras, Round, UplinkError, transmit};
+use floras_phy::{EffectiveChannel, Round, SequenceSet, Signal, UplinkError, transmit};
 use floras_sim::schemes::FlorasScheme;
-use floras_sim::{Federation, SimError, UplinkSettings, purpose};
+use floras_sim::{Federation, Settings, SimError, purpose};
 use picture::{Canvas, Update, correlation, grey, stretched};
 use rand::seq::IndexedRandom;
 
+use crate::branches;
+use crate::game::despread;
 pub use report::{ReconstructionAttack, ReconstructionRow};
 
 /// The signal-to-noise ratios that are looked at, in the order of the picture.
@@ -42,7 +44,7 @@ pub(crate) fn attack(
     let canvas = Canvas::of(&settings.data.set).filter(|_| federation.model().is_softmax_regression());
     let Some(canvas) = canvas else { return Ok(None) };
     let clients = federation.select(0, 1);
-    let round = Round::new(settings.seed, 0, 1, &clients)?;
+    let round = Round::new(settings.seed, 0, 1, &clients)?.with_parameters(federation.model().parameters());
     let sitters = sit(federation, &round)?;
     let scene = Scene {
         federation,
@@ -54,15 +56,15 @@ pub(crate) fn attack(
     };
     let mut rows = Vec::new();
     match settings.uplink.radio() {
-        None => rows.push(scene.decoded(&settings.uplink, None)?),
+        None => rows.push(scene.decoded(settings, None)?),
         Some(_) => {
-            if let Some(scheme) = settings.uplink.scheme.floras() {
+            if let Some(scheme) = settings.uplink.scheme.floras().filter(|_| branches(settings) == 1) {
                 for snr_db in SNRS_DB {
                     rows.push(scene.despread(scheme, snr_db)?);
                 }
             }
             for snr_db in SNRS_DB {
-                rows.push(scene.decoded(&at_snr(&settings.uplink, snr_db), Some(snr_db))?);
+                rows.push(scene.decoded(&at_snr(settings, snr_db), Some(snr_db))?);
             }
         }
     }
@@ -151,38 +153,50 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
 impl Scene<'_> {
     /// What a base station sees that keeps its samples.
     fn despread(&self, scheme: &FlorasScheme, snr_db: f64) -> Result<ReconstructionRow, SimError> {
-        let settings = self.federation.experiment().settings();
-        let uplink = scheme.over_radio(&at_snr(&settings.uplink, snr_db).radio, settings.seed)?;
+        let settings = at_snr(self.federation.experiment().settings(), snr_db);
+        let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
+        let sequences = floras.settings().sequences.clone();
+        let uplink = settings.at_power(Box::new(floras))?;
+        let added = settings.masks.map_or(0.0, |masks| masks.symbol_power(self.updates.len()));
+        let despread = despread(uplink.as_ref(), &self.round)?;
         let seen = self.portraits.iter().map(|&place| {
-            let values = self.on_sequence_of(place, &uplink)?;
+            let values = self.on_sequence_of(place, &sequences, &despread, added)?;
             Ok(self.update(&values).sample())
         });
         let seen: Result<Vec<Vec<f64>>, UplinkError> = seen.collect();
         Ok(self.row("despread update", Some(snr_db), &seen?))
     }
 
-    /// The payload on the sequence of one client. Sequences that overlap carry the others', too.
-    fn on_sequence_of(&self, place: usize, uplink: &Floras) -> Result<Vec<f32>, UplinkError> {
-        let sequences = &uplink.settings().sequences;
-        let despread = uplink.despread(&self.round)?;
+    /// The payload on the sequence of one client. Sequences that overlap carry the others', too. Clients add masks and noise, of
+    /// variance `added` in a symbol.
+    fn on_sequence_of(
+        &self,
+        place: usize,
+        sequences: &SequenceSet,
+        despread: &Signal,
+        added: f64,
+    ) -> Result<Vec<f32>, UplinkError> {
         let noise = self.round.stream_name(purpose::DESPREAD_NOISE).client(self.round.clients()[place]);
         if sequences.is_orthonormal() {
-            let channel = EffectiveChannel::new(vec![despread.amplitudes[place]], despread.symbol_noise_std)?;
+            let amplitude = despread.amplitudes[place];
+            let noise_std = despread.symbol_noise_std.hypot(amplitude * added.sqrt());
+            let channel = EffectiveChannel::new(vec![amplitude], noise_std)?;
             return channel.apply(&self.updates[place..=place], noise);
         }
         let own = despread.assigned[place];
         let mut alone = vec![0.0; sequences.count()];
         alone[own] = 1.0;
         let overlaps = sequences.despread(&sequences.spread(&alone)?)?;
-        let gains = despread.assigned.iter().zip(&despread.amplitudes).map(|(&used, h)| overlaps[used] * h);
-        let noise_std = despread.symbol_noise_std * overlaps[own].sqrt();
-        EffectiveChannel::new(gains.collect(), noise_std)?.apply(&self.updates, noise)
+        let clients = despread.assigned.iter().zip(&despread.amplitudes);
+        let gains: Vec<f64> = clients.map(|(&used, h)| overlaps[used] * h).collect();
+        let added = (added * gains.iter().map(|gain| gain * gain).sum::<f64>()).sqrt();
+        let noise_std = (despread.symbol_noise_std * overlaps[own].sqrt()).hypot(added);
+        EffectiveChannel::new(gains, noise_std)?.apply(&self.updates, noise)
     }
 
     /// What everyone sees who gets the decoded sum.
-    fn decoded(&self, uplink: &UplinkSettings, snr_db: Option<f64>) -> Result<ReconstructionRow, SimError> {
-        let seed = self.federation.experiment().settings().seed;
-        let uplink = uplink.build(seed)?;
+    fn decoded(&self, settings: &Settings, snr_db: Option<f64>) -> Result<ReconstructionRow, SimError> {
+        let uplink = settings.build_uplink(settings.seed)?;
         let decoded = transmit(uplink.as_ref(), &self.round, &self.updates, Fidelity::Symbol)?;
         let sum = self.update(&decoded.sum);
         let of_label = |&place: &usize| sum.samples_of(label(&self.sitters[place]).into());
@@ -211,11 +225,11 @@ impl Scene<'_> {
     }
 }
 
-/// The same uplink at another signal-to-noise ratio.
-fn at_snr(uplink: &UplinkSettings, snr_db: f64) -> UplinkSettings {
-    let mut uplink = uplink.clone();
-    uplink.radio.snr_db = snr_db;
-    uplink
+/// The same settings at another signal-to-noise ratio.
+fn at_snr(settings: &Settings, snr_db: f64) -> Settings {
+    let mut settings = settings.clone();
+    settings.uplink.radio.snr_db = snr_db;
+    settings
 }
 
 #[cfg(test)]

@@ -20,6 +20,11 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
         add("fading", radio.fading.label());
         add("SNR", format!("{} dB", radio.snr_db));
     }
+    if let Some(masks) = settings.masks {
+        add("masks, σ_m", masks.mask_std().to_string());
+        add("noise of a client, σ_z", masks.noise_std().to_string());
+        add("colluding clients", masks.colluding().to_string());
+    }
     let norm = settings.privacy.clip.map_or("none".to_owned(), |clip| clip.to_string());
     let mode = settings.privacy.normalise.label();
     add("norm of an update, C", format!("{norm} ({mode})"));
@@ -55,6 +60,24 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
         && floras.is_orthonormal(settings.uplink.radio.length).is_ok_and(|is_orthonormal| !is_orthonormal)
     {
         notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());
+    }
+    if crate::branches(settings) > 1 && settings.masks.is_none() {
+        notes.push(
+            "the receiver combines several branches: attacks on the sequences in use, on each client's own update, and on raw samples with real \
+             data are left out, because they listen to one branch"
+                .to_owned(),
+        );
+    }
+    if settings.masks.is_some() {
+        let mut left_out = vec!["each client's own update", "a key that is handed over"];
+        if settings.uplink.scheme.floras().is_some() {
+            left_out.extend(["the sequences in use", "what the any-channel view assumes"]);
+        }
+        notes.push(format!(
+            "clients mask their updates: raw samples are attacked in the section on masks, where a game is one round. Left out, because they \
+             are about updates that are sent without masks: {}",
+            left_out.join("; ")
+        ));
     }
     if settings.privacy.normalise == Clipping::Paper {
         notes.push(

@@ -10,8 +10,8 @@ use std::path::Path;
 use common::{SMALL, report, run_into, words};
 use floras_audit::{
     AssumptionAttack, Attacks, AuditReport, AuditVerdict, AuditedView, AuditedViews, CollusionAttack,
-    DespreadClient, DespreadingAttack, DetectorResult, Measured, MembershipGame, ReconstructionAttack,
-    ReconstructionRow, SequenceAttack, Verdicts,
+    DespreadClient, DespreadingAttack, DetectorResult, MaskAttack, MaskRow, Measured, MembershipGame,
+    ReconstructionAttack, ReconstructionRow, SequenceAttack, Verdicts,
 };
 use floras_core::View;
 use floras_report::Kind;
@@ -51,6 +51,29 @@ fn assumption(margin: Option<&str>, with_margin: Option<f64>) -> AssumptionAttac
         stated_is: Some(AuditVerdict::Violated),
         with_margin_is: with_margin.map(|claim| AuditVerdict::on(claim, 5.625)),
         measured: Measured { games: 300, right: 200, wrong: 1, ceiling: 9.5 },
+    }
+}
+
+fn masks() -> MaskAttack {
+    let row = |attack: &str, stated: f64| MaskRow {
+        attack: attack.to_owned(),
+        stated,
+        lower_bound: 2.375,
+        verdict: AuditVerdict::on(stated, 2.375),
+        measured: Measured { games: 777, right: 444, wrong: 3, ceiling: 6.25 },
+    };
+    MaskAttack {
+        clients: 10,
+        per_round: 12_345,
+        parameters: 8,
+        mask_std: 7.875,
+        noise_std: 0.6875,
+        delta: 1e-5,
+        confidence: 0.89,
+        replays_requested: 20,
+        replays_refused: 20,
+        adversaries: vec![row("hears all <symbols>", 2.625)],
+        broken: vec![row("noise is missing", 1.125)],
     }
 }
 
@@ -163,6 +186,7 @@ fn audit() -> AuditReport {
                 named: 0.96,
             }),
             assumptions: vec![assumption(Some("a_margin = 2"), Some(9.625)), assumption(None, None)],
+            masks: Some(masks()),
         },
         notes: vec!["A note & more.".to_owned()],
     }
@@ -253,6 +277,16 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
         "12.500",
         "0.875",
         "96 %", // collusion
+        "10 clients, σ_m = 7.8750, σ_z = 0.6875, 8 parameters",
+        "They stand for 12\u{202f}345",
+        "89 %",
+        "hears all <symbols>",
+        "2.625",
+        "noise is missing",
+        "1.125",
+        "2.375",
+        "777",
+        "6.250", // masks
         "A note & more.",
         "seed 77",
         "floras 0.1.0",
@@ -268,7 +302,7 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
         "Which sequences",
         "The updates of single",
     ];
-    let rest = ["Who, or what, took part?", "One client hands over", "What to know"];
+    let rest = ["Who, or what, took part?", "One client hands over", "Rounds with masks", "What to know"];
     let order: Vec<usize> = parts.iter().chain(&rest).map(|heading| place(heading)).collect();
     assert!(order.is_sorted(), "{order:?}");
     assert!(place("client 8") < place("client 3"), "the strongest first");
@@ -281,6 +315,7 @@ fn what_the_paper_does_not_claim_is_not_violated() {
     let mut harmless = audit();
     harmless.views = raw_signal();
     harmless.attacks.assumptions.clear();
+    harmless.attacks.masks = None;
     harmless.attacks.membership[0].published = None;
     harmless.attacks.membership[0].verdict.published = None;
     let (_directory, page) = reported(&harmless);

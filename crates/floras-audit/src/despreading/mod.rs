@@ -22,11 +22,13 @@
 mod report;
 
 use floras_core::random::{Domain, StreamName};
-use floras_phy::{Floras, Round, Signal, Trace, precode};
+use floras_phy::{Round, Signal, Trace, Uplink, precode};
 use floras_sim::{Federation, RoundOutcome, SimError, Status, Trial, TrialOptions, purpose};
 use rayon::prelude::*;
 pub use report::{DespreadClient, DespreadingAttack};
 
+use crate::branches;
+use crate::game::despread;
 use crate::matching::{by_correlation, by_order, correlation};
 use crate::sequences::detector::{Payload, Seen, generalised};
 use crate::sequences::norm;
@@ -36,12 +38,15 @@ const MAX_ROUNDS: u32 = 20;
 /// Products of updates are limited to about so many multiplications.
 const MAX_WORK: f64 = 1e10;
 
-/// The attack on an experiment. `None` unless its clients spread their updates by sequences that do not overlap.
+/// The attack on an experiment. `None` unless its clients spread their updates, without masks, by sequences that do not overlap, and the
+/// receiver has one branch.
 ///
 /// It looks at two rounds at least, even where the experiment has one.
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<DespreadingAttack>, SimError> {
     let settings = federation.experiment().settings();
-    let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
+    let is_open = settings.masks.is_none() && branches(settings) == 1;
+    let scheme = settings.uplink.scheme.floras().filter(|_| is_open);
+    let Some(scheme) = scheme else { return Ok(None) };
     let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
     if !floras.settings().sequences.is_orthonormal() {
         return Ok(None);
@@ -51,7 +56,8 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     // A trace speaks of the clients that the experiment's own trials select.
     let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
     let payload = Payload::over(&floras, federation.model().parameters() as f64, norm(federation)?);
-    let station = Station { floras, payload, seed: settings.seed };
+    let uplink = settings.at_power(Box::new(floras))?;
+    let station = Station { uplink, payload, seed: settings.seed };
     let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };
     let mut trial = Trial::begin_with(federation, number, options)?;
     let mut tally = Tally::default();
@@ -95,7 +101,7 @@ fn affordable(federation: &Federation, rounds: u32, trace: Option<&Trace>) -> u3
 
 /// A base station that keeps its samples.
 struct Station {
-    floras: Floras,
+    uplink: Box<dyn Uplink>,
     payload: Payload,
     seed: u64,
 }
@@ -123,14 +129,14 @@ impl Station {
     /// A round of a trial, despread: the channels and the pilot that the decoder met, and noise of the payload's own.
     fn listen(&self, trial: &Trial<'_>, outcome: &RoundOutcome) -> Result<Kept, SimError> {
         let clients = &outcome.clients;
-        let round = Round::new(self.seed, trial.id(), trial.round(), clients)?;
-        let air = self.floras.despread(&round)?;
+        let parameters = trial.parameters().len();
+        let round = Round::new(self.seed, trial.id(), trial.round(), clients)?.with_parameters(parameters);
+        let air = despread(self.uplink.as_ref(), &round)?;
         let noise = round.stream_name(purpose::DESPREAD_NOISE);
         let mut sent: Vec<Option<(f64, &[f32])>> = vec![None; air.estimates.len()];
         for ((&sequence, &amplitude), update) in air.assigned.iter().zip(&air.amplitudes).zip(&outcome.sent) {
             sent[sequence] = Some((amplitude, update));
         }
-        let parameters = trial.parameters().len();
         let receive = |(sequence, sent): (usize, &Option<(f64, &[f32])>)| {
             let mut payload = vec![0.0; parameters];
             noise.client(sequence as u32).normals().fill(0, &mut payload);

@@ -14,7 +14,7 @@ use floras_core::View;
 use floras_core::random::{Domain, TrialId};
 use floras_learn::{Samples, Workspace};
 use floras_phy::precode::Precoding;
-use floras_phy::{Floras, Round, UplinkError};
+use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::Views;
 use floras_privacy::published::{self, Participation, PublishedRound, Weight, batch_ratio};
 use floras_sim::{RoundOutcome, SimError, Status, Trial, TrialOptions};
@@ -28,7 +28,7 @@ use super::bound::{LowerBound, Scores};
 use super::game::seed_of_game;
 use super::report::Claims;
 use super::views::{has_papers_receiver, known_to_take_part};
-use super::{Bench, Stage, WorstCaseGame, unless_diverged};
+use super::{Bench, Stage, WorstCaseGame, branches, unless_diverged};
 
 /// Games over one round, in each world, for canaries that take training.
 const MAX_ONE_ROUND_GAMES: u32 = 20_000;
@@ -41,13 +41,8 @@ const RAW_SIGNAL: &str = "raw signal";
 
 /// Plays every game; also returns the names of those that could not be played because training breaks down.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<String>), SimError> {
-    let uplink = &bench.settings.uplink;
-    let floras = uplink.scheme.floras();
-    let floras = floras.map(|scheme| scheme.over_radio(&uplink.radio, bench.settings.seed)).transpose()?;
-    // Raw samples are attacked only where sequences do not overlap.
-    let floras = floras.filter(|floras| floras.settings().sequences.is_orthonormal());
     let mean_size = bench.federation.holdings(0)?.mean_size();
-    let players = Players { bench, floras, mean_size };
+    let players = Players { bench, spread: spread(bench)?, mean_size };
     let one_round = bench.federation.views(1)?;
     let mut played = players.worst_case_client(&one_round)?;
     let mut left_out = Vec::new();
@@ -75,6 +70,21 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<Stri
     let error = (1.0 - bench.effort.confidence()) / played.len() as f64;
     let games = played.into_iter().map(|played| played.judge(bench, error)).collect();
     Ok((games, left_out))
+}
+
+/// The uplink without masks whose raw samples are attacked; `None` unless its sequences do not overlap and the receiver has one branch. Raw samples of masked updates
+/// are attacked elsewhere ([`crate::masks`]).
+fn spread(bench: &Bench<'_>) -> Result<Option<Box<dyn Uplink>>, SimError> {
+    let uplink = &bench.settings.uplink;
+    let is_open = bench.settings.masks.is_none() && branches(bench.settings) == 1;
+    let Some(scheme) = uplink.scheme.floras().filter(|_| is_open) else {
+        return Ok(None);
+    };
+    let floras = scheme.over_radio(&uplink.radio, bench.settings.seed)?;
+    if !floras.settings().sequences.is_orthonormal() {
+        return Ok(None);
+    }
+    Ok(Some(bench.settings.at_power(Box::new(floras))?))
 }
 
 /// A game whose scores are there.
@@ -113,8 +123,8 @@ impl Played {
 
 struct Players<'a> {
     bench: &'a Bench<'a>,
-    /// The uplink, if it spreads by sequences that do not overlap.
-    floras: Option<Floras>,
+    /// The uplink, if its raw samples are attacked.
+    spread: Option<Box<dyn Uplink>>,
     /// Samples of a client, on average.
     mean_size: f64,
 }
@@ -132,8 +142,8 @@ impl Players<'_> {
         let uplink = self.bench.federation.uplink();
         let [decoded_table, raw_table] = WORST_CASE_TABLES;
         let decoded = game.decoded_with(uplink, games, decoded_table, &tick)?;
-        let raw = match &self.floras {
-            Some(floras) => game.raw(floras, games, raw_table, true)?,
+        let raw = match &self.spread {
+            Some(uplink) => game.raw(uplink.as_ref(), games, raw_table, true)?,
             None => Scores::default(),
         };
         let scores = [
@@ -164,7 +174,8 @@ impl Players<'_> {
                     true => (seed_of_game(bench.settings.seed, game), 0),
                     false => (bench.settings.seed, game),
                 };
-                let round = Round::new(seed, trial, number + 1, &start.clients)?;
+                let round = Round::new(seed, trial, number + 1, &start.clients)?
+                    .with_parameters(bench.game.parameters);
                 start.local(updates, &worlds[world], &round, workspace)?;
                 let sent = Sent { updates, watched: 0 };
                 self.witness().hear(&round, &sent, &start.hypotheses)
@@ -225,7 +236,8 @@ impl Players<'_> {
             let at = metrics.round - 1;
             let shadow = Shadow { players: self, parameters: &before, rate: metrics.rate, round: at, number };
             let expected = worlds.each_ref().map(|world| shadow.update(world, 0, &mut workspace));
-            let round = Round::new(self.bench.settings.seed, number, metrics.round, &clients)?;
+            let round = Round::new(self.bench.settings.seed, number, metrics.round, &clients)?
+                .with_parameters(self.bench.game.parameters);
             let sent = Sent { updates: &sent, watched };
             let largest_norm = aggregate.normalisation.map(|normalisation| normalisation.largest_norm());
             match unless_diverged(self.hear(&round, &sent, expected, largest_norm))? {
@@ -253,7 +265,7 @@ impl Players<'_> {
         Witness {
             settings: self.bench.settings,
             uplink: self.bench.federation.uplink(),
-            floras: self.floras.as_ref(),
+            spread: self.spread.as_deref(),
         }
     }
 
@@ -304,7 +316,7 @@ impl Players<'_> {
                 Claims::of(claims, view, published, |statement| known_to_take_part(statement, everyone));
             Played { level: canary.level(), canary: canary.kind(), rounds, view: name, claims, scores }
         };
-        let has_raw = self.floras.is_some();
+        let has_raw = self.spread.is_some();
         let seen = scores.into_iter().filter(|(view, ..)| has_raw || *view != View::RawSignal);
         Ok(seen.map(played).collect())
     }
@@ -312,7 +324,7 @@ impl Players<'_> {
     /// Theorem 2 of the paper, for one sample of a client.
     fn published_for_items(&self, rounds: u32) -> Result<Option<f64>, SimError> {
         let settings = self.bench.settings;
-        let (Some(floras), Some(clip)) = (settings.uplink.scheme.floras(), settings.privacy.clip) else {
+        let (Some(floras), Some(clip)) = (settings.uplink.scheme.floras(), self.bench.sent_clip()) else {
             return Ok(None);
         };
         let (per_round, clients) = (settings.clients.per_round, settings.clients.total);

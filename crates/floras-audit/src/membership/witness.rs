@@ -8,10 +8,12 @@
 //! ln p₁(y)/p₀(y) = (⟨y, g(m₁ − m₀)⟩ − g²(‖m₁‖² − ‖m₀‖²)/2)/ν²
 //! ```
 
-use floras_phy::{EffectiveChannel, Floras, Round, Uplink, UplinkError, precode, transmit};
+use floras_core::Fidelity;
+use floras_phy::{EffectiveChannel, Round, Uplink, UplinkError, precode, transmit};
 use floras_sim::{Settings, purpose};
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::game::despread;
 use crate::inner::dot;
 
 /// What each adversary makes of a round, or of several.
@@ -70,8 +72,8 @@ pub(super) struct Sent<'a> {
 pub(super) struct Witness<'a> {
     pub(super) settings: &'a Settings,
     pub(super) uplink: &'a dyn Uplink,
-    /// The same, if it spreads.
-    pub(super) floras: Option<&'a Floras>,
+    /// The same without masks, if its raw samples are attacked.
+    pub(super) spread: Option<&'a dyn Uplink>,
 }
 
 impl Witness<'_> {
@@ -82,7 +84,7 @@ impl Witness<'_> {
         sent: &Sent<'_>,
         hypotheses: &Hypotheses,
     ) -> Result<Verdict, UplinkError> {
-        let decoded = transmit(self.uplink, round, sent.updates, self.settings.uplink.fidelity)?;
+        let decoded = transmit(self.uplink, round, sent.updates, self.fidelity())?;
         let decoder = decoder(&decoded.sum, &decoded.channel, sent, hypotheses);
         let mut released = decoded.sum;
         if let Some(bound) = self.settings.uplink.truncate {
@@ -95,6 +97,11 @@ impl Witness<'_> {
         })
     }
 
+    /// Real masks at the chip level take `K²·d` values a round, and agree in distribution with the symbol level.
+    fn fidelity(&self) -> Fidelity {
+        if self.settings.masks.is_some() { Fidelity::Symbol } else { self.settings.uplink.fidelity }
+    }
+
     /// It has found the client's sequence, and despreads it: `z = h·x + s·n`.
     fn raw_signal(
         &self,
@@ -102,8 +109,8 @@ impl Witness<'_> {
         sent: &Sent<'_>,
         hypotheses: &Hypotheses,
     ) -> Result<f64, UplinkError> {
-        let Some(floras) = self.floras else { return Ok(0.0) };
-        let seen = floras.despread(round)?;
+        let Some(uplink) = self.spread else { return Ok(0.0) };
+        let seen = despread(uplink, round)?;
         let normal: f64 = StandardNormal.sample(&mut round.stream(purpose::DESPREAD_NOISE));
         let size = dot(&hypotheses.difference, &hypotheses.difference).sqrt();
         let arrived =
@@ -139,8 +146,8 @@ fn each_other(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use floras_core::{Fading, Fidelity, Modulation, Receiver, Snr, SnrConvention};
-    use floras_phy::{FlorasSettings, Ideal, SequenceSet};
+    use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
+    use floras_phy::{Floras, FlorasSettings, Ideal, SequenceSet};
 
     use super::*;
 
@@ -169,7 +176,7 @@ mod tests {
         let other: Vec<f32> = updates[1].iter().map(|value| 0.5 - value * value).collect();
         let hypotheses = Hypotheses::new(&updates[1], &other);
         let sent = Sent { updates: &updates, watched: 1 };
-        let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
+        let witness = Witness { settings: &settings, uplink: &uplink, spread: Some(&uplink) };
         for number in 0..20 {
             let round = Round::new(2, 3, number + 1, &[4, 5, 6]).unwrap();
             let found = witness.hear(&round, &sent, &hypotheses).unwrap().decoder;
@@ -195,7 +202,7 @@ mod tests {
         let other: Vec<f32> = updates[1].iter().map(|value| value - 0.5).collect();
         let hypotheses = Hypotheses::new(&updates[1], &other);
         let sent = Sent { updates: &updates, watched: 1 };
-        let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
+        let witness = Witness { settings: &settings, uplink: &uplink, spread: Some(&uplink) };
         let heard: Vec<Verdict> = (0..400)
             .map(|number| {
                 let round = Round::new(2, 4, number + 1, &[4, 5, 6]).unwrap();
@@ -222,7 +229,7 @@ mod tests {
         let other: Vec<f32> = updates[1].iter().map(|value| value - 0.02 / 40_f32.sqrt()).collect();
         let hypotheses = Hypotheses::new(&updates[1], &other);
         let sent = Sent { updates: &updates, watched: 1 };
-        let witness = Witness { settings: &settings, uplink: &uplink, floras: Some(&uplink) };
+        let witness = Witness { settings: &settings, uplink: &uplink, spread: Some(&uplink) };
         let hear = |number: u32| {
             let round = Round::new(2, 6, number + 1, &[4, 5, 6]).unwrap();
             let seen = uplink.despread(&round).unwrap();
@@ -242,7 +249,7 @@ mod tests {
     fn without_noise_and_without_a_difference_verdicts_are_certain_and_silent() {
         let updates = updates();
         let settings = Settings::default();
-        let witness = Witness { settings: &settings, uplink: &Ideal, floras: None };
+        let witness = Witness { settings: &settings, uplink: &Ideal, spread: None };
         let round = Round::new(2, 5, 1, &[4, 5, 6]).unwrap();
         let sent = Sent { updates: &updates, watched: 1 };
         let hear = |other: &[f32]| witness.hear(&round, &sent, &Hypotheses::new(&updates[1], other)).unwrap();

@@ -119,8 +119,8 @@ fn overlapping_sequences_carry_something_of_everyone() {
     let snr = floras_core::Snr::new(100.0, SnrConvention::Symbol).unwrap();
     let uplink =
         scheme.over(settings.uplink.radio.length, Fading::Rayleigh.into(), snr, settings.seed).unwrap();
-    let found = scene.on_sequence_of(2, &uplink).unwrap();
     let despread = uplink.despread(&round).unwrap();
+    let found = scene.on_sequence_of(2, &uplink.settings().sequences, &despread, 0.0).unwrap();
     let sequence = |client: usize| uplink.settings().sequences.sequence(despread.assigned[client]).unwrap();
     let overlap =
         |client: usize| -> f64 { sequence(2).iter().zip(sequence(client)).map(|(a, b)| a * b).sum() };

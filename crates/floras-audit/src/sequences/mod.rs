@@ -28,6 +28,7 @@ use self::draw::Scene;
 pub use self::report::{DetectorResult, SequenceAttack};
 use self::scores::{Detector, Scores};
 use self::sweep::{Sweep, characteristic};
+use crate::sent_clip;
 
 /// Detections are told at this rate of false alarms.
 const FALSE_ALARMS: f64 = 0.01;
@@ -37,10 +38,11 @@ const MAX_SEQUENCES: usize = 100_000;
 const MAX_AT_A_POINT: usize = 10_000;
 
 /// The attack on an experiment's own settings, and what it depends on. `None` if nothing hides the sequences: another scheme,
-/// sequences that overlap, none unused, or no noise.
+/// sequences that overlap, none unused, no noise, or masks, whose energy shows every sequence in use.
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<SequenceAttack>, SimError> {
     let settings = federation.experiment().settings();
-    let Some(scheme) = settings.uplink.scheme.floras() else { return Ok(None) };
+    let scheme = settings.uplink.scheme.floras().filter(|_| settings.masks.is_none());
+    let Some(scheme) = scheme else { return Ok(None) };
     let radio = &settings.uplink.radio;
     let (sequences, in_use) = (scheme.sequences, settings.clients.per_round);
     let is_hidden = sequences > in_use as usize && scheme.is_orthonormal(radio.length)?;
@@ -90,9 +92,9 @@ fn affordable(rounds: u32, sequences: usize, recorded: Option<usize>) -> u32 {
     rounds.min(most.min(recorded.unwrap_or(most)) as u32).max(1)
 }
 
-/// `C`; or, if nothing bounds the updates, the mean norm of the first round's.
+/// `C` as it is sent; or, if nothing bounds the updates, the mean norm of the first round's.
 pub(crate) fn norm(federation: &Federation) -> Result<f64, SimError> {
-    if let Some(clip) = federation.experiment().settings().privacy.clip {
+    if let Some(clip) = sent_clip(federation.experiment().settings(), federation.model().parameters()) {
         return Ok(clip);
     }
     let options = TrialOptions { keep_sent: true, ..TrialOptions::default() };

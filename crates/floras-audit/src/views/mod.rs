@@ -3,7 +3,7 @@
 mod report;
 
 use floras_core::{Fading, Receiver, Snr, SnrConvention, View};
-use floras_phy::{Channels, Complex64, Floras};
+use floras_phy::{Channels, Complex64, Floras, FlorasSettings, Uplink};
 use floras_privacy::{Statement, Views};
 use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Settings, SimError};
@@ -91,16 +91,22 @@ fn of_floras(
     let radio = &bench.settings.uplink.radio;
     let snr = radio.snr()?;
     let noise_std = snr.despread_noise_std(radio.length);
-    let has_unused = floras.sequences > bench.settings.clients.per_round as usize && noise_std > 0.0;
+    let has_unused = floras.sequences > bench.settings.clients.per_round as usize;
+    let has_masks = bench.settings.masks.is_some();
     let is_orthonormal = floras.is_orthonormal(radio.length)?;
-    if has_unused && is_orthonormal {
+    if (has_unused || has_masks) && noise_std > 0.0 && is_orthonormal {
         bench.begin_games("decoded sums over a strong channel", games);
         let strong = Snr::new(STRONG_DB, SnrConvention::Symbol)?;
         let strong = floras.over(radio.length, Fading::None.into(), strong, seed)?;
-        let decoded = bench.game.decoded_with(&strong, games, table::IDEALISED, &bench.tick())?;
+        let strong = with_antennas(bench, strong)?;
+        let decoded = bench.game.decoded_with(strong.as_ref(), games, table::IDEALISED, &bench.tick())?;
+        let noise = match has_masks {
+            true => "the clients' noise and that of unused sequences are all there is",
+            false => "the unused sequences' noise is all there is",
+        };
         let adversary = format!(
             "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
-             that the unused sequences' noise is all there is"
+             that {noise}"
         );
         views.insert(View::Idealised, row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
@@ -109,23 +115,32 @@ fn of_floras(
         } else {
             ""
         };
+        let at = if radio.antennas > 1 { " at every antenna" } else { "" };
         let adversary = format!(
             "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
-             found: h = {strength}·s, with s the pilot's noise{sees}"
+             found: h = {strength}·s{at}, with s the pilot's noise{sees}"
         );
         views.insert(View::AnyChannel, row(View::AnyChannel, &scores, adversary));
     }
-    if !is_orthonormal {
+    if !is_orthonormal || bench.settings.masks.is_some() {
         return Ok(());
     }
     bench.begin_games("raw samples", games);
-    let scores = bench.game.raw(&floras.over_radio(radio, seed)?, games, table::RAW_SIGNAL, false)?;
+    let uplink = bench.settings.at_power(Box::new(floras.over_radio(radio, seed)?))?;
+    let scores = bench.game.raw(uplink.as_ref(), games, table::RAW_SIGNAL, false)?;
     let adversary = "a base station that keeps its raw samples, despreads every sequence and does not know which is the \
                      client's";
     let found = row(View::RawSignal, &scores, adversary.to_owned());
     // Remark 5 of the paper: its guarantee is for its own receiver.
     views.insert(View::RawSignal, AuditedView { published_claims_it: false, ..found });
     Ok(())
+}
+
+/// Another uplink in place of the experiment's, with its antennas, its power and its masks.
+fn with_antennas(bench: &Bench<'_>, floras: Floras) -> Result<Box<dyn Uplink>, SimError> {
+    let antennas = bench.settings.uplink.radio.antennas;
+    let floras = Floras::new(FlorasSettings { antennas, ..floras.settings().clone() });
+    Ok(bench.settings.with_masks(Box::new(floras))?)
 }
 
 fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary: String) -> AuditedView {
@@ -159,10 +174,11 @@ fn worst_channel(
     snr: Snr,
     noise_std: f64,
 ) -> Result<(f64, Scores), SimError> {
-    let over = |strength: f64| -> Result<Floras, SimError> {
+    let over = |strength: f64| -> Result<Box<dyn Uplink>, SimError> {
         let coefficient = |strength: f64| Complex64::new((strength * noise_std).min(1e6), 0.0);
         let channels = Channels::fixed(&[strength, STRENGTH_OF_OTHERS].map(coefficient))?;
-        Ok(floras.over(bench.settings.uplink.radio.length, channels, snr, bench.settings.seed)?)
+        let uplink = floras.over(bench.settings.uplink.radio.length, channels, snr, bench.settings.seed)?;
+        with_antennas(bench, uplink)
     };
     let (games, few) = (bench.games(1.0), bench.games(0.05));
     // A weak client among strong ones is seen in the pilot.
@@ -171,7 +187,7 @@ fn worst_channel(
     let mut best = (STRENGTHS[0], (f64::NEG_INFINITY, 0.0));
     for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
         let uplink = over(strength)?;
-        let scores = game.decoded_with(&uplink, few, place, &bench.tick())?;
+        let scores = game.decoded_with(uplink.as_ref(), few, place, &bench.tick())?;
         // An error probability of one half shows small differences, and accuracy those between channels that give little away.
         let found = scores.decoder.lower_bound(bench.settings.privacy.delta, 0.5);
         let found = (found.epsilon, found.accuracy);
@@ -181,6 +197,6 @@ fn worst_channel(
     }
     let uplink = over(best.0)?;
     bench.begin_games("decoded sums over the worst channel", games);
-    let scores = game.decoded_with(&uplink, games, table::ANY_CHANNEL, &bench.tick())?;
+    let scores = game.decoded_with(uplink.as_ref(), games, table::ANY_CHANNEL, &bench.tick())?;
     Ok((best.0, scores.decoder))
 }
