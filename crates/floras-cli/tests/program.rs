@@ -326,6 +326,31 @@ fn audit_prints_one_json_object_and_leaves_a_report() {
 }
 
 #[test]
+fn an_audit_attacks_rounds_with_masks() {
+    let directory = tempfile::tempdir().unwrap();
+    let (code, told, error) = said(
+        directory.path(),
+        "audit --games 20000 --set masks.mask_std=8 --set masks.noise_std=0.9 --set uplink.power=\"unit\" --out audit",
+    );
+    assert_eq!(code, Some(0), "{error}");
+    for words in
+        ["Rounds with masks", "If a part of the masks were broken:", "clients refuse", "note: clients mask"]
+    {
+        assert!(told.contains(words), "no {words} in {told}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("audit/report.html")).unwrap();
+    assert!(page.contains("Rounds with masks"));
+    let found = std::fs::read_to_string(directory.path().join("audit/audit.json")).unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let masks = &found["attacks"]["masks"];
+    assert_eq!((masks["clients"].as_u64(), masks["per_round"].as_u64()), (Some(10), Some(20)));
+    assert_eq!(masks["replays_refused"], masks["replays_requested"]);
+    for row in masks["adversaries"].as_array().unwrap() {
+        assert_eq!(row["verdict"], "consistent", "{row}");
+    }
+}
+
+#[test]
 fn an_audit_of_a_run_becomes_a_part_of_its_report() {
     let directory = tempfile::tempdir().unwrap();
     let (code, _, error) = said(
