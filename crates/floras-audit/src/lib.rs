@@ -32,8 +32,8 @@ mod sequences;
 mod views;
 mod words;
 
-use floras_core::{Level, TransmitPower};
-use floras_phy::{UplinkError, unit_scale};
+use floras_core::Level;
+use floras_phy::UplinkError;
 use floras_sim::{ExperimentError, Federation, Settings, SimError, VERSION};
 use serde::{Deserialize, Serialize};
 
@@ -256,14 +256,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
 
 /// `C` in the units in which updates are sent; `None` if nothing bounds them.
 pub(crate) fn sent_clip(settings: &Settings, parameters: usize) -> Option<f64> {
-    let clip = settings.privacy.clip?;
-    match settings.uplink.power() {
-        TransmitPower::Unscaled => Some(clip),
-        TransmitPower::Unit => {
-            let clients = settings.clients.per_round as usize;
-            Some(clip * unit_scale(clip, parameters, 0.0, settings.masks, clients))
-        }
-    }
+    Some(settings.privacy.clip? * settings.sent_scale(parameters)?)
 }
 
 /// What the attacks share.

@@ -2,7 +2,7 @@
 
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Clipping, Neighbours, TransmitPower, View};
-use floras_phy::{Round, Uplink, UplinkError, unit_scale};
+use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::{Account, MuDistribution, PrivacyError, PrivacyUnit, Sampling, Source, Values};
 
 use super::worst_client;
@@ -93,11 +93,7 @@ impl AccountContext<'_> {
             return Some(1.0);
         }
         let Scope::Experiment { parameters: Some(parameters) } = self.scope else { return None };
-        let (clip, masks) = (self.settings.privacy.clip?, self.settings.masks);
-        // Noise that clients add beside masks makes it smaller.
-        let packing = self.settings.uplink.scheme.floras().map(|floras| floras.parameters_per_symbol);
-        let clients = self.settings.clients.per_round as usize;
-        Some(unit_scale(clip, parameters, packing.unwrap_or_default(), 0.0, masks, clients))
+        self.settings.sent_scale(parameters)
     }
 
     /// The probability that a client's, or an item's, data enter a round.

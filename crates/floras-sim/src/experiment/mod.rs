@@ -20,7 +20,7 @@ mod record;
 mod uplink;
 
 use floras_core::{Clipping, Masks, TransmitPower, list};
-use floras_phy::{Aggregation, Masked, Noise, UnitPower, Uplink};
+use floras_phy::{Aggregation, Masked, Noise, UnitPower, Uplink, unit_scale};
 use floras_privacy::Margins;
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
@@ -271,6 +271,24 @@ impl Settings {
             measure_norms: true,
             keep_decoded: false,
         }
+    }
+
+    /// `β`: what clients multiply updates of `parameters = d` parameters by before they send them. 1 unless they send at unit power;
+    /// `None` at unit power without a clip norm. Artificial noise of channel inversion, which makes it smaller, is not counted.
+    pub fn sent_scale(&self, parameters: usize) -> Option<f64> {
+        if self.uplink.power() == TransmitPower::Unscaled {
+            return Some(1.0);
+        }
+        let packing = self.uplink.scheme.floras().map(|floras| floras.parameters_per_symbol);
+        let clients = self.clients.per_round as usize;
+        Some(unit_scale(
+            self.privacy.clip?,
+            parameters,
+            packing.unwrap_or_default(),
+            0.0,
+            self.masks,
+            clients,
+        ))
     }
 
     /// The uplink of a round: the scheme, at the power at which clients send, with what they add. Sequences of some families are drawn
