@@ -252,7 +252,7 @@ fn a_builder_takes_numbers_and_refuses_those_out_of_range() {
 
 #[test]
 fn clipping_and_truncation_can_be_switched_off_in_words() {
-    let builder = ExperimentBuilder::open(None).unwrap();
+    let builder = ExperimentBuilder::preset("digits-iid").unwrap();
     let builder = builder.set("privacy.clip", "none").unwrap().set("uplink.truncate", "none").unwrap();
     let experiment = builder.build().unwrap();
     let settings = experiment.settings();
