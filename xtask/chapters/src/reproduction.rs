@@ -423,16 +423,19 @@ mod tests {
         }
     }
 
-    /// The README's answer has its numbers from the frontier's first panel.
+    /// The README's answers have their numbers from the frontier's panels over the number of clients.
     #[test]
     fn the_readme_says_what_the_frontier_shows() {
         let made = read().unwrap();
-        let mut panels = made.figures.iter().flat_map(|figure| &figure.panels);
-        let panel = panels.find(|panel| panel.name == "frontier-clients").unwrap();
-        let values = |name: &str| {
+        let named = |name: &str| {
+            made.figures.iter().flat_map(|figure| &figure.panels).find(|panel| panel.name == name).unwrap()
+        };
+        let (panel, trust) = (named("frontier-clients"), named("frontier-trust-clients"));
+        let values_of = |panel: &Panel, name: &str| {
             let curve = panel.curves.iter().find(|curve| curve.name == name).unwrap();
             curve.y.iter().map(|value| value.unwrap()).collect::<Vec<f64>>()
         };
+        let values = |name: &str| values_of(panel, name);
         let (ideal, clients) = (values("no noise at all"), &panel.curves[0].x);
         let useful_from = |name: &str| {
             let near: Vec<bool> =
@@ -453,7 +456,23 @@ mod tests {
             "With {} clients, as in the paper, the best is {best:.0}% instead of {:.0}%",
             clients[0], ideal[0]
         );
-        for words in ["With 500 clients (200 do not suffice)", "it takes 2,000 clients", few.as_str()] {
+        let place = trust.curves[0].x.iter().position(|&clients| clients == 500.0).unwrap();
+        let at = |name: &str| values_of(trust, name)[place];
+        let masks = format!(
+            "reach {:.1}% with one receive antenna and {:.1}% with two",
+            at("masks, R = 1"),
+            at("masks, R = 2")
+        );
+        let others = format!(
+            "without any noise reaches {:.1}%, and central Gaussian noise, which needs a trusted server, {:.1}%. Local noise without \
+             masks reaches {:.0}%",
+            at("no noise at all"),
+            at("central Gaussian"),
+            at("local noise")
+        );
+        let known =
+            ["With 500 clients (200 do not suffice)", "it takes 2,000 clients", &few, &masks, &others];
+        for words in known {
             assert!(readme.contains(words), "the README does not say \"{words}\"");
         }
     }
