@@ -130,7 +130,13 @@ def test_the_updates_are_never_changed(deltas: Deltas) -> None:
         {"scheme": "floras", "modulation": "phase-corrected", "phase_error": {"gaussian": 0.1}},
         {"scheme": "floras", "fading": {"nakagami": 2.0}, "snr_convention": "despread", "truncate": 3.0},
         {"scheme": "floras", "ageing": "doppler=0.05"},
-        {"scheme": "floras", "modulation": "complex", "antennas": 2, "parameters_per_symbol": 2, "receiver": "mmse=3"},
+        {
+            "scheme": "floras",
+            "modulation": "complex",
+            "antennas": 2,
+            "parameters_per_symbol": 2,
+            "receiver": "mmse=3",
+        },
         {"scheme": "channel-inversion", "channel_error": 0.1, "ageing": {"correlation": 0.9}},
         {"scheme": "floras", "normalise": "paper", "clip": 2.0, "fading": "none", "delta": 1e-6},
     ],
@@ -155,7 +161,9 @@ def test_branches_stand_in_columns(deltas: Deltas) -> None:
     clients = len(result.gains)
     assert result.channels.shape == (clients, 2)
     assert result.amplitudes.shape == (clients, 4) and result.weights.shape == (25, 4)
-    np.testing.assert_allclose(result.gains, (result.amplitudes * result.weights[result.assignment]).sum(axis=1))
+    np.testing.assert_allclose(
+        result.gains, (result.amplitudes * result.weights[result.assignment]).sum(axis=1)
+    )
     packed = floras.Uplink(sequences=25, length=32, modulation="complex", parameters_per_symbol=2)
     assert np.isfinite(packed.aggregate(deltas, seed=1).sum).all()
     with pytest.raises(floras.FlorasError, match="parameters_per_symbol"):

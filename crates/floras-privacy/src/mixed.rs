@@ -71,7 +71,7 @@ use crate::published;
 use crate::published::rdp::Conversion;
 use crate::published::theorems::PublishedRound;
 use crate::views::Beside;
-use crate::views::masks::MaskBound;
+use crate::views::masks::{self, MaskBound};
 use crate::views::statement::{Statement, Views, for_each_view};
 
 /// Rounds with accounts of their own.
@@ -275,6 +275,9 @@ impl<'a> Mixed<'a> {
         if statement.from_masks {
             statement.adversary = (*adversary).to_owned();
             statement.assumptions.clone_from(assumptions);
+            if self.is_sampled() {
+                statement.assumptions.push(masks::RANDOM_SELECTION.to_owned());
+            }
         } else if self.is_sampled() {
             // The numbers for known participation may be the masks'.
             statement.assumptions.extend(assumptions.iter().cloned());

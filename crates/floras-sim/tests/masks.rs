@@ -247,3 +247,25 @@ fn noise_over_the_central_optimum_is_as_computed() {
         );
     }
 }
+
+/// Clients that collude know their shares of the artificial noise, so that the scheme's own bound does not hold.
+#[test]
+fn colluding_clients_know_their_artificial_noise() {
+    let epsilon = |colluding: u32| {
+        let colluding_clients = format!("masks.colluding={colluding}");
+        let inversion = with(&[
+            "uplink.scheme=channel-inversion",
+            "uplink.artificial_noise_std=20",
+            "masks.mask_std=3",
+            "masks.noise_std=0.01",
+            &colluding_clients,
+            "rounds=5",
+        ]);
+        let report = ExperimentAccount::new(&inversion).unwrap().report().unwrap();
+        let statement = report.views.get(View::RawSignal).unwrap();
+        assert_eq!(statement.from_masks, colluding > 0);
+        statement.epsilon.unwrap_or(f64::INFINITY)
+    };
+    // Two honest clients have 20·√(2/20) of the artificial noise: ε = 2.94 by the curve of a Gaussian.
+    assert!(epsilon(0) < 1.0 && epsilon(18) > 2.94, "{} and {}", epsilon(0), epsilon(18));
+}

@@ -24,8 +24,8 @@ Examples:
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100
   floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --view any-channel
   floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
-  floras calibrate --epsilon 8 --find noise --view actual --set uplink.scheme=gaussian \\
-    --set privacy.normalise=clip
+  floras calibrate digits-iid --epsilon 8 --find noise --view actual \\
+    --set uplink.scheme=gaussian --set privacy.normalise=clip
   floras calibrate quick --epsilon 8 --find masks --set uplink.power=unit
 
 The second finds the level of the clipped projector too, the third the most rounds, the fourth

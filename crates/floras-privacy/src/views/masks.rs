@@ -34,6 +34,10 @@ pub(crate) const ADVERSARY: &str =
 pub(crate) const ADVERSARY_WITHOUT_MASKS: &str =
     "an adversary who sees everything that every client transmits, all channels and all receiver noise";
 
+/// What the number for `K` of `M` clients assumes.
+pub(crate) const RANDOM_SELECTION: &str = "the adversary sees which clients take part, and does not select them: against a base \
+     station that selects them, the number for a client in every round holds";
+
 /// What masks and local noise leave of one client in a round, against an adversary who sees all that is transmitted.
 ///
 /// ```

@@ -61,6 +61,11 @@ impl AccountContext<'_> {
         }
     }
 
+    /// Clients that reveal what they add to their updates: `masks.colluding`, 0 without masks.
+    pub fn colluding(&self) -> u32 {
+        self.settings.masks.map_or(0, |masks| masks.colluding())
+    }
+
     /// What the statements protect, with the numbers of the smallest client.
     pub fn unit(&self) -> PrivacyUnit {
         self.unit

@@ -115,6 +115,6 @@ pub(crate) fn masks_assume(views: &Views) -> Option<String> {
 
 /// What sampling needs.
 pub const SELECTION: &str = "K of M helps only against an adversary who does not know who takes part. `known` (in JSON \
-     `participation_known`) is for one who does: a base station that selects the clients, or anyone who tells them apart by \
-     their channels, so that the any-channel number is always this one. `every round` (`in_every_round`) is the same for a \
-     client that takes part in every round";
+     `participation_known`) is for one who sees a random selection: a base station, or anyone who tells clients apart by \
+     their channels, so that the any-channel number is always this one. `every round` (`in_every_round`) is for a client that \
+     takes part in every round, as against a base station that does not select at random";

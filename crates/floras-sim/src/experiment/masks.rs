@@ -1,6 +1,7 @@
 //! The section `[masks]`: what clients add to their updates before they send them.
 
 use floras_core::{Clipping, Masks};
+use floras_phy::masks::MaskGrid;
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
@@ -62,6 +63,11 @@ impl Settings {
             };
             return refused("masks.colluding", allowed, &colluding);
         }
+        if masks.mask_std() > 0.0 && per_round >= 2 {
+            // What no client can send is refused before anything is recorded.
+            MaskGrid::new(per_round, masks.mask_std(), masks.noise_std())
+                .map_err(|error| ExperimentError::refused("masks.mask_std", error))?;
+        }
         Ok(())
     }
 }
@@ -71,6 +77,13 @@ mod tests {
     use crate::Experiment;
 
     const GIVEN: &str = "[privacy]\nclip = 1.0\n[masks]\nmask_std = 2.0\nnoise_std = 0.1";
+
+    #[test]
+    fn masks_that_no_grid_holds_are_refused() {
+        let text = GIVEN.replace("mask_std = 2.0", "mask_std = 2e5");
+        let error = Experiment::parse("a test", &text).unwrap_err().to_string();
+        assert!(error.starts_with("masks.mask_std: ") && error.contains("2^20"), "{error}");
+    }
 
     #[test]
     fn masks_are_written_where_they_are_given() {

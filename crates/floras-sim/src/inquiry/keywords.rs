@@ -110,7 +110,8 @@ impl Keywords {
                 None => Ok(None),
                 Some((key, _)) => Err(ExperimentError::Value {
                     key: key.to_owned(),
-                    allowed: "given together with noise_std, the clients' own noise".to_owned(),
+                    allowed: "given together with the standard deviation of the clients' own noise"
+                        .to_owned(),
                     value: "alone".to_owned(),
                 }),
             };

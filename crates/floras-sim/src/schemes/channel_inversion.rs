@@ -83,6 +83,12 @@ impl Scheme for ChannelInversionScheme {
         let by_noise =
             |factor: f64| context.constant(factor * context.sensitivity() / self.artificial_noise_std);
         match (self.artificial_noise_std > 0.0, is_aligned) {
+            (true, _) if context.colluding() > 0 => {
+                for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
+                    let reason = "colluding clients reveal their shares of the artificial noise".to_owned();
+                    account.set(view, Source::Nothing(reason));
+                }
+            }
             (true, true) => {
                 for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
                     account.set(view, by_noise(1.0));
