@@ -28,7 +28,7 @@ Examples:
   floras account --clip 1 --sequences 25 --per-round 20 --clients 200 --level item --batch 20 \\
     --samples 200 --alpha 8
   floras account quick
-  floras account digits-iid --set uplink.scheme=gaussian --set privacy.normalise=clip --set rounds=10
+  floras account digits-iid --set uplink.scheme=gaussian --set privacy.normalise=clip
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --curve tradeoff --csv
   floras account --clip 1 --sequences 40 --per-round 20 --group 3 --view idealised
   floras account --clip 1 --sequences 40 --per-round 20 --statement --view any-channel
