@@ -169,7 +169,7 @@ def test_what_the_program_notes_is_warned_of(preset: str, settings: dict[str, An
 
 
 BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
-    ("no-such-preset", {}, ValueError, "no preset of that name; presets are digits-iid"),
+    ("no-such-preset", {}, ValueError, "no preset of that name; presets are private"),
     (Path("no-such-file.toml"), {}, FileNotFoundError, "no-such-file.toml"),
     (3, {}, TypeError, "experiment must be a dictionary, a path, or the name of a preset, not int"),
     ({"uplink": {"snr_bd": 3}}, {}, ValueError, "there is no key uplink.snr_bd; did you mean snr_db"),

@@ -166,7 +166,7 @@ def test_branches_stand_in_columns(deltas: Deltas) -> None:
     )
     packed = floras.Uplink(sequences=25, length=32, modulation="complex", parameters_per_symbol=2)
     assert np.isfinite(packed.aggregate(deltas, seed=1).sum).all()
-    with pytest.raises(floras.FlorasError, match="parameters_per_symbol"):
+    with pytest.raises(ValueError, match="parameters_per_symbol"):
         packed.realise(clients, seed=1)
 
 
