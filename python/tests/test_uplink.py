@@ -157,10 +157,13 @@ def test_every_scheme_is_there(settings: dict[str, Any], deltas: Deltas) -> None
 def test_branches_stand_in_columns(deltas: Deltas) -> None:
     uplink = floras.Uplink(sequences=25, length=32, snr_db=20.0, modulation="complex", antennas=2)
     result = uplink.aggregate(deltas, seed=1)
-    assert result.channels is not None and result.amplitudes is not None and result.weights is not None
+    assert result.channels is not None
+    assert result.amplitudes is not None
+    assert result.weights is not None
     clients = len(result.gains)
     assert result.channels.shape == (clients, 2)
-    assert result.amplitudes.shape == (clients, 4) and result.weights.shape == (25, 4)
+    assert result.amplitudes.shape == (clients, 4)
+    assert result.weights.shape == (25, 4)
     np.testing.assert_allclose(
         result.gains, (result.amplitudes * result.weights[result.assignment]).sum(axis=1)
     )

@@ -167,8 +167,9 @@ def calibrate_experiment(
     """Find the number in an experiment of any scheme with which it meets an epsilon in a view.
 
     ``find`` names it: the fewest ``"sequences"``, the largest ``"clip"`` norm, the most ``"rounds"``, or the
-    least ``"noise"`` of a scheme that adds its own; or the ``"masks"`` that meet it in the ``raw_signal`` view
-    and leave the least noise in the decoded sum, in ``"masks"`` of the result. If nothing meets the epsilon, ``"value"`` is ``None`` and
+    least ``"noise"`` of a scheme that adds its own; or the ``"masks"`` that meet it in the ``raw_signal``
+    view and leave the least noise in the decoded sum, in ``"masks"`` of the result. If nothing meets the
+    epsilon, ``"value"`` is ``None`` and
     ``"reason"`` says why. ``"fragment"`` is the change as text of an experiment file.
 
     >>> setting = {"uplink": {"scheme": "gaussian"}, "privacy": {"clip": 1.0}, "rounds": 10}
