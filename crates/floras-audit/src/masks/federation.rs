@@ -96,7 +96,7 @@ impl SmallFederation {
         (self.grid.pair_std().powi(2), self.grid.noise_std().powi(2))
     }
 
-    /// `ε` that the bound of masks states for so many rounds, of which the victim takes part in all.
+    /// `ε` that the bound of masks states for `rounds` rounds, in all of which the victim takes part.
     pub(super) fn stated(&self, colluding: u32, rounds: u64, delta: f64) -> Result<f64, PrivacyError> {
         let masks = Masks::new(self.masks.mask_std(), self.masks.noise_std(), colluding)
             .expect("the standard deviations were in range before");

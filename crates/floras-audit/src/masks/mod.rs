@@ -68,7 +68,7 @@ struct Games {
 }
 
 impl Games {
-    /// A share of what an audit plays for a row of its main table, over sequences of so many chips.
+    /// A share of what an audit plays for a row of its main table, over sequences of `chips` chips.
     fn of(games: u32, chips: usize) -> Self {
         let share = |of: u32| (games / of).max(MIN_GAMES);
         let chips = 2 * chips as u64 * federation::PARAMETERS as u64;
@@ -170,7 +170,7 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// `ε` that is stated with so many colluding clients, after so many rounds.
+    /// `ε` that is stated with `colluding` colluding clients, after `rounds` rounds.
     fn stated(&self, colluding: u32, rounds: u64) -> Result<f64, SimError> {
         Ok(self.federation.stated(colluding, rounds, self.bench.settings.privacy.delta)?)
     }
