@@ -6,13 +6,13 @@ use std::str::FromStr;
 use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
-/// The weakest channel that takes part. The paper says 0.01 "for the fading channel gain", and calls `|h|` the gain in
-/// Remark 2; the power `|h|²` is the other reading.
+/// The weakest channel that takes part. The paper says 0.01 "for the fading channel gain" and calls `|h|` the gain in Remark 2;
+/// the power `|h|²` is the other reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Admission {
-    /// `|h|` must reach this.
+    /// Minimum `|h|`.
     Amplitude(AmplitudeThreshold),
-    /// `|h|²` must reach this.
+    /// Minimum `|h|²`.
     Power(PowerThreshold),
 }
 

@@ -33,9 +33,9 @@ pub enum Ageing {
     /// The channel is constant over a round.
     #[default]
     None,
-    /// This `ρ`.
+    /// A given `ρ`.
     Correlation(BlockCorrelation),
-    /// `ρ = J₀(2πf)` for this `f`.
+    /// `ρ = J₀(2πf)` for a given `f`.
     Doppler(DopplerFrequency),
 }
 

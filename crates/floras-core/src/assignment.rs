@@ -2,13 +2,13 @@
 
 use crate::named_choice;
 
-/// What decides which client uses which sequence. Both have the same distribution: all assignments are equally likely.
+/// How a round assigns sequences to clients. Both ways make all assignments equally likely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Assignment {
-    /// A draw from the seed. No client has a key.
+    /// Drawn from the seed; clients hold no keys.
     #[default]
     Seed,
-    /// The paper's protocol: a group key that one client deals, a beacon with a slot, and the permutation that follows from both.
+    /// The paper's protocol: one client distributes a group key, a beacon announces a slot, and both determine the permutation.
     Keyed,
 }
 

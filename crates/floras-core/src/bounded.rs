@@ -1,7 +1,7 @@
 //! Numbers that lie in a range by construction.
 
-/// Declares a number that lies in a range; `new` refuses others in the name of a [`Choice`](crate::Choice), in which the number
-/// is a parameter.
+/// Declares a number with a range. `new` rejects other values with the error of a [`Choice`](crate::Choice), of which the
+/// number is a parameter.
 ///
 /// ```text
 /// bounded!(
@@ -17,7 +17,7 @@ macro_rules! bounded {
         pub struct $type(pub(crate) $number);
 
         impl $type {
-            /// The number, if it is in range.
+            /// Checks the range.
             pub fn new(value: $number) -> Result<Self, $crate::ChoiceError> {
                 if $range.contains(&value) {
                     Ok(Self(value))
@@ -26,7 +26,7 @@ macro_rules! bounded {
                 }
             }
 
-            /// The number.
+            /// The value.
             pub fn get(self) -> $number {
                 self.0
             }

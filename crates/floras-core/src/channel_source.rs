@@ -17,7 +17,7 @@ pub enum ChannelSource {
 }
 
 impl ChannelSource {
-    /// The distribution; `None` for a trace.
+    /// The fading distribution; `None` for a trace.
     pub fn fading(&self) -> Option<Fading> {
         match self {
             Self::Fading(fading) => Some(*fading),

@@ -1,4 +1,4 @@
-//! What all choices have in common: one text form, a list of values, a label.
+//! The common interface of all choices: one text form, a list of values, a label.
 //!
 //! A text form is a name, `rayleigh`, or a name with its parameter, `rician=3`. Data formats may also write a name with its
 //! parameter as a table with one entry, `{ rician = 3 }`.
@@ -13,25 +13,25 @@ use thiserror::Error as ThisError;
 
 /// One validated choice with one text form, which `FromStr` reads and `Display` writes.
 pub trait Choice: Clone + fmt::Display + FromStr<Err = ChoiceError> {
-    /// What is chosen, for messages: `receiver`.
+    /// The name of the choice in messages: `receiver`.
     const WHAT: &'static str;
 
-    /// The text forms in the order in which they are listed. A parameter stands as its symbol: `clipped=c`.
+    /// The text forms in listing order. A parameter is written as its symbol: `clipped=c`.
     const FORMS: &'static [&'static str];
 
-    /// The ranges of the parameters, such as `c between 1e-6 and 1e6`; empty if there is none.
+    /// The ranges of the parameters, such as `c between 1e-6 and 1e6`; empty for choices without parameters.
     const RANGES: &'static str = "";
 
     /// A short description for tables and figures, such as `Rician, factor 3`.
     fn label(&self) -> String;
 
-    /// What is allowed, in words: `paper, mmse or clipped=c (c between 1e-6 and 1e6)`.
+    /// The allowed values in words: `paper, mmse or clipped=c (c between 1e-6 and 1e6)`.
     fn allowed() -> String {
         let forms = list(Self::FORMS);
         if Self::RANGES.is_empty() { forms } else { format!("{forms} ({})", Self::RANGES) }
     }
 
-    /// The error for a text or number that is none of the allowed ones.
+    /// The error for a value that is not allowed.
     fn refuse(value: impl fmt::Display) -> ChoiceError {
         ChoiceError { what: Self::WHAT, allowed: Self::allowed(), value: value.to_string() }
     }
@@ -41,15 +41,15 @@ pub trait Choice: Clone + fmt::Display + FromStr<Err = ChoiceError> {
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[error("the {what} must be {allowed}, not {value}")]
 pub struct ChoiceError {
-    /// What is chosen: `receiver`.
+    /// The name of the choice: `receiver`.
     pub what: &'static str,
-    /// What is allowed, in words.
+    /// The allowed values, in words.
     pub allowed: String,
-    /// What was given.
+    /// The rejected value.
     pub value: String,
 }
 
-/// `a, b or c`.
+/// Joins items to `a, b or c`.
 pub fn list(items: &[impl AsRef<str>]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.as_slice() {
@@ -59,7 +59,7 @@ pub fn list(items: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// A text form in its parts: the name, and the parameter if there is one.
+/// Splits a text form into its name and its parameter, if present.
 pub fn split(text: &str) -> (&str, Option<&str>) {
     match text.trim().split_once('=') {
         None => (text.trim(), None),
@@ -106,7 +106,7 @@ enum Parameter {
     Integer(i64),
     Number(f64),
     Text(String),
-    /// Neither number nor text: refused with the whole choice.
+    /// Neither number nor text; always rejected.
     Other(IgnoredAny),
 }
 

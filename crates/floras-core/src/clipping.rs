@@ -1,15 +1,15 @@
-//! How updates are brought to the norm `C`.
+//! How updates are limited to the norm `C`.
 
 use crate::named_choice;
 
-/// How updates are brought to the norm `C`.
+/// How updates are limited to the norm `C`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Clipping {
-    /// Each on its own: longer updates are scaled down to the norm `C`.
+    /// Each update on its own: longer updates are scaled down to norm `C`.
     #[default]
     Each,
-    /// All together, as in the paper: centred, and scaled so that the longest has the norm `C`. Means and scale are sent in
-    /// the clear.
+    /// All updates together, as in the paper: centred, and scaled so that the longest has norm `C`. Means and scale are sent in
+    /// plain text.
     Paper,
 }
 

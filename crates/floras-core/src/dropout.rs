@@ -37,7 +37,7 @@ impl Dropout {
         if (0.0..1.0).contains(&p) { Ok(Self(Source::Probability(p.abs()))) } else { Err(Self::refuse(p)) }
     }
 
-    /// The clients that a file lists are silent.
+    /// The file lists the silent clients.
     pub fn trace(path: impl Into<PathBuf>) -> Self {
         Self(Source::Trace(path.into()))
     }

@@ -59,7 +59,7 @@ impl Fading {
         NakagamiShape::new(shape).map(Self::Nakagami)
     }
 
-    /// `E|h|`, which a receiver needs that knows the distribution and not the draw.
+    /// `E|h|`, for receivers that know the distribution but not the draw.
     pub fn mean_amplitude(self) -> f64 {
         match self {
             Self::None => 1.0,

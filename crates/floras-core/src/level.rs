@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::choice::{Choice, ChoiceError, split};
 use crate::{bounded, named_choice, serde_as_text};
 
-/// What has to stay hidden.
+/// The unit of privacy: what neighbouring data sets differ in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Level {
     /// All data of a client.
@@ -36,7 +36,7 @@ pub enum LocalWork {
 }
 
 bounded!(
-    /// `n`, local steps in a round: between 1 and 1000000.
+    /// `n`, local steps per round: between 1 and 1000000.
     StepCount: u32, LocalWork, "steps", (1..=1_000_000)
 );
 

@@ -1,4 +1,4 @@
-//! The vocabulary that the crates of floras share, and their random streams.
+//! The shared vocabulary of the floras crates, and their random streams.
 //!
 //! Every choice that a user can make is one type. It implements [`Choice`]: one text form for the experiment file, the command
 //! line, JSON and Python, a list of its values, and a short label for tables and figures. Values out of range cannot be
@@ -77,6 +77,7 @@ mod round_set;
 mod sequence_source;
 mod snr;
 mod transmit_power;
+pub mod verdict;
 mod view;
 
 pub use admission::{Admission, AmplitudeThreshold, PowerThreshold};

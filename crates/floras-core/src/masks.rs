@@ -1,4 +1,4 @@
-//! Masks: what clients add to their updates, so that not even the raw samples show a single one.
+//! Masks: values that clients add to their updates so that even raw samples do not show a single update.
 //!
 //! In each round, client `k` of `K` sends
 //!
@@ -37,9 +37,9 @@ struct Parts {
 }
 
 impl Masks {
-    /// What errors about the masks' standard deviation name.
+    /// Name of the masks' standard deviation in errors.
     pub const MASK_STD: &'static str = "standard deviation of the masks";
-    /// What errors about the noise's standard deviation name.
+    /// Name of the noise's standard deviation in errors.
     pub const NOISE_STD: &'static str = "standard deviation of the clients' noise";
 
     /// Masks of standard deviation `mask_std`, 0 or between 1e-30 and 1e30, and noise of `noise_std`, between 1e-30 and 1e30, in
@@ -58,25 +58,25 @@ impl Masks {
         self.0.noise_std
     }
 
-    /// `a`: the clients of a round that may reveal their secrets.
+    /// `a`: the number of clients per round that may reveal their secrets.
     pub fn colluding(self) -> u32 {
         self.0.colluding
     }
 
-    /// `σ_m²·(1 − 1/K) + σ_z²`: the mean square of what each of `clients = K ≥ 1` adds to a parameter.
+    /// `σ_m²·(1 − 1/K) + σ_z²`: the mean square of masks plus noise in one parameter of one of `clients = K ≥ 1`.
     pub fn symbol_power(self, clients: usize) -> f64 {
         let Parts { mask_std, noise_std, .. } = self.0;
         mask_std * mask_std * (1.0 - 1.0 / clients.max(1) as f64) + noise_std * noise_std
     }
 
-    /// The variance of what masks and noise leave in a parameter of the decoded sum, with `square_sum = Σ_k |g_k|²` and
-    /// `sum_square = |Σ_k g_k|²` over the clients that send, of `clients = K` that were selected:
+    /// Variance that masks and noise leave in one parameter of the decoded sum, with `square_sum = Σ_k |g_k|²` and `sum_square
+    /// = |Σ_k g_k|²` over the clients that send, out of `clients = K` selected ones:
     ///
     /// ```text
     /// σ_m²·(Σ|g_k|² − |Σ g_k|²/K) + σ_z²·Σ|g_k|²
     /// ```
     ///
-    /// A silent client has no gain, and leaves the masks that it shares with others in the sum.
+    /// A silent client has gain 0; the masks that it shares with other clients remain in the sum.
     pub fn decoded_variance(self, square_sum: f64, sum_square: f64, clients: usize) -> f64 {
         let Parts { mask_std, noise_std, .. } = self.0;
         let uncancelled = (square_sum - sum_square / clients.max(1) as f64).max(0.0);

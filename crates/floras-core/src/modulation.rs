@@ -18,12 +18,12 @@ use crate::phase_error::PhaseError;
 /// How a client maps its symbols to the carrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Modulation {
-    /// Symbols go out as they are; the base station decodes the real part of the channel.
+    /// Symbols are sent unchanged; the base station decodes the real part of the channel.
     #[default]
     Real,
-    /// Clients turn their symbols by their channel's phase, with some error.
+    /// Clients rotate their symbols by their channel's phase, with some error.
     PhaseCorrected(PhaseError),
-    /// Symbols go out as they are; the base station combines both branches of every antenna.
+    /// Symbols are sent unchanged; the base station combines both branches of every antenna.
     Complex,
 }
 
@@ -31,7 +31,7 @@ impl Modulation {
     /// The largest number of receive antennas.
     pub const MAX_ANTENNAS: usize = 64;
 
-    /// `B`: the real branches that the base station decodes from with `antennas` antennas.
+    /// `B`: the number of real branches that the base station decodes, given the number of antennas.
     pub fn branches(self, antennas: usize) -> usize {
         match self {
             Self::Real => antennas,
@@ -40,8 +40,8 @@ impl Modulation {
         }
     }
 
-    /// Refuses a number of receive antennas that the modulation does not allow: from 1 to [`MAX_ANTENNAS`](Self::MAX_ANTENNAS), and
-    /// 1 with phase correction.
+    /// Rejects a number of receive antennas outside 1 to [`MAX_ANTENNAS`](Self::MAX_ANTENNAS), and any but 1 with phase
+    /// correction.
     pub fn check_antennas(self, antennas: usize) -> Result<(), ChoiceError> {
         let max = if let Self::PhaseCorrected(_) = self { 1 } else { Self::MAX_ANTENNAS };
         if (1..=max).contains(&antennas) {
@@ -56,7 +56,7 @@ impl Modulation {
         Err(ChoiceError { what: "number of antennas", allowed, value: antennas.to_string() })
     }
 
-    /// Refuses two parameters in a symbol unless the modulation is complex.
+    /// Rejects two parameters per symbol unless the modulation is complex.
     pub fn check_packing(self, packing: ParametersPerSymbol) -> Result<(), ChoiceError> {
         if packing == ParametersPerSymbol::One || self == Self::Complex {
             return Ok(());
@@ -65,8 +65,7 @@ impl Modulation {
         Err(ChoiceError { what: "number of parameters per symbol", allowed, value: packing.to_string() })
     }
 
-    /// The same with a phase error that was given on its own. It must not contradict the modulation: real and complex modulation
-    /// have none.
+    /// The modulation combined with a separately given phase error. Real and complex modulation accept none.
     pub fn with_phase_error(self, error: Option<PhaseError>) -> Result<Self, ChoiceError> {
         let own = match (self, error) {
             (_, None) => return Ok(self),

@@ -1,14 +1,14 @@
-//! Neighbouring populations, which differential privacy has to make indistinguishable.
+//! The neighbour relation of differential privacy.
 
 use crate::named_choice;
 
-/// Which populations are neighbours.
+/// Which data sets are neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Neighbours {
-    /// One client (or item) has other data.
+    /// One client (or item) has different data.
     #[default]
     ReplaceOne,
-    /// One client (or item) more, or one less.
+    /// One client (or item) is added or removed.
     AddRemove,
 }
 

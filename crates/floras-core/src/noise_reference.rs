@@ -2,7 +2,7 @@
 
 use crate::named_choice;
 
-/// Which noise a scheme without spreading meets, next to FLORAS that spends `L` chips on a symbol.
+/// The noise of a scheme without spreading, when compared with FLORAS, which spends `L` chips per symbol.
 ///
 /// The paper compares per symbol. With the same bandwidth the scheme may repeat its symbol `L` times, and the noise
 /// falls by `√L`: the comparison that spends equal resources. Report both.

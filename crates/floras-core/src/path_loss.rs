@@ -1,15 +1,15 @@
-//! Path loss and shadowing in a cell, and the power control that makes up for a part of them.
+//! Path loss and shadowing in a cell, and the power control that compensates for part of them.
 //!
-//! A client stands at a distance `r` from the base station, uniform over the disc between `m` and the cell's radius 1. Its
-//! long-term loss, relative to the edge of the cell without shadowing, is
+//! A client is at distance `r` from the base station, uniform over the disc between `m` and the cell's radius 1. Its long-term
+//! loss, relative to the cell edge without shadowing, is
 //!
 //! ```text
 //! PL = 10·n·log₁₀(r) + X   dB,     X ~ N(0, σ²)
 //! ```
 //!
-//! Open-loop power control with factor `κ` raises the client's power by `κ·PL` dB, so that it arrives with `−(1 − κ)·PL` dB.
-//! Received powers are divided by their mean over all places and shadows, which keeps `E|h|² = 1`: the SNR is that of the mean
-//! received power over clients. With `q = 1 − κ` and `a = n·q` the mean is
+//! Open-loop power control with factor `κ` raises the client's power by `κ·PL` dB; the client arrives with `−(1 − κ)·PL` dB.
+//! Received powers are divided by their mean over all positions and shadows, which keeps `E|h|² = 1`: the SNR refers to the
+//! mean received power over clients. With `q = 1 − κ` and `a = n·q` the mean is
 //!
 //! ```text
 //! E 10^(−q·PL/10) = (2/(1 − m²))·(1 − m^(2−a))/(2 − a) · exp((q·σ·ln 10/10)²/2)
@@ -30,20 +30,20 @@ use serde::{Serialize, Serializer};
 
 use crate::choice::{Choice, ChoiceError, split};
 
-/// Long-term gains of clients that differ by their place in a cell, or equal ones.
+/// Long-term gains of clients: different by position in a cell, or equal.
 ///
-/// A file has it as a table, `{ exponent = 3.7, shadowing_db = 8, min_distance = 0.1, power_control = 0.8 }`, or as the same
-/// in a text, `exponent=3.7,shadowing_db=8,min_distance=0.1,power_control=0.8`.
+/// In a file it is a table, `{ exponent = 3.7, shadowing_db = 8, min_distance = 0.1, power_control = 0.8 }`, or the same as
+/// text, `exponent=3.7,shadowing_db=8,min_distance=0.1,power_control=0.8`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PathLoss {
     /// All clients have the same mean power.
     #[default]
     None,
-    /// Clients in a cell.
+    /// Clients spread over a cell.
     Cell(Cell),
 }
 
-/// The numbers of a cell, in range by construction.
+/// The parameters of a cell, in range by construction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell(Parts);
 
@@ -67,9 +67,12 @@ impl Default for Parts {
 }
 
 impl Cell {
-    /// A cell with path-loss exponent `exponent` between 0 and 8, shadowing of `shadowing_db` dB between 0 and 20 (a standard
-    /// deviation), no client nearer than `min_distance` between 0.001 and 1 (the cell's radius), and the share `power_control`
-    /// between 0 and 1 of the loss in dB made up for.
+    /// A cell.
+    ///
+    /// - `exponent`: path-loss exponent, 0 to 8
+    /// - `shadowing_db`: standard deviation of the shadowing in dB, 0 to 20
+    /// - `min_distance`: minimum distance relative to the cell's radius, 0.001 to 1
+    /// - `power_control`: share of the loss in dB that clients compensate for, 0 to 1
     pub fn new(
         exponent: f64,
         shadowing_db: f64,
@@ -99,20 +102,20 @@ impl Cell {
         self.0.power_control
     }
 
-    /// Whether all clients arrive with the same mean power, whatever their places.
+    /// Whether all clients arrive with the same mean power at every position.
     pub fn is_equalised(self) -> bool {
         self.0.power_control == 1.0
             || (self.0.shadowing_db == 0.0 && (self.0.exponent == 0.0 || self.0.min_distance == 1.0))
     }
 
-    /// `PL` in dB, for two draws: `place` uniform between 0 and 1, and `shadow` standard normal.
+    /// `PL` in dB for two draws: `place`, uniform between 0 and 1, and `shadow`, standard normal.
     pub fn loss_db(self, place: f64, shadow: f64) -> f64 {
         let nearest = self.0.min_distance.powi(2);
         let square = nearest + place * (1.0 - nearest);
         5.0 * self.0.exponent * square.log10() + self.0.shadowing_db * shadow
     }
 
-    /// The amplitude with which a client of this `PL` arrives: positive, 1 in the root mean square over clients.
+    /// Received amplitude of a client with this `PL`: positive, with root mean square 1 over clients.
     pub fn received_amplitude(self, loss_db: f64) -> f64 {
         if self.is_equalised() {
             return 1.0;
@@ -121,7 +124,7 @@ impl Cell {
         10_f64.powf(-left * loss_db / 20.0) / self.mean_of_power(left).sqrt()
     }
 
-    /// The amplitude with which a client of this `PL` sends: positive, 1 at the edge of the cell without shadowing.
+    /// Transmit amplitude of a client with this `PL`: positive, 1 at the cell edge without shadowing.
     pub fn sent_amplitude(self, loss_db: f64) -> f64 {
         10_f64.powf(self.0.power_control * loss_db / 20.0)
     }
@@ -310,7 +313,7 @@ mod tests {
         total
     }
 
-    /// `a = 2`, which has a logarithm, stands in the third cell.
+    /// The third cell has `a = 2`, the logarithmic case.
     #[test]
     fn means_over_the_cell_have_their_closed_forms() {
         for cell in [

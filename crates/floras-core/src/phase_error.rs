@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
-/// The distribution of the phase correction's error, drawn anew for every client and round.
+/// The distribution of the phase-correction error, drawn for every client and round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PhaseError {
     /// Perfect correction, as the paper assumes.
@@ -15,7 +15,7 @@ pub enum PhaseError {
     None,
     /// Uniform between plus and minus this angle.
     Uniform(HalfWidth),
-    /// Gaussian with this standard deviation; a large error may turn a client's sign.
+    /// Gaussian with this standard deviation; a large error may flip a client's sign.
     Gaussian(PhaseStd),
 }
 

@@ -1,7 +1,7 @@
-//! The pilot: the symbol that every client sends before its payload, so that the base station can estimate its channel.
+//! The pilot: a known symbol that every client sends before its payload, for channel estimation.
 //!
-//! The paper's pilot is one symbol of unit amplitude (section IV-A, step 1). A pilot of amplitude `a` that is repeated `r` times
-//! and averaged leaves an estimate whose error has standard deviation
+//! The paper's pilot is one symbol of unit amplitude (section IV-A, step 1). Averaging `r` repetitions of a pilot of amplitude
+//! `a` leaves an estimation error of standard deviation
 //!
 //! ```text
 //! s_p = s/(a·√r),     s = σ/√L the noise of a despread payload symbol.
@@ -36,10 +36,10 @@ struct Parts {
 }
 
 impl Pilot {
-    /// What errors about the amplitude name.
+    /// Name of the amplitude in errors.
     pub const AMPLITUDE: &'static str = "pilot amplitude";
 
-    /// A pilot of `amplitude` between 1e-3 and 1e3, in amplitudes of a payload symbol of unit power, sent between 1 and 1,000,000
+    /// A pilot of `amplitude` between 1e-3 and 1e3, relative to a payload symbol of unit power, sent between 1 and 1,000,000
     /// times.
     pub fn new(amplitude: f64, repetitions: u32) -> Result<Self, ChoiceError> {
         Parts { amplitude, repetitions }.try_into()
@@ -55,7 +55,7 @@ impl Pilot {
         self.0.repetitions
     }
 
-    /// `s_p/s = 1/(a·√r)`: the standard deviation of an estimate's error, relative to that of a despread payload symbol.
+    /// `s_p/s = 1/(a·√r)`: standard deviation of the estimation error, relative to that of a despread payload symbol.
     pub fn noise_ratio(self) -> f64 {
         1.0 / (self.0.amplitude * f64::from(self.0.repetitions).sqrt())
     }

@@ -1,13 +1,13 @@
-//! How channel inversion sets its power.
+//! How channel inversion sets its transmit power.
 
 use crate::named_choice;
 
-/// How `η` is set, the power at which inverted channels arrive.
+/// How `η` is set, the received power of inverted channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PowerRule {
-    /// `√η = min |h_k|` over the admitted clients: the weakest sends at full power.
+    /// `√η = min |h_k|` over the admitted clients: the weakest client sends at full power.
     WorstAdmitted,
-    /// `√η` is the admission threshold, so that no client needs to know the others' channels. The default, in the library as in
+    /// `√η` is the admission threshold; clients need not know each other's channels. The default in the library and in
     /// experiment files.
     #[default]
     FixedAtThreshold,

@@ -1,7 +1,7 @@
-//! The receiver's weights: what the base station does with a channel estimate `ĥ`.
+//! The receiver's weights, computed from a channel estimate `ĥ`.
 //!
-//! The decoder is the projection on `v = Σ_k w(ĥ_k) a_k`, over all `N` sequences. With `s` the standard deviation of
-//! the estimate's own noise:
+//! The decoder projects on `v = Σ_k w(ĥ_k) a_k`, over all `N` sequences. With `s` the standard deviation of the estimation
+//! noise:
 //!
 //! | receiver | weight `w(ĥ)` | largest weight |
 //! |---|---|---|
@@ -10,12 +10,12 @@
 //! | [`Receiver::Regularised`] | `ĥ/(ĥ² + κ·s²)` | `1/(2√κ·s)` |
 //! | [`Receiver::Clipped`] | `sign(ĥ)/max(|ĥ|, c·s)` | `1/(c·s)` |
 //!
-//! The paper's weight is unbounded: it makes the unused sequences' noise Cauchy, and lets a faded client's gain grow
-//! with the noise. The clipped projector is this project's own answer to both.
+//! The paper's weight is unbounded: it makes the noise of unused sequences Cauchy, and a faded client's gain grows with the
+//! noise. The clipped projector is this project's answer to both.
 //!
-//! A sequence that is received on `B` real branches has an estimate in each, `ĥ ∈ ℝᴮ`. Its weights are `(ĥ/‖ĥ‖)·w(‖ĥ‖)`: the branches are
-//! combined by maximum ratio, and the size of the weights is that of one branch with the estimate `‖ĥ‖`. That makes
-//! `ĥ/‖ĥ‖²` of the paper's weights, and `ĥ/(‖ĥ‖² + κ·s²)` of the regularised ones.
+//! A sequence received on `B` real branches has one estimate per branch, `ĥ ∈ ℝᴮ`. Its weights are `(ĥ/‖ĥ‖)·w(‖ĥ‖)`:
+//! maximum-ratio combining, scaled as one branch with the estimate `‖ĥ‖`. The paper's weights become `ĥ/‖ĥ‖²`, and the
+//! regularised ones `ĥ/(ĥ² + κ·s²)` become `ĥ/(‖ĥ‖² + κ·s²)`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,16 +29,16 @@ pub enum Receiver {
     /// `1/ĥ`, as in the paper (section IV-A, step 2).
     #[default]
     Paper,
-    /// `ĥ/(ĥ² + s²)`, the least mean square error for a symbol of unit power.
+    /// `ĥ/(ĥ² + s²)`, which minimises the mean square error for a symbol of unit power.
     Mmse,
     /// `ĥ/(ĥ² + κ·s²)`, as [`Mmse`](Self::Mmse) for symbols whose power is `1/κ`, or for estimates whose noise adds to the payload's.
     Regularised(Regularisation),
-    /// `sign(ĥ)/max(|ĥ|, c·s)`: the paper's weight, bounded at `c` times the pilot's own noise.
+    /// `sign(ĥ)/max(|ĥ|, c·s)`: the paper's weight, bounded at `c` times the pilot noise.
     Clipped(ClipLevel),
 }
 
 bounded!(
-    /// `c`, the level of the clipped projector in units of the pilot's noise: between 1e-6 and 1e6.
+    /// `c`, the level of the clipped projector in units of the pilot noise: between 1e-6 and 1e6.
     ClipLevel: f64,
     Receiver,
     "clipped",
@@ -46,8 +46,7 @@ bounded!(
 );
 
 bounded!(
-    /// `κ`, what the regularised receiver adds to the square of an estimate, in units of the pilot's noise power: between 0.01 and
-    /// 1e4.
+    /// `κ`, the regularisation in units of the pilot noise power: between 0.01 and 1e4.
     Regularisation: f64,
     Receiver,
     "mmse",
@@ -55,7 +54,7 @@ bounded!(
 );
 
 impl ClipLevel {
-    /// `c = 1`: weights are bounded at the pilot's own noise.
+    /// `c = 1`: weights are bounded at the pilot noise.
     pub const ONE: Self = Self(1.0);
 }
 
@@ -90,7 +89,7 @@ impl Receiver {
         }
     }
 
-    /// The same weights in units of a noise that is `factor` times as strong, if the level stays in its range.
+    /// The same weights in units of noise that is `factor` times as strong, if the level stays in its range.
     pub fn in_units_of(self, factor: f64) -> Result<Self, ChoiceError> {
         match self {
             Self::Paper | Self::Mmse | Self::Regularised(_) => Ok(self),
@@ -106,11 +105,11 @@ impl Receiver {
         }
     }
 
-    /// What the base station uses, in a few words.
+    /// A short description of the base station's receiver.
     pub fn description(self) -> String {
         match self {
-            Self::Paper => "the receiver of the paper, which divides by the channel estimates".to_owned(),
-            Self::Mmse => "the receiver with the least mean square error".to_owned(),
+            Self::Paper => "the paper's receiver, which divides by the channel estimates".to_owned(),
+            Self::Mmse => "the receiver with minimum mean square error (MMSE)".to_owned(),
             Self::Regularised(kappa) => format!("a regularised receiver (MMSE, κ = {kappa})"),
             Self::Clipped(c) => {
                 format!("a receiver that bounds its amplification (clipped projector, c = {c})")

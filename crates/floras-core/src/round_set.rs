@@ -1,7 +1,7 @@
 //! A set of rounds, such as those whose signal is recorded.
 //!
-//! Rounds are counted from 1. A set is kept as disjoint ranges in ascending order, so that it takes little memory and equal sets
-//! have equal texts.
+//! Rounds are counted from 1. A set is stored as disjoint ranges in ascending order: it needs little memory, and equal sets
+//! have equal text forms.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -42,7 +42,7 @@ impl RoundSet {
     /// Every round.
     pub const ALL: Self = Self(Rounds::All);
 
-    /// Whether there is no round in the set.
+    /// Whether the set is empty.
     pub fn is_none(&self) -> bool {
         self.0 == Rounds::None
     }
@@ -56,7 +56,7 @@ impl RoundSet {
         }
     }
 
-    /// Rounds from 1 to `rounds` that are in the set.
+    /// The number of rounds from 1 to `rounds` that are in the set.
     pub fn count(&self, rounds: u32) -> u32 {
         match &self.0 {
             Rounds::None => 0,
@@ -67,7 +67,7 @@ impl RoundSet {
         }
     }
 
-    /// The last round of a list; `None` if the set is no list.
+    /// The last round of a list; `None` for `none` and `all`.
     pub fn last(&self) -> Option<u32> {
         match &self.0 {
             Rounds::None | Rounds::All => None,
@@ -116,7 +116,7 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     (!range.is_empty()).then_some(range)
 }
 
-/// The same rounds in ascending order; ranges that touch are one.
+/// The same rounds in ascending order, with adjacent ranges merged.
 fn joined(mut ranges: Vec<RangeInclusive<u32>>) -> Vec<RangeInclusive<u32>> {
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut joined: Vec<RangeInclusive<u32>> = Vec::with_capacity(ranges.len());
@@ -206,7 +206,7 @@ mod tests {
 
     /// Every set of the rounds 1 to 8, as a list of single rounds.
     #[test]
-    fn members_and_their_number_are_those_listed() {
+    fn members_are_the_listed_rounds() {
         for bits in 1_u32..256 {
             let members: Vec<u32> = (1..=8).filter(|round| bits >> (round - 1) & 1 == 1).collect();
             let text: Vec<String> = members.iter().map(u32::to_string).collect();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_rounds_are_refused() {
+    fn texts_that_are_not_rounds_are_refused() {
         for wrong in
             ["", "0", "5-2", "1,", ",1", "-3", "+3", "1-", "1.5", "quick", "1-2-3", "4294967295", "all,1"]
         {

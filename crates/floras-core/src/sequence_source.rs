@@ -20,7 +20,7 @@ pub enum SequenceSource {
 }
 
 impl SequenceSource {
-    /// The file that the sequences are read from, if they are.
+    /// The file with the sequences; `None` for a family.
     pub fn file(&self) -> Option<&SequenceFile> {
         match self {
             Self::Family(_) => None,
@@ -76,20 +76,20 @@ impl fmt::Display for SequenceSource {
 
 crate::serde_as_text!(SequenceSource);
 
-/// A file of sequences. Its text is read once, on first use, and all clones share it: a privacy statement and the simulation
-/// that it describes see the same sequences.
+/// A file of sequences. Its text is read once, on first use, and shared by all clones: a privacy statement and the simulation
+/// that it describes use the same sequences.
 #[derive(Clone)]
 pub struct SequenceFile {
-    /// UTF-8, because experiment files hold it as text.
+    /// UTF-8, because experiment files store it as text.
     path: String,
     text: Arc<OnceLock<String>>,
 }
 
 impl SequenceFile {
-    /// Largest file in bytes.
+    /// Maximum file size in bytes.
     pub const MAX_BYTES: u64 = 1 << 27;
 
-    /// The file at this path, which is not read yet.
+    /// The file at this path; it is read on first use.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), text: Arc::default() }
     }
@@ -99,7 +99,7 @@ impl SequenceFile {
         Path::new(&self.path)
     }
 
-    /// The text of the file; reads it the first time.
+    /// The text of the file, read on first use.
     pub fn text(&self) -> io::Result<&str> {
         if let Some(text) = self.text.get() {
             return Ok(text);
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_those_of_the_families_and_a_file() {
+    fn forms_are_the_families_and_a_file() {
         let (last, families) = SequenceSource::FORMS.split_last().unwrap();
         assert_eq!((families, *last), (Family::FORMS, "file=path"));
     }

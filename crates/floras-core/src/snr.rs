@@ -1,8 +1,8 @@
-//! Signal-to-noise ratio: the one place where decibels become the standard deviation of a noise.
+//! Signal-to-noise ratio: the only place that converts decibels to the standard deviation of noise.
 //!
-//! A transmitted symbol has unit power and a channel has `E|h|² = 1`. The receiver's noise has variance `σ²/L` in each
-//! chip and real dimension (paper, section III-B), so that a despread symbol carries noise of standard deviation
-//! `s = σ/√L`. The paper does not say which of these powers its SNR compares with the symbol's: [`SnrConvention`] does.
+//! A transmitted symbol has unit power, and a channel has `E|h|² = 1`. The receiver's noise has variance `σ²/L` per chip and
+//! real dimension (paper, section III-B), so a despread symbol carries noise of standard deviation `s = σ/√L`. The paper does
+//! not define which noise power its SNR refers to; [`SnrConvention`] lists the readings.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ named_choice!(
     [Despread => "despread", "unit symbol power over s² = σ²/L, the noise of a despread symbol"],
 );
 
-/// A signal-to-noise ratio together with what it means.
+/// A signal-to-noise ratio with its convention.
 ///
 /// ```
 /// use floras_core::{Snr, SnrConvention};
@@ -53,8 +53,8 @@ impl Snr {
 
     /// An SNR between −100 and 100 dB, or `f64::INFINITY` for a channel without noise.
     ///
-    /// The chip level keeps chips in single precision, whose own rounding lies some 140 dB below the signal: noise that
-    /// is weaker than 100 dB would begin to drown in it.
+    /// The chip level stores chips in single precision, with rounding errors about 140 dB below the signal; noise weaker than
+    /// −100 dB would disappear in them.
     pub fn new(snr_db: f64, convention: SnrConvention) -> Result<Self, ChoiceError> {
         if snr_db.abs() <= 100.0 || snr_db == f64::INFINITY {
             return Ok(Self { decibels: snr_db, convention });
@@ -62,10 +62,10 @@ impl Snr {
         Err(ChoiceError { what: "SNR in dB", allowed: Self::ALLOWED.to_owned(), value: snr_db.to_string() })
     }
 
-    /// What is allowed in decibels, in words.
+    /// The allowed decibels, in words.
     pub const ALLOWED: &'static str = "between -100 and 100, or inf for no noise";
 
-    /// What the ratio refers to.
+    /// The convention of the ratio.
     pub fn convention(self) -> SnrConvention {
         self.convention
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_snr_that_is_no_number_is_refused() {
+    fn a_nan_snr_is_refused() {
         for snr_db in [f64::NAN, f64::NEG_INFINITY, 100.1, -1e9] {
             assert!(Snr::new(snr_db, SnrConvention::Symbol).is_err());
         }

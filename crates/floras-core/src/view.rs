@@ -1,4 +1,4 @@
-//! The views: which adversary a privacy statement is about.
+//! Views: the adversary that a privacy statement covers.
 
 use crate::named_choice;
 
@@ -7,13 +7,13 @@ use crate::named_choice;
 pub enum View {
     /// The paper's theorems, as printed.
     Published,
-    /// High SNR: the noise of the unused sequences, and nothing else.
+    /// High SNR: only the noise of the unused sequences.
     Idealised,
-    /// The whole decoder, averaged over the channels.
+    /// The complete decoder, averaged over the channels.
     Actual,
-    /// The worst over every channel that a client can have.
+    /// The worst case over all channels of a client.
     AnyChannel,
-    /// A base station that keeps its raw samples.
+    /// A base station that stores its raw samples.
     RawSignal,
 }
 
@@ -28,15 +28,30 @@ named_choice!(
 );
 
 impl View {
-    /// The views with a bound of their own: all but the published one.
+    /// The views with a proven bound: all but the published one.
     pub const RIGOROUS: [Self; 4] = [Self::Idealised, Self::Actual, Self::AnyChannel, Self::RawSignal];
 
-    /// The name of a field in JSON: the text form with underscores.
+    /// The order of every privacy table: the strongest adversary first, the published formula last.
+    pub const BY_ADVERSARY: [Self; 5] =
+        [Self::RawSignal, Self::AnyChannel, Self::Actual, Self::Idealised, Self::Published];
+
+    /// The JSON field: the text form with underscores.
     pub fn field(self) -> String {
         self.name().replace('-', "_")
     }
 
-    /// Who the adversary is.
+    /// What the adversary sees, in at most 20 characters for the column of a table.
+    pub fn adversary_sees(self) -> &'static str {
+        match self {
+            Self::Published => "decoded sums",
+            Self::Idealised => "sums at high SNR",
+            Self::Actual => "sums, estimates",
+            Self::AnyChannel => "sums, all channels",
+            Self::RawSignal => "raw samples",
+        }
+    }
+
+    /// The adversary in words.
     pub fn adversary(self) -> &'static str {
         match self {
             Self::Published => "anyone who sees the decoded sums, as the paper has it",

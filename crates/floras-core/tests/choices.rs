@@ -74,7 +74,7 @@ fn a_modulation_keeps_its_phase_error() {
 }
 
 #[test]
-fn a_phase_error_of_its_own_must_not_contradict_the_modulation() {
+fn a_separate_phase_error_must_match_the_modulation() {
     let modulation = |text: &str| text.parse::<Modulation>().unwrap();
     let error = PhaseError::gaussian(0.3).unwrap();
     let joined = |text: &str| modulation(text).with_phase_error(Some(error));
@@ -85,7 +85,7 @@ fn a_phase_error_of_its_own_must_not_contradict_the_modulation() {
 }
 
 #[test]
-fn parameters_out_of_range_are_refused_with_the_range() {
+fn errors_state_the_allowed_range() {
     let error = "nakagami=0.1".parse::<Fading>().unwrap_err();
     assert!(error.to_string().ends_with("m between 0.5 and 1e6), not nakagami=0.1"), "{error}");
     let error = serde_json::from_value::<Receiver>(json!({"clipped": 0})).unwrap_err();

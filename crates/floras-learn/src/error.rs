@@ -1,18 +1,18 @@
-//! What can be wrong with the input of the learning side.
+//! Errors of data sets, partitions, models and training.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why the learning side refused its input. Each message names the thing and what is allowed.
+/// Why an input was refused. Each message names the value and what is allowed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum LearnError {
     /// A number outside its range.
     #[error("{name} must be {allowed}, not {value}")]
     OutOfRange {
-        /// What the number is, in words.
+        /// The quantity, in words.
         name: &'static str,
         /// The range, in words.
         allowed: String,
@@ -25,9 +25,9 @@ pub enum LearnError {
     TooFewSamples {
         /// Which samples.
         what: &'static str,
-        /// How many were asked for.
+        /// Number that was requested.
         wanted: usize,
-        /// How many there are.
+        /// Number that is available.
         available: usize,
     },
 
@@ -38,14 +38,14 @@ pub enum LearnError {
         reason: String,
     },
 
-    /// A data set that is kept in files, without its directory or one of its files.
+    /// A data file is missing, or its directory.
     #[error("there is no {file} (nor {file}.gz) in {directory}: {how}", directory = directory.display())]
     MissingFile {
         /// The file.
         file: String,
-        /// Where it was looked for.
+        /// The directory that was searched.
         directory: PathBuf,
-        /// How to get it.
+        /// Where to get it.
         how: &'static str,
     },
 
@@ -54,11 +54,11 @@ pub enum LearnError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
 
-    /// A file that is not what its name says.
+    /// A file whose content is invalid.
     #[error("{path} is not a valid data file: {reason}", path = path.display())]
     Malformed {
         /// The file.
@@ -67,7 +67,7 @@ pub enum LearnError {
         reason: String,
     },
 
-    /// A partition that cannot be made.
+    /// A partition that is impossible for these data.
     #[error("{reason}")]
     Partition {
         /// Why not, and what is allowed.
@@ -81,7 +81,7 @@ impl LearnError {
     }
 }
 
-/// `Ok` if `holds`, and else the complaint that `name`, which is `value`, is not `allowed`.
+/// `Ok` if `holds`; otherwise the error that `name` must be `allowed`, not `value`.
 pub(crate) fn require(
     holds: bool,
     name: &'static str,

@@ -1,14 +1,14 @@
-//! The learning side of federated learning: data sets, how they are shared out over clients, models, and local SGD.
+//! The learning side of federated learning: data sets, partitions over clients, models, and local SGD.
 //!
-//! The crate knows nothing of radio or privacy. A model is a loss and a gradient over one flat slice of parameters; what
-//! a client sends is the difference of two such slices. All randomness comes from the caller, as a generator of `rand`.
+//! The crate does not depend on radio or privacy. A model is a loss and a gradient over one flat slice of parameters;
+//! an update is the difference of two such slices. All randomness comes from the caller, as a generator of `rand`.
 //!
-//! | item | what it holds |
+//! | item | content |
 //! |---|---|
 //! | [`data`] | embedded digits, files in their standard formats, generated tasks |
-//! | [`Partition`] | who holds which samples |
+//! | [`Partition`] | which client holds which samples |
 //! | [`Model`]: [`Logistic`], [`Perceptron`] | loss and gradient over whole batches |
-//! | [`LocalSgd`], [`Rate`] | what a client does in a round |
+//! | [`LocalSgd`], [`Rate`] | local training of a client in a round |
 
 pub mod data;
 mod error;

@@ -1,4 +1,4 @@
-//! What a client does in a round: mini-batch SGD from the common model, on its own samples.
+//! Local training: mini-batch SGD of one client on its own samples, starting from the common model.
 //!
 //! ```text
 //! w ← w − η·∇f_k(w; batch),     sent: x_k = w_t − w                                (paper, section III-A)
@@ -13,12 +13,12 @@ use crate::data::Samples;
 use crate::error::{LearnError, require};
 use crate::model::{Batch, Model, Scratch};
 
-/// How much a client works in a round.
+/// Amount of local training in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Passes over all of its samples, shuffled anew each time.
+    /// Passes over all of its samples, shuffled again each time.
     Epochs(u32),
-    /// Single steps, each on a mini-batch of full size; samples repeat only after all others had their turn.
+    /// Single steps, each on a mini-batch of full size; a sample repeats only after all others were used.
     Steps(u32),
 }
 
@@ -45,7 +45,7 @@ pub struct ClientData<'a> {
     pub rows: &'a [u32],
 }
 
-/// Memory that a client works in; one for each thread serves all clients.
+/// Buffers of local training; one per thread serves all clients.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     /// Memory of the model.
@@ -66,12 +66,12 @@ impl LocalSgd {
         Ok(Self { batch, work })
     }
 
-    /// Samples in a mini-batch; a client with fewer takes all it has.
+    /// Samples in a mini-batch; a client with fewer samples uses all of them.
     pub fn batch(self) -> usize {
         self.batch
     }
 
-    /// How much to do in a round.
+    /// Amount of local training in a round.
     pub fn work(self) -> Work {
         self.work
     }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_sees_every_sample_once_and_ends_with_a_smaller_batch() {
+    fn an_epoch_sees_every_sample_once() {
         let sgd = LocalSgd { batch: 4, work: Work::Epochs(2) };
         let (counts, mean_batch) = seen(sgd, 10, 1);
         assert_eq!(counts, [2.0; 10]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_take_full_batches_and_repeat_no_sample_within_a_pass() {
+    fn steps_take_full_batches_without_repetition() {
         let sgd = |steps| LocalSgd { batch: 4, work: Work::Steps(steps) };
         let (counts, mean_batch) = seen(sgd(2), 10, 1);
         assert_eq!((counts.iter().sum::<f32>(), mean_batch), (8.0, 4.0));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pass_is_shuffled_anew() {
+    fn every_pass_is_shuffled() {
         for work in [Work::Epochs(2), Work::Steps(20)] {
             let diary = Diary::default();
             let rows: Vec<u32> = (0..30).collect();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_larger_than_the_client_takes_all_it_has() {
+    fn a_large_batch_takes_all_samples() {
         for work in [Work::Epochs(1), Work::Steps(1)] {
             assert_eq!(seen(LocalSgd { batch: 99, work }, 7, 2), (vec![1.0; 7], 7.0));
         }

@@ -1,4 +1,4 @@
-//! Who holds which samples.
+//! Partitions: which client holds which samples.
 //!
 //! | partition | content of a client | sizes |
 //! |---|---|---|
@@ -7,6 +7,7 @@
 //! | [`Shards`](Partition::Shards) | pieces of the data sorted by label (McMahan et al. 2017) | equal |
 //! | [`Dirichlet`](Partition::Dirichlet) | label shares drawn from Dirichlet(α) (Hsu, Qi, Brown 2019) | equal |
 //! | [`Unequal`](Partition::Unequal) | as IID | log-normal |
+//! | [`Given`](Partition::Given) | rows that the caller lists ([`Shares::of_lists`]) | any |
 //!
 //! Sizes are equal because the paper's privacy statement needs it. Samples that do not fit stay unassigned, and
 //! [`Shares::unassigned`] counts them.
@@ -22,7 +23,7 @@ use rand_distr::{Distribution, Gamma, StandardNormal};
 
 use crate::error::{LearnError, require};
 
-/// How the samples are shared out over the clients.
+/// How the samples are distributed over the clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Partition {
     /// Shuffled and dealt.
@@ -32,11 +33,13 @@ pub enum Partition {
     OneLabel,
     /// Every client holds this many pieces of the data sorted by label.
     Shards(ShardCount),
-    /// Every client has label shares of its own, drawn from a symmetric Dirichlet distribution with this `α`: near 0 one label
+    /// Every client has its own label shares, drawn from a symmetric Dirichlet distribution with this `α`: near 0 one label
     /// per client, large as IID.
     Dirichlet(Concentration),
     /// Content as IID, sizes log-normal: the logarithm of a size has this standard deviation.
     Unequal(Spread),
+    /// Every client holds the rows that were listed for it, for data in memory.
+    Given,
 }
 
 bounded!(
@@ -67,6 +70,7 @@ impl Choice for Partition {
             Self::Shards(pieces) => format!("{pieces} shards per client"),
             Self::Dirichlet(alpha) => format!("Dirichlet, α = {alpha}"),
             Self::Unequal(spread) => format!("unequal sizes, spread {spread}"),
+            Self::Given => "given per client".to_owned(),
         }
     }
 }
@@ -83,6 +87,7 @@ impl FromStr for Partition {
             ("shards", Some(pieces)) => Self::shards(pieces.parse().map_err(|_| refuse())?),
             ("dirichlet", Some(alpha)) => Self::dirichlet(number(alpha)?),
             ("unequal", Some(spread)) => Self::unequal(number(spread)?),
+            ("given", None) => Ok(Self::Given),
             _ => Err(refuse()),
         }
     }
@@ -96,6 +101,7 @@ impl fmt::Display for Partition {
             Self::Shards(pieces) => write!(f, "shards={pieces}"),
             Self::Dirichlet(alpha) => write!(f, "dirichlet={alpha}"),
             Self::Unequal(spread) => write!(f, "unequal={spread}"),
+            Self::Given => f.pad("given"),
         }
     }
 }
@@ -118,7 +124,7 @@ impl Partition {
         Spread::new(spread).map(Self::Unequal)
     }
 
-    /// Shares the samples with the given labels, all below `classes`, out over `clients` clients.
+    /// Distributes the samples with the given labels, all below `classes`, over `clients` clients.
     pub fn share(
         self,
         labels: &[u16],
@@ -129,7 +135,7 @@ impl Partition {
         require(clients > 0, "the number of clients", "at least 1", clients)?;
         if clients > labels.len() {
             let reason = format!(
-                "{} samples cannot be shared out over {clients} clients: every client needs at least one",
+                "{} samples cannot be distributed over {clients} clients: every client needs at least one",
                 labels.len()
             );
             return Err(LearnError::Partition { reason });
@@ -140,6 +146,9 @@ impl Partition {
             Self::Shards(pieces) => shards(labels, clients, pieces.get() as usize, randomness),
             Self::Dirichlet(alpha) => Ok(dirichlet(labels, classes, clients, alpha.get(), randomness)),
             Self::Unequal(spread) => Ok(unequal(labels.len(), clients, spread.get(), randomness)),
+            Self::Given => {
+                Err(LearnError::Partition { reason: "the rows of each client must be listed".to_owned() })
+            }
         }
     }
 }
@@ -154,12 +163,35 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// How many clients there are.
+    /// The rows of each client, as listed: at least one per client, each below `samples`, and none twice.
+    pub fn of_lists(lists: Vec<Vec<u32>>, samples: usize) -> Result<Self, LearnError> {
+        let mut is_held = vec![false; samples];
+        for (client, rows) in lists.iter().enumerate() {
+            if rows.is_empty() {
+                let reason = format!("client {client} has no rows: every client needs at least one");
+                return Err(LearnError::Partition { reason });
+            }
+            for &row in rows {
+                let reason = match is_held.get_mut(row as usize) {
+                    Some(held) if !*held => {
+                        *held = true;
+                        continue;
+                    }
+                    Some(_) => format!("row {row} of client {client} is listed twice"),
+                    None => format!("row {row} of client {client} must be below {samples}"),
+                };
+                return Err(LearnError::Partition { reason });
+            }
+        }
+        Ok(Self::from_lists(lists.into_iter(), samples))
+    }
+
+    /// Number of clients.
     pub fn clients(&self) -> usize {
         self.ends.len()
     }
 
-    /// The samples of a client; none if there is no such client.
+    /// The samples of a client; empty if there is no such client.
     pub fn of(&self, client: usize) -> &[u32] {
         self.range(client).map_or(&[], |range| &self.rows[range])
     }
@@ -170,12 +202,12 @@ impl Shares {
         Some(start..end)
     }
 
-    /// How many samples nobody holds, because sizes are equal.
+    /// Number of samples that no client holds, because sizes are equal.
     pub fn unassigned(&self) -> usize {
         self.unassigned
     }
 
-    /// How many samples are held, by all clients together.
+    /// Number of samples that all clients hold together.
     pub fn assigned(&self) -> usize {
         self.rows.len()
     }
@@ -235,7 +267,7 @@ fn one_label(
     let present: Vec<usize> = (0..classes).filter(|&label| !lists[label].is_empty()).collect();
     if clients < present.len() {
         let reason = format!(
-            "one label a client needs at least as many clients as labels: there are {clients} clients and {} labels",
+            "one label per client needs at least as many clients as labels: there are {clients} clients and {} labels",
             present.len()
         );
         return Err(LearnError::Partition { reason });
@@ -245,11 +277,12 @@ fn one_label(
     let each = present.iter().enumerate().map(|(place, &label)| lists[label].len() / holders(place)).min();
     let each = each.unwrap_or(0);
     if each == 0 {
-        let reason =
-            format!("{clients} clients are too many for one label a client: some label would run out");
+        let reason = format!(
+            "{clients} clients are too many for one label per client: some label has too few samples"
+        );
         return Err(LearnError::Partition { reason });
     }
-    // Which client gets which label is random; with labels in turn, every label has its share of the clients.
+    // The assignment of labels to clients is random; every label has the same number of clients, up to one.
     let order = shuffled(clients, randomness);
     let mut held = vec![Vec::new(); clients];
     for (place, &client) in order.iter().enumerate() {
@@ -283,7 +316,7 @@ fn shards(
     Ok(Shares::from_lists(held, labels.len()))
 }
 
-/// Each client draws label shares, and then its samples one by one; a label that has run out is passed over.
+/// Each client draws label shares, and then its samples one by one; a label without remaining samples is skipped.
 fn dirichlet(
     labels: &[u16],
     classes: usize,
@@ -320,7 +353,7 @@ fn draw_label(shares: &[f64], lists: &mut [Vec<u32>], randomness: &mut impl Rng)
     let mut left: f64 =
         shares.iter().zip(&*lists).filter(|(_, list)| !list.is_empty()).map(|(&p, _)| p).sum();
     if left <= 0.0 {
-        // Everything this client would like is gone: it takes what there is, in proportion.
+        // All labels with a share are used up: the client draws from the remaining samples.
         let remaining: usize = lists.iter().map(Vec::len).sum();
         let mut place = randomness.random_range(0..remaining);
         for list in lists.iter_mut() {
@@ -405,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn one_label_a_client_gives_every_label_its_share_of_clients() {
+    fn every_label_has_its_share_of_clients() {
         let shares = share(Partition::OneLabel, 20);
         let mut holders = [0; 10];
         for client in 0..20 {
@@ -419,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_with_two_shards_holds_at_most_two_labels_of_balanced_data() {
+    fn two_shards_hold_at_most_two_labels() {
         let shares = share(Partition::shards(2).unwrap(), 20);
         let counts: Vec<usize> = (0..20).map(|client| labels_of(&shares, client).len()).collect();
         assert!(counts.iter().all(|&count| count <= 2) && counts.contains(&2));
@@ -443,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_sizes_spread_as_asked_and_leave_nothing_over() {
+    fn unequal_sizes_have_the_requested_spread() {
         let shares = share(Partition::unequal(1.0).unwrap(), 50);
         let sizes: Vec<f64> = (0..50).map(|client| shares.of(client).len() as f64).collect();
         assert_eq!(sizes.iter().sum::<f64>(), 4000.0);
@@ -458,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shared_out_is_refused_in_words() {
+    fn impossible_partitions_are_refused() {
         let refused = |partition: Partition, clients: usize| {
             partition.share(&labels(), 10, clients, &mut generator()).unwrap_err().to_string()
         };
@@ -472,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_put_in_order_are_held_by_the_same_clients() {
+    fn sorted_samples_keep_their_clients() {
         let features = (0..60).map(|value| value as f32).collect();
         let samples = Samples::new(2, 3, features, (0..30).map(|row| row % 3).collect()).unwrap();
         let shares = Partition::Iid.share(samples.labels(), 3, 4, &mut generator()).unwrap();
@@ -488,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn one_label_leaves_out_labels_that_do_not_occur() {
+    fn one_label_ignores_labels_without_samples() {
         let labels: Vec<u16> = (0..30).map(|row| 3 + row % 2).collect();
         let shares = Partition::OneLabel.share(&labels, 10, 4, &mut generator()).unwrap();
         assert!((0..4).all(|client| shares.of(client).len() == 7));
@@ -497,7 +530,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_sample_is_held_twice_and_sizes_are_equal_where_promised(
+        fn no_sample_is_held_twice(
             seed in any::<u64>(),
             labels in prop::collection::vec(0_u16..5, 1..300),
             clients in 1_usize..40,

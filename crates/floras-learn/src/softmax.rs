@@ -1,4 +1,4 @@
-//! Softmax and cross-entropy over a batch, one vector lane a sample.
+//! Softmax and cross-entropy over a batch, one vector lane per sample.
 //!
 //! ```text
 //! p_c = e^{z_c − m}/Σ_j e^{z_j − m},   m = max_j z_j,   loss = ln Σ_j e^{z_j − m} − (z_y − m),   ∂loss/∂z_c = p_c − [c = y]
@@ -7,14 +7,14 @@
 //! Logits lie class after class, `classes × samples`, so that the same operation runs over neighbouring samples. As in
 //! every kernel under `pulp`'s dispatch, everything below it must be inlined.
 
-/// How well some logits meet their labels.
+/// Loss and accuracy of logits, compared with their labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
     /// Sum of the cross-entropies.
     pub loss_sum: f64,
-    /// How many samples have their largest logit at their label; of equal logits the first counts.
+    /// Number of samples whose largest logit is at their label; of equal logits the first counts.
     pub hits: usize,
-    /// How many samples there were.
+    /// Number of samples.
     pub samples: usize,
 }
 
@@ -33,7 +33,7 @@ impl Score {
         self.loss_sum / self.samples as f64
     }
 
-    /// Share of the samples that were hit.
+    /// Share of the samples that are classified correctly.
     pub fn accuracy(self) -> f64 {
         self.hits as f64 / self.samples as f64
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logit_that_is_not_finite_shows_in_the_loss() {
+    fn an_infinite_logit_shows_in_the_loss() {
         for wrong in [f32::NAN, f32::INFINITY] {
             let mut logits = vec![0.5, wrong, 0.1, 0.2];
             assert!(!score(&mut logits, &[0, 1], &mut Vec::new()).loss_sum.is_finite(), "{wrong}");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn many_classes_and_samples_do_not_overflow_the_product_of_sums() {
+    fn products_of_sums_do_not_overflow() {
         let (classes, samples) = (4096, 200);
         let mut logits = vec![0.0; classes * samples];
         let score = score(&mut logits, &vec![7; samples], &mut Vec::new());

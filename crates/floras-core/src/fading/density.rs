@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn densities_have_unit_mass_and_power_and_the_stated_mean() {
+    fn densities_have_unit_mass_power_and_stated_mean() {
         let texts =
             ["rayleigh", "rician=0", "rician=4", "rician=1e4", "nakagami=0.5", "nakagami=3", "nakagami=2e4"];
         for fading in texts.map(|text| text.parse::<Fading>().unwrap()) {

@@ -1,17 +1,16 @@
-//! Reproducible randomness: one seed, and a stream of its own for every draw that has a name.
+//! Reproducible randomness: one seed, and a separate stream for every named draw.
 //!
-//! A draw is named by *(seed, purpose, trial, round, client)*. The name is not hashed: the seed **is** the key and the
-//! rest of the name the counter of Philox4x32-10, a map from a 64-bit key and a 128-bit counter to four 32-bit words.
+//! A draw is named by *(seed, purpose, trial, round, client)*. The name is not hashed: the seed **is** the key, and the rest of
+//! the name is the counter of Philox4x32-10, a map from a 64-bit key and a 128-bit counter to four 32-bit words.
 //!
 //! ```text
 //! key      seed (64 bits)
 //! counter  client (32) │ round (32) │ trial (16) │ purpose (8) │ domain (4) │ block (36)
 //! ```
 //!
-//! Distinct names therefore never share a counter, no draw depends on how many came before it, and a result is the
-//! same for any number of threads and after a resume. The words, and the normal numbers of [`NormalField`], are the same
-//! bits on every processor. The simulator's streams are not secret;
-//! a live federation draws its permutations from the group key instead.
+//! Distinct names therefore never share a counter. No draw depends on the number of earlier draws, so a result is the same for
+//! any number of threads and after a resume. The words, and the normal numbers of [`NormalField`], have the same bits on every
+//! processor. The simulator's streams are not secret; a live federation draws its permutations from the group key instead.
 //!
 //! # Citations
 //! Salmon, Moraes, Dror, Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011.
@@ -27,15 +26,14 @@ use rand::rand_core::{Rng, TryRng, utils};
 pub use normal::{NormalField, TILE, Tile, tile_of_normals};
 pub use trial::{Domain, TrialId};
 
-/// What a stream of random numbers is for; streams of different purposes never overlap.
+/// The purpose of a stream of random numbers; streams of different purposes never overlap.
 ///
-/// Codes below 64 belong to the air interface, those below 128 to the other crates of floras. Other crates name their own from
-/// 128 on.
+/// Codes below 64 belong to the air interface, codes below 128 to the other crates of floras. Other crates use codes from 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(pub u8);
 
 impl Purpose {
-    /// The channel coefficients of a round, one stream a client.
+    /// The channel coefficients of a round, one stream per client.
     pub const FADING: Self = Self(1);
     /// The receiver's noise while the pilot is sent.
     pub const PILOT_NOISE: Self = Self(2);
@@ -47,7 +45,7 @@ impl Purpose {
     pub const PHASE_ERROR: Self = Self(5);
     /// The entries of a Gaussian sequence set.
     pub const SEQUENCES: Self = Self(6);
-    /// Made-up updates for benchmarks.
+    /// Synthetic updates for benchmarks.
     pub const BENCHMARK: Self = Self(7);
     /// The noise that clients add to their own updates, one stream for each place in the round.
     pub const CLIENT_NOISE: Self = Self(8);
@@ -55,7 +53,7 @@ impl Purpose {
     pub const AGEING: Self = Self(16);
     /// The error of a client's estimate of its own channel.
     pub const CHANNEL_ESTIMATE: Self = Self(17);
-    /// Where a client stands for a whole trial, and what shadows it.
+    /// A client's position for a whole trial, and its shadowing.
     pub const PLACEMENT: Self = Self(18);
     /// The private keys of simulated clients, one stream for each client of a trial.
     pub const IDENTITY: Self = Self(40);
@@ -124,7 +122,7 @@ impl StreamName {
         Stream { name: self, next_block: 0, words: [0; 4], used: 4 }
     }
 
-    /// The stream read as standard normal numbers, any of which can be had at once.
+    /// The stream as standard normal numbers, with random access.
     pub const fn normals(self) -> NormalField {
         NormalField::new(self)
     }
@@ -133,7 +131,7 @@ impl StreamName {
         [self.seed as u32, (self.seed >> 32) as u32]
     }
 
-    /// The three counter words that stay the same over 2³² consecutive blocks, given the block number's upper 4 bits.
+    /// The three counter words that are constant over 2³² consecutive blocks, given the upper 4 bits of the block number.
     pub(crate) const fn counter_tail(self, block_high: u8) -> [u32; 3] {
         let named = (self.trial.number() as u32) << 16
             | (self.purpose.0 as u32) << 8
@@ -143,7 +141,7 @@ impl StreamName {
     }
 }
 
-/// A generator of random words over one [`StreamName`]; works with everything in `rand` and `rand_distr`.
+/// A generator of random words over one [`StreamName`]; implements the traits of `rand`.
 #[derive(Clone, Debug)]
 pub struct Stream {
     name: StreamName,
@@ -191,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_reads_the_words_that_another_philox_library_makes() {
+    fn streams_agree_with_another_philox_library() {
         let name = StreamName::new(0x0123_4567_89ab_cdef, Purpose(9)).trial(3).round(70_000).client(u32::MAX);
         let mut stream = name.stream();
         for block in 0..5_u32 {
@@ -203,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_stream_goes_on_beyond_two_to_the_32_blocks() {
+    fn a_stream_continues_beyond_2_32_blocks() {
         let mut stream = StreamName::new(1, Purpose(9)).stream();
         stream.next_block = (7 << 32) + 5;
         let expected = rand_philox::philox4x32_10([5, 9 << 8 | 7, 0, 0], [1, 0]);

@@ -18,7 +18,7 @@ use std::f32::consts::{FRAC_PI_2, LN_2};
 
 use super::{StreamName, philox};
 
-/// Blocks of Philox side by side: two vectors of the widest kind, so that one computes while the other waits.
+/// Blocks of Philox computed together: two vectors of the widest kind, so that one computes while the other waits.
 const LANES: usize = 32;
 /// Numbers in one tile, the unit in which normal numbers are made.
 pub const TILE: usize = 4 * LANES;
@@ -26,7 +26,7 @@ pub const TILE: usize = 4 * LANES;
 /// One tile of numbers.
 pub type Tile = [f32; TILE];
 
-/// A stream read as independent standard normal numbers, each of which has an index of its own.
+/// A stream of independent standard normal numbers with random access by index.
 ///
 /// ```
 /// use floras_core::random::{Purpose, StreamName, TILE};
@@ -51,8 +51,8 @@ impl NormalField {
         Self { name }
     }
 
-    /// Writes the numbers from index `TILE * first_tile` on into `out`, on the best instructions this processor has.
-    /// Beyond the last tile the field starts again.
+    /// Fills `out` with the numbers from index `TILE * first_tile`, using the best instructions of this processor. The field
+    /// repeats after its last tile.
     pub fn fill(&self, first_tile: u64, out: &mut [f32]) {
         pulp::Arch::new().dispatch(Fill { field: self, first_tile, out });
     }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logarithm_and_sines_are_good_to_three_units_in_the_last_place() {
+    fn logarithm_and_sines_are_within_three_ulps() {
         for step in 0..1_000_000 {
             let t = (step as f32 + 0.5) / 1e6;
             for u in [t, t.powi(4).max(1e-10)] {

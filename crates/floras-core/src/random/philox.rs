@@ -1,4 +1,4 @@
-//! Philox4x32-10 on many counters side by side, written so that the compiler turns it into vector instructions.
+//! Philox4x32-10 on many counters at once, written so that the compiler vectorises it.
 //!
 //! One round maps `(a, b, c, d)` to `(hi(M₁c) ⊕ b ⊕ k₀, lo(M₁c), hi(M₀a) ⊕ d ⊕ k₁, lo(M₀a))` and moves the key by
 //! the Weyl constants (Salmon et al. 2011, section 3.3); ten rounds are one block.
@@ -7,10 +7,10 @@ const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// The four output words of `LANES` blocks; word `j` of lane `i` stands at `[j][i]`, for counters and outputs alike.
+/// The four output words of `LANES` blocks; word `j` of lane `i` is at `[j][i]`, for counters and outputs alike.
 ///
-/// Words are kept in 64-bit lanes, because the 32×32→64-bit multiplication of every vector unit reads and leaves them
-/// there: no shuffles between rounds.
+/// Words are stored in 64-bit lanes, because the 32×32→64-bit multiplication of vector units reads and writes them there: no
+/// shuffles between rounds.
 #[inline(always)]
 pub(super) fn blocks<const LANES: usize>(
     mut key: [u32; 2],
@@ -38,7 +38,7 @@ mod tests {
 
     /// The known answers published with Random123 (`kat_vectors`, philox4x32 10).
     #[test]
-    fn the_published_known_answers_come_out() {
+    fn published_known_answers_are_reproduced() {
         let answers = [
             ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
             ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_do_not_touch_one_another() {
+    fn lanes_are_independent() {
         let counters = [[1, 2, 3, 4, 5], [10, 20, 30, 40, 50], [7, 7, 7, 7, 8], [0, u32::MAX, 0, 1, 2]];
         let together = blocks([11, 12], counters);
         for lane in 0..5 {

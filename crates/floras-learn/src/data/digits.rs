@@ -1,10 +1,10 @@
 //! 5,000 handwritten digits that come with the library: the first 500 of each digit in MNIST's training file.
 //!
-//! The samples are dealt in turn: sample `n` is image `⌊n/10⌋` of digit `n mod 10`. So every split has as many of each
+//! The samples are dealt in turn: sample `n` is image `⌊n/10⌋` of digit `n mod 10`. Every split therefore has the same number of each
 //! digit, up to one. The training part is the beginning of this order and the test part is its end.
 //!
-//! The images are by Yann LeCun, Corinna Cortes and Christopher J. C. Burges, under CC BY-SA 3.0; `data/NOTICE` says
-//! more.
+//! The images are by Yann LeCun, Corinna Cortes and Christopher J. C. Burges, under CC BY-SA 3.0; see
+//! `data/NOTICE`.
 
 use std::ops::Range;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub fn digits28(train: usize, test: usize) -> Result<DataSet, LearnError> {
     split(train, test, SIDE * SIDE, |image, features| features.extend(unit_interval(image)))
 }
 
-/// The digits of [`digits28`], reduced to 20×20 pixels by bicubic interpolation. It leaves [0, 1] by a little.
+/// The digits of [`digits28`], reduced to 20×20 pixels by bicubic interpolation. Values can be slightly outside [0, 1].
 ///
 /// ```
 /// let digits = floras_learn::data::digits20(4000, 1000)?;
@@ -53,7 +53,7 @@ pub fn digits20(train: usize, test: usize) -> Result<DataSet, LearnError> {
     })
 }
 
-/// Both parts, with the `width` features of an image as `append` makes them.
+/// Both parts; `append` computes the `width` features of an image.
 fn split(
     train: usize,
     test: usize,
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_holds_500_of_each_digit_one_digit_after_the_other() {
+    fn the_file_holds_500_of_each_digit() {
         let digits = embedded().unwrap();
         let expected: Vec<u8> = (0..10).flat_map(|digit| [digit; 500]).collect();
         assert_eq!(digits.labels, expected);
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_does_not_depend_on_how_much_is_trained_on() {
+    fn test_samples_do_not_depend_on_training_size() {
         let (few, many) = (digits20(1, 20).unwrap(), digits20(4000, 1000).unwrap());
         assert_eq!(few.test.features(), &many.test.features()[980 * 400..]);
         assert_eq!(few.train.row(0), many.train.row(0));
     }
 
     #[test]
-    fn a_part_without_samples_and_more_samples_than_there_are_are_refused() {
+    fn empty_and_oversized_parts_are_refused() {
         let words = |train, test| digits20(train, test).unwrap_err().to_string();
         assert_eq!(words(0, 10), "the number of training samples must be at least 1, not 0");
         assert_eq!(words(10, 0), "the number of test samples must be at least 1, not 0");

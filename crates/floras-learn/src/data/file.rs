@@ -1,7 +1,7 @@
 //! Data files: found under one of several names, unpacked if gzipped, never read past a bound.
 //!
-//! What is gzipped is told from the first two bytes, `1f 8b` (RFC 1952, section 2.3.1), and not from the name. No
-//! file that we read begins so: IDX begins with `00 00`, and a CIFAR label of 31 does not exist.
+//! A gzipped file is recognised by its first two bytes, `1f 8b` (RFC 1952, section 2.3.1), not by its name. No
+//! uncompressed file begins with them: IDX begins with `00 00`, and a CIFAR label is below 10.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -14,14 +14,14 @@ use crate::error::LearnError;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const BUFFER: usize = 1 << 16;
 
-/// An opened file, and what it is called in complaints.
+/// An open file and its path for error messages.
 pub(crate) struct DataFile<'a> {
     path: PathBuf,
     content: Box<dyn Read + 'a>,
 }
 
 impl DataFile<'static> {
-    /// The first file that exists in `directory` among `names`, each as it is or with `.gz`; `how` says how to get it.
+    /// The first file that exists in `directory` among `names`, each as it is or with `.gz`; `how` states where to get it.
     pub(crate) fn find(directory: &Path, names: &[&str], how: &'static str) -> Result<Self, LearnError> {
         for name in names.iter().flat_map(|name| [name.to_string(), format!("{name}.gz")]) {
             let path = directory.join(name);
@@ -53,12 +53,12 @@ impl<'a> DataFile<'a> {
         Ok(bytes)
     }
 
-    /// Whether nothing follows. A gzipped file has its checksum tested here.
+    /// Whether the end of the file is reached. For a gzipped file this verifies its checksum.
     pub(crate) fn has_ended(&mut self) -> Result<bool, LearnError> {
         Ok(self.next(1)?.is_empty())
     }
 
-    /// The complaint about what the file holds.
+    /// The error of a file with invalid content.
     pub(crate) fn malformed(&self, reason: impl Into<String>) -> LearnError {
         LearnError::malformed(&self.path, reason)
     }
@@ -69,12 +69,12 @@ impl<'a> DataFile<'a> {
     }
 }
 
-/// Bytes as numbers from 0 to 1.
+/// Bytes divided by 255: numbers from 0 to 1.
 pub(crate) fn unit_interval(bytes: &[u8]) -> impl Iterator<Item = f32> {
     bytes.iter().map(|&byte| f32::from(byte) / 255.0)
 }
 
-/// The decoder reports what is wrong with the content as these kinds, which a plain file never gives.
+/// The decoder reports invalid content with these kinds of error, which reading a plain file never returns.
 fn explain(path: &Path, error: &io::Error) -> LearnError {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
@@ -87,7 +87,7 @@ fn explain(path: &Path, error: &io::Error) -> LearnError {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Folders and files for the tests of the readers.
+    //! Directories and files for the tests of the readers.
 
     use std::io::Write;
     use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ pub(crate) mod testing {
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
 
-    /// A directory that goes with its test.
+    /// A directory that is removed after its test.
     pub(crate) struct Directory(PathBuf);
 
     impl Directory {
@@ -130,7 +130,7 @@ pub(crate) mod testing {
         encoder.finish().unwrap()
     }
 
-    /// A valid file, plain or gzipped, which is cut short or has one bit wrong.
+    /// A valid file, plain or gzipped, that is truncated or has one bit flipped.
     pub(crate) fn damaged(valid: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
         let file = prop_oneof![Just(valid.clone()), Just(gzip(&valid))];
         (file, any::<prop::sample::Index>(), 0_u32..9).prop_map(|(mut bytes, place, bit)| {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gzipped_file_is_told_from_its_first_bytes_and_not_from_its_name() {
+    fn gzip_is_recognised_by_its_first_bytes() {
         let directory = Directory::new("first-bytes");
         directory.write("packed", &gzip(b"content"));
         directory.write("plain.gz", b"content");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_are_tried_in_their_order_and_the_plain_file_comes_first() {
+    fn names_are_tried_in_order_plain_first() {
         let directory = Directory::new("order");
         for name in ["b", "b.gz", "a.gz"] {
             directory.write(name, name.as_bytes());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named_with_its_folder_and_how_to_get_it() {
+    fn a_missing_file_is_named() {
         let error = DataFile::find(Path::new("no-such-directory"), &["a.bin", "b.bin"], "ask a friend").err();
         assert_eq!(
             error.unwrap().to_string(),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_place_of_the_folder_counts_as_a_missing_one() {
+    fn a_file_instead_of_a_directory_is_missing() {
         let directory = Directory::new("not-a-directory");
         directory.write("file", b"");
         let error = DataFile::find(&directory.path().join("file"), &["a"], "").err().unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_the_place_of_the_file_is_unreadable() {
+    fn a_directory_instead_of_a_file_is_unreadable() {
         let directory = Directory::new("not-a-file");
         directory.write("a.bin/inner", b"");
         let error = DataFile::find(directory.path(), &["a.bin"], "").err().unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_unpacked_than_was_asked_for() {
+    fn unpacking_stops_at_the_requested_size() {
         let packed = gzip(&[7; 1 << 20]);
         let mut file = file(&packed);
         assert_eq!(file.next(10).unwrap(), [7; 10]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_members_follow_one_another() {
+    fn all_gzip_members_are_read() {
         let packed = [gzip(b"one "), gzip(b"two")].concat();
         let mut file = file(&packed);
         assert_eq!(file.next(7).unwrap(), b"one two");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_gzip_stream_is_called_so() {
+    fn a_damaged_gzip_stream_is_reported() {
         let whole = gzip(&[1; 100]);
         let words = |bytes: &[u8]| file(bytes).next(1000).unwrap_err().to_string();
         assert_eq!(

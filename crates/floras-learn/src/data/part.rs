@@ -2,7 +2,7 @@
 
 use crate::error::{LearnError, require};
 
-/// What a part is called in complaints.
+/// The name of a part in error messages.
 pub(super) struct Part {
     pub(super) what: &'static str,
     pub(super) count: &'static str,
@@ -12,7 +12,7 @@ pub(super) const TRAINING: Part = Part { what: "training", count: "the number of
 pub(super) const TEST: Part = Part { what: "test", count: "the number of test samples" };
 
 impl Part {
-    /// How many samples to take of those that there are: the `wanted`, or all.
+    /// Number of samples to take: the `wanted` number, or all that are available.
     pub(super) fn size(&self, wanted: Option<usize>, available: usize) -> Result<usize, LearnError> {
         let wanted = wanted.unwrap_or(available);
         require(wanted > 0, self.count, "at least 1", wanted)?;

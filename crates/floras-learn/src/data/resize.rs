@@ -10,9 +10,9 @@
 //!         0                                   otherwise
 //! ```
 //!
-//! The kernel is stretched by 1/s, so that it also takes out what the coarser grid cannot hold. What reaches over the
-//! border reads the pixel at the border, as in older releases of MATLAB; newer ones read the image mirrored there.
-//! The result may leave the range of the input by a little.
+//! The kernel is stretched by 1/s, so that it also removes frequencies above those of the coarser grid. Outside the
+//! image, the pixel at the border counts, as in older releases of MATLAB; newer ones mirror the image there.
+//! The result can be slightly outside the range of the input.
 //!
 //! # Citations
 //!
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_stays_leaves_the_image_as_it_is() {
+    fn the_same_size_keeps_the_image() {
         let image: Vec<f64> = (0..25).map(|pixel| f64::from(pixel) / 32.0).collect();
         assert!(reduced(&image, 5, 5).iter().zip(&image).all(|(&new, &old)| f64::from(new) == old));
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_at_the_border_goes_on_outside() {
+    fn pixels_at_the_border_extend_outside() {
         let mut image = [0.0; 16];
         image[..4].fill(1.0);
         // Above, half of the kernel sees the first line and beyond. Below, its end does: (k(1¾) + k(1¼))/2.
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_six_pixels_of_a_row_count_when_28_become_20() {
+    fn at_most_six_pixels_of_a_row_count() {
         let reduction = Reduction::new(28, 20);
         assert!(reduction.rows.iter().all(|row| row.values.len() <= 6));
         assert!(reduction.rows.iter().all(|row| (row.values.iter().sum::<f64>() - 1.0).abs() < 1e-15));

@@ -67,9 +67,9 @@ impl Synthetic {
         self.with_labels(labels, randomness)
     }
 
-    /// The samples of one client: about `count` of them, with labels as the partition has them.
+    /// About `count` samples of one client, with labels drawn as the partition states.
     ///
-    /// Every client is drawn on its own from its own randomness, so that "one label" is a label at random.
+    /// Every client is drawn on its own from its own randomness, so that under "one label" each client draws its label independently.
     pub fn client(
         &self,
         partition: Partition,
@@ -84,7 +84,7 @@ impl Synthetic {
     pub fn client_labels(&self, partition: Partition, count: usize, randomness: &mut impl Rng) -> Vec<u16> {
         let from = |some: Vec<u16>, randomness: &mut _| pick(&some, count, randomness);
         match partition {
-            Partition::Iid => (0..count).map(|_| self.any_label(randomness)).collect(),
+            Partition::Iid | Partition::Given => (0..count).map(|_| self.any_label(randomness)).collect(),
             Partition::OneLabel => vec![self.any_label(randomness); count],
             Partition::Shards(pieces) => {
                 from(some_labels(self.classes(), pieces.get() as usize, randomness), randomness)
@@ -194,7 +194,7 @@ mod tests {
     /// A log-normal size of spread 1 has a standard deviation of 1.3 times its mean: over 4000 clients the mean is good to
     /// 2%, and to 10% in any case. Without the correction it would be 65% too large.
     #[test]
-    fn unequal_clients_have_the_size_that_was_asked_for_on_average() {
+    fn unequal_clients_have_the_requested_mean_size() {
         let size = |seed| {
             task(1.0)
                 .client_labels(Partition::unequal(1.0).unwrap(), 50, &mut ChaCha8Rng::seed_from_u64(seed))

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrained_model_has_the_loss_of_a_guess() {
+    fn an_untrained_model_guesses() {
         let model = Logistic::new(4, 10, 0.01).unwrap();
         let samples = some_samples(4, 10, 30);
         let zero = vec![0.0; model.parameters()];
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_rows_give_what_the_same_rows_side_by_side_give() {
+    fn listed_rows_equal_contiguous_rows() {
         let model = Logistic::new(37, 10, 0.01).unwrap();
         let samples = some_samples(37, 10, 40);
         let parameters: Vec<f32> = (0..model.parameters()).map(|i| (i as f32).cos()).collect();

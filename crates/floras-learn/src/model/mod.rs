@@ -4,7 +4,7 @@
 //! objective(w) = mean cross-entropy over the batch + λ‖w‖²
 //! ```
 //!
-//! Everything above this module, up to the radio, sees nothing but the slice.
+//! All other modules, up to the radio, use only this slice.
 
 mod logistic;
 mod narrow;
@@ -22,7 +22,7 @@ use crate::softmax::Score;
 pub use logistic::Logistic;
 pub use perceptron::Perceptron;
 
-/// Samples that are worked on together: some rows of a set, wherever they lie.
+/// Samples that are processed together: some rows of a set, in any order.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// The set.
@@ -64,7 +64,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Memory that a model works in and a caller keeps from one call to the next.
+/// Buffers of a model, which a caller keeps from one call to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     rows: Vec<u32>,
@@ -94,8 +94,8 @@ impl Tensor {
 
 /// A classifier with a flat slice of parameters.
 ///
-/// Slices are as long as [`parameters`](Self::parameters) says, batches as wide as the model, and labels below its
-/// number of classes: whoever joins a model to data sees to that.
+/// The caller must ensure that slices have length [`parameters`](Self::parameters), that batches are as wide as the
+/// model, and that labels are below its number of classes.
 pub trait Model: Debug + Send + Sync {
     /// Features of a sample.
     fn features(&self) -> usize;
@@ -112,7 +112,7 @@ pub trait Model: Debug + Send + Sync {
         false
     }
 
-    /// What the flat slice consists of, in order.
+    /// The parts of the flat slice, in order.
     fn tensors(&self) -> Vec<Tensor>;
 
     /// `d`, the number of parameters.
@@ -120,7 +120,7 @@ pub trait Model: Debug + Send + Sync {
         self.tensors().iter().map(Tensor::length).sum()
     }
 
-    /// Where training begins.
+    /// The initial parameters.
     fn initialise(&self, randomness: &mut dyn Rng) -> Vec<f32>;
 
     /// Writes the gradient of the objective; returns the mean cross-entropy, without the penalty.
@@ -132,7 +132,7 @@ pub trait Model: Debug + Send + Sync {
         gradient: &mut [f32],
     ) -> f64;
 
-    /// How well the model does on a batch, without the penalty.
+    /// Loss and accuracy of the model on a batch, without the penalty.
     fn score(&self, parameters: &[f32], batch: Batch<'_>, scratch: &mut Scratch) -> Score;
 }
 
@@ -142,14 +142,14 @@ pub fn penalty(model: &dyn Model, parameters: &[f32]) -> f64 {
     f64::from(model.l2()) * squares
 }
 
-/// A fully connected layer, `outputs × inputs` weights and then one bias an output.
+/// A fully connected layer, `outputs × inputs` weights and then one bias per output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layer {
     inputs: usize,
     outputs: usize,
 }
 
-/// A matrix of activations: one row a sample, or one column a sample.
+/// A matrix of activations: one row per sample, or one column per sample.
 #[derive(Clone, Copy)]
 enum Activations<'a> {
     BySample(&'a [f32]),
@@ -157,7 +157,7 @@ enum Activations<'a> {
 }
 
 impl<'a> Activations<'a> {
-    /// As a matrix with one row a sample.
+    /// As a matrix with one row per sample.
     fn rows(self, samples: usize, width: usize) -> MatRef<'a, f32> {
         match self {
             Self::BySample(values) => MatRef::from_row_major_slice(values, samples, width),

@@ -18,7 +18,7 @@ use super::Batch;
 /// Outputs up to which this is faster than a general matrix product.
 pub(super) const MAX_OUTPUTS: usize = 32;
 
-/// Whether a processor has so many vector registers that 25 sums fit into them; else ten must do.
+/// Whether the processor has enough vector registers for 25 sums; with fewer, ten sums are used.
 #[inline(always)]
 fn has_many_registers<S: Simd>() -> bool {
     S::REGISTER_COUNT >= 32

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn initial_weights_have_the_variance_of_he_and_biases_are_zero() {
+    fn initial_weights_have_the_variance_of_he() {
         let model = Perceptron::new(400, 100, 10, 0.0).unwrap();
         let parameters = model.initialise(&mut ChaCha8Rng::seed_from_u64(5));
         assert_eq!(parameters.len(), model.parameters());
