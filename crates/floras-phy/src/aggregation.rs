@@ -1,12 +1,12 @@
-//! A whole round: the updates go in, the decoded sum comes out.
+//! One round, from the clients' updates to the decoded sum.
 //!
 //! ```text
-//! x_k → clip to C (or the paper's normalisation) → uplink → Σ g_k x_k + ν·n → clamp to ±B → the normalisation undone
+//! x_k → clip to C (or the paper's normalisation) → uplink → Σ g_k x_k + ν·n → clamp to ±B → undo the normalisation
 //! ```
 //!
-//! Updates can be added in waves, so that not all of them are in memory at once: [`begin`](Aggregation::begin),
-//! [`add`](RoundInProgress::add), [`finish`](RoundInProgress::finish). The decoded sum is the same, byte for byte, as of
-//! [`run`](Aggregation::run) with all updates at once.
+//! Updates can be added in waves, which saves memory: [`begin`](Aggregation::begin),
+//! [`add`](RoundInProgress::add), [`finish`](RoundInProgress::finish). The decoded sum equals that of
+//! [`run`](Aggregation::run) with all updates at once, bit for bit.
 
 use std::borrow::Cow;
 
@@ -25,12 +25,12 @@ use crate::uplink::{Signal, Uplink, transmit_into};
 /// Where the noise of a round comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Noise {
-    /// The simulation's generator under the round's seed: the same bytes whenever the round is repeated. Statements about the
-    /// round are no guarantee.
+    /// The simulation's generator under the round's seed: repeating the round repeats its noise. Statements about the round are
+    /// not a guarantee.
     #[default]
     Simulated,
-    /// A key from the operating system that is used once: fit for sums of real data. The channels are drawn from the round's
-    /// seed all the same. The chip level has no such noise.
+    /// A key from the operating system that is used once: suitable for sums of real data. The channels are still drawn from the
+    /// round's seed. Not available at the chip level.
     Release,
 }
 
@@ -41,7 +41,7 @@ named_choice!(
     [Release => "release", "fit for release"],
 );
 
-/// What happens to the updates of a round beside the uplink itself.
+/// Settings of a round besides its uplink scheme: clipping, fidelity, clamping and noise source.
 ///
 /// ```
 /// use floras_phy::{Aggregation, Ideal, Round};
@@ -59,9 +59,9 @@ named_choice!(
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Aggregation {
-    /// `C`, from 1e-30 to 1e30; without it updates are sent as they are.
+    /// Clip norm `C`, from 1e-30 to 1e30; `None` sends updates unchanged.
     pub clip: Option<f64>,
-    /// How updates are brought to norm `C`.
+    /// How updates are scaled to norm `C`.
     pub clipping: Clipping,
     /// Symbol or chip level.
     pub fidelity: Fidelity,
@@ -69,9 +69,9 @@ pub struct Aggregation {
     pub truncate: Option<f64>,
     /// Where the noise comes from.
     pub noise: Noise,
-    /// Whether norms are measured even if nothing clips the updates.
+    /// Whether norms are measured even without clipping.
     pub measure_norms: bool,
-    /// Whether the result has the sum as it was decoded, beside the sum that is clamped and brought back to scale.
+    /// Whether the result also keeps the decoded sum before it is clamped and rescaled.
     pub keep_decoded: bool,
 }
 
@@ -82,20 +82,20 @@ pub struct Aggregate {
     pub sum: Vec<f32>,
     /// `x̃`, the decoded sum before it is clamped and the normalisation is undone; `None` unless it is kept.
     pub decoded: Option<Vec<f32>>,
-    /// The `(g, ν)` that led to it.
+    /// The effective channel `(g, ν)` of the round.
     pub channel: EffectiveChannel,
     /// How each update was changed before it was sent.
     pub scales: Vec<Scale>,
-    /// The norm of each update before; `None` if nothing measured them.
+    /// The norm of each update before clipping; `None` if norms were not measured.
     pub norms: Option<Vec<f64>>,
     /// How the paper's normalisation was undone, if it was applied.
     pub normalisation: Option<Normalisation>,
-    /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
+    /// Indices of updates with a value that is not finite; they were sent as zero. Not private: it depends on the data.
     pub broken: Vec<usize>,
 }
 
 impl Aggregate {
-    /// What the round cost on the air; `None` for a scheme without a radio, or if nothing measured the norms.
+    /// What the round cost on the air; `None` for a scheme without a radio, or if norms were not measured.
     ///
     /// `uplink` and `round` are those that led to this result. The channels are drawn again, from the same streams.
     pub fn cost(&self, uplink: &dyn Uplink, round: &Round<'_>) -> Result<Option<Cost>, UplinkError> {
@@ -120,10 +120,10 @@ impl Aggregate {
 }
 
 impl Aggregation {
-    /// Carries the updates of a round, one for each of its clients, over the air.
+    /// Sends the updates of a round over the air, one per client.
     ///
     /// An update with a value that is not finite is sent as zero. Refusing the round would reveal that one client's training
-    /// broke down, which depends on its data.
+    /// diverged, which depends on its data.
     pub fn run<U: AsRef<[f32]> + Sync>(
         &self,
         uplink: &dyn Uplink,
@@ -133,7 +133,7 @@ impl Aggregation {
         self.run_in(uplink, round, updates, vec![0.0; updates::parameters(updates)])
     }
 
-    /// [`run`](Self::run) with memory for the sum, one place for each parameter, such as the sum of a round before.
+    /// [`run`](Self::run) with a buffer for the sum, one value per parameter, for example the sum of the previous round.
     pub fn run_in<U: AsRef<[f32]> + Sync>(
         &self,
         uplink: &dyn Uplink,
@@ -152,7 +152,7 @@ impl Aggregation {
         self.run_whole(uplink, round, updates, sum)
     }
 
-    /// Begins a round whose updates are added in waves, with memory for the sum: one place for each parameter.
+    /// Begins a round whose updates are added in waves, with a buffer for the sum: one value per parameter.
     pub fn begin<'a>(
         &self,
         uplink: &'a dyn Uplink,
@@ -178,7 +178,7 @@ impl Aggregation {
 
     /// The signal of a round at this fidelity, for updates of `parameters` parameters; `None` for a scheme without a radio.
     ///
-    /// It is drawn again from the round's streams, and is the one that leads to the gains of [`run`](Self::run).
+    /// It is drawn again from the round's streams and belongs to the gains that [`run`](Self::run) returns.
     ///
     /// ```
     /// use floras_phy::{Aggregation, Floras, FlorasSettings, Round, Snr, SnrConvention};
@@ -251,7 +251,7 @@ impl Aggregation {
         })
     }
 
-    /// Clamps a decoded sum, and brings it back to the scale that the updates had.
+    /// Clamps a decoded sum and undoes the scaling of the updates.
     fn restore(&self, mut aggregate: Aggregate) -> Result<Aggregate, UplinkError> {
         aggregate.decoded = self.keep_decoded.then(|| aggregate.sum.clone());
         if let Some(bound) = self.truncate {
@@ -328,7 +328,7 @@ impl RoundInProgress<'_> {
         let (first, Aggregation { clip, clipping, measure_norms, .. }) = (self.added(), self.aggregation);
         let State::Streamed { channel } = &self.state else { return Ok(()) };
         let noise = (first == 0).then(|| self.round.stream_name(Purpose::PAYLOAD_NOISE));
-        // The first wave writes the whole sum, so that it can be repeated; updates of later ones are looked at before.
+        // The first wave overwrites the sum, so it can be repeated; later waves are checked before they are added.
         if clip.is_none() && !measure_norms && first == 0 {
             let scales = vec![Scale::UNCHANGED; updates.len()];
             channel.add_into(first, updates, &scales, noise, &mut self.sum)?;
@@ -367,7 +367,7 @@ impl RoundInProgress<'_> {
     }
 }
 
-/// Zeros in the place of updates that are not finite, and which they are.
+/// Replaces updates that are not finite by zeros and returns their indices.
 fn with_zeros<U: AsRef<[f32]> + Sync>(updates: &[U]) -> (Vec<Cow<'_, [f32]>>, Vec<usize>) {
     let is_broken = |update: &U| update.as_ref().iter().any(|value| !value.is_finite());
     let broken: Vec<usize> = (0..updates.len()).filter(|&place| is_broken(&updates[place])).collect();
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn waves_come_to_the_same_bytes_as_all_updates_at_once() {
+    fn waves_equal_one_call_bit_for_bit() {
         let clients: Vec<u32> = (0..CLIENTS).collect();
         let round = Round::new(3, 1, 2, &clients).unwrap();
         let mut updates = updates::made_up(CLIENTS, PARAMETERS);
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_too_few_and_unequal_updates_are_refused() {
+    fn updates_of_wrong_count_or_length_are_refused() {
         let (uplink, clients) = (uplink(), [0, 1]);
         let round = Round::new(3, 1, 2, &clients).unwrap();
         let begin = || Aggregation::default().begin(&uplink, round, vec![0.0; 2]).unwrap();
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_with_a_wrong_number_of_gains_is_refused() {
+    fn a_wrong_number_of_gains_is_refused() {
         #[derive(Debug)]
         struct One;
         impl Uplink for One {

@@ -1,6 +1,6 @@
-//! The chip level: what is really on the air, `L` chips for every parameter.
+//! The chip level: the transmitted signal itself, `L` chips per parameter.
 //!
-//! A [`ChipLink`] is a round after the pilot: everybody's sequence and received amplitude, and the base station's
+//! A [`ChipLink`] is a round after the pilot: each client's sequence and received amplitude, and the base station's
 //! projector. For each parameter `i` the air carries, and the base station decodes,
 //!
 //! ```text
@@ -12,11 +12,11 @@
 //! antenna receives `L` complex chips for both, `y = Σ_k a_k h_k·(x_k[2i] + j·x_k[2i+1]) + n`, and `vᴴy` has the two decoded values as
 //! its real and imaginary part.
 //!
-//! Clients may add noise of their own to what they send: `x_k[i] + b_k·N(0, 1)`. The amplitudes `h_k` may differ between blocks of
+//! Clients may add noise to their symbols: `x_k[i] + b_k·N(0, 1)`. The amplitudes `h_k` may differ between blocks of
 //! parameters; the projector is the pilot's in all of them.
 //!
-//! The simulation works on 128 parameters at a time, so that its memory does not grow with `L·d`. It is the ground
-//! truth that the symbol level ([`crate::EffectiveChannel`]) is checked against.
+//! The simulation works on 128 parameters at a time, so that its memory does not grow with `L·d`. The symbol
+//! level ([`crate::EffectiveChannel`]) is checked against it.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ pub struct ChipLink {
     projector: Vec<f64>,
     /// `σ/√L`.
     chip_noise_std: f64,
-    /// `b_k`: standard deviation of the noise that client `k` adds to each of its symbols; empty if nobody does.
+    /// `b_k`: standard deviation of the noise that client `k` adds to each of its symbols; empty without such noise.
     client_noise_stds: Vec<f64>,
     /// The amplitudes of each block of parameters; empty if they are the same in all.
     blocks: Vec<ChipBlock>,
@@ -161,7 +161,7 @@ impl ChipLink {
         Ok(self)
     }
 
-    /// The same link with `factor` times the receiver's noise. What clients add stays as it is.
+    /// The same link with `factor` times the receiver's noise. The clients' own noise does not change.
     pub(crate) fn with_scaled_noise(self, factor: f64) -> Self {
         Self { chip_noise_std: self.chip_noise_std * factor, ..self }
     }
@@ -171,7 +171,7 @@ impl ChipLink {
         self.set.length()
     }
 
-    /// The effective channel that this link amounts to: `g_k = Σ_b v_bᵀa_k·h_{k,b}`, `ν² = (σ²/L)·Σ_b ‖v_b‖² + Σ_k |g_k|²·b_k²`.
+    /// The effective channel of this link: `g_k = Σ_b v_bᵀa_k·h_{k,b}`, `ν² = (σ²/L)·Σ_b ‖v_b‖² + Σ_k |g_k|²·b_k²`.
     pub fn effective(&self) -> Result<EffectiveChannel, UplinkError> {
         let of_branch = |projector: &[f64]| self.set.despread(projector);
         let seen: Vec<Vec<f64>> =
@@ -233,7 +233,7 @@ impl ChipLink {
         self.check_precision(loudest)
     }
 
-    /// Refuses noise that single precision would drown: the rounding of a chip must stay well below the noise, because
+    /// Refuses noise below the rounding errors of single precision: the rounding of a chip must stay well below the noise, because
     /// the projector magnifies both alike.
     fn check_precision(&self, loudest_chip: f32) -> Result<(), UplinkError> {
         let rounding = f64::from(loudest_chip) * f64::from(f32::EPSILON) / 2.0;
@@ -298,7 +298,7 @@ struct ChipLevel {
     projector: Vec<f32>,
     chip_noise_std: f32,
     noise: NormalField,
-    /// What each client adds to its symbols; empty if nobody adds anything.
+    /// Noise that each client adds to its symbols; empty without such noise.
     client_noise: Vec<(f32, NormalField)>,
     /// What symbols are multiplied by before they are spread; empty if the spreading has the amplitudes, which it has for one branch
     /// and one block.
@@ -808,8 +808,8 @@ mod tests {
         let new = |assigned: &[usize], amplitude: f64, chips: usize, noise_std: f64| {
             ChipLink::new(set.clone(), assigned.to_vec(), vec![amplitude], vec![1.0; chips], noise_std)
         };
-        let nobody = ChipLink::new(set.clone(), vec![], vec![], vec![1.0; 4], 0.0);
-        assert_eq!(nobody, Err(UplinkError::NoClients));
+        let no_clients = ChipLink::new(set.clone(), vec![], vec![], vec![1.0; 4], 0.0);
+        assert_eq!(no_clients, Err(UplinkError::NoClients));
         assert!(matches!(
             new(&[0, 1], 1.0, 4, 0.0),
             Err(UplinkError::WrongCount { expected: 2, found: 1, .. })

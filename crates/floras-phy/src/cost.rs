@@ -25,8 +25,8 @@
 //! count without channel reciprocity, which is the most favourable to the paper's Remark 1. With reciprocity the clients
 //! learn their channels from one downlink pilot, and the `K` pilots and `K` coefficients become one channel use.
 //!
-//! Open-loop power control under path loss multiplies `b_k`, and the amplitude of the client's pilots, by `10^(κ·PL_k/20)`: 1 for a
-//! client at the edge of the cell without shadowing.
+//! Open-loop power control under path loss multiplies `b_k`, and the amplitude of the client's pilots, by `10^(κ·PL_k/20)`. The
+//! factor is 1 at the edge of the cell without shadowing.
 //!
 //! Energy is what the clients spend: payload, pilots, and their control symbols. The base station's is not counted, nor is
 //! the download of the model, which all schemes share.
@@ -45,13 +45,13 @@ pub struct Transmission {
     pub added_noise_power: f64,
     /// Channel uses of a symbol.
     pub uses_per_symbol: usize,
-    /// `m`: how many parameters a symbol carries.
+    /// `m`: parameters per symbol, 1 or 2.
     pub parameters_per_symbol: ParametersPerSymbol,
     /// Channel uses of the pilots.
     pub pilot_uses: u64,
     /// Energy of all clients' pilots together.
     pub pilot_energy: f64,
-    /// Channel uses of what else must be known before the payload, all in the downlink.
+    /// Channel uses of other side information before the payload, all in the downlink.
     pub control_uses: u64,
 }
 
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_charged_is_the_update_as_it_is_sent() {
+    fn energy_is_counted_for_the_sent_update() {
         let updates = updates::made_up(20, 100);
         let uplink = floras(Modulation::Real, Pilot::default());
         for clipping in [Clipping::Each, Clipping::Paper] {
@@ -304,8 +304,8 @@ mod tests {
         let fixed = cost(PowerRule::FixedAtThreshold, NoiseReference::SameBandwidth);
         assert!((fixed.power_peak - 0.04).abs() < 1e-12);
         assert_eq!(fixed.payload_uses, 50 * LENGTH as u64);
-        let nobody = inversion(PowerRule::default(), NoiseReference::PerSymbol, three_channels(), 9.0);
-        let silent = cost_of(&nobody, Aggregation::default(), &updates, 1);
+        let unreachable = inversion(PowerRule::default(), NoiseReference::PerSymbol, three_channels(), 9.0);
+        let silent = cost_of(&unreachable, Aggregation::default(), &updates, 1);
         assert_eq!((silent.power_peak, silent.dynamic_range_db, silent.energy), (0.0, None, 3.0));
     }
 
@@ -326,7 +326,7 @@ mod tests {
     /// At θ = 0.3, `E₁(0.09) = 1.9187448` (Abramowitz and Stegun, 5.1.11). A client's power lies between 0 and 1, with a standard
     /// deviation of 0.19: five standard errors over 100,000 clients are 0.003.
     #[test]
-    fn mean_power_of_fixed_inversion_has_its_closed_form() {
+    fn power_of_fixed_inversion_matches_closed_form() {
         let uplink =
             inversion(PowerRule::FixedAtThreshold, NoiseReference::PerSymbol, Fading::Rayleigh.into(), 0.3);
         let updates = vec![vec![1.0_f32; 2]; 100_000];

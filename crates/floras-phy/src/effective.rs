@@ -163,7 +163,7 @@ impl EffectiveChannel {
     }
 
     /// `μ_k = Δ·|g_k + j·c_k|/ν` of the block where it is largest: a change of client `k`'s update by `Δ` in norm changes the decoded
-    /// sum by at most `μ_k` standard deviations of its noise. 0 for a client that is not heard, infinite without noise.
+    /// sum by at most `μ_k` standard deviations of its noise. A client with zero gain has 0; without noise the value is infinite.
     pub fn mu(&self, sensitivity: f64) -> Vec<f64> {
         let mu = |block: &Block, client: usize| match block.magnitude(client) {
             0.0 => 0.0,
@@ -218,8 +218,8 @@ impl EffectiveChannel {
         kernel::run(&channel, updates, self.gains.len(), decoded).map(|_| ())
     }
 
-    /// Adds the updates of the clients from place `first` on, each changed by its scale on the way, to a sum of which `decoded`
-    /// holds the part so far. The first part brings the round's noise, so that parts come to the same bytes as one whole.
+    /// Adds the updates of the clients from index `first` on to the partial sum in `decoded`; each is scaled while it is added. The first
+    /// part adds the round's noise, so that a sum in parts equals the sum in one call, bit for bit.
     pub(crate) fn add_into<U: AsRef<[f32]> + Sync>(
         &self,
         first: usize,
@@ -237,8 +237,8 @@ impl EffectiveChannel {
         kernel::run(&ScaledSymbolLevel { channel, scales }, updates, updates.len(), decoded).map(|_| ())
     }
 
-    /// The decoded sum with noise that is fit for release: the sum in double precision, noise from a cryptographic generator,
-    /// and the result on the public grid of [`grid_step`](crate::release::grid_step). Every update is changed by its scale
+    /// The decoded sum with release noise: the sum in double precision, noise from a cryptographic generator,
+    /// and the result on the public grid of [`grid_step`](crate::release::grid_step). Every update is scaled
     /// first.
     ///
     /// `key` is used up. What this adds to `ε` is in [`floating_point_loss`](crate::release::floating_point_loss).
@@ -433,7 +433,7 @@ mod tests {
 
     /// Clipped and normalised, in two and in three parts.
     #[test]
-    fn updates_scaled_on_their_way_are_as_those_scaled_in_memory() {
+    fn scaling_while_summing_equals_scaling_in_memory() {
         let (clients, parameters) = (27, TASK + 777);
         let updates = updates::made_up(clients, parameters);
         let gains = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn waves_with_cross_talk_add_up_to_the_same_bytes() {
+    fn waves_with_cross_talk_equal_one_call() {
         let lengths = [TASK + 2, 600, 175];
         let (clients, parameters) = (27, lengths.iter().sum());
         let updates = updates::made_up(clients, parameters);
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_updates_are_refused_each_in_its_own_words() {
+    fn each_invalid_update_has_its_own_message() {
         let channel = EffectiveChannel::new(vec![1.0, 0.0], 1.0).unwrap();
         let apply = |updates: &[&[f32]]| channel.apply(updates, NOISE).unwrap_err();
         assert_eq!(apply(&[&[1.0]]), UplinkError::UpdateCount { updates: 1, clients: 2 });

@@ -1,10 +1,10 @@
-//! What can be wrong with the input of the air interface.
+//! Errors of the air interface.
 
 use thiserror::Error;
 
 use crate::assignment::AssignmentError;
 
-/// Why the air interface refused its input. Each message names the thing and what is allowed.
+/// Invalid input of the air interface. Each message names the quantity and what is allowed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum UplinkError {
@@ -30,7 +30,7 @@ pub enum UplinkError {
         channels: String,
     },
     /// Channels that are not drawn.
-    #[error("path loss multiplies drawn channels; these have the gains that they have: {channels}")]
+    #[error("path loss needs channels drawn from a distribution, not {channels}")]
     CannotLose {
         /// The channels, in words.
         channels: String,
@@ -44,7 +44,7 @@ pub enum UplinkError {
         /// Parameters in a block.
         coherence: usize,
     },
-    /// More blocks than there is room for.
+    /// More blocks than the limit allows.
     #[error(
         "blocks of {coherence} parameters make {blocks} blocks for each of {clients} clients; a round may have at most {most} \
          coefficients in all"
@@ -185,7 +185,7 @@ pub enum UplinkError {
 
     /// More chips than a set from a file may have.
     #[error(
-        "{sequences} sequences (N) of {length} chips (L) are too many for a file: N·L may be at most {most}"
+        "{sequences} sequences (N) of {length} chips (L) exceed the limit of a sequence file: N·L may be at most {most}"
     )]
     SequenceFileTooLarge {
         /// `N`.
@@ -396,7 +396,7 @@ pub enum UplinkError {
     TraceUnreadable {
         /// The file.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
 
@@ -414,7 +414,7 @@ pub enum UplinkError {
     },
 }
 
-/// `Ok` if `holds`, and else the complaint that `name`, which is `value`, is not `allowed`.
+/// `Ok` if `holds`; otherwise the error that `name` must be `allowed`, not `value`.
 pub(crate) fn require(
     holds: bool,
     name: &'static str,
@@ -424,7 +424,7 @@ pub(crate) fn require(
     if holds { Ok(()) } else { Err(UplinkError::OutOfRange { name, allowed, value }) }
 }
 
-/// `Ok` if `found` is `expected`, and else the complaint that there are not as many `what` as there should be.
+/// `Ok` if `found` is `expected`; otherwise the error that the number of `what` is wrong.
 pub(crate) fn require_count(what: &'static str, expected: usize, found: usize) -> Result<(), UplinkError> {
     if expected == found { Ok(()) } else { Err(UplinkError::WrongCount { what, expected, found }) }
 }

@@ -1,4 +1,4 @@
-//! What the kernels of both fidelities share: tasks over the parameters, and weighted sums of rows.
+//! Code shared by the kernels of both fidelities: tasks over the parameters, and weighted sums of rows.
 //!
 //! A kernel runs under `pulp`'s dispatch, which compiles it for each kind of vector unit and takes the best one that the
 //! processor has. Everything below must be inlined into it: `#[inline(always)]`, `for` loops, and no closures with real
@@ -39,7 +39,7 @@ pub(crate) fn run<U: AsRef<[f32]> + Sync>(
         pulp::Arch::new().dispatch(Task { kernel, rows: &rows, first: range.start, decoded })
     };
     let Outcome { finite, loudest } = if parameters <= TASK {
-        // Handing a single task to another thread would take longer than many a round.
+        // Handing a single task to another thread would take longer than a small round.
         run_task((0, decoded))
     } else {
         decoded.par_chunks_mut(TASK).enumerate().map(run_task).reduce(|| Outcome::NOTHING, Outcome::and)
@@ -86,7 +86,7 @@ impl<K: Kernel> pulp::WithSimd for Task<'_, K> {
     }
 }
 
-/// Looks at every value, which a vector unit does faster than stopping early.
+/// Checks every value; a vector unit does this faster than stopping early.
 #[inline(always)]
 fn all_finite(values: &[f32]) -> bool {
     let mut finite = true;

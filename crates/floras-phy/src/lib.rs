@@ -1,10 +1,10 @@
 //! The air interface of FLORAS: private federated learning over the air without channel knowledge at the phones.
 //!
 //! `K` clients send their updates at the same moment over the same radio channel, each spread by a secret sequence.
-//! The base station learns all channels from one common pilot and decodes only the sum; the sequences that nobody
-//! used turn the receiver's noise into privacy.
+//! The base station learns all channels from one common pilot and decodes only the sum; the unused sequences
+//! amplify the receiver's noise, which protects the clients' updates.
 //!
-//! | item | what it holds |
+//! | item | content |
 //! |---|---|
 //! | [`SequenceSet`] | spreading sequences: Walsh, orthonormal, Gaussian, Gold, Zadoff–Chu, or from a file |
 //! | [`assignment`] | who uses which sequence, hidden from the base station |

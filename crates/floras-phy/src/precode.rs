@@ -1,4 +1,4 @@
-//! Precoding: what a client does to its update before it goes on the air, and the base station's way back.
+//! Precoding: how a client scales its update before transmission, and how the base station undoes it.
 //!
 //! Two modes. **Clipping** scales an update down to norm `C` if it is longer; no client's signal depends on another's,
 //! and the sensitivity of the sum is `2C`. **The paper's normalisation** (section III-B)
@@ -7,8 +7,8 @@
 //! 𝗑_k = C·(x_k − μ_k)/C_max,    C_max = max_k ‖x_k − μ_k‖,    x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k
 //! ```
 //!
-//! with `μ_k` the mean of `x_k`'s entries, uses its dynamic range better, but `C_max` and `μ_k` are functions of the
-//! data that travel in the clear: one client can rescale all others, and the sensitivity is `(K+1)·C`.
+//! with `μ_k` the mean of `x_k`'s entries, uses the dynamic range better. But `C_max` and `μ_k` are functions of the
+//! data and are sent in the clear. One client can rescale all others, and the sensitivity is `(K+1)·C`.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -40,7 +40,7 @@ fn mean(update: &[f32]) -> f64 {
     sum_of(update, Term::Value) / update.len() as f64
 }
 
-/// What is summed over an update.
+/// Sums over an update.
 #[derive(Clone, Copy)]
 enum Term {
     Value,
@@ -100,14 +100,14 @@ impl pulp::WithSimd for Sum<'_> {
 /// How an update is changed before it is sent: `x → (x − mean)·factor`, rounded to single precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// What is taken from every value; 0 unless the paper's normalisation is used.
+    /// Subtracted from every value; 0 unless the paper's normalisation is used.
     pub mean: f64,
-    /// What the rest is multiplied by.
+    /// Multiplies every value after the subtraction.
     pub factor: f64,
 }
 
 impl Scale {
-    /// The update is sent as it is.
+    /// Sends the update unchanged.
     pub const UNCHANGED: Self = Self { mean: 0.0, factor: 1.0 };
 
     fn clip(norm: f64, clip: f64) -> Self {
@@ -144,7 +144,7 @@ fn shrink_safely(factor: f64) -> f64 {
     factor * (1.0 - f64::from(f32::EPSILON))
 }
 
-/// What the clients of a round do to their updates before they send them, and how the base station undoes it.
+/// The clients' changes to the updates of a round, and how the base station undoes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precoding {
     /// How each update is changed.
@@ -193,7 +193,7 @@ impl Precoding {
             updates::check_finite(updates)?;
         }
         let largest_norm = measured.iter().map(|&(_, norm)| norm).fold(0.0, f64::max);
-        // Updates without any variation have nothing to scale.
+        // Constant updates have no variation to scale.
         let factor = if largest_norm > 0.0 { shrink_safely(clip / largest_norm) } else { 0.0 };
         // ‖x‖² = ‖x − μ‖² + d·μ²
         let norm = |&(mean, norm): &(f64, f64)| (norm * norm + parameters * mean * mean).sqrt();
@@ -220,7 +220,7 @@ impl Precoding {
         sent.collect()
     }
 
-    /// Changes the updates in memory to what is sent.
+    /// Precodes the updates in memory.
     pub fn apply(&self, updates: &mut [Vec<f32>]) {
         updates.par_iter_mut().zip(&self.scales).for_each(|(update, scale)| scale.apply(update));
     }
@@ -244,7 +244,7 @@ pub fn clip(updates: &mut [Vec<f32>], clip: f64) -> Result<Vec<f64>, UplinkError
     Ok(precoding.norms)
 }
 
-/// What the base station needs to undo the paper's normalisation. Sent in the clear, and a function of the data.
+/// Data that the base station needs to undo the paper's normalisation. It depends on the updates and is sent in the clear.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normalisation {
     means: Vec<f64>,
@@ -309,7 +309,7 @@ pub fn truncate(decoded: &mut [f32], bound: f64) -> Result<(), UplinkError> {
 /// The server's step `w ← w − x̃/K`.
 ///
 /// Clients send `x_k = w − w_k`, the way *back* from their model to the common one, so the sum is subtracted. The
-/// paper prints a plus, which would climb the loss.
+/// paper prints a plus, which would increase the loss.
 ///
 /// ```
 /// let mut parameters = vec![1.0, 1.0];
@@ -345,7 +345,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_clipped_update_keeps_its_direction_and_never_exceeds_the_norm(
+        fn clipping_keeps_direction_and_bounds_the_norm(
             updates in any_updates(), bound in 1e-3_f64..1e4
         ) {
             let mut clipped = updates.clone();
@@ -368,7 +368,7 @@ mod tests {
         }
 
         #[test]
-        fn normalised_updates_are_bounded_and_undo_gives_the_sum_back(updates in any_updates()) {
+        fn normalised_updates_are_bounded_and_can_be_restored(updates in any_updates()) {
             let mut sent = updates.clone();
             let normalisation = normalise(&mut sent, 2.0).unwrap();
             for update in &sent {

@@ -1,4 +1,4 @@
-//! One round of a federation, as the air interface sees it: who takes part, and which random streams belong to it.
+//! One round of a federation at the air interface: its clients and its random streams.
 
 use floras_core::random::{Purpose, Stream, StreamName, TrialId};
 
@@ -21,7 +21,7 @@ pub struct Round<'a> {
     number: u32,
     clients: &'a [u32],
     selected: &'a [u32],
-    /// How many were called, if that is all that is known of the others.
+    /// The number of selected clients, if only their number is known.
     selected_count: Option<usize>,
     parameters: Option<usize>,
     /// The trial whose clients' places are those of this round.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seed_trial_round_and_client_each_name_another_stream() {
+    fn seed_trial_round_and_client_select_the_stream() {
         let clients = [3, 5];
         let word = |seed, trial: u16, number, client| {
             let round = Round::new(seed, trial, number, &clients).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_without_clients_or_with_one_twice_is_refused() {
+    fn empty_rounds_and_repeated_clients_are_refused() {
         assert_eq!(Round::new(1, 0, 0, &[4]), Err(UplinkError::RoundZero));
         assert_eq!(Round::new(1, 0, 1, &[]), Err(UplinkError::NoClients));
         assert_eq!(Round::new(1, 0, 1, &[4, 9, 4]), Err(UplinkError::RepeatedClient { client: 4 }));

@@ -1,4 +1,4 @@
-//! Spreading sequences: the set `A = {a_1, …, a_N}` of length `L` that everyone knows.
+//! Spreading sequences: the public set `A = {a_1, …, a_N}` of length `L`.
 //!
 //! | family | `a_k[l]` | needs | `aᵢᵀaⱼ` |
 //! |---|---|---|---|
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn gaussian_sequences_have_unit_energy_and_no_correlation_on_average() {
+    fn gaussian_sequences_have_unit_energy_without_mean_correlation() {
         let (count, length) = (20_000, 20);
         let set = SequenceSet::gaussian(count, length, 4).unwrap();
         let sequences: Vec<Vec<f64>> = (0..count).map(|k| set.sequence(k).unwrap()).collect();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_refused_each_in_its_own_words() {
+    fn each_invalid_size_has_its_own_message() {
         assert_eq!(SequenceSet::walsh(9, 8), Err(UplinkError::SequencesTooShort { sequences: 9, length: 8 }));
         assert_eq!(
             SequenceSet::orthonormal(9, 8),
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hadamard_matrix_from_a_file_is_the_walsh_set() {
+    fn a_hadamard_file_equals_the_walsh_set() {
         let walsh = SequenceSet::walsh(12, 16).unwrap();
         for scale in [1.0, 4.0, 1e-200, 1e200] {
             let set = from_text(&text_of(&walsh, scale), 10, 16).unwrap();
@@ -493,7 +493,7 @@ mod tests {
         ] {
             assert_eq!(from_text(&text_of(&set, 3.0), 9, set.length()).unwrap().is_orthonormal(), expected);
         }
-        // Beside the tolerance of 1e-9, on both sides.
+        // Just below and just above the tolerance of 1e-9.
         for (overlap, expected) in [(0.9e-9, true), (1.1e-9, false)] {
             let text = format!("1,0,0\n0,1,0\n{overlap:e},0,1\n");
             assert_eq!(from_text(&text, 3, 3).unwrap().is_orthonormal(), expected);
@@ -525,13 +525,13 @@ mod tests {
         let missing = SequenceFile::new("no-such-codes.csv");
         let error = message(SequenceSet::from_file(&missing, 2, 3));
         assert!(error.starts_with("cannot read the sequence file no-such-codes.csv: "), "{error}");
-        // Too large is told before anything is read.
+        // The size is checked before the file is read.
         let error = message(SequenceSet::from_file(&missing, 1 << 12, 1 << 11));
-        assert!(error.ends_with("too many for a file: N·L may be at most 4194304"), "{error}");
+        assert!(error.ends_with("the limit of a sequence file: N·L may be at most 4194304"), "{error}");
     }
 
     #[test]
-    fn a_wrong_number_of_symbols_or_chips_is_refused() {
+    fn wrong_symbol_or_chip_counts_are_refused() {
         let set = SequenceSet::walsh(3, 4).unwrap();
         assert!(matches!(set.spread(&[1.0; 4]), Err(UplinkError::WrongCount { expected: 3, found: 4, .. })));
         assert!(matches!(

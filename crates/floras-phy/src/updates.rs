@@ -1,4 +1,4 @@
-//! The clients' updates, and what must hold for them.
+//! Checks of the clients' updates.
 
 use crate::error::UplinkError;
 #[cfg(test)]

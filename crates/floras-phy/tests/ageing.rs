@@ -93,7 +93,7 @@ fn the_last_block_holds_the_rest() {
     assert!(error.to_string().contains("16777216 blocks for each of 2 clients"), "{error}");
 }
 
-/// One step at `ρ = 1`, path loss that is fully made up for, and estimates without error: the same bits.
+/// One step at `ρ = 1`, fully compensated path loss and exact estimates yield the same bits.
 #[test]
 fn settings_without_effect_leave_every_bit() {
     let clients: Vec<u32> = (0..4).collect();
@@ -336,7 +336,10 @@ fn channels_that_cannot_change_are_refused() {
     }
     for channels in [trace, fixed] {
         let error = channels.clone().with_path_loss(cell("exponent=2")).unwrap_err();
-        assert!(error.to_string().starts_with("path loss multiplies drawn channels"), "{error}");
+        assert!(
+            error.to_string().starts_with("path loss needs channels drawn from a distribution"),
+            "{error}"
+        );
         assert_eq!(channels.clone().with_path_loss(PathLoss::None), Ok(channels));
     }
     assert!(fading("rayleigh").with_ageing(ageing("correlation=0.9"), Some(0)).is_err());

@@ -64,8 +64,8 @@ fn name(setting: &Value) -> String {
     setting.to_string()
 }
 
-/// The settings of the library that a recorded setting describes. The script draws Gaussian sequences anew in each round, so that
-/// `seed` is different in each round here, too.
+/// The settings of the library that a recorded setting describes. The script draws new Gaussian sequences in each round, so `seed`
+/// differs between rounds here, too.
 fn uplink_settings(setting: &Value, seed: u64) -> FlorasSettings {
     let (count, length) = (integer(setting, "sequences"), integer(setting, "length"));
     let family = setting["family"].as_str().unwrap().parse().unwrap();

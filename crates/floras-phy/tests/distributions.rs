@@ -41,7 +41,7 @@ fn first_coordinates(sample: &[Vec<f32>]) -> Vec<f64> {
 
 /// Lemma 1. With 40,000 rounds the test sees a distance of 0.012: a scale that is wrong by 8%.
 #[test]
-fn noise_of_unused_sequences_is_cauchy_with_scale_gamma() {
+fn unused_sequences_cause_cauchy_noise_of_scale_gamma() {
     for gamma in [1, 5, 10] {
         let uplink = unused_noise_only(3, gamma, Receiver::Paper);
         for fidelity in BOTH {
@@ -88,7 +88,7 @@ fn overlapping(sequences: SequenceSet, channels: impl Into<Channels>, snr: Snr) 
 
 /// Lemma 1 for sequences that overlap holds while no client is heard: all N sequences count as unused then.
 #[test]
-fn noise_of_gaussian_sequences_is_cauchy_if_no_client_is_heard() {
+fn gaussian_sequences_without_clients_cause_cauchy_noise() {
     let (count, clients) = (6, 2);
     for length in [4, 9] {
         let set = SequenceSet::gaussian(count, length, 3).unwrap();
@@ -106,7 +106,7 @@ fn noise_of_gaussian_sequences_is_cauchy_if_no_client_is_heard() {
 /// scale γ = 10 or more. The medians of `|η|`, used sequences included, are those of an independent simulation in NumPy; over
 /// 40,000 rounds of eight sets the medians have a standard error below 2%. Walsh sequences keep the scale.
 #[test]
-fn noise_of_gaussian_sequences_vanishes_with_the_snr_once_clients_transmit() {
+fn gaussian_sequence_noise_vanishes_at_high_snr() {
     const TRANSMITTED: u32 = 5_000;
     let median = |uplink: &Floras| {
         let decoded = decode_rounds(uplink, &vec![vec![0.0; 1]; 20], Fidelity::Symbol, 31, TRANSMITTED);
@@ -181,7 +181,7 @@ fn mean_square_weight(c: f64) -> f64 {
 }
 
 #[test]
-fn the_clipped_projector_has_noise_of_power_gamma_times_m_of_c() {
+fn the_clipped_projector_has_the_stated_noise_power() {
     assert!((mean_square_weight(1.0) - 0.849).abs() < 5e-4);
     let gamma = 10;
     let clients = [0, 1, 2];

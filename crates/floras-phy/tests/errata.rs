@@ -1,4 +1,4 @@
-//! What the paper prints and what holds, where no other test shows it. The book's page `docs/errata.md` links here.
+//! What the paper prints and what holds, where no other test shows it. The book's page `docs/reference/errata.md` links here.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
@@ -10,7 +10,7 @@ use floras_phy::{
 
 const CLIP: f64 = 1.0;
 
-/// The sum that goes on the air when `clients` send the same update, but for the first.
+/// The transmitted sum if all of `clients` but the first send the same update.
 fn sum_on_air(clients: usize, first: f32) -> Vec<f32> {
     let mut updates = vec![vec![0.1, -0.1, 0.1, -0.1]; clients];
     updates[0] = vec![first, -first, first, -first];
@@ -18,10 +18,10 @@ fn sum_on_air(clients: usize, first: f32) -> Vec<f32> {
     (0..4).map(|i| updates.iter().map(|update| update[i]).sum()).collect()
 }
 
-/// Section III-B: the sensitivity is said to be `2C`. All clients agree, and then one of them sends a long update the other way:
-/// it fills the common scale, the others vanish, and the sum moves by `(K + 1)·C`.
+/// Section III-B states a sensitivity of `2C`. If all clients send the same update and then one of them sends a long update in the opposite
+/// direction, its norm sets the common scale, the others shrink to almost zero, and the sum moves by `(K + 1)·C`.
 #[test]
-fn under_the_papers_normalisation_one_client_moves_the_sum_by_k_plus_1_times_c() {
+fn the_papers_normalisation_has_sensitivity_k_plus_1() {
     for clients in [2, 20, 200] {
         let (agreed, alone) = (sum_on_air(clients, 0.1), sum_on_air(clients, -1e6));
         let difference: Vec<f32> = agreed.iter().zip(&alone).map(|(a, b)| a - b).collect();
@@ -31,9 +31,9 @@ fn under_the_papers_normalisation_one_client_moves_the_sum_by_k_plus_1_times_c()
     }
 }
 
-/// What is sent in the clear tells a client's mean without any noise.
+/// The side information that is sent in the clear contains a client's mean without noise.
 #[test]
-fn under_the_papers_normalisation_a_mean_is_sent_in_the_clear() {
+fn the_papers_normalisation_sends_a_mean_in_clear() {
     let mut updates = vec![vec![0.25, 0.5, 0.75], vec![1.0, 2.0, 6.0]];
     let sent = precode::normalise(&mut updates, CLIP).unwrap();
     assert_eq!(sent.means(), [0.5, 3.0]);
@@ -41,7 +41,7 @@ fn under_the_papers_normalisation_a_mean_is_sent_in_the_clear() {
 
 /// Clipping, each client for itself, has the `2C` that the paper counts.
 #[test]
-fn under_clipping_one_client_moves_the_sum_by_no_more_than_2_c() {
+fn clipping_has_sensitivity_two_c() {
     let sum = |first: f32| {
         let mut updates = vec![vec![first, -first], vec![3.0, 4.0], vec![0.1, 0.2]];
         precode::clip(&mut updates, CLIP).unwrap();
@@ -70,7 +70,7 @@ fn conditioned_moment(gamma: f64, bound: f64) -> f64 {
 /// The base station clamps, so that all that lies beyond `±B` counts as `±B`. The paper's distribution has it drawn again instead, until it
 /// falls inside. For `B ≫ γ` the mean square is twice as large. 400,000 draws leave an error of 1%.
 #[test]
-fn clamped_noise_is_twice_as_strong_as_the_truncated_law_says() {
+fn clamped_noise_is_twice_the_truncated_distributions() {
     let (gamma, bound, rounds) = (1, 50.0, 400_000);
     let uplink = Floras::new(FlorasSettings {
         sequences: SequenceSet::walsh(1 + gamma, 2).unwrap(),

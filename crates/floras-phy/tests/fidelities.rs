@@ -92,7 +92,7 @@ fn made_up_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
 }
 
 #[test]
-fn without_noise_and_unused_sequences_the_sum_is_exact() {
+fn the_noiseless_sum_is_exact() {
     // 26 clients are read in groups of 20, 5 and 1; 40,000 parameters take three tasks.
     let clients: Vec<u32> = (10..36).collect();
     let updates = made_up_updates(26, 40_000);
@@ -171,7 +171,7 @@ fn lowest_p_value(left: &[Vec<f32>], right: &[Vec<f32>]) -> (f64, &'static str) 
 /// wrong by a fifth moves that of a Cauchy distribution by 0.029 and that of a normal distribution by 0.044:
 /// `a_wrong_noise_scale_does_not_pass` shows that this is caught.
 #[test]
-fn chip_and_symbol_level_agree_in_distribution_for_every_variant() {
+fn chip_and_symbol_level_agree_in_distribution() {
     for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
         let symbol = decode_rounds(&floras, &probes(), Fidelity::Symbol, 1, ROUNDS);
         let chip = decode_rounds(&floras, &probes(), Fidelity::Chip, 2, ROUNDS);
@@ -199,7 +199,7 @@ fn combining_receivers_agree_at_both_fidelities() {
     }
 }
 
-/// The symbol level without cross-talk, and with one antenna less, is told apart from the chip level.
+/// The symbol level without cross-talk, and with one antenna less, is distinguished from the chip level.
 #[test]
 fn a_wrong_combination_does_not_pass() {
     let clients: Vec<u32> = (0..4).collect();
@@ -326,7 +326,7 @@ fn schemes_without_spreading_agree_at_both_fidelities_too() {
 }
 
 #[test]
-fn results_are_the_same_bits_for_any_number_of_threads() {
+fn results_do_not_depend_on_threads() {
     let updates = made_up_updates(4, 70_001);
     let clients: Vec<u32> = (0..4).collect();
     let round = Round::new(9, 1, 3, &clients).unwrap();
@@ -345,7 +345,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
 }
 
 #[test]
-fn a_trace_that_is_too_short_ends_the_round_with_its_own_error() {
+fn a_short_trace_ends_the_round() {
     let fading = support::silent_fading(4, 3);
     for floras in every_floras(&every_set(), &fading, snr(5.0)) {
         let round = Round::new(1, 0, 4, &[0, 1, 2, 3]).unwrap();

@@ -65,7 +65,7 @@ fn update(client: u32, parameters: usize) -> Vec<f32> {
     update
 }
 
-/// What every client of a group sends in a slot, in units of the update.
+/// The transmitted values of every client of a group in a slot, in units of the update.
 fn sent(clients: &mut [Client], grid: &MaskGrid, slot: u64, parameters: usize) -> Vec<Vec<f64>> {
     let cohort = cohort(clients);
     let per_round = cohort.len() as u32;
@@ -399,7 +399,7 @@ fn the_python_script_makes_the_same_vectors() {
 
 #[test]
 fn the_format_document_quotes_the_first_vector() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mask-format.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/mask-format.md");
     let Ok(document) = std::fs::read_to_string(path) else {
         eprintln!("skipped, as the crate is built without the workspace's documents");
         return;

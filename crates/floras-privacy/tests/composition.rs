@@ -199,7 +199,7 @@ fn rounds_with_the_noise_of_unused_sequences_agree_with_the_library() {
     }
 }
 
-/// What was published beside what holds, as in docs/accounting.md.
+/// What was published beside what holds, as in docs/reference/accounting.md.
 #[test]
 fn the_published_numbers_break_where_the_text_says_so() {
     let cases = [

@@ -1,4 +1,4 @@
-//! What the paper prints and what holds, where no other test shows it. The book's page `docs/errata.md` links here.
+//! What the paper prints and what holds, where no other test shows it. The book's page `docs/reference/errata.md` links here.
 
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight, batch_ratio};

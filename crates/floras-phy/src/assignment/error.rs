@@ -1,4 +1,4 @@
-//! Everything the assignment refuses, one sentence each.
+//! Errors of the assignment protocol.
 
 use thiserror::Error;
 

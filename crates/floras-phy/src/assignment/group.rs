@@ -1,5 +1,4 @@
-//! The public names a key goes by: which group it belongs to, and which in the line of that group's
-//! keys it is.
+//! The public identifiers of a key: its group, and its number within the group.
 
 use std::fmt;
 

@@ -35,7 +35,7 @@ type HpkeEncapsulated = <X25519HkdfSha256 as Kem>::EncappedKey;
 
 /// A client's X25519 public key, 32 bytes.
 ///
-/// Whoever enrols it must learn it from the client itself and not from the base station. `Display`
+/// It must be enrolled over a channel that the base station does not control. `Display`
 /// prints it in hexadecimal, so that two people can compare it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
@@ -112,8 +112,8 @@ impl ClientIdentity {
     /// Opens a key that `dealer` sealed for this client, if it is the one of that `group` and
     /// `epoch`.
     ///
-    /// Whoever holds a [`GroupMember`](super::GroupMember) hands the result to its `install`, which
-    /// refuses to go back to an earlier epoch.
+    /// A client with a [`GroupMember`](super::GroupMember) passes the result to its `install`, which
+    /// refuses an earlier epoch.
     pub fn open(
         &self,
         sealed: &SealedKey,
@@ -217,7 +217,7 @@ mod tests {
     use crate::assignment::vectors::{hex, number, read};
 
     #[test]
-    fn sealing_gives_the_bytes_of_an_independent_hpke_implementation() {
+    fn sealing_matches_an_independent_hpke_implementation() {
         for vector in read(include_str!("../../tests/vectors/sealed_key.json")) {
             let (group, epoch) = (GroupId(hex(&vector["group"])), Epoch(number(&vector["epoch"])));
             let key = GroupKey::from_secret_bytes(group, epoch, &hex(&vector["group_key"]));

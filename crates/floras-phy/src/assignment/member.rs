@@ -1,14 +1,14 @@
-//! A client at work: it reads beacons, answers with its column, and refuses whatever would weaken
-//! the secret.
+//! A group member: it reads beacons, returns its column, and refuses beacons that would weaken the
+//! secret.
 //!
-//! A slot is used once. A replayed slot would repeat its permutation: whoever gets the same index
-//! again would send on the same column again, for the base station to see. So the slot must grow,
-//! and the last one used must survive a restart.
+//! A slot is used once. A replayed slot would repeat its permutation: a client with the same index
+//! would send on the same column again, which the base station could observe. So slots must
+//! increase, and the last one used must survive a restart.
 
 use super::{AssignmentError, Epoch, GroupId, GroupKey, MAX_SEQUENCES, PublicKey, permutation};
 use crate::masks::{PairKeys, SlotMasks};
 
-/// Other clients that a cohort must have unless a client is told otherwise.
+/// Default minimum number of other clients in a cohort.
 const MINIMUM_COHORT: u32 = 2;
 
 /// What the base station announces for a round. Each participant also gets an index in
@@ -43,7 +43,7 @@ impl Beacon {
     }
 }
 
-/// What a client must remember across a restart. It holds nothing secret.
+/// State that a client must keep across a restart. It is not secret.
 ///
 /// Save it after [`GroupMember::sequence_for`] or [`GroupMember::masked_slot`] and before the radio sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl GroupMember {
         Self { key, last_slot: None, minimum_unused: 0, minimum_cohort: MINIMUM_COHORT }
     }
 
-    /// A client that goes on from a saved state, with the key of that epoch or of a later one.
+    /// A client resumed from a saved state, with the key of that epoch or of a later one.
     ///
     /// The key is not part of the state: open the stored [`SealedKey`](super::SealedKey) again.
     pub fn resume(key: GroupKey, state: MemberState) -> Result<Self, AssignmentError> {
@@ -130,8 +130,8 @@ impl GroupMember {
         Self { minimum_cohort: others, ..self }
     }
 
-    /// Replaces the key by one of a later epoch. Slots then count anew, for the new key has used
-    /// none.
+    /// Replaces the key by one of a later epoch. Slots then start again, because
+    /// the new key has used none.
     pub fn install(&mut self, key: GroupKey) -> Result<(), AssignmentError> {
         check_group("key", key.group(), self.key.group())?;
         if key.epoch() <= self.key.epoch() {
@@ -145,7 +145,7 @@ impl GroupMember {
     /// The column, counted from 0, on which the client with this `index` sends in the beacon's
     /// slot.
     ///
-    /// The slot is used up by success alone: after a refusal it can still be used.
+    /// Only a success uses up the slot: after an error it can still be used.
     pub fn sequence_for(&mut self, beacon: &Beacon, index: u32) -> Result<usize, AssignmentError> {
         self.check_beacon(beacon)?;
         if !(1..=beacon.per_round).contains(&index) {
@@ -158,7 +158,7 @@ impl GroupMember {
 
     /// The column and the masks of the client with this `index` in the beacon's slot.
     ///
-    /// The slot is used up by success alone, as in [`sequence_for`](Self::sequence_for), and by both together: no seed masks
+    /// Only a success uses up the slot, as in [`sequence_for`](Self::sequence_for), and both functions share it: no seed masks
     /// two updates, whatever cohorts the base station announces.
     ///
     /// # Arguments

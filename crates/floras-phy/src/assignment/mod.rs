@@ -14,8 +14,8 @@
 //! passes through it in the clear: one client, the dealer, seals it to the public key of each other
 //! client, and the base station only relays.
 //!
-//! What this hides and what it does not is in `docs/threat-model.md`; the exact bytes, with test
-//! vectors, are in `docs/assignment-format.md`.
+//! What this hides and what it does not is in `docs/concepts/threat-model.md`; the exact bytes, with test
+//! vectors, are in `docs/reference/assignment-format.md`.
 //!
 //! # Citations
 //!

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_beyond_the_last_whole_multiple_is_skipped() {
+    fn words_beyond_the_last_multiple_are_skipped() {
         // For this bound a third of all words must be skipped. The bound is far above
         // MAX_SEQUENCES, where skips are rare.
         let bound = 0xaaaa_aaab;

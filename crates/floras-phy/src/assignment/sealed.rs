@@ -1,4 +1,4 @@
-//! The sealed key as it travels, 101 bytes: a public header, then what HPKE makes of the group key.
+//! The sealed key as it travels, 101 bytes: a public header, then HPKE's ciphertext of the group key.
 //!
 //! ```text
 //! version (1) ‖ group (16) ‖ epoch (4, big-endian) ‖ enc (32) ‖ ciphertext (32) ‖ tag (16)
@@ -29,12 +29,12 @@ impl SealedKey {
     /// How many bytes a sealed key has.
     pub const BYTES: usize = 1 + GROUP + EPOCH + ENC + CIPHERTEXT + TAG;
 
-    /// The group the header names. Nothing vouches for it until the key is opened.
+    /// The group named in the header. It is not authenticated until the key is opened.
     pub fn group(&self) -> GroupId {
         self.group
     }
 
-    /// The epoch the header names. Nothing vouches for it until the key is opened.
+    /// The epoch named in the header. It is not authenticated until the key is opened.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }

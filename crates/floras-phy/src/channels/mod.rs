@@ -188,8 +188,7 @@ impl Channels {
         Ok(blocks)
     }
 
-    /// What every client of a round takes its coefficient at the time of the pilot for: the coefficient itself if the estimates
-    /// have no error.
+    /// Every client's estimate of its own coefficient at the time of the pilot; exact without estimation error.
     pub fn draw_estimates(&self, round: &Round<'_>) -> Result<Vec<Complex64>, UplinkError> {
         let mut drawn = self.draw(round)?;
         if self.estimation_error_std > 0.0 {
@@ -201,8 +200,7 @@ impl Channels {
         Ok(drawn)
     }
 
-    /// The amplitude at which the power control lets every client of a round send: 1 without path loss, and for a client at the
-    /// edge of the cell without shadowing.
+    /// Every client's transmit amplitude under power control: 1 without path loss, and at the edge of the cell without shadowing.
     pub fn sent_amplitudes(&self, round: &Round<'_>) -> Vec<f64> {
         let sent =
             |&client: &u32| self.cell.map_or(1.0, |cell| cell.sent_amplitude(loss_db(cell, round, client)));
@@ -271,7 +269,7 @@ impl Channels {
         })
     }
 
-    /// `E|h|`, which a receiver needs that knows the distribution and not the draw.
+    /// `E|h|`, for a receiver that knows the distribution of the channels but not their values.
     pub fn mean_amplitude(&self) -> f64 {
         match &self.source {
             Source::Fading(fading) => fading.mean_amplitude() * self.cell.map_or(1.0, Cell::mean_amplitude),
@@ -316,7 +314,7 @@ fn draw(fading: Fading, stream: &mut Stream) -> Complex64 {
     sight + scattered
 }
 
-/// What stays of a coefficient over a round, what is scattered, and the mean power of the latter.
+/// The constant part of a coefficient, its scattered part, and the mean power of the scattered part.
 fn parts(fading: Fading, stream: &mut Stream) -> (Complex64, Complex64, f64) {
     match fading {
         Fading::None => (Complex64::ONE, Complex64::ZERO, 0.0),
@@ -363,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn fading_has_unit_power_uniform_phase_and_stated_mean() {
+    fn fading_has_unit_power_and_stated_mean() {
         let texts = ["rayleigh", "rician=0", "rician=3", "rician=80", "nakagami=0.5", "nakagami=4"];
         for channels in texts.map(|text| Channels::from(text.parse::<Fading>().unwrap())) {
             let draws = draws(&channels);
@@ -379,14 +377,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clients_channel_does_not_depend_on_who_else_takes_part() {
+    fn channels_do_not_depend_on_other_clients() {
         let alone = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 4, &[7]).unwrap()).unwrap();
         let among = Channels::from(Fading::Rayleigh).draw(&Round::new(1, 2, 4, &[5, 6, 7]).unwrap()).unwrap();
         assert_eq!(alone[0], among[2]);
     }
 
     #[test]
-    fn fixed_coefficients_stay_and_the_last_one_serves_the_rest() {
+    fn the_last_fixed_coefficient_serves_further_clients() {
         let channels = Channels::fixed(&[Complex64::new(0.5, 1.0), Complex64::new(-2.0, 0.0)]).unwrap();
         for number in 0..3 {
             let drawn = channels.draw(&Round::new(1, 0, number + 1, &[4, 0, 1]).unwrap()).unwrap();
@@ -406,7 +404,7 @@ mod tests {
     /// The first antenna is the single one, and no two share a coefficient. 20,000 draws of two independent complex numbers of unit
     /// power have a correlation below 5/√20000, but with a probability of 1e-10.
     #[test]
-    fn antennas_are_independent_and_the_first_is_the_single_one() {
+    fn further_antennas_are_independent_of_the_first() {
         let clients: Vec<u32> = (0..20_000).collect();
         let round = Round::new(1, 2, 3, &clients).unwrap();
         let channels = Channels::from(Fading::Rayleigh);

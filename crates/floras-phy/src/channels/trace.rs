@@ -110,7 +110,7 @@ fn parse_row(record: &csv::StringRecord) -> Result<(u32, u32, Complex64), String
     let whole = |column: usize| -> Result<u32, String> {
         let text = &record[column];
         let number = text.parse().ok().filter(|&number| number < u32::MAX);
-        number.ok_or_else(|| format!("the {} '{text}' is not a whole number below 2³²−1", HEADER[column]))
+        number.ok_or_else(|| format!("the {} '{text}' is not an integer below 2³²−1", HEADER[column]))
     };
     let finite = |column: usize| -> Result<f64, String> {
         let text = &record[column];
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_may_come_in_any_order_and_with_spaces() {
+    fn rows_may_be_unordered_and_have_spaces() {
         let trace = parse("1, 4, 0.5, -2e-1\n0,4,1,0\n").unwrap();
         assert_eq!(trace.coefficient(1, 4).unwrap(), Complex64::new(0.5, -0.2));
         assert_eq!(trace.rounds(), 2);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_past_the_end_says_how_long_the_trace_is() {
+    fn an_error_names_the_length_of_the_trace() {
         let error = parse("0,0,1,0\n").unwrap().coefficient(5, 0).unwrap_err();
         assert_eq!(
             error.to_string(),

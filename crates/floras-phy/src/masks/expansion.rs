@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Sums, products, quotients, square roots and fused multiply-adds are correctly rounded everywhere, so that both ends of a pair
-//! compute the same integers on every processor. `docs/mask-format.md` lists the operations in their order.
+//! compute the same integers on every processor. `docs/reference/mask-format.md` lists the operations in their order.
 
 use pulp::Simd;
 use zeroize::Zeroizing;

@@ -1,4 +1,4 @@
-//! What grids and double precision cost in privacy: a bound that is added to every `ε` that rests on masks.
+//! The privacy loss of grids and double precision: a bound that is added to every `ε` that relies on masks.
 //!
 //! # The ideal mechanism
 //!

@@ -26,7 +26,7 @@
 //! Sums on the fine grid are exact, so that **masks cancel exactly**, whatever the number of clients. Rounding to the coarse grid comes after
 //! the client's own noise: it is what makes noise from a computer private, and adds at most `σ_z²/12288` to its variance.
 //!
-//! The exact bytes, with test vectors, are in `docs/mask-format.md`.
+//! The exact bytes, with test vectors, are in `docs/reference/mask-format.md`.
 //!
 //! # Citations
 //! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017: masks of pairs. Liao, Chen, Larsson,

@@ -6,7 +6,7 @@
 //! seed      = HKDF-SHA256(salt "floras/pair-key/v1", pair key, "floras/mask/v1" ‖ group ‖ epoch ‖ slot ‖ SHA-256(cohort))
 //! ```
 //!
-//! The cohort is the list of the `K` participants' public keys. Two clients that were told different cohorts have independent masks, which do not
+//! The cohort is the list of the `K` participants' public keys. Two clients with different cohort lists have independent masks, which do not
 //! cancel. If they had the same mask on different scales `σ_m/√K`, a base station that announces a small `K` to all but one client would get that
 //! client's masks with little noise.
 //!

@@ -1,4 +1,4 @@
-//! The phone's side of a masked round: `u_k = x_k + z_k + m_k`.
+//! The client's side of a masked round: `u_k = x_k + z_k + m_k`.
 
 use floras_core::random::StreamName;
 use rand::Rng;

@@ -1,7 +1,7 @@
 //! The sum of a round in double precision, with noise, on the grid.
 //!
 //! Clients are taken in groups of up to 20, whose weighted sum is a chain of fused multiply-adds; the groups are added with
-//! the error of every addition kept (Knuth's two-sum) and added in the end. So the error of a sum is at most
+//! the error of every addition kept (Knuth's two-sum) and added last. So the error of a sum is at most
 //! `(20 + 2)·u·Σ|g_k x_k|` and a second-order term, for any number of clients: below `24u·Σ|g_k x_k|`, `u = 2⁻⁵³`.
 //!
 //! With cross-talk the groups have at most 4 clients, and gains and cross gains are chains of their own. The error of a pair of parameters
@@ -82,7 +82,7 @@ fn check_length(values: usize) -> Result<(), UplinkError> {
     crate::error::require(holds, "the number of values in one release", "at most 2^35", values as f64)
 }
 
-/// What comes after the sum.
+/// Steps after the sum.
 #[derive(Clone, Copy)]
 struct Finish<'a> {
     key: &'a ReleaseKey,
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_of_a_channel_has_its_own_grid_and_noise() {
+    fn each_block_has_its_own_grid_and_noise() {
         let (lengths, stds) = ([700, 5, 2000], [1.0, 3.0, 0.5]);
         let blocks = lengths.into_iter().zip(stds).map(|(parameters, noise_std)| Block {
             parameters,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_a_sum_does_not_grow_with_clients() {
+    fn rounding_error_does_not_grow_with_clients() {
         // 1 + 2⁻⁵³ + 2⁻⁵³ + …: a plain sum stays at 1.
         let clients = 4001;
         let tiny = 2.0_f64.powi(-53);

@@ -48,7 +48,7 @@ impl ReleaseKey {
         &self.secret
     }
 
-    /// The words of the values from index `first` on, eight bytes a value; `first` must be a multiple of 8.
+    /// The words of the values from index `first` on, eight bytes per value; `first` must be a multiple of 8.
     pub(super) fn words_from(&self, first: u64) -> Words {
         let mut cipher = self.cipher(MAIN, 0);
         // In units of 64 bytes: a nonce has 2³² of them, which is 2³⁵ values.

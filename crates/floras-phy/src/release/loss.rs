@@ -1,4 +1,4 @@
-//! What double precision and the grid cost in privacy: a bound that is added to every stated `ε`.
+//! The privacy loss of double precision and the grid: a bound that is added to every stated `ε`.
 //!
 //! # The ideal mechanism
 //!
@@ -49,20 +49,20 @@
 //!
 //! ChaCha20's words are taken as uniform: a view is a guarantee against an adversary who cannot break the cipher.
 
-/// Up to so many released values, all rounds together, the loss is stated: 2⁴⁰.
+/// Maximum number of released values, all rounds together, for which a loss is stated: 2⁴⁰.
 pub const MAX_VALUES: u64 = 1 << 40;
-/// Up to so many rounds.
+/// Maximum number of rounds: 2²⁰.
 pub const MAX_ROUNDS: u64 = 1 << 20;
-/// The loss holds for statements up to this `ε`; a larger one protects nobody.
+/// The loss holds for statements up to this `ε`; a larger one is not a useful guarantee.
 pub const MAX_EPSILON: f64 = 150.0;
 
 /// `η`: a noisy value is off by at most `ν·η(1 + r)`.
 const NOISE_ERROR: f64 = 1.0 / 562_949_953_421_312.0;
 /// `√E[ρ²]/η`, rounded up.
 const CELL_FACTOR: f64 = 624.0;
-/// `τ`: the most that the computed sum may be off in norm, in units of `ν`.
+/// `τ`: maximum error of the computed sum in norm, in units of `ν`.
 const SUM_ERROR: f64 = 1.0 / 4_294_967_296.0;
-/// A sum is off by at most so many `u·Σ|g_k x_k|`.
+/// Maximum error of a sum, in units of `u·Σ|g_k x_k|`.
 const SUM_ROUNDINGS: f64 = 24.0;
 /// `ln(1/δ')` of each step.
 pub(crate) const LOG_FAILURE: f64 = 200.0;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_grows_with_the_values_and_stays_small() {
+    fn the_loss_grows_with_values_but_slowly() {
         let epsilons =
             [0, 1 << 20, 1 << 30, 1 << 40].map(|values| floating_point_loss(values).unwrap().epsilon);
         assert!(epsilons.is_sorted_by(|a, b| a < b));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_much_louder_than_its_noise_is_not_covered() {
+    fn sums_far_above_the_noise_are_refused() {
         assert!(summation_is_covered(&[1.0; 10_000], 1.0, 1.0));
         assert!(!summation_is_covered(&[1.0; 10_000], 0.1, 1.0));
         assert!(!summation_is_covered(&[1.0], 0.0, 1.0) && summation_is_covered(&[0.0], 0.0, 1.0));

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn sine_and_cosine_err_by_one_unit_at_most() {
+    fn sine_and_cosine_err_by_one_unit() {
         let mut worst = 0.0_f64;
         for step in 0..300_000 {
             let r = ((f64::from(step) + 0.37) / 1.5e5 - 1.0) * std::f64::consts::FRAC_PI_4;

@@ -1,14 +1,14 @@
-//! Noise fit for release: what is added to a sum of real data before anyone may see it.
+//! Release noise: noise for sums of real data, added before a sum is published.
 //!
 //! The simulation's generator ([`crate::random`]) is reproducible and fast, and its values are distinguishable from
 //! normal values: its radius has 31 bits, so that far pairs lie on known rings, and it ends at 6.66 standard deviations.
-//! Whoever guesses a client's update subtracts it and looks for the rings. The noise here has neither fault:
+//! An adversary who guesses a client's update can subtract it and search for the rings. The noise here has neither defect:
 //!
 //! | step | what is done | file |
 //! |---|---|---|
 //! | words | ChaCha20 under a key of 256 bits from the operating system, used for one release | [`ReleaseKey`] |
 //! | uniforms | at least 53 significant bits at both ends of (0, 1); further words where a word is short of them | `uniform` |
-//! | normals | Box–Muller in double precision, `\|n − n*\| ≤ 2⁻⁴⁹·(1 + r*)`, without an end | `normal` |
+//! | normals | Box–Muller in double precision, `\|n − n*\| ≤ 2⁻⁴⁹·(1 + r*)`, unbounded | `normal` |
 //! | sum | double precision with compensation, error at most `24·2⁻⁵³·Σ\|g_k x_k\|` | `kernel` |
 //! | grid | the noisy sum is rounded to multiples of a power of two near `ν/32`, which depends on `ν` alone | [`grid_step`] |
 //! | loss | what all of this adds to `ε`, proven and rounded outward | [`floating_point_loss`] |

@@ -172,7 +172,7 @@ mod tests {
         let whole = DoubleDouble::of((mantissa >> 32) as f64 * 2.0_f64.powi(-32))
             .add(DoubleDouble::of((mantissa & 0xffff_ffff) as f64 * 2.0_f64.powi(-64)))
             .add(DoubleDouble::of(part * f64::from(zeros).exp2() * 2.0_f64.powi(-64)));
-        // Of (½, 1], whose logarithm by the series wants to be near 1.
+        // In (½, 1], because the series converges fast near 1.
         let (value, halvings) = if whole.0 < 0.7 { (whole.add(whole), 1.0) } else { (whole, 0.0) };
         let ln = ln_1p(value.add(DoubleDouble::of(-1.0)));
         let exponent = DoubleDouble::of(f64::from(zeros) + halvings);
@@ -190,7 +190,7 @@ mod tests {
         [sign(angle_word, left), sign(angle_word >> 1, right)]
     }
 
-    /// The bits that follow a word are anything: the bound must hold at both ends of what they can be.
+    /// The bits that follow a word are arbitrary: the bound must hold at both ends of their range.
     #[test]
     fn values_err_by_eleven_units_of_the_radius() {
         let mut words = key(1).words_from(0);
@@ -305,7 +305,7 @@ mod tests {
     /// Words that begin with 32 zeros: `r > 6.66`, where the simulation's generator ends. Given that, `−ln U − 32·ln 2` is
     /// exponential, whatever the scale. Five standard errors: a false alarm once in a million keys, and the key is fixed.
     #[test]
-    fn the_tail_goes_on_beyond_the_simulations_end() {
+    fn the_tail_extends_beyond_the_simulations_end() {
         const COUNT: u32 = 1 << 20;
         let key = key(6);
         let mut words = key.words_from(0);

@@ -1,8 +1,8 @@
-//! The attack that the simulation's generator falls to, and this one must not.
+//! An attack that breaks the simulation's generator and must fail against this one.
 //!
 //! A pair of the simulation's values lies on one of the rings `√(−2 ln((k + ½)/2³¹))`. Far out the rings are further apart than
-//! single precision: whoever subtracts the right guess of a client's update finds `k` to be an integer there, and with a wrong
-//! guess to be anything.
+//! single precision. After subtracting the correct guess of a client's update, `k` is an integer there; after a wrong guess it is
+//! arbitrary.
 
 use floras_core::random::{Purpose, StreamName};
 
@@ -25,7 +25,7 @@ fn score(decoded: &[f32], guess: &[f32], lanes: usize) -> f64 {
         let ring = (-square / 2.0).exp() * 2.0_f64.powi(31) - 0.5;
         if ring < 20_000.0 {
             let off = ring - ring.round();
-            // What single precision moves a pair by, in rings.
+            // The rounding error of single precision, in rings.
             let width = 0.01 + (ring.max(0.0) + 0.5) * square * 1.5e-7;
             score += (0.02 + 0.98 * (-(off / width).powi(2) / 2.0).exp() / (2.5066 * width)).ln();
         }
@@ -63,7 +63,7 @@ fn the_simulations_generator_falls_to_the_ring_attack() {
 /// Without information the guesses are coin flips: 32 or more, or 8 or fewer, of 40 have a probability of 2·10⁻⁴, and the
 /// keys are fixed. An attack that is right in 95 rounds of 100 would be found with a probability above 0.999.
 #[test]
-fn noise_for_release_does_not_fall_to_the_ring_attack() {
+fn release_noise_withstands_the_ring_attack() {
     // The simulation's places of a pair, and this generator's.
     for lanes in [32, 64] {
         let right = right_guesses(lanes, |channel, round, update| {

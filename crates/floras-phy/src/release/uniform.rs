@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_zeros_reaches_beyond_the_simulations_end() {
+    fn a_zero_word_extends_the_simulated_range() {
         // −ln U > 64·ln 2 = 44.4, which is a radius of 9.4.
         let far = minus_ln_continued(0, &mut further());
         assert!((44.36..120.0).contains(&far), "{far}");

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_two_sequences_take_three_values_at_every_shift() {
+    fn cross_correlations_take_three_values() {
         for degree in [5, 6] {
             let length = (1 << degree) - 1;
             let set = signs(length);

@@ -33,7 +33,7 @@ pub(super) fn read(file: &SequenceFile, count: usize, length: usize) -> Result<V
     }
 }
 
-/// How many sequences a file has; only their number is looked at.
+/// The number of sequences in a file; their values are not checked.
 pub(super) fn rows(file: &SequenceFile) -> Result<usize, UplinkError> {
     Ok(reader(text_of(file)?.1).records().count())
 }

@@ -7,8 +7,8 @@
 //! a_k = (Re z_k, Im z_k)/√P,      a_iᵀa_j = Re⟨z_i, z_j⟩/P = δᵢⱼ
 //! ```
 //!
-//! A real symbol on `z_k` that arrives over the complex channel `h` is despread to `Re(h·⟨z_j, z_k⟩)/P = Re(h)·δⱼₖ`: what the
-//! model of real chips says, too.
+//! A real symbol on `z_k` that arrives over the complex channel `h` is despread to `Re(h·⟨z_j, z_k⟩)/P = Re(h)·δⱼₖ`, as in
+//! the model of real chips.
 //!
 //! D. C. Chu, "Polyphase codes with good periodic correlation properties", IEEE Trans. Inf. Theory 18(4), 1972.
 

@@ -1,5 +1,5 @@
-//! Central Gaussian noise: a trusted server adds noise to the exact sum (DP-FedAvg). The yardstick for what privacy
-//! costs when the server may be trusted.
+//! Central Gaussian noise: a trusted server adds noise to the exact sum (DP-FedAvg). The baseline for the cost of
+//! privacy with a trusted server.
 //!
 //! # Citations
 //! McMahan, Ramage, Talwar, Zhang, *Learning differentially private recurrent language models*, ICLR 2018.

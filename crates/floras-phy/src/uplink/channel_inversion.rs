@@ -8,7 +8,7 @@
 //! ```
 //!
 //! For privacy the admitted clients may add noise of their own before they divide: each of `m` adds `N(0, a²/m)`, so that
-//! the sum holds `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. They need to be told `m` beside `√η`.
+//! the sum holds `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. The base station must send them `m` besides `√η`.
 //! The power of that noise is not counted against the limit, but in the [cost](crate::Cost).
 //!
 //! Clients divide by their estimates `ĥ_k` of their channels at the time of their pilots, and are admitted by them. Where the
@@ -34,10 +34,10 @@ use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
-/// What channel inversion consists of.
+/// Settings of channel inversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelInversionSettings {
-    /// Who takes part.
+    /// Which clients are admitted.
     pub admission: Admission,
     /// How the power is set.
     pub power: PowerRule,
@@ -61,12 +61,12 @@ pub struct ChannelInversion {
     noise: UnspreadNoise,
 }
 
-/// Who is admitted in a round, and at which common amplitude the admitted arrive.
+/// The admitted clients of a round and their common received amplitude.
 struct Alignment {
     /// `ĥ_k`.
     estimates: Vec<Complex64>,
     admitted: Vec<bool>,
-    /// `√η`; `None` if nobody is admitted.
+    /// `√η`; `None` if no client is admitted.
     common_amplitude: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ impl ChannelInversion {
         Ok(Self { settings, noise })
     }
 
-    /// What the uplink consists of.
+    /// The settings.
     pub fn settings(&self) -> &ChannelInversionSettings {
         &self.settings
     }
@@ -104,7 +104,7 @@ impl ChannelInversion {
         Ok(Alignment { estimates, admitted, common_amplitude })
     }
 
-    /// Whether every admitted client arrives exactly as it means to.
+    /// Whether every admitted client arrives with exactly its intended amplitude.
     fn is_exact(&self) -> bool {
         self.settings.channels.estimation_error_std() == 0.0 && !self.settings.channels.ages()
     }
@@ -152,7 +152,7 @@ impl Alignment {
         channels.iter().zip(self.estimates.iter().zip(&self.admitted)).map(gain).collect()
     }
 
-    /// The amplitude at which each client means to arrive: `√η`, or 0 for those who are not admitted.
+    /// The intended received amplitude of each client: `√η`, or 0 if it is not admitted.
     fn intended(&self) -> Vec<f64> {
         let amplitude = self.common_amplitude.unwrap_or(0.0);
         self.admitted.iter().map(|&admitted| amplitude * f64::from(admitted)).collect()
@@ -212,7 +212,7 @@ impl Uplink for ChannelInversion {
         self.noise.link(payload, alignment.scale())?.with_client_noise(self.shares(&alignment.admitted))
     }
 
-    /// An admitted client multiplies by `√η/|ĥ_k|`. With artificial noise all are told how many are admitted.
+    /// An admitted client multiplies by `√η/|ĥ_k|`. With artificial noise all receive the number of admitted clients.
     fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
         let Alignment { estimates, admitted, common_amplitude } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_in_which_nobody_is_admitted_decodes_to_nothing() {
+    fn a_round_without_admitted_clients_decodes_to_zero() {
         let uplink = inversion(
             PowerRule::WorstAdmitted,
             NoiseReference::PerSymbol,
@@ -311,7 +311,7 @@ mod tests {
 
     /// |h| = 0.5 and 2 are admitted, 0.05 is not: σ/√η = 0.2 per symbol.
     #[test]
-    fn artificial_noise_adds_up_to_what_was_asked_for_at_both_fidelities() {
+    fn artificial_noise_has_the_requested_power() {
         for (reference, of_channel) in
             [(NoiseReference::PerSymbol, 0.2), (NoiseReference::SameBandwidth, 0.04_f64)]
         {

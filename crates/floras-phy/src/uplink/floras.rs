@@ -49,7 +49,7 @@ use crate::error::{UplinkError, require_count};
 use crate::round::Round;
 use crate::sequences::SequenceSet;
 
-/// What a FLORAS uplink consists of.
+/// Settings of a FLORAS uplink.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlorasSettings {
     /// The `N` sequences of length `L`.
@@ -58,7 +58,7 @@ pub struct FlorasSettings {
     pub modulation: Modulation,
     /// `R`: receive antennas, from 1 to 64, and 1 with phase correction; every round checks it.
     pub antennas: usize,
-    /// How many parameters a symbol carries; two need complex modulation, which every round checks.
+    /// Parameters per symbol; two need complex modulation, which every round checks.
     pub parameters_per_symbol: ParametersPerSymbol,
     /// The base station's weights.
     pub receiver: Receiver,
@@ -123,7 +123,7 @@ pub struct Floras {
     groups: SimulatedGroups,
 }
 
-/// A round after the pilot, and what arrives of its payload if the channel ages.
+/// A round after the pilot, and the received payload if the channel ages.
 type SignalAndPayload = (Signal, Option<Vec<ChipBlock>>);
 
 impl Floras {
@@ -134,7 +134,7 @@ impl Floras {
         Self { settings, despread_noise_std, pilot_noise_std, groups: SimulatedGroups::default() }
     }
 
-    /// What the uplink consists of.
+    /// The settings.
     pub fn settings(&self) -> &FlorasSettings {
         &self.settings
     }
@@ -153,7 +153,7 @@ impl Floras {
         let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
         let unused =
             sequences.checked_sub(clients).ok_or(UplinkError::TooFewSequences { sequences, clients })?;
-        // Sequences that overlap leave something of the used ones in every estimate.
+        // With overlapping sequences every estimate contains a part of the used ones.
         if unused > 0 && self.despread_noise_std == 0.0 && self.settings.sequences.is_orthonormal() {
             return Err(UplinkError::UnusedSequencesWithoutNoise { unused });
         }
@@ -161,8 +161,8 @@ impl Floras {
     }
 
     /// The chip level of a round in which client `k` of the round's list uses sequence `assigned[k]`, counted from 0:
-    /// what [`GroupMember::sequence_for`](crate::assignment::GroupMember::sequence_for) told it. Clients that are made
-    /// to share a sequence add up.
+    /// what [`GroupMember::sequence_for`](crate::assignment::GroupMember::sequence_for) returned. Clients that share a
+    /// sequence add up.
     pub fn link_assigned(&self, round: &Round<'_>, assigned: Vec<usize>) -> Result<ChipLink, UplinkError> {
         self.unused(round)?;
         require_count("assigned sequences, one for each client", round.clients().len(), assigned.len())?;
@@ -383,7 +383,7 @@ impl Uplink for Floras {
         if self.settings.sequences.is_orthonormal() {
             self.realise_orthonormal(round)
         } else {
-            // Overlapping sequences have no shorter way: the projector sees all of them.
+            // Overlapping sequences have no shortcut: the projector receives all of them.
             self.link(round)?.effective()
         }
     }
@@ -427,13 +427,13 @@ fn check_weights(weights: &[f64], branches: usize, round: &Round<'_>) -> Result<
     }
 }
 
-/// `⟨w⃗, h⟩`: what a client's own parameters arrive with, over the branches that stand side by side.
+/// `⟨w⃗, h⟩`: the gain of a client's own parameter, over adjacent branches.
 pub(crate) fn gain(amplitudes: &[f64], weights: &[f64]) -> f64 {
     let products = amplitudes.iter().zip(weights).map(|(h, w)| h * w);
     products.reduce(|sum, product| sum + product).unwrap_or(0.0)
 }
 
-/// `Im w⃗ᴴh`: what the other parameter of a symbol arrives with.
+/// `Im w⃗ᴴh`: the gain of the symbol's other parameter.
 pub(crate) fn cross_gain(amplitudes: &[f64], weights: &[f64]) -> f64 {
     let (amplitudes, weights) = (amplitudes.as_chunks::<2>().0, weights.as_chunks::<2>().0);
     amplitudes.iter().zip(weights).map(|([h_re, h_im], [w_re, w_im])| w_re * h_im - w_im * h_re).sum()
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn more_clients_than_sequences_are_refused_at_both_fidelities() {
+    fn more_clients_than_sequences_are_refused() {
         let uplink = Floras::new(settings(2, 4));
         let round = Round::new(1, 0, 1, &[1, 2, 3]).unwrap();
         let expected = UplinkError::TooFewSequences { sequences: 2, clients: 3 };
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_sequences_without_noise_are_refused_at_both_fidelities() {
+    fn unused_sequences_without_noise_are_refused() {
         let uplink = Floras::new(FlorasSettings { snr: Snr::NOISELESS, ..settings(4, 4) });
         let round = Round::new(1, 0, 1, &[1, 2, 3]).unwrap();
         let expected = UplinkError::UnusedSequencesWithoutNoise { unused: 1 };
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_amounts_to_gains_and_noise_of_its_own_estimates() {
+    fn a_link_has_its_estimates_gains_and_noise() {
         let uplink = Floras::new(settings(30, 32));
         let clients: Vec<u32> = (0..20).collect();
         let round = Round::new(5, 0, 1, &clients).unwrap();
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn receivers_that_do_not_fit_the_modulation_are_refused() {
+    fn receivers_must_fit_the_modulation() {
         let round = Round::new(1, 0, 1, &[1, 2, 3]).unwrap();
         let corrected = Modulation::PhaseCorrected(floras_core::PhaseError::None);
         let (one, two) = (ParametersPerSymbol::One, ParametersPerSymbol::Two);
@@ -571,7 +571,7 @@ mod tests {
 
     /// Steps 1 and 2 written out with whole matrices: `ĥ = Aᵀ(A_used h + n_s)`, `v = A w`, `g_k = vᵀa_k h_k`.
     #[test]
-    fn pilot_and_projector_are_the_papers_for_every_family() {
+    fn every_family_has_the_papers_projector() {
         let clients = [3, 1, 4];
         let round = Round::new(2, 7, 10, &clients).unwrap();
         let inner = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
@@ -623,7 +623,7 @@ mod tests {
 
     /// `vᵀy_s = N` for the paper's weights, so that the gains of a round without noise add up to `N`, or to `K` if normalised.
     #[test]
-    fn gains_of_overlapping_sequences_add_up_to_the_sequences_or_to_the_clients() {
+    fn overlapping_sequences_have_the_stated_sum_of_gains() {
         let clients: Vec<u32> = (0..20).collect();
         for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(0.5).unwrap()] {
             for (projector, total) in [(Projector::Printed, 30.0), (Projector::Normalised, 20.0)] {
@@ -646,7 +646,7 @@ mod tests {
     /// A pilot of amplitude 2 that is sent 4 times has a quarter of the noise: everything but the payload noise is that of a
     /// round at 12 dB more.
     #[test]
-    fn a_stronger_pilot_is_a_higher_snr_of_the_estimates_alone() {
+    fn pilot_power_changes_the_estimates_snr_only() {
         let clients: Vec<u32> = (0..20).collect();
         let round = Round::new(5, 0, 1, &clients).unwrap();
         let snr = |snr_db| Snr::new(snr_db, SnrConvention::Symbol).unwrap();
@@ -681,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_sequences_leave_something_of_everyone_in_every_estimate() {
+    fn estimates_of_overlapping_sequences_mix_all_clients() {
         let sequences = SequenceSet::gaussian(5, 4, 1).unwrap();
         let uplink = Floras::new(FlorasSettings { sequences, ..settings(5, 8) });
         let round = Round::new(2, 7, 10, &[3, 1, 4]).unwrap();
@@ -700,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_too_large_to_despread_are_refused_at_the_chip_level_only() {
+    fn large_sets_are_refused_at_chip_level_only() {
         let sequences = SequenceSet::orthonormal(1 << 17, 1 << 17).unwrap();
         let uplink = Floras::new(FlorasSettings { sequences, ..settings(4, 4) });
         let round = Round::new(1, 0, 1, &[0, 1]).unwrap();

@@ -1,4 +1,4 @@
-//! The ideal uplink: the exact sum. The yardstick for what the air costs.
+//! The ideal uplink: the exact sum. The baseline for the cost of the radio.
 
 use super::Uplink;
 use super::unspread::repeat_link;

@@ -1,4 +1,4 @@
-//! Masks: clients add pairwise masks that cancel in the sum, and noise of their own, to what they send over any uplink.
+//! Masks on any uplink: clients add pairwise masks that cancel in the sum, and their own noise.
 //!
 //! Client `k` sends `u_k = x_k + z_k + m_k` ([`Masks`]). Given the gains, masks and noise are Gaussian and independent of the data,
 //! so that they stay inside the effective channel:
@@ -55,12 +55,12 @@ impl Masked {
         Self { inner, masks }
     }
 
-    /// What clients add.
+    /// The masks and the clients' own noise.
     pub fn masks(&self) -> Masks {
         self.masks
     }
 
-    /// Updates with the clients' own noise, where nobody shares a mask.
+    /// Updates with the clients' own noise, without masks.
     fn with_noise_alone(&self, round: &Round<'_>, rows: &[&[f32]]) -> Vec<Vec<f32>> {
         let noisy = |(row, &client): (&&[f32], &u32)| {
             let mut sent = vec![0.0; row.len()];
@@ -199,7 +199,7 @@ mod tests {
     /// 40,000 values of variance ν'²: their mean square is within 4% of it, 5.6 standard deviations. A false alarm in 24 cases has a
     /// probability below 10⁻⁶. Without masks, or without the clients' noise, it would be more than 10% off.
     #[test]
-    fn real_masks_have_the_variance_of_the_symbol_level() {
+    fn masks_have_the_symbol_levels_variance() {
         let (selected, silent): (Vec<u32>, Vec<u32>) = ((0..8).collect(), vec![1, 2, 4, 5, 6, 7]);
         for (mask_std, noise_std) in [(1.5, 1.0), (0.0, 0.7)] {
             let masks = Masks::new(mask_std, noise_std, 0).unwrap();

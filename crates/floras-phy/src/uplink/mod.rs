@@ -14,8 +14,8 @@
 //!
 //! [`UnitPower`] and [`Masked`] wrap any of them: clients that send at unit power, and clients that mask their updates.
 //!
-//! The table is for channels that are constant over a round and known exactly where they must be known. Each scheme's page says what
-//! becomes of it with channels that age and with phones that err about theirs.
+//! The table is for channels that are constant over a round and known exactly where they must be known. Each scheme's page
+//! covers ageing channels and estimation errors at the phones.
 
 mod central_gaussian;
 mod channel_inversion;
@@ -48,12 +48,12 @@ pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
 pub use signal::Signal;
 pub use unit_power::{UnitPower, unit_scale};
 
-/// What the base station has after a round.
+/// The result of a round at the base station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// `x̃`, the noisy sum of the updates.
     pub sum: Vec<f32>,
-    /// The `(g, ν)` that led to it.
+    /// The effective channel `(g, ν)` of the round.
     pub channel: EffectiveChannel,
 }
 
@@ -98,7 +98,7 @@ pub trait Uplink: Send + Sync {
     }
 }
 
-/// Carries the updates of a round's clients, in the order of its list, over `uplink`.
+/// Sends the updates of a round's clients, in the order of its list, over `uplink`.
 ///
 /// ```
 /// use floras_phy::{Fidelity, Ideal, Round, transmit};

@@ -1,4 +1,4 @@
-//! What the base station sees of a client's channel under a modulation.
+//! The received amplitudes of a client's channel under a modulation.
 //!
 //! Without phase correction it is the real part of `h`. A client that knows its channel's phase as `φ + error` turns `h` into
 //! `|h|·e^{−j·error}`, and the base station decodes `|h|·cos(error)` (the paper's Remark 2, after Sery and Cohen 2020).
@@ -132,7 +132,7 @@ mod tests {
 
     /// `E cos(error)` is `sin(a)/a` for a uniform error and `e^{−σ²/2}` for a Gaussian one.
     #[test]
-    fn the_lost_gain_has_the_mean_of_its_closed_form() {
+    fn the_lost_gain_has_its_closed_form_mean() {
         let clients: Vec<u32> = (0..100_000).collect();
         let round = Round::new(1, 0, 1, &clients).unwrap();
         let channels = vec![Complex64::from_polar(1.0, 2.0); clients.len()];

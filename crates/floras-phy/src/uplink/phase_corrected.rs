@@ -24,10 +24,10 @@ use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
-/// What phase-corrected aggregation consists of.
+/// Settings of phase-corrected aggregation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseCorrectedSettings {
-    /// What the correction leaves.
+    /// Residual error of the phase correction.
     pub phase_error: PhaseError,
     /// Which noise applies.
     pub noise: NoiseReference,
@@ -57,7 +57,7 @@ impl PhaseCorrected {
         Ok(Self { settings, noise, mean_amplitude })
     }
 
-    /// What the uplink consists of.
+    /// The settings.
     pub fn settings(&self) -> &PhaseCorrectedSettings {
         &self.settings
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gains_have_mean_one_and_the_spread_of_rayleigh_amplitudes() {
+    fn gains_are_rayleigh_amplitudes_with_mean_one() {
         let clients: Vec<u32> = (0..100_000).collect();
         let snr = Snr::new(0.0, SnrConvention::Symbol).unwrap();
         let uplink = PhaseCorrected::new(PhaseCorrectedSettings {

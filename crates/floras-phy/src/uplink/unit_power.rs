@@ -1,4 +1,4 @@
-//! Unit power: all clients scale what they send to symbols of power 1, and the base station scales back.
+//! Unit power: all clients scale their symbols to power 1, and the base station scales back.
 //!
 //! A symbol `u` of a client has a mean square of at most
 //!

@@ -1,4 +1,4 @@
-//! What the schemes without spreading sequences share: one received amplitude for each client, and one noise.
+//! Code shared by the schemes without spreading: one received amplitude per client, and one noise.
 
 use floras_core::{NoiseReference, Snr};
 use num_complex::Complex64;
@@ -34,7 +34,7 @@ impl UnspreadNoise {
         self.repetitions
     }
 
-    /// The link on which everyone repeats its symbol and the base station averages, then multiplies by `scale`.
+    /// The link on which every client repeats its symbol and the base station averages, then multiplies by `scale`.
     pub(super) fn link(self, payload: Vec<ChipBlock>, scale: f64) -> Result<ChipLink, UplinkError> {
         let first = payload.first().map_or_else(Vec::new, |block| block.amplitudes.clone());
         let link = repeat_link(self.repetitions, first, scale, self.std)?;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bandwidth_lowers_the_noise_by_the_root_of_l_in_every_convention() {
+    fn repetition_lowers_the_noise_by_root_l() {
         for convention in [SnrConvention::Symbol, SnrConvention::ComplexSymbol, SnrConvention::Despread] {
             let snr = Snr::new(3.0, convention).unwrap();
             let [symbol, chips] = [NoiseReference::PerSymbol, NoiseReference::SameBandwidth]

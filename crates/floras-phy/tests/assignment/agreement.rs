@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_client_of_a_group_gets_a_column_of_its_own() {
+fn clients_of_a_group_get_distinct_columns() {
     let dealer = ClientIdentity::generate().unwrap();
     let dealt = GroupKey::generate(GROUP, EPOCH).unwrap();
     let mut columns = BTreeSet::new();
@@ -22,7 +22,7 @@ fn every_client_of_a_group_gets_a_column_of_its_own() {
 }
 
 #[test]
-fn the_column_of_index_i_is_entry_i_of_the_permutation_counted_from_one() {
+fn the_column_is_the_permutations_entry() {
     for index in 1..=20 {
         let column = GroupMember::new(key()).sequence_for(&beacon(3), index).unwrap();
         assert_eq!(column, order(&key(), 3, 25)[index as usize - 1] as usize);
@@ -30,7 +30,7 @@ fn the_column_of_index_i_is_entry_i_of_the_permutation_counted_from_one() {
 }
 
 #[test]
-fn key_group_epoch_slot_and_number_of_sequences_each_change_the_permutation() {
+fn each_input_changes_the_permutation() {
     // With 64 sequences two unrelated permutations are equal with probability 1/64!.
     let other_key = GroupKey::from_secret_bytes(GROUP, EPOCH, &[0xa8; 32]);
     let other_group = GroupKey::from_secret_bytes(OTHER_GROUP, EPOCH, &SECRET);

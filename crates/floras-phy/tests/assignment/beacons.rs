@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_slot_that_is_not_greater_than_the_last_is_refused() {
+fn slots_must_increase() {
     let mut member = GroupMember::new(key());
     member.sequence_for(&beacon(7), 1).unwrap();
     for slot in [7, 6, 0] {
@@ -14,7 +14,7 @@ fn a_slot_that_is_not_greater_than_the_last_is_refused() {
 }
 
 #[test]
-fn slot_zero_and_the_greatest_slot_can_each_be_used_once() {
+fn first_and_last_slot_are_usable_once() {
     let mut member = GroupMember::new(key());
     member.sequence_for(&beacon(0), 1).unwrap();
     member.sequence_for(&beacon(0), 1).unwrap_err();
@@ -32,7 +32,7 @@ fn refusal(bad: Beacon, index: u32) -> AssignmentError {
 }
 
 #[test]
-fn a_beacon_of_another_group_or_epoch_is_refused() {
+fn beacons_of_other_groups_or_epochs_are_refused() {
     let subject = "beacon";
     let (got, expected) = (OTHER_GROUP, GROUP);
     let foreign = Beacon { group: got, ..beacon(7) };
@@ -71,7 +71,7 @@ fn an_index_outside_one_to_k_is_refused() {
 }
 
 #[test]
-fn as_many_sequences_as_clients_are_enough_unless_the_client_insists_on_more() {
+fn a_client_can_demand_more_sequences_than_clients() {
     let full = Beacon { sequences: 20, ..beacon(1) };
     GroupMember::new(key()).sequence_for(&full, 20).unwrap();
     let mut careful = GroupMember::new(key()).with_minimum_unused(5);
@@ -80,7 +80,7 @@ fn as_many_sequences_as_clients_are_enough_unless_the_client_insists_on_more() {
 }
 
 #[test]
-fn the_permutation_itself_refuses_no_sequences_and_too_many() {
+fn the_permutation_checks_its_size() {
     for sequences in [0, MAX_SEQUENCES + 1, u32::MAX] {
         let refused = permutation(&key(), 1, sequences).unwrap_err();
         assert_eq!(refused, AssignmentError::SequencesOutOfRange { sequences });

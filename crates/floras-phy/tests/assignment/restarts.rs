@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_a_key_of_a_later_epoch_of_the_same_group_is_installed() {
+fn only_keys_of_later_epochs_are_installed() {
     let mut member = GroupMember::new(key());
     member.sequence_for(&beacon(7), 1).unwrap();
     for got in [Epoch(0), Epoch(4), EPOCH] {
@@ -22,7 +22,7 @@ fn only_a_key_of_a_later_epoch_of_the_same_group_is_installed() {
 }
 
 #[test]
-fn a_new_epoch_counts_slots_anew_and_keeps_what_the_client_insists_on() {
+fn a_new_epoch_resets_slots_but_keeps_minimums() {
     let mut member = GroupMember::new(key()).with_minimum_unused(5);
     member.sequence_for(&beacon(u64::MAX), 1).unwrap();
     member.install(key_of(Epoch(6))).unwrap();
@@ -34,7 +34,7 @@ fn a_new_epoch_counts_slots_anew_and_keeps_what_the_client_insists_on() {
 }
 
 #[test]
-fn a_restart_does_not_forget_the_last_slot_nor_what_the_client_insists_on() {
+fn a_restart_keeps_last_slot_and_minimums() {
     let mut member = GroupMember::new(key()).with_minimum_unused(5);
     member.sequence_for(&beacon(7), 1).unwrap();
     let saved = member.state();
@@ -47,7 +47,7 @@ fn a_restart_does_not_forget_the_last_slot_nor_what_the_client_insists_on() {
 }
 
 #[test]
-fn a_restart_does_not_lead_back_to_an_earlier_epoch_or_into_another_group() {
+fn a_restart_keeps_group_and_epoch() {
     let state =
         MemberState { group: GROUP, epoch: EPOCH, last_slot: Some(7), minimum_unused: 0, minimum_cohort: 2 };
     let rollback = GroupMember::resume(key_of(Epoch(4)), state).unwrap_err();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_sealed_key_with_any_bit_flipped_is_refused() {
+fn a_sealed_key_with_a_flipped_bit_fails() {
     let (dealer, client) =
         (ClientIdentity::from_secret_bytes(&[1; 32]), ClientIdentity::from_secret_bytes(&[2; 32]));
     let bytes = dealer.deal(&key(), &client.public_key()).unwrap().to_bytes();
@@ -24,7 +24,7 @@ fn a_sealed_key_with_any_bit_flipped_is_refused() {
 }
 
 #[test]
-fn a_header_rewritten_to_what_the_client_expects_does_not_open() {
+fn a_rewritten_header_does_not_open() {
     let client = ClientIdentity::generate().unwrap();
     let public = client.public_key();
     let mut bytes = client.deal(&key(), &public).unwrap().to_bytes();
@@ -43,7 +43,7 @@ fn a_header_rewritten_to_what_the_client_expects_does_not_open() {
 }
 
 #[test]
-fn a_base_station_cannot_deal_in_the_dealers_name() {
+fn a_base_station_cannot_impersonate_the_dealer() {
     let [dealer, client, station] = [(); 3].map(|()| ClientIdentity::generate().unwrap());
     let forged = station.deal(&key(), &client.public_key()).unwrap();
     let refused = client.open(&forged, &dealer.public_key(), GROUP, EPOCH).unwrap_err();
@@ -60,7 +60,7 @@ fn a_base_station_cannot_open_what_it_relays() {
 }
 
 #[test]
-fn a_sealed_key_of_another_group_or_epoch_than_expected_is_refused() {
+fn sealed_keys_for_other_groups_are_refused() {
     let client = ClientIdentity::generate().unwrap();
     let public = client.public_key();
     let sealed = client.deal(&key(), &public).unwrap();
@@ -72,7 +72,7 @@ fn a_sealed_key_of_another_group_or_epoch_than_expected_is_refused() {
 }
 
 #[test]
-fn a_sealed_key_of_the_wrong_length_or_version_is_refused() {
+fn sealed_keys_of_wrong_length_or_version_fail() {
     for got in [0, 1, SealedKey::BYTES - 1, SealedKey::BYTES + 1] {
         let refused = SealedKey::from_bytes(&vec![1; got]).unwrap_err();
         assert_eq!(refused, AssignmentError::SealedKeyLength { got, expected: SealedKey::BYTES });

@@ -26,8 +26,8 @@ fn secrets_are_wiped_when_dropped() {
     wiped(&permutation(&key(), 1, 4).unwrap());
 }
 
-/// Does not compile if the type has the trait: the compiler could then not tell which `check` is
-/// meant.
+/// Does not compile if the type has the trait: the call of `check` would then be
+/// ambiguous.
 macro_rules! assert_lacks {
     ($type:ty: $($bound:path),+) => {$({
         trait Lacks<Answer> { fn check() {} }

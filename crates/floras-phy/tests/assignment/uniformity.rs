@@ -83,7 +83,7 @@ fn the_uniformity_tests_catch_a_modulo_without_rejection() {
 }
 
 #[test]
-fn the_uniformity_tests_catch_a_shuffle_that_swaps_with_any_position() {
+fn the_uniformity_tests_catch_a_biased_shuffle() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
     assert!(!orders_look_uniform(|_, n| swap_with_any(&mut rng, n)));
     assert!(!positions_look_uniform(|_, n| swap_with_any(&mut rng, n)));

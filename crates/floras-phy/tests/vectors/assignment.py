@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Test vectors for the permutation of docs/assignment-format.md, from the standard library alone.
+"""Test vectors for the permutation of docs/reference/assignment-format.md, from the standard library alone.
 
 Written from the format document and not from the Rust code, so that the two check each other.
 
@@ -89,8 +89,8 @@ def vector(group_key: bytes, group: bytes, epoch: int, slot: int, sequences: int
 
 
 def document(vectors: list[dict], script: str) -> str:
-    """A JSON document with one vector a line."""
-    about = f"Vectors for docs/assignment-format.md, made by {script}. Bytes are in hexadecimal."
+    """A JSON document with one vector per line."""
+    about = f"Vectors for docs/reference/assignment-format.md, made by {script}. Bytes are in hexadecimal."
     lines = ",\n".join("  " + json.dumps(vector) for vector in vectors)
     return f'{{\n "about": {json.dumps(about)},\n "vectors": [\n{lines}\n ]\n}}\n'
 

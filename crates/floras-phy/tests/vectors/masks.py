@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Test vectors for the masks of docs/mask-format.md, from the standard library alone.
+"""Test vectors for the masks of docs/reference/mask-format.md, from the standard library alone.
 
 Written from the format document and not from the Rust code, so that the two check each other.
 
@@ -259,7 +259,7 @@ def text() -> str:
         ((third, first), group, 1, 3, (7, 1234.5, 0.001953125), 16384),  # some take further words
     ]
     document = assignment.document([vector(*case) for case in cases], "masks.py")
-    return document.replace("docs/assignment-format.md", "docs/mask-format.md")
+    return document.replace("docs/reference/assignment-format.md", "docs/reference/mask-format.md")
 
 
 if __name__ == "__main__":

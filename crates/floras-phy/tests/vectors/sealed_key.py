@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Test vectors for the sealed key of docs/assignment-format.md, from another HPKE implementation.
+"""Test vectors for the sealed key of docs/reference/assignment-format.md, from another HPKE implementation.
 
 Needs the package `pyhpke` (0.6.5 was used). All secrets are fixed, so the file is always the same.
 

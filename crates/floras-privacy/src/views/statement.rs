@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use floras_core::verdict::Verdict;
 use floras_core::{Receiver, View};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -68,6 +69,20 @@ impl Statement {
             details: BTreeMap::new(),
         }
     }
+
+    /// How much the statement guarantees.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.epsilon, self.guarantee)
+    }
+}
+
+/// A statement in JSON: its verdict is written for readers, and computed again when the file is read.
+#[derive(Deserialize, Serialize)]
+struct Judged<S> {
+    #[serde(default)]
+    verdict: Option<Verdict>,
+    #[serde(flatten)]
+    statement: S,
 }
 
 /// The statements of the views. In JSON, every view has a field, which is `null` where there is no radio to look at.
@@ -78,17 +93,21 @@ pub struct Views {
 
 impl Serialize for Views {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(View::ALL.map(|view| (view.field(), self.get(view))))
+        let judged = |statement: &Statement| Judged {
+            verdict: Some(statement.verdict()),
+            statement: statement.clone(),
+        };
+        serializer.collect_map(View::ALL.map(|view| (view.field(), self.get(view).map(judged))))
     }
 }
 
 impl<'de> Deserialize<'de> for Views {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut statements = BTreeMap::new();
-        for (field, statement) in BTreeMap::<String, Option<Statement>>::deserialize(deserializer)? {
+        for (field, statement) in BTreeMap::<String, Option<Judged<Statement>>>::deserialize(deserializer)? {
             let view = View::ALL.into_iter().find(|view| view.field() == field);
             let view = view.ok_or_else(|| D::Error::custom(format!("there is no view {field}")))?;
-            statements.extend(statement.map(|statement| (view, statement)));
+            statements.extend(statement.map(|judged| (view, judged.statement)));
         }
         Ok(Self { statements })
     }
