@@ -18,6 +18,15 @@ pub enum SimError {
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
 
+    /// A point of a sweep that cannot be run.
+    #[error("{point}: {error}")]
+    Point {
+        /// Its number and its values.
+        point: String,
+        /// What is wrong.
+        error: Box<SimError>,
+    },
+
     /// A choice was out of range.
     #[error(transparent)]
     Choice(#[from] floras_core::ChoiceError),
@@ -42,7 +51,7 @@ pub enum SimError {
     /// More memory than a simulation may take.
     #[error(
         "clients.per_round: {clients} updates of {parameters} parameters (trials at a time: {trials}) take {needed} GiB, and \
-         at most {most} GiB are allowed; take fewer clients a round, a smaller model or fewer threads"
+         at most {most} GiB are allowed; use fewer clients per round, a smaller model or fewer threads"
     )]
     TooMuchMemory {
         /// `K`.
@@ -90,7 +99,7 @@ pub enum SimError {
 
     /// A ledger of another uplink.
     #[error(
-        "{path} is the ledger of another uplink: {key} is {theirs} there and {ours} here; take another file for the changed one",
+        "{path} is the ledger of another uplink: {key} is {theirs} there and {ours} here; use another file for the changed uplink",
         path = path.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
     )]
     OtherLedger {
@@ -107,7 +116,7 @@ pub enum SimError {
     )]
     NoiseApart,
 
-    /// A run that was told to stop.
+    /// A run that was stopped.
     #[error("the run was stopped; what is done is recorded in {directory}", directory = directory.display())]
     Stopped {
         /// The run directory.
@@ -223,8 +232,11 @@ pub(crate) fn wrong(key: &str, allowed: &str, value: impl ToString) -> SimError 
 impl SimError {
     /// Whether the user's input is to blame, and not the machine.
     pub fn is_input(&self) -> bool {
-        let of_machine = matches!(self, Self::File { .. } | Self::Encoding { .. } | Self::Threads(_));
-        !of_machine && !matches!(self, Self::Stopped { .. })
+        match self {
+            Self::Point { error, .. } => error.is_input(),
+            Self::File { .. } | Self::Encoding { .. } | Self::Threads(_) | Self::Stopped { .. } => false,
+            _ => true,
+        }
     }
 
     /// The error of reading or writing a file; `action` is a verb, as in `read`.

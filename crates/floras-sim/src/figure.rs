@@ -1,6 +1,6 @@
-//! What a picture shows, without how it is drawn: plain numbers with their names and units.
+//! The content of a picture without its style: numbers with their names and units.
 //!
-//! A [`Reproduction`] is written as `reproduction.json`. Whoever draws it needs nothing else.
+//! A [`Reproduction`] is written as `reproduction.json`. It holds all that is needed to draw it.
 
 use floras_privacy::Views;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl Reproduction {
     pub const FILE: &'static str = "reproduction.json";
 }
 
-/// One figure: panels side by side, and what is to be said about them.
+/// One figure: panels side by side, with notes.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Figure {
     /// As on the command line, such as `fig4`.
@@ -38,7 +38,7 @@ pub struct Figure {
     pub conventions: Vec<(String, String)>,
     /// The pictures.
     pub panels: Vec<Panel>,
-    /// What the paper says, and what came out.
+    /// The claims of the paper, with our results.
     pub claims: Vec<Claim>,
     /// What each curve's setting guarantees.
     pub privacy: Vec<PrivacyRow>,
@@ -100,6 +100,8 @@ pub enum Style {
     Dashed,
     /// With short ones.
     Dotted,
+    /// Dashes and dots in turn.
+    DashDotted,
 }
 
 /// A sentence of the paper, with its number if it has one, and ours.
@@ -109,7 +111,7 @@ pub struct Claim {
     pub claim: String,
     /// Its number; `None` if it states a direction only.
     pub published: Option<f64>,
-    /// What came out here; `None` if nothing did.
+    /// Our result; `None` if there is none.
     pub ours: Option<f64>,
     /// Half the width of the 95% interval of ours.
     pub ci95: Option<f64>,
@@ -124,14 +126,14 @@ pub struct Claim {
 /// What a comparison says about a claim.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// It came out here, too.
+    /// Our result agrees.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The interval is too wide to tell the paper's number from another, or misses it by less than all claims together may:
+    /// The interval is too wide to distinguish the paper's number from another, or misses it by less than all claims together may:
     /// more trials are needed.
     #[serde(rename = "inconclusive")]
     Inconclusive,
-    /// Something else came out, under the conventions that were chosen.
+    /// Our result differs, under the chosen conventions.
     #[serde(rename = "not reproduced")]
     NotReproduced,
     /// It contradicts mathematics, whatever the conventions.
@@ -156,7 +158,7 @@ impl Verdict {
 pub struct PrivacyRow {
     /// The curve.
     pub curve: String,
-    /// After so many rounds.
+    /// The number of rounds after which it holds.
     pub rounds: u32,
     /// `δ` of all statements.
     pub delta: f64,

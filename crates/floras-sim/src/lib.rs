@@ -1,4 +1,4 @@
-//! Federated learning over the simulated air: an experiment file goes in, a run directory comes out.
+//! Federated learning over the simulated air: reads an experiment file and writes a run directory.
 //!
 //! This crate joins [`floras_learn`] and [`floras_phy`]:
 //!
@@ -49,13 +49,13 @@ pub use air::{AirDescription, AirInterface, AirLedger, Cohort, RoundSpec};
 pub use cost::{against, spent_by_round};
 pub use error::SimError;
 pub use experiment::{
-    Budget, ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder,
-    ExperimentError, LocalSettings, ModelKind, ModelSettings, PrivacySettings, Radio, RecordSettings,
-    Settings, UplinkSettings, VERSION, Weights,
+    ClientSettings, DataChoice, DataSettings, Difference, Experiment, ExperimentBuilder, ExperimentError,
+    LocalSettings, ModelKind, ModelSettings, PrivacySettings, Radio, RecordSettings, Settings,
+    UplinkSettings, VERSION, Weights,
 };
 pub use federation::{
-    Federation, Holdings, LocalTraining, PartitionRecord, RoundMetrics, RoundOutcome, Status, Trial,
-    TrialOptions, with_all,
+    Federation, Holdings, LocalTraining, OwnData, PartitionRecord, RoundMetrics, RoundOutcome, Status, Trial,
+    TrialOptions, select, with_all,
 };
 /// The result of a round, and where its noise comes from.
 pub use floras_phy::{Aggregate, Cost, Noise};
@@ -67,7 +67,7 @@ pub use record::{
 pub use run::{Event, Outcome, PreparedRun};
 pub use source::SourceError;
 pub use summary::{Estimate, Finals, Summary, TrialSummary};
-pub use sweep::{Point, PreparedSweep, Sweep, SweepEvent, SweepRow, SweepTable};
+pub use sweep::{Point, PointPrivacy, PreparedSweep, Sweep, SweepEvent, SweepRow, SweepTable};
 
 /// The example of the README, run as a documentation test.
 #[cfg(doctest)]

@@ -55,7 +55,7 @@ pub const PRESETS: [Preset; 10] = [
     },
     Preset {
         name: "many-clients",
-        summary: "scale: 1,000 of 100,000 clients a round on a generated task",
+        summary: "scale: 1,000 of 100,000 clients per round on a generated task",
         text: include_str!("../presets/many-clients.toml"),
     },
     Preset {
@@ -81,7 +81,7 @@ mod tests {
     use crate::{Experiment, ExperimentBuilder, Settings};
 
     #[test]
-    fn every_preset_is_a_valid_experiment_that_bears_its_name() {
+    fn presets_are_valid_and_have_their_name() {
         for preset in PRESETS {
             let builder = ExperimentBuilder::preset(preset.name).unwrap();
             let experiment = builder.build().unwrap();
@@ -102,12 +102,41 @@ mod tests {
         }
     }
 
+    /// Sizes, data and model are those of the paper's IID task.
     #[test]
-    fn the_defaults_of_the_file_are_the_papers_but_for_clipping() {
+    fn defaults_differ_from_the_paper_to_learn() {
         let preset = Experiment::parse("digits-iid", Preset::find("digits-iid").unwrap().text).unwrap();
-        let mut settings = Settings::default();
-        settings.privacy = preset.settings().privacy;
-        settings.uplink.truncate = preset.settings().uplink.truncate;
-        assert_eq!(preset.settings(), &settings);
+        let preset = preset.settings().clone();
+        assert_eq!(
+            Settings { name: String::new(), ..Experiment::parse("empty", "").unwrap().settings().clone() },
+            Settings { name: String::new(), ..Settings::default() }
+        );
+        let text = Experiment::new(Settings::default()).unwrap().to_toml();
+        for line in [
+            "receiver = \"clipped=2\"",
+            "clip = 1.0",
+            "normalise = \"clip\"",
+            "rate = 1.0",
+            "truncate = \"none\"",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        let mut settings = Settings { name: preset.name.clone(), local: preset.local, ..Settings::default() };
+        settings.privacy = preset.privacy;
+        settings.uplink = preset.uplink.clone();
+        assert_eq!(preset, settings);
+    }
+
+    /// A change of a default must not change a preset.
+    #[test]
+    fn presets_state_what_defaults_may_change() {
+        for preset in PRESETS {
+            let builder = ExperimentBuilder::preset(preset.name).unwrap();
+            for key in ["seed", "trials", "rounds", "local.rate", "privacy.clip", "clients.total"] {
+                assert!(builder.get(key).is_some(), "{key} of {}", preset.name);
+            }
+            let needs_receiver = builder.get("uplink.scheme").is_none_or(|scheme| scheme == "floras");
+            assert!(!needs_receiver || builder.get("uplink.receiver").is_some(), "{}", preset.name);
+        }
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_purposes_share_a_stream_and_none_is_the_air_interfaces() {
+    fn purposes_have_distinct_streams() {
         let all = [
             SELECTION,
             BATCHES,

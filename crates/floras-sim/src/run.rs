@@ -19,10 +19,10 @@ use floras_core::View;
 use floras_privacy::ledger::{Ledger, Worst};
 use rayon::ThreadPool;
 
-use crate::accounting::Accounting;
+use crate::accounting::{Accounting, PrivacyReport};
 use crate::cost::TrialCost;
 use crate::error::SimError;
-use crate::experiment::{Budget, Experiment};
+use crate::experiment::Experiment;
 use crate::federation::{Federation, RoundMetrics, RoundOutcome, Status, Trial, TrialOptions};
 use crate::record::{
     self, Checkpoint, Entry, EventFile, LedgerEntry, LedgerLog, LogState, Mark, MetricsLog, RunDirectory,
@@ -132,7 +132,7 @@ impl PreparedRun {
                 "recorded signals: {signals} per trial, about {megabytes:.1} MB in all; they are not private"
             ));
         }
-        let Some(Budget { epsilon, view }) = settings.privacy.budget else { return notes };
+        let (view, Some(epsilon)) = (settings.privacy.view, settings.privacy.budget) else { return notes };
         if !self.is_guarantee(view) {
             notes.push("the budget is kept in a view whose epsilon is no guarantee here".to_owned());
         }
@@ -143,6 +143,16 @@ impl PreparedRun {
             ));
         }
         notes
+    }
+
+    /// The privacy statements about the rounds done so far; `None` before the first round. For a run that was stopped.
+    pub fn privacy_so_far(&self) -> Result<Option<PrivacyReport>, SimError> {
+        if let Some(summary) = self.directory.summary()? {
+            return Ok(Some(summary.privacy));
+        }
+        let trials = self.federation.experiment().settings().trials;
+        let spent = record::spent(self.directory.path(), trials)?;
+        spent.map(|spent| record::spent_report(&self.federation, spent)).transpose()
     }
 
     /// Whether a view's `ε` is a guarantee: not that of a published formula, an estimate or a view with a caveat.
@@ -325,6 +335,11 @@ impl Driver<'_> {
                 if checkpoint {
                     clock.time(|| self.checkpoint(&trial))?;
                 }
+            }
+            if trial.status() == Status::Running && rounds_done > 0 {
+                // Stopped: every round that was done is kept.
+                self.release(number, &mut held_back, &mut events)?;
+                self.checkpoint(&trial)?;
             }
         }
         if trial.status() != Status::Running {

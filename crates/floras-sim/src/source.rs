@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::experiment::ExperimentError;
+use crate::experiment::{ExperimentError, nearest};
 use crate::presets::PRESETS;
 
 /// Why there is no experiment.
@@ -12,10 +12,17 @@ use crate::presets::PRESETS;
 #[non_exhaustive]
 pub enum SourceError {
     /// Neither a preset nor a file.
-    #[error("there is no file {source_name}, and no preset of that name; presets are {presets}", presets = preset_names())]
+    #[error("there is no preset and no file {source_name}; {}", preset_hint(source_name))]
     NoSuchExperiment {
         /// What was given.
         source_name: String,
+    },
+
+    /// No preset of this name.
+    #[error("there is no preset {name}; {}", preset_hint(name))]
+    NoSuchPreset {
+        /// What was given.
+        name: String,
     },
 
     /// A file that is not there.
@@ -39,6 +46,23 @@ pub enum SourceError {
     Experiment(#[from] ExperimentError),
 }
 
-fn preset_names() -> String {
-    PRESETS.map(|preset| preset.name).join(", ")
+/// The preset that is meant, or the list of all.
+fn preset_hint(source_name: &str) -> String {
+    let names = PRESETS.map(|preset| preset.name);
+    let looks_like_file = source_name.contains(['/', '.', '\\']);
+    let meant = if looks_like_file { None } else { nearest(source_name, &names) };
+    meant.unwrap_or_else(|| format!("presets are {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ExperimentBuilder;
+
+    #[test]
+    fn misspelt_presets_are_suggested() {
+        let message = |name| ExperimentBuilder::preset(name).unwrap_err().to_string();
+        assert_eq!(message("qick"), "there is no preset and no file qick; did you mean quick?");
+        assert_eq!(message("Quick"), "there is no preset and no file Quick; did you mean quick?");
+        assert!(message("mine.toml").contains("; presets are private, "));
+    }
 }

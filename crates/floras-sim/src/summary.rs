@@ -35,7 +35,7 @@ pub struct Summary {
     /// power. `None` for schemes without a radio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// What can be said about privacy.
+    /// The privacy statements.
     pub privacy: PrivacyReport,
 }
 
@@ -195,7 +195,7 @@ mod tests {
 
     /// t quantiles as printed in tables: 12.706 for 1 degree of freedom, 2.776 for 4.
     #[test]
-    fn intervals_follow_students_law() {
+    fn intervals_follow_students_distribution() {
         let two = Estimate::of(&[1.0, 3.0]).unwrap();
         assert_eq!(two.mean, 2.0);
         assert!((two.ci95.unwrap() - 12.706).abs() < 1e-3);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_diverged_are_told_and_not_averaged() {
+    fn diverged_trials_are_listed_and_not_averaged() {
         let finished = |trial, accuracy| RoundMetrics {
             trial,
             round: 9,

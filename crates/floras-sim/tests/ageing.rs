@@ -81,7 +81,7 @@ fn wrong_values_are_refused_by_key() {
         ),
         (
             &[CELL, "uplink.fading=trace=measured.csv"],
-            "uplink.path_loss: path loss multiplies drawn channels; these have the gains that they have: trace=measured.csv",
+            "uplink.path_loss: path loss needs channels drawn from a distribution, not trace=measured.csv",
         ),
         (
             &["uplink.path_loss={ exponent = 9 }"],

@@ -1,4 +1,4 @@
-//! What the paper's convergence theory asks for, against its own experiments. The book's page `docs/errata.md` links here.
+//! What the paper's convergence theory asks for, against its own experiments. The book's page `docs/reference/errata.md` links here.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -26,10 +26,10 @@ fn first_gradient(model: &Logistic) -> f64 {
     gradient.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
 }
 
-/// `μ > 2√(dD)·EH/K` for one step a round (`E = 1`), the weakest form. The paper wants `B ≫ C`; ten times as much is taken, and
+/// `μ > 2√(dD)·EH/K` for one step per round (`E = 1`), the weakest form. The paper wants `B ≫ C`; ten times as much is taken, and
 /// symbols of a mean power from 1% to 1.
 #[test]
-fn the_condition_of_theorem_4_fails_in_the_papers_own_experiments() {
+fn theorem_4_excludes_the_papers_experiments() {
     let model = Logistic::new(400, 10, PENALTY).unwrap();
     let (parameters, mu) = (model.parameters() as f64, 2.0 * PENALTY);
     let h = first_gradient(&model);

@@ -34,7 +34,7 @@ fn parameters_after(experiment: &Experiment, rounds: u32, trial: u16) -> Vec<f32
 }
 
 #[test]
-fn a_trial_goes_on_from_its_parameters_as_if_it_had_never_stopped() {
+fn trials_resume_from_their_parameters() {
     for more in [&["clients.per_round=7"][..], &["clients.per_round=7", "privacy.clip=1", "model.kind=mlp"]] {
         let experiment = small(more);
         let federation = Federation::new(&experiment).unwrap();
@@ -55,10 +55,10 @@ fn trials_and_seeds_take_different_courses() {
     assert_ne!(first, parameters_after(&small(&["uplink.scheme=ideal", "seed=2"]), 2, 0));
 }
 
-/// With all clients counting by their samples and full batches, one step is a step on all samples together, whoever holds
+/// With all clients counting by their samples and full batches, one step is a step on all samples together, whichever client holds
 /// them: the course is the same for any seed of the partition. With equal weights it is not.
 #[test]
-fn weights_by_samples_make_the_partition_irrelevant_to_full_batch_steps() {
+fn sample_weights_cancel_the_partition() {
     let course = |weights: &str, seed: &str| {
         let experiment = experiment(&[
             "uplink.scheme=ideal",
@@ -126,7 +126,7 @@ fn normalisation_is_undone_after_the_uplink() {
 
 /// A clipped sum of K updates, over K, is no longer than C.
 #[test]
-fn a_round_moves_the_model_by_at_most_the_clip_norm() {
+fn clipping_bounds_the_step_of_a_round() {
     let experiment = small(&["uplink.scheme=ideal", "privacy.clip=0.01"]);
     let [before, after] = [3, 4].map(|rounds| parameters_after(&experiment, rounds, 0));
     let moved = before.iter().zip(&after).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
@@ -134,7 +134,7 @@ fn a_round_moves_the_model_by_at_most_the_clip_norm() {
 }
 
 #[test]
-fn divergence_ends_a_trial_and_keeps_the_last_sound_model() {
+fn diverged_trials_keep_their_last_finite_model() {
     // The update of the first round overflows; its sum is NaN or infinite.
     for settings in
         [&["local.rate=1e6", "uplink.scheme=ideal", "model.l2=1e6"][..], &["local.rate=1e6", "model.l2=1e6"]]
@@ -155,7 +155,7 @@ fn divergence_ends_a_trial_and_keeps_the_last_sound_model() {
 }
 
 #[test]
-fn what_only_shows_with_data_and_channel_there_is_refused_at_the_start() {
+fn data_and_channel_are_checked_first() {
     let refused = |settings: &[&str]| Federation::new(&experiment(settings)).unwrap_err().to_string();
     let message = refused(&["data.train=4500", "data.test=1000"]);
     assert!(message.starts_with("data: ") && message.contains("5500"), "{message}");
@@ -197,14 +197,14 @@ fn a_trace_must_reach_every_round_and_client() {
 }
 
 #[test]
-fn label_counts_tell_who_holds_what() {
+fn label_counts_match_the_partition() {
     let federation = Federation::new(&experiment(&["data.partition=one-label"])).unwrap();
     let record = federation.partition_record(0).unwrap();
     assert_eq!((record.clients, record.unassigned, record.label_counts.len()), (20, 0, 20));
     for counts in &record.label_counts {
         assert_eq!((counts.iter().sum::<u32>(), counts.iter().max()), (200, Some(&200)));
     }
-    assert_ne!(record, federation.partition_record(1).unwrap(), "every trial is dealt anew");
+    assert_ne!(record, federation.partition_record(1).unwrap(), "every trial has its own partition");
     let many =
         Federation::new(&small(&["clients.total=1500", "clients.per_round=3", "data.train=4500"])).unwrap();
     let record = many.partition_record(0).unwrap();
@@ -254,7 +254,7 @@ fn the_rate_of_a_round_is_the_schedules() {
 }
 
 #[test]
-fn rounds_draw_batches_of_their_own_and_trials_begin_and_hold_differently() {
+fn rounds_and_trials_draw_differently() {
     let experiment =
         small(&["uplink.scheme=ideal", "local.batch=2", "local.steps=1", "clients.per_round=40"]);
     let federation = Federation::new(&experiment).unwrap();
@@ -307,7 +307,7 @@ fn what_is_measured_is_what_happened() {
 }
 
 #[test]
-fn a_round_in_which_nobody_is_admitted_leaves_a_model_that_knows_nothing() {
+fn rounds_without_admitted_clients_change_nothing() {
     let experiment = experiment(&["uplink.scheme=channel-inversion", "uplink.admission={ amplitude = 100 }"]);
     let federation = Federation::new(&experiment).unwrap();
     let metrics = Trial::begin(&federation, 0).unwrap().step().unwrap().metrics;

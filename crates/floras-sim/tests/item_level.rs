@@ -63,7 +63,7 @@ fn a_run_states_what_the_described_federation_does() {
 }
 
 #[test]
-fn more_steps_leak_more_up_to_the_client_level() {
+fn more_steps_leak_more() {
     let account = |experiment: &Experiment| ExperimentAccount::new(experiment).unwrap();
     let client = account(&small(&["local.batch=5"]));
     let work = ["local.steps=1", "local.steps=2", "local.steps=3", "local.steps=4", "local.epochs=1"];
@@ -107,7 +107,7 @@ fn the_smallest_client_counts() {
         let note = format!(
             "item level: clients hold from {smallest} to {largest} samples, and ε is that of the smallest"
         );
-        assert!(report.notes.iter().any(|told| told.starts_with(&note)), "{note}: {:?}", report.notes);
+        assert!(report.notes.iter().any(|given| given.starts_with(&note)), "{note}: {:?}", report.notes);
         assert_eq!(report.views, federation.views(2).unwrap());
     }
 }
@@ -149,7 +149,7 @@ fn a_budget_counts_at_the_level() {
 }
 
 #[test]
-fn an_uplink_on_its_own_has_the_client_level_only() {
+fn uplinks_have_the_client_level_only() {
     let error = AirInterface::from_experiment(&item(&[])).unwrap_err().to_string();
     assert!(error.starts_with("privacy.level must be client for an uplink on its own"), "{error}");
 }

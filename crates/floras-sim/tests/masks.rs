@@ -56,7 +56,7 @@ fn every_scheme_has_the_bound_of_masks() {
 }
 
 #[test]
-fn a_masked_round_has_the_noise_of_the_closed_form() {
+fn masked_rounds_have_the_expected_noise() {
     let masks = Masks::new(4.0, 0.3, 0).unwrap();
     let clients: Vec<u32> = (0..20).collect();
     for scheme in ["floras", "channel-inversion", "phase-corrected", "ideal"] {
@@ -181,8 +181,8 @@ fn unit_power_scales_the_noise_of_the_receiver() {
         assert_eq!(epsilon(&unit, view), epsilon(&louder, view), "{view}");
     }
     assert!(unit.to_toml().contains("power = \"unit\"") && !unscaled.to_toml().contains("power"));
-    let error =
-        ExperimentBuilder::new().assign("uplink.power=unit").unwrap().build().unwrap_err().to_string();
+    let unbounded = ExperimentBuilder::new().assign("uplink.power=unit").unwrap();
+    let error = unbounded.assign("privacy.clip=none").unwrap().build().unwrap_err().to_string();
     assert_eq!(
         error,
         "uplink.power must be \"unscaled\" unless privacy.clip bounds the updates, not \"unit\""

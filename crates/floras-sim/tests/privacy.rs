@@ -43,7 +43,7 @@ fn ledger(directory: &Path) -> Vec<LedgerEntry> {
 
 /// The channels are drawn once more, by the air interface itself: `μ = 2C·|g|/ν`, and squares add up for each client.
 #[test]
-fn the_ledger_holds_what_the_drawn_channels_give_away() {
+fn the_ledger_records_the_drawn_channels() {
     let directory = tempfile::tempdir().unwrap();
     let experiment = small(&[]);
     let summary = run(&experiment, directory.path(), Entry::New, 2).unwrap().summary;
@@ -80,7 +80,7 @@ fn the_ledger_holds_what_the_drawn_channels_give_away() {
 }
 
 #[test]
-fn a_ledger_with_other_lines_is_refused_and_one_that_lost_lines_is_filled_again() {
+fn ledgers_are_verified_and_completed() {
     let directory = tempfile::tempdir().unwrap();
     let [whole, broken] = ["whole", "broken"].map(|name| directory.path().join(name));
     let experiment = small(&[]);
@@ -124,7 +124,7 @@ fn a_ledger_with_other_lines_is_refused_and_one_that_lost_lines_is_filled_again(
 }
 
 #[test]
-fn a_run_stops_before_the_round_that_would_exceed_its_budget() {
+fn runs_stop_before_exceeding_their_budget() {
     let epsilon_after = |rounds: &str| {
         let report = report_of(&small(&[&format!("rounds={rounds}"), "trials=1"]));
         report.views.get(View::Idealised).unwrap().epsilon.unwrap()
@@ -187,9 +187,9 @@ fn artificial_noise_is_a_guarantee_for_every_channel() {
     assert!(report.worst_client.unwrap().mu <= 0.5 * 6_f64.sqrt());
 }
 
-/// With the threshold at 2, a round of ten Rayleigh channels admits nobody with a probability of 83%.
+/// With the threshold at 2, a round of ten Rayleigh channels admits no client with a probability of 83%.
 #[test]
-fn rounds_that_admit_nobody_give_nothing_away() {
+fn rounds_without_admitted_clients_leak_nothing() {
     let seldom = [
         "clients.total=10",
         "uplink.scheme=channel-inversion",
@@ -205,7 +205,7 @@ fn rounds_that_admit_nobody_give_nothing_away() {
 }
 
 #[test]
-fn where_nothing_is_hidden_the_reason_is_told() {
+fn missing_guarantees_have_a_reason() {
     for (settings, reason) in [
         (vec!["uplink.scheme=ideal"], "an ideal uplink has no noise"),
         (vec!["uplink.scheme=ideal", "privacy.clip=none"], "nothing bounds what a client sends"),
@@ -259,7 +259,7 @@ fn a_hadamard_file_trains_and_accounts_as_walsh() {
 }
 
 #[test]
-fn an_orthonormal_family_without_fast_transform_accounts_as_walsh() {
+fn all_orthonormal_families_account_alike() {
     let of_shifts = report_of(&small(&["uplink.family=zadoff-chu", "uplink.length=34"]));
     let of_cosines = report_of(&small(&["uplink.family=orthonormal", "uplink.length=34"]));
     assert_eq!(of_shifts, of_cosines);
@@ -281,7 +281,7 @@ fn a_file_whose_sequences_overlap_has_estimates_only() {
 }
 
 #[test]
-fn another_file_of_the_same_name_is_another_experiment() {
+fn changed_files_make_another_experiment() {
     let directory = tempfile::tempdir().unwrap();
     let identity = |experiment: &Experiment| Federation::new(experiment).unwrap().identity();
     let file = codes(directory.path(), &SequenceSet::walsh(16, 32).unwrap());
@@ -308,10 +308,10 @@ fn the_papers_normalisation_carries_its_caveat() {
     assert!(clipped.notes.iter().any(|note| note.contains("K of M")));
 }
 
-/// A distribution that was averaged exactly, beside 20,000 rounds of the air interface itself: what a client gives away in a round
+/// A distribution that was averaged exactly, beside 20,000 rounds of the air interface itself: what a client leaks in a round
 /// averages to the curve within 5 standard errors.
 #[test]
-fn the_actual_view_is_the_average_over_drawn_channels() {
+fn the_actual_view_averages_drawn_channels() {
     use floras_core::{Fading, PhaseError};
     use floras_privacy::Curve;
     let cases = [
@@ -345,7 +345,7 @@ fn the_actual_view_is_the_average_over_drawn_channels() {
             let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
             for number in 0..20_000 {
                 let channel = uplink.realise(&Round::new(7, 0, number + 1, &clients).unwrap()).unwrap();
-                // One client a round: those of the same round share its noise.
+                // One client per round: those of the same round share its noise.
                 let given = gaussian::delta(epsilon, 2.0 * channel.gains()[0].abs() / channel.noise_std());
                 sum += given;
                 squares += given * given;
@@ -421,7 +421,7 @@ fn accounting_follows_the_pilot() {
 
 /// The trace holds the coefficients of those who take part, and no others.
 #[test]
-fn a_trace_is_only_asked_for_those_who_take_part() {
+fn traces_are_read_for_participants_only() {
     let directory = tempfile::tempdir().unwrap();
     let lines = {
         let record = directory.path().join("record");

@@ -1,4 +1,4 @@
-//! The ideal uplink against an independent implementation: `reference/ideal.py` wrote down what NumPy comes to.
+//! The ideal uplink against an independent implementation: `reference/ideal.py` wrote NumPy's results.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -117,14 +117,14 @@ fn assert_means_meet(task: &Value, finals: &[Vec<f64>; 2], rounding: [f64; 2]) {
 /// The spread of the losses is 2e-5 over NumPy's trials: a rate that is off by 0.1%, or a sample that is left out of every
 /// epoch, would move the mean by several times that. One test sample in 1000 may fall on the other side.
 #[test]
-fn mini_batches_on_iid_clients_come_to_numpys_loss_and_accuracy() {
+fn iid_mini_batches_match_numpy() {
     let finals = finals(&experiment(&["uplink.scheme=ideal", "rounds=300", "record.train_every=300"]));
     assert_means_meet(&recorded("iid"), &finals, [2e-6, 1e-3]);
     assert!(finals[1].iter().all(|accuracy| *accuracy > 0.84), "{finals:?}");
 }
 
 #[test]
-fn clients_with_one_label_come_to_numpys_loss_and_accuracy() {
+fn one_label_clients_match_numpy() {
     let finals = finals(&experiment(&[
         "uplink.scheme=ideal",
         "rounds=300",
@@ -136,7 +136,7 @@ fn clients_with_one_label_come_to_numpys_loss_and_accuracy() {
 }
 
 #[test]
-fn five_of_twenty_clients_a_round_come_to_numpys_loss_and_accuracy() {
+fn five_of_twenty_clients_match_numpy() {
     let finals = finals(&experiment(&[
         "uplink.scheme=ideal",
         "rounds=100",

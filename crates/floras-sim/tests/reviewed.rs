@@ -24,7 +24,7 @@ fn is_between(setting: &str, view: View, least: f64, looseness: f64) {
 
 /// A large `γ`, where the number was 0: not below that of a strong client, and near it.
 #[test]
-fn many_unused_sequences_do_not_hide_the_worst_channel() {
+fn unused_sequences_never_hide_the_worst_channel() {
     for (setting, least) in [
         ("clip = 8\nsequences = 39321\nreceiver = { clipped = 30 }", 12.684),
         ("clip = 1\nsequences = 1000020\nreceiver = { clipped = 50 }", 0.341),

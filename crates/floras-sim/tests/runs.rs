@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use floras_sim::{
     Entry, Event, Experiment, ExperimentBuilder, Federation, PreparedRun, RunDirectory, SimError, Status,
@@ -34,7 +34,7 @@ fn small() -> Experiment {
 }
 
 #[test]
-fn the_number_of_threads_does_not_change_a_byte() {
+fn threads_do_not_change_a_byte() {
     let directory = tempfile::tempdir().unwrap();
     let digits = experiment(&["rounds=3", "trials=3", "privacy.clip=6.33", "privacy.normalise=paper"]);
     let chips = experiment(&["rounds=2", "trials=2", "uplink.fidelity=chip", "privacy.clip=1"]);
@@ -93,7 +93,7 @@ fn resuming_a_complete_run_only_reads_its_summary() {
 }
 
 #[test]
-fn a_directory_with_something_in_it_is_not_written_to() {
+fn occupied_directories_are_not_written_to() {
     let directory = tempfile::tempdir().unwrap();
     let taken = directory.path().join("taken");
     fs::create_dir(&taken).unwrap();
@@ -113,7 +113,7 @@ fn a_directory_with_something_in_it_is_not_written_to() {
 }
 
 #[test]
-fn a_changed_experiment_is_refused_and_its_key_is_named() {
+fn changed_experiments_are_rejected_with_their_key() {
     let directory = tempfile::tempdir().unwrap();
     run(&small(), directory.path(), Entry::New, 1).unwrap();
     let files = lasting_files(directory.path());
@@ -121,7 +121,7 @@ fn a_changed_experiment_is_refused_and_its_key_is_named() {
     for (from, to, key) in [
         ("rounds = 12", "rounds = 13", "rounds is 12 there and 13 here"),
         ("snr_db = 20.0", "snr_db = 10.0", "uplink.snr_db is 20.0 there and 10.0 here"),
-        ("clip = 1.0\n", "", "privacy.clip is 1.0 there and \"none\" here"),
+        ("clip = 1.0\n", "clip = \"none\"\n", "privacy.clip is 1.0 there and \"none\" here"),
     ] {
         assert!(text.contains(from), "{from} in {text}");
         let changed = Experiment::parse("changed", &text.replace(from, to)).unwrap();
@@ -146,9 +146,9 @@ fn a_directory_in_use_is_refused() {
     assert!(run(&small(), directory.path(), Entry::Resume, 1).is_ok());
 }
 
-/// Stops a run in the middle by an error in a file's way, and goes on when it is gone.
+/// A file in the way stops a run, which is resumed after the file is removed.
 #[test]
-fn an_error_while_writing_is_told_and_the_run_goes_on_once_it_is_mended() {
+fn runs_resume_after_a_write_error() {
     let directory = tempfile::tempdir().unwrap();
     let [whole, broken] = ["whole", "broken"].map(|name| directory.path().join(name));
     run(&small(), &whole, Entry::New, 2).unwrap();
@@ -234,7 +234,7 @@ fn a_checkpoint_of_something_else_is_refused() {
 }
 
 #[test]
-fn a_log_that_was_changed_is_made_anew() {
+fn changed_logs_are_written_again() {
     let directory = tempfile::tempdir().unwrap();
     let [whole, changed] = ["whole", "changed"].map(|name| directory.path().join(name));
     run(&small(), &whole, Entry::New, 2).unwrap();
@@ -250,7 +250,7 @@ fn a_log_that_was_changed_is_made_anew() {
 }
 
 #[test]
-fn other_data_in_the_same_place_are_another_experiment() {
+fn changed_data_make_another_experiment() {
     let identity = |experiment: &Experiment| Federation::new(experiment).unwrap().identity().to_owned();
     assert_eq!(identity(&small()), identity(&small()));
     assert_ne!(identity(&small()), identity(&experiment(&["rounds=7"])));
@@ -266,7 +266,7 @@ fn other_data_in_the_same_place_are_another_experiment() {
 }
 
 #[test]
-fn logs_that_a_kill_left_after_the_summary_are_removed() {
+fn leftover_logs_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     run(&small(), directory.path(), Entry::New, 2).unwrap();
     let left = directory.path().join("checkpoint/trial-0001.jsonl");
@@ -276,7 +276,7 @@ fn logs_that_a_kill_left_after_the_summary_are_removed() {
 }
 
 #[test]
-fn a_trial_that_diverges_ends_alone_and_is_told() {
+fn diverging_trials_end_alone() {
     let directory = tempfile::tempdir().unwrap();
     // The penalty blows the parameters up by a factor of ten in every step.
     let experiment = experiment(&[
@@ -301,7 +301,7 @@ fn a_trial_that_diverges_ends_alone_and_is_told() {
 }
 
 #[test]
-fn whoever_watches_sees_every_round() {
+fn events_report_every_round() {
     let directory = tempfile::tempdir().unwrap();
     let seen = Mutex::new(Vec::new());
     let run = PreparedRun::new(&small(), directory.path(), Entry::New, 2).unwrap();
@@ -328,7 +328,7 @@ fn a_budget_that_ends_a_run_is_noted() {
 }
 
 #[test]
-fn events_stand_for_the_same_rounds_as_the_metrics() {
+fn event_files_match_the_metrics() {
     let directory = tempfile::tempdir().unwrap();
     run(&small(), directory.path(), Entry::New, 2).unwrap();
     for trial in 0..3 {
@@ -343,4 +343,46 @@ fn events_stand_for_the_same_rounds_as_the_metrics() {
         assert_eq!((at, records), (bytes.len(), 13));
     }
     assert!(Path::new(&directory.path().join("checkpoint")).exists());
+}
+
+#[test]
+fn stopped_runs_report_what_they_spent() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [whole, stopped] = ["whole", "stopped"].map(|name| temporary.path().join(name));
+    let experiment = experiment(&[
+        "rounds=6",
+        "trials=2",
+        "data.set=synthetic",
+        "data.train=100",
+        "uplink.sequences=40",
+        "uplink.length=64",
+        "uplink.receiver=clipped=1",
+        "privacy.clip=1",
+    ]);
+    run(&experiment, &whole, Entry::New, 1).unwrap();
+    let prepared = PreparedRun::new(&experiment, &stopped, Entry::New, 1).unwrap();
+    assert_eq!(RunDirectory::privacy_so_far(&stopped).unwrap(), None);
+    // The second trial begins, and stops before its first round.
+    let stop = AtomicBool::new(false);
+    let watch = |event| stop.store(matches!(event, Event::TrialBegins { trial: 1, .. }), Ordering::Relaxed);
+    assert!(matches!(prepared.run(&watch, &stop), Err(SimError::Stopped { .. })));
+    let spent = prepared.privacy_so_far().unwrap().unwrap();
+    assert_eq!(RunDirectory::privacy_so_far(&stopped).unwrap().as_ref(), Some(&spent));
+    let complete = RunDirectory::privacy_so_far(&whole).unwrap().unwrap();
+    assert_eq!((spent.rounds, &spent.views), (6, &complete.views));
+    drop(prepared);
+    run(&experiment, &stopped, Entry::Resume, 1).unwrap();
+    assert_eq!(lasting_files(&whole), lasting_files(&stopped));
+}
+
+/// The accuracy of guessing one of ten digits is 10 %.
+#[test]
+fn empty_experiment_files_learn() {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = Experiment::parse("empty", "").unwrap();
+    let builder = ExperimentBuilder::parse("empty", "").unwrap().trials(1).rounds(30);
+    assert_eq!(builder.clone().trials(5).rounds(300).build().unwrap(), experiment);
+    let outcome = run(&builder.build().unwrap(), directory.path(), Entry::New, 1).unwrap();
+    let accuracy = outcome.summary.finals.unwrap().test_accuracy.mean;
+    assert!(accuracy > 0.6, "{accuracy}");
 }

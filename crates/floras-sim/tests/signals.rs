@@ -229,7 +229,7 @@ fn a_resumed_run_has_the_same_signals() {
     run(&experiment, &whole, Entry::New, 2).unwrap();
     stopped(&experiment, &resumed);
     assert_eq!(signals(&resumed).len(), 12);
-    // One of a trial that has ended is lost.
+    // A signal of an ended trial is lost.
     fs::remove_file(RunDirectory::signal_file(&resumed, 1, 4)).unwrap();
     // The directory remembers which rounds are recorded.
     let remembered = RunDirectory::read_experiment(&resumed).unwrap();
@@ -248,7 +248,7 @@ fn other_rounds_are_another_experiment() {
 }
 
 #[test]
-fn a_signal_that_cannot_be_written_ends_the_run() {
+fn unwritable_signals_end_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let prepared = PreparedRun::new(&small(&["record.signal=5"]), directory.path(), Entry::New, 1).unwrap();
     fs::write(directory.path().join("signals"), "in the way").unwrap();

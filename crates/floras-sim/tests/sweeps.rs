@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use floras_core::View;
+use floras_core::verdict::Verdict;
 use floras_sim::{Entry, Event, PreparedSweep, SimError, Sweep, SweepEvent, SweepTable};
 
 #[expect(dead_code, reason = "each test file uses a part")]
@@ -75,7 +77,7 @@ fn points_of_the_same_experiment_are_run_once() {
 }
 
 #[test]
-fn a_case_without_a_name_or_with_anothers_is_refused() {
+fn cases_need_distinct_names() {
     assert_eq!(message("[[sweep.task]]\nrounds = 3"), "sweep.task: every case needs a name");
     let twice = "[[sweep.task]]\nname = \"a\"\n[[sweep.task]]\nname = \"a\"";
     assert_eq!(message(twice), "sweep.task: two cases are called \"a\"");
@@ -92,7 +94,7 @@ fn a_key_that_two_axes_set_is_refused() {
 }
 
 #[test]
-fn what_a_case_sets_is_checked_like_any_other_key() {
+fn keys_of_cases_are_checked() {
     let unknown = message("[[sweep.task]]\nname = \"a\"\nuplink.snr = 3");
     assert!(unknown.contains("uplink.snr") && unknown.contains("snr_db"), "{unknown}");
 }
@@ -101,7 +103,7 @@ const SWEEP: &str = "name = \"grid\"\nrounds = 2\ntrials = 2\n[data]\nset = \"sy
     uplink.sequences = [20, 25]\nuplink.receiver = [\"paper\", { clipped = 1.0 }, \"mmse\"]\n";
 
 #[test]
-fn a_sweep_is_a_grid_whose_last_key_varies_fastest() {
+fn the_last_key_varies_fastest() {
     let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
     assert_eq!(sweep.keys().collect::<Vec<_>>(), ["uplink.sequences", "uplink.receiver"]);
     let values: Vec<String> = sweep.points().iter().map(|point| point.values.join(" ")).collect();
@@ -114,7 +116,7 @@ fn a_sweep_is_a_grid_whose_last_key_varies_fastest() {
 }
 
 #[test]
-fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
+fn tables_have_a_row_per_done_point() {
     let directory = tempfile::tempdir().unwrap();
     let sweep = Sweep::parse("grid.toml", SWEEP).unwrap();
     for number in [0, 4] {
@@ -130,7 +132,7 @@ fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
         lines[0],
         "point,uplink.sequences,uplink.receiver,run,trials,diverged,train_loss_mean,train_loss_ci95,\
          test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95,payload_uses,pilot_uses,control_uses,energy,\
-         power_mean,power_peak,dynamic_range_db"
+         power_mean,power_peak,dynamic_range_db,rounds_done,view,epsilon,verdict"
     );
     assert_eq!(lines.len(), 3);
     assert!(
@@ -138,6 +140,8 @@ fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
             && lines[2].starts_with("5,25,{ clipped = 1.0 },point-005,2,0,"),
         "{text}"
     );
+    // Nothing is clipped: no finite ε holds.
+    assert!(lines[1].ends_with(",2,any-channel,,none"), "{text}");
     let rows = SweepTable::read(directory.path()).unwrap().rows;
     let finals: Vec<_> = prepared.summaries().map(|summary| summary.finals).collect();
     assert_eq!(rows.iter().map(|row| row.finals).collect::<Vec<_>>(), finals);
@@ -146,7 +150,7 @@ fn a_sweeps_table_has_a_row_for_every_point_that_is_done() {
 #[test]
 fn a_sweep_that_makes_no_sense_is_refused() {
     let refused = |text: &str| Sweep::parse("grid.toml", text).unwrap_err().to_string();
-    assert!(refused("rounds = 3").contains("needs a section [sweep]"));
+    assert!(refused("rounds = 3").contains("there is no section [sweep]"));
     assert!(refused("[sweep]\n").contains("between 1 and 10000 points"));
     assert!(refused("[sweep]\nrounds = 5").contains("sweep.rounds must be a list"));
     assert!(refused("[sweep]\nrounds = []").contains("sweep.rounds must be a list"));
@@ -176,7 +180,7 @@ const TWICE: &str = "name = \"twice\"\nrounds = 2\ntrials = 1\n[data]\nset = \"s
     [sweep]\nuplink.scheme = [\"ideal\", \"floras\"]\nuplink.snr_db = [0.0, 20.0]\n";
 
 #[test]
-fn whoever_watches_a_sweep_sees_every_run() {
+fn sweep_events_report_every_run() {
     let directory = tempfile::tempdir().unwrap();
     let mut prepared = PreparedSweep::new(sweep(TWICE), directory.path(), 2).unwrap();
     let seen = Mutex::new(Vec::new());
@@ -216,7 +220,7 @@ fn whoever_watches_a_sweep_sees_every_run() {
 }
 
 #[test]
-fn a_stopped_sweep_goes_on_to_the_same_bytes() {
+fn stopped_sweeps_resume_to_the_same_bytes() {
     let temporary = tempfile::tempdir().unwrap();
     let [whole, stopped] = ["whole", "stopped"].map(|name| temporary.path().join(name));
     let prepare = |directory: &Path| PreparedSweep::new(sweep(TWICE), directory, 1).unwrap();
@@ -259,5 +263,50 @@ fn a_run_of_another_experiment_is_refused_first() {
     run(&other.points()[3].experiment, &directory.path().join("point-004"), Entry::New, 1).unwrap();
     let error = PreparedSweep::new(sweep(TWICE), directory.path(), 1).unwrap_err().to_string();
     assert!(error.contains("rounds is 3 there and 2 here"), "{error}");
+    assert!(!directory.path().join("point-001").exists());
+}
+
+#[test]
+fn tables_quote_epsilon_in_the_privacy_view() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "name = \"budget\"\nrounds = 60\ntrials = 1\n[data]\nset = \"synthetic\"\ntrain = 100\n\
+        [uplink]\nsequences = 40\nlength = 64\nreceiver = \"clipped=1\"\n[privacy]\nclip = 1.0\n\
+        [sweep]\nprivacy.budget = [\"none\", 20.0]\nprivacy.view = [\"idealised\", \"any-channel\"]\n";
+    let mut prepared = PreparedSweep::new(sweep(text), directory.path(), 1).unwrap();
+    let rounds_to_do = prepared.rounds_to_do();
+    assert_eq!(prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap(), rounds_to_do);
+    let rows = SweepTable::read(directory.path()).unwrap().rows;
+    let summaries: Vec<_> = prepared.summaries().collect();
+    for (row, (summary, view)) in rows.iter().zip(summaries.iter().zip([
+        View::Idealised,
+        View::AnyChannel,
+        View::Idealised,
+        View::AnyChannel,
+    ])) {
+        let privacy = row.privacy.unwrap();
+        assert_eq!(privacy.view, view);
+        assert_eq!(privacy.epsilon, summary.privacy.views.get(view).unwrap().epsilon);
+        assert_eq!(privacy.verdict, Verdict::of(privacy.epsilon, true));
+        assert_eq!(privacy.rounds_done, summary.privacy.rounds);
+    }
+    let [free, limited] = [&rows[1], &rows[3]].map(|row| row.privacy.unwrap());
+    assert!(free.rounds_done == 60 && limited.rounds_done < 60 && limited.epsilon.unwrap() <= 20.0);
+}
+
+#[test]
+fn errors_name_their_point() {
+    let unknown = message("[sweep]\nuplink.snr_db = [0.0, 10.0]\nuplink.receiver = [\"paper\", \"clip\"]");
+    assert!(
+        unknown.starts_with("point 2 of 4 (uplink.snr_db = 0.0, uplink.receiver = clip): uplink.receiver")
+    );
+    let text = "[uplink]\nsequences = 40\nlength = 64\nreceiver = \"clipped=1\"\n[privacy]\nclip = 1.0\n\
+        [sweep]\nprivacy.budget = [\"none\", 0.001]";
+    let directory = tempfile::tempdir().unwrap();
+    let seen = Mutex::new(Vec::new());
+    let see = |number| seen.lock().unwrap().push(number);
+    let error = PreparedSweep::watched(sweep(text), directory.path(), 1, &see).unwrap_err();
+    let expected = "point 2 of 2 (privacy.budget = 0.001): privacy.budget: one round";
+    assert!(error.is_input() && error.to_string().starts_with(expected), "{error}");
+    assert_eq!(seen.into_inner().unwrap(), [0, 1]);
     assert!(!directory.path().join("point-001").exists());
 }

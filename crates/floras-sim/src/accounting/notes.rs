@@ -89,7 +89,7 @@ const UNEQUAL: &str = "clients have unequal long-term gains and keep them over a
      client that reveals most, and others reveal less";
 
 /// What a run records at the client level, whatever the level of its statements.
-pub(super) const LEDGER: &str = "`mu` and `worst` of the ledger, and with them the client that gave away most, are at the client \
+pub(super) const LEDGER: &str = "`mu` and `worst` of the ledger, and with them the client with the largest loss, are at the client \
      level: they count all data of a client in the rounds in which it took part";
 
 fn shown_receiver(settings: &Settings) -> Receiver {
@@ -115,6 +115,6 @@ pub(crate) fn masks_assume(views: &Views) -> Option<String> {
 
 /// What sampling needs.
 pub const SELECTION: &str = "K of M helps only against an adversary who does not know who takes part. `known` (in JSON \
-     `participation_known`) is for one who sees a random selection: a base station, or anyone who tells clients apart by \
+     `participation_known`) is for one who sees a random selection: a base station, or anyone who distinguishes clients by \
      their channels, so that the any-channel number is always this one. `every round` (`in_every_round`) is for a client that \
      takes part in every round, as against a base station that does not select at random";

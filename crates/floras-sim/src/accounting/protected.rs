@@ -18,7 +18,7 @@ impl Protected {
     /// All data of a client.
     pub(crate) const CLIENT: Self = Self { unit: PrivacyUnit::Client, sizes: 0..=0 };
 
-    /// One sample of a client, for clients with between so many samples. A sample of the smallest client enters a round with the
+    /// One sample of a client, for clients whose numbers of samples lie in `sizes`. A sample of the smallest client enters a round with the
     /// largest probability, so that the statements about it hold for all.
     pub(crate) fn item(local: LocalSgd, sizes: RangeInclusive<u64>) -> Result<Self, ChoiceError> {
         let samples = *sizes.start();

@@ -1,4 +1,4 @@
-//! What a run says about privacy, and how `ε` grew.
+//! The privacy report of a run, and the growth of `ε`.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use crate::plotted::PlottedCurves;
 /// to round, and only its first and its last number are given.
 const MAX_FOLLOWED: f64 = 1e5;
 
-/// What a run says about privacy: the content of `privacy` in `summary.json`.
+/// The privacy report of a run: the content of `privacy` in `summary.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrivacyReport {
     /// `δ` of all statements.
     pub delta: f64,
-    /// The rounds that they are about: the most that a trial did.
+    /// The rounds that they cover: the maximum that a trial did.
     pub rounds: u32,
     /// What they protect: `client` or `item`.
     pub level: String,
     /// The statements.
     pub views: Views,
-    /// The client that gave away most under the channels that were drawn, of all trials.
+    /// The client with the largest loss under the channels that were drawn, of all trials.
     pub worst_client: Option<Worst>,
-    /// What a reader should know.
+    /// Assumptions and caveats.
     pub notes: Vec<String>,
     /// How `ε` grew: after some numbers of rounds, from the first to the last. Empty in files of older versions.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct PrivacyReport {
 /// `ε` after some rounds.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Spent {
-    /// So many rounds.
+    /// The number of rounds.
     pub rounds: u32,
     /// `ε` in every view that has one, by name.
     pub epsilon: BTreeMap<String, f64>,
@@ -50,7 +50,7 @@ pub struct Spent {
 impl Accounting {
     /// `ε` in every view at rounds that lie evenly on a logarithmic axis. Both ends are known already.
     pub(super) fn growth(&self, rounds: u32, last: &Views) -> Result<Vec<Spent>, PrivacyError> {
-        // Whoever takes part at random makes the composition slow, and its curve is no less smooth.
+        // Sampled clients make the composition slow, and the curve is as smooth with fewer points.
         let points = if self.account.sampling() == Sampling::Everyone { 8 } else { 5 };
         let mut growth = vec![Spent { rounds: 1, epsilon: self.one_round.clone() }];
         let between =
@@ -79,8 +79,8 @@ impl Accounting {
     }
 }
 
-/// Fewer rounds give away no more than many, so that a bound for many holds for fewer, too. Far out, where an `ε` promises
-/// nothing any more, single numbers of rounds can come out looser than that.
+/// Fewer rounds leak no more than many, so that a bound for many holds for fewer, too. At large `ε`, a bound for few rounds can be
+/// looser than one for many.
 fn lower_by_later(growth: &mut [Spent]) {
     let mut least: BTreeMap<String, f64> = BTreeMap::new();
     for spent in growth.iter_mut().rev() {
@@ -92,7 +92,7 @@ fn lower_by_later(growth: &mut [Spent]) {
     }
 }
 
-/// Whole numbers from 1 to `last` whose logarithms lie evenly, each once.
+/// Integers from 1 to `last` whose logarithms lie evenly, each once.
 fn log_spaced(last: u32, points: u32) -> Vec<u32> {
     let at = |point: u32| f64::from(last).powf(f64::from(point) / f64::from(points - 1)).round() as u32;
     let mut rounds: Vec<u32> = (0..points).map(at).collect();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_growth_begins_with_one_round_and_ends_with_all() {
+    fn growth_covers_one_round_to_all() {
         assert_eq!(log_spaced(1, 10), [1]);
         assert_eq!(log_spaced(3, 5), [1, 2, 3]);
         assert_eq!(log_spaced(10_000, 5), [1, 10, 100, 1000, 10_000]);

@@ -83,7 +83,7 @@ impl AirInterface {
         let uplink = UplinkSettings::from_table(&uplink).map_err(without_section)?;
         let privacy: PrivacyFile = deserialize_section("privacy", &privacy)?;
         privacy.check()?;
-        Self::new(uplink, privacy.into(), masks, clients)
+        Self::new(uplink, privacy.settings_of_uplink(masks.is_some()), masks, clients)
     }
 }
 

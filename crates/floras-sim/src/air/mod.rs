@@ -1,4 +1,4 @@
-//! The uplink without training, for callers that train elsewhere: a round's updates go in, the decoded sum comes out.
+//! The uplink without training, for callers that train elsewhere: takes a round's updates and returns the decoded sum.
 //!
 //! ```text
 //! x_k → clip to C (or the paper's normalisation) → uplink → Σ g_k x_k + ν·n → clamp to ±B → the normalisation undone
@@ -171,7 +171,7 @@ impl AirInterface {
         Ok(EffectiveChannel::new(vec![0.0], noise_std)?.apply(&[vec![0.0; parameters]], stream)?)
     }
 
-    /// Adds a round's noise to a sum `Σ g_k x_k` that was computed elsewhere. Noise that is fit for release is drawn anew in every
+    /// Adds a round's noise to a sum `Σ g_k x_k` that was computed elsewhere. Noise that is fit for release is drawn again in every
     /// call, and the sum's error must be at most `24·2⁻⁵³·Σ|g_k x_k|`.
     pub fn add_noise(&self, spec: &RoundSpec, noise_std: f64, sum: &[f64]) -> Result<Vec<f32>, SimError> {
         match spec.noise {

@@ -20,7 +20,7 @@ fn air(settings: &str, clients: Option<u32>) -> AirInterface {
 
 /// A trial's third round done once more over the air alone, with the updates that its clients computed.
 #[test]
-fn a_trial_and_the_air_alone_come_to_the_same_bytes() {
+fn trial_and_air_have_the_same_bytes() {
     for text in [CLIPPED, NORMALISED, CHIPS, FEW] {
         let experiment = Experiment::parse("a test", text).unwrap();
         let federation = Federation::new(&experiment).unwrap();
@@ -77,7 +77,7 @@ fn nothing_is_gained_once_someone_is_missing() {
 }
 
 #[test]
-fn an_update_that_is_not_finite_is_sent_as_zero() {
+fn broken_updates_are_sent_as_zero() {
     let of_one = |broken: [f32; 2]| [vec![0.5, 0.25], broken.to_vec(), vec![-0.25, 0.125]];
     for settings in [CLIPPED, "[privacy]\nclip = \"none\"", NORMALISED] {
         let air = air(settings, None);
@@ -126,7 +126,7 @@ fn released_sums_lie_on_the_grid() {
 }
 
 #[test]
-fn noise_is_added_to_a_sum_as_in_aggregate() {
+fn separate_noise_matches_that_of_aggregate() {
     let air = air("[uplink]\nscheme = \"gaussian\"\nnoise_std = 3.0\n[privacy]\nclip = 1.0", None);
     let spec = RoundSpec::of_all(1, 1, 1);
     let update = vec![0.01_f32; 1000];
@@ -172,7 +172,7 @@ fn a_plan_says_which_noise_it_is_about() {
 }
 
 #[test]
-fn the_noise_of_a_round_is_remembered_in_the_file() {
+fn the_file_holds_the_noise_of_rounds() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ledger.jsonl");
     let air = Arc::new(air(CLIPPED, None));
@@ -205,7 +205,7 @@ fn unknown_keys_are_refused_with_the_nearest_one() {
 }
 
 #[test]
-fn the_account_of_the_air_is_that_of_the_federation() {
+fn air_and_federation_have_the_same_account() {
     let experiment = Experiment::parse("a test", FEW).unwrap();
     let federation = Federation::new(&experiment).unwrap();
     let ours = AirInterface::from_experiment(&experiment).unwrap().report(7, 10).unwrap();

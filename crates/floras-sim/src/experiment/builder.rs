@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use floras_core::View;
 use serde::Serialize;
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
-use super::file::entries;
-use super::{Experiment, VERSION};
+use super::file::{SECTIONS, entries, to_text};
+use super::{Experiment, PrivacySettings, VERSION};
 use crate::presets::{PRESETS, Preset};
 use crate::source::SourceError;
 use crate::sweep::Sweep;
@@ -34,7 +35,7 @@ pub struct ExperimentBuilder {
 }
 
 impl ExperimentBuilder {
-    /// Begins with the defaults: the paper's IID task.
+    /// Begins with the defaults, [`Settings::default`](super::Settings::default).
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,12 +95,45 @@ impl ExperimentBuilder {
     /// Sets a key, as in `uplink.snr_db`, to a value in TOML. A value that is not TOML is taken as text, so that quotes may be
     /// left out: `rician=3`.
     pub fn set(self, key: &str, value: &str) -> Result<Self, ExperimentError> {
-        let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| {
-            let value = table.remove("value");
-            // More than one key means that the text went on after the value.
-            if table.is_empty() { value } else { None }
-        });
-        self.set_value(key, parsed.unwrap_or_else(|| Value::String(value.to_owned())))
+        self.set_value(key, parse_value(value))
+    }
+
+    /// Lets a key take several values, as in `uplink.snr_db=0,10,20`, which makes a sweep. Each value is read as by
+    /// [`set`](Self::set); commas within brackets, braces and quotes do not separate values. The key replaces the same key of the
+    /// section `[sweep]`, and varies faster than all keys before it.
+    ///
+    /// ```
+    /// use floras_sim::ExperimentBuilder;
+    ///
+    /// let builder = ExperimentBuilder::new().vary("uplink.receiver={ clipped = 2 },mmse")?;
+    /// assert_eq!(builder.build_sweep()?.points().len(), 2);
+    /// # Ok::<(), floras_sim::ExperimentError>(())
+    /// ```
+    pub fn vary(mut self, assignment: &str) -> Result<Self, ExperimentError> {
+        let wrong = || ExperimentError::Variation { given: assignment.to_owned() };
+        let (key, values) = assignment.split_once('=').ok_or_else(wrong)?;
+        let (key, values) = (key.trim(), split_values(values));
+        if key.is_empty() || values.iter().any(|value| value.is_empty()) {
+            return Err(wrong());
+        }
+        let mut values: Vec<Value> = values.into_iter().map(parse_value).collect();
+        // No key takes a list, so that one list in brackets is the list of values.
+        if let [Value::Array(list)] = &mut values[..] {
+            values = std::mem::take(list);
+        }
+        let grid = self.table.entry("sweep").or_insert_with(|| Value::Table(Table::new()));
+        let Value::Table(grid) = grid else {
+            return Err(ExperimentError::refused("sweep", "it must be a section, [sweep]"));
+        };
+        if let Some((section, last)) = key.split_once('.')
+            && let Some(Value::Table(inner)) = grid.get_mut(section)
+        {
+            inner.remove(last);
+        }
+        // Last in the table: it varies fastest.
+        grid.remove(key);
+        grid.insert(key.to_owned(), Value::Array(values));
+        Ok(self)
     }
 
     /// Sets a key by an assignment, as in `uplink.snr_db=10`.
@@ -164,9 +198,26 @@ impl ExperimentBuilder {
         self
     }
 
-    /// Checks everything.
+    /// Checks everything. The error about an unknown key without a section names the section that has such a key.
     pub fn build(&self) -> Result<Experiment, ExperimentError> {
-        Experiment::from_table(&self.table)
+        Experiment::from_table(&self.table).map_err(|error| match error {
+            ExperimentError::UnknownKey { key, hint } => {
+                let hint = key_in_section(&key).map_or(hint, |known| format!("did you mean {known}?"));
+                ExperimentError::UnknownKey { key, hint }
+            }
+            other => other,
+        })
+    }
+
+    /// The keys that were set, as a file.
+    pub fn to_toml(&self) -> String {
+        to_text(&self.table)
+    }
+
+    /// The view that is quoted if no other is asked for: `privacy.view`, or its default.
+    pub fn quoted_view(&self) -> View {
+        let given = self.get("privacy.view").and_then(|view| view.parse().ok());
+        given.unwrap_or_else(|| PrivacySettings::default_view(self.table.contains_key("masks")))
     }
 
     /// Whether there is a section `[sweep]`: then it is a grid of experiments.
@@ -217,5 +268,105 @@ impl ExperimentBuilder {
 
     pub(crate) fn remove(&mut self, key: &str) -> Option<Value> {
         self.table.remove(key)
+    }
+}
+
+/// A key with the first section that has it, for a key without a section.
+fn key_in_section(key: &str) -> Option<String> {
+    if key.contains('.') {
+        return None;
+    }
+    SECTIONS.iter().map(|section| format!("{section}.{key}")).find(|candidate| {
+        // Any other error than an unknown key means that the section has the key.
+        let builder = ExperimentBuilder::new().set(candidate, "true");
+        let built = builder.and_then(|builder| Experiment::from_table(&builder.table));
+        !matches!(built, Err(ExperimentError::UnknownKey { key, .. }) if key == *candidate)
+    })
+}
+
+/// A value in TOML, or else the text itself.
+fn parse_value(text: &str) -> Value {
+    let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| {
+        let value = table.remove("value");
+        // More than one key means that the text continues after the value.
+        if table.is_empty() { value } else { None }
+    });
+    parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// The parts of a list between commas that are outside of brackets, braces and quotes.
+fn split_values(list: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
+    let mut is_escaped = false;
+    for (place, letter) in list.char_indices() {
+        match (quote, letter) {
+            (Some('"'), '\\') if !is_escaped => {
+                is_escaped = true;
+                continue;
+            }
+            (Some(open), _) if letter == open && !is_escaped => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                parts.push(list[start..place].trim());
+                start = place + 1;
+            }
+            _ => {}
+        }
+        is_escaped = false;
+    }
+    parts.push(list[start..].trim());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_section_are_found() {
+        let message = |key: &str| {
+            let builder = ExperimentBuilder::new().set(key, "3").unwrap();
+            builder.build().unwrap_err().to_string()
+        };
+        assert_eq!(message("snr_db"), "there is no key snr_db; did you mean uplink.snr_db?");
+        assert_eq!(message("noise_std"), "there is no key noise_std; did you mean uplink.noise_std?");
+        assert_eq!(message("colluding"), "there is no key colluding; did you mean masks.colluding?");
+        assert_eq!(message("uplink.snr"), "there is no key uplink.snr; did you mean snr_db?");
+        assert_eq!(message("round"), "there is no key round; did you mean rounds?");
+    }
+
+    #[test]
+    fn commas_inside_brackets_and_quotes_stay() {
+        assert_eq!(split_values("0, 10,20"), ["0", "10", "20"]);
+        assert_eq!(split_values("{ a = 1, b = 2 },c"), ["{ a = 1, b = 2 }", "c"]);
+        assert_eq!(split_values(r#""a,\",b",'c,d',[1,2]"#), [r#""a,\",b""#, "'c,d'", "[1,2]"]);
+        assert_eq!(split_values("1,"), ["1", ""]);
+    }
+
+    #[test]
+    fn varied_keys_replace_those_of_the_file() {
+        let text = "[sweep]\nuplink.snr_db = [0.0]\nuplink.sequences = [20, 25]";
+        let builder = ExperimentBuilder::parse("a test", text).unwrap();
+        let builder = builder.vary("rounds=1,2").unwrap().vary("uplink.snr_db=5,10,15").unwrap();
+        let sweep = builder.build_sweep().unwrap();
+        assert_eq!(sweep.keys().collect::<Vec<_>>(), ["uplink.sequences", "rounds", "uplink.snr_db"]);
+        assert_eq!(sweep.points()[1].values, ["20", "1", "10"]);
+        assert_eq!(sweep.points().len(), 12);
+    }
+
+    #[test]
+    fn varied_values_are_read_like_settings() {
+        let vary = |text: &str| ExperimentBuilder::new().vary(text);
+        let sweep = vary("uplink.receiver=clipped=2,{ mmse = 0.5 },paper").unwrap().build_sweep().unwrap();
+        let text: Vec<String> = sweep.points().iter().map(|point| point.experiment.to_toml()).collect();
+        let one =
+            |value: &str| ExperimentBuilder::new().set("uplink.receiver", value).unwrap().build().unwrap();
+        assert_eq!(text, ["clipped=2", "mmse=0.5", "paper"].map(|value| one(value).to_toml()));
+        assert_eq!(vary("seed=[1, 2, 3]").unwrap().build_sweep().unwrap().points().len(), 3);
+        for wrong in ["rounds", "=1,2", "rounds=", "rounds=1,,2"] {
+            assert!(vary(wrong).unwrap_err().to_string().contains("key=a,b,c"), "{wrong}");
+        }
     }
 }

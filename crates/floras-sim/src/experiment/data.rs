@@ -44,10 +44,15 @@ pub enum DataChoice {
         /// How far the classes lie apart in every feature: from 0 to 1000.
         separation: f64,
     },
+    /// Arrays that the caller holds in memory; see [`OwnData`](crate::OwnData).
+    Arrays {
+        /// SHA-256 of the arrays and of who holds which rows, 64 hexadecimal digits.
+        sha256: String,
+    },
 }
 
 impl DataChoice {
-    /// Loads a stored set, with so many samples at most; `None` for a set that is generated.
+    /// Loads a stored set, with a maximum number of samples; `None` for a set that is generated or in memory.
     pub(crate) fn load(
         &self,
         train: Option<usize>,
@@ -60,7 +65,7 @@ impl DataChoice {
             Self::Mnist(directory) => data::mnist(directory, train, test),
             Self::FashionMnist(directory) => data::fashion_mnist(directory, train, test),
             Self::Cifar10(directory) => data::cifar10(directory, train, test),
-            Self::Synthetic { .. } => return None,
+            Self::Synthetic { .. } | Self::Arrays { .. } => return None,
         })
     }
 
@@ -70,7 +75,7 @@ impl DataChoice {
             Self::Mnist(directory) | Self::FashionMnist(directory) | Self::Cifar10(directory) => {
                 Some(directory)
             }
-            Self::Digits20 | Self::Digits28 | Self::Synthetic { .. } => None,
+            Self::Digits20 | Self::Digits28 | Self::Synthetic { .. } | Self::Arrays { .. } => None,
         }
     }
 
@@ -81,7 +86,7 @@ impl DataChoice {
             Self::Digits20 => Some((20, false)),
             Self::Digits28 | Self::Mnist(_) | Self::FashionMnist(_) => Some((28, false)),
             Self::Cifar10(_) => Some((32, true)),
-            Self::Synthetic { .. } => None,
+            Self::Synthetic { .. } | Self::Arrays { .. } => None,
         }
     }
 
@@ -94,6 +99,7 @@ impl DataChoice {
             Self::FashionMnist(_) => "Fashion-MNIST",
             Self::Cifar10(_) => "CIFAR-10",
             Self::Synthetic { .. } => "generated",
+            Self::Arrays { .. } => "own arrays",
         }
     }
 
@@ -108,6 +114,7 @@ impl DataChoice {
             Self::Synthetic { features, classes, .. } => {
                 format!("generated data with {features} features and {classes} classes")
             }
+            Self::Arrays { .. } => "arrays of the caller".to_owned(),
         }
     }
 }
@@ -121,6 +128,7 @@ enum SetName {
     FashionMnist,
     Cifar10,
     Synthetic,
+    Arrays,
 }
 
 named_choice!(
@@ -132,6 +140,7 @@ named_choice!(
     [FashionMnist => "fashion-mnist", "Fashion-MNIST"],
     [Cifar10 => "cifar10", "CIFAR-10"],
     [Synthetic => "synthetic", "generated"],
+    [Arrays => "arrays", "own arrays"],
 );
 
 /// The section as it stands in a file.
@@ -147,6 +156,8 @@ pub(super) struct DataFile {
     classes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     separation: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     train: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,15 +200,38 @@ impl TryFrom<DataFile> for DataSettings {
                 classes: file.classes.unwrap_or(10),
                 separation: file.separation.unwrap_or(1.0),
             },
+            SetName::Arrays => DataChoice::Arrays { sha256: fingerprint(&file)? },
         };
+        if file.partition == Partition::Given && !matches!(set, DataChoice::Arrays { .. }) {
+            let reason = "\"given\" is for arrays in memory, whose rows are listed for each client";
+            return Err(ExperimentError::refused("data.partition", reason));
+        }
         // Embedded and generated sets have sizes of their own; a set of files is taken whole.
         let (train, test) = match set {
             DataChoice::Digits20 | DataChoice::Digits28 => (Some(4000), Some(1000)),
             DataChoice::Synthetic { .. } => (Some(20_000), Some(1000)),
-            DataChoice::Mnist(_) | DataChoice::FashionMnist(_) | DataChoice::Cifar10(_) => (None, None),
+            DataChoice::Mnist(_)
+            | DataChoice::FashionMnist(_)
+            | DataChoice::Cifar10(_)
+            | DataChoice::Arrays { .. } => (None, None),
         };
         Ok(Self { set, train: file.train.or(train), test: file.test.or(test), partition: file.partition })
     }
+}
+
+/// The fingerprint of arrays, which are taken whole.
+fn fingerprint(file: &DataFile) -> Result<String, ExperimentError> {
+    for (key, value) in [("data.train", file.train), ("data.test", file.test)] {
+        if value.is_some() {
+            return Err(ExperimentError::refused(key, "arrays in memory are taken whole: leave it out"));
+        }
+    }
+    let given = file.sha256.clone().unwrap_or_default();
+    if given.len() != 64 || !given.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        let reason = "the set \"arrays\" needs the SHA-256 of the arrays, 64 hexadecimal digits";
+        return Err(ExperimentError::refused("data.sha256", reason));
+    }
+    Ok(given)
 }
 
 impl From<&DataSettings> for DataFile {
@@ -215,6 +249,10 @@ impl From<&DataSettings> for DataFile {
                 file.set = SetName::Synthetic;
                 (file.features, file.classes) = (Some(*features), Some(*classes));
                 file.separation = Some(*separation);
+            }
+            DataChoice::Arrays { sha256 } => {
+                file.set = SetName::Arrays;
+                file.sha256 = Some(sha256.clone());
             }
         }
         file

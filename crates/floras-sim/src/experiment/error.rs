@@ -48,9 +48,31 @@ pub enum ExperimentError {
         reason: String,
     },
 
+    /// A point of a grid whose experiment is wrong.
+    #[error("{point}: {error}")]
+    Point {
+        /// Its number and its values.
+        point: String,
+        /// What is wrong.
+        error: Box<ExperimentError>,
+    },
+
+    /// An experiment without a grid where a grid was expected.
+    #[error(
+        "sweep: there is no section [sweep] with a list of values for some keys, as in uplink.sequences = [20, 25]"
+    )]
+    IsNoSweep,
+
     /// A grid of experiments where one experiment was expected.
     #[error("sweep: a file with this section is a grid of experiments, and not one of them")]
     IsSweep,
+
+    /// Values of a key to vary, without key or values.
+    #[error("a key to vary is key=a,b,c, as in uplink.snr_db=0,10,20, not '{given}'")]
+    Variation {
+        /// What was given.
+        given: String,
+    },
 
     /// An assignment without key or value.
     #[error("a setting is key=value, as in uplink.snr_db=10, not '{given}'")]

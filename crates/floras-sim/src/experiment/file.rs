@@ -16,7 +16,7 @@ use super::model::ModelFile;
 use super::privacy::PrivacyFile;
 use super::record::RecordSettings;
 use super::uplink::UplinkSettings;
-use super::{Settings, VERSION};
+use super::{DEFAULT_NAME, Settings, VERSION};
 
 /// All sections.
 #[derive(Debug, Deserialize, Serialize)]
@@ -42,7 +42,7 @@ pub(super) struct SettingsFile {
 impl Default for SettingsFile {
     fn default() -> Self {
         Self {
-            name: "digits-iid".to_owned(),
+            name: DEFAULT_NAME.to_owned(),
             version: VERSION.to_owned(),
             seed: 1,
             trials: 5,
@@ -83,7 +83,7 @@ impl SettingsFile {
         self.clients.check()?;
         self.model.check()?;
         self.local.settings()?;
-        UplinkSettings::from_table(&self.uplink)?;
+        UplinkSettings::of_experiment(&self.uplink)?;
         self.privacy.check()?;
         self.masks.map(MasksFile::masks).transpose()?;
         self.record.check()
@@ -107,8 +107,8 @@ impl TryFrom<SettingsFile> for Settings {
             clients: file.clients.into(),
             model: file.model.into(),
             local: file.local.settings()?,
-            uplink: UplinkSettings::from_table(&file.uplink)?,
-            privacy: file.privacy.into(),
+            uplink: UplinkSettings::of_experiment(&file.uplink)?,
+            privacy: file.privacy.settings(file.masks.is_some()),
             masks: file.masks.map(MasksFile::masks).transpose()?,
             record: file.record,
         })
@@ -135,8 +135,12 @@ impl From<&Settings> for SettingsFile {
     }
 }
 
+/// The names of all sections.
+pub(super) const SECTIONS: [&str; 8] =
+    ["data", "clients", "model", "local", "uplink", "privacy", "masks", "record"];
+
 fn is_section(name: &str) -> bool {
-    ["data", "clients", "model", "local", "uplink", "privacy", "masks", "record"].contains(&name)
+    SECTIONS.contains(&name)
 }
 
 /// A name becomes a directory.
@@ -279,9 +283,13 @@ fn hint(key: &str, section: &str, keys: &[&str]) -> String {
     })
 }
 
-/// A question that names the known key that is nearest to one, if it is near.
-pub(crate) fn nearest(key: &str, keys: &[&str]) -> Option<String> {
-    let distances = keys.iter().map(|known| (strsim::damerau_levenshtein(key, known), known));
+/// A question that names the known name that is meant, if one is near: by distance, or because it begins with the given one.
+pub(crate) fn nearest(name: &str, names: &[&str]) -> Option<String> {
+    let lower = name.to_lowercase();
+    let distances = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, known), known));
     let (distance, known) = distances.min()?;
-    (distance <= 1 + key.len() / 3).then(|| format!("did you mean {known}?"))
+    let is_near = distance <= 1 + name.len() / 3;
+    let longer = || names.iter().filter(|known| known.starts_with(&lower)).min_by_key(|known| known.len());
+    let meant = if is_near { Some(known) } else { longer().filter(|_| name.len() > 2) };
+    meant.map(|known| format!("did you mean {known}?"))
 }

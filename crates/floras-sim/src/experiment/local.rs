@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{COUNTS, ExperimentError, within};
 
 /// The section `[local]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalSettings {
     /// Mini-batches, and how many.
     pub sgd: LocalSgd,
@@ -14,8 +14,19 @@ pub struct LocalSettings {
     pub rate: Rate,
 }
 
+impl Default for LocalSettings {
+    fn default() -> Self {
+        Self { sgd: LocalSgd::default(), rate: default_rate() }
+    }
+}
+
+/// With a rate of 1, most updates reach the default clip norm, so that the signal is as strong as the noise allows for.
+fn default_rate() -> Rate {
+    Rate::constant(1.0).unwrap_or_default()
+}
+
 /// The section as it stands in a file.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [local]")]
 pub(super) struct LocalFile {
     batch: Option<u32>,
@@ -24,6 +35,12 @@ pub(super) struct LocalFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<u32>,
     rate: Rate,
+}
+
+impl Default for LocalFile {
+    fn default() -> Self {
+        Self { batch: None, epochs: None, steps: None, rate: default_rate() }
+    }
 }
 
 impl LocalFile {

@@ -1,6 +1,6 @@
 //! The experiment file: what is trained, on whose data, over which air, and how it is recorded.
 //!
-//! [`Settings`] are plain values, with the paper's IID task as their default. An [`Experiment`] is settings that were
+//! [`Settings`] are plain values. Their default is a task that learns: clipped updates and the clipped receiver. An [`Experiment`] is settings that were
 //! checked, so that `K > M` or a clip norm of zero cannot reach a federation. An [`ExperimentBuilder`] puts one together from
 //! presets, files and changes. Every key of the file has a default, is checked on its own and together with the others, and is
 //! written out in full into the run directory.
@@ -35,7 +35,7 @@ pub use local::LocalSettings;
 pub(crate) use masks::MasksFile;
 pub use model::{ModelKind, ModelSettings};
 pub(crate) use privacy::PrivacyFile;
-pub use privacy::{Budget, PrivacySettings};
+pub use privacy::PrivacySettings;
 pub use radio::Radio;
 pub(crate) use radio::{SIZES, is_default};
 pub use record::RecordSettings;
@@ -43,6 +43,9 @@ pub(crate) use uplink::RESERVED;
 pub use uplink::UplinkSettings;
 
 use crate::schemes::{self, SchemeChoice, SchemeEntry};
+
+/// The name of an experiment that has none.
+const DEFAULT_NAME: &str = "experiment";
 
 /// The version that is written into run directories.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -77,10 +80,10 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The paper's IID task.
+    /// The paper's IID task with clipped updates, the clipped receiver and a higher rate, so that it learns.
     fn default() -> Self {
         Self {
-            name: "digits-iid".to_owned(),
+            name: DEFAULT_NAME.to_owned(),
             seed: 1,
             trials: 5,
             rounds: 300,
@@ -104,7 +107,7 @@ impl Default for Settings {
 /// let mut settings = Settings::default();
 /// settings.clients.per_round = 30;
 /// let error = Experiment::new(settings).unwrap_err();
-/// assert_eq!(error.to_string(), "clients.per_round: K = 30 clients a round cannot be chosen from M = 20 in all");
+/// assert_eq!(error.to_string(), "clients.per_round: K = 30 clients per round cannot be chosen from M = 20 in all");
 ///
 /// let experiment = Experiment::parse("a string", "rounds = 7\n[clients]\ntotal = 40")?;
 /// assert_eq!(experiment.settings().clients.total, 40);
@@ -152,6 +155,11 @@ impl Experiment {
     /// The same as a table.
     pub(crate) fn to_table(&self) -> Table {
         SettingsFile::from(&self.settings).to_table()
+    }
+
+    /// All settings that have an effect: keys with their sections, and values as TOML.
+    pub fn entries(&self) -> Vec<(String, String)> {
+        entries(&self.to_table()).into_iter().map(|(key, value)| (key, value.to_string())).collect()
     }
 
     /// The first key in which two experiments differ, with both values.
@@ -202,7 +210,8 @@ impl Settings {
     fn check(&self) -> Result<(), ExperimentError> {
         let ClientSettings { total, per_round, weights, .. } = self.clients;
         if per_round > total {
-            let reason = format!("K = {per_round} clients a round cannot be chosen from M = {total} in all");
+            let reason =
+                format!("K = {per_round} clients per round cannot be chosen from M = {total} in all");
             return Err(ExperimentError::refused("clients.per_round", reason));
         }
         if let Some(sequences) = self.uplink.scheme.sequences()

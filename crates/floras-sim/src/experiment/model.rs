@@ -28,7 +28,7 @@ pub enum ModelKind {
 }
 
 impl ModelSettings {
-    /// The model for samples of so many features and classes.
+    /// The model for samples with these numbers of features and classes.
     pub(crate) fn build(&self, features: usize, classes: usize) -> Result<Box<dyn Model>, LearnError> {
         Ok(match self.kind {
             ModelKind::Logistic => Box::new(Logistic::new(features, classes, self.l2)?),

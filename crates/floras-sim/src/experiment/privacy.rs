@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::error::{ExperimentError, within};
 use super::number_or_none::NumberOrNone;
 
+/// `C` of an experiment that names none.
+const DEFAULT_CLIP: f64 = 1.0;
+
 /// The section `[privacy]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySettings {
@@ -20,24 +23,24 @@ pub struct PrivacySettings {
     pub level: Level,
     /// How far the radio may depart from the model; the decoder's views of scheme `floras` count on it.
     pub margins: Margins,
-    /// Where to stop; absent means after all rounds.
-    pub budget: Option<Budget>,
+    /// A run stops before the round that would exceed this `ε` in `view`: from 1e-9 to 1e5. Absent: no limit.
+    pub budget: Option<f64>,
+    /// The view that is quoted: the budget, the report and tables of sweeps use it.
+    pub view: View,
 }
 
-/// How much may leak.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
-    /// The run stops before the round that would exceed this `ε`: from 1e-9 to 1e5.
-    pub epsilon: f64,
-    /// The view in which `ε` is counted.
-    pub view: View,
+impl PrivacySettings {
+    /// The view of an experiment that names none: any channel, or the raw signal with masks, which hide it.
+    pub fn default_view(has_masks: bool) -> View {
+        if has_masks { View::RawSignal } else { View::AnyChannel }
+    }
 }
 
 /// The section as it stands in a file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [privacy]")]
 pub(crate) struct PrivacyFile {
-    clip: NumberOrNone,
+    clip: Option<NumberOrNone>,
     #[serde(skip_serializing_if = "Option::is_none")]
     normalise: Option<Clipping>,
     delta: Option<f64>,
@@ -50,62 +53,66 @@ pub(crate) struct PrivacyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     foreign_pilots: Option<u64>,
     budget: NumberOrNone,
-    #[serde(skip_serializing_if = "Option::is_none")]
     view: Option<View>,
 }
 
 impl PrivacyFile {
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
-        self.clip.within("privacy.clip", 1e-30..=1e30)?;
+        self.clip.unwrap_or_default().within("privacy.clip", 1e-30..=1e30)?;
         within("privacy.delta", self.delta, 1e-30..=0.5)?;
         within("privacy.pilot_noise", self.pilot_noise, 0.01..=100.0)?;
         within("privacy.channel_growth", self.channel_growth, 1.0..=1000.0)?;
         within("privacy.foreign_pilots", self.foreign_pilots, 0..=1_000_000_000)?;
         self.budget.within("privacy.budget", 1e-9..=MAX_EPSILON)
     }
-}
 
-impl From<PrivacyFile> for PrivacySettings {
-    fn from(file: PrivacyFile) -> Self {
+    /// The settings of an experiment, whose updates are clipped by default.
+    pub(super) fn settings(self, has_masks: bool) -> PrivacySettings {
+        let clip = Some(self.clip.unwrap_or(NumberOrNone(Some(DEFAULT_CLIP))));
+        Self { clip, ..self }.settings_of_uplink(has_masks)
+    }
+
+    /// The settings of an uplink on its own, whose updates are not clipped by default. The default view depends on masks.
+    pub(crate) fn settings_of_uplink(self, has_masks: bool) -> PrivacySettings {
         let default = Margins::default();
-        let view = file.view.unwrap_or(View::Actual);
-        Self {
-            clip: file.clip.0,
-            normalise: file.normalise.unwrap_or_default(),
-            delta: file.delta.unwrap_or(1e-5),
-            level: file.level.unwrap_or_default(),
+        PrivacySettings {
+            clip: self.clip.unwrap_or_default().0,
+            normalise: self.normalise.unwrap_or_default(),
+            delta: self.delta.unwrap_or(1e-5),
+            level: self.level.unwrap_or_default(),
             margins: Margins {
-                pilot_noise: file.pilot_noise.unwrap_or(default.pilot_noise),
-                channel_growth: file.channel_growth.unwrap_or(default.channel_growth),
-                foreign_pilots: file.foreign_pilots.unwrap_or(default.foreign_pilots),
+                pilot_noise: self.pilot_noise.unwrap_or(default.pilot_noise),
+                channel_growth: self.channel_growth.unwrap_or(default.channel_growth),
+                foreign_pilots: self.foreign_pilots.unwrap_or(default.foreign_pilots),
             },
-            budget: file.budget.0.map(|epsilon| Budget { epsilon, view }),
+            budget: self.budget.0,
+            view: self.view.unwrap_or_else(|| PrivacySettings::default_view(has_masks)),
         }
     }
 }
 
 impl From<PrivacySettings> for PrivacyFile {
     fn from(settings: PrivacySettings) -> Self {
-        let PrivacySettings { clip, normalise, delta, level, margins, budget } = settings;
+        let PrivacySettings { clip, normalise, delta, level, margins, budget, view } = settings;
         let default = Margins::default();
         // Level and margins at their default are left out, as in files of earlier versions.
         Self {
-            clip: NumberOrNone(clip),
+            clip: Some(NumberOrNone(clip)),
             normalise: Some(normalise).filter(|&mode| clip.is_some() || mode != Clipping::default()),
             delta: Some(delta),
             level: Some(level).filter(|&level| level != Level::default()),
             pilot_noise: Some(margins.pilot_noise).filter(|&ratio| ratio != default.pilot_noise),
             channel_growth: Some(margins.channel_growth).filter(|&ratio| ratio != default.channel_growth),
             foreign_pilots: Some(margins.foreign_pilots).filter(|&count| count != default.foreign_pilots),
-            budget: NumberOrNone(budget.map(|budget| budget.epsilon)),
-            view: budget.map(|budget| budget.view),
+            budget: NumberOrNone(budget),
+            view: Some(view),
         }
     }
 }
 
 impl Default for PrivacySettings {
     fn default() -> Self {
-        PrivacyFile::default().into()
+        PrivacyFile::default().settings(false)
     }
 }
 
@@ -126,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_is_written_where_it_is_not_the_default() {
+    fn only_item_level_is_written() {
         let text = |given: &str| Experiment::parse("a test", given).unwrap().to_toml();
         assert!(text("[privacy]\nlevel = \"item\"").contains("\nlevel = \"item\"\n"));
         assert_eq!(text("[privacy]\nlevel = \"client\""), text(""));

@@ -178,7 +178,9 @@ impl Radio {
     pub fn description(&self) -> String {
         let fading = match &self.fading {
             ChannelSource::Fading(Fading::None) => "does not fade".to_owned(),
-            ChannelSource::Fading(fading) => format!("fades anew in every round ({})", fading.label()),
+            ChannelSource::Fading(fading) => {
+                format!("fades independently in every round ({})", fading.label())
+            }
             ChannelSource::Trace(path) => format!("follows the measured values in {}", path.display()),
         };
         let departures = self.departures();

@@ -1,6 +1,6 @@
 //! The section `[uplink]`: which scheme, its own keys, the radio, and what is decoded.
 
-use floras_core::{Fidelity, Modulation, TransmitPower, list};
+use floras_core::{Fidelity, Modulation, Receiver, TransmitPower, list};
 use floras_phy::Uplink;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -9,7 +9,7 @@ use super::error::ExperimentError;
 use super::file::{deserialize_section, unknown_key};
 use super::number_or_none::NumberOrNone;
 use super::radio::Radio;
-use crate::schemes::{self, FlorasScheme, SchemeChoice};
+use crate::schemes::{self, FlorasScheme, SchemeChoice, SchemeFile as _};
 
 /// Everything between the clients' updates and the decoded sum.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +24,16 @@ pub struct UplinkSettings {
     pub truncate: Option<f64>,
 }
 
+/// The receiver of an experiment that names none: clipped at twice the noise of an estimate. The noise of the paper's receiver,
+/// which is the default of an uplink on its own, has no bound, and such an experiment does not learn.
+fn default_receiver() -> Receiver {
+    Receiver::clipped(2.0).expect("2 is a valid level")
+}
+
 impl Default for UplinkSettings {
     fn default() -> Self {
         Self {
-            scheme: FlorasScheme::default().into(),
+            scheme: FlorasScheme { receiver: default_receiver(), ..FlorasScheme::default() }.into(),
             radio: Radio::default(),
             fidelity: Fidelity::default(),
             truncate: None,
@@ -61,6 +67,20 @@ pub(crate) const RESERVED: [&str; 13] = [
 ];
 
 impl UplinkSettings {
+    /// Reads and checks the section of an experiment, whose default receiver bounds the noise.
+    pub(super) fn of_experiment(section: &Table) -> Result<Self, ExperimentError> {
+        let is_floras = match section.get("scheme") {
+            None => true,
+            Some(scheme) => scheme.as_str() == Some(FlorasScheme::NAME),
+        };
+        if !is_floras || section.contains_key("receiver") {
+            return Self::from_table(section);
+        }
+        let mut section = section.clone();
+        section.insert("receiver".to_owned(), Value::String(default_receiver().to_string()));
+        Self::from_table(&section)
+    }
+
     /// Reads and checks the section. Keys that the scheme does not use are checked all the same.
     pub(crate) fn from_table(section: &Table) -> Result<Self, ExperimentError> {
         let [first, others @ ..] = RESERVED;

@@ -22,9 +22,9 @@ const MAX_COPIED_BYTES: usize = 64 << 20;
 /// Where the clients' samples come from.
 #[derive(Debug)]
 pub(super) enum Population {
-    /// Samples in memory, to be shared out.
-    Stored(Samples),
-    /// A distribution, and how many samples a client draws from it.
+    /// Samples in memory, to be shared out; with the rows of each client if they are given.
+    Stored(Samples, Option<Shares>),
+    /// A distribution, and the number of samples that each client draws from it.
     Generated {
         task: Synthetic,
         per_client: usize,
@@ -51,7 +51,7 @@ pub enum Holdings<'p> {
         task: &'p Synthetic,
         /// Samples of a client.
         per_client: usize,
-        /// Samples that nobody holds.
+        /// Samples that no client holds.
         unassigned: usize,
         /// How labels are shared out.
         partition: Partition,
@@ -66,12 +66,14 @@ pub enum Holdings<'p> {
 pub(super) fn load(settings: &Settings) -> Result<(Population, Samples), SimError> {
     let DataSettings { ref set, train, test, .. } = settings.data;
     let loaded = match (set.load(train, test), set) {
-        (Some(stored), _) => stored.map(|set| (Population::Stored(set.train), set.test)),
+        (Some(stored), _) => stored.map(|set| (Population::Stored(set.train, None), set.test)),
         (None, &DataChoice::Synthetic { features, classes, separation }) => {
             generate(settings, features, classes, separation)
         }
         (None, _) => {
-            Err(LearnError::Partition { reason: "the set can be neither read nor generated".to_owned() })
+            let reason =
+                "the set \"arrays\" was held in memory and cannot be read: give the same arrays again";
+            Err(LearnError::Partition { reason: reason.to_owned() })
         }
     };
     loaded.map_err(SimError::learn("data"))
@@ -114,14 +116,14 @@ fn check_size(what: &str, count: usize, features: usize) -> Result<(), LearnErro
 impl Population {
     pub(super) fn width(&self) -> usize {
         match self {
-            Self::Stored(samples) => samples.width(),
+            Self::Stored(samples, _) => samples.width(),
             Self::Generated { task, .. } => task.features(),
         }
     }
 
     pub(super) fn classes(&self) -> usize {
         match self {
-            Self::Stored(samples) => samples.classes(),
+            Self::Stored(samples, _) => samples.classes(),
             Self::Generated { task, .. } => task.classes(),
         }
     }
@@ -140,6 +142,7 @@ impl Population {
         // All other partitions have one size, the same in all trials.
         let (trials, clients) = match partition {
             Partition::Unequal(_) => (settings.trials, settings.clients.total),
+            Partition::Given => (1, settings.clients.total),
             _ => (1, 1),
         };
         let (mut smallest, mut largest) = (u64::MAX, 0);
@@ -150,8 +153,8 @@ impl Population {
         for trial in 0..trials {
             let trial = TrialId::from(trial as u16);
             match self {
-                Self::Stored(samples) => {
-                    let shares = shares(samples, settings, trial)?;
+                Self::Stored(samples, given) => {
+                    let shares = shares(samples, given.as_ref(), settings, trial)?;
                     (0..shares.clients()).for_each(|client| see(shares.of(client).len()));
                 }
                 Self::Generated { per_client, .. } => {
@@ -170,7 +173,9 @@ impl Population {
     pub(super) fn hold(&self, settings: &Settings, trial: TrialId) -> Result<Holdings<'_>, SimError> {
         let (partition, clients) = (settings.data.partition, settings.clients.total);
         match self {
-            Self::Stored(samples) => Ok(Holdings::share(samples, shares(samples, settings, trial)?)),
+            Self::Stored(samples, given) => {
+                Ok(Holdings::share(samples, shares(samples, given.as_ref(), settings, trial)?))
+            }
             Self::Generated { task, per_client, unassigned } => {
                 let (per_client, unassigned) = (*per_client, *unassigned);
                 let stream = StreamName::new(settings.seed, purpose::CLIENT_SAMPLES).trial(trial);
@@ -183,7 +188,15 @@ impl Population {
 }
 
 /// Who holds which of the samples in a trial.
-fn shares(samples: &Samples, settings: &Settings, trial: TrialId) -> Result<Shares, SimError> {
+fn shares(
+    samples: &Samples,
+    given: Option<&Shares>,
+    settings: &Settings,
+    trial: TrialId,
+) -> Result<Shares, SimError> {
+    if let Some(shares) = given {
+        return Ok(shares.clone());
+    }
     let mut stream = StreamName::new(settings.seed, purpose::PARTITION).trial(trial).stream();
     let clients = settings.clients.total as usize;
     let shares = settings.data.partition.share(samples.labels(), samples.classes(), clients, &mut stream);
@@ -227,7 +240,7 @@ impl<'p> Holdings<'p> {
         }
     }
 
-    /// Samples that nobody holds.
+    /// Samples that no client holds.
     pub(super) fn unassigned(&self) -> usize {
         match self {
             Self::Shared { shares, .. } => shares.unassigned(),

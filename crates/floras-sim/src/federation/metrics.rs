@@ -122,7 +122,7 @@ impl RoundMetrics {
         self.energy = Some(cost.energy);
     }
 
-    /// Leaves out what is not a number. Whether training goes on must not depend on it: it is a function of the clients' data.
+    /// Leaves out what is not a number. Whether training continues must not depend on it: it is a function of the clients' data.
     pub(crate) fn keep_finite(&mut self) {
         let measured =
             [&mut self.local_loss, &mut self.train_loss, &mut self.test_loss, &mut self.update_norm];

@@ -10,6 +10,7 @@
 mod clients;
 mod dropout;
 mod metrics;
+mod own_data;
 mod selection;
 mod trial;
 
@@ -23,13 +24,14 @@ use floras_learn::{Model, Samples};
 use floras_phy::{Round, Uplink};
 use floras_privacy::Views;
 pub use metrics::RoundMetrics;
-pub(crate) use selection::select;
+pub use own_data::OwnData;
+pub use selection::select;
 use sha2::{Digest, Sha256};
 pub use trial::{LocalTraining, RoundOutcome, Status, Trial, TrialOptions, with_all};
 
 use crate::accounting::{Accounting, Protected, Scope};
 use crate::error::SimError;
-use crate::experiment::{Budget, Experiment, ExperimentError, Settings};
+use crate::experiment::{Experiment, ExperimentError, Settings};
 use crate::purpose;
 pub use clients::Holdings;
 use clients::Population;
@@ -65,17 +67,27 @@ pub struct PartitionRecord {
     pub trial: u32,
     /// `M`; only the first of them are listed if there are very many.
     pub clients: u32,
-    /// Training samples that nobody holds, because all clients hold the same number.
+    /// Training samples that no client holds, because all clients hold the same number.
     pub unassigned: usize,
-    /// One row a client, one column a label.
+    /// One row per client, one column per label.
     pub label_counts: Vec<Vec<u32>>,
 }
 
 impl Federation {
-    /// Loads what the experiment asks for, and checks what only shows with the data there.
+    /// Loads the data and the model, and checks what depends on the data.
     pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
+        let (population, test) = clients::load(experiment.settings())?;
+        Self::assemble(experiment, population, test)
+    }
+
+    /// The same for arrays in memory, whose fingerprint is `data.sha256` of the experiment.
+    pub fn with_data(experiment: &Experiment, data: OwnData) -> Result<Self, SimError> {
+        let (population, test) = data.population(experiment.settings())?;
+        Self::assemble(experiment, population, test)
+    }
+
+    fn assemble(experiment: &Experiment, population: Population, test: Samples) -> Result<Self, SimError> {
         let settings = experiment.settings();
-        let (population, test) = clients::load(settings)?;
         let model = settings.model.build(population.width(), population.classes());
         let model = model.map_err(SimError::learn("model"))?;
         let uplink = BoxedUplink(settings.build_uplink(settings.seed)?);
@@ -113,10 +125,10 @@ impl Federation {
         self.rounds
     }
 
-    /// Takes over the account of a federation that tells the same: all but data, model and training is equal, and what of them
-    /// counts at the item level and over a channel that depends on the number of parameters.
+    /// Shares the account of another federation if both accounts are equal: all settings that an account depends on agree.
+    /// Data, model and training count at the item level, and if the channel depends on the number of parameters.
     pub fn share_accounting(&self, other: &Self) {
-        let told = |federation: &Self| {
+        let accounted = |federation: &Self| {
             let settings = federation.experiment.settings();
             let Settings { seed, trials, rounds, ref clients, ref uplink, privacy, masks, .. } = *settings;
             let parameters = federation.parameters_of_channel();
@@ -124,9 +136,9 @@ impl Federation {
             ((seed, trials, rounds), clients.clone(), uplink.clone(), privacy, masks, protected, parameters)
         };
         if let Some(accounting) = other.accounting.get()
-            && told(self) == told(other)
+            && accounted(self) == accounted(other)
         {
-            // One that is there already says the same.
+            // An account that exists already is equal.
             let _ = self.accounting.set(Arc::clone(accounting));
         }
     }
@@ -157,7 +169,7 @@ impl Federation {
     /// Stops before the round that would exceed the budget. A budget that not even one round meets is refused.
     fn keep_budget(&mut self) -> Result<(), SimError> {
         let settings = self.experiment.settings();
-        let Some(Budget { epsilon, view }) = settings.privacy.budget else { return Ok(()) };
+        let (view, Some(epsilon)) = (settings.privacy.view, settings.privacy.budget) else { return Ok(()) };
         let accounting = self.accounting()?;
         let rounds = accounting.affordable(view, epsilon, settings.rounds)?;
         if rounds == 0 {
@@ -192,7 +204,7 @@ impl Federation {
         clients.map(copy).collect::<Result<_, _>>().map_err(SimError::learn("data"))
     }
 
-    /// The samples that nobody trains on.
+    /// The samples that no client trains on.
     pub fn test(&self) -> &Samples {
         &self.test
     }
@@ -272,7 +284,7 @@ impl Federation {
         StreamName::new(self.experiment.settings().seed, purpose).trial(trial)
     }
 
-    /// Meets the first round's partition and channel, so that what cannot work is told before anything is recorded; a
+    /// Draws the first round's partition and channel, so that errors appear before anything is recorded; a
     /// channel trace is asked for every coefficient that will be needed.
     fn rehearse(&self) -> Result<(), SimError> {
         let settings = self.experiment.settings();
@@ -333,7 +345,7 @@ fn data_digest(
     test: &Samples,
 ) -> Result<Vec<u8>, SimError> {
     let mut digest = Vec::new();
-    if let Population::Stored(train) = population {
+    if let Population::Stored(train, _) = population {
         add_samples(&mut digest, train);
         add_samples(&mut digest, test);
     }

@@ -6,8 +6,8 @@ use rand::seq::index;
 use crate::experiment::{ClientSettings, Settings};
 use crate::purpose;
 
-/// `K` of `M` clients, in ascending order; rounds are counted from 1.
-pub(crate) fn select(settings: &Settings, trial: TrialId, round: u32) -> Vec<u32> {
+/// The `K` of `M` clients that are selected in a round, in ascending order; rounds are counted from 1.
+pub fn select(settings: &Settings, trial: TrialId, round: u32) -> Vec<u32> {
     let ClientSettings { total, per_round, .. } = settings.clients;
     if per_round == total {
         return (0..total).collect();

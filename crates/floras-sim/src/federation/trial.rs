@@ -217,7 +217,7 @@ impl<'f> Trial<'f> {
         Ok(Ok(()))
     }
 
-    /// Every client of the round trains, and its update goes on the air: as many at once as fit into memory.
+    /// Every client of the round trains, and its update is sent: as many at once as fit into memory.
     fn train_and_send(&mut self, outcome: &mut RoundOutcome) -> Result<(), SimError> {
         let federation = self.federation;
         let settings = federation.experiment.settings();
@@ -457,7 +457,7 @@ mod tests {
 
     /// Features at the end of single precision: the second step's logits overflow.
     #[test]
-    fn a_broken_update_is_zero_and_the_trial_goes_on() {
+    fn trials_continue_after_a_broken_update() {
         let text = "rounds = 3\ntrials = 1\n[clients]\ntotal = 4\nper_round = 4\n[uplink]\nscheme = \"ideal\"\n\
                     [privacy]\nclip = 1.0\n[local]\nsteps = 5";
         let federation = Federation::new(&Experiment::parse("a test", text).unwrap()).unwrap();

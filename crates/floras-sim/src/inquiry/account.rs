@@ -1,4 +1,4 @@
-//! Every view of a described federation, side by side.
+//! The account of a described federation in every view.
 
 use floras_core::{Masks, Receiver, View};
 use floras_privacy::cauchy::{CauchyRound, MAX_DIMENSION};
@@ -29,7 +29,7 @@ pub struct AccountReport {
     pub clients: u64,
     /// The receiver's name.
     pub receiver: String,
-    /// What clients add to their updates, if they do.
+    /// Masks and local noise, if clients add them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masks: Option<Masks>,
     /// `B`: real branches of the receiver; left out if it has one.
@@ -39,21 +39,21 @@ pub struct AccountReport {
     pub views: Views,
     /// One round exactly in `d` dimensions.
     pub one_round_in_d: Option<OneRound>,
-    /// What a reader should know.
+    /// Notes on the statements.
     pub notes: Vec<String>,
-    /// The published Rényi divergence, if it was asked for.
+    /// The published Rényi divergence, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_renyi: Option<PublishedRenyi>,
-    /// What is established for a group of clients, if it was asked for.
+    /// `ε` of a group of clients, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupReport>,
-    /// The curves that were asked for.
+    /// The curves that were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<Vec<CurveReport>>,
-    /// A paragraph for a paper, if it was asked for.
+    /// A paragraph for a paper, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
-    /// What was accounted for.
+    /// The setting.
     #[serde(skip)]
     pub setting: Setting,
 }
@@ -65,7 +65,7 @@ pub struct OneRound {
     pub dim: u64,
     /// At the account's `δ`.
     pub epsilon: f64,
-    /// Without any `δ`.
+    /// At `δ = 0`.
     pub pure_epsilon: f64,
 }
 
@@ -74,7 +74,7 @@ fn is_one(branches: &u32) -> bool {
 }
 
 impl Inquiry {
-    /// Accounts for the federation with so many sequences; with a number of parameters, for one round exactly as well.
+    /// Accounts for the federation with `sequences` sequences; with `dim` parameters, also for one round exactly.
     pub fn account(&self, sequences: u64, dim: Option<u64>) -> Result<AccountReport, SimError> {
         let setting = self.accountable(sequences)?;
         let rounds = self.rounds.unwrap_or(1);

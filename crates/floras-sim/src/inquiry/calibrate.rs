@@ -1,20 +1,21 @@
-//! What meets an `ε`, or that nothing does and why.
+//! The setting that meets an `ε`, or why no setting does.
 
-use floras_core::{ClipLevel, Receiver, View, named_choice};
+use floras_core::{ClipLevel, Family, Modulation, PhaseError, Pilot, Receiver, View, named_choice};
 use floras_privacy::calibrate::{self, Calibrated, Target};
 use floras_privacy::{Account, Margins, PrivacyError, Setting, Views};
 use serde::Serialize;
 
 use super::{Inquiry, ReceiverChoice, notes, wrong};
 use crate::error::SimError;
+use crate::experiment::{ExperimentBuilder, ExperimentError};
 
-/// Without a length, no more sequences are looked at; fewer if the clipped projector's level is to be found too.
+/// Maximum number of sequences without a length; smaller if the level of the clipped projector is searched too.
 const MAX_SEQUENCES: u64 = 1_000_000;
 const MAX_SEQUENCES_FOR_LEVEL: u64 = 1024;
-/// Without a number of rounds, no more are looked at.
+/// Maximum number of rounds, if it is not given.
 const MAX_ROUNDS: u64 = 1_000_000;
 
-/// What to meet, and what to find.
+/// The target, and what to find.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// `ε`.
@@ -23,50 +24,50 @@ pub struct Goal {
     pub view: View,
     /// What to find.
     pub find: Find,
-    /// `N`, if something else is to be found.
+    /// `N`, if another quantity is to be found.
     pub sequences: Option<u64>,
-    /// The most sequences that there may be; the length if absent.
-    pub most_sequences: Option<u64>,
+    /// The maximum number of sequences; the length if absent.
+    pub max_sequences: Option<u64>,
 }
 
-/// What to find.
+/// The quantity to find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Find {
-    /// The fewest sequences.
+    /// The minimum number of sequences.
     #[default]
     Sequences,
     /// The largest clip norm.
     Clip,
-    /// The most rounds.
+    /// The maximum number of rounds.
     Rounds,
-    /// The least noise, for schemes that add noise of their own.
+    /// The least noise, for schemes that add noise themselves.
     Noise,
-    /// The masks that leave the least noise in the decoded sum of an experiment.
+    /// The masks with the least noise in the decoded sum of an experiment.
     Masks,
 }
 
 named_choice!(
     Find,
     "quantity to find",
-    [Sequences => "sequences", "the fewest sequences"],
+    [Sequences => "sequences", "the minimum number of sequences"],
     [Clip => "clip", "the largest clip norm"],
-    [Rounds => "rounds", "the most rounds"],
+    [Rounds => "rounds", "the maximum number of rounds"],
     [Noise => "noise", "the least noise"],
-    [Masks => "masks", "masks that leave the least noise"],
+    [Masks => "masks", "the masks with the least noise"],
 );
 
-/// What was found: what `floras calibrate --json` prints.
+/// The result: what `floras calibrate --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CalibrationReport {
-    /// `N`; `None` if nothing meets the `ε`.
+    /// `N`; `None` if no setting meets the `ε`.
     pub sequences: Option<u64>,
     /// `γ = N − K`.
     pub gamma: Option<u64>,
     /// The view's name.
     pub view: &'static str,
-    /// What the found setting has.
+    /// `ε` of the found setting.
     pub epsilon: Option<f64>,
-    /// What was asked for.
+    /// The target.
     pub epsilon_asked: f64,
     /// `C`.
     pub clip: Option<f64>,
@@ -82,20 +83,23 @@ pub struct CalibrationReport {
     pub level: &'static str,
     /// The statements about the found setting.
     pub views: Option<Views>,
-    /// What a reader should know.
+    /// Notes on the statements.
     pub notes: Vec<String>,
-    /// Why nothing meets it.
+    /// Why no setting meets it.
     pub reason: Option<String>,
+    /// The found federation as an experiment file, with every setting that the search knows. At the item level, `ε` of the file
+    /// depends on the samples of its clients.
+    pub fragment: Option<String>,
     /// The found setting itself.
     #[serde(skip)]
     pub found: Option<Found>,
 }
 
-/// A setting, and what it comes to.
+/// A setting with its rounds and its `ε`.
 pub type Found = Calibrated;
 
 impl Inquiry {
-    /// Looks for what meets a goal. That nothing does is an answer too.
+    /// Searches a setting that meets a goal. Without one, the report has a reason.
     pub fn calibrate(&self, goal: &Goal) -> Result<CalibrationReport, SimError> {
         match self.search(goal) {
             Ok(found) => self.report(goal, found),
@@ -107,9 +111,9 @@ impl Inquiry {
     }
 
     fn search(&self, goal: &Goal) -> Result<Calibrated, SimError> {
-        let most_rounds = if goal.find == Find::Rounds { MAX_ROUNDS } else { 1 };
+        let max_rounds = if goal.find == Find::Rounds { MAX_ROUNDS } else { 1 };
         let target =
-            Target { view: goal.view, epsilon: goal.epsilon, rounds: self.rounds.unwrap_or(most_rounds) };
+            Target { view: goal.view, epsilon: goal.epsilon, rounds: self.rounds.unwrap_or(max_rounds) };
         if goal.find == Find::Sequences {
             return self.search_sequences(goal, target);
         }
@@ -122,7 +126,7 @@ impl Inquiry {
             return Err(wrong("receiver", allowed, "clipped without one"));
         };
         let Some(sequences) = goal.sequences else {
-            let allowed = "given, unless the sequences are what is to be found";
+            let allowed = "given, unless the sequences are to be found";
             return Err(wrong("sequences", allowed, "absent"));
         };
         let setting = self.setting(sequences, receiver)?;
@@ -142,8 +146,8 @@ impl Inquiry {
                 sequences,
             ));
         }
-        let most = |otherwise: u64| goal.most_sequences.or(self.length).unwrap_or(otherwise);
-        // A sequence with a foreign pilot counts for nothing, so that the search is one without them, and they come on top.
+        let most = |otherwise: u64| goal.max_sequences.or(self.length).unwrap_or(otherwise);
+        // A sequence with a foreign pilot adds no noise: the search is without them, and their number is added.
         let foreign_pilots = self.margins.foreign_pilots;
         let most = |otherwise: u64| most(otherwise).saturating_sub(foreign_pilots);
         let silent = Self { margins: Margins { foreign_pilots: 0, ..self.margins }, ..self.clone() };
@@ -187,8 +191,64 @@ impl Inquiry {
             notes: notes::of(setting, &views, *rounds),
             views: Some(views),
             reason: None,
+            fragment: Some(self.fragment(&found)?),
             found: Some(found),
         })
+    }
+
+    fn fragment(&self, found: &Calibrated) -> Result<String, ExperimentError> {
+        let Calibrated { setting, rounds, .. } = found;
+        let length = self.length.unwrap_or_else(|| setting.sequences.next_power_of_two());
+        let mut builder = ExperimentBuilder::new()
+            .set_to("rounds", rounds)?
+            .set_to("clients.total", setting.clients)?
+            .set_to("clients.per_round", setting.per_round)?;
+        if let Some(batch) = self.batch {
+            builder = builder.set_to("local.batch", batch)?;
+        }
+        builder = builder
+            .set_to("uplink.scheme", "floras")?
+            .set_to("uplink.sequences", setting.sequences)?
+            .set_to("uplink.length", length)?
+            .set_to("uplink.receiver", setting.receiver)?;
+        if !length.is_power_of_two() {
+            builder = builder.set_to("uplink.family", Family::Orthonormal)?;
+        }
+        builder = match self.modulation {
+            Modulation::PhaseCorrected(error) if error != PhaseError::None => builder
+                .set_to("uplink.modulation", Modulation::PhaseCorrected(PhaseError::None))?
+                .set_to("uplink.phase_error", error)?,
+            other => builder.set_to("uplink.modulation", other)?,
+        };
+        builder = builder.set_to("uplink.antennas", self.antennas as u64)?;
+        if let Some(snr_db) = self.snr_db {
+            builder = builder
+                .set_to("uplink.snr_db", snr_db)?
+                .set_to("uplink.snr_convention", self.snr_convention)?
+                .set_to("uplink.fading", self.fading)?;
+        }
+        if self.pilot != Pilot::default() {
+            builder = builder.set_to("uplink.pilot", self.pilot)?;
+        }
+        builder = builder
+            .set_to("privacy.clip", setting.clip)?
+            .set_to("privacy.normalise", self.clipping)?
+            .set_to("privacy.delta", self.delta)?
+            .set_to("privacy.level", self.level)?;
+        let (margins, default) = (self.margins, Margins::default());
+        if margins != default {
+            builder = builder
+                .set_to("privacy.pilot_noise", margins.pilot_noise)?
+                .set_to("privacy.channel_growth", margins.channel_growth)?
+                .set_to("privacy.foreign_pilots", margins.foreign_pilots)?;
+        }
+        if let Some(masks) = setting.masks {
+            builder = builder
+                .set_to("masks.mask_std", masks.mask_std())?
+                .set_to("masks.noise_std", masks.noise_std())?
+                .set_to("masks.colluding", masks.colluding())?;
+        }
+        Ok(builder.to_toml())
     }
 
     fn nothing(&self, goal: &Goal, reason: String) -> CalibrationReport {
@@ -207,6 +267,7 @@ impl Inquiry {
             views: None,
             notes: Vec::new(),
             reason: Some(reason),
+            fragment: None,
             found: None,
         }
     }

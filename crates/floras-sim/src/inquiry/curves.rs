@@ -1,4 +1,4 @@
-//! The curves of a described federation, its loss distributions, and groups of its clients.
+//! Curves and loss distributions of a described federation, and groups of its clients.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ named_choice!(
 );
 
 impl CurveKind {
-    /// What the two numbers of a point are.
+    /// The names of the two coordinates of a point.
     pub fn columns(self) -> [&'static str; 2] {
         match self {
             Self::Delta => ["epsilon", "delta"],
@@ -61,7 +61,7 @@ pub struct CurveReport {
     pub view: &'static str,
     /// Whether it is a guarantee.
     pub guarantee: bool,
-    /// What the two numbers of a point are.
+    /// The names of the two coordinates of a point.
     pub columns: [&'static str; 2],
     /// The points. An infinite number is `null` in JSON.
     pub points: Vec<[f64; 2]>,
@@ -70,19 +70,19 @@ pub struct CurveReport {
     pub event: Option<f64>,
 }
 
-/// What is established for a group of clients.
+/// `ε` of a group of clients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupReport {
     /// `k`.
     pub size: u64,
-    /// By view; `None` if no finite `ε` is established.
+    /// By view; `None` if there is no finite one.
     pub views: BTreeMap<String, Option<GroupEpsilon>>,
 }
 
 /// Several trainings together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointReport {
-    /// An upper bound on the `ε` of all of them; `None` if no finite one is established.
+    /// An upper bound on the `ε` of all of them; `None` if there is no finite one.
     pub epsilon: Option<f64>,
     /// `δ`.
     pub delta: f64,
@@ -96,14 +96,14 @@ pub struct JointReport {
     pub level: String,
     /// The views of the trainings.
     pub views: Vec<String>,
-    /// What they assume.
+    /// Their assumptions.
     pub assumptions: Vec<String>,
     /// Why there is no `ε`.
     pub reason: Option<String>,
 }
 
 impl Inquiry {
-    /// A curve of a view, or of all views that have one, at some `ε`, type I errors or orders; at usual ones if absent.
+    /// A curve of a view, or of all views that have one, at some `ε`, type I errors or orders; at default points if absent.
     pub fn curves(
         &self,
         sequences: u64,
@@ -145,7 +145,7 @@ impl Inquiry {
     /// An error for a view that needs the radio, where none is described.
     pub fn require_view(&self, sequences: u64, view: View) -> Result<(), SimError> {
         if needs_radio(&self.accountable(sequences)?, view) {
-            let allowed = "published, idealised or any-channel: without length and snr_db there is no other";
+            let allowed = "published, idealised or any-channel, unless length and snr_db are given";
             return Err(wrong("view", allowed, view));
         }
         Ok(())
@@ -191,8 +191,7 @@ pub(super) fn losses_of(
 /// Why a view has no curve.
 fn no_curve(account: &Account, rounds: u64, view: View) -> Result<SimError, SimError> {
     if view == View::Published {
-        let allowed =
-            "idealised, actual, any-channel or raw-signal: the published numbers belong to no curve";
+        let allowed = "idealised, actual, any-channel or raw-signal: the published formula has no curve";
         return Ok(wrong("view", allowed, view));
     }
     let reason = match account.statement(view, rounds)? {
@@ -234,7 +233,7 @@ pub fn compose(files: &[LossFile], delta: f64) -> Result<JointReport, SimError> 
     })
 }
 
-/// What the trainings assume, each once.
+/// The assumptions of the trainings, each once.
 fn assumptions(files: &[LossFile]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for assumption in files.iter().flat_map(|file| &file.assumptions) {

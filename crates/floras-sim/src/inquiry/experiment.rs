@@ -1,4 +1,4 @@
-//! The account of a whole experiment, whatever its scheme, and what in it meets an `ε`.
+//! The account of an experiment of any scheme, and the calibration of one of its keys.
 
 use floras_core::random::TrialId;
 use floras_core::{Level, View};
@@ -13,9 +13,9 @@ use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
 use crate::federation::{Dropouts, protected, scope};
 
-/// The most rounds that are looked at.
+/// Maximum number of rounds of a search.
 const MAX_ROUNDS: f64 = 1e6;
-/// How far a searched number may be from the best one, relatively.
+/// Relative tolerance of a searched number.
 const TOLERANCE: f64 = 1e-4;
 
 /// The account of an experiment.
@@ -25,7 +25,7 @@ pub struct ExperimentAccount {
     pub(super) account: Account,
 }
 
-/// How private an experiment is: what `floras account FILE --json` prints.
+/// The privacy of an experiment: what `floras account FILE --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentReport {
     /// `γ = N − K`, for schemes with sequences.
@@ -34,7 +34,7 @@ pub struct ExperimentReport {
     pub rounds: u64,
     /// `δ`.
     pub delta: f64,
-    /// What has to stay hidden.
+    /// What is protected.
     pub level: Level,
     /// The experiment's name.
     pub name: String,
@@ -48,16 +48,16 @@ pub struct ExperimentReport {
     pub per_round: u64,
     /// `M`.
     pub clients: u64,
-    /// Scheme and radio in a few words.
+    /// Scheme and radio in one line.
     pub uplink: String,
     /// The statements.
     pub views: Views,
-    /// What a reader should know.
+    /// Notes on the statements.
     pub notes: Vec<String>,
-    /// The published Rényi divergence, if it was asked for.
+    /// The published Rényi divergence, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_renyi: Option<PublishedRenyi>,
-    /// The curves that were asked for.
+    /// The curves that were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<Vec<CurveReport>>,
 }
@@ -88,6 +88,18 @@ impl ExperimentAccount {
         Ok(self.account.epsilon(view, self.rounds())?)
     }
 
+    /// `ε` in a view after some rounds; `None` if there is none.
+    pub fn epsilon_after(&self, view: View, rounds: u32) -> Result<Option<f64>, SimError> {
+        Ok(self.account.epsilon(view, rounds.max(1).into())?)
+    }
+
+    /// Rounds in a trial: those of the experiment, or as many as its budget allows.
+    pub fn affordable_rounds(&self) -> Result<u32, SimError> {
+        let settings = self.experiment.settings();
+        let Some(epsilon) = settings.privacy.budget else { return Ok(settings.rounds) };
+        Ok(self.account.most_rounds(settings.privacy.view, epsilon, settings.rounds.into())? as u32)
+    }
+
     /// All views.
     pub fn report(&self) -> Result<ExperimentReport, SimError> {
         let settings = self.experiment.settings();
@@ -112,7 +124,7 @@ impl ExperimentAccount {
         })
     }
 
-    /// A curve of a view, or of all views that have one; at usual points if none are given.
+    /// A curve of a view, or of all views that have one; at default points if none are given.
     pub fn curves(
         &self,
         kind: CurveKind,
@@ -139,12 +151,12 @@ impl ExperimentAccount {
     }
 }
 
-/// What in an experiment meets an `ε`: what `floras calibrate FILE --json` prints.
+/// The calibration of an experiment: what `floras calibrate FILE --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentCalibration {
     /// The key that was searched, as in `uplink.noise_std`.
     pub key: String,
-    /// Its value; `None` if nothing meets the `ε`, and for masks.
+    /// Its value; `None` if no value meets the `ε`, and for masks.
     pub value: Option<f64>,
     /// The masks, if they were searched.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,23 +167,25 @@ pub struct ExperimentCalibration {
     pub gamma: Option<u64>,
     /// The view's name.
     pub view: &'static str,
-    /// What the found experiment has.
+    /// `ε` of the found experiment.
     pub epsilon: Option<f64>,
-    /// What was asked for.
+    /// The target.
     pub epsilon_asked: f64,
     /// The account of the found experiment.
     #[serde(flatten)]
     pub report: Option<ExperimentViews>,
-    /// Why nothing meets it.
+    /// Why no value meets it.
     pub reason: Option<String>,
     /// The change as a fragment of an experiment file.
     pub fragment: Option<String>,
+    /// The whole experiment file with the change.
+    pub file: Option<String>,
 }
 
 /// The part of a report that a calibration repeats.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentViews {
-    /// Scheme and radio in a few words.
+    /// Scheme and radio in one line.
     pub uplink: String,
     /// `T`.
     pub rounds: u64,
@@ -179,12 +193,12 @@ pub struct ExperimentViews {
     pub delta: f64,
     /// The statements.
     pub views: Views,
-    /// What a reader should know.
+    /// Notes on the statements.
     pub notes: Vec<String>,
 }
 
-/// Searches the number in an experiment with which it meets an `ε` in a view: the fewest sequences, the largest clip norm, the
-/// most rounds or the least noise; or the masks with which it does. A larger number must reveal less, or more, throughout its range.
+/// Searches the value of a key with which an experiment meets an `ε` in a view: the minimum number of sequences, the largest clip
+/// norm, the maximum number of rounds or the least noise; or masks. `ε` must be monotone in the value.
 pub fn calibrate_experiment(
     builder: &ExperimentBuilder,
     epsilon: f64,
@@ -232,7 +246,7 @@ pub fn calibrate_experiment(
             Search { key: format!("uplink.{key}"), from, to, whole: false }
         }
     };
-    // No searched number changes the clients' data or their training.
+    // The searched key changes neither the clients' data nor their training.
     let protected = protected(settings)?;
     let at = |value: f64| -> Result<ExperimentAccount, SimError> {
         ExperimentAccount::of(&search.set(builder, value)?.build()?, protected.clone())
@@ -263,15 +277,14 @@ pub fn calibrate_experiment(
         report: None,
         reason: None,
         fragment: None,
+        file: None,
     };
     let Some(value) = found else {
         let (least, most) = (search.from.min(search.to), search.from.max(search.to));
-        let mut reason = format!(
-            "no {} from {least:e} to {most:e} meets an epsilon of {epsilon} in the {view} view",
-            search.key
-        );
+        let mut reason =
+            format!("no {} between {least:e} and {most:e} has ε ≤ {epsilon} in the {view} view", search.key);
         match base()?.report()?.views.get(view) {
-            None => reason.push_str(": the scheme has no statement of this kind"),
+            None => reason.push_str(": the view is not applicable to this scheme"),
             Some(Statement { epsilon: None, reason: Some(why), .. }) => reason.push_str(&format!(": {why}")),
             Some(_) => {}
         }
@@ -280,6 +293,7 @@ pub fn calibrate_experiment(
     let account = at(value)?;
     calibration.epsilon = account.epsilon(view)?;
     calibration.fragment = Some(search.fragment(value));
+    calibration.file = Some(search.set(builder, value)?.to_toml());
     let report = account.report()?;
     (calibration.sequences, calibration.gamma) = (report.sequences, report.gamma);
     let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
@@ -288,7 +302,7 @@ pub fn calibrate_experiment(
     Ok(calibration)
 }
 
-/// A key and its range, from the value that reveals most (and is best otherwise) to the one that reveals least.
+/// A key and its range, from the value with the largest `ε` (and the best accuracy) to the one with the smallest.
 struct Search {
     key: String,
     from: f64,
@@ -344,12 +358,12 @@ mod tests {
     use super::*;
 
     fn builder(assignments: &[&str]) -> ExperimentBuilder {
-        let new = ExperimentBuilder::new().set("privacy.clip", "1").unwrap().rounds(1);
+        let new = ExperimentBuilder::new().set("uplink.receiver", "paper").unwrap().rounds(1);
         assignments.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap())
     }
 
     #[test]
-    fn a_channel_without_noise_hides_nothing_in_any_view() {
+    fn channels_without_noise_hide_nothing() {
         for family in ["walsh", "gaussian"] {
             for receiver in ["paper", "clipped=1"] {
                 let family = format!("uplink.family={family}");
@@ -399,7 +413,7 @@ mod tests {
             found.reason.unwrap()
         };
         let gaussian = "uplink.scheme=gaussian";
-        assert!(why(&[gaussian], View::Idealised).ends_with(": the scheme has no statement of this kind"));
+        assert!(why(&[gaussian], View::Idealised).ends_with(": the view is not applicable to this scheme"));
         assert!(why(&[gaussian, "privacy.clip=none"], View::Actual).contains("privacy.clip is \"none\""));
     }
 }

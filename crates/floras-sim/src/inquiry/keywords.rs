@@ -1,4 +1,4 @@
-//! An inquiry as keywords: the names of an experiment file's keys and of the command line's options, side by side.
+//! An inquiry as keywords, with the names of an experiment file's keys and of the command line's options.
 
 use floras_core::{
     ChoiceError, Clipping, Fading, Level, LocalWork, Masks, Modulation, Neighbours, PhaseError, Pilot,
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::{Find, Goal, Inquiry, ReceiverChoice};
-use crate::experiment::{ExperimentError, deserialize};
+use crate::experiment::{ExperimentError, PrivacySettings, deserialize};
 
-/// Everything that an account or a calibration may be asked.
+/// All keywords of an account or a calibration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keywords {
@@ -57,7 +57,8 @@ pub struct Keywords {
     view: Option<View>,
     #[serde(default)]
     find: Find,
-    most_sequences: Option<u64>,
+    #[serde(alias = "most_sequences")]
+    max_sequences: Option<u64>,
 }
 
 impl Keywords {
@@ -102,7 +103,7 @@ impl Keywords {
         })
     }
 
-    /// Masks are there if the clients' noise is.
+    /// There are masks if the standard deviation of the clients' noise is given.
     fn masks(&self) -> Result<Option<Masks>, ExperimentError> {
         let Some(noise_std) = self.noise_std else {
             let given = [("mask_std", self.mask_std.is_some()), ("colluding", self.colluding.is_some())];
@@ -143,10 +144,10 @@ impl Keywords {
     pub fn goal(&self) -> Result<Goal, ExperimentError> {
         Ok(Goal {
             epsilon: required(self.epsilon, "epsilon")?,
-            view: self.view.unwrap_or(View::Idealised),
+            view: self.view.unwrap_or_else(|| PrivacySettings::default_view(self.noise_std.is_some())),
             find: self.find,
             sequences: self.sequences,
-            most_sequences: self.most_sequences,
+            max_sequences: self.max_sequences,
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `ε`, `δ`, the rounds and the sampling determine `μ` of a round. Masks with that `μ` are a family of one parameter: larger masks need
 //! less noise of the clients, and leave more of themselves where gains differ. Rounds are drawn from a fixed stream, and the median of
-//! their noise is searched for its least value.
+//! their noise is minimised.
 
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Masks, View};
@@ -27,11 +27,11 @@ pub struct FoundMasks {
     pub mask_std: f64,
     /// `σ_z`.
     pub noise_std: f64,
-    /// Clients of a round that may reveal their secrets.
+    /// Clients of a round that may reveal their keys and noise.
     pub colluding: u32,
     /// Median over drawn rounds of the standard deviation of the noise in a parameter of the decoded sum.
     pub decoded_noise_std: f64,
-    /// Standard deviation of a trusted server's noise for the same `ε`: the least that there can be.
+    /// Standard deviation of a trusted server's noise for the same `ε`: a lower bound for any scheme.
     pub central_noise_std: f64,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn calibrate(
     view: View,
 ) -> Result<ExperimentCalibration, SimError> {
     if view != View::RawSignal {
-        let allowed = "raw-signal if masks are to be found: they bound all views, and this one sees most";
+        let allowed = "raw-signal if masks are to be found, because their bound holds in all views";
         return Err(wrong("view", allowed, view));
     }
     let (base, colluding) = without_masks(builder)?;
@@ -56,7 +56,7 @@ pub(super) fn calibrate(
         let changed = base.clone().set_to("masks.mask_std", masks.mask_std())?;
         changed.set_to("masks.noise_std", masks.noise_std())?.set_to("masks.colluding", masks.colluding())
     };
-    // What cannot be masked is refused in the words of the section.
+    // The checks of the section refuse what cannot be masked.
     with(Masks::new(1.0, 1.0, colluding)?)?.build()?;
     let (protected, scope) = (protected(&settings)?, scope(&settings)?);
     let mu = gaussian_mu(
@@ -70,7 +70,8 @@ pub(super) fn calibrate(
     let noise = |masks: Masks| drawn.median_noise(masks).unwrap_or(f64::INFINITY);
     let masks = quietest_masks(mu, sensitivity, per_round.into(), colluding, noise)?;
     let decoded_noise_std = drawn.median_noise(masks)?;
-    let account = ExperimentAccount::of(&with(masks)?.build()?, protected)?;
+    let found = with(masks)?;
+    let account = ExperimentAccount::of(&found.build()?, protected)?;
     let report = account.report()?;
     let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
     Ok(ExperimentCalibration {
@@ -95,6 +96,7 @@ pub(super) fn calibrate(
             masks.mask_std(),
             masks.noise_std()
         )),
+        file: Some(found.to_toml()),
     })
 }
 
@@ -178,7 +180,7 @@ mod tests {
     use crate::inquiry::{Find, calibrate_experiment};
 
     fn builder(assignments: &[&str]) -> ExperimentBuilder {
-        let new = ExperimentBuilder::new().set("privacy.clip", "1").unwrap().rounds(40);
+        let new = ExperimentBuilder::new().set("uplink.receiver", "paper").unwrap().rounds(40);
         assignments.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap())
     }
 

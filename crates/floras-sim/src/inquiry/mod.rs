@@ -1,7 +1,7 @@
-//! An inquiry: how private is a federation that is only described, and what would make it more so?
+//! Accounts and calibrations of federations that are described by keywords or by an experiment.
 //!
-//! It is what `floras account` and `floras calibrate` ask, and what `floras.privacy` in Python does: both get the same answer,
-//! [`AccountReport`] and [`CalibrationReport`].
+//! `floras account`, `floras calibrate` and `floras.privacy` in Python share them: [`AccountReport`], [`CalibrationReport`],
+//! [`ExperimentReport`] and [`ExperimentCalibration`].
 
 mod account;
 mod calibrate;
@@ -30,35 +30,37 @@ pub use experiment::{
 };
 pub use keywords::Keywords;
 pub use masks::FoundMasks;
-pub use notes::{bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts};
+pub use notes::{
+    adversary_text, bound_text, epsilon_text, is_model, is_sampled, sampled_texts, verdict_text,
+};
 pub use published::PublishedRenyi;
 
 use crate::error::{SimError, wrong};
 
-/// Who takes part, what they send, and over which radio.
+/// Clients, updates and radio of a federation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inquiry {
     /// `C`.
     pub clip: f64,
     /// `K`.
     pub per_round: u64,
-    /// `M`; as many as take part in a round if absent.
+    /// `M`; `K` if absent.
     pub clients: Option<u64>,
     /// `T`.
     pub rounds: Option<u64>,
     /// `δ`.
     pub delta: f64,
-    /// What has to stay hidden.
+    /// What is protected.
     pub level: Level,
     /// `b`, at the item level.
     pub batch: Option<u64>,
     /// `D`, at the item level.
     pub samples: Option<u64>,
-    /// What a client does in a round, at the item level.
+    /// Local work of a client in a round, at the item level.
     pub local: LocalWork,
     /// Which populations are neighbours.
     pub neighbours: Neighbours,
-    /// How updates are brought to norm `C`.
+    /// How updates are normalised to norm `C`.
     pub clipping: Clipping,
     /// The base station's weights.
     pub receiver: ReceiverChoice,
@@ -78,7 +80,7 @@ pub struct Inquiry {
     pub pilot: Pilot,
     /// How far the radio may depart from the model.
     pub margins: Margins,
-    /// What clients add to their updates.
+    /// Masks and local noise of the clients.
     pub masks: Option<Masks>,
 }
 
@@ -134,7 +136,7 @@ impl fmt::Display for ReceiverChoice {
 serde_as_text!(ReceiverChoice);
 
 impl Inquiry {
-    /// The federation with so many sequences.
+    /// The federation with `sequences` sequences.
     pub fn setting(&self, sequences: u64, receiver: Receiver) -> Result<Setting, SimError> {
         let setting = Setting {
             clip: self.clip,
@@ -153,7 +155,7 @@ impl Inquiry {
             masks: self.masks,
         };
         if self.length.is_some_and(|length| sequences > length) {
-            let allowed = "at most the length: no more orthogonal sequences fit into so many chips";
+            let allowed = "at most the length, the maximum number of orthogonal sequences";
             return Err(wrong("sequences", allowed, sequences));
         }
         Ok(setting)
@@ -169,7 +171,11 @@ impl Inquiry {
             return Ok(PrivacyUnit::Client);
         }
         let (Some(batch), Some(samples)) = (self.batch, self.samples) else {
-            return Err(wrong("level", "given together with batch and samples if it is item", "item alone"));
+            return Err(wrong(
+                "level",
+                "client, or item together with batch and samples",
+                "item without them",
+            ));
         };
         Ok(PrivacyUnit::Item { batch, samples, local: self.local })
     }
@@ -187,7 +193,7 @@ impl Inquiry {
         }
         let noise_std = Snr::new(snr_db, self.snr_convention)?.despread_noise_std(length as usize);
         if noise_std == 0.0 {
-            return Err(wrong("snr_db", "finite: a channel without noise hides nothing", snr_db));
+            return Err(wrong("snr_db", "finite", snr_db));
         }
         let channel = Coefficients::of_antennas(self.fading, self.modulation, self.antennas, noise_std)?;
         channel.map(Some).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What a reader of an account should know.
+//! Notes on an account, and its numbers and verdicts as text.
 
 use floras_core::{Clipping, View};
 use floras_privacy::published::{unmet_conditions, unmet_local_work};
@@ -40,26 +40,38 @@ fn faded_clients(views: &Views) -> Option<String> {
     (actual > 1.05 * idealised).then(|| {
         format!(
             "the actual decoder leaks more than the idealised one ({} instead of {}): a client whose channel fades is \
-             amplified together with the noise of its own sequence only",
+             amplified, and only the noise of its own sequence with it",
             epsilon_text(actual),
             epsilon_text(idealised)
         )
     })
 }
 
-/// Whether a statement is a guarantee: `yes`, `no`, or `model` if it is one in a world that nobody lives in, because it
-/// assumes that no client's channel fades.
-pub fn guarantee_text(view: View, statement: &Statement) -> &'static str {
-    match statement.guarantee {
-        false => "no",
-        true if statement.from_masks => "yes",
-        true if view == View::Idealised && !statement.assumptions.is_empty() => "model",
-        true => "yes",
+/// Whether a guarantee holds in a model only: the idealised view assumes that no client's channel fades.
+pub fn is_model(view: View, statement: &Statement) -> bool {
+    let is_own = statement.guarantee && !statement.from_masks;
+    let has_number = statement.verdict().is_guarantee();
+    view == View::Idealised && is_own && has_number && !statement.assumptions.is_empty()
+}
+
+/// The verdict on a statement for a table, `weak` or `weak (model)`: [`is_model`].
+pub fn verdict_text(view: View, statement: &Statement) -> String {
+    let verdict = statement.verdict();
+    if is_model(view, statement) { format!("{verdict} (model)") } else { verdict.to_string() }
+}
+
+/// What the adversary of a statement sees, for a table: [`View::adversary_sees`], or the adversary in the words of the
+/// statement where it is not the view's own.
+pub fn adversary_text(view: View, statement: &Statement) -> &str {
+    match &*statement.adversary {
+        _ if statement.from_masks => "all sent symbols",
+        own if own == view.adversary() => view.adversary_sees(),
+        other => other,
     }
 }
 
-/// What a view has beside `ε` under sampling: for an adversary who knows in which rounds a client takes part, and for a client
-/// that takes part in every round.
+/// Further numbers of a view under sampling: for an adversary who knows when a client takes part, and for clients that take part
+/// in every round.
 const SAMPLED: [&str; 2] = ["participation_known", "in_every_round"];
 
 /// Whether clients take part at random.
@@ -73,13 +85,13 @@ pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> [St
     let details = SAMPLED.map(|name| statement.details.get(name).copied());
     details.map(|number| match number {
         Some(number) => text(number),
-        // The published formula has one number only, and without any bound there is none of these either.
+        // The published formula has one number, and a view without a bound has none.
         None if details == [None, None] && statement.epsilon_above.is_none() => "–".to_owned(),
         None => format!("> {MAX_EPSILON:e}"),
     })
 }
 
-/// A view's `ε`, or that there is none, or that it is too large to be stated.
+/// `ε` of a view: a number, `none`, or `> 1e5`.
 pub fn bound_text(statement: &Statement, text: impl Fn(f64) -> String) -> String {
     statement.epsilon.map_or_else(|| out_of_reach(statement), text)
 }
@@ -88,7 +100,7 @@ fn out_of_reach(statement: &Statement) -> String {
     statement.epsilon_above.map_or_else(|| "none".to_owned(), |above| format!("> {above:e}"))
 }
 
-/// An `ε` with as many digits as anyone needs.
+/// An `ε` for a table: four decimals, fewer for large values.
 pub fn epsilon_text(epsilon: f64) -> String {
     match epsilon {
         large if large >= 1e6 => format!("{large:.2e}"),

@@ -7,18 +7,18 @@ use serde::Serialize;
 use super::{ExperimentAccount, Inquiry, wrong};
 use crate::error::SimError;
 
-/// `ε(α) = α·u²/2` as published. It is no guarantee.
+/// `ε(α) = α·u²/2` as published, which is not proven.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PublishedRenyi {
     /// `α`: above 1 and at most 1e6.
     pub alpha: f64,
-    /// Which theorem it is from: 1 for an item, 3 for a client.
+    /// Number of the theorem: 1 at the item level, 3 at the client level.
     pub theorem: u8,
     /// `ε(α)` of one round.
     pub one_round: f64,
     /// `T·ε(α)`, of all rounds.
     pub all_rounds: f64,
-    /// Never.
+    /// Always false.
     pub guarantee: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A paragraph for a paper: what is established in a view, under which assumptions, and by which methods.
+//! A paragraph for a paper: the bound of a view, its assumptions and the methods.
 
 use floras_core::{LocalWork, Neighbours, Receiver, View};
 use floras_privacy::{PrivacyUnit, Sampling, Setting, Statement};
@@ -6,7 +6,7 @@ use floras_privacy::{PrivacyUnit, Sampling, Setting, Statement};
 use super::AccountReport;
 use super::notes::epsilon_text;
 
-/// What no view covers.
+/// What is outside of every view.
 const NOT_COVERED: &str = "The bound covers neither the choice of hyperparameters on the clients' data, nor what clients reveal \
      outside the uplink";
 
@@ -27,7 +27,7 @@ impl AccountReport {
         let Some(epsilon) = statement.epsilon else {
             let reason = statement.reason.as_deref().unwrap_or("the noise is too weak");
             return vec![format!(
-                "No finite ε is established at δ = {delta:e} against {} (the {view} view): {reason}.",
+                "There is no finite ε at δ = {delta:e} against {} (the {view} view): {reason}.",
                 statement.adversary
             )];
         };
@@ -41,7 +41,7 @@ impl AccountReport {
                 neighbours(&self.setting)
             ));
         } else {
-            let reason = statement.reason.as_deref().unwrap_or("it was not proved");
+            let reason = statement.reason.as_deref().unwrap_or("it is not proven");
             sentences.push(format!(
                 "The {view} view has ε = {epsilon} at δ = {delta:e}, {}, which is not a guarantee: {reason}.",
                 neighbours(&self.setting)

@@ -50,7 +50,7 @@ mod tests {
 
     /// A file cannot take the place of a directory, and what was written for it does not stay.
     #[test]
-    fn a_file_that_cannot_be_put_in_place_leaves_nothing() {
+    fn failed_writes_leave_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let taken = directory.path().join("taken");
         fs::create_dir(&taken).unwrap();

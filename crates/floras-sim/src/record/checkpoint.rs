@@ -98,7 +98,7 @@ pub(crate) fn load(path: &Path, federation: &Federation, trial: u16) -> Result<O
         Ok(found)
     });
     let damaged = |reason| {
-        let reason = format!("{reason}; without the file, its trial begins anew");
+        let reason = format!("{reason}; without the file, its trial starts again from round 1");
         SimError::Damaged { path: path.to_path_buf(), reason }
     };
     found.map(Some).map_err(damaged)
@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_never_makes_the_reader_panic_and_is_noticed_in_the_parameters(
+        fn flipped_bits_are_noticed_without_a_panic(
             at in any::<prop::sample::Index>(),
             bit in 0_u32..8,
         ) {

@@ -95,8 +95,25 @@ impl RunDirectory {
         path.join("partition.json")
     }
 
+    /// The common metrics and the common ledger of a run directory. They hold the trials that have ended and the first that has
+    /// not.
+    pub fn logs(path: &Path) -> [PathBuf; 2] {
+        [Self::metrics_file(path), path.join("ledger.jsonl")]
+    }
+
+    /// The metrics and the ledger of one trial, which exist until the run is complete. Trials count from 0.
+    pub fn trial_logs(path: &Path, trial: u32) -> [PathBuf; 2] {
+        let (directory, trial) = (path.join("checkpoint"), trial as usize);
+        [log::trial_log::<RoundMetrics>(&directory, trial), log::trial_log::<LedgerEntry>(&directory, trial)]
+    }
+
+    /// The file that a process at work holds a lock on.
+    pub fn lock_file(path: &Path) -> PathBuf {
+        path.join("lock")
+    }
+
     /// Where a directory keeps its summary.
-    pub(crate) fn summary_file(path: &Path) -> PathBuf {
+    pub fn summary_file(path: &Path) -> PathBuf {
         path.join("summary.json")
     }
 
@@ -235,7 +252,7 @@ fn has_other_files(path: &Path) -> Result<bool, SimError> {
 
 /// Locks a directory for this process, until the file is dropped.
 pub fn lock(path: &Path) -> Result<File, SimError> {
-    let file_path = path.join("lock");
+    let file_path = RunDirectory::lock_file(path);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&file_path);
     let file = file.map_err(SimError::file("create", &file_path))?;
     take_lock(&file, path)?;

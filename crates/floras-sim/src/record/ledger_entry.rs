@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_filled_from_its_lines_goes_on_as_before() {
+    fn ledgers_resume_from_their_lines() {
         let [mut whole, mut again] = [Ledger::new(1e-5).unwrap(), Ledger::new(1e-5).unwrap()];
         for round in 1..=5 {
             let line =

@@ -242,7 +242,7 @@ mod tests {
         (MetricsLog::open(&path, directory, trials).unwrap(), path)
     }
 
-    fn opened_anew(directory: &Path, trials: u16) -> (MetricsLog, PathBuf) {
+    fn new_log(directory: &Path, trials: u16) -> (MetricsLog, PathBuf) {
         for trial in 0..trials {
             assert_eq!(
                 cut_back(&trial_log::<RoundMetrics>(directory, trial.into()), trial, 0).unwrap(),
@@ -253,9 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn lines_stand_in_the_order_of_trials_whatever_order_they_come_in() {
+    fn lines_are_ordered_by_trial() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut log, path) = opened_anew(directory.path(), 3);
+        let (mut log, path) = new_log(directory.path(), 3);
         for (trial, round) in [(2, 1), (1, 1), (0, 1), (2, 2), (1, 2)] {
             log.append(&line(trial, round)).unwrap();
         }
@@ -270,9 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn opening_again_makes_the_file_agree_with_the_logs() {
+    fn reopened_files_agree_with_the_logs() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut log, path) = opened_anew(directory.path(), 2);
+        let (mut log, path) = new_log(directory.path(), 2);
         for round in 1..=4 {
             log.append(&line(0, round)).unwrap();
             log.append(&line(1, round)).unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_lacks_lines_or_holds_others_is_emptied() {
+    fn damaged_logs_are_emptied() {
         let directory = tempfile::tempdir().unwrap();
         let path = trial_log::<RoundMetrics>(directory.path(), 0);
         let lines = |rounds: &[u32]| {

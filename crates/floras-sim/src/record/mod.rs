@@ -9,6 +9,7 @@ mod log;
 mod read;
 mod recorded;
 mod signal;
+mod spent;
 mod tensorboard;
 mod transfer;
 
@@ -26,5 +27,6 @@ pub use read::read_json;
 pub(crate) use read::read_text;
 pub use recorded::RecordedRun;
 pub(crate) use signal::SignalFile;
+pub(crate) use spent::{report as spent_report, spent};
 pub(crate) use tensorboard::EventFile;
 pub(crate) use transfer::{put, remove_partial};

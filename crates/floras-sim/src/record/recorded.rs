@@ -1,4 +1,4 @@
-//! A run as its directory tells of it, complete or not, of this version or an earlier one.
+//! A run as recorded in its directory, complete or not, of this version or an earlier one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::experiment::Experiment;
 use crate::federation::{PartitionRecord, RoundMetrics};
 use crate::summary::{Summary, TrialSummary};
 
-/// Everything that a run directory tells, read without entering it.
+/// The content of a run directory, read without entering it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRun {
     /// The experiment.
@@ -62,7 +62,9 @@ impl RecordedRun {
                 TrialSummary::Diverged { trial, round } => (trial, round),
             };
             if !there.contains(&(trial, last)) {
-                let reason = format!("it lacks round {last} of trial {trial}, which summary.json tells of");
+                let reason = format!(
+                    "it lacks round {last} of trial {trial} (counted from 0), which is in summary.json"
+                );
                 return Err(SimError::damaged(&RunDirectory::metrics_file(directory), reason));
             }
         }

@@ -1,7 +1,7 @@
 //! The signal of a round as a file of NumPy arrays: decoded sum, gains, channels, estimates, assignment.
 //!
 //! The file is an `.npz` archive without compression, with a fixed date in place of the time, so that the same round has the same
-//! bytes. `docs/running.md` lists the arrays.
+//! bytes. `docs/reference/running.md` lists the arrays.
 
 use std::fs;
 use std::io::Cursor;

@@ -52,7 +52,7 @@ struct Value {
     simple_value: f32,
 }
 
-/// An event file that grows by one event a round.
+/// An event file that grows by one event per round.
 #[derive(Debug)]
 pub(crate) struct EventFile {
     path: PathBuf,
@@ -61,7 +61,7 @@ pub(crate) struct EventFile {
 
 impl EventFile {
     /// Opens a file for a trial that has done `rounds` rounds: later events are cut off, and a file that has not as many
-    /// is begun anew.
+    /// is started again.
     pub(crate) fn open(path: &Path, rounds: u32) -> Result<Self, SimError> {
         let wrong = |action| SimError::file(action, path);
         let mut file = OpenOptions::new()
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_can_be_cut_back_to_a_round_and_goes_on_from_there() {
+    fn event_files_resume_after_a_round() {
         let directory = tempfile::tempdir().unwrap();
         let path = file_of(directory.path(), 5);
         assert_eq!(steps(&path), [0, 1, 2, 3, 4, 5]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_cut_off_and_a_file_that_is_too_short_begins_anew() {
+    fn damaged_event_files_are_repaired_or_restarted() {
         let directory = tempfile::tempdir().unwrap();
         let path = file_of(directory.path(), 3);
         let bytes = std::fs::read(&path).unwrap();

@@ -51,7 +51,7 @@ pub struct FlorasScheme {
     pub family: SequenceSource,
     /// Real, phase-corrected or complex.
     pub modulation: Modulation,
-    /// How many parameters a symbol carries; two need complex modulation.
+    /// The number of parameters in a symbol; two need complex modulation.
     pub parameters_per_symbol: ParametersPerSymbol,
     /// The base station's weights.
     pub receiver: Receiver,
@@ -264,7 +264,7 @@ impl FlorasScheme {
         })
     }
 
-    /// Whether the distribution of the fading, taken anew for every client and round, describes the pilot and the payload.
+    /// Whether the distribution of the fading, drawn independently for every client and round, describes the pilot and the payload.
     fn is_plain(&self, radio: &Radio) -> bool {
         let corrects_phase = matches!(self.modulation, Modulation::PhaseCorrected(_));
         let knows_phase = radio.channel_error == 0.0 || !corrects_phase;

@@ -46,7 +46,7 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
     /// What a round reveals: the distribution of `μ = Δ·|g|/ν` in each view.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError>;
 
-    /// A few words for a line of text, such as `floras with 25 sequences (γ = 5 unused)`, for `per_round` clients a round.
+    /// A few words for a line of text, such as `floras with 25 sequences (γ = 5 unused)`, for `per_round` clients per round.
     fn summary(&self, per_round: u32) -> String;
 
     /// How the updates reach the base station, in one or two sentences.

@@ -1,4 +1,4 @@
-//! Driving a sweep: a run for every point that differs, each in a directory of its own, and the table of all.
+//! The driver of a sweep: one run per distinct experiment, each in its own directory, and the table of all points.
 //!
 //! Runs may also be done elsewhere: [`PreparedSweep::to_do`] lists what is left, and [`PreparedSweep::put`] takes in the
 //! files of a run.
@@ -15,47 +15,73 @@ use crate::record::{self, Entry, RunDirectory};
 use crate::run::{Event, PreparedRun};
 use crate::summary::Summary;
 
-/// What happens in a sweep, for whoever watches.
+/// A step of a sweep, for progress displays.
 #[derive(Debug)]
 pub enum SweepEvent<'a> {
-    /// The run of a point begins, or goes on.
+    /// The run of a point begins or is resumed.
     PointBegins {
         /// From 0.
         number: usize,
         /// Its values and its experiment.
         point: &'a Point,
-        /// What is run.
+        /// Its federation.
         federation: &'a Federation,
     },
-    /// Something happens in its run.
+    /// A step of its run.
     Run(Event),
-    /// The run is complete, and in the table.
+    /// The run is complete and its row is in the table.
     PointEnds {
         /// From 0.
         number: usize,
     },
 }
 
-/// A sweep whose points were all checked and whose directory is taken: ready to run.
+/// A sweep whose points are all validated and whose directory is locked: ready to run.
 #[derive(Debug)]
 pub struct PreparedSweep {
     sweep: Sweep,
     directory: PathBuf,
     threads: usize,
-    /// One for each point, as far as its run is complete.
+    /// One per point; `None` until its run is complete.
     done: Vec<Option<Summary>>,
+    /// Rounds of all runs that were not complete at the beginning, over all trials.
+    rounds_to_do: u64,
     _lock: File,
 }
 
 impl PreparedSweep {
-    /// Loads what every point needs, so that what cannot work is reported before the first one runs, and takes the directory.
-    /// A run of another experiment in the place of a point is refused.
+    /// Validates every point before the first one runs, then locks the directory. An error names its point. A directory that
+    /// holds the run of another experiment is rejected.
     pub fn new(sweep: Sweep, directory: &Path, threads: usize) -> Result<Self, SimError> {
-        for number in sweep.runs() {
-            Federation::new(&sweep.points()[number].experiment)?.check_memory(threads)?;
-        }
+        Self::watched(sweep, directory, threads, &|_| {})
+    }
+
+    /// [`new`](Self::new), which calls `watch` with the number of each point, from 0, before it loads and validates the point.
+    /// Points whose runs are complete are not loaded.
+    pub fn watched(
+        sweep: Sweep,
+        directory: &Path,
+        threads: usize,
+        watch: &dyn Fn(usize),
+    ) -> Result<Self, SimError> {
         if directory.exists() && !directory.is_dir() {
             return Err(SimError::NotADirectory { path: directory.to_path_buf() });
+        }
+        let mut rounds_to_do = 0;
+        for number in sweep.runs() {
+            let experiment = &sweep.points()[number].experiment;
+            let place = directory.join(Sweep::directory_name(number));
+            let prepare = || {
+                RunDirectory::refuse_other(&place, experiment)?;
+                if RunDirectory::read_summary(&place)?.is_some() {
+                    return Ok(0);
+                }
+                watch(number);
+                let federation = Federation::new(experiment)?;
+                federation.check_memory(threads)?;
+                Ok(u64::from(federation.rounds()) * u64::from(experiment.settings().trials))
+            };
+            rounds_to_do += prepare().map_err(at_point(&sweep, number))?;
         }
         fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
         let lock = record::lock(directory)?;
@@ -66,7 +92,7 @@ impl PreparedSweep {
             RunDirectory::read_summary(&place)
         };
         let done = sweep.points().iter().map(summary).collect::<Result<_, _>>()?;
-        Ok(Self { sweep, directory: directory.to_path_buf(), threads, done, _lock: lock })
+        Ok(Self { sweep, directory: directory.to_path_buf(), threads, done, rounds_to_do, _lock: lock })
     }
 
     /// The grid.
@@ -74,7 +100,7 @@ impl PreparedSweep {
         &self.sweep
     }
 
-    /// Where everything is recorded.
+    /// The directory that holds all runs and the table.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -84,32 +110,50 @@ impl PreparedSweep {
         self.sweep.runs().filter(|&number| self.done[number].is_none())
     }
 
+    /// Rounds of all runs that were not complete when the sweep was prepared, over all trials. A run that was interrupted counts
+    /// with all of its rounds.
+    pub fn rounds_to_do(&self) -> u64 {
+        self.rounds_to_do
+    }
+
     /// The summaries of all points that are done.
     pub fn summaries(&self) -> impl Iterator<Item = &Summary> {
         self.done.iter().flatten()
     }
 
-    /// Runs one point after another until someone sets `stop`; returns the rounds done. What is recorded by then can be
-    /// resumed.
+    /// The table of all points that are done.
+    pub fn table(&self) -> SweepTable {
+        SweepTable::new(&self.sweep, &self.done)
+    }
+
+    /// Runs one point after another until `stop` is set; returns the rounds done. A stopped sweep can be resumed.
     pub fn run(
         &mut self,
         watch: &(dyn Fn(SweepEvent<'_>) + Sync),
         stop: &AtomicBool,
     ) -> Result<u64, SimError> {
         let mut rounds_done = 0;
-        for number in self.sweep.runs().collect::<Vec<_>>() {
+        for number in self.to_do().collect::<Vec<_>>() {
             if stop.load(Ordering::Relaxed) {
                 return Err(SimError::Stopped { directory: self.directory.clone() });
             }
             let point = &self.sweep.points()[number];
             let place = self.place(number);
-            let run = PreparedRun::new(&point.experiment, &place, Entry::ResumeOrNew, self.threads)?;
-            watch(SweepEvent::PointBegins { number, point, federation: run.federation() });
-            let outcome = run.run(&|event| watch(SweepEvent::Run(event)), stop)?;
+            let run = || {
+                let run = PreparedRun::new(&point.experiment, &place, Entry::ResumeOrNew, self.threads)?;
+                watch(SweepEvent::PointBegins { number, point, federation: run.federation() });
+                run.run(&|event| watch(SweepEvent::Run(event)), stop)
+            };
+            let outcome = run().map_err(|error| match error {
+                SimError::Stopped { .. } => SimError::Stopped { directory: self.directory.clone() },
+                error => at_point(&self.sweep, number)(error),
+            })?;
             rounds_done += outcome.rounds_done;
             self.finish(number, &outcome.summary)?;
             watch(SweepEvent::PointEnds { number });
         }
+        // A sweep that was complete before still gets the table of this version.
+        self.write_table()?;
         Ok(rounds_done)
     }
 
@@ -128,7 +172,7 @@ impl PreparedSweep {
 
     /// Writes `sweep.csv` with a row for every point that is done.
     pub fn write_table(&self) -> Result<(), SimError> {
-        SweepTable::new(&self.sweep, &self.done).write(&self.directory)
+        self.table().write(&self.directory)
     }
 
     fn place(&self, number: usize) -> PathBuf {
@@ -144,4 +188,10 @@ impl PreparedSweep {
         }
         self.write_table()
     }
+}
+
+/// Adds the point, counted from 0, to an error.
+fn at_point(sweep: &Sweep, number: usize) -> impl Fn(SimError) -> SimError {
+    let point = sweep.describe(number);
+    move |error| SimError::Point { point: point.clone(), error: Box::new(error) }
 }

@@ -54,9 +54,7 @@ impl Sweep {
     pub(crate) fn from_builder(builder: &ExperimentBuilder) -> Result<Self, ExperimentError> {
         let mut builder = builder.clone();
         let Some(Value::Table(grid)) = builder.remove("sweep") else {
-            let reason = "a sweep file needs a section [sweep] with a list of values for some keys, as in \
-                          uplink.sequences = [20, 25]";
-            return Err(ExperimentError::refused("sweep", reason));
+            return Err(ExperimentError::IsNoSweep);
         };
         let axes = read_axes("", &grid)?;
         if ["local.epochs", "local.steps"].iter().all(|key| axes.iter().any(|axis| axis.sets(key))) {
@@ -73,8 +71,19 @@ impl Sweep {
             }
         }
         let mut sweep = Self { name: String::new(), axes, points: Vec::new() };
-        sweep.points =
-            sweep.combinations().map(|choices| point(&builder, &choices)).collect::<Result<_, _>>()?;
+        sweep.points = sweep
+            .combinations()
+            .enumerate()
+            .map(|(number, choices)| {
+                let values: Vec<String> = choices.iter().map(|choice| choice.label.clone()).collect();
+                let wrong = |error| ExperimentError::Point {
+                    point: sweep.describe_values(number, &values),
+                    error: Box::new(error),
+                };
+                let (experiment, unused_keys) = experiment(&builder, &choices).map_err(wrong)?;
+                Ok(Point { values, experiment, unused_keys, run_of: 0 })
+            })
+            .collect::<Result<_, _>>()?;
         let mut first_with: HashMap<String, usize> = HashMap::new();
         for (number, point) in sweep.points.iter_mut().enumerate() {
             point.run_of = *first_with.entry(point.experiment.to_toml()).or_insert(number);
@@ -91,6 +100,26 @@ impl Sweep {
     /// The keys that vary.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.axes.iter().map(|axis| axis.key.as_str())
+    }
+
+    /// Whether a key of the experiment varies, alone or as part of a case.
+    pub fn varies(&self, key: &str) -> bool {
+        self.axes.iter().any(|axis| axis.sets(key))
+    }
+
+    /// A point, counted from 0, in words: `point 3 of 9 (uplink.snr_db = 0, uplink.receiver = mmse)`.
+    pub fn describe(&self, number: usize) -> String {
+        self.describe_values(number, &self.points[number].values)
+    }
+
+    fn describe_values(&self, number: usize, values: &[String]) -> String {
+        let pairs = self.keys().zip(values).map(|(key, value)| format!("{key} = {value}"));
+        let pairs: Vec<String> = pairs.collect();
+        format!("point {} of {} ({})", number + 1, self.size(), pairs.join(", "))
+    }
+
+    fn size(&self) -> usize {
+        self.axes.iter().map(|axis| axis.choices.len()).product()
     }
 
     /// All points, the last key varying fastest.
@@ -115,8 +144,7 @@ impl Sweep {
     }
 
     fn combinations(&self) -> impl Iterator<Item = Vec<&Choice>> {
-        let count: usize = self.axes.iter().map(|axis| axis.choices.len()).product();
-        (0..count).map(|mut index| {
+        (0..self.size()).map(|mut index| {
             let mut chosen = Vec::new();
             for axis in self.axes.iter().rev() {
                 chosen.push(&axis.choices[index % axis.choices.len()]);
@@ -143,15 +171,18 @@ impl Axis {
     }
 }
 
-fn point(builder: &ExperimentBuilder, choices: &[&Choice]) -> Result<Point, ExperimentError> {
+/// The experiment of a point, and the keys that have no effect there.
+fn experiment(
+    builder: &ExperimentBuilder,
+    choices: &[&Choice],
+) -> Result<(Experiment, Vec<String>), ExperimentError> {
     let mut builder = builder.clone();
     for (key, value) in choices.iter().flat_map(|choice| &choice.settings) {
         builder = builder.set_value(key, value.clone())?;
     }
     let experiment = builder.build()?;
     let unused_keys = builder.unused_keys(&experiment);
-    let values = choices.iter().map(|choice| choice.label.clone()).collect();
-    Ok(Point { values, experiment, unused_keys, run_of: 0 })
+    Ok((experiment, unused_keys))
 }
 
 /// No key may be set by two axes.
@@ -179,7 +210,7 @@ fn read_axes(prefix: &str, grid: &Table) -> Result<Vec<Axis>, ExperimentError> {
     for (name, value) in grid {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         match value {
-            Value::Array(cases) if prefix.is_empty() && cases.iter().any(Value::is_table) => {
+            Value::Array(cases) if !key.contains('.') && cases.iter().any(Value::is_table) => {
                 axes.push(read_cases(key, cases)?);
             }
             Value::Table(inner) => axes.extend(read_axes(&key, inner)?),

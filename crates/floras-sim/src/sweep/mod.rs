@@ -1,6 +1,6 @@
-//! A sweep: one run for every point of a grid over any keys.
+//! A sweep: one run per point of a grid over any keys.
 //!
-//! A sweep file is an experiment file with one more section. Its keys are the experiment's, with a list of values each:
+//! A sweep file is an experiment file with a section `[sweep]`, which lists values of some of the experiment's keys:
 //!
 //! ```toml
 //! name = "unused-sequences"
@@ -11,8 +11,7 @@
 //! data.partition = ["iid", "one-label"]
 //! ```
 //!
-//! Settings that belong together vary together, as cases with a name each; what they are called as a whole (`task` here)
-//! is free:
+//! Settings that belong together vary together, as named cases. The name of the axis (`task` here) is free:
 //!
 //! ```toml
 //! [[sweep.task]]
@@ -21,8 +20,8 @@
 //! local.rate = 0.001
 //! ```
 //!
-//! The last key varies fastest. Points of the same experiment, because a key has no effect there, are run once.
-//! Every other point has a run directory of its own, and `sweep.csv` has one row per point.
+//! The last key varies fastest. Points whose experiments are equal, because a key has no effect there, share one run.
+//! Every other point has its own run directory, and `sweep.csv` has one row per point.
 
 mod drive;
 mod grid;
@@ -30,4 +29,4 @@ mod table;
 
 pub use drive::{PreparedSweep, SweepEvent};
 pub use grid::{Point, Sweep};
-pub use table::{SweepRow, SweepTable};
+pub use table::{PointPrivacy, SweepRow, SweepTable};

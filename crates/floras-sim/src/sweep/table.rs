@@ -2,18 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
+use floras_core::View;
+use floras_core::verdict::Verdict;
 use floras_phy::Cost;
 
-use super::grid::Sweep;
+use super::grid::{Point, Sweep};
 use crate::error::SimError;
 use crate::record;
 use crate::summary::{Estimate, Finals, Summary};
 
-/// The columns after the keys that vary.
-const MEASURED: &str = "run,trials,diverged,train_loss_mean,train_loss_ci95,test_loss_mean,test_loss_ci95,\
-                        test_accuracy_mean,test_accuracy_ci95";
-/// The columns after those: what a trial cost on the air. Tables of earlier versions do not have them.
-const COST: &str = "payload_uses,pilot_uses,control_uses,energy,power_mean,power_peak,dynamic_range_db";
+/// The columns after the keys that vary: results, cost on the air, and privacy.
+const COLUMNS: [&str; 20] = [
+    "run",
+    "trials",
+    "diverged",
+    "train_loss_mean",
+    "train_loss_ci95",
+    "test_loss_mean",
+    "test_loss_ci95",
+    "test_accuracy_mean",
+    "test_accuracy_ci95",
+    "payload_uses",
+    "pilot_uses",
+    "control_uses",
+    "energy",
+    "power_mean",
+    "power_peak",
+    "dynamic_range_db",
+    "rounds_done",
+    "view",
+    "epsilon",
+    "verdict",
+];
+/// Number of these columns in tables of this version and of earlier ones, which end before privacy or before cost.
+const LENGTHS: [usize; 3] = [COLUMNS.len(), 16, 9];
 
 /// The content of `sweep.csv`.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,20 +61,47 @@ pub struct SweepRow {
     pub diverged: usize,
     /// Final values over the trials that finished; `None` if all diverged.
     pub finals: Option<Finals>,
-    /// What a trial cost on the air, as in [`Summary::cost`].
+    /// Cost of a trial on the air, as in [`Summary::cost`].
     pub cost: Option<Cost>,
+    /// `ε` in the view that the experiment quotes; `None` in tables of earlier versions.
+    pub privacy: Option<PointPrivacy>,
+}
+
+/// What a point guarantees in the view that its experiment quotes: `privacy.view`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PointPrivacy {
+    /// Rounds that `epsilon` covers: the maximum that a trial did.
+    pub rounds_done: u32,
+    /// The view.
+    pub view: View,
+    /// `ε` at the experiment's `δ`, an upper bound; `None` if there is no finite one.
+    pub epsilon: Option<f64>,
+    /// The verdict on it.
+    pub verdict: Verdict,
+}
+
+impl PointPrivacy {
+    /// The privacy of a complete run in a view.
+    pub fn new(summary: &Summary, view: View) -> Self {
+        let statement = summary.privacy.views.get(view);
+        let epsilon = statement.and_then(|statement| statement.epsilon);
+        let is_proven = statement.is_some_and(|statement| statement.guarantee);
+        let verdict = Verdict::of(epsilon, is_proven);
+        Self { rounds_done: summary.privacy.rounds, view, epsilon, verdict }
+    }
 }
 
 impl SweepTable {
-    /// Where the directory of a sweep keeps its table.
+    /// The path of the table in a sweep's directory.
     pub fn file(directory: &Path) -> PathBuf {
         directory.join("sweep.csv")
     }
 
     /// A row for every point with a summary.
     pub(super) fn new(sweep: &Sweep, done: &[Option<Summary>]) -> Self {
-        let row = |(number, (point, summary)): (usize, (&super::Point, &Option<Summary>))| {
+        let row = |(number, (point, summary)): (usize, (&Point, &Option<Summary>))| {
             let summary = summary.as_ref()?;
+            let view = point.experiment.settings().privacy.view;
             Some(SweepRow {
                 point: number + 1,
                 values: point.values.clone(),
@@ -61,6 +110,7 @@ impl SweepTable {
                 diverged: summary.diverged().len(),
                 finals: summary.finals,
                 cost: summary.cost,
+                privacy: Some(PointPrivacy::new(summary, view)),
             })
         };
         let rows = sweep.points().iter().zip(done).enumerate().filter_map(row).collect();
@@ -75,22 +125,18 @@ impl SweepTable {
         let rows = reader.records().collect::<Result<Vec<_>, _>>();
         let rows = rows.map_err(|error| SimError::damaged(&path, error))?;
         let header: Vec<&str> = rows.first().into_iter().flatten().collect();
-        let measured: Vec<&str> = MEASURED.split(',').collect();
-        let cost: Vec<&str> = COST.split(',').collect();
-        let (header, has_cost) = match header.strip_suffix(&cost[..]) {
-            Some(rest) => (rest, true),
-            None => (&header[..], false),
-        };
-        let Some(keys) = header.strip_prefix(&["point"]).and_then(|rest| rest.strip_suffix(&measured[..]))
-        else {
+        let keys = header
+            .strip_prefix(&["point"])
+            .and_then(|rest| LENGTHS.iter().find_map(|&length| rest.strip_suffix(&COLUMNS[..length])));
+        let Some(keys) = keys else {
             return Err(SimError::damaged(&path, "its first line is not that of a sweep"));
         };
         let row = |(number, row): (usize, &csv::StringRecord)| {
             let damaged = || SimError::damaged(&path, format!("row {number} is not that of a point"));
-            SweepRow::read(&row.iter().collect::<Vec<_>>(), has_cost).ok_or_else(damaged)
+            SweepRow::read(&row.iter().collect::<Vec<_>>(), keys.len()).ok_or_else(damaged)
         };
-        let keys = keys.iter().map(|&key| key.to_owned()).collect();
-        Ok(Self { keys, rows: rows.iter().enumerate().skip(1).map(row).collect::<Result<_, _>>()? })
+        let rows = rows.iter().enumerate().skip(1).map(row).collect::<Result<_, _>>()?;
+        Ok(Self { keys: keys.iter().map(|&key| key.to_owned()).collect(), rows })
     }
 
     pub(super) fn write(&self, directory: &Path) -> Result<(), SimError> {
@@ -102,9 +148,7 @@ impl SweepTable {
     fn to_bytes(&self) -> Result<Vec<u8>, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let keys = self.keys.iter().map(String::as_str);
-        out.write_record(
-            ["point"].into_iter().chain(keys).chain(MEASURED.split(',')).chain(COST.split(',')),
-        )?;
+        out.write_record(["point"].into_iter().chain(keys).chain(COLUMNS))?;
         self.rows.iter().try_for_each(|row| out.write_record(row.cells()))?;
         out.into_inner().map_err(|error| error.into_error().into())
     }
@@ -112,79 +156,91 @@ impl SweepTable {
 
 impl SweepRow {
     fn cells(&self) -> Vec<String> {
+        let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
         let mut cells = vec![self.point.to_string()];
         cells.extend(self.values.iter().cloned());
         cells.extend([self.run.clone(), self.trials.to_string(), self.diverged.to_string()]);
         let finals = self.finals.map(|finals| [finals.train_loss, finals.test_loss, finals.test_accuracy]);
-        let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
         for estimate in finals.map_or([None; 3], |finals| finals.map(Some)) {
             cells.push(text(estimate.map(|estimate| estimate.mean)));
             cells.push(text(estimate.and_then(|estimate| estimate.ci95)));
         }
-        match self.cost {
-            None => cells.resize(cells.len() + COST.split(',').count(), String::new()),
-            Some(cost) => {
-                let uses = [cost.payload_uses, cost.pilot_uses, cost.control_uses];
-                cells.extend(uses.map(|uses| uses.to_string()));
-                let numbers = [cost.energy, cost.power_mean, cost.power_peak].map(Some);
-                cells.extend(numbers.into_iter().chain([cost.dynamic_range_db]).map(text));
-            }
-        }
+        cells.extend(self.cost.map_or_else(<[String; 7]>::default, |cost| {
+            let Cost { payload_uses, pilot_uses, control_uses, .. } = cost;
+            let [payload, pilot, control] =
+                [payload_uses, pilot_uses, control_uses].map(|uses| uses.to_string());
+            let [energy, mean, peak] =
+                [cost.energy, cost.power_mean, cost.power_peak].map(|value| text(Some(value)));
+            [payload, pilot, control, energy, mean, peak, text(cost.dynamic_range_db)]
+        }));
+        cells.extend(self.privacy.map_or_else(<[String; 4]>::default, |privacy| {
+            let PointPrivacy { rounds_done, view, epsilon, verdict } = privacy;
+            [rounds_done.to_string(), view.to_string(), text(epsilon), verdict.to_string()]
+        }));
         cells
     }
 
-    fn read(cells: &[&str], has_cost: bool) -> Option<Self> {
-        let (cells, cost) = match has_cost {
-            false => (cells, None),
-            true => {
-                let (cells, cost) = cells.split_last_chunk::<7>()?;
-                (cells, read_cost(cost)?)
-            }
-        };
+    /// Reads a row with this number of keys; `None` if it is damaged.
+    fn read(cells: &[&str], keys: usize) -> Option<Self> {
         let (point, rest) = cells.split_first()?;
-        let (values, [run, trials, diverged, finals @ ..]) = rest.split_last_chunk::<9>()?;
+        let (values, cells) = rest.split_at_checked(keys)?;
+        // Columns that a table of an earlier version lacks are empty.
+        let cell = |name: &str| {
+            let place = COLUMNS.iter().position(|&column| column == name)?;
+            Some(cells.get(place).copied().unwrap_or_default())
+        };
+        let number = |name: &str| cell(name)?.parse::<f64>().ok();
+        let count = |name: &str| cell(name)?.parse::<usize>().ok();
+        let uses = |name: &str| cell(name)?.parse::<u64>().ok();
+        // The outer `None` if the cell is damaged, the inner one if it is empty.
+        let optional = |name: &str| match cell(name)? {
+            "" => Some(None),
+            text => text.parse::<f64>().ok().map(Some),
+        };
+        let run = cell("run")?;
         // The name becomes part of a path.
         run.strip_prefix("point-")?.parse::<u32>().ok()?;
-        let estimate = |place: usize| {
-            let ci95 = Some(finals[place + 1]).filter(|ci95| !ci95.is_empty());
-            Some(Estimate { mean: finals[place].parse().ok()?, ci95: ci95.map(str::parse).transpose().ok()? })
-        };
-        let finals = match finals.concat().as_str() {
+        let estimate = |mean: &str, ci95: &str| Some(Estimate { mean: number(mean)?, ci95: optional(ci95)? });
+        let finals = match cells.get(3..9)?.concat().as_str() {
             "" => None,
             _ => Some(Finals {
-                train_loss: estimate(0)?,
-                test_loss: estimate(2)?,
-                test_accuracy: estimate(4)?,
+                train_loss: estimate("train_loss_mean", "train_loss_ci95")?,
+                test_loss: estimate("test_loss_mean", "test_loss_ci95")?,
+                test_accuracy: estimate("test_accuracy_mean", "test_accuracy_ci95")?,
+            }),
+        };
+        let cost = match cells.get(9..16).map(<[&str]>::concat).unwrap_or_default().as_str() {
+            "" => None,
+            _ => Some(Cost {
+                payload_uses: uses("payload_uses")?,
+                pilot_uses: uses("pilot_uses")?,
+                control_uses: uses("control_uses")?,
+                energy: number("energy")?,
+                power_mean: number("power_mean")?,
+                power_peak: number("power_peak")?,
+                dynamic_range_db: optional("dynamic_range_db")?,
+            }),
+        };
+        let privacy = match cell("view")? {
+            "" => None,
+            view => Some(PointPrivacy {
+                rounds_done: cell("rounds_done")?.parse().ok()?,
+                view: view.parse().ok()?,
+                epsilon: optional("epsilon")?,
+                verdict: Verdict::ALL.into_iter().find(|verdict| cell("verdict") == Some(verdict.label()))?,
             }),
         };
         Some(Self {
             point: point.parse().ok()?,
             values: values.iter().map(|&value| value.to_owned()).collect(),
-            run: (*run).to_owned(),
-            trials: trials.parse().ok()?,
-            diverged: diverged.parse().ok()?,
+            run: run.to_owned(),
+            trials: count("trials")?,
+            diverged: count("diverged")?,
             finals,
             cost,
+            privacy,
         })
     }
-}
-
-/// The columns of [`COST`]; the outer `None` if they are damaged.
-fn read_cost(cells: &[&str; 7]) -> Option<Option<Cost>> {
-    if cells.concat().is_empty() {
-        return Some(None);
-    }
-    let [payload, pilot, control, energy, mean, peak, range] = cells;
-    let range = Some(range).filter(|range| !range.is_empty());
-    Some(Some(Cost {
-        power_mean: mean.parse().ok()?,
-        power_peak: peak.parse().ok()?,
-        dynamic_range_db: range.map(|range| range.parse()).transpose().ok()?,
-        payload_uses: payload.parse().ok()?,
-        pilot_uses: pilot.parse().ok()?,
-        control_uses: control.parse().ok()?,
-        energy: energy.parse().ok()?,
-    }))
 }
 
 #[cfg(test)]
@@ -203,11 +259,17 @@ mod tests {
             dynamic_range_db: range,
             ..Cost::default()
         };
-        SweepRow { point, values, run, trials: 3, diverged: 1, finals, cost: finals.map(|_| cost) }
+        let privacy = finals.map(|_| PointPrivacy {
+            rounds_done: 7,
+            view: View::RawSignal,
+            epsilon: (point > 2).then_some(0.1 + 0.2),
+            verdict: if point > 2 { Verdict::NotProven } else { Verdict::None },
+        });
+        SweepRow { point, values, run, trials: 3, diverged: 1, finals, cost: finals.map(|_| cost), privacy }
     }
 
     #[test]
-    fn a_table_is_read_as_it_was_written() {
+    fn tables_are_read_as_written() {
         let directory = tempfile::tempdir().unwrap();
         let estimate = |mean: f64, ci95| Estimate { mean, ci95 };
         let finals = Finals {
@@ -228,17 +290,22 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_cost_is_read() {
+    fn tables_of_earlier_versions_are_read() {
         let directory = tempfile::tempdir().unwrap();
-        let text = format!("point,rounds,{MEASURED}\n1,3,point-001,2,0,0.5,,0.6,,0.9,\n");
-        fs::write(SweepTable::file(directory.path()), text).unwrap();
-        let table = SweepTable::read(directory.path()).unwrap();
-        assert_eq!((&table.keys[..], table.rows[0].cost), (&["rounds".to_owned()][..], None));
-        assert_eq!(table.rows[0].finals.unwrap().test_accuracy.mean, 0.9);
+        let cost = ",9,1,0,0.5,0.25,1.5,";
+        for (length, more) in [(9, ""), (16, cost)] {
+            let columns = COLUMNS[..length].join(",");
+            let text = format!("point,rounds,{columns}\n1,3,point-001,2,0,0.5,,0.6,,0.9,{more}\n");
+            fs::write(SweepTable::file(directory.path()), text).unwrap();
+            let table = SweepTable::read(directory.path()).unwrap();
+            assert_eq!(table.keys, ["rounds"]);
+            assert_eq!(table.rows[0].finals.unwrap().test_accuracy.mean, 0.9);
+            assert_eq!((table.rows[0].cost.is_some(), table.rows[0].privacy), (length > 9, None));
+        }
     }
 
     #[test]
-    fn a_damaged_row_is_named() {
+    fn damaged_rows_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let table = SweepTable {
             keys: vec!["rounds".to_owned(), "seed".to_owned()],

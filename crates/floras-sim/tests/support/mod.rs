@@ -6,10 +6,14 @@ use std::sync::atomic::AtomicBool;
 
 use floras_sim::{Entry, Experiment, ExperimentBuilder, Outcome, PreparedRun, SimError};
 
-/// An experiment from lines of `key = value`, applied to the defaults.
+/// The paper's receiver and rate, without clipping.
+const PAPER: [&str; 3] = ["uplink.receiver=paper", "privacy.clip=none", "local.rate=0.005"];
+
+/// An experiment from lines of `key = value`, applied to the paper's IID task without clipping.
 pub(crate) fn experiment(settings: &[&str]) -> Experiment {
     let new = ExperimentBuilder::new();
-    let changed = settings.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap());
+    let changed =
+        PAPER.iter().chain(settings).fold(new, |builder, assignment| builder.assign(assignment).unwrap());
     changed.build().unwrap()
 }
 
