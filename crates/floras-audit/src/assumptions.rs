@@ -1,17 +1,16 @@
-//! Attacks on what the any-channel view assumes: each assumption broken once, and the `ε` that is measured then.
+//! Attacks on the assumptions of the any-channel view: each assumption is violated once, and `ε` is measured.
 //!
-//! All attacks are on one small federation, whatever the experiment is, so that their numbers can be compared:
-//! `K = 20` clients of [`CLIENTS`], `N = 40` sequences, the clipped projector with `c = 1`, `C = 1`, one round. The watched
-//! client sends `+C·u` or `−C·u`, the others send nothing and have strong channels. The adversary has all channel estimates,
-//! the assignment of sequences, and the decoded sum. With pilot noise `ρ·e_j` and channels `t_j`, in units of the payload's
-//! noise `s`, a game is
+//! All attacks use one small federation, so that their numbers are comparable across experiments: `K = 20` of [`CLIENTS`]
+//! clients, `N = 40` sequences, the clipped projector with `c = 1`, `C = 1`, one round. The watched client sends `+C·u` or
+//! `−C·u`; the others send 0 and have strong channels. The adversary has all channel estimates, the assignment of sequences,
+//! and the decoded sum. With pilot noise `ρ·e_j` and channels `t_j`, in units of the payload noise `s`, a game is
 //!
 //! ```text
 //! ĥ_j = t_j + ρ·e_j,   w_j = w(ĥ_j),   g = t·w_1,   ν² = Σ_j w_j²,   y = ±g·C + ν·N(0, 1)
 //! ```
 //!
-//! with `w` the receiver of the air interface and `t` the watched client's channel in the payload. Given the estimates this is
-//! a Gaussian mechanism, so that the score `2·g·C·y/ν²` is the log-likelihood ratio: no adversary does better.
+//! with `w` the receiver of the air interface and `t` the watched client's payload channel. Given the estimates this is a
+//! Gaussian mechanism, and the score `2·g·C·y/ν²` is the log-likelihood ratio: no adversary does better.
 
 use floras_core::random::{Domain, Stream, StreamName};
 use floras_core::{ClipLevel, Clipping, Neighbours, Receiver, View};
@@ -38,46 +37,45 @@ const CLIENTS: u64 = 200;
 /// `C`, and the clipped projector's level.
 const CLIP: f64 = 1.0;
 const LEVEL: ClipLevel = ClipLevel::ONE;
-/// `δ` of all attacks. Large enough for the events that it allows to be counted: at 10⁻⁵ most of them need 10⁸ games.
+/// `δ` of all attacks. It is large enough to count the events that it permits: at 10⁻⁵ most of them need 10⁸ games.
 const DELTA: f64 = 1e-3;
-/// The channels of all clients but the watched one. Their sequences add no noise, and their pilots are told from a weak one.
+/// The channels of all other clients. Their sequences add no noise, and their pilots are easily distinguished from a weak one.
 const STRONG: f64 = 1000.0;
-/// A foreign pilot.
+/// Amplitude of a foreign pilot.
 const FOREIGN: f64 = 10.0;
-/// Clients that send a pilot and no payload.
+/// Clients that send a pilot but no payload.
 const DEAD: usize = 15;
 /// Games that share a stream.
 const CHUNK: u32 = 4096;
-/// The first table of scores.
+/// The number of the first table of scores.
 const TABLE: u8 = 220;
 
-/// An assumption of the any-channel view, and what is measured where it does not hold.
+/// An assumption of the any-channel view, and the `ε` measured where it does not hold.
 ///
-/// All of them are attacked in one small federation: 20 clients, 40 sequences, the clipped projector with `c = 1`, `C = 1`, one
-/// round.
+/// All attacks use one small federation: 20 clients, 40 sequences, the clipped projector with `c = 1`, `C = 1`, one round.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AssumptionAttack {
-    /// What is assumed.
+    /// The assumption.
     pub assumption: String,
-    /// What happens instead.
+    /// How it is violated.
     pub attack: String,
     /// `δ` of all numbers.
     pub delta: f64,
-    /// `ε` under the assumption.
+    /// `ε` stated under the assumption.
     pub stated: Option<f64>,
-    /// The setting or rule that allows for the attack; `None` if there is none.
+    /// The setting or rule that accounts for the attack; `None` if there is none.
     pub margin: Option<String>,
-    /// `ε` with it; `None` also if no finite `ε` holds then.
+    /// `ε` stated with that setting; `None` also if no finite `ε` holds.
     pub with_margin: Option<f64>,
-    /// No true `ε` is smaller than this where the attack takes place, with the stated confidence.
+    /// Lower bound on the true `ε` under the attack, at the stated confidence.
     pub lower_bound: f64,
-    /// The probability with which this and the other attacks' bounds hold.
+    /// Joint confidence of this bound and those of the other attacks.
     pub confidence: f64,
-    /// What follows for the number under the assumption,
+    /// Verdict on the `ε` stated under the assumption.
     pub stated_is: Option<AuditVerdict>,
-    /// and for the one that allows for the attack.
+    /// Verdict on the `ε` stated with the setting.
     pub with_margin_is: Option<AuditVerdict>,
-    /// How the number was measured.
+    /// The counts behind the lower bound.
     pub measured: Measured,
 }
 
@@ -98,20 +96,20 @@ impl AssumptionAttack {
 
 pub(crate) fn section(attacks: &[AssumptionAttack]) -> Option<Section<'_>> {
     let AssumptionAttack { delta, confidence, .. } = attacks.first()?;
-    let explanation = "The any-channel ε holds for every channel, but not for every radio. Here each of its assumptions is broken. The \
-                       stated ε ignores the attack. Where the account has a setting that allows for it, its ε stands beside it.";
+    let explanation = "The any-channel ε holds for every channel, but not for every radio. Each row violates one assumption. The stated ε \
+                       ignores the attack. Where the account has a setting for it, the last column has the ε with that setting.";
     let finding = format!(
-        "Each is broken in a small federation: 20 clients, 40 sequences, the clipped projector with c = 1, C = 1, one round, \
+        "Each assumption is violated in a small federation: 20 clients, 40 sequences, the clipped projector with c = 1, C = 1, one round, \
          δ = {delta:e}. All measured numbers hold together with a confidence of {}.",
         share(*confidence)
     );
-    let heading = vec!["attack", "stated ε", "measured ε", "allowed for by", "ε with it"];
+    let heading = vec!["attack", "stated ε", "measured ε", "setting", "ε with setting"];
     let row = |(number, attack): (u64, &AssumptionAttack)| [vec![Cell::Count(number)], attack.row()].concat();
     let words = |(number, attack): (u64, &AssumptionAttack)| {
         (number.to_string(), format!("{}; but {}", attack.assumption, attack.attack))
     };
     Some(Section {
-        title: "What the any-channel view assumes",
+        title: "Assumptions of the any-channel view",
         parts: vec![
             Part::Explanation(explanation.to_owned()),
             Part::Finding(finding),
@@ -121,50 +119,50 @@ pub(crate) fn section(attacks: &[AssumptionAttack]) -> Option<Section<'_>> {
     })
 }
 
-/// One assumption that does not hold.
+/// One violated assumption.
 struct Attack {
     assumption: &'static str,
     attack: &'static str,
     scene: Scene,
-    /// The number of someone who does not count on the attack.
+    /// The stated `ε`, which ignores the attack.
     stated: Stated,
-    /// What allows for the attack in the account, if anything does.
+    /// The setting that accounts for the attack, if there is one.
     margin: Option<(&'static str, Stated)>,
 }
 
-/// A number of the any-channel view.
+/// An `ε` of the any-channel view.
 #[derive(Clone, Copy)]
 enum Stated {
-    /// With these margins and so many clients in a round, who all take part in every round.
+    /// With these margins and this number of clients per round, all of whom take part in every round.
     Everyone(Margins, usize),
-    /// `K` of `M`, as if the selection were secret: what the any-channel view does not claim any more.
+    /// `K` of `M` with a secret selection; the any-channel view no longer claims this.
     Amplified,
-    /// `K` of `M` with participation known: what it claims.
+    /// `K` of `M` with known participation; the claim of the any-channel view.
     Known,
 }
 
-/// What happens in a round. Strengths are in units of the payload's noise.
+/// The events of a round. Amplitudes are in units of the payload noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scene {
-    /// The probability with which the watched client takes part.
+    /// The probability that the watched client takes part.
     probability: f64,
-    /// Its channel in the pilot,
+    /// The watched client's channel in the pilot.
     pilot: f64,
-    /// and in the payload.
+    /// The watched client's channel in the payload.
     payload: f64,
     /// `ρ`.
     pilot_noise: f64,
-    /// Unused sequences on which someone else sends a pilot.
+    /// Unused sequences with a foreign pilot.
     foreign_pilots: usize,
 }
 
 impl Scene {
-    /// A round in which all assumptions hold, with the watched client's channel.
+    /// A round without a violation, for this channel of the watched client.
     const fn with_channel(strength: f64) -> Self {
         Self { probability: 1.0, pilot: strength, payload: strength, pilot_noise: 1.0, foreign_pilots: 0 }
     }
 
-    /// `ln p₊/p₋` of what the adversary sees in one game of the world with this sign.
+    /// `ln p₊/p₋` of the adversary's observation in one game of the world with this sign.
     fn play(self, sign: f64, stream: &mut Stream) -> f64 {
         let takes_part = self.probability >= 1.0 || stream.random::<f64>() < self.probability;
         let mut estimates = [0.0; SEQUENCES];
@@ -182,14 +180,14 @@ impl Scene {
         let noise_std = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
         let sent = if takes_part { sign * CLIP * self.payload * weights[0] } else { 0.0 };
         let y = sent + noise_std * stream.sample::<f64, _>(StandardNormal);
-        // Of the used sequences one has a weak pilot, or the watched client is not there and y says nothing.
+        // Either one used sequence has a weak pilot, or the watched client is absent and y carries no information.
         match estimates[..PER_ROUND].iter().position(|estimate| estimate.abs() < 0.5 * STRONG) {
             Some(own) => Evidence::of(y, CLIP * self.payload * weights[own], noise_std).score(1.0),
             None => 0.0,
         }
     }
 
-    /// Scores of so many games in each world.
+    /// Scores of `games` games in each world.
     fn scores(self, seed: u64, table: u8, games: u32) -> Scores {
         let world = |sign: f64, world: u16| -> Vec<f64> {
             let trial = Domain::Tables.trial(2 * u16::from(table) + world);
@@ -206,7 +204,7 @@ impl Scene {
 }
 
 impl Stated {
-    /// The number, or `None` if there is none.
+    /// The stated `ε`; `None` if there is none.
     fn epsilon(self) -> Result<Option<f64>, PrivacyError> {
         let (margins, per_round, clients) = match self {
             Self::Everyone(margins, per_round) => (margins, per_round as u64, per_round as u64),
@@ -245,7 +243,7 @@ fn all() -> Vec<Attack> {
         Attack {
             assumption: "the adversary does not know who takes part",
             attack: "20 of 200 clients take part; the victim's channel is 3 s and all others are 1000 s, so that the pilot \
-                     shows whether the victim is there",
+                     shows whether the victim takes part",
             scene: Scene { probability: PER_ROUND as f64 / CLIENTS as f64, ..Scene::with_channel(3.0) },
             stated: Stated::Amplified,
             margin: Some(("participation_known", Stated::Known)),
@@ -272,14 +270,14 @@ fn all() -> Vec<Attack> {
             margin: None,
         },
         Attack {
-            assumption: "nobody but the clients transmits during the pilot",
+            assumption: "only the clients transmit during the pilot",
             attack: "foreign pilots of 10 s on 10 of 20 unused sequences; the victim's channel is 3 s",
             scene: Scene { foreign_pilots: 10, ..Scene::with_channel(3.0) },
             stated: plain,
             margin: with_margin("foreign_pilots = 10", Margins { foreign_pilots: 10, ..default }),
         },
         Attack {
-            assumption: "nobody but the clients transmits during the pilot",
+            assumption: "only the clients transmit during the pilot",
             attack: "foreign pilots of 10 s on all 20 unused sequences; the victim's channel is 5 s",
             scene: Scene { foreign_pilots: 20, ..Scene::with_channel(5.0) },
             stated: plain,
@@ -289,7 +287,7 @@ fn all() -> Vec<Attack> {
             assumption: "a client that stops after its pilot counts as a used sequence",
             attack: "15 of 20 clients stop after their pilot, and γ is counted as N − answered = 35; the victim's channel is \
                      3 s",
-            // Those who died have strong pilots and send nothing, as everyone else in the game.
+            // Clients that stop have strong pilots and send 0, like all others in the game.
             scene: Scene::with_channel(3.0),
             stated: Stated::Everyone(default, PER_ROUND - DEAD),
             margin: with_margin("γ = N − selected = 20", default),
@@ -297,7 +295,8 @@ fn all() -> Vec<Attack> {
     ]
 }
 
-/// Breaks every assumption; there are no attacks where a scheme has no any-channel view, and where masks bound it.
+/// Runs all attacks. The list is empty for schemes without an any-channel view, and with masks, which bound that view
+/// themselves.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimError> {
     let uplink = &bench.settings.uplink;
     let floras = uplink.scheme.floras().filter(|_| bench.settings.masks.is_none());
@@ -305,12 +304,12 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Vec<AssumptionAttack>, SimErro
     if !floras.is_orthonormal(uplink.radio.length)? {
         return Ok(Vec::new());
     }
-    bench.begin("what the any-channel view assumes", 0);
+    bench.begin("assumptions of the any-channel view", 0);
     let games = (bench.effort.games() / 5).max(200);
     Ok(play_all(bench.settings.seed, games, bench.effort.confidence())?)
 }
 
-/// Plays all attacks, with so many games in each world.
+/// Plays all attacks with `games` games in each world.
 fn play_all(seed: u64, games: u32, confidence: f64) -> Result<Vec<AssumptionAttack>, PrivacyError> {
     let attacks = all();
     let error = (1.0 - confidence) / attacks.len() as f64;
@@ -341,9 +340,9 @@ fn play_all(seed: u64, games: u32, confidence: f64) -> Result<Vec<AssumptionAtta
 mod tests {
     use super::*;
 
-    /// 400,000 games in each world, and an error of 10⁻³ for all bounds together: so rarely does a number that holds look
-    /// violated. The true `ε` of the attacks, by integration, are 1.59, 8.8, 16, 150, 4.9, 33 and 3.0, and the numbers that
-    /// ignore them 0.36, 3.1 (five times) and 2.1. At 95% the games measure 1.14, 4.3, 6.3, 10.2, 3.8, 10.0 and 2.4.
+    /// 400,000 games in each world, with an error of 10⁻³ for all bounds together: the false-alarm rate. The true `ε` of the
+    /// attacks, by integration, are 1.59, 8.8, 16, 150, 4.9, 33 and 3.0; the stated numbers that ignore them are 0.36, 3.1
+    /// (five times) and 2.1. At 95% the games measure 1.14, 4.3, 6.3, 10.2, 3.8, 10.0 and 2.4.
     #[test]
     fn every_broken_assumption_shows_and_margins_hold() {
         for found in play_all(1, 400_000, 0.999).unwrap() {
@@ -352,7 +351,7 @@ mod tests {
         }
     }
 
-    /// The amplified number of the review's setting, which printed 2.3253 at `δ = 10⁻⁵`, and the number with participation known.
+    /// The amplified number of the review's setting, 2.3253 at `δ = 10⁻⁵`, and the number with known participation.
     #[test]
     fn participation_known_is_above_the_amplified_number() {
         let amplified = Stated::Amplified.epsilon().unwrap().unwrap();
@@ -361,7 +360,7 @@ mod tests {
         assert!((1.55..1.75).contains(&known), "{known}");
     }
 
-    /// Without an attack the plain number holds: at most one of 10⁶ seeds fails.
+    /// Without an attack the stated number holds: at most one of 10⁶ seeds fails.
     #[test]
     fn games_without_an_attack_stay_below_the_number() {
         let stated = Stated::Everyone(Margins::default(), PER_ROUND).epsilon().unwrap().unwrap();

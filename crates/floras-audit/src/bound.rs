@@ -1,16 +1,16 @@
-//! From an adversary's scores to a lower bound on `ε`.
+//! A lower bound on `ε` from an adversary's scores.
 //!
-//! In one world the canary is there, in the other it is not. If a mechanism is (ε, δ)-private, then for every set `S` of
+//! The canary is present in one world and absent in the other. If a mechanism is (ε, δ)-private, then for every set `S` of
 //! outcomes, in either direction,
 //!
 //! ```text
 //! P(S) ≤ e^ε·Q(S) + δ,     hence     ε ≥ ln((P(S) − δ)/Q(S))
 //! ```
 //!
-//! The adversary gives every outcome a score, and `S` is "the score lies at or beyond a threshold". A quarter of the games choose
-//! the threshold; the others, which it does not depend on, count how often the outcome lies in `S`. With Clopper–Pearson
-//! bounds on both probabilities the result is a true lower bound with the stated confidence, whatever the scores are: a bad
-//! adversary makes it weak and never wrong.
+//! The adversary assigns a score to every outcome, and `S` is "the score is at or beyond a threshold". A quarter of the games
+//! choose the threshold; the remaining, independent games count the outcomes in `S`. With Clopper–Pearson bounds on both
+//! probabilities the result is a lower bound at the stated confidence for any scores: a bad adversary makes it weak, never
+//! wrong.
 //!
 //! # Citations
 //! Clopper, Pearson, *The use of confidence or fiducial limits illustrated in the case of the binomial*, Biometrika 26, 1934.
@@ -20,31 +20,31 @@ use statrs::function::gamma::ln_gamma;
 
 use super::report::Measured;
 
-/// Of the probability of error this share goes to the rarer event, whose count is the more uncertain one.
+/// Share of the error probability for the rarer event, whose count is more uncertain.
 const SHARE_OF_RARER: f64 = 0.75;
 
-/// The scores of an adversary in both worlds. A higher score speaks for the canary.
+/// The scores of an adversary in both worlds. A higher score indicates the canary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
-    /// Where the canary is there.
+    /// Scores with the canary.
     pub with: Vec<f64>,
-    /// Where it is not.
+    /// Scores without the canary.
     pub without: Vec<f64>,
 }
 
-/// What scores say about `ε`.
+/// The lower bound on `ε` that scores yield.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LowerBound {
-    /// No true `ε` is smaller, with the confidence that was asked for.
+    /// Lower bound on the true `ε` at the requested confidence.
     pub epsilon: f64,
-    /// How often the adversary is right if both worlds are equally likely.
+    /// The adversary's accuracy if both worlds are equally likely.
     pub accuracy: f64,
-    /// The counts behind it.
+    /// The counts behind the bound.
     pub measured: Measured,
 }
 
 impl Scores {
-    /// A lower bound on `ε` at `delta` that is wrong with a probability of at most `error`.
+    /// A lower bound on `ε` at `delta`, wrong with probability at most `error`.
     pub fn lower_bound(&self, delta: f64, error: f64) -> LowerBound {
         let (choosing, [with, without]) = self.split();
         let best = choosing.best(delta, error, with.len());
@@ -78,14 +78,14 @@ impl Scores {
 /// A set of outcomes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Set {
-    /// Scores from this on speak for the canary.
+    /// Scores at or above this threshold indicate the canary.
     AtLeast(f64),
-    /// Scores up to this speak against it.
+    /// Scores at or below this threshold indicate its absence.
     AtMost(f64),
 }
 
 impl Set {
-    /// How often outcomes lie in the set: in the world it speaks for, and in the other.
+    /// Counts of outcomes in the set: in the world that it indicates, and in the other.
     fn count(self, with: &[f64], without: &[f64]) -> (u64, u64) {
         let count = |scores: &[f64], holds: &dyn Fn(f64) -> bool| {
             scores.iter().filter(|&&score| holds(score)).count() as u64
@@ -110,12 +110,12 @@ struct Choosing {
 }
 
 impl Choosing {
-    /// The set that promises most, once `games` are counted in each world.
+    /// The set with the largest expected bound for `games` counted games in each world.
     fn best(&self, delta: f64, error: f64, games: usize) -> Set {
         let scale = games as f64 / self.with.len().max(1) as f64;
         let promise = |set: &Set| {
             let (right, wrong) = self.count(*set);
-            // One more that was wrong, so that a rare event which did not happen to happen does not look impossible.
+            // One additional error, so that a rare event that did not occur does not look impossible.
             let more = |count: u64| ((count as f64 * scale) as u64).min(games as u64);
             bound(Counts { games: games as u64, right: more(right), wrong: more(wrong + 1) }, delta, error)
         };
@@ -148,7 +148,7 @@ impl Choosing {
         sets
     }
 
-    /// The share of right answers on games that the threshold does not depend on.
+    /// The share of right answers in games that are independent of the threshold.
     fn accuracy(&self, with: &[f64], without: &[f64]) -> f64 {
         let rate = |(right, wrong): (u64, u64), games: usize| {
             0.5 + 0.5 * (right as f64 - wrong as f64) / games.max(1) as f64
@@ -161,7 +161,7 @@ impl Choosing {
     }
 }
 
-/// What was counted.
+/// The observed counts.
 #[derive(Clone, Copy)]
 struct Counts {
     games: u64,
@@ -176,7 +176,7 @@ fn bound(counts: Counts, delta: f64, error: f64) -> f64 {
     if often <= delta { 0.0 } else { ((often - delta) / rarely).ln().max(0.0) }
 }
 
-/// The probability of something that happened `count` of `games` times is at least this, but for a probability of `error`.
+/// Lower confidence bound on the probability of an event observed `count` times in `games`, at error probability `error`.
 pub(crate) fn at_least(count: u64, games: u64, error: f64) -> f64 {
     if count == 0 {
         return 0.0;
@@ -185,12 +185,12 @@ pub(crate) fn at_least(count: u64, games: u64, error: f64) -> f64 {
     outermost(0.0, count as f64 / games as f64, |p| upper_tail(count, games, p) <= error)
 }
 
-/// The probability of something that happened `count` of `games` times is at most this, but for a probability of `error`.
+/// Upper confidence bound on the probability of an event observed `count` times in `games`, at error probability `error`.
 pub(crate) fn at_most(count: u64, games: u64, error: f64) -> f64 {
     1.0 - at_least(games - count, games, error)
 }
 
-/// Bisection: the largest number, from `from` towards `to`, for which something still holds.
+/// Bisection: the largest number between `from` and `to` that satisfies a predicate.
 fn outermost(from: f64, to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut inside, mut outside) = (from, to);
     for _ in 0..80 {
@@ -200,7 +200,7 @@ fn outermost(from: f64, to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     inside
 }
 
-/// `P(X ≥ count)` for a binomial `X`, with `p` below `count/games`: from `count` on, every term is smaller than the last.
+/// `P(X ≥ count)` for a binomial `X`, with `p` below `count/games`: the terms decrease from `count`.
 fn upper_tail(count: u64, games: u64, p: f64) -> f64 {
     if p <= 0.0 {
         return 0.0;
@@ -252,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each in its own half: a bound that could not be met would not be one.
+        /// Each bound is tight in its own half.
         #[test]
         fn bounds_enclose_the_share(games in 1_u64..10_000, share in 0.0..=1.0_f64, error in 1e-6..0.2_f64) {
             let count = (games as f64 * share) as u64;
@@ -271,10 +271,10 @@ mod tests {
         Scores { with: draw(mu), without: draw(0.0) }
     }
 
-    /// The exact ε of a Gaussian mechanism. With an error of 0.05 each, 200 audits exceed it 10 times on average; 25 or more have
-    /// a probability of 2e-5. Half of the exact number is reached on average, so that the bound says something.
+    /// The exact ε of a Gaussian mechanism. With an error of 0.05 each, 200 audits exceed it 10 times on average; 25 or more
+    /// have probability 2e-5. The mean bound is above half of the exact number, which shows power.
     #[test]
-    fn audits_of_a_gaussian_mechanism_are_wrong_no_more_often_than_they_say() {
+    fn gaussian_audits_keep_their_error_probability() {
         let (mu, delta, error) = (1.0, 1e-3, 0.05);
         let exact = gaussian::epsilon(delta, mu).unwrap();
         let bounds: Vec<f64> = (0..200)
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_that_say_nothing_bound_nothing() {
+    fn uninformative_scores_yield_no_bound() {
         let scores = gaussian_scores(0.0, 50_000, 9);
         assert!(scores.lower_bound(1e-5, 0.01).epsilon < 0.05);
         let equal = Scores { with: vec![0.0; 1000], without: vec![0.0; 1000] };
@@ -296,27 +296,27 @@ mod tests {
     }
 
     #[test]
-    fn an_adversary_that_is_never_wrong_reaches_the_ceiling() {
+    fn a_perfect_adversary_reaches_the_ceiling() {
         let scores = Scores { with: vec![f64::INFINITY; 4000], without: vec![f64::NEG_INFINITY; 4000] };
         let found = scores.lower_bound(1e-5, 0.05);
         assert_eq!((found.epsilon, found.accuracy), (found.measured.ceiling, 1.0));
         assert_eq!((found.measured.games, found.measured.right, found.measured.wrong), (3000, 3000, 0));
-        // Nothing in 3000 has a probability of at most 1 − 0.0375^(1/3000) = 0.001094.
+        // An event that occurs 0 times in 3000 has a probability of at most 1 − 0.0375^(1/3000) = 0.001094.
         assert!((found.epsilon - (1.0_f64 / 0.001_094).ln()).abs() < 0.01, "{}", found.epsilon);
     }
 
-    /// Something that happens in 4 of 100 games of one world and never in the other is what a `δ` of 0.05 allows, and 0.01 does not.
+    /// An event in 4 of 100 games of one world and never in the other is permitted by `δ = 0.05` and not by `δ = 0.01`.
     #[test]
-    fn what_delta_allows_is_no_loss() {
+    fn events_within_delta_are_no_loss() {
         let some = |i: u32| f64::from(i.is_multiple_of(25));
         let scores = Scores { with: (0..40_000).map(some).collect(), without: vec![0.0; 40_000] };
         assert_eq!(scores.lower_bound(0.05, 0.05).epsilon, 0.0);
         assert!(scores.lower_bound(0.01, 0.05).epsilon > 5.0);
     }
 
-    /// Only one of both sets shows it: outcomes that the canary makes impossible.
+    /// Only one of the two sets shows it: outcomes that the canary makes impossible.
     #[test]
-    fn what_speaks_against_the_canary_counts_as_well() {
+    fn evidence_against_the_canary_counts() {
         let scores = Scores {
             with: vec![1.0; 40_000],
             without: (0..40_000).map(|i| f64::from(i % 10 != 0)).collect(),

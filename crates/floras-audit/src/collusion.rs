@@ -1,14 +1,14 @@
-//! A colluding client: one member of the group hands its key to the base station.
+//! A colluding client: one member of the group reveals its key to the base station.
 //!
-//! One key orders all sequences, so that the base station then knows which `K` of them are in use and whose each is. It leaves
-//! the unused ones out of its projector,
+//! One key orders all sequences, so the base station then knows which `K` are in use, and by whom. It omits the unused ones
+//! from its projector,
 //!
 //! ```text
 //! v = Σ_{used} w(ĥ_k) a_k     instead of     v = Σ_{k≤N} w(ĥ_k) a_k
 //! ```
 //!
-//! and what hid the clients, the noise of the `γ` unused sequences, is gone: the decoded sum is that of a federation with
-//! `N = K`. Every despread update has a name.
+//! which removes the noise of the `γ` unused sequences: the decoded sum is that of a federation with `N = K`. Every despread
+//! update is attributed to its client.
 
 use floras_core::View;
 use floras_core::random::Domain;
@@ -24,42 +24,42 @@ use super::presentation::{Cell, Part, Section};
 use super::views::known_to_take_part;
 use super::{Bench, WorstCaseGame};
 
-/// Tables of scores of its own.
+/// The number of the first table of scores.
 const WITHOUT_KEY: u8 = 210;
 const WITH_KEY: u8 = 211;
-/// Rounds that the median of the noise is taken over.
+/// Rounds for the median of the noise.
 const ROUNDS: u32 = 2001;
-/// Both bounds hold together.
+/// Number of bounds that hold jointly.
 const BOUNDS: f64 = 2.0;
 
-/// One client hands its group key to the base station.
+/// One client reveals its group key to the base station.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CollusionAttack {
-    /// What holds for the decoded sum without the key, for a client that is known to take part.
+    /// `ε` of the decoded sum without the key, for a client that is known to take part.
     pub rigorous_without: Option<f64>,
-    /// What holds once the key is known: nothing is unused any more.
+    /// `ε` of the decoded sum with the key: no sequence counts as unused.
     pub rigorous_with: Option<f64>,
-    /// Measured on the decoded sum without the key,
+    /// Lower bound measured on the decoded sum without the key.
     pub lower_bound_without: f64,
-    /// and with it.
+    /// Lower bound measured on the decoded sum with the key.
     pub lower_bound_with: f64,
-    /// The probability with which both hold.
+    /// Joint confidence of both bounds.
     pub confidence: f64,
-    /// Standard deviation of the decoded sum's noise, median over rounds, without the key,
+    /// Noise of the decoded sum without the key: standard deviation, median over rounds.
     pub noise_std_without: f64,
-    /// and with it.
+    /// Noise of the decoded sum with the key: standard deviation, median over rounds.
     pub noise_std_with: f64,
-    /// Share of clients whose despread update carries its owner's name.
+    /// Share of clients whose despread update is attributed to them.
     pub named: f64,
 }
 
 impl CollusionAttack {
     pub(crate) fn section(&self) -> Section<'_> {
-        let explanation = "Every client knows the key by which sequences are dealt. One that gives it to the base station tells it \
-                           which sequences are unused, and whose every other one is. The noise of the unused ones is then left out.";
+        let explanation = "Every client knows the key that assigns the sequences. With this key, the base station knows which sequences are \
+                           unused and which client uses each of the others. It omits the unused ones, and their noise.";
         let finding = format!(
-            "Both measured numbers hold with a confidence of {}. With the key, {} of the despread updates carry their owner's \
-             name.",
+            "Both measured numbers hold with a confidence of {}. With the key, {} of the despread updates are attributed \
+             to their clients.",
             share(self.confidence),
             share(self.named)
         );
@@ -77,7 +77,7 @@ impl CollusionAttack {
             ),
         ];
         Section {
-            title: "One client hands over its key",
+            title: "One client reveals its key",
             parts: vec![
                 Part::Explanation(explanation.to_owned()),
                 Part::Table { heading: vec!["what", "without the key", "with the key"], rows },
@@ -87,7 +87,7 @@ impl CollusionAttack {
     }
 }
 
-/// What the key changes; `None` where there are no sequences to hide, and with masks, which do not depend on the key.
+/// The effect of the key; `None` for schemes without sequences, and with masks, which do not depend on the key.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimError> {
     let floras = bench.settings.uplink.scheme.floras().filter(|_| bench.settings.masks.is_none());
     let Some(floras) = floras else { return Ok(None) };
@@ -105,7 +105,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<CollusionAttack>, SimEr
     let uplink = bench.federation.uplink();
     let games = bench.games(0.25);
     bench.begin_games("a colluding client", 2 * games);
-    // A base station chooses the clients, so that it knows who takes part.
+    // A base station selects the clients, so it knows the participants.
     let game = WorstCaseGame { probability: 1.0, ..bench.game.clone() };
     let lower_bound = |uplink: &dyn Uplink, table: u8| -> Result<f64, SimError> {
         let scores = game.decoded_with(uplink, games, table, &bench.tick())?;
@@ -141,7 +141,8 @@ fn median_noise(bench: &Bench<'_>, uplink: &dyn Uplink) -> Result<f64, SimError>
     Ok(noise[noise.len() / 2])
 }
 
-/// The share of clients whose sequence the colluding one's key tells. All members hold the same key; here it is no secret.
+/// The share of clients whose sequence the colluding client's key reveals. All members hold the same key; here it is not
+/// secret.
 fn named(bench: &Bench<'_>, sequences: u32) -> Result<f64, SimError> {
     let refused =
         |error: AssignmentError| SimError::from(ExperimentError::refused("uplink.sequences", error));
@@ -149,9 +150,9 @@ fn named(bench: &Bench<'_>, sequences: u32) -> Result<f64, SimError> {
     let per_round = bench.settings.clients.per_round;
     let beacon = Beacon { group, epoch, slot, sequences, per_round };
     let dealt = || GroupKey::from_secret_bytes(group, epoch, &[7; 32]);
-    let told = permutation(&dealt(), slot, sequences).map_err(refused)?;
+    let assigned = permutation(&dealt(), slot, sequences).map_err(refused)?;
     let mut named = 0;
-    for (index, &sequence) in (1..=per_round).zip(told.iter()) {
+    for (index, &sequence) in (1..=per_round).zip(assigned.iter()) {
         let own = GroupMember::new(dealt()).sequence_for(&beacon, index).map_err(refused)?;
         named += u32::from(own == sequence as usize);
     }

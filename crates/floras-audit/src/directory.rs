@@ -1,4 +1,4 @@
-//! Where an audit is kept: a directory of its own, or that of a run of the same experiment.
+//! The output directory of an audit: its own, or that of a run of the same experiment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use floras_sim::{Experiment, RunDirectory, SimError, write_atomically};
 use super::AuditReport;
 
 impl AuditReport {
-    /// The name of its file.
+    /// The file name of an audit's results.
     pub const FILE: &'static str = "audit.json";
 
-    /// Makes a directory for the audit of an experiment, if it may be kept there. An earlier audit will be replaced.
+    /// Creates a directory for the audit of an experiment. An earlier audit will be replaced.
     pub fn enter(directory: &Path, experiment: &Experiment) -> Result<(), SimError> {
         Self::may_enter(directory, experiment)?;
         fs::create_dir_all(directory).map_err(SimError::file("create", directory))
     }
 
-    /// Takes the directory away again if there is nothing in it.
+    /// Removes the directory if it is empty.
     pub fn leave(directory: &Path) {
-        // It only works if the directory is empty, and otherwise it should stay.
+        // The removal fails unless the directory is empty, as intended.
         let _ = fs::remove_dir(directory);
     }
 
-    /// `Ok` if the audit of an experiment may be kept in a directory.
+    /// `Ok` if the directory may hold the audit of an experiment.
     fn may_enter(directory: &Path, experiment: &Experiment) -> Result<(), SimError> {
         if !directory.exists() {
             return Ok(());
@@ -50,7 +50,7 @@ impl AuditReport {
         if entries.next().is_some() { Err(occupied("neither an audit nor a run")) } else { Ok(()) }
     }
 
-    /// Writes the audit into a directory, all or nothing.
+    /// Writes the audit into a directory atomically.
     pub fn write(&self, directory: &Path) -> Result<PathBuf, SimError> {
         fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
         let path = directory.join(Self::FILE);

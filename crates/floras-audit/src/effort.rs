@@ -1,8 +1,8 @@
-//! How much an audit does.
+//! The effort of an audit.
 
 use floras_sim::SimError;
 
-/// How much an audit does.
+/// The effort of an audit.
 ///
 /// ```
 /// use floras_audit::Effort;
@@ -27,9 +27,9 @@ impl Default for Effort {
 
 impl Effort {
     /// # Arguments
-    /// * `games`: rounds that are played for each row of the table, in both worlds together; from 1000 to 10⁸.
-    /// * `trainings`: whole trainings for each canary that needs them, in both worlds together; at most 2000.
-    /// * `confidence`: the probability with which all rows of the table hold; from 0.5 to 0.999999.
+    /// * `games`: rounds per row of the table, in both worlds together; from 1000 to 10⁸.
+    /// * `trainings`: whole trainings per canary that needs them, in both worlds together; at most 2000.
+    /// * `confidence`: the joint confidence of all rows of the table; from 0.5 to 0.999999.
     pub fn new(games: u32, trainings: u32, confidence: f64) -> Result<Self, SimError> {
         let refused = |name, allowed, value: f64| Err(SimError::Effort { name, allowed, value });
         if !(1000..=100_000_000).contains(&games) {
@@ -44,22 +44,22 @@ impl Effort {
         Ok(Self { games, trainings, confidence })
     }
 
-    /// Rounds that are played for each row of the table, in both worlds together.
+    /// Rounds per row of the table, in both worlds together.
     pub fn games(self) -> u32 {
         self.games
     }
 
-    /// Rounds in which detectors look for the sequences in use: 2000 for the default effort, and fewer for one below 200,000 games.
+    /// Rounds for sequence detection: 2000 at the default effort, fewer below 200,000 games.
     pub(crate) fn detection_rounds(self) -> u32 {
         (self.games / 100).clamp(100, 2000)
     }
 
-    /// Whole trainings for each canary that needs them, in both worlds together.
+    /// Whole trainings per canary that needs them, in both worlds together.
     pub fn trainings(self) -> u32 {
         self.trainings
     }
 
-    /// The probability with which all rows of the table hold.
+    /// The joint confidence of all rows of the table.
     pub fn confidence(self) -> f64 {
         self.confidence
     }

@@ -1,15 +1,14 @@
-//! The worst-case game: one client sends `+C·u` or `−C·u` in every round, everyone else sends nothing, and an adversary tells
-//! which.
+//! The worst-case game: one client sends `+C·u` or `−C·u` in every round, all others send 0, and an adversary guesses the sign.
 //!
-//! Nobody's update can differ by more than `2C` between neighbours, and updates of others that the adversary knows could be
-//! subtracted; so nothing distinguishes better, and the rounds need no training. Given the round's gain `g` and noise `ν`, what
-//! is left of a round is one number along `u`,
+//! Updates of neighbours differ by at most `2C`, and an adversary who knows the others' updates can subtract them. So no other
+//! pair is easier to distinguish, and the rounds need no training. Given the round's gain `g` and noise `ν`, a round reduces to
+//! one number along `u`,
 //!
 //! ```text
 //! y = ±g·C + ν·N(0, 1),     ln p₊(y)/p₋(y) = 2·g·C·y/ν²
 //! ```
 //!
-//! and rounds add up. A client that takes part at random makes each round a mixture. The adversaries differ in what they know:
+//! and rounds add up. A client that takes part at random makes each round a mixture. The adversaries differ in their knowledge:
 //!
 //! | adversary | sees | takes for `g` and `ν` |
 //! |---|---|---|
@@ -17,7 +16,7 @@
 //! | decoder | the sum, and the round's `(g, ν)` | what they are |
 //! | raw signal | every despread sequence and the pilot | `ĥ_j` and `s` of each sequence, any of which may be the client's |
 //!
-//! Raw samples are despread as orthonormal sequences are: each has the noise `s`, and nothing of the others.
+//! Raw samples are despread with orthonormal sequences: each has the noise `s`, and no part of the others.
 
 use std::ops::Range;
 
@@ -32,39 +31,39 @@ use rayon::prelude::*;
 use super::bound::Scores;
 use super::inner::dot;
 
-/// The game, apart from the air that it is played over.
+/// The parameters of the game, without the uplink.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorstCaseGame {
-    /// `K`, of whom the first is watched.
+    /// `K` clients, of which the first is watched.
     pub per_round: u32,
-    /// The probability with which the watched client takes part in a round.
+    /// The probability that the watched client takes part in a round.
     pub probability: f64,
-    /// Whether the adversary sees in which rounds the watched client takes part.
+    /// Whether the adversary knows in which rounds the watched client takes part.
     pub participation_known: bool,
-    /// `T`.
+    /// Rounds `T`.
     pub rounds: u32,
-    /// `C`.
+    /// Clip norm `C`.
     pub clip: f64,
-    /// `d`.
+    /// Dimension `d`.
     pub parameters: usize,
-    /// `B`, if the sum is truncated before a model is released.
+    /// Truncation bound `B` of the sum before a model is released; `None` without truncation.
     pub truncate: Option<f64>,
-    /// Whether the channels of round `t` are the same in every game, as those of a trace are. The noise never is.
+    /// Whether the channels of round `t` are the same in every game, as in a trace. The noise always differs.
     pub is_traced: bool,
-    /// Where all randomness comes from.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
 /// The scores of the two adversaries that see the decoded sum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DecodedScores {
-    /// Whoever sees the released models alone.
+    /// Scores from the released models alone.
     pub released_model: Scores,
-    /// Whoever knows the round's gain and noise, too.
+    /// Scores with the round's gain and noise.
     pub decoder: Scores,
 }
 
-/// What a round says, in each world against one in which the client is absent: two logarithms of likelihood ratios.
+/// The evidence of a round: log-likelihood ratios of both worlds relative to an absent client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Evidence {
     plus: f64,
@@ -72,13 +71,13 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// `y` along the canary's direction, of which `amplitude` is expected under noise of this standard deviation.
+    /// `y` along the canary's direction, with expected value `amplitude` and noise of this standard deviation.
     pub(super) fn of(y: f64, amplitude: f64, noise_std: f64) -> Self {
         let exponent = |amplitude: f64| {
             if amplitude == 0.0 {
                 0.0
             } else if noise_std == 0.0 {
-                // Without noise everything is certain.
+                // Without noise the outcome is certain.
                 if y * amplitude > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY }
             } else {
                 amplitude * (y - 0.5 * amplitude) / (noise_std * noise_std)
@@ -110,12 +109,13 @@ fn log_sum(a: f64, b: f64) -> f64 {
 }
 
 impl WorstCaseGame {
-    /// Plays `games` in each world over an uplink, with the sum in all `d` dimensions. Tables of other numbers are independent.
+    /// Plays `games` in each world over an uplink, with the sum in all `d` dimensions. Different `table` numbers are
+    /// independent.
     pub fn decoded(&self, uplink: &dyn Uplink, games: u32, table: u8) -> Result<DecodedScores, UplinkError> {
         self.decoded_with(uplink, games, table, &|_| {})
     }
 
-    /// The same, and `tick` is told how many games have been played since.
+    /// The same; `tick` receives the number of games played since its last call.
     pub(crate) fn decoded_with(
         &self,
         uplink: &dyn Uplink,
@@ -159,7 +159,8 @@ impl WorstCaseGame {
         received: &mut [f32],
     ) -> Result<(f64, f64), UplinkError> {
         let channel = uplink.realise(round)?;
-        // Cross-talk turns pairs of parameters. An adversary that knows the gains turns them back, and the noise looks the same.
+        // Cross-talk rotates pairs of parameters. An adversary who knows the gains rotates them back, and the noise stays the
+        // same.
         let gain = match channel.blocks() {
             [block] if !block.cross_gains.is_empty() => block.magnitude(0),
             _ => channel.gains()[0],
@@ -167,12 +168,12 @@ impl WorstCaseGame {
         let noise_std = channel.noise_std();
         let takes_part = self.takes_part(round);
         if self.participation_known && !takes_part {
-            // What is received does not depend on the world.
+            // The received noise does not depend on the world.
             return Ok((0.0, 0.0));
         }
         let probability = if self.participation_known { 1.0 } else { self.probability };
         let update = if takes_part { canary.update(sign) } else { &canary.nothing };
-        // What the others send is nothing, so that the kernel may leave them out.
+        // The others send 0, so the kernel may omit them.
         let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
         EffectiveChannel::new(vec![gain], noise_std)?.apply_into(&[update], noise, received)?;
         let (mut along, mut square) = canary.measure(received);
@@ -186,8 +187,8 @@ impl WorstCaseGame {
         Ok((Evidence::of(along, self.clip, spread).score(probability), decoder))
     }
 
-    /// Plays against a base station that despreads every sequence of an uplink with sequences. With the group key it knows which one is
-    /// the client's.
+    /// Plays against a base station that despreads every sequence of the uplink. With the group key it knows the client's
+    /// sequence.
     pub fn raw(
         &self,
         uplink: &dyn Uplink,
@@ -204,7 +205,7 @@ impl WorstCaseGame {
                     let round =
                         Round::new(name.0, name.1, number, &clients)?.with_parameters(self.parameters);
                     let seen = despread(uplink, &round)?;
-                    let evidence = self.overhear(&seen, &round, sign, has_key);
+                    let evidence = self.despread_game(&seen, &round, sign, has_key);
                     score += evidence.score(self.probability);
                 }
                 Ok(score)
@@ -214,8 +215,9 @@ impl WorstCaseGame {
         Ok(Scores { with: play(1.0, 0)?, without: play(-1.0, 1)? })
     }
 
-    /// One round of raw samples: a number along the canary's direction for each branch of `N` sequences, of which one holds the canary.
-    fn overhear(&self, seen: &Signal, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
+    /// One round of raw samples: one number per branch of `N` sequences along the canary's direction; one sequence holds the
+    /// canary.
+    fn despread_game(&self, seen: &Signal, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
         let own = seen.assigned[0];
         let present = if self.takes_part(round) { sign * self.clip } else { 0.0 };
         let mut noise = round.stream(purpose::DESPREAD_NOISE);
@@ -252,23 +254,23 @@ impl WorstCaseGame {
             return ((seed_of_game(self.seed, game), trial), round + 1);
         }
         let number = u64::from(game) * u64::from(self.rounds) + u64::from(round);
-        // A part of the seed that no other trial of this seed shares.
+        // A part of the seed that is unique to a trial.
         ((seed_of_game(self.seed, (number >> 31) as u32), trial), (number as u32 & u32::MAX >> 1) + 1)
     }
 }
 
-/// What a base station that keeps its samples sees of a round on an uplink with sequences, in units of an update.
+/// The raw samples of a base station in one round, in units of an update.
 pub(super) fn despread(uplink: &dyn Uplink, round: &Round<'_>) -> Result<Signal, UplinkError> {
     let signal = uplink.signal(round, Fidelity::Symbol)?.filter(|signal| !signal.assigned.is_empty());
     signal.ok_or(UplinkError::NoChipLevel { scheme: uplink.name() })
 }
 
-/// A seed of its own for every game in which rounds bear the numbers of the experiment's; game 0 has the experiment's.
+/// A separate seed for every game whose rounds have the experiment's numbers; game 0 has the experiment's seed.
 pub(super) fn seed_of_game(seed: u64, game: u32) -> u64 {
     seed.wrapping_add(u64::from(game).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-/// Plays games in a few chunks, and tells of each.
+/// Plays games in a few chunks, and reports the progress after each.
 fn in_chunks<S>(
     games: u32,
     tick: &(dyn Fn(u64) + Sync),
@@ -285,7 +287,7 @@ fn in_chunks<S>(
     Ok(scores)
 }
 
-/// The two updates, and the direction that they point in.
+/// The two updates, and their direction.
 struct Canary {
     direction: Vec<f32>,
     plus: Vec<f32>,
@@ -294,7 +296,7 @@ struct Canary {
 }
 
 impl Canary {
-    /// Every coordinate has the same size and a random sign: no coordinate stands out, so that truncation spares none.
+    /// All coordinates have the same size and random signs, so that truncation affects them alike.
     fn new(game: &WorstCaseGame) -> Self {
         let mut signs = StreamName::new(game.seed, purpose::CANARY).stream();
         let size = 1.0 / (game.parameters as f64).sqrt();
@@ -310,7 +312,7 @@ impl Canary {
         if sign > 0.0 { &self.plus } else { &self.minus }
     }
 
-    /// How far a vector reaches along the direction, and its squared norm.
+    /// The component along the direction, and the squared norm.
     fn measure(&self, vector: &[f32]) -> (f64, f64) {
         (dot(vector, &self.direction), dot(vector, vector))
     }
@@ -348,9 +350,9 @@ mod tests {
         }
     }
 
-    /// The kernel that leaves the others out gives the very numbers of a whole round in which they send nothing.
+    /// Omitting the silent clients gives exactly the numbers of a whole round in which they send 0.
     #[test]
-    fn clients_that_send_nothing_may_be_left_out() {
+    fn omitting_silent_clients_changes_no_score() {
         let (uplink, game) = (floras(), game(300));
         let canary = Canary::new(&game);
         let clients = [0, 1, 2, 3, 4];
@@ -371,7 +373,7 @@ mod tests {
     /// `μ = 2C/ν = 1`: scores are `N(±½, 1)`. 40,000 games have standard errors of 0.005 in the mean and 0.007 in the
     /// variance; both stay within four of them.
     #[test]
-    fn scores_of_central_noise_are_those_of_a_gaussian_mechanism() {
+    fn scores_of_central_noise_are_gaussian() {
         let scores = game(50).decoded(&CentralGaussian::new(2.0).unwrap(), 40_000, 0).unwrap().decoder;
         for (scores, expected) in [(&scores.with, 0.5), (&scores.without, -0.5)] {
             let mean = scores.iter().sum::<f64>() / 40_000.0;
@@ -382,12 +384,12 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_the_worlds_are_told_apart_for_certain() {
+    fn without_noise_the_worlds_are_distinguished() {
         let scores = game(10).decoded(&floras_phy::Ideal, 300, 0).unwrap();
         assert!(scores.decoder.with.iter().all(|&score| score == f64::INFINITY));
         assert!(scores.decoder.without.iter().all(|&score| score == f64::NEG_INFINITY));
-        let by_chance = WorstCaseGame { probability: 0.5, ..game(10) };
-        let scores = by_chance.decoded(&floras_phy::Ideal, 300, 0).unwrap().decoder.with;
+        let sampled = WorstCaseGame { probability: 0.5, ..game(10) };
+        let scores = sampled.decoded(&floras_phy::Ideal, 300, 0).unwrap().decoder.with;
         let certain = scores.iter().filter(|score| **score == f64::INFINITY).count();
         assert!((100..200).contains(&certain), "{certain}");
         assert!(scores.iter().all(|&score| score == f64::INFINITY || score == 0.0));
@@ -396,7 +398,7 @@ mod tests {
     /// A score is a log-likelihood ratio: `E[e^{−score}]` is 1 where the canary is there. Its terms are at most about `1/(1−p)`,
     /// so that 60,000 games know their mean to within 0.01.
     #[test]
-    fn scores_of_clients_that_take_part_by_chance_are_likelihood_ratios() {
+    fn scores_under_sampling_are_likelihood_ratios() {
         let game = WorstCaseGame { probability: 0.6, rounds: 2, ..game(40) };
         let noise = CentralGaussian::new(1.0).unwrap();
         let scores = game.decoded(&noise, 60_000, 4).unwrap().decoder.with;
@@ -404,10 +406,10 @@ mod tests {
         assert!((mean - 1.0).abs() < 0.03, "{mean}");
     }
 
-    /// A round without the client scores 0, and one with it is that of a Gaussian mechanism with `μ = 2`: in a third of 3000 games,
-    /// within six standard deviations of 26.
+    /// A round without the client scores 0, and one with it follows a Gaussian mechanism with `μ = 2`: in a third of 3000
+    /// games, within six standard deviations of 26.
     #[test]
-    fn an_adversary_who_knows_learns_nothing_from_absence() {
+    fn known_absence_scores_zero() {
         let game = WorstCaseGame { probability: 1.0 / 3.0, participation_known: true, ..game(10) };
         let scores = game.decoded(&CentralGaussian::new(1.0).unwrap(), 3000, 4).unwrap().decoder;
         let present = scores.with.iter().filter(|&&score| score != 0.0).count();
@@ -417,7 +419,7 @@ mod tests {
     /// No fading and a pilot that is 50 times its noise; `μ = 2·C·h/s = 1`, so that scores are nearly `N(±½, 1)`. Standard errors of
     /// 40,000 games are 0.005 and 0.007; half the noise would have a variance of 4 with a mean of 2.
     #[test]
-    fn scores_of_raw_samples_are_those_of_the_channels_own_noise() {
+    fn scores_of_raw_samples_follow_channel_noise() {
         let settings = FlorasSettings {
             channels: Fading::None.into(),
             snr: Snr::new(20.0 * 50_f64.log10(), SnrConvention::Despread).unwrap(),
@@ -434,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_tells_raw_samples_apart_better_and_tables_are_independent() {
+    fn the_key_helps_and_tables_are_independent() {
         let game = game(10);
         let accuracy = |table, has_key| {
             game.raw(&floras(), 8000, table, has_key).unwrap().lower_bound(1e-3, 0.05).accuracy
@@ -445,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn every_game_over_a_trace_meets_the_same_channels_under_other_noise() {
+    fn games_over_a_trace_share_channels_only() {
         let game = WorstCaseGame { rounds: 3, is_traced: true, ..game(10) };
         let ((first_seed, first_trial), first) = game.name(0, 0, 1, 2);
         let ((second_seed, second_trial), second) = game.name(0, 0, 4, 2);

@@ -1,8 +1,8 @@
-//! Inner products: summed in single precision over short stretches, and in double precision over those.
+//! Inner products: single precision within short blocks, double precision across blocks.
 
-/// Sums that are kept side by side, so that the processor can work on them at once.
+/// Partial sums computed in parallel by the processor.
 const LANES: usize = 16;
-/// Numbers in a stretch.
+/// Numbers per block.
 const STRETCH: usize = 1024;
 
 /// `⟨left, right⟩`.
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_sum_of_products_for_every_length() {
+    fn inner_products_are_right_at_every_length() {
         for length in [0, 1, 15, 16, 17, 1023, 1024, 1025, 4010] {
             let left: Vec<f32> = (0..length).map(|i| (i % 7) as f32 - 2.5).collect();
             let right: Vec<f32> = (0..length).map(|i| (i % 5) as f32 * 0.25).collect();

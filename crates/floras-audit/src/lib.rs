@@ -1,18 +1,18 @@
-//! The audit: our own air interface attacked, and what leaks.
+//! The audit: attacks on our own air interface, and what they reveal.
 //!
 //! | attack | what it asks |
 //! |---|---|
-//! | [`WorstCaseGame`] | is a claimed `ε` true? A client's worst update, told apart from its opposite |
+//! | [`WorstCaseGame`] | is a claimed `ε` true? A client's worst update, distinguished from its opposite |
 //! | membership | the same with real data, of a client or of one sample, over one round and over whole runs |
 //! | sequences | which sequences are in use? From the pilot, the payload's energy, and both |
 //! | despreading | what is each client's update, whose is it, and are two by the same client? |
 //! | reconstruction | what do the clients' samples look like? |
-//! | collusion | what changes if one client hands over its group key? |
+//! | collusion | what changes if one client reveals its group key? |
 //! | assumptions | what is the `ε` where an assumption of the any-channel view does not hold? |
 //! | masks | what does an adversary learn who sees every symbol of masked rounds? What if a part of the masks is broken? |
 //!
-//! An adversary's success gives a lower bound on `ε` ([`Scores::lower_bound`]), next to the accounting's upper bound. A lower
-//! bound that exceeds a claim refutes it; one that does not proves nothing.
+//! An adversary's success yields a lower bound on `ε` ([`Scores::lower_bound`]), to compare with the accountant's upper bound.
+//! A lower bound above a claim refutes it; one below a claim proves nothing.
 
 mod assumptions;
 mod bound;
@@ -51,29 +51,29 @@ pub use report::{AuditReport, AuditVerdict, Measured, Verdicts};
 pub use sequences::{DetectorResult, SequenceAttack};
 pub use views::{AuditedView, AuditedViews};
 
-/// Rounds in which clients are despread, linked and named.
+/// Rounds for despreading, linking and identifying clients.
 const DESPREAD_ROUNDS: u32 = 20;
-/// Samples that are drawn from updates.
+/// Samples that are reconstructed from updates.
 const PORTRAITS: usize = 10;
-/// What attacks are called that take training.
+/// Names of attacks that require training.
 const DESPREADING: &str = "each client's own update";
 const RECONSTRUCTION: &str = "pictures from updates";
 
-/// The names of all plots and pictures that an attack may have.
+/// The names of all plots and pictures of the attacks.
 pub const PLOTS: [&str; 6] =
     ["sequences-roc", "sequences-snr", "sequences-d", "sequences-clip", "sequences-gamma", "reconstruction"];
 
-/// How far an audit has come.
+/// The progress of an audit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage<'a> {
-    /// Something begins that will take so many units.
+    /// A step begins.
     Begins {
-        /// What it is, in words.
+        /// A description of the step.
         what: &'a str,
         /// Rounds to play, or other units.
         units: u64,
     },
-    /// So many more units are done.
+    /// This many more units are done.
     Done(u64),
 }
 
@@ -85,13 +85,13 @@ pub fn audit(
 ) -> Result<AuditReport, SimError> {
     let settings = federation.experiment().settings();
     if settings.privacy.level != Level::Client {
-        let reason = "an audit attacks the statements about clients: the level must be client";
+        let reason = "an audit attacks client-level statements: the level must be client";
         return Err(ExperimentError::refused("privacy.level", reason).into());
     }
     let game = game(federation)?;
     masks::check(settings)?;
     let bench = Bench { federation, settings, effort, game, watch };
-    bench.begin("the account", 0);
+    bench.begin("accounting", 0);
     federation.views(1)?;
     let views = views::audit(&bench)?;
     let (attacks, left_out) = Attacks::on(&bench)?;
@@ -110,20 +110,20 @@ pub fn audit(
     })
 }
 
-/// What each attack came to; `None` where it does not apply.
+/// The results of all attacks; `None` where an attack does not apply.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Attacks {
-    /// Which sequences are in use?
+    /// Detection of the sequences in use.
     pub sequences: Option<SequenceAttack>,
-    /// The updates of single clients.
+    /// Despread updates of single clients.
     pub despreading: Option<DespreadingAttack>,
-    /// What the updates show.
+    /// Pictures reconstructed from updates.
     pub reconstruction: Option<ReconstructionAttack>,
-    /// Who, or what, took part?
+    /// Membership inference.
     pub membership: Vec<MembershipGame>,
-    /// One client that hands over its group key.
+    /// One client that reveals its group key.
     pub collusion: Option<CollusionAttack>,
-    /// What the any-channel view assumes, broken. Empty where there is no such view, and in files of older versions.
+    /// Violated assumptions of the any-channel view. Empty without such a view, and in files of older versions.
     #[serde(default)]
     pub assumptions: Vec<AssumptionAttack>,
     /// Rounds with masks. Absent in files of older versions.
@@ -132,7 +132,7 @@ pub struct Attacks {
 }
 
 impl Attacks {
-    /// Runs every attack; also returns the names of those that could not run because training breaks down.
+    /// Runs every attack; also returns the names of those that could not run because training diverges.
     fn on(bench: &Bench<'_>) -> Result<(Self, Vec<String>), SimError> {
         let federation = bench.federation;
         bench.begin("which sequences are in use", 0);
@@ -158,7 +158,7 @@ impl Attacks {
         Ok((attacks, left_out))
     }
 
-    /// What each attack found, in the order in which it is shown.
+    /// The results of all attacks, in display order.
     fn sections(&self) -> impl Iterator<Item = Section<'_>> {
         let sections = [
             self.reconstruction.as_ref().map(ReconstructionAttack::section),
@@ -186,7 +186,7 @@ impl Attacks {
     }
 }
 
-/// `None` if training left the range of numbers.
+/// `None` if training diverged.
 fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -195,8 +195,7 @@ fn unless_diverged<T>(result: Result<T, SimError>) -> Result<Option<T>, SimError
     }
 }
 
-/// Which sequences are in use? An audit's attack by itself; `None` if the scheme has no sequences, with masks, and for a receiver of
-/// several branches.
+/// Sequence detection alone; `None` if the scheme has no sequences, with masks, and for a receiver with several branches.
 pub fn sequences_in_use(federation: &Federation, effort: Effort) -> Result<Option<SequenceAttack>, SimError> {
     match branches(federation.experiment().settings()) {
         1 => sequences::attack(federation, effort.detection_rounds()),
@@ -204,13 +203,12 @@ pub fn sequences_in_use(federation: &Federation, effort: Effort) -> Result<Optio
     }
 }
 
-/// What do the clients' samples look like? An audit's attack by itself; `None` if they are no pictures, or if the model does
-/// not show them.
+/// Reconstruction alone; `None` if samples are not pictures, or the model does not reveal them.
 pub fn pictures_from_updates(federation: &Federation) -> Result<Option<ReconstructionAttack>, SimError> {
     reconstruction::attack(federation, PORTRAITS)
 }
 
-/// `B`: real branches of the receiver. Some attacks on pilots, payloads and raw samples listen to one branch.
+/// `B`: real branches of the receiver. Some attacks on pilots, payloads and raw samples use one branch only.
 pub(crate) fn branches(settings: &Settings) -> usize {
     let floras = settings.uplink.scheme.floras();
     floras.map_or(1, |floras| floras.modulation.branches(settings.uplink.radio.antennas))
@@ -219,12 +217,12 @@ pub(crate) fn branches(settings: &Settings) -> usize {
 fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
     let settings = federation.experiment().settings();
     let Some(clip) = settings.privacy.clip else {
-        let reason = "an audit needs a clip norm: without one, nothing bounds what a client gives away";
+        let reason = "an audit needs a clip norm: without one, a client's influence is unbounded";
         return Err(ExperimentError::refused("privacy.clip", reason).into());
     };
     let clients = &settings.clients;
     if !clients.dropout.is_none() {
-        let reason = "an audit plays rounds in which all selected clients send, as the account takes them: set it to 0";
+        let reason = "an audit needs rounds in which all selected clients send: set it to 0";
         return Err(ExperimentError::refused("clients.dropout", reason).into());
     }
     let is_traced = settings.uplink.radio().is_some_and(|radio| radio.trace().is_some());
@@ -238,7 +236,7 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
         .radio()
         .map(|radio| [("uplink.ageing", radio.ages()), ("uplink.path_loss", radio.is_unequal())]);
     if let Some((key, _)) = departures.into_iter().flatten().find(|(_, is_set)| *is_set) {
-        let reason = "an audit plays its games over channels that are constant over a round and alike for all clients; leave this out";
+        let reason = "an audit needs channels that are constant over a round and equally distributed for all clients; remove this setting";
         return Err(ExperimentError::refused(key, reason).into());
     }
     Ok(WorstCaseGame {
@@ -254,12 +252,12 @@ fn game(federation: &Federation) -> Result<WorstCaseGame, SimError> {
     })
 }
 
-/// `C` in the units in which updates are sent; `None` if nothing bounds them.
+/// `C` in the units of sent updates; `None` if nothing bounds them.
 pub(crate) fn sent_clip(settings: &Settings, parameters: usize) -> Option<f64> {
     Some(settings.privacy.clip? * settings.sent_scale(parameters)?)
 }
 
-/// What the attacks share.
+/// The shared state of the attacks.
 pub(crate) struct Bench<'a> {
     federation: &'a Federation,
     settings: &'a Settings,
@@ -269,17 +267,17 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// `C` in the units in which updates are sent.
+    /// `C` in the units of sent updates.
     fn sent_clip(&self) -> Option<f64> {
         sent_clip(self.settings, self.game.parameters)
     }
 
-    /// Tells that something begins.
+    /// Reports the start of a step.
     fn begin(&self, what: &str, units: u64) {
         (self.watch)(Stage::Begins { what, units });
     }
 
-    /// Tells that games begin, so many in each world.
+    /// Reports the start of games, with the number in each world.
     fn begin_games(&self, what: &str, games: u32) {
         self.begin(what, 2 * u64::from(games) * u64::from(self.game.rounds));
     }
@@ -288,7 +286,7 @@ impl Bench<'_> {
         |done| (self.watch)(Stage::Done(done * u64::from(self.game.rounds)))
     }
 
-    /// Games in each world: a share of what is allowed, in which a game of many rounds counts as many.
+    /// Games in each world: a share of the effort, in which each round of a game counts.
     fn games(&self, share: f64) -> u32 {
         let rounds = f64::from(self.effort.games()) * share / 2.0;
         (rounds / f64::from(self.game.rounds)).max(200.0) as u32

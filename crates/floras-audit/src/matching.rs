@@ -1,10 +1,10 @@
-//! Who is who: pairs the vectors of two lists by what they look like.
+//! Matching the vectors of two lists by similarity.
 
 use rayon::prelude::*;
 
 use super::inner::dot;
 
-/// Pairs each row of one list with one of the other, the most similar ones first. `None` where the other list ran out.
+/// Pairs each row of one list with one of the other, most similar first. `None` if the other list is exhausted.
 pub(super) fn by_correlation(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> Vec<Option<usize>> {
     let sizes = |rows: &[Vec<f32>]| -> Vec<f64> { rows.iter().map(|row| dot(row, row).sqrt()).collect() };
     let (our_sizes, their_sizes) = (sizes(ours), sizes(theirs));
@@ -25,7 +25,7 @@ pub(super) fn by_correlation(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> Vec<Opti
     partners
 }
 
-/// Pairs the numbers of two lists of the same length in their order, which makes the squares of all differences least.
+/// Pairs the numbers of two lists of the same length by rank, which minimises the sum of squared differences.
 pub(super) fn by_order(ours: &[f64], theirs: &[f64]) -> Vec<usize> {
     let ranked = |values: &[f64]| {
         let mut places: Vec<usize> = (0..values.len()).collect();

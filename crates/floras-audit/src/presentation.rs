@@ -1,72 +1,72 @@
-//! What an audit found, in the form that every reader shows: the program on a terminal, the report as a page.
+//! Audit results in the form that the terminal and the report share.
 //!
-//! Each attack describes its result as a [`Section`], in its own file. Readers know the parts of a section, and no attack.
+//! Each attack describes its result as a [`Section`], in its own file. Readers depend on the parts of a section, not on
+//! attacks.
 
 use floras_sim::figure::Panel;
 
 use crate::reconstruction::ReconstructionAttack;
 use crate::report::{AuditVerdict, Measured};
 
-/// A lower bound above this share of its ceiling says more about the number of games than about what leaks.
+/// A lower bound above this share of its ceiling is limited by the number of games rather than by the leakage.
 const NEAR_THE_CEILING: f64 = 0.9;
 /// Headings of the counts behind a lower bound.
-const COUNTED: [&str; 4] =
-    ["games in each world", "rightly “it is there”", "wrongly “it is there”", "ceiling"];
+const COUNTED: [&str; 4] = ["games in each world", "true positives", "false positives", "ceiling"];
 
-/// What one attack found.
+/// The result of one attack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section<'a> {
     /// The question that the attack asks.
     pub title: &'static str,
-    /// In the order in which they are shown.
+    /// The parts in display order.
     pub parts: Vec<Part<'a>>,
 }
 
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part<'a> {
-    /// What the adversary does, at length. A terminal leaves it out.
+    /// What the adversary does. A terminal omits it.
     Explanation(String),
-    /// What was found, in a sentence or two.
+    /// The finding in a sentence or two.
     Finding(String),
-    /// What was found, in numbers.
+    /// The finding in numbers.
     Table {
-        /// One for each column.
+        /// One heading per column.
         heading: Vec<&'static str>,
-        /// As many cells as there are columns.
+        /// Rows with as many cells as there are columns.
         rows: Vec<Vec<Cell>>,
     },
-    /// Words and what they mean.
+    /// Terms with their definitions.
     List(Vec<(String, String)>),
-    /// What few readers look for. A report folds it away.
+    /// Details. A report shows them collapsed.
     Folded {
-        /// What it is about.
+        /// The title.
         summary: &'static str,
         /// Whether it is short enough for a terminal.
         is_short: bool,
-        /// What is folded away.
+        /// The collapsed parts.
         parts: Vec<Part<'a>>,
     },
-    /// Curves. A terminal leaves them out.
+    /// Curves. A terminal omits them.
     Plots(&'a [Panel]),
-    /// Rows of pictures; there may be none. A terminal leaves them out.
+    /// Rows of pictures, possibly none. A terminal omits them.
     Pictures(&'a ReconstructionAttack),
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// Text.
     Text(String),
     /// A count.
     Count(u64),
-    /// A number, and its decimals.
+    /// A number with its decimals.
     Number(f64, usize),
-    /// A share from 0 to 1, and a remark, which may be empty.
+    /// A share from 0 to 1 with a remark, possibly empty.
     Share(f64, &'static str),
-    /// A claimed or computed `ε`, what a lower bound says about it, and a remark, which may be empty.
+    /// A claimed or computed `ε` with the verdict on it and a remark, possibly empty.
     Epsilon(f64, Option<AuditVerdict>, &'static str),
-    /// A number below which the true `ε` is not, and a remark, which may be empty.
+    /// A lower bound on the true `ε` with a remark, possibly empty.
     AtLeast(f64, &'static str),
 }
 
@@ -75,12 +75,12 @@ impl Cell {
         Self::Text(text.into())
     }
 
-    /// A claimed `ε` and the verdict on it, or a word if there is none.
+    /// A claimed `ε` with the verdict on it, or a word if there is none.
     pub(crate) fn claim(claimed: Option<f64>, verdict: Option<AuditVerdict>, absent: &str) -> Self {
         claimed.map_or_else(|| Self::text(absent), |claimed| Self::Epsilon(claimed, verdict, ""))
     }
 
-    /// The accounting's `ε` and the verdict on it; an estimate is marked as one.
+    /// The accountant's `ε` with the verdict on it; an estimate is marked.
     pub(crate) fn rigorous(claimed: Option<f64>, is_guarantee: bool, verdict: Option<AuditVerdict>) -> Self {
         match claimed {
             Some(claimed) if !is_guarantee => {
@@ -91,7 +91,7 @@ impl Cell {
         }
     }
 
-    /// What was measured, with a remark where more games would show more.
+    /// A measured bound, marked if more games would raise it.
     pub(crate) fn lower_bound(epsilon: f64, measured: &Measured) -> Self {
         let is_near = epsilon > NEAR_THE_CEILING * measured.ceiling;
         Self::AtLeast(epsilon, if is_near { "near the ceiling" } else { "" })
@@ -99,14 +99,14 @@ impl Cell {
 }
 
 impl<'a> Part<'a> {
-    /// Words of a table, for someone who has not read the paper.
+    /// Terms of a table, for readers who have not read the paper.
     pub(crate) fn glossary(words: &[(&str, &str)]) -> Self {
         let words = words.iter().map(|&(word, meaning)| (word.to_owned(), meaning.to_owned()));
         let parts = vec![Part::List(words.collect())];
-        Part::Folded { summary: "Words used in this table", is_short: false, parts }
+        Part::Folded { summary: "Terms used in this table", is_short: false, parts }
     }
 
-    /// The counts behind lower bounds, beside what each row is about.
+    /// The counts behind lower bounds, with the descriptions of the rows.
     pub(crate) fn counts<'m>(
         heading: &[&'static str],
         rows: impl Iterator<Item = (Vec<Cell>, &'m Measured)>,

@@ -1,16 +1,16 @@
-//! What the updates show: pictures out of the gradients of softmax regression.
+//! Reconstruction: pictures from the gradients of softmax regression.
 //!
-//! Each of a round's `K` clients takes one step on one sample of its own, from the initial model and at the experiment's
-//! rate. The updates are clipped as the experiment says and go over its own uplink, at other signal-to-noise ratios. A base
-//! station that keeps its samples has, on client `k`'s sequence,
+//! Each of a round's `K` clients takes one step on one of its samples, from the initial model and at the experiment's rate. The
+//! updates are clipped as in the experiment and sent over its uplink, at several signal-to-noise ratios. A base station that
+//! stores its samples has, on client `k`'s sequence,
 //!
 //! ```text
 //! z = h_k x_k + s·n,     s = σ/√L
 //! ```
 //!
-//! and everyone else has the decoded sum. Both look for the sample; the module `picture` says how. Of the channel they need
-//! nothing: a factor does not change a picture, and its sign is seen in the picture itself. Nobody looks at the original, but
-//! to compare; a sum gives a picture of each class, which is held against the sample of that class.
+//! and all others have the decoded sum. Both reconstruct the sample; see the module `picture`. They need no channel knowledge:
+//! a factor does not change a picture, and the picture itself shows the sign. The original is used for the comparison only. A
+//! sum yields one picture per class, which is compared with the sample of that class.
 
 mod picture;
 mod report;
@@ -32,10 +32,10 @@ use crate::branches;
 use crate::game::despread;
 pub use report::{ReconstructionAttack, ReconstructionRow};
 
-/// The signal-to-noise ratios that are looked at, in the order of the picture.
+/// The signal-to-noise ratios, in the order of the picture.
 const SNRS_DB: [f64; 3] = [40.0, 20.0, 0.0];
 
-/// Tries to see `portraits` of the clients' samples; `None` if the model does not show any, or if they are no pictures.
+/// Reconstructs `portraits` of the clients' samples; `None` if the model does not reveal any, or if they are not pictures.
 pub(crate) fn attack(
     federation: &Federation,
     portraits: usize,
@@ -77,20 +77,20 @@ pub(crate) fn attack(
     }))
 }
 
-/// A round in which everyone sent the gradient of one sample.
+/// A round in which every client sent the gradient of one sample.
 struct Scene<'a> {
     federation: &'a Federation,
     round: Round<'a>,
     canvas: Canvas,
-    /// Everyone's sample, in the order of the round's clients.
+    /// The sample of every client, in the order of the round's clients.
     sitters: Vec<Samples>,
-    /// As sent, in the same order.
+    /// The sent updates, in the same order.
     updates: Vec<Vec<f32>>,
-    /// The places in the round of those who are shown.
+    /// The positions of the displayed clients in the round.
     portraits: Vec<usize>,
 }
 
-/// Every client of the round picks one of its samples, of a label that few others picked.
+/// Every client of the round picks one of its samples, preferring labels that few others picked.
 fn sit(federation: &Federation, round: &Round<'_>) -> Result<Vec<Samples>, SimError> {
     let holdings = federation.holdings(0)?;
     let mut taken = vec![0_u32; federation.model().classes()];
@@ -112,7 +112,7 @@ fn pick(data: ClientData<'_>, taken: &mut [u32], stream: &mut Stream) -> Samples
     data.samples.select(&row)
 }
 
-/// One for each label as long as there are some, then others; each time in the order of the labels.
+/// One per label while available, then others; each time in the order of the labels.
 fn portraits_of(sitters: &[Samples], most: usize) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let mut places: Vec<(u32, u16, usize)> = Vec::new();
@@ -129,7 +129,7 @@ fn label(sitter: &Samples) -> u16 {
     sitter.labels().first().copied().unwrap_or(0)
 }
 
-/// What everyone sends: one step on one sample, clipped as in any round.
+/// The updates: one step on one sample, clipped as in any round.
 fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>, SimError> {
     let settings = federation.experiment().settings();
     let initial = federation.initial_model(0);
@@ -139,7 +139,7 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
     let mut step = |sitter: &Samples| {
         let mut update = initial.clone();
         let data = ClientData { samples: sitter, rows: &[0] };
-        // One step on one sample leaves nothing to randomness.
+        // One step on one sample has no randomness.
         let mut unused = StreamName::new(settings.seed, purpose::PORTRAITS).stream();
         sgd.train(federation.model(), data, rate, &mut unused, &mut update, &mut workspace);
         update.iter_mut().zip(&initial).for_each(|(update, common)| *update = common - *update);
@@ -151,7 +151,7 @@ fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>
 }
 
 impl Scene<'_> {
-    /// What a base station sees that keeps its samples.
+    /// The pictures of a base station that stores its samples.
     fn despread(&self, scheme: &FlorasScheme, snr_db: f64) -> Result<ReconstructionRow, SimError> {
         let settings = at_snr(self.federation.experiment().settings(), snr_db);
         let floras = scheme.over_radio(&settings.uplink.radio, settings.seed)?;
@@ -167,8 +167,8 @@ impl Scene<'_> {
         Ok(self.row("despread update", Some(snr_db), &seen?))
     }
 
-    /// The payload on the sequence of one client. Sequences that overlap carry the others', too. Clients add masks and noise, of
-    /// variance `added` in a symbol.
+    /// The payload on one client's sequence, including cross-talk of overlapping sequences. Masks and noise add variance
+    /// `added` to a symbol.
     fn on_sequence_of(
         &self,
         place: usize,
@@ -194,7 +194,7 @@ impl Scene<'_> {
         EffectiveChannel::new(gains, noise_std)?.apply(&self.updates, noise)
     }
 
-    /// What everyone sees who gets the decoded sum.
+    /// The pictures from the decoded sum.
     fn decoded(&self, settings: &Settings, snr_db: Option<f64>) -> Result<ReconstructionRow, SimError> {
         let uplink = settings.build_uplink(settings.seed)?;
         let decoded = transmit(uplink.as_ref(), &self.round, &self.updates, Fidelity::Symbol)?;

@@ -1,4 +1,4 @@
-//! What an audit finds: plain numbers with their names, written as `audit.json`. Whoever draws it needs nothing else.
+//! Audit results: named numbers, written as `audit.json`. They suffice to draw the report.
 
 use floras_core::View;
 use floras_privacy::{Statement, Views};
@@ -8,34 +8,34 @@ use super::Attacks;
 use super::presentation::Section;
 use super::views::{self, AuditedViews};
 
-/// What `floras audit` leaves behind.
+/// The results of `floras audit`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AuditReport {
-    /// Version of the program.
+    /// Program version.
     pub version: String,
     /// The experiment's name.
     pub name: String,
-    /// Where all randomness comes from.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// `d`, parameters of the model.
+    /// Number `d` of model parameters.
     pub parameters: usize,
-    /// The rounds that the statements are about.
+    /// Rounds that the statements cover.
     pub rounds: u32,
     /// `δ` of all statements.
     pub delta: f64,
-    /// All lower bounds of `views` together hold with this probability.
+    /// Joint confidence of all lower bounds of `views`.
     pub confidence: f64,
-    /// The settings that decide, in words.
+    /// The relevant settings, in words.
     pub settings: Vec<(String, String)>,
-    /// What is claimed, and what was measured, for each adversary.
+    /// Claims and measurements per adversary.
     pub views: AuditedViews,
-    /// What each attack came to.
+    /// Results of all attacks.
     pub attacks: Attacks,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// Both verdicts of a row; `None` where nothing is claimed, and where a number that is no guarantee is exceeded.
+/// Both verdicts of a row; `None` without a claim, and where a number without guarantee is exceeded.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Verdicts {
     /// On the paper's `ε`.
@@ -44,17 +44,17 @@ pub struct Verdicts {
     pub rigorous: Option<AuditVerdict>,
 }
 
-/// What a lower bound says about a claim.
+/// The verdict of a lower bound on a claim.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditVerdict {
-    /// The lower bound does not exceed the claim. That is no proof of the claim.
+    /// The lower bound does not exceed the claim. That does not prove the claim.
     Consistent,
     /// The lower bound exceeds the claim.
     Violated,
 }
 
-/// What a row is held against.
+/// The claims that a row is compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Claims {
     pub(super) published: Option<f64>,
@@ -63,7 +63,7 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// On a view, with this number of the paper and this one of the view's statement.
+    /// The claims of a view: the paper's number and the view's statement.
     pub(super) fn of(
         views: &Views,
         view: View,
@@ -75,7 +75,7 @@ impl Claims {
         Self { published, rigorous: statement.and_then(rigorous), is_guarantee }
     }
 
-    /// Both verdicts on a lower bound.
+    /// Both verdicts for a lower bound.
     pub(super) fn judge(self, lower_bound: f64) -> Verdicts {
         let on = |claim: Option<f64>| claim.map(|claim| AuditVerdict::on(claim, lower_bound));
         // Exceeding an estimate refutes nothing.
@@ -85,12 +85,12 @@ impl Claims {
 }
 
 impl AuditVerdict {
-    /// On a claim, given a lower bound.
+    /// The verdict on a claim, given a lower bound.
     pub fn on(claim: f64, lower_bound: f64) -> Self {
         if lower_bound > claim { Self::Violated } else { Self::Consistent }
     }
 
-    /// In words.
+    /// The verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Consistent => "consistent",
@@ -99,21 +99,21 @@ impl AuditVerdict {
     }
 }
 
-/// The counts behind a lower bound: how often the adversary said "the canary", in each world.
+/// The counts behind a lower bound: how often the adversary answered "canary", in each world.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Measured {
-    /// Games that were counted in each of the two worlds; a third as many came before them and chose the threshold.
+    /// Games counted in each world; a third as many chose the threshold before.
     pub games: u64,
-    /// How often the adversary was right in the one world,
+    /// True positives: "canary" in the world with the canary.
     pub right: u64,
-    /// and how often it said the same in the other, where it is wrong.
+    /// False positives: "canary" in the world without it.
     pub wrong: u64,
-    /// The largest lower bound that so many games can give.
+    /// The largest lower bound that this number of games can yield.
     pub ceiling: f64,
 }
 
 impl AuditReport {
-    /// Everything that was found, in the order in which it is shown: the table of adversaries, and each attack.
+    /// All results in display order: the table of adversaries, and each attack.
     pub fn sections(&self) -> Vec<Section<'_>> {
         std::iter::once(views::section(self)).chain(self.attacks.sections()).collect()
     }

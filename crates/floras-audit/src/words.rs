@@ -6,12 +6,12 @@ use floras_sim::{SELECTION, Settings};
 use super::report::AuditVerdict;
 use super::views::AuditedViews;
 
-/// The settings that decide what leaks.
+/// The settings that determine the leakage.
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     let mut words = vec![("scheme".to_owned(), settings.uplink.scheme.name().to_owned())];
     let mut add = |key: &str, value: String| words.push((key.to_owned(), value));
     let clients = &settings.clients;
-    add("clients a round, K of M", format!("{} of {}", clients.per_round, clients.total));
+    add("clients per round, K of M", format!("{} of {}", clients.per_round, clients.total));
     for (key, value) in settings.uplink.scheme.details(clients.per_round) {
         add(key, value);
     }
@@ -22,7 +22,7 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     }
     if let Some(masks) = settings.masks {
         add("masks, σ_m", masks.mask_std().to_string());
-        add("noise of a client, σ_z", masks.noise_std().to_string());
+        add("noise per client, σ_z", masks.noise_std().to_string());
         add("colluding clients", masks.colluding().to_string());
     }
     let norm = settings.privacy.clip.map_or("none".to_owned(), |clip| clip.to_string());
@@ -34,24 +34,24 @@ pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     words
 }
 
-/// What a reader should know.
+/// Notes for the reader.
 pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[String]) -> Vec<String> {
     let mut notes = vec![
-        "a lower bound below a claim does not prove the claim: a better adversary, or more games, may come closer".to_owned(),
+        "a lower bound below a claim does not prove the claim: a better adversary or more games may raise it"
+            .to_owned(),
     ];
     if !left_out.is_empty() {
-        notes
-            .push(format!("left out, because training leaves the range of numbers: {}", left_out.join("; ")));
+        notes.push(format!("omitted, because training diverges: {}", left_out.join("; ")));
     }
     if settings.clients.per_round < settings.clients.total {
         notes.push(format!(
-            "{SELECTION}. The table's adversaries do not know, but for the one of any channel; in games with natural canaries, with single samples and with the \
-             group key the client is known to take part in every round"
+            "{SELECTION}. Only the any-channel adversary of the table knows the participants; in games with natural canaries, with single samples \
+             and with the group key the client is known to take part in every round"
         ));
     }
     if views.iter().any(|(_, row)| row.rigorous.is_some() && !row.is_guarantee) {
         notes.push(
-            "a rigorous epsilon marked as no guarantee is an estimate, or holds under a caveat only (the privacy statement of a run says which); \
+            "a rigorous epsilon marked as no guarantee is an estimate, or holds only under a caveat of the run's privacy statement; \
              exceeding it refutes nothing"
                 .to_owned(),
         );
@@ -59,30 +59,30 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
     if let Some(floras) = settings.uplink.scheme.floras()
         && floras.is_orthonormal(settings.uplink.radio.length).is_ok_and(|is_orthonormal| !is_orthonormal)
     {
-        notes.push("sequences that overlap: raw samples are attacked by reconstruction alone".to_owned());
+        notes.push("overlapping sequences: raw samples are attacked by reconstruction only".to_owned());
     }
     if crate::branches(settings) > 1 && settings.masks.is_none() {
         notes.push(
             "the receiver combines several branches: attacks on the sequences in use, on each client's own update, and on raw samples with real \
-             data are left out, because they listen to one branch"
+             data are omitted, because they use one branch"
                 .to_owned(),
         );
     }
     if settings.masks.is_some() {
-        let mut left_out = vec!["each client's own update", "a key that is handed over"];
+        let mut left_out = vec!["each client's own update", "a revealed key"];
         if settings.uplink.scheme.floras().is_some() {
-            left_out.extend(["the sequences in use", "what the any-channel view assumes"]);
+            left_out.extend(["the sequences in use", "the assumptions of the any-channel view"]);
         }
         notes.push(format!(
-            "clients mask their updates: raw samples are attacked in the section on masks, where a game is one round. Left out, because they \
-             are about updates that are sent without masks: {}",
+            "clients mask their updates: raw samples are attacked in the section on masks, where a game is one round. Omitted, because they \
+             attack updates without masks: {}",
             left_out.join("; ")
         ));
     }
     if settings.privacy.normalise == Clipping::Paper {
         notes.push(
-            "under the paper's normalisation the sensitivity is (K+1)·C; the games move one client by 2·C, and do not use that \
-             it rescales all others"
+            "under the paper's normalisation the sensitivity is (K+1)·C; the games move one client by 2·C, and do not \
+             exploit that this rescales all others"
                 .to_owned(),
         );
     }
@@ -91,17 +91,17 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
         && AuditVerdict::on(claim, actual.lower_bound) == AuditVerdict::Violated
     {
         notes.push(format!(
-            "over the experiment's own channel the decoder gives away more than {claim:.3}, which holds over a strong channel \
+            "over the experiment's own channel the decoder leaks more than {claim:.3}, which holds over a strong channel \
              only: fading matters"
         ));
     }
     if views.get(View::Actual).is_some_and(|row| !row.published_claims_it && row.published.is_some()) {
         notes.push(
-            "the paper claims its epsilon for its own receiver, and this experiment has another".to_owned(),
+            "the paper claims its epsilon for its own receiver; this experiment uses another one".to_owned(),
         );
     } else if views.get(View::RawSignal).is_some_and(|row| row.published.is_some()) {
         notes.push(
-            "the paper claims its epsilon for its own receiver; about a base station that keeps its samples it says that some privacy \
+            "the paper claims its epsilon for its own receiver; for a base station that stores its samples it states that some privacy \
              remains (Remark 5)"
                 .to_owned(),
         );

@@ -1,6 +1,6 @@
-//! The audit as a whole: it finds what the paper promises too much of, and nothing that holds.
+//! The audit as a whole: it refutes excessive claims of the paper, and no claim that holds.
 //!
-//! Every test has a fixed seed. A lower bound that is asked for with an error of 1e-4 exceeds a true `ε` once in 10,000 seeds.
+//! Every test has a fixed seed. A lower bound with an error of 1e-4 exceeds a true `ε` once in 10,000 seeds.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 use floras_audit::{AuditReport, AuditVerdict, Effort, Stage, WorstCaseGame, audit};
@@ -13,7 +13,7 @@ use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::{MuDistribution, Sampling};
 use floras_sim::{Experiment, ExperimentBuilder, Federation};
 
-/// An error of 1e-4 in each comparison.
+/// An error of 1e-4 per comparison.
 const ERROR: f64 = 1e-4;
 
 fn strong(sequences: usize, receiver: Receiver) -> Floras {
@@ -51,11 +51,11 @@ fn one_round(parameters: usize) -> WorstCaseGame {
     }
 }
 
-/// d = 4010, γ = 5, T = 1, C = 1, δ = 1e-5: the paper says 1.986. 600,000 games in each world give lower bounds of 2.3 with a
-/// standard deviation of 0.2 over eight seeds; 4.0894 holds for whoever does not know the noise level, and
-/// 4.1026 for whoever does.
+/// d = 4010, γ = 5, T = 1, C = 1, δ = 1e-5: the paper states 1.986. 600,000 games in each world give lower bounds of 2.3 with a
+/// standard deviation of 0.2 over eight seeds; 4.0894 holds for an adversary who does not know the noise level, and 4.1026 for
+/// one who does.
 #[test]
-fn the_published_bound_is_broken_and_the_rigorous_one_stands() {
+fn the_audit_refutes_only_the_published_bound() {
     let scores = one_round(4010).decoded(&strong(25, Receiver::Paper), 600_000, 1).unwrap();
     let decoder = scores.decoder.lower_bound(1e-5, 0.01).epsilon;
     let released = scores.released_model.lower_bound(1e-5, 0.01).epsilon;
@@ -65,7 +65,7 @@ fn the_published_bound_is_broken_and_the_rigorous_one_stands() {
     assert!(released > 1.986 && released < exact, "{released}");
 }
 
-/// An uplink whose noise is half of what it should be.
+/// An uplink with half of the required noise.
 struct Halved<U>(U);
 
 impl<U: Uplink> Uplink for Halved<U> {
@@ -89,8 +89,8 @@ fn epsilon(distribution: &MuDistribution, rounds: u64, delta: f64) -> f64 {
     composition.epsilon_upper(delta).unwrap()
 }
 
-/// The same games with honest noise stay below, so that it is the noise that is caught. δ = 1e-3, where 100,000 games see most of
-/// a curve.
+/// The same games with full noise stay below the claim, so the attack detects the noise. δ = 1e-3, where 100,000 games show
+/// most of a curve.
 #[test]
 fn half_the_noise_is_caught() {
     let idealised = |receiver| floras_privacy::idealised(receiver, 5, 2.0).unwrap();
@@ -100,7 +100,7 @@ fn half_the_noise_is_caught() {
     caught(CentralGaussian::new(8.0).unwrap(), &MuDistribution::Constant(0.25), 10);
 }
 
-/// Receivers of several branches, with one and with two parameters in a symbol.
+/// Receivers with several branches, with one and with two parameters per symbol.
 #[test]
 fn half_the_noise_of_branches_is_caught() {
     let receiver = Receiver::clipped(1.0).unwrap();
@@ -142,6 +142,8 @@ per_round = 10
 [local]
 batch = 5
 rate = 0.5
+[uplink]
+receiver = \"paper\"
 [privacy]
 clip = 1.0
 delta = 1e-3
@@ -160,10 +162,10 @@ fn few() -> Effort {
     Effort::new(60_000, 40, 0.9999).unwrap()
 }
 
-/// Thirteen settings, each with a table, a list of games and two bounds about collusion, all of which hold with a probability of
-/// 0.9999: even if all claims were tight, an unlucky seed would raise a false alarm once in 250.
+/// Thirteen settings, each with a table, a list of games and two bounds about collusion, which all hold with probability
+/// 0.9999: even if all claims were tight, the false-alarm rate would be one in 250 seeds.
 #[test]
-fn no_rigorous_bound_is_broken_over_a_grid_of_settings() {
+fn rigorous_bounds_hold_over_a_grid() {
     let trace = concat!(
         "uplink.fading={ trace = \"",
         env!("CARGO_MANIFEST_DIR"),
@@ -210,9 +212,9 @@ fn no_rigorous_bound_is_broken_over_a_grid_of_settings() {
     }
 }
 
-/// The bounds come close enough to what they are held against to say something.
+/// The bounds have power: they are close to the claims that they are compared with.
 #[test]
-fn lower_bounds_come_near_the_rigorous_ones() {
+fn lower_bounds_are_near_the_rigorous_ones() {
     let report = audited(&["uplink.scheme=\"gaussian\"", "uplink.noise_std=2.0"], few());
     let actual = report.views.get(View::Actual).unwrap();
     assert!(actual.lower_bound > 0.5 * actual.rigorous.unwrap(), "{actual:?}");
@@ -234,7 +236,7 @@ fn an_ideal_uplink_claims_nothing_and_hides_nothing() {
     assert_eq!(actual.lower_bound, actual.measured.ceiling);
 }
 
-/// A worst sample moves an update as far as a worst client does; an ordinary one hardly shows in a decoded sum.
+/// A worst-case sample moves an update as far as a worst-case client; a natural one is hardly visible in a decoded sum.
 #[test]
 fn worst_canaries_show_more_than_natural_ones() {
     let report = audited(&["uplink.sequences=20", "uplink.receiver={ clipped = 1.0 }"], few());
@@ -252,7 +254,7 @@ fn worst_canaries_show_more_than_natural_ones() {
 }
 
 #[test]
-fn a_key_that_is_handed_over_takes_the_noise_of_the_unused_sequences_away() {
+fn a_revealed_key_removes_the_unused_noise() {
     let report = audited(&["uplink.sequences=20"], few());
     let collusion = report.attacks.collusion.unwrap();
     assert!(collusion.noise_std_with < 0.5 * collusion.noise_std_without, "{collusion:?}");
@@ -263,7 +265,7 @@ fn a_key_that_is_handed_over_takes_the_noise_of_the_unused_sequences_away() {
 }
 
 #[test]
-fn an_audit_does_not_depend_on_the_number_of_threads() {
+fn audits_do_not_depend_on_threads() {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let effort = Effort::new(4000, 8, 0.95).unwrap();
@@ -274,23 +276,23 @@ fn an_audit_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn an_audit_tells_what_it_does() {
+fn an_audit_reports_its_progress() {
     let federation = Federation::new(&small(&[])).unwrap();
-    let told = std::sync::Mutex::new((Vec::new(), Vec::new(), 0));
+    let seen = std::sync::Mutex::new((Vec::new(), Vec::new(), 0));
     let watch = |stage: Stage<'_>| {
-        let mut told = told.lock().unwrap();
+        let mut seen = seen.lock().unwrap();
         match stage {
             Stage::Begins { what, units } => {
-                let before = told.2;
-                told.1.push(before);
-                told.0.push((what.to_owned(), units));
-                told.2 = 0;
+                let before = seen.2;
+                seen.1.push(before);
+                seen.0.push((what.to_owned(), units));
+                seen.2 = 0;
             }
-            Stage::Done(units) => told.2 += units,
+            Stage::Done(units) => seen.2 += units,
         }
     };
     audit(&federation, Effort::new(2000, 4, 0.95).unwrap(), &watch).unwrap();
-    let (stages, mut done, last) = told.into_inner().unwrap();
+    let (stages, mut done, last) = seen.into_inner().unwrap();
     done.push(last);
     assert!(stages.len() > 5, "{stages:?}");
     for ((what, units), done) in stages.iter().zip(&done[1..]) {
@@ -299,7 +301,7 @@ fn an_audit_tells_what_it_does() {
 }
 
 #[test]
-fn what_cannot_be_audited_is_refused_in_words() {
+fn unsuitable_experiments_are_refused_in_words() {
     let free = ["uplink.scheme=\"ideal\"", "privacy.clip=\"none\""];
     let error = audit(&Federation::new(&small(&free)).unwrap(), few(), &|_| {}).unwrap_err().to_string();
     assert!(error.contains("privacy.clip: an audit needs a clip norm"), "{error}");
@@ -313,7 +315,7 @@ fn what_cannot_be_audited_is_refused_in_words() {
 }
 
 #[test]
-fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
+fn an_audit_goes_only_beside_its_run() {
     let experiment = small(&[]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -341,16 +343,16 @@ fn an_audit_is_kept_beside_its_run_and_not_beside_another() {
 /// K = 20, γ = 10, 20 dB: the noise of the unused sequences alone would give 1.7227. A quarter of these games gives lower bounds
 /// of 1.9 with a standard deviation of 0.25 over thirty seeds, because some clients fade; all of them give about 3.
 #[test]
-fn over_fading_channels_the_decoder_gives_away_more_than_at_high_snr() {
+fn fading_channels_leak_more_than_high_snr() {
     let uplink = floras_at(30, 20.0);
     let bound = one_round(8).decoded(&uplink, 1_000_000, 0).unwrap().decoder.lower_bound(1e-5, 0.01).epsilon;
     assert!(bound > 2.0, "{bound}");
 }
 
-/// Nothing unused, 5 unused, 12 unused: raw samples show the same, because each sequence is despread by itself. The ceiling of
-/// so many games is 8.6; the published ε is 1.986 with 5 unused and 0.811 with 12.
+/// No unused sequence, 5, and 12: raw samples show the same, because each sequence is despread separately. The ceiling of these
+/// games is 8.6; the published ε is 1.986 with 5 unused sequences and 0.811 with 12.
 #[test]
-fn raw_samples_tell_the_worlds_apart_however_many_sequences_are_unused() {
+fn raw_samples_leak_with_any_unused_sequences() {
     for sequences in [20, 25, 32] {
         let scores = one_round(32).raw(&floras_at(sequences, 20.0), 30_000, 0, false).unwrap();
         let bound = scores.lower_bound(1e-5, 0.01).epsilon;
@@ -358,9 +360,9 @@ fn raw_samples_tell_the_worlds_apart_however_many_sequences_are_unused() {
     }
 }
 
-/// Ten clients at 0 dB: many are weak, and the receiver amplifies them. Over a strong channel there is none of that.
+/// Ten clients at 0 dB: many are weak, and the receiver amplifies them. A strong channel has no such effect.
 #[test]
-fn the_idealised_row_is_played_over_a_strong_channel() {
+fn the_idealised_row_has_a_strong_channel() {
     let report = audited(&["uplink.sequences=20", "uplink.snr_db=0.0"], few());
     let (idealised, actual) =
         (report.views.get(View::Idealised).unwrap(), report.views.get(View::Actual).unwrap());
@@ -372,7 +374,7 @@ fn the_idealised_row_is_played_over_a_strong_channel() {
 
 /// An outlier in every epoch of three rounds, under little noise: 150 counted trainings in each world.
 #[test]
-fn whole_trainings_tell_an_outlier_from_its_negative() {
+fn whole_trainings_detect_an_outlier() {
     let effort = Effort::new(2000, 400, 0.9).unwrap();
     let report = audited(&["uplink.scheme=\"gaussian\"", "uplink.noise_std=0.5", "rounds=3"], effort);
     let games = &report.attacks.membership;
@@ -389,9 +391,9 @@ fn whole_trainings_tell_an_outlier_from_its_negative() {
     }
 }
 
-/// Over a trace every game meets the experiment's own channels: client 1 of the file's first round is the strongest.
+/// Over a trace every game has the experiment's own channels: client 1 of the file's first round is the strongest.
 #[test]
-fn a_trace_needs_everyone_and_its_numbers_are_estimates() {
+fn a_trace_needs_all_clients_and_estimates() {
     let trace = concat!(
         "uplink.fading={ trace = \"",
         env!("CARGO_MANIFEST_DIR"),
@@ -410,8 +412,8 @@ fn a_trace_needs_everyone_and_its_numbers_are_estimates() {
 #[test]
 fn channels_that_games_do_not_have_are_refused() {
     for (change, key) in [
-        ("uplink.ageing=correlation=0.9", "uplink.ageing: an audit plays its games over channels"),
-        ("uplink.path_loss=exponent=2", "uplink.path_loss: an audit plays its games over channels"),
+        ("uplink.ageing=correlation=0.9", "uplink.ageing: an audit needs channels"),
+        ("uplink.path_loss=exponent=2", "uplink.path_loss: an audit needs channels"),
     ] {
         let federation = Federation::new(&small(&[change])).unwrap();
         let error = audit(&federation, few(), &|_| {}).unwrap_err().to_string();
@@ -420,7 +422,7 @@ fn channels_that_games_do_not_have_are_refused() {
 }
 
 #[test]
-fn proved_bounds_and_estimates_are_told_apart() {
+fn proven_bounds_and_estimates_are_distinguished() {
     let effort = Effort::new(2000, 0, 0.95).unwrap();
     let central = audited(&["uplink.scheme=\"gaussian\""], effort);
     assert!(central.views.get(View::Actual).unwrap().is_guarantee);
@@ -429,23 +431,18 @@ fn proved_bounds_and_estimates_are_told_apart() {
     assert!(report.notes.iter().any(|note| note.contains("no guarantee")));
 }
 
-/// A rate at which numbers overflow: what needs training is left out and named, and all else is there.
+/// A rate at which numbers overflow: attacks that need training are omitted and named, and all others are present.
 #[test]
-fn training_that_breaks_down_takes_only_its_own_attacks_along() {
+fn diverging_training_omits_only_its_attacks() {
     let effort = Effort::new(2000, 8, 0.95).unwrap();
     let report = audited(&["uplink.sequences=15", "local.rate=1e6", "local.epochs=20", "rounds=2"], effort);
     assert!(report.views.get(View::RawSignal).is_some() && report.attacks.sequences.is_some());
-    assert!(
-        report
-            .notes
-            .iter()
-            .any(|note| note.contains("left out, because training leaves the range of numbers"))
-    );
+    assert!(report.notes.iter().any(|note| note.contains("omitted, because training diverges")));
 }
 
-/// 5 of 40 clients a round: the table counts on a secret selection, and the rest does not.
+/// 5 of 40 clients per round: the table assumes a secret selection, the other attacks do not.
 #[test]
-fn whoever_is_known_to_take_part_is_held_against_the_bound_for_that() {
+fn known_participants_have_the_bound_without_sampling() {
     let effort = Effort::new(4000, 8, 0.95).unwrap();
     let changes = ["uplink.scheme=\"gaussian\"", "uplink.noise_std=2.0", "clients.total=40", "rounds=2"];
     let report = audited(&changes, effort);
@@ -458,9 +455,9 @@ fn whoever_is_known_to_take_part_is_held_against_the_bound_for_that() {
 /// Ten clients whose masks state ε ≤ 1.84 for one round, at δ = 10⁻³.
 const MASKS: [&str; 3] = ["masks.mask_std=8.0", "masks.noise_std=1.05", "uplink.sequences=15"];
 
-/// 40,000 games in each world for each row, 10,000 with the clients' protocol. All bounds hold together with a probability of 0.9999: so
-/// rarely does a number that holds look violated. Over eight seeds the bounds against broken masks were at least 7.8, 5.3, 3.8, 3.8 and
-/// 7.2, where 1.8, 2.8, 2.0, 1.8 and 1.6 are stated.
+/// 40,000 games in each world for each row, 10,000 with the clients' protocol. All bounds hold jointly with probability 0.9999,
+/// the complement of the false-alarm rate. Over eight seeds the bounds against broken masks were at least 7.8, 5.3, 3.8, 3.8
+/// and 7.2, where 1.8, 2.8, 2.0, 1.8 and 1.6 are stated.
 #[test]
 fn masks_hold_and_broken_masks_are_caught() {
     let report = audited(&MASKS, Effort::new(400_000, 0, 0.9999).unwrap());
@@ -472,13 +469,13 @@ fn masks_hold_and_broken_masks_are_caught() {
     for row in &masks.broken {
         assert_eq!(row.verdict, AuditVerdict::Violated, "{row:?}");
     }
-    // The distinguisher is a good one, with every symbol and with the raw samples.
+    // The distinguisher has power, with every symbol and with the raw samples.
     for row in [&masks.adversaries[0], &masks.adversaries[5]] {
         assert!(row.lower_bound > 0.4 * row.stated, "{row:?}");
     }
     assert!(masks.replays_requested > 0);
     assert_eq!(masks.replays_refused, masks.replays_requested);
-    // What is not about masked updates is left out, with a note.
+    // Attacks on unmasked updates are omitted, with a note.
     assert!(report.views.get(View::RawSignal).is_none() && report.views.get(View::AnyChannel).is_some());
     assert!(report.attacks.sequences.is_none() && report.attacks.despreading.is_none());
     assert!(report.attacks.collusion.is_none() && report.attacks.assumptions.is_empty());
@@ -490,7 +487,7 @@ fn masks_hold_and_broken_masks_are_caught() {
     );
 }
 
-/// Nine settings, in each of which all bounds hold together with a probability of 0.9999: a false alarm once in 300 seeds at most.
+/// Nine settings, in each of which all bounds hold jointly with probability 0.9999: a false alarm at most once in 300 seeds.
 #[test]
 fn no_bound_of_masks_is_broken_over_settings() {
     let grid: [&[&str]; 9] = [
@@ -531,7 +528,7 @@ fn games_with_masks_do_not_depend_on_threads() {
     assert_eq!(on(1), on(3));
 }
 
-/// Symbols of unit power are larger than the updates, so that raw samples show nearly everything: the ceiling of so many games is
+/// Symbols of unit power are larger than the updates, so raw samples show nearly everything: the ceiling of these games is
 /// about 5. A false alarm once in 10⁴ seeds.
 #[test]
 fn unit_power_is_heard_and_breaks_no_bound() {
@@ -553,8 +550,8 @@ fn unit_power_is_heard_and_breaks_no_bound() {
     assert!(correlation(&report) > correlation(&plain), "{}", correlation(&report));
 }
 
-/// Four settings, in each of which all bounds hold together with a probability of 0.9999: a false alarm once in 600 seeds at most. Raw
-/// samples without masks show nearly as much as 10,000 games can.
+/// Four settings, in each of which all bounds hold jointly with probability 0.9999: a false alarm at most once in 600 seeds.
+/// Raw samples without masks show nearly as much as 10,000 games can.
 #[test]
 fn receivers_of_several_branches_break_no_bound() {
     let grid: [&[&str]; 4] = [

@@ -1,6 +1,6 @@
 //! The paper against its own claims.
 //!
-//! [`reproduce`] draws the figures of the paper again and holds its claims against them, with the frontier between privacy and
+//! [`reproduce`] reproduces the figures of the paper and compares its claims with them, with the frontier between privacy and
 //! accuracy. [`theory`] evaluates the convergence theorem for an experiment, as printed and corrected.
 //!
 //! # Citations

@@ -13,7 +13,7 @@ fn make(directory: &std::path::Path, target: Target, threads: usize) -> Reproduc
 }
 
 #[test]
-fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away() {
+fn figure_2_claims_that_fail_are_false() {
     let directory = tempfile::tempdir().unwrap();
     let made = make(directory.path(), Target::Fig2, 1);
     let [figure] = &made.figures[..] else { panic!("one figure was asked for") };
@@ -44,7 +44,7 @@ fn figure_2_is_false_where_plain_sums_are_tighter_and_where_more_is_given_away()
 }
 
 #[test]
-fn what_is_written_is_what_is_returned_and_the_same_again() {
+fn the_written_result_equals_the_returned_one() {
     let directory = tempfile::tempdir().unwrap();
     let made = make(directory.path(), Target::Fig2, 1);
     let path = directory.path().join("reproduction.json");
@@ -55,7 +55,7 @@ fn what_is_written_is_what_is_returned_and_the_same_again() {
 }
 
 #[test]
-fn a_directory_with_something_else_in_it_is_refused() {
+fn directories_with_other_files_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     make(directory.path(), Target::Fig2, 1);
     let bench =
@@ -79,7 +79,7 @@ fn recorded() -> Reproduction {
 /// Three trials are inconclusive where twenty are not, and contradict them nowhere: the probability that the simultaneous intervals of
 /// a quick run miss a number is at most 5%, whatever the seed, and nothing is random with the presets' seed.
 #[test]
-fn a_quick_run_contradicts_no_verdict_of_the_book() {
+fn quick_runs_do_not_contradict_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let bench = Workbench { quick: true, directory: directory.path(), threads, watch: &|_: Stage<'_>| {} };

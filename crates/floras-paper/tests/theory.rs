@@ -13,10 +13,14 @@ use floras_sim::{Experiment, ExperimentBuilder, Federation};
 use proptest::prelude::*;
 use rand::RngExt;
 
-/// An experiment from assignments, applied to the defaults.
+/// The paper's receiver and rate, without clipping.
+const PAPER: [&str; 3] = ["uplink.receiver=paper", "privacy.clip=none", "local.rate=0.005"];
+
+/// An experiment from assignments, applied to the paper's IID task without clipping.
 fn experiment(settings: &[&str]) -> Experiment {
     let new = ExperimentBuilder::new();
-    let changed = settings.iter().fold(new, |builder, assignment| builder.assign(assignment).unwrap());
+    let changed =
+        PAPER.iter().chain(settings).fold(new, |builder, assignment| builder.assign(assignment).unwrap());
     changed.build().unwrap()
 }
 
@@ -84,7 +88,7 @@ fn second_moment_and_bias_of_clamping_meet_quadrature() {
 }
 
 #[test]
-fn the_conditioned_law_meets_quadrature_and_is_not_what_clamping_does() {
+fn clamping_is_not_the_conditional_distribution() {
     for (gamma, bound, sum) in CASES.into_iter().filter(|(_, bound, sum)| sum.abs() < *bound) {
         let density = |n: f64| gamma / (PI * (n * n + gamma * gamma));
         let (from, to) = (-bound - sum, bound - sum);
@@ -100,7 +104,7 @@ fn the_conditioned_law_meets_quadrature_and_is_not_what_clamping_does() {
 /// and squares to (B + |s|)²/1000. Five of them are allowed. The printed D misses the second moment by more
 /// than that.
 #[test]
-fn second_moment_and_bias_of_clamping_meet_a_million_draws() {
+fn moments_of_clamping_agree_with_draws() {
     let mut stream = stream(80);
     for (gamma, bound, sum) in [(5.0, 6.0, 4.0), (5.0, 6.0, 20.0), (100.0, 100.0, 0.0), (1.0, 50.0, 20.0)] {
         let noise = truncation(gamma, bound);
@@ -138,7 +142,7 @@ fn the_printed_d_rises_falls_and_turns_negative() {
 }
 
 #[test]
-fn without_unused_sequences_only_a_sum_beyond_the_clamp_is_changed() {
+fn without_noise_only_large_sums_are_clamped() {
     let noise = truncation(0.0, 6.0);
     assert_eq!((noise.second_moment(5.0), noise.bias(5.0)), (0.0, 0.0));
     assert_eq!((noise.second_moment(-8.0), noise.bias(-8.0)), (4.0, 2.0));
@@ -149,7 +153,7 @@ fn without_unused_sequences_only_a_sum_beyond_the_clamp_is_changed() {
 
 proptest! {
     #[test]
-    fn clamped_noise_grows_with_gamma_with_the_clamp_and_with_the_sum(
+    fn clamped_noise_grows_with_its_arguments(
         gamma in 0.001..1000.0_f64, bound in 0.01..1000.0_f64, share in 0.0..1.0_f64, more in 1.001..10.0_f64,
     ) {
         let (noise, sum) = (truncation(gamma, bound), share * bound);
@@ -164,7 +168,7 @@ proptest! {
 
     /// The printed inequality points the wrong way: its right side is below its left for every sum that it allows.
     #[test]
-    fn the_printed_d_lies_below_what_it_is_to_bound(
+    fn the_printed_d_is_not_a_bound(
         gamma in 0.01..100.0_f64, bound in 0.1..100.0_f64, clip in 0.01..10.0_f64, share in -1.0..1.0_f64,
     ) {
         let noise = truncation(gamma, bound);
@@ -174,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn no_sum_of_that_norm_is_worse_than_one_that_lies_in_one_coordinate(
+    fn the_worst_sum_lies_in_one_coordinate(
         gamma in 0.01..100.0_f64, bound in 0.1..100.0_f64, norm in 0.01..500.0_f64,
         direction in prop::collection::vec(-1.0..1.0_f64, 2..8),
     ) {
@@ -205,7 +209,7 @@ fn by_hand() -> Problem {
 }
 
 #[test]
-fn the_bound_is_what_the_formula_gives_by_hand() {
+fn the_bound_agrees_with_a_hand_calculation() {
     let problem = by_hand();
     // 2√(9·0.04)·2·3/6 = 1.2, μ' = 0.8, r = 8·4/0.8 = 40, η_1 = 2/(0.8·41).
     assert!((problem.needed_convexity(0.04).unwrap() - 1.2).abs() < 1e-12);
@@ -223,7 +227,7 @@ fn the_bound_is_what_the_formula_gives_by_hand() {
 }
 
 #[test]
-fn the_rates_of_the_bound_meet_what_its_lemmas_need() {
+fn the_bounds_rates_satisfy_its_lemmas() {
     for local_steps in [1.0, 500.0] {
         let problem = Problem { local_steps, gradient_bound: 1e-3, ..by_hand() };
         let bound = problem.bound(0.04, 60.0).unwrap();
@@ -239,7 +243,7 @@ fn the_rates_of_the_bound_meet_what_its_lemmas_need() {
 /// The lemma on the noise (the third of appendix B) has 4dD/K²·η²E²H², where its 4 comes from η_{t+1−E} ≤ 2η_t. The
 /// root of that, doubled by the scalar product, is twice the printed cross term.
 #[test]
-fn the_printed_cross_term_loses_a_factor_of_two_over_the_lemma_on_the_noise() {
+fn the_printed_cross_term_lacks_a_factor_two() {
     let problem = by_hand();
     let (d, k, eh, second_moment, rate) = (9.0, 6.0, 6.0, 0.04, 0.1);
     let lemma: f64 = 4.0 * d * second_moment / (k * k) * rate * rate * eh * eh;
@@ -274,7 +278,7 @@ fn solved_gammas_and_clients_lie_at_their_edge() {
 }
 
 #[test]
-fn where_nothing_meets_the_condition_the_answer_is_none() {
+fn an_unreachable_condition_has_no_answer() {
     let limits = Limits { clip: 6.33, bound: 6.0 };
     let problem = Problem { mu: 0.02, parameters: 4010.0, per_round: 20.0, clients: 20.0, ..by_hand() };
     // K·C is beyond B: even without noise the sum is clamped away, and more clients only add to it.
@@ -288,7 +292,7 @@ fn where_nothing_meets_the_condition_the_answer_is_none() {
 }
 
 #[test]
-fn rounds_lead_to_the_floor_from_above_and_from_below() {
+fn rounds_converge_to_the_floor() {
     let noise = RelativeNoise { bias: 0.1, second_moment: 2.0 };
     let map = RoundMap::new(&by_hand(), 0.01, noise).unwrap();
     let floor = map.floor();
@@ -384,7 +388,7 @@ fn training_with_clamped_noise_stays_below_the_recursion() {
 /// settles at another point: the loss there exceeds f* by 0.00152 (mean field, found by a root finder elsewhere),
 /// while the printed bound goes to 0 as 1/t.
 #[test]
-fn a_training_that_meets_the_printed_condition_breaks_the_printed_bound() {
+fn a_training_violates_the_printed_bound() {
     let samples: [Vector; 3] = [[2.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]];
     let (gamma, bound, steps, trainings) = (0.001, 0.75, 400_000, 20);
     let problem = Problem {
@@ -425,7 +429,7 @@ fn a_training_that_meets_the_printed_condition_breaks_the_printed_bound() {
 /// The same samples, also with a clamp twice as wide as any update: what training does on average at the optimum is
 /// still not nothing.
 #[test]
-fn even_a_wide_clamp_moves_the_point_where_training_settles() {
+fn a_wide_clamp_also_moves_the_optimum() {
     let samples: [Vector; 3] = [[2.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]];
     for (gamma, bound, pull) in [(0.001, 0.75, 0.054_057_37), (0.005, 2.0, 1.779_420_81e-5)] {
         let noise = truncation(gamma, bound);
@@ -440,7 +444,7 @@ fn even_a_wide_clamp_moves_the_point_where_training_settles() {
 
 /// The step from `E‖u − w*‖` to `E‖u − w*‖²` needs a distance of at least 1.
 #[test]
-fn the_proof_replaces_a_distance_by_its_square_which_is_smaller_near_the_optimum() {
+fn the_proof_replaces_a_distance_by_its_square() {
     let problem = Problem { gradient_bound: 0.1, ..by_hand() };
     let (rate, noise) = (0.01, RelativeNoise { bias: 0.3, second_moment: 0.1 });
     let map = RoundMap::new(&problem, rate, noise).unwrap();
@@ -471,13 +475,13 @@ fn theory(more: &[&str], threads: usize) -> Theory {
 }
 
 #[test]
-fn the_theory_of_an_experiment_does_not_depend_on_the_number_of_threads() {
+fn the_theory_does_not_depend_on_threads() {
     let noisy = ["privacy.clip=1", "privacy.normalise=paper", "uplink.sequences=12", "uplink.truncate=20"];
     assert_eq!(theory(&noisy, 1), theory(&noisy, 3));
 }
 
 #[test]
-fn an_ideal_uplink_meets_the_condition_and_training_comes_closer() {
+fn training_over_an_ideal_uplink_converges() {
     let theory = theory(&["uplink.scheme=ideal"], 2);
     let constants = theory.constants.unwrap();
     assert!((constants.mu - 0.2).abs() < 1e-8 && constants.local_steps == 1 && constants.unbiased_batches);
@@ -509,7 +513,7 @@ fn the_recursion_lies_above_what_the_simulator_does() {
 }
 
 #[test]
-fn what_is_not_convex_has_no_constants_and_says_which_assumption_fails() {
+fn nonconvex_models_name_the_failing_assumption() {
     for more in ["model.kind=mlp", "model.l2=0"] {
         let theory = theory(&[more], 1);
         assert!(theory.constants.is_none() && theory.printed.is_none() && theory.reached.is_none());
@@ -519,7 +523,7 @@ fn what_is_not_convex_has_no_constants_and_says_which_assumption_fails() {
 }
 
 #[test]
-fn noise_that_is_not_the_theorems_is_not_put_into_it() {
+fn other_noise_is_not_evaluated() {
     let not_clamped = theory(&["privacy.clip=1", "uplink.sequences=12"], 1);
     let other_receiver =
         theory(&["privacy.clip=1", "uplink.truncate=5", "uplink.receiver={ clipped = 1.0 }"], 1);
@@ -535,7 +539,7 @@ fn noise_that_is_not_the_theorems_is_not_put_into_it() {
 }
 
 #[test]
-fn very_many_clients_are_sampled_and_that_is_said() {
+fn large_federations_are_sampled_with_a_note() {
     let theory = theory(&["clients.total=1000", "data.train=2000", "rounds=2"], 2);
     let constants = theory.constants.unwrap();
     assert_eq!((constants.clients_minimised, constants.rounds_measured), (MAX_CLIENTS, 2));

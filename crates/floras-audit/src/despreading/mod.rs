@@ -1,23 +1,23 @@
-//! Despreading: a base station that keeps its samples takes every client's update out of them, one by one.
+//! Despreading: a base station that stores its samples extracts every client's update.
 //!
-//! The scheme's noise is made by the decoder that adds all sequences up. Whoever projects on one sequence alone meets the
-//! channel's noise and nothing more:
+//! The scheme's noise arises in the decoder, which adds all sequences up. A projection on one sequence alone contains only the
+//! channel's noise:
 //!
 //! ```text
 //! z_j = a_jᵀY = h x + s n,      x̂ = z_j/ĥ_j
 //! ```
 //!
-//! The base station first asks which sequences are in use ([`crate::sequences`], with pilot and energy, and without knowing how
-//! the channel fades), and goes on with the `K` that it takes for used. Of these it asks
+//! The base station first detects the sequences in use ([`crate::sequences`], from pilot and energy, without knowledge of the
+//! fading), and continues with the `K` most likely ones. For these it determines
 //!
-//! - who is the same in the next round: the pairs of despread updates with the highest correlation, after the mean of all
-//!   (weighted by `ĥ²`) is taken off, because what all clients share tells nobody from anybody;
-//! - who is who: it knows everybody's data, trains on them in an order of its own from the same model, and takes the highest
-//!   correlation with what it gets.
+//! - which belong to the same client in the next round: the pairs of despread updates with the highest correlation, after
+//!   subtracting the mean of all (weighted by `ĥ²`), because a common part does not distinguish clients;
+//! - which client each belongs to: it knows all data, trains on them in its own mini-batch order from the same model, and takes
+//!   the highest correlation with the result.
 //!
-//! Training is real, in a trial of its own; every client keeps its sequence over a round's whole payload. Were sequences dealt
-//! anew half-way, a second pilot would have to come with them, and the base station could pair the old with the new by what the
-//! pilots say of each channel.
+//! Training is real, in a separate trial; every client keeps its sequence over a round's whole payload. If sequences changed
+//! half-way, a second pilot would be necessary, and the base station could match old and new sequences by their channel
+//! estimates.
 
 mod report;
 
@@ -33,15 +33,15 @@ use crate::matching::{by_correlation, by_order, correlation};
 use crate::sequences::detector::{Payload, Seen, generalised};
 use crate::sequences::norm;
 
-/// More rounds say nothing new.
+/// Maximum number of rounds; more add no information.
 const MAX_ROUNDS: u32 = 20;
-/// Products of updates are limited to about so many multiplications.
+/// Approximate limit on multiplications in products of updates.
 const MAX_WORK: f64 = 1e10;
 
-/// The attack on an experiment. `None` unless its clients spread their updates, without masks, by sequences that do not overlap, and the
-/// receiver has one branch.
+/// The attack on an experiment. `None` unless its clients spread their updates, without masks, by sequences that do not
+/// overlap, and the receiver has one branch.
 ///
-/// It looks at two rounds at least, even where the experiment has one.
+/// It uses at least two rounds, even if the experiment has one.
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<DespreadingAttack>, SimError> {
     let settings = federation.experiment().settings();
     let is_open = settings.masks.is_none() && branches(settings) == 1;
@@ -53,7 +53,7 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
     }
     let channels = floras.settings().channels.clone();
     let rounds = affordable(federation, rounds, channels.trace());
-    // A trace speaks of the clients that the experiment's own trials select.
+    // A trace applies to the clients that the experiment's own trials select.
     let number = if channels.trace().is_some() { 0.into() } else { Domain::Despreading.trial(0) };
     let payload = Payload::over(&floras, federation.model().parameters() as f64, norm(federation)?);
     let uplink = settings.at_power(Box::new(floras))?;
@@ -99,14 +99,14 @@ fn affordable(federation: &Federation, rounds: u32, trace: Option<&Trace>) -> u3
     rounds.min(most).max(2).min(recorded)
 }
 
-/// A base station that keeps its samples.
+/// A base station that stores its samples.
 struct Station {
     uplink: Box<dyn Uplink>,
     payload: Payload,
     seed: u64,
 }
 
-/// What it keeps of a round, and what is true of it.
+/// The stored samples of a round, and the ground truth.
 struct Kept {
     air: Signal,
     clients: Vec<u32>,
@@ -115,18 +115,18 @@ struct Kept {
     noise: StreamName,
 }
 
-/// What it makes of the sequences that it takes for used.
+/// The base station's results for the sequences that it considers used.
 struct Recovered {
-    /// Who really used each of them, if anybody did.
+    /// The client that used each sequence; `None` for unused ones.
     owners: Vec<Option<u32>>,
-    /// `z/ĥ` without what all of them share, one for each.
+    /// `z/ĥ` without the common part, one per sequence.
     updates: Vec<Vec<f32>>,
-    /// Everyone who took part.
+    /// All participants.
     present: Vec<u32>,
 }
 
 impl Station {
-    /// A round of a trial, despread: the channels and the pilot that the decoder met, and noise of the payload's own.
+    /// A despread round of a trial: the decoder's channels and pilot, and independent payload noise.
     fn listen(&self, trial: &Trial<'_>, outcome: &RoundOutcome) -> Result<Kept, SimError> {
         let clients = &outcome.clients;
         let parameters = trial.parameters().len();
@@ -152,7 +152,7 @@ impl Station {
         Ok(Kept { air, clients: clients.to_vec(), payloads, noise })
     }
 
-    /// The `K` sequences that look most as if they were in use, the most suspect first.
+    /// The `K` sequences with the highest scores, in descending order.
     fn suspect(&self, kept: &Kept) -> Vec<usize> {
         let in_use = kept.clients.len();
         let mut suspects: Vec<usize> = (0..kept.payloads.len()).collect();
@@ -188,7 +188,7 @@ impl Station {
         Recovered { owners, updates, present: Vec::new() }
     }
 
-    /// How many clients would be found again by their channel, were the sequences dealt anew half-way, with a pilot of their own.
+    /// The number of clients that are matched by their channel if sequences change half-way, with a second pilot.
     fn pair_halves(&self, kept: &Kept) -> usize {
         let Signal { estimates, assigned, amplitudes, .. } = &kept.air;
         let mut normals = vec![0.0; amplitudes.len()];
@@ -204,7 +204,7 @@ impl Station {
 }
 
 impl Kept {
-    /// `s_p`, the error of an estimate.
+    /// `s_p`, the estimation error.
     fn pilot_noise_std(&self) -> f64 {
         self.air.pilot_noise_std.unwrap_or(self.air.symbol_noise_std)
     }
@@ -215,7 +215,7 @@ impl Kept {
         self.payloads[sequence].iter().map(|&z| (f64::from(z) * inverse) as f32).collect()
     }
 
-    /// Each client's update as it was sent, against what was recovered from its sequence.
+    /// Compares each client's sent update with the one recovered from its sequence.
     fn compare(&self, sent: &[Vec<f32>]) -> Vec<DespreadClient> {
         let compare = |(index, &client): (usize, &u32)| {
             let (x, found) = (&sent[index], self.estimate(self.air.assigned[index]));
@@ -232,7 +232,7 @@ impl Kept {
     }
 }
 
-/// Takes off the weighted mean of all rows.
+/// Subtracts the weighted mean of all rows.
 fn remove_mean(rows: &mut [Vec<f32>], weights: &[f64]) {
     let total: f64 = weights.iter().sum();
     let Some(parameters) = rows.first().map(Vec::len).filter(|_| rows.len() > 1 && total > 0.0) else {
@@ -247,7 +247,7 @@ fn remove_mean(rows: &mut [Vec<f32>], weights: &[f64]) {
     });
 }
 
-/// How many clients are called by their name by someone who trained in their place.
+/// The number of clients that an adversary who knows all data identifies correctly.
 fn name(recovered: &Recovered, clients: &[u32], mut shadows: Vec<Vec<f32>>) -> usize {
     let equal = vec![1.0; shadows.len()];
     remove_mean(&mut shadows, &equal);
@@ -258,7 +258,7 @@ fn name(recovered: &Recovered, clients: &[u32], mut shadows: Vec<Vec<f32>>) -> u
     recovered.owners.iter().zip(partners).filter(is_right).count()
 }
 
-/// How many clients are found again in the next round, and how many took part in both.
+/// The number of clients linked to the next round, and the number that took part in both.
 fn link(before: &Recovered, after: &Recovered, present: &[u32]) -> (usize, usize) {
     let both = before.present.iter().filter(|&client| present.binary_search(client).is_ok()).count();
     let partners = by_correlation(&before.updates, &after.updates);
@@ -268,7 +268,7 @@ fn link(before: &Recovered, after: &Recovered, present: &[u32]) -> (usize, usize
     (before.owners.iter().zip(partners).filter(is_right).count(), both)
 }
 
-/// So many of so many.
+/// A fraction of two counts.
 #[derive(Default)]
 struct Share {
     right: usize,
@@ -304,7 +304,7 @@ impl Tally {
             linked_by_strength: self.by_strength.value(),
             linked_across_rounds: self.across_rounds.value(),
             named: self.named.value(),
-            by_chance: 1.0 / f64::from(per_round),
+            at_random: 1.0 / f64::from(per_round),
             rounds: self.rounds,
         }
     }

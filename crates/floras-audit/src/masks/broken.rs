@@ -1,4 +1,4 @@
-//! Masks that are deliberately broken: what the attack must catch.
+//! Deliberately broken masks, which the attack must detect.
 //!
 //! | broken | what the adversary computes | its `μ` |
 //! |---|---|---|
@@ -22,7 +22,7 @@ fn masks_of_victim(round: MaskedRound<'_>, clients: usize) -> Result<Steps, Upli
     Ok(sum)
 }
 
-/// Scores against clients that add no noise of their own.
+/// Scores against clients without local noise.
 pub(super) fn without_noise(
     federation: &SmallFederation,
     games: u32,
@@ -70,7 +70,7 @@ pub(super) fn reused_slot(
     )
 }
 
-/// Scores against clients whose masks come from a key that all of them hold, of whom one reveals it.
+/// Scores against clients whose masks come from one key that all of them hold; one client reveals it.
 pub(super) fn group_key(
     federation: &SmallFederation,
     games: u32,
@@ -90,7 +90,7 @@ pub(super) fn group_key(
     )
 }
 
-/// Scores against clients that add their noise alone.
+/// Scores against clients that add only noise.
 pub(super) fn without_masks(
     federation: &SmallFederation,
     games: u32,

@@ -1,21 +1,21 @@
-//! The covariance of what an adversary holds of a masked round, and the best linear distinguisher.
+//! The covariance of an adversary's observation of a masked round, and the best linear distinguisher.
 //!
-//! Along one direction, the adversary holds `y = ±C·e_0 + N(0, Σ)`: client 0 is the victim. With `w = Σ⁻¹e_0`,
+//! Along one direction, the adversary observes `y = ±C·e_0 + N(0, Σ)`: client 0 is the victim. With `w = Σ⁻¹e_0`,
 //!
 //! ```text
 //! ln p₊(y)/p₋(y) = 2C·wᵀy ~ N(±μ²/2, μ²),     μ² = (2C)²·(Σ⁻¹)_00
 //! ```
 //!
-//! so that no adversary with the same `y` does better. Masks of a group of `n` clients, of whom all `K` that were selected share
-//! masks of variance `σ_p²` with each other, have
+//! no adversary with the same `y` does better. A group of `n` clients, in which all `K` selected clients share masks of
+//! variance `σ_p²` with each other, has
 //!
 //! ```text
 //! Σ = (K·σ_p² + σ_z²)·I − σ_p²·11ᵀ
 //! ```
 //!
-//! with `n < K` if clients are silent, and with the honest clients for `K` if the adversary has subtracted the masks of the others.
+//! with `n < K` if clients are silent, and with `K` the number of honest clients if the adversary subtracted the others' masks.
 
-/// A covariance matrix, row by row.
+/// A covariance matrix in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Covariance {
     size: usize,
@@ -23,7 +23,7 @@ pub(super) struct Covariance {
 }
 
 impl Covariance {
-    /// Of `present` clients, each with masks for `sharing = K` clients, itself included.
+    /// Covariance of `present` clients with masks for `sharing = K` clients each, itself included.
     pub(super) fn of_masks(present: usize, sharing: usize, pair_variance: f64, noise_variance: f64) -> Self {
         let diagonal = (sharing as f64 - 1.0) * pair_variance + noise_variance;
         let entry = |place: usize| match place / present == place % present {
@@ -33,7 +33,8 @@ impl Covariance {
         Self { size: present, entries: (0..present * present).map(entry).collect() }
     }
 
-    /// Of clients that share masks with the victim alone, and scale them to another standard deviation than the victim.
+    /// Covariance of clients that share masks with the victim alone, scaled to a different standard deviation than the
+    /// victim's.
     pub(super) fn of_star(
         clients: usize,
         pair_std: f64,
@@ -49,7 +50,7 @@ impl Covariance {
         Self { size: clients, entries: (0..clients * clients).map(entry).collect() }
     }
 
-    /// The same with independent noise of these variances added, one for each client.
+    /// The same plus independent noise of these variances, one per client.
     pub(super) fn with_noise(mut self, variances: &[f64]) -> Self {
         for (client, variance) in variances.iter().enumerate() {
             self.entries[client * (self.size + 1)] += variance;
@@ -144,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Masks that the others share with each other do not matter for the victim. Their scale does.
+    /// Masks among the other clients do not affect the victim; the scale of their shared masks does.
     #[test]
     fn only_the_scale_of_shared_masks_matters() {
         for clients in [2, 3, 10] {

@@ -1,16 +1,16 @@
 //! A small federation with masks, in which whole rounds are cheap enough for games.
 //!
-//! A game has `K' ≤ 10` clients, whatever `K` is, because a round has `K'(K' − 1)/2` masks. With fewer clients the noise
-//! of each is larger, so that the sum keeps its noise and a symbol its power:
+//! A game has `K' ≤ 10` clients for any `K`, because a round has `K'(K' − 1)/2` masks. Fewer clients have more noise each, so
+//! that the noise of the sum and the power of a symbol are unchanged:
 //!
 //! ```text
 //! σ_z'² = min(σ_z²·K/K', (σ_m² + σ_z²)/2),     σ_m'² = σ_m² + σ_z² − σ_z'²
 //! ```
 //!
-//! Claims are those of the small federation, so that this choice decides how much a game shows and not what it is compared with.
+//! Claims are computed for the small federation, so this choice affects the power of a game, not the claim it is compared with.
 //!
-//! A game looks at 8 parameters. Parameters are independent of each other, so that the 128 values of one group of cipher blocks make 16
-//! games with the same seeds: [`MaskedRound`].
+//! A game has 8 parameters. Parameters are independent, so the 128 values of one group of cipher blocks make 16 games with the
+//! same seeds: [`MaskedRound`].
 
 use floras_core::Masks;
 use floras_core::random::{Domain, Purpose, StreamName, TrialId};
@@ -25,22 +25,22 @@ use crate::bound::Scores;
 
 /// Maximum number of clients in a game.
 pub(super) const MAX_CLIENTS: u32 = 10;
-/// Parameters of an update in a game. They are independent, so that more would show nothing new.
+/// Parameters of an update in a game. They are independent; more would add no information.
 pub(super) const PARAMETERS: usize = 8;
-/// The client whose update is to be found out.
+/// The client that the adversary attacks.
 pub(super) const VICTIM: usize = 0;
-/// Games of one round, each with parameters of its own.
+/// Games per round, each with its own parameters.
 pub(super) const GAMES: usize = 16;
-/// Values of a client in one round.
+/// Values per client and round.
 pub(super) const VALUES: usize = GAMES * PARAMETERS;
-/// Rounds that a thread takes at a time.
+/// Rounds per unit of work of a thread.
 const CHUNK: u32 = 32;
 
-/// Values of a client in a round on the grid of masks.
+/// Values of a client in a round, on the masks' grid.
 pub(super) type Steps = [i64; VALUES];
-/// What a client sends in a round, in units of an update.
+/// The transmission of a client in a round, in units of an update.
 pub(super) type Symbols = [f64; VALUES];
-/// One number for each game of a round.
+/// One number per game of a round.
 pub(super) type PerGame = [f64; GAMES];
 
 /// A federation of a few clients with masks.
@@ -53,7 +53,8 @@ pub(super) struct SmallFederation {
 }
 
 impl SmallFederation {
-    /// One that stands for rounds of `per_round = K ≥ 2` clients with these masks, above 0, and updates of norm `clip` at most.
+    /// A federation that stands for rounds of `per_round = K ≥ 2` clients with these masks, above 0, and updates of norm at
+    /// most `clip`.
     pub(super) fn new(masks: Masks, per_round: u32, clip: f64, seed: u64) -> Result<Self, SimError> {
         let clients = per_round.min(MAX_CLIENTS);
         let masks = if clients < per_round { scaled(masks, per_round, clients)? } else { masks };
@@ -61,9 +62,9 @@ impl SmallFederation {
         Ok(Self { masks, grid, clip, seed })
     }
 
-    /// One whose clients add noise alone: what one of them sends does not depend on the others.
+    /// A federation with local noise only: a client's transmission does not depend on the others.
     pub(super) fn without_masks(noise_std: f64, clip: f64, seed: u64) -> Result<Self, SimError> {
-        // The grid of what is sent is that of the noise, whatever masks the grid is for.
+        // The transmission grid is that of the noise, for any masks.
         let grid = MaskGrid::new(2, noise_std, noise_std)?;
         Ok(Self { masks: Masks::new(0.0, noise_std, 0)?, grid, clip, seed })
     }
@@ -73,7 +74,7 @@ impl SmallFederation {
         self.grid.clients() as usize
     }
 
-    /// What the clients of a game add.
+    /// The masks of a game.
     pub(super) fn masks(&self) -> Masks {
         self.masks
     }
@@ -96,7 +97,7 @@ impl SmallFederation {
         (self.grid.pair_std().powi(2), self.grid.noise_std().powi(2))
     }
 
-    /// `ε` that the bound of masks states for `rounds` rounds, in all of which the victim takes part.
+    /// `ε` stated by the mask bound for `rounds` rounds, in all of which the victim takes part.
     pub(super) fn stated(&self, colluding: u32, rounds: u64, delta: f64) -> Result<f64, PrivacyError> {
         let masks = Masks::new(self.masks.mask_std(), self.masks.noise_std(), colluding)
             .expect("the standard deviations were in range before");
@@ -110,8 +111,8 @@ impl SmallFederation {
         std::array::from_fn(|place| (sign * self.clip * direction(place)) as f32)
     }
 
-    /// Scores of `games` in each world. `play` returns those of a round for each of several adversaries, from the round and the sign of
-    /// the victim's update; every few rounds it begins with a `fresh` state.
+    /// Scores of `games` in each world. `play` returns a round's scores for each of several adversaries, given the round and
+    /// the sign of the victim's update; every few rounds it starts with a `fresh` state.
     pub(super) fn scores<const ADVERSARIES: usize, S>(
         &self,
         table: u8,
@@ -152,13 +153,13 @@ fn scaled(masks: Masks, per_round: u32, clients: u32) -> Result<Masks, SimError>
     Ok(Masks::new((total - noise).sqrt(), noise.sqrt(), masks.colluding().min(clients - 2))?)
 }
 
-/// An entry of the canary's direction, which is a unit vector in every game.
+/// One entry of the canary's direction, a unit vector in every game.
 pub(super) fn direction(place: usize) -> f64 {
     let size = 1.0 / (PARAMETERS as f64).sqrt();
     if place.is_multiple_of(2) { size } else { -size }
 }
 
-/// What the values of a client show along the canary's direction, game by game.
+/// The component of a client's values along the canary's direction, per game.
 pub(super) fn along(symbols: &Symbols) -> PerGame {
     let of_game = |game: usize| {
         let places = game * PARAMETERS..(game + 1) * PARAMETERS;
@@ -167,13 +168,13 @@ pub(super) fn along(symbols: &Symbols) -> PerGame {
     std::array::from_fn(of_game)
 }
 
-/// A round of several games: where their masks and their noise come from.
+/// A round of several games: the source of their masks and noise.
 #[derive(Clone, Copy)]
 pub(super) struct MaskedRound<'a> {
     federation: &'a SmallFederation,
-    /// One for each world of each table of scores.
+    /// Unique per world and table of scores.
     pub(super) trial: TrialId,
-    /// The number of the round, from 0.
+    /// Round number, from 0.
     pub(super) number: u32,
 }
 
@@ -190,7 +191,7 @@ impl MaskedRound<'_> {
         PairSeed::from_bytes(secret)
     }
 
-    /// The mask of a pair as client `own` adds it: the first of a pair adds, the other subtracts.
+    /// The mask of a pair as client `own` adds it: the first of the pair adds, the other subtracts.
     pub(super) fn pair_mask(&self, own: usize, other: usize) -> Result<Steps, UplinkError> {
         let sign = if own < other { MaskSign::Plus } else { MaskSign::Minus };
         let mut values = [0; VALUES];
@@ -204,7 +205,7 @@ impl MaskedRound<'_> {
         LocalNoise::simulated(self.name(Purpose::LOCAL_NOISE).client(stream as u32))
     }
 
-    /// What a client sends whose update and masks add up to `values`.
+    /// The transmission of a client whose update and masks sum to `values`.
     pub(super) fn send(
         &self,
         client: usize,
@@ -216,7 +217,7 @@ impl MaskedRound<'_> {
         Ok(values.map(|sent| grid.sent_value(sent)))
     }
 
-    /// The update of the world with this sign on the grid of masks: the victim's, or that of another client.
+    /// The victim's update in the world with this sign, or another client's, on the masks' grid.
     pub(super) fn steps(&self, client: usize, sign: f64) -> Result<Steps, UplinkError> {
         let mut values = [0; VALUES];
         if client == VICTIM {
@@ -225,13 +226,13 @@ impl MaskedRound<'_> {
         Ok(values)
     }
 
-    /// Values on the grid of masks, along the canary's direction.
+    /// Values on the masks' grid, along the canary's direction.
     pub(super) fn fine_along(&self, values: &Steps) -> PerGame {
         along(&values.map(|value| value as f64 * self.federation.grid.fine_step()))
     }
 }
 
-/// Adds steps.
+/// Adds grid steps.
 pub(super) fn add(sum: &mut Steps, term: &Steps) {
     for (sum, term) in sum.iter_mut().zip(term) {
         *sum = sum.wrapping_add(*term);
@@ -257,14 +258,14 @@ mod tests {
         assert_eq!((as_it_is.clients(), as_it_is.masks()), (7, masks));
     }
 
-    /// Masks that are much weaker than the noise of all clients cannot take the place of that noise.
+    /// Masks that are much weaker than the total noise cannot replace it.
     #[test]
     fn a_small_federation_of_weak_masks_has_masks() {
         let small = SmallFederation::new(Masks::new(0.1, 1.0, 0).unwrap(), 1000, 1.0, 1).unwrap();
         assert!((small.masks().mask_std() - small.masks().noise_std()).abs() < 1e-12);
     }
 
-    /// What the games send, mask by mask, is to the last step what `mask_update` makes of the same seeds.
+    /// The games' transmissions equal those of `mask_update` for the same seeds, to the last grid step.
     #[test]
     fn games_send_what_a_phone_sends() {
         let small = SmallFederation::new(Masks::new(6.0, 0.8, 0).unwrap(), 4, 1.5, 3).unwrap();

@@ -1,9 +1,9 @@
 //! Rounds with masks: adversaries who see every transmitted symbol, or who have the raw samples.
 //!
-//! In a round with [masks](floras_core::Masks), client `k` sends `u_k = x_k + z_k + m_k`. The victim's update is `+C·u` or `−C·u`, and all
-//! others send 0. The rounds are real: masks are expanded from the seeds of pairs, every client adds noise of its own, and for the
-//! adversary with raw samples everything is sent chip by chip. The adversary knows the covariance `Σ` of what it holds, and its score
-//! is the best linear one, `vᵀΣ⁻¹y` ([`covariance`]).
+//! In a round with [masks](floras_core::Masks), client `k` sends `u_k = x_k + z_k + m_k`. The victim's update is `+C·u` or
+//! `−C·u`, and all others send 0. The rounds are real: masks are expanded from the seeds of pairs, every client adds its own
+//! noise, and for the adversary with raw samples every chip is sent. The adversary knows the covariance `Σ` of its observation;
+//! its score is the best linear one, `vᵀΣ⁻¹y` ([`covariance`]).
 //!
 //! | module | attack |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | [`radio`] | the raw samples of every sequence |
 //! | [`broken`] | masks of which one part is broken, which must be found |
 //!
-//! Each row is compared with the bound of masks ([`floras_privacy::MaskBound`]) for one round of the federation that is played.
+//! Each row is compared with the mask bound ([`floras_privacy::MaskBound`]) for one round of the simulated federation.
 
 mod broken;
 mod covariance;
@@ -34,13 +34,13 @@ use super::bound::{LowerBound, Scores};
 use super::report::AuditVerdict;
 use super::{Bench, WorstCaseGame};
 
-/// A row has one game in each world for this number of an audit's games.
+/// Divisor: games of an audit per game of a row in each world.
 const SHARE: u32 = 10;
-/// The same for the rows that run the clients' protocol.
+/// The same for rows that run the clients' protocol.
 const SHARE_OF_PROTOCOL: u32 = 40;
 /// Chips of all games over the radio, in both worlds.
 const MAX_CHIPS: u64 = 400_000_000;
-/// Minimum number of games of a row in each world.
+/// Minimum number of games per row in each world.
 const MIN_GAMES: u32 = 500;
 
 /// Numbers of the tables of scores.
@@ -56,19 +56,19 @@ mod table {
     pub(super) const UNMASKED: u8 = 238;
 }
 
-/// Games of the rows in each world.
+/// Games per row in each world.
 #[derive(Clone, Copy, Debug)]
 struct Games {
-    /// Rows that see symbols.
+    /// For rows with symbols.
     symbols: u32,
-    /// Rows that run the clients' protocol.
+    /// For rows that run the clients' protocol.
     protocol: u32,
-    /// The row with raw samples.
+    /// For the row with raw samples.
     radio: u32,
 }
 
 impl Games {
-    /// A share of what an audit plays for a row of its main table, over sequences of `chips` chips.
+    /// A share of the games of a main-table row, for sequences of `chips` chips.
     fn of(games: u32, chips: usize) -> Self {
         let share = |of: u32| (games / of).max(MIN_GAMES);
         let chips = 2 * chips as u64 * federation::PARAMETERS as u64;
@@ -81,7 +81,7 @@ impl Games {
     }
 }
 
-/// A row whose scores are there.
+/// A row with its scores.
 struct Played {
     attack: String,
     stated: f64,
@@ -96,7 +96,7 @@ impl Played {
     }
 }
 
-/// Attacks rounds with masks, or with noise of the clients' own; `None` for experiments without.
+/// Attacks rounds with masks or local noise; `None` for experiments without.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<MaskAttack>, SimError> {
     let Some(federation) = federation_of(bench.settings)? else { return Ok(None) };
     bench.begin("rounds with masks", 0);
@@ -113,13 +113,12 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<Option<MaskAttack>, SimError> 
     Ok(Some(found.judge(&scene, bench.effort.confidence())))
 }
 
-/// Refuses masks that a public grid cannot hold.
+/// Rejects masks that no public grid can represent.
 pub(super) fn check(settings: &Settings) -> Result<(), SimError> {
     federation_of(settings).map(|_| ())
 }
 
-/// The federation that is played in the place of an experiment's; `None` without masks and noise. Masks that a public grid cannot hold are an
-/// error.
+/// The simulated federation; `None` without masks and noise. Masks that no public grid can represent are an error.
 fn federation_of(settings: &Settings) -> Result<Option<SmallFederation>, SimError> {
     let (Some(masks), Some(clip)) = (settings.masks, settings.privacy.clip) else { return Ok(None) };
     let per_round = settings.clients.per_round;
@@ -131,7 +130,7 @@ fn federation_of(settings: &Settings) -> Result<Option<SmallFederation>, SimErro
     Ok(Some(federation))
 }
 
-/// All rows, before they are judged.
+/// All rows, before the verdicts.
 #[derive(Default)]
 struct Found {
     adversaries: Vec<Played>,
@@ -163,20 +162,20 @@ impl Found {
     }
 }
 
-/// A small federation in the place of an experiment's.
+/// A small federation that replaces the experiment's.
 struct Scene<'a> {
     bench: &'a Bench<'a>,
     federation: SmallFederation,
 }
 
 impl Scene<'_> {
-    /// `ε` that is stated with `colluding` colluding clients, after `rounds` rounds.
+    /// `ε` stated for `colluding` colluding clients after `rounds` rounds.
     fn stated(&self, colluding: u32, rounds: u64) -> Result<f64, SimError> {
         Ok(self.federation.stated(colluding, rounds, self.bench.settings.privacy.delta)?)
     }
 
-    /// Clients that reveal their keys and their noise: a share of the game's clients as the experiment assumes, at least one and
-    /// such that two are honest; 0 if there are too few clients.
+    /// Clients that reveal their keys and noise: the experiment's share of the game's clients, at least one, leaving at least
+    /// two honest; 0 if there are too few clients.
     fn colluding(&self) -> u32 {
         let (clients, settings) = (self.federation.clients() as u32, self.bench.settings);
         let assumed = settings.masks.map_or(0, Masks::colluding);
@@ -198,11 +197,11 @@ impl Scene<'_> {
     /// An adversary who sees symbols with noise and without masks.
     fn against_noise_alone(&self, games: Games) -> Result<Played, SimError> {
         let [scores] = broken::without_masks(&self.federation, games.symbols, table::WITHOUT_MASKS)?;
-        let attack = "sees every symbol that every client transmits, with noise and without masks";
+        let attack = "sees every transmitted symbol, with noise and without masks";
         Ok(Played { attack: attack.to_owned(), stated: self.stated(0, 1)?, scores })
     }
 
-    /// Adversaries who see symbols, and what clients said to slots that were announced again.
+    /// Adversaries who see symbols, and the clients' answers to repeated announcements of slots.
     fn against_symbols(&self, games: Games) -> Result<(Vec<Played>, Replays), SimError> {
         let federation = &self.federation;
         let colluding = self.colluding();
@@ -212,8 +211,7 @@ impl Scene<'_> {
         let [lists] = protocol::scores_of_lists(federation, games.protocol, table::LISTS)?;
         let one_round = self.stated(0, 1)?;
         let row = |attack: String, stated: f64, scores: Scores| Played { attack, stated, scores };
-        let mut rows =
-            vec![row("sees every symbol that every client transmits".to_owned(), one_round, alone)];
+        let mut rows = vec![row("sees every transmitted symbol".to_owned(), one_round, alone)];
         if colluding > 0 {
             let reveal = if colluding == 1 {
                 "client reveals its keys and its"
@@ -270,7 +268,7 @@ impl Scene<'_> {
         Ok(rows)
     }
 
-    /// The uplink whose sequences an adversary despreads; `None` if there is none, or no noise, or channels of a trace.
+    /// The uplink whose sequences an adversary despreads; `None` without sequences, without noise, or with channels of a trace.
     fn floras(&self) -> Result<Option<Floras>, SimError> {
         let settings = self.bench.settings;
         let radio = &settings.uplink.radio;
@@ -298,7 +296,7 @@ impl Scene<'_> {
         Ok(Played { attack: attack.to_owned(), stated: self.stated(0, 1)?, scores })
     }
 
-    /// The raw samples of one round of the experiment itself without masks, against what the paper claims; `None` if it claims nothing.
+    /// The raw samples of one round of the experiment without masks, compared with the paper's claim; `None` without a claim.
     fn against_unmasked_rounds(&self, floras: &Floras, games: Games) -> Result<Option<Played>, SimError> {
         let bench = self.bench;
         let published =

@@ -1,12 +1,12 @@
-//! The clients' protocol in a game: a base station that announces what it should not.
+//! The clients' protocol in a game: a base station that violates it with its announcements.
 //!
 //! Keys are agreed between the clients' identities, and each client asks its [`GroupMember`] for the masks of a slot.
 //!
-//! - **A slot again**, with another list: the same clients in reverse order. A member that answered twice would send two updates under
-//!   the same masks.
-//! - **Lists that differ**: the victim is told all clients, and each of the others a list of two, the victim and itself. If seeds did not
-//!   depend on the list, the others would send the victim's masks on the scale `σ_m/√2`, with little noise beside them. The adversary takes
-//!   them for that.
+//! - **A repeated slot** with a different list: the same clients in reverse order. A member that answered twice would send two
+//!   updates under the same masks.
+//! - **Inconsistent lists**: the victim receives the list of all clients, and each other client a list of two, the victim and
+//!   itself. If seeds did not depend on the list, the others would send the victim's masks at scale `σ_m/√2`, with little
+//!   noise. The adversary assumes that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ use crate::bound::Scores;
 
 const GROUP: GroupId = GroupId(*b"floras/audit/mas");
 
-/// The keys of all clients. They are no secrets: they come from the seed of the audit.
+/// The keys of all clients. They are not secret: they come from the audit's seed.
 struct Clients {
     pairs: Vec<PairKeys>,
     cohort: Vec<PublicKey>,
@@ -50,21 +50,21 @@ impl Clients {
     /// Members that have used no slot of the epoch.
     fn members(&self, epoch: Epoch) -> Vec<GroupMember> {
         let key = || GroupKey::from_secret_bytes(GROUP, epoch, &self.group_secret);
-        // A federation of two is played as well.
+        // A federation of two is also simulated.
         self.pairs.iter().map(|_| GroupMember::new(key()).with_minimum_cohort(1)).collect()
     }
 }
 
-/// What the members of a game said to the second announcement of a slot.
+/// The members' answers to the second announcement of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Replays {
-    /// Second requests.
+    /// Repeated requests.
     pub(super) requested: u64,
-    /// Those that were refused.
+    /// Refused requests.
     pub(super) refused: u64,
 }
 
-/// Scores of an adversary who announces each slot twice, and what came of the second announcements.
+/// Scores of an adversary who announces each slot twice, and the answers to the second announcements.
 pub(super) fn scores(
     federation: &SmallFederation,
     games: u32,
@@ -75,7 +75,7 @@ pub(super) fn scores(
     let count = federation.clients();
     let weights = Covariance::of_masks(count, count, pair_variance, noise_variance).weights();
     let (requested, refused) = (AtomicU64::new(0), AtomicU64::new(0));
-    // Each world has an epoch of its own, so that no two games have a seed in common.
+    // Each world has its own epoch, so that no two games share a seed.
     let fresh = |world: u16| {
         let epoch = Epoch(u32::from(world) + 1);
         (epoch, clients.members(epoch))
@@ -99,7 +99,7 @@ pub(super) fn scores(
     Ok((scores, Replays { requested: requested.into_inner(), refused: refused.into_inner() }))
 }
 
-/// Scores of an adversary who tells the victim all clients, and each other client a list of two.
+/// Scores of an adversary who announces all clients to the victim, and a list of two to each other client.
 pub(super) fn scores_of_lists(
     federation: &SmallFederation,
     games: u32,
@@ -136,7 +136,7 @@ impl Game<'_> {
         Beacon { group: GROUP, epoch: self.epoch, slot, sequences: per_round, per_round }
     }
 
-    /// What all clients send in the slot.
+    /// The transmissions of all clients in the slot.
     fn first(&self, members: &mut [GroupMember]) -> Result<Vec<Symbols>, UplinkError> {
         let clients = members.iter_mut().zip(&self.clients.pairs).enumerate();
         let send = |(client, (member, pairs)): (usize, (&mut GroupMember, &PairKeys))| {
@@ -146,7 +146,7 @@ impl Game<'_> {
         clients.map(send).collect()
     }
 
-    /// What those clients send that answer the second announcement: the opposite update.
+    /// The transmissions of clients that answer the second announcement: the opposite update.
     fn second(&self, members: &mut [GroupMember]) -> Result<Vec<(usize, Symbols)>, UplinkError> {
         let reversed: Vec<PublicKey> = self.clients.cohort.iter().rev().copied().collect();
         let mut sent = Vec::new();
@@ -159,7 +159,7 @@ impl Game<'_> {
         Ok(sent)
     }
 
-    /// What all clients send if only the victim is told all of them.
+    /// The transmissions of all clients if only the victim receives the full list.
     fn with_lists_of_two(
         &self,
         members: &mut [GroupMember],
@@ -194,7 +194,7 @@ impl Game<'_> {
     }
 }
 
-/// What an adversary takes for the covariance of clients that were told lists of two, and a victim that was told all.
+/// The covariance that an adversary assumes for clients with lists of two and a victim with the full list.
 fn lists_of_two(federation: &SmallFederation) -> Covariance {
     let (pair_std, noise_std) = (federation.grid().pair_std(), federation.grid().noise_std());
     let clients = federation.clients();
@@ -213,7 +213,7 @@ mod tests {
         SmallFederation::new(Masks::new(8.0, 1.05, 0).unwrap(), 10, 1.0, seed).unwrap()
     }
 
-    /// Scores of the adversary of [`scores_of_lists`] against clients whose masks do not depend on the list that they were told.
+    /// Scores of the adversary of [`scores_of_lists`] against clients whose masks ignore the announced list.
     fn unbound_scores(federation: &SmallFederation, games: u32) -> Scores {
         let (clients, weights) = (federation.clients(), lists_of_two(federation).weights());
         let scale = (clients as f64 / 2.0).sqrt();

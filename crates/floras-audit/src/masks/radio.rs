@@ -1,14 +1,14 @@
-//! An adversary who has the raw samples of masked rounds: phones, chips, samples, despreading.
+//! An adversary with the raw samples of masked rounds: phones, chips, samples, despreading.
 //!
 //! Every symbol `u_k[i]` is spread to the chips of its client's sequence, all clients arrive at once over the channels of the
-//! experiment's uplink, and every chip gets its noise. The adversary despreads every sequence. It knows the channels and the assignment, which
-//! favours it, and combines the branches of each client's sequence:
+//! experiment's uplink, and every chip has noise. The adversary despreads every sequence. It knows the channels and the
+//! assignment, which favours it, and combines the branches of each client's sequence:
 //!
 //! ```text
 //! y_{k,b} = h_{k,b}·u_k + s·n_{k,b},     û_k = Σ_b h_{k,b}·y_{k,b}/‖h_k‖² = u_k + N(0, s²/‖h_k‖²)
 //! ```
 //!
-//! Unused sequences hold noise that is independent of everything else. So `û` is `x + N(0, Σ + diag(s²/‖h_k‖²))`.
+//! Unused sequences hold independent noise. So `û` is `x + N(0, Σ + diag(s²/‖h_k‖²))`.
 
 use floras_core::Fidelity;
 use floras_phy::{Round, SequenceSet, Signal, Uplink, UplinkError};
@@ -22,10 +22,10 @@ use crate::bound::Scores;
 
 /// The radio of an experiment.
 pub(super) struct Radio<'a> {
-    /// FLORAS with orthonormal sequences, at the power at which clients send, without masks.
+    /// FLORAS with orthonormal sequences at the clients' transmit power, without masks.
     pub(super) uplink: &'a dyn Uplink,
     pub(super) sequences: &'a SequenceSet,
-    /// `d` of the experiment, on which the power of a symbol depends.
+    /// `d` of the experiment, which determines the power of a symbol.
     pub(super) parameters: usize,
 }
 
@@ -48,7 +48,7 @@ impl Radio<'_> {
                 let sent = Sent::new(round, clients.len(), sign)?;
                 let mut scores = PerGame::default();
                 for (game, score) in scores.iter_mut().enumerate() {
-                    // Every game has channels of its own.
+                    // Every game has its own channels.
                     let number = round.number * GAMES as u32 + game as u32 + 1;
                     let air = Round::new(federation.seed(), round.trial, number, &clients)?;
                     let heard = self.hear(&air.with_parameters(self.parameters), &sent.symbols, game)?;
@@ -96,7 +96,7 @@ impl Radio<'_> {
     }
 }
 
-/// What the adversary has of each client in a game.
+/// The adversary's observation of each client in a game.
 struct Heard {
     /// `û_k` along the canary's direction.
     along: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What the attack on masked rounds found.
+//! Results of the attack on masked rounds.
 
 use floras_sim::number::{count, grouped, share};
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::presentation::{Cell, Part, Section};
 use crate::report::{AuditVerdict, Measured};
 
-/// What an adversary finds out in rounds with masks.
+/// Results of the adversaries in rounds with masks.
 ///
-/// Games are played in a small federation that stands for the experiment's: one round, and the stated `ε` is that of the small
-/// federation.
+/// Games use a small federation in place of the experiment's: one round, and `ε` stated for the small federation.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct MaskAttack {
     /// Clients in a game, at most 10.
@@ -24,38 +23,38 @@ pub struct MaskAttack {
     pub noise_std: f64,
     /// `δ` of all numbers.
     pub delta: f64,
-    /// The probability with which all measured bounds hold together.
+    /// Joint confidence of all measured bounds.
     pub confidence: f64,
-    /// Requests for masks of a slot that had been used.
+    /// Repeated requests for the masks of a used slot.
     pub replays_requested: u64,
-    /// Those of them that the clients' protocol refused.
+    /// Repeated requests that the clients' protocol refused.
     pub replays_refused: u64,
-    /// Adversaries against masks as they are.
+    /// Adversaries against intact masks.
     pub adversaries: Vec<MaskRow>,
-    /// Adversaries against masks of which one part is broken on purpose. A violated number shows that the attack has power.
+    /// Adversaries against masks with one part deliberately broken. A violated number shows that the attack has power.
     pub broken: Vec<MaskRow>,
 }
 
 /// One adversary, or one broken part.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct MaskRow {
-    /// What the adversary sees and does, or what is broken.
+    /// The adversary's knowledge and actions, or the broken part.
     pub attack: String,
-    /// `ε` that is stated for masks as they are.
+    /// `ε` stated for intact masks.
     pub stated: f64,
-    /// No true `ε` is smaller than this, with the stated confidence.
+    /// Lower bound on the true `ε` at the stated confidence.
     pub lower_bound: f64,
-    /// What follows for the stated number.
+    /// Verdict on the stated `ε`.
     pub verdict: AuditVerdict,
-    /// How the number was measured.
+    /// The counts behind the lower bound.
     pub measured: Measured,
 }
 
 impl MaskAttack {
     pub(crate) fn section(&self) -> Section<'_> {
-        let explanation = "Clients add masks that cancel in the sum, and noise of their own. Each row is one adversary, who has to find out \
-                           which of two opposite updates one client sent, by the best linear distinguisher. The stated ε must not be below \
-                           the measured one. Below, one part of the masks is broken on purpose: a stated ε that is violated there shows \
+        let explanation = "Clients add masks that cancel in the sum, and local noise. Each row is one adversary, who guesses which of two \
+                           opposite updates one client sent, by the best linear distinguisher. The measured ε must not exceed the \
+                           stated one. In the second table one part of the masks is deliberately broken: a violated ε there shows \
                            that the attack would find such an error.";
         let federation = match self.mask_std > 0.0 {
             true => format!("{}, σ_m = {:.4}", count(self.clients.into(), "client"), self.mask_std),
@@ -63,7 +62,7 @@ impl MaskAttack {
         };
         let stand_for = match self.mask_std > 0.0 && self.clients < self.per_round {
             true => format!(
-                " They stand for {}: the noise of the sum and the power of a symbol are the same.",
+                " They represent {}: the noise of the sum and the power of a symbol are the same.",
                 grouped(self.per_round.into())
             ),
             false => String::new(),
@@ -88,11 +87,11 @@ impl MaskAttack {
             table(&self.adversaries, 1),
         ];
         if !self.broken.is_empty() {
-            parts.push(Part::Finding("If a part of the masks were broken:".to_owned()));
+            parts.push(Part::Finding("With one part of the masks broken:".to_owned()));
             parts.push(table(&self.broken, 1 + self.adversaries.len() as u64));
         }
         parts.push(Part::List(words));
-        parts.push(Part::Folded { summary: "What was counted", is_short: false, parts: vec![counts] });
+        parts.push(Part::Folded { summary: "Counts", is_short: false, parts: vec![counts] });
         Section { title: "Rounds with masks", parts }
     }
 }

@@ -12,7 +12,7 @@ use super::covariance::{Covariance, score};
 use super::federation::{MaskedRound, PerGame, SmallFederation, Steps, Symbols, VALUES, add, along};
 use crate::bound::Scores;
 
-/// What is sent in one round, and the masks behind it.
+/// The transmissions of one round, and their masks.
 pub(super) struct Sent {
     clients: usize,
     /// `u_k` of each client.
@@ -58,7 +58,7 @@ impl Sent {
     }
 }
 
-/// The score of every game of a round, from what clients show along the canary's direction.
+/// The score of every game of a round, from the clients' components along the canary's direction.
 pub(super) fn score_all(weights: &[f64], clients: &[PerGame], clip: f64) -> PerGame {
     std::array::from_fn(|game| score(weights, clients.iter().map(|along| along[game]), clip))
 }
@@ -68,7 +68,7 @@ pub(super) fn minus(left: PerGame, right: PerGame) -> PerGame {
     std::array::from_fn(|game| left[game] - right[game])
 }
 
-/// Scores against complete rounds: those of an adversary on its own, one with `colluding` clients, and one with a silent client.
+/// Scores against complete rounds: an adversary alone, one with `colluding` clients, and one with a silent client.
 pub(super) fn scores(
     federation: &SmallFederation,
     colluding: usize,
@@ -119,8 +119,8 @@ mod tests {
         }
     }
 
-    /// The masks that are really sent have the covariance that the adversary takes for theirs: scores are `N(±μ²/2, μ²)` with the
-    /// `μ` of the bound. The silent client has no closed form here; its `μ` is below.
+    /// Real masks have the covariance that the adversary assumes: scores are `N(±μ²/2, μ²)` with the `μ` of the bound. The
+    /// silent client has no closed form here; its `μ` is smaller.
     #[test]
     fn real_rounds_have_the_mu_of_the_bound() {
         let masks = Masks::new(4.0, 0.4, 0).unwrap();

@@ -1,28 +1,28 @@
-//! What is replaced: all samples of a client, or one of them, by something ordinary or by the worst.
+//! Canaries: replacements for all samples of a client, or for one, natural or worst-case.
 
 use floras_learn::{LearnError, Samples};
 use floras_sim::{Federation, SimError};
 
 /// The client that is watched.
 pub(super) const WATCHED: u32 = 0;
-/// An outlier is this many times as large as the sample that it is made from: its gradient outweighs all others.
+/// Factor between an outlier and the sample that it is made from: its gradient outweighs all others.
 const OUTLIER: f32 = 100.0;
 
-/// What differs between the two worlds.
+/// The difference between the two worlds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Canary {
-    /// The watched client holds its own samples, or as many that nobody trains on.
+    /// The watched client holds its own samples, or as many unused ones.
     Client,
-    /// One of its samples is there, or one that nobody trains on in its place.
+    /// The watched client holds one of its samples, or an unused one in its place.
     Item,
-    /// One of its samples is a hundredfold sample, or the negative of that.
+    /// One of its samples is scaled a hundredfold, or is the negative of that.
     Outlier,
 }
 
 impl Canary {
     pub(super) const ALL: [Self; 3] = [Self::Client, Self::Item, Self::Outlier];
 
-    /// Whether it differs in a client or in an item.
+    /// The privacy level: client or item.
     pub(super) fn level(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -30,7 +30,7 @@ impl Canary {
         }
     }
 
-    /// Whether it is the worst, or ordinary.
+    /// Worst-case or natural.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::Client | Self::Item => "natural",
@@ -64,7 +64,7 @@ impl Canary {
     }
 }
 
-/// The same samples with another one in the first place.
+/// The same samples with a different first sample.
 fn with_first(samples: &Samples, row: &[f32], label: u16) -> Result<Samples, LearnError> {
     let mut features = samples.features().to_vec();
     features[..samples.width()].copy_from_slice(row);

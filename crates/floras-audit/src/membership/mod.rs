@@ -1,8 +1,8 @@
-//! Membership: did this client, or this sample, take part?
+//! Membership inference: did this client, or this sample, take part?
 //!
-//! The worst case of a client needs no training ([`WorstCaseGame`]). Everything else does: the watched
-//! client really trains on its samples, with and without the canary, and sends what comes of it. Over one round all games start
-//! from the same model, and only the watched client trains anew; over whole runs every game is a training of its own.
+//! The worst case of a client needs no training ([`WorstCaseGame`]). All other games do: the watched client trains on its
+//! samples, with and without the canary, and sends its update. In games of one round all games start from the same model, and
+//! only the watched client trains again; in games of whole runs every game is a separate training.
 
 mod canary;
 mod report;
@@ -30,16 +30,16 @@ use super::report::Claims;
 use super::views::{has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, branches, unless_diverged};
 
-/// Games over one round, in each world, for canaries that take training.
+/// Games of one round, in each world, for canaries that require training.
 const MAX_ONE_ROUND_GAMES: u32 = 20_000;
-/// In these games every client's update goes over the air; together they send at most so many numbers in each world.
+/// Limit on the numbers sent over the air in these games, in each world.
 const MAX_NUMBERS: u64 = 4_000_000_000;
-/// Tables of scores of their own, beside those of the main table.
+/// The number of the first table of scores, after those of the main table.
 const WORST_CASE_TABLES: [u8; 2] = [200, 201];
-/// Whoever keeps the raw samples.
+/// The adversary with raw samples.
 const RAW_SIGNAL: &str = "raw signal";
 
-/// Plays every game; also returns the names of those that could not be played because training breaks down.
+/// Plays every game; also returns the names of those that could not be played because training diverges.
 pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<String>), SimError> {
     let mean_size = bench.federation.holdings(0)?.mean_size();
     let players = Players { bench, spread: spread(bench)?, mean_size };
@@ -48,7 +48,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<Stri
     let mut left_out = Vec::new();
     for canary in Canary::ALL {
         match unless_diverged(players.one_round(canary))? {
-            Some(scores) => played.extend(players.held_against(canary, 1, &one_round, scores)?),
+            Some(scores) => played.extend(players.compared(canary, 1, &one_round, scores)?),
             None => left_out.push(format!("{} {}, one round", canary.kind(), canary.level())),
         }
         let rounds = bench.game.rounds;
@@ -57,12 +57,7 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<Stri
         }
         match unless_diverged(players.whole_runs(canary))? {
             Some(scores) => {
-                played.extend(players.held_against(
-                    canary,
-                    rounds,
-                    &bench.federation.views(rounds)?,
-                    scores,
-                )?);
+                played.extend(players.compared(canary, rounds, &bench.federation.views(rounds)?, scores)?);
             }
             None => left_out.push(format!("{} {}, whole runs", canary.kind(), canary.level())),
         }
@@ -72,8 +67,8 @@ pub(super) fn attack(bench: &Bench<'_>) -> Result<(Vec<MembershipGame>, Vec<Stri
     Ok((games, left_out))
 }
 
-/// The uplink without masks whose raw samples are attacked; `None` unless its sequences do not overlap and the receiver has one branch. Raw samples of masked updates
-/// are attacked elsewhere ([`crate::masks`]).
+/// The uplink without masks whose raw samples are attacked; `None` unless its sequences do not overlap and the receiver has one
+/// branch. Raw samples of masked updates are attacked in [`crate::masks`].
 fn spread(bench: &Bench<'_>) -> Result<Option<Box<dyn Uplink>>, SimError> {
     let uplink = &bench.settings.uplink;
     let is_open = bench.settings.masks.is_none() && branches(bench.settings) == 1;
@@ -87,7 +82,7 @@ fn spread(bench: &Bench<'_>) -> Result<Option<Box<dyn Uplink>>, SimError> {
     Ok(Some(bench.settings.at_power(Box::new(floras))?))
 }
 
-/// A game whose scores are there.
+/// A game with its scores.
 struct Played {
     level: &'static str,
     canary: &'static str,
@@ -99,7 +94,7 @@ struct Played {
 
 impl Played {
     fn judge(self, bench: &Bench<'_>, error: f64) -> MembershipGame {
-        // The paper claims nothing about another receiver than its own, nor about raw samples.
+        // The paper makes no claim about other receivers, nor about raw samples.
         let is_claimed = has_papers_receiver(bench.settings) && self.view != RAW_SIGNAL;
         let claims = Claims { published: self.claims.published.filter(|_| is_claimed), ..self.claims };
         let LowerBound { epsilon, accuracy, measured } =
@@ -189,7 +184,7 @@ impl Players<'_> {
         Ok(sorted_by_view(&scores))
     }
 
-    /// As many games in each world as numbers allow that go over the air.
+    /// The number of games in each world within the limit on sent numbers.
     fn one_round_games(&self) -> u32 {
         let bench = self.bench;
         let numbers = u64::from(bench.settings.clients.per_round) * bench.game.parameters as u64;
@@ -197,7 +192,7 @@ impl Players<'_> {
         affordable.min(bench.effort.games() / 2).max(200)
     }
 
-    /// Whole trainings, as many in each world.
+    /// Whole trainings, equally many in each world.
     fn whole_runs(&self, canary: Canary) -> Result<AllScores, SimError> {
         let bench = self.bench;
         let each = (bench.effort.trainings() / 2).max(4);
@@ -242,14 +237,14 @@ impl Players<'_> {
             let largest_norm = aggregate.normalisation.map(|normalisation| normalisation.largest_norm());
             match unless_diverged(self.hear(&round, &sent, expected, largest_norm))? {
                 Some(heard) => verdict = verdict.add(heard),
-                // What the adversary expects has left the range of numbers; it makes do with what it has.
+                // The adversary's prediction diverged; it uses the scores so far.
                 None => break,
             }
         }
         Ok(verdict)
     }
 
-    /// A round of a whole run, weighed by what the watched client would have sent in both worlds.
+    /// A round of a whole run, scored with the watched client's hypothetical updates in both worlds.
     fn hear(
         &self,
         round: &Round<'_>,
@@ -269,7 +264,7 @@ impl Players<'_> {
         }
     }
 
-    /// Brings a round's updates to the form in which they are sent.
+    /// Clips or normalises a round's updates for sending.
     fn precode(&self, updates: &mut [Vec<f32>]) -> Result<Option<f64>, UplinkError> {
         let privacy = self.bench.settings.privacy;
         let precoding = Precoding::new(updates, privacy.clip, privacy.normalise)?;
@@ -284,7 +279,7 @@ impl Players<'_> {
             (Some(_), Some(largest)) if largest > 0.0 => {
                 let of_its_own = self.precode(&mut one)?.unwrap_or(0.0);
                 let [mut update] = one;
-                // Alone it is as long as the clip norm, and among others no longer.
+                // A single update is scaled to the clip norm; among others it is at most as long.
                 let factor = (of_its_own / largest).min(1.0) as f32;
                 update.iter_mut().for_each(|value| *value *= factor);
                 Ok(update)
@@ -297,8 +292,8 @@ impl Players<'_> {
         }
     }
 
-    /// Puts the scores of a canary beside what is claimed. The watched client is known to take part in every round.
-    fn held_against(
+    /// Compares the scores of a canary with the claims. The watched client is known to take part in every round.
+    fn compared(
         &self,
         canary: Canary,
         rounds: u32,
@@ -346,7 +341,7 @@ impl Players<'_> {
     }
 }
 
-/// Puts the scores of both worlds into one list for each adversary.
+/// Collects the scores of both worlds into one list per adversary.
 fn sorted_by_view([with, without]: &[Vec<Verdict>; 2]) -> AllScores {
     let of = |score: fn(&Verdict) -> f64| Scores {
         with: with.iter().map(score).collect(),

@@ -1,4 +1,4 @@
-//! What the distinguishing games showed.
+//! Results of the distinguishing games.
 
 use floras_sim::number::share;
 use serde::{Deserialize, Serialize};
@@ -6,51 +6,48 @@ use serde::{Deserialize, Serialize};
 use crate::presentation::{Cell, Part, Section};
 use crate::report::{Measured, Verdicts};
 
-/// Shares of fewer games, in each world, say little: of so many, one half is uncertain by a tenth.
+/// With fewer games in each world, a share is marked: of this many, one half is uncertain by a tenth.
 const FEW_GAMES: u64 = 50;
 
-/// Words of the games.
+/// Terms of the games.
 const WORDS: [(&str, &str); 7] = [
     ("client, item", "what is replaced: all data of one client, or one of its samples"),
-    (
-        "canary",
-        "what is put in the place of a client's data, or of one of its samples, to see whether it is noticed",
-    ),
-    ("worst-case canary", "one that is made to be found; claims must hold for it, too"),
-    ("natural canary", "one that is like all other data"),
+    ("canary", "a replacement for a client's data, or for one of its samples, to test whether it is noticed"),
+    ("worst-case canary", "a canary that is designed to be found; claims must hold for it, too"),
+    ("natural canary", "a canary that resembles all other data"),
     ("released model", "the adversary only gets the models that are sent back to everyone"),
     ("decoder", "the adversary also knows the decoded sums and how much noise is in them"),
-    ("raw signal", "the adversary keeps the radio samples, and despreads every sequence"),
+    ("raw signal", "the adversary stores the radio samples and despreads every sequence"),
 ];
-/// What a row is about.
+/// Headings that describe a row.
 const WHOSE: [&str; 3] = ["replaced", "adversary", "rounds"];
 
 /// One distinguishing game.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct MembershipGame {
-    /// `client` or `item`: what is replaced.
+    /// `client` or `item`: the replaced data.
     pub level: String,
     /// `worst-case` or `natural`.
     pub canary: String,
-    /// The rounds that the adversary looked at.
+    /// The rounds of the game.
     pub rounds: u32,
-    /// Whose eyes.
+    /// The adversary.
     pub view: String,
     /// The paper's `ε` at this level and for these rounds.
     pub published: Option<f64>,
-    /// What holds.
+    /// The accountant's `ε`.
     pub rigorous: Option<f64>,
-    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
+    /// Whether that is a proven bound, without estimates and caveats.
     pub is_guarantee: bool,
-    /// No true `ε` is smaller, with `confidence`.
+    /// Lower bound on the true `ε` at `confidence`.
     pub lower_bound: f64,
-    /// The probability with which this and all other games hold.
+    /// Joint confidence of this game and all others.
     pub confidence: f64,
-    /// What follows.
+    /// Verdict on the claims.
     pub verdict: Verdicts,
-    /// How often the adversary is right at its best threshold, with worlds equally likely.
+    /// The adversary's accuracy at its best threshold, with both worlds equally likely.
     pub accuracy: f64,
-    /// How the number was measured.
+    /// The counts behind the lower bound.
     pub measured: Measured,
 }
 
@@ -79,9 +76,9 @@ impl MembershipGame {
 pub(crate) fn section(games: &[MembershipGame]) -> Option<Section<'_>> {
     let confidence = games.first()?.confidence;
     let explanation = "In each game the data of one client, or one of its samples, are replaced by a canary, or not, and the \
-                       adversary says which. “Right” is how often it is right if both are equally likely: a guess is right in 50 % \
-                       of games. The measured ε is about the rare cases in which the adversary is sure, and can be large where it \
-                       is seldom right.";
+                       adversary guesses which. “Right” is the share of right answers if both are equally likely; random guessing \
+                       reaches 50 %. The measured ε depends on the rare cases in which the adversary is certain. It can be large \
+                       where the adversary is rarely right.";
     let finding = format!("All measured numbers hold together with a confidence of {}.", share(confidence));
     let heading = [&WHOSE[..], &["right", "published ε", "rigorous ε", "measured ε"]].concat();
     let counts = Part::counts(&WHOSE, games.iter().map(|game| (game.whose(), &game.measured)));
@@ -92,7 +89,7 @@ pub(crate) fn section(games: &[MembershipGame]) -> Option<Section<'_>> {
             Part::Finding(finding),
             Part::Table { heading, rows: games.iter().map(MembershipGame::row).collect() },
             Part::glossary(&WORDS),
-            Part::Folded { summary: "What was counted", is_short: false, parts: vec![counts] },
+            Part::Folded { summary: "Counts", is_short: false, parts: vec![counts] },
         ],
     })
 }

@@ -1,4 +1,4 @@
-//! Who trains in a game: the adversary, to know what to expect, and the watched client, once more in every game.
+//! Training in a game: by the adversary, for its expectations, and by the watched client in every game.
 
 use floras_core::Clipping;
 use floras_core::random::{Domain, StreamName, TrialId};
@@ -11,10 +11,10 @@ use super::Players;
 use super::canary::WATCHED;
 use super::witness::Hypotheses;
 
-/// Trainings of the watched client that its expected update is an average over.
+/// Trainings of the watched client per averaged expected update.
 const SHADOWS: u32 = 16;
 
-/// What an adversary trains by itself.
+/// The adversary's own training.
 pub(super) struct Shadow<'a> {
     pub(super) players: &'a Players<'a>,
     pub(super) parameters: &'a [f32],
@@ -24,7 +24,7 @@ pub(super) struct Shadow<'a> {
 }
 
 impl Shadow<'_> {
-    /// The watched client's update, were these its samples; the same number means the same order of mini-batches.
+    /// The watched client's update if these were its samples; the same number means the same order of mini-batches.
     pub(super) fn update(&self, samples: &Samples, number: u32, workspace: &mut Workspace) -> Vec<f32> {
         let federation = self.players.bench.federation;
         let seed = self.players.bench.settings.seed;
@@ -37,13 +37,13 @@ impl Shadow<'_> {
     }
 }
 
-/// The first round: everyone's update but the watched client's, which is trained anew in every game.
+/// The first round: all updates but the watched client's, which is trained again in every game.
 pub(super) struct FirstRound<'a> {
     players: &'a Players<'a>,
     pub(super) clients: Vec<u32>,
     parameters: Vec<f32>,
     rate: f64,
-    /// As they are sent if each is clipped on its own, and as they are before if not; the first is the watched client's.
+    /// As sent if each is clipped on its own, and before normalisation otherwise; the first is the watched client's.
     pub(super) updates: Vec<Vec<f32>>,
     pub(super) hypotheses: Hypotheses,
 }
@@ -86,7 +86,7 @@ impl<'a> FirstRound<'a> {
         Ok(Self { players, clients, parameters, rate, updates, hypotheses })
     }
 
-    /// Everyone's update in a game, as it is sent: the watched client trains on its samples of this world.
+    /// All updates of a game, as sent: the watched client trains on its samples of this world.
     pub(super) fn local(
         &self,
         updates: &mut [Vec<f32>],

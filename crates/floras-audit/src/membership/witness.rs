@@ -1,8 +1,8 @@
-//! Three adversaries look at one round of real updates, and weigh two hypotheses about what one client sent.
+//! Three adversaries observe one round of real updates, and test two hypotheses about one client's update.
 //!
-//! They know the data of everyone else, and hence their updates, and have trained the watched client's model themselves in both
-//! worlds, with an order of mini-batches of their own: `m₁` and `m₀`. With `y` what they hold of the client's update, under a
-//! gain `g` and noise `ν`,
+//! They know the data of all other clients, hence their updates, and have trained the watched client's model in both worlds,
+//! with their own order of mini-batches: `m₁` and `m₀`. With `y` their observation of the client's update, under gain `g` and
+//! noise `ν`,
 //!
 //! ```text
 //! ln p₁(y)/p₀(y) = (⟨y, g(m₁ − m₀)⟩ − g²(‖m₁‖² − ‖m₀‖²)/2)/ν²
@@ -16,12 +16,12 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::game::despread;
 use crate::inner::dot;
 
-/// What each adversary makes of a round, or of several.
+/// The scores of each adversary for one round or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Verdict {
     pub(super) released_model: f64,
     pub(super) decoder: f64,
-    /// 0 for schemes that spread nothing.
+    /// 0 for schemes without spreading.
     pub(super) raw_signal: f64,
 }
 
@@ -35,7 +35,7 @@ impl Verdict {
     }
 }
 
-/// What the adversaries expect of the watched client, as it would be sent.
+/// The watched client's expected update, as it would be sent.
 pub(super) struct Hypotheses {
     /// `m₁ − m₀`.
     difference: Vec<f32>,
@@ -62,22 +62,22 @@ impl Hypotheses {
     }
 }
 
-/// The updates of a round as they are sent, and whose is watched.
+/// The updates of a round as sent, and the index of the watched client.
 pub(super) struct Sent<'a> {
     pub(super) updates: &'a [Vec<f32>],
     pub(super) watched: usize,
 }
 
-/// The air that the adversaries listen to.
+/// The uplink that the adversaries observe.
 pub(super) struct Witness<'a> {
     pub(super) settings: &'a Settings,
     pub(super) uplink: &'a dyn Uplink,
-    /// The same without masks, if its raw samples are attacked.
+    /// The uplink without masks, if its raw samples are attacked.
     pub(super) spread: Option<&'a dyn Uplink>,
 }
 
 impl Witness<'_> {
-    /// Sends the updates of a round over the air, and lets all three judge.
+    /// Sends the updates of a round over the air and returns the scores of all three adversaries.
     pub(super) fn hear(
         &self,
         round: &Round<'_>,
@@ -97,12 +97,12 @@ impl Witness<'_> {
         })
     }
 
-    /// Real masks at the chip level take `K²·d` values a round, and agree in distribution with the symbol level.
+    /// Real masks at the chip level need `K²·d` values per round, and agree in distribution with the symbol level.
     fn fidelity(&self) -> Fidelity {
         if self.settings.masks.is_some() { Fidelity::Symbol } else { self.settings.uplink.fidelity }
     }
 
-    /// It has found the client's sequence, and despreads it: `z = h·x + s·n`.
+    /// The adversary knows the client's sequence, and despreads it: `z = h·x + s·n`.
     fn raw_signal(
         &self,
         round: &Round<'_>,
@@ -120,7 +120,7 @@ impl Witness<'_> {
     }
 }
 
-/// It knows every gain, and subtracts everyone else.
+/// The adversary knows every gain, and subtracts all other updates.
 fn decoder(sum: &[f32], channel: &EffectiveChannel, sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 {
     let others: f64 = each_other(sent)
         .map(|place| channel.gains()[place] * dot(&sent.updates[place], &hypotheses.difference))
@@ -129,7 +129,7 @@ fn decoder(sum: &[f32], channel: &EffectiveChannel, sent: &Sent<'_>, hypotheses:
     hypotheses.weigh(along, channel.gains()[sent.watched], channel.noise_std())
 }
 
-/// It takes every gain for 1, and what is left over for the noise.
+/// The adversary assumes that every gain is 1, and that the residual is noise.
 fn released_model(sum: &[f32], sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 {
     let mut rest = sum.to_vec();
     for place in each_other(sent) {
@@ -170,7 +170,7 @@ mod tests {
 
     /// `(‖y − g·m₀‖² − ‖y − g·m₁‖²)/(2ν²)`, from the densities themselves.
     #[test]
-    fn the_decoders_verdict_is_the_ratio_of_two_normal_densities() {
+    fn the_decoder_computes_a_likelihood_ratio() {
         let (uplink, updates) = (floras(5.0), updates());
         let settings = Settings::default();
         let other: Vec<f32> = updates[1].iter().map(|value| 0.5 - value * value).collect();
@@ -194,9 +194,9 @@ mod tests {
         }
     }
 
-    /// Over 400 rounds at 20 dB, with hypotheses that are 3 apart.
+    /// Over 400 rounds at 20 dB, with hypotheses at distance 3.
     #[test]
-    fn raw_samples_speak_for_what_was_sent_and_louder_than_the_sum() {
+    fn raw_samples_reveal_more_than_the_sum() {
         let (uplink, updates) = (floras(20.0), updates());
         let settings = Settings::default();
         let other: Vec<f32> = updates[1].iter().map(|value| value - 0.5).collect();
@@ -233,7 +233,7 @@ mod tests {
         let hear = |number: u32| {
             let round = Round::new(2, 6, number + 1, &[4, 5, 6]).unwrap();
             let seen = uplink.despread(&round).unwrap();
-            // The pilot's error times an update that is 100 times the difference is left out of the comparison.
+            // The comparison omits the product of the pilot's error and an update that is 100 times the difference.
             let pilot = seen.estimates[seen.assigned[1]];
             let bias = (seen.amplitudes[1] - pilot) * pilot * dot(&updates[1], &hypotheses.difference);
             witness.raw_signal(&round, &sent, &hypotheses).unwrap() - bias / seen.symbol_noise_std.powi(2)
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_and_without_a_difference_verdicts_are_certain_and_silent() {
+    fn verdicts_without_noise_or_difference() {
         let updates = updates();
         let settings = Settings::default();
         let witness = Witness { settings: &settings, uplink: &Ideal, spread: None };

@@ -6,9 +6,9 @@
 //! ∂(W, b) = (p − e_y) ⊗ (x, 1)
 //! ```
 //!
-//! so that the leading right singular vector of the `classes × (features + 1)` matrix is the sample, up to a factor. A sum of
-//! several such gradients is not of rank one. What it shows of class `c` is its row `Σ_k (p_k,c − 1[y_k = c])·(x_k, 1)`: minus
-//! the samples of that class, plus a faint mean of all.
+//! so the leading right singular vector of the `classes × (features + 1)` matrix is the sample, up to a factor. A sum of
+//! several such gradients does not have rank one. Its row of class `c` is `Σ_k (p_k,c − 1[y_k = c])·(x_k, 1)`: minus the
+//! samples of that class, plus a faint mean of all.
 //!
 //! # Citations
 //! L. T. Phong et al., *Privacy-preserving deep learning via additively homomorphic encryption*, IEEE Transactions on
@@ -16,20 +16,20 @@
 
 use floras_sim::DataChoice;
 
-/// Steps of the power method. Where they do not suffice, two directions are equally strong, and there is nothing to see.
+/// Steps of the power method. If they do not suffice, two directions are equally strong and no picture is recognisable.
 const STEPS: usize = 300;
 
-/// Pixels of a picture, and how features become pixels.
+/// The size of a picture, and the mapping from features to pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Canvas {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// Planes of red, green and blue instead of one of grey.
+    /// Whether the features are planes of red, green and blue instead of grey.
     colour: bool,
 }
 
 impl Canvas {
-    /// `None` if the samples are no pictures.
+    /// `None` if the samples are not pictures.
     pub(super) fn of(set: &DataChoice) -> Option<Self> {
         let (side, colour) = set.picture()?;
         Some(Self { width: side, height: side, colour })
@@ -50,7 +50,7 @@ impl Canvas {
     }
 }
 
-/// An update as the model lays it out: the rows of `W`, one a class, and then `b`.
+/// An update in the model's layout: the rows of `W`, one per class, then `b`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Update<'a> {
     pub(super) values: &'a [f32],
@@ -66,7 +66,7 @@ impl Update<'_> {
         weights.iter().chain([bias]).map(|&value| f64::from(value))
     }
 
-    /// What one sample looks like whose gradient this is, up to a positive factor.
+    /// The sample of a single gradient, up to a positive factor.
     pub(super) fn sample(&self) -> Vec<f64> {
         let rows: Vec<Vec<f64>> = (0..self.classes).map(|class| self.row(class).collect()).collect();
         let left = leading(&rows);
@@ -79,29 +79,29 @@ impl Update<'_> {
         right
     }
 
-    /// What the samples of one class look like whose gradients' sum this is, up to a positive factor.
+    /// The samples of one class from a sum of gradients, up to a positive factor.
     pub(super) fn samples_of(&self, class: usize) -> Vec<f64> {
-        // An update is a step against the gradient taken back, so that the row of its own class carries a sample negatively.
+        // An update is minus a gradient step, so the row of its own class contains a sample with negative sign.
         let mut row: Vec<f64> = self.row(class).map(|value| -value).collect();
         row.pop();
         row
     }
 }
 
-/// `(x, 1)` has a bias of 1 and pixels that are not negative: whatever sign makes their sum positive is the right one. That
-/// also mends a channel estimate of the wrong sign.
+/// `(x, 1)` has bias 1 and non-negative pixels, so the right sign makes their sum positive. This also corrects the sign of a
+/// channel estimate.
 fn upright(sample: &mut [f64]) {
     if sample.iter().sum::<f64>() < 0.0 {
         sample.iter_mut().for_each(|value| *value = -*value);
     }
 }
 
-/// The leading left singular vector, by the power method on the products of all rows.
+/// The leading left singular vector, by the power method on the Gram matrix of the rows.
 fn leading(rows: &[Vec<f64>]) -> Vec<f64> {
     let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
     let products: Vec<Vec<f64>> =
         rows.iter().map(|row| rows.iter().map(|other| product(row, other)).collect()).collect();
-    // The column of the longest row has a part in the leading direction.
+    // The column of the longest row has a component in the leading direction.
     let longest = (0..rows.len()).max_by(|&a, &b| products[a][a].total_cmp(&products[b][b])).unwrap_or(0);
     let mut vector = products.get(longest).cloned().unwrap_or_default();
     for _ in 0..STEPS {
@@ -115,7 +115,7 @@ fn leading(rows: &[Vec<f64>]) -> Vec<f64> {
     vector
 }
 
-/// Pearson's correlation; 0 where one of both does not vary.
+/// Pearson's correlation; 0 if either side is constant.
 pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let (mean_a, mean_b) = (mean(a), mean(b));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_gradient_shows_its_sample_even_if_its_sign_is_lost() {
+    fn a_gradient_reveals_its_sample_without_its_sign() {
         let sample = [0.0, 0.25, 0.5, 1.0, 0.0, 0.75];
         let wanted = sample.map(f64::from);
         for sign in [1.0, -1.0] {
@@ -170,7 +170,7 @@ mod tests {
 
     /// By hand: two samples of classes 0 and 1 of two, so that row 0 is −½·x_0 + ½·x_1.
     #[test]
-    fn a_row_of_a_sum_shows_its_class_less_the_others() {
+    fn a_sum_shows_the_mean_of_a_class() {
         let (first, second) = ([1.0, 0.0, 1.0], [0.0, 1.0, 1.0]);
         let sum: Vec<f32> =
             gradient(&first, 0, 2).iter().zip(gradient(&second, 1, 2)).map(|(a, b)| a + b).collect();

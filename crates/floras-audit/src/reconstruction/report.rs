@@ -1,39 +1,39 @@
-//! What was reconstructed.
+//! Results of the reconstruction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::presentation::{Cell, Part, Section};
 
-/// Digits from updates.
+/// Pictures reconstructed from updates.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ReconstructionAttack {
-    /// Pixels of a row.
+    /// Pixels per row.
     pub width: usize,
-    /// Pixels of a column.
+    /// Pixels per column.
     pub height: usize,
-    /// What the clients hold, from 0 (black) to 255 (white).
+    /// The clients' samples, from 0 (black) to 255 (white).
     pub originals: Vec<Vec<u8>>,
-    /// What was made of it.
+    /// The reconstructions.
     pub rows: Vec<ReconstructionRow>,
     /// The settings, in words.
     pub settings: Vec<(String, String)>,
 }
 
-/// One way to look, at one SNR.
+/// One source at one SNR.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ReconstructionRow {
     /// `despread update` or `decoded sum`.
     pub source: String,
     /// The signal-to-noise ratio; `None` where there is no channel.
     pub snr_db: Option<f64>,
-    /// One for each original.
+    /// One reconstruction per original.
     pub images: Vec<Vec<u8>>,
-    /// Between each original and what was made of it.
+    /// Correlation of each reconstruction with its original.
     pub correlations: Vec<f64>,
 }
 
 impl ReconstructionRow {
-    /// What was looked at.
+    /// Source and SNR in words.
     pub fn name(&self) -> String {
         match self.snr_db {
             Some(snr_db) => format!("{}, {snr_db} dB", self.source),
@@ -48,7 +48,7 @@ impl ReconstructionRow {
 }
 
 impl ReconstructionAttack {
-    /// Whether every picture has as many pixels as it should; pictures may be left out altogether.
+    /// Whether every picture has the right number of pixels; pictures may be omitted altogether.
     pub fn is_whole(&self) -> bool {
         let pixels = self.width.checked_mul(self.height);
         let sound = |images: &[Vec<u8>]| images.iter().all(|image| Some(image.len()) == pixels);
@@ -62,21 +62,21 @@ impl ReconstructionAttack {
     pub(crate) fn section(&self) -> Section<'_> {
         let is_despread = self.rows.iter().any(|row| row.source == "despread update");
         let despread = if is_despread {
-            " of the update on each client's own sequence, which a base station has that keeps its radio samples (clients in a \
-             deep fade stay hidden), and"
+            " the despread update of each client, available to a base station that stores its radio samples (clients in a deep \
+             fade stay hidden), and from"
         } else {
             ""
         };
         let explanation = format!(
-            "The gradient of one sample shows the sample. Each client took one step on one of its pictures and sent the change. The \
-             first row has the pictures; below it is what was made{despread} of the decoded sum, which is all that the scheme means \
-             to give out. A sum gives one picture of each class."
+            "The gradient of one sample reveals the sample. Each client took one step on one of its pictures and sent the update. \
+             The first row shows the pictures. Below are reconstructions from{despread} the decoded sum, the only intended \
+             output of the scheme. A sum yields one picture per class."
         );
         let row =
             |row: &ReconstructionRow| vec![Cell::text(row.name()), Cell::Number(row.mean_correlation(), 3)];
-        let heading = vec!["what was looked at", "mean correlation with the original"];
+        let heading = vec!["source", "mean correlation with the original"];
         Section {
-            title: "What the updates show",
+            title: "Pictures from updates",
             parts: vec![
                 Part::Explanation(explanation),
                 Part::Pictures(self),

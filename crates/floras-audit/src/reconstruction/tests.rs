@@ -15,16 +15,16 @@ const ALONE: &str =
     "[data]\ntrain = 50\ntest = 10\n[clients]\ntotal = 1\nper_round = 1\n[uplink]\nscheme = \"ideal\"\n";
 
 #[test]
-fn without_noise_and_company_the_picture_is_the_original() {
+fn a_single_client_without_noise_is_reconstructed() {
     let found = of(ALONE);
     assert_eq!((found.width, found.height, found.originals.len()), (20, 20, 1));
     let [row] = &found.rows[..] else { panic!("{:?}", found.rows) };
     assert_eq!((row.source.as_str(), row.snr_db), ("decoded sum", None));
     assert!(row.correlations[0] > 0.999_999, "{:?}", row.correlations);
-    // The ends of the stretched picture are percentiles; in between, grey is grey.
+    // The ends of the stretched picture are percentiles; the values between are unchanged.
     let apart = found.originals[0].iter().zip(&row.images[0]).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
     assert!(apart < 26, "{apart}");
-    // The same by the other way, and whatever the paper's normalisation does.
+    // The same through the other code path, and under the paper's normalisation.
     let text = format!("{ALONE}[privacy]\nclip = 63.0\nnormalise = \"paper\"\n");
     let federation = federation(&text);
     let round = Round::new(1, 0, 1, &[0]).unwrap();
@@ -38,7 +38,7 @@ fn without_noise_and_company_the_picture_is_the_original() {
 /// Under the preset's fixed seed. Independent noise has correlations of standard deviation 1/√400 = 0.05, and the mean of
 /// ten of 0.016, so that 0.1 is six of those.
 #[test]
-fn despreading_shows_at_40_db_what_the_decoded_sum_hides() {
+fn despreading_reveals_what_the_sum_hides() {
     let found = of(Preset::find("audit").unwrap().text);
     let mean = |source: &str, snr_db: f64| {
         let row = found.rows.iter().find(|row| row.source == source && row.snr_db == Some(snr_db)).unwrap();
@@ -53,7 +53,7 @@ fn despreading_shows_at_40_db_what_the_decoded_sum_hides() {
     }
 }
 
-/// A strong sum shows a class as the mean of its samples; two of them overlap enough for any digit.
+/// A strong sum shows a class as the mean of its samples; two of them correlate enough for any digit.
 #[test]
 fn a_sum_without_noise_shows_its_classes() {
     let found = of("[uplink]\nscheme = \"ideal\"\n");
@@ -61,7 +61,7 @@ fn a_sum_without_noise_shows_its_classes() {
 }
 
 #[test]
-fn the_same_experiment_gives_the_same_pictures_and_another_seed_others() {
+fn pictures_depend_on_the_seed_alone() {
     let text = Preset::find("audit").unwrap().text;
     let first = of(text);
     assert_eq!(of(text), first);
@@ -69,7 +69,7 @@ fn the_same_experiment_gives_the_same_pictures_and_another_seed_others() {
 }
 
 #[test]
-fn ten_portraits_show_ten_digits_if_the_data_have_them() {
+fn ten_portraits_show_ten_different_digits() {
     for partition in ["iid", "one-label"] {
         let text = format!("[data]\npartition = \"{partition}\"\n");
         let federation = federation(&text);
@@ -83,7 +83,7 @@ fn ten_portraits_show_ten_digits_if_the_data_have_them() {
 }
 
 #[test]
-fn there_is_no_picture_of_what_is_none() {
+fn samples_without_pictures_are_not_reconstructed() {
     for text in ["[model]\nkind = \"mlp\"\n", "[data]\nset = \"synthetic\"\ntrain = 40\n"] {
         assert!(attack(&federation(text), 10).unwrap().is_none());
     }

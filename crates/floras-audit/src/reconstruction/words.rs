@@ -1,4 +1,4 @@
-//! The settings that decide what a picture shows, for the line below it.
+//! The settings that determine a reconstruction, for the caption.
 
 use floras_core::Choice;
 use floras_sim::{DataChoice, Settings};
@@ -7,7 +7,7 @@ use floras_sim::{DataChoice, Settings};
 pub(super) fn settings(settings: &Settings) -> Vec<(String, String)> {
     let mut pairs = vec![
         ("data", data(&settings.data.set)),
-        ("local work", "one step on one sample a client, from the initial model".to_owned()),
+        ("local work", "one step on one sample per client, from the initial model".to_owned()),
         ("learning rate", settings.local.rate.at(1).to_string()),
         ("clip norm C", clip(settings)),
         ("clients K", settings.clients.per_round.to_string()),

@@ -1,4 +1,4 @@
-//! Bessel functions that the energy detector needs: `₀F₁` in the log domain, and ratios of neighbouring orders.
+//! Bessel functions of the energy detector: `₀F₁` in the log domain, and ratios of neighbouring orders.
 //!
 //! The density of a non-central `χ²_d` over that of the central one is `e^{−λ/2}·₀F₁(; d/2; λT/4)`, and with `ν = a − 1`
 //!
@@ -12,14 +12,14 @@
 //! ln ₀F₁ = ν·[r − 1 − ln((1 + r)/2)] − ½ ln r + ln(Σ u_k(1/r)/ν^k) − ln(Σ u_k(1)/ν^k)
 //! ```
 //!
-//! where the last term is `ln Γ(ν+1)` by the same expansion, so that the value at 0 is exact. Small orders are reached from
-//! there by `F(a−1) = F(a) + x/(a(a−1))·F(a+1)`, in which everything is positive.
+//! where the last term is `ln Γ(ν+1)` by the same expansion, so that the value at 0 is exact. Small orders follow by `F(a−1) =
+//! F(a) + x/(a(a−1))·F(a+1)`, in which all terms are positive.
 //!
 //! # Citations
 //! NIST Digital Library of Mathematical Functions, 10.41.3 (Debye's expansion) and 16.3.5 (neighbouring functions). Amos,
 //! *Computation of modified Bessel functions and their ratios*, Math. Comp. 28, 1974 (bounds of ratios, and their recursion).
 
-/// From this order on five terms of Debye's expansion are exact to about 1e-9.
+/// From this order five terms of Debye's expansion are accurate to about 1e-9.
 const LARGE: f64 = 30.0;
 
 /// `ln ₀F₁(; a; x)` for `a ≥ ½` and `x ≥ 0`.
@@ -67,12 +67,12 @@ fn debye(p: f64, order: f64) -> f64 {
     1.0 + terms.iter().rev().fold(0.0, |sum, term| (sum + term) / order)
 }
 
-/// `I_a(z)/I_{a−1}(z)` for `a ≥ ½`: an estimate a few orders up, and the recursion down, which makes errors
-/// smaller. Exact to about 1e-6: enough to find a peak with.
+/// `I_a(z)/I_{a−1}(z)` for `a ≥ ½`: an estimate a few orders up, and the recursion down, which reduces errors. Accurate to
+/// about 1e-6, enough to locate a peak.
 pub(super) fn ratio(a: f64, z: f64) -> f64 {
     const STEPS: u32 = 12;
     let upper = a + f64::from(STEPS);
-    // Between Amos's bounds, and right to the second order in 1/z, where the recursion does not help.
+    // Between Amos's bounds, and accurate to second order in 1/z, where the recursion does not help.
     let mut ratio = z / (upper - 0.5 + (upper * upper - 0.25 + z * z).sqrt());
     for step in (0..STEPS).rev() {
         ratio = z / (2.0 * (a + f64::from(step)) + z * ratio);
@@ -86,7 +86,7 @@ mod tests {
 
     /// `mpmath` 1.4 with 60 digits: `log(hyp0f1(a, x))`.
     #[test]
-    fn the_logarithm_is_that_of_mpmath_for_small_and_large_orders() {
+    fn logarithms_agree_with_mpmath() {
         let known = KNOWN_LOGS;
         for (a, x, log) in known {
             let found = log_0f1(a, x);

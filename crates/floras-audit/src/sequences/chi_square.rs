@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Summed outwards from the largest Poisson weight, so that one incomplete gamma function is enough. Where the tail is 0 or 1
-//! to more digits than a double holds, Birgé's bounds say so first: otherwise a strong client would need millions of terms.
+//! to double precision, Birgé's bounds detect it first: otherwise a strong client would need millions of terms.
 //!
 //! # Citations
 //! Birgé, *An alternative point of view on Lepski's method*, 2001, lemma 8.1: with probability at least `1 − e^{−u}` each,
@@ -13,7 +13,7 @@
 
 use statrs::function::gamma::{checked_gamma_ur, ln_gamma};
 
-/// `e^{−u}` is nothing beside 1.
+/// `e^{−u}` is negligible beside 1.
 const NOTHING: f64 = 40.0;
 
 /// `P(χ'²_d(λ) > x)`.
@@ -101,18 +101,18 @@ mod tests {
     }
 
     #[test]
-    fn far_out_nothing_or_everything_is_left() {
+    fn far_tails_are_zero_or_one() {
         assert_eq!(tail(1.0, 100.0, 1e9), 1.0);
         assert_eq!(tail(1e9, 100.0, 5.0), 0.0);
         assert_eq!(tail(-1.0, 3.0, 0.0), 1.0);
-        // Where the shortcut ends, the sum goes on.
+        // Where the shortcut ends, the sum continues.
         let (dimensions, noncentrality) = (10.0, 2000.0_f64);
         let edge = dimensions + noncentrality - 2.0 * ((dimensions + 2.0 * noncentrality) * NOTHING).sqrt();
         assert!((tail(edge + 1e-6, dimensions, noncentrality) - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_threshold_is_exceeded_as_often_as_was_asked_for() {
+    fn thresholds_have_the_requested_probability() {
         for dimensions in [1.0, 2.0, 40.0, 4010.0, 1e6] {
             for probability in [1e-6, 1e-2, 0.3, 0.99] {
                 let found = tail(threshold(probability, dimensions), dimensions, 0.0);

@@ -1,6 +1,6 @@
-//! The detectors: how much a sequence looks as if it were in use.
+//! Detectors: scores for a sequence being in use.
 //!
-//! In units of the despread noise `s`, with `t = h/s` and `‖x‖ = C`, a sequence shows its pilot and its payload's energy
+//! In units of the despread noise `s`, with `t = h/s` and `‖x‖ = C`, a sequence has a pilot and a payload energy
 //!
 //! ```text
 //! p = ĥ/s ~ N(t, 1),     T = ‖h x + s n‖²/s² ~ χ'²_d(λ = t²C²),     independent of one another given t;  unused: t = 0
@@ -27,7 +27,7 @@ use super::distribution::{ChannelDistribution, Density};
 
 /// Nodes on either side of the peak of an average.
 const NODES: usize = 24;
-/// What lies further below the peak than this in the log domain does not count.
+/// Values further below the peak than this, in the log domain, are neglected.
 const DEEP: f64 = 25.0;
 
 static RULE: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| rule(NODES));
@@ -39,7 +39,8 @@ pub(super) fn rule(nodes: usize) -> Vec<(f64, f64)> {
         .unwrap_or_default()
 }
 
-/// What a sequence shows. The pilot is in units of the error `s_p` of an estimate, and the energy in units of the despread noise `s`.
+/// The observation of a sequence. The pilot is in units of the estimation error `s_p`, the energy in units of the despread
+/// noise `s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     /// `p = ĥ/s_p`.
@@ -48,7 +49,7 @@ pub(crate) struct Seen {
     pub(crate) energy: f64,
 }
 
-/// What the adversary takes every update to be.
+/// The adversary's assumption about every update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Payload {
     /// `d`.
@@ -83,18 +84,18 @@ impl Evidence {
         Self { pilot: seen.pilot.abs(), root, curvature: 1.0 + norm * norm, half: 0.5 * dimensions }
     }
 
-    /// `ln Λ(t)` but for the pilot's `p·t`.
+    /// `ln Λ(t)` without the pilot's `p·t`.
     fn without_pilot(&self, t: f64) -> f64 {
         log_0f1(self.half, 0.25 * (t * self.root).powi(2)) - 0.5 * self.curvature * t * t
     }
 
-    /// Where `|p|·t + …` is largest.
+    /// The maximiser of `|p|·t + …`.
     fn peak(&self) -> f64 {
         let mut t = (self.pilot + self.root) / self.curvature;
         for _ in 0..60 {
             let z = t * self.root;
             if z <= 0.0 {
-                // No energy: a parabola, whose peak the start already is.
+                // No energy: a parabola with its peak at the start.
                 return t.max(0.0);
             }
             let bessel = ratio(self.half, z);
@@ -114,7 +115,7 @@ impl Evidence {
     }
 }
 
-/// The generalised likelihood ratio's logarithm.
+/// Logarithm of the generalised likelihood ratio.
 pub(crate) fn generalised(seen: Seen, payload: Payload) -> f64 {
     let evidence = Evidence::new(seen, payload);
     let t = evidence.peak();
@@ -149,8 +150,8 @@ fn log_sum(logs: &[f64]) -> f64 {
     largest + logs.iter().map(|log| (log - largest).exp()).sum::<f64>().ln()
 }
 
-/// An integral over a density, taken around the integrand's peak: with a strong payload the peak is far narrower than the distribution,
-/// and with a weak one the distribution is.
+/// An integral over a density, around the integrand's peak: with a strong payload the peak is far narrower than the
+/// distribution, with a weak one the distribution is narrower.
 struct Average<'a> {
     evidence: Evidence,
     density: &'a Density,
@@ -165,7 +166,7 @@ impl Average<'_> {
         let (same, opposite) = if self.is_negative { (negative, positive) } else { (positive, negative) };
         let pilot = self.evidence.pilot * t;
         let sides = same + opposite * (-2.0 * pilot).exp();
-        // Where only the other sign is possible, the factor e^{−2pt} must not underflow before its logarithm is taken.
+        // If only the other sign is possible, the factor e^{−2pt} must not underflow before its logarithm is taken.
         let signed = if same > 0.0 { pilot + sides.ln() } else { opposite.ln() - pilot };
         signed + self.evidence.without_pilot(t)
     }
@@ -214,7 +215,7 @@ impl Average<'_> {
         best
     }
 
-    /// So far from the peak that the rest does not count, or to the distribution's end.
+    /// The distance beyond which the integrand is negligible, or the end of the distribution.
     fn reach(&self, peak: f64, top: f64, step: f64, end: f64) -> f64 {
         let mut distance = 2.0 * step;
         loop {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_generalised_ratio_is_the_largest_on_a_fine_grid() {
+    fn the_generalised_ratio_is_the_maximum() {
         for case in CASES {
             let (seen, payload) = seen(case);
             let evidence = Evidence::new(seen, payload);
@@ -267,7 +268,7 @@ mod tests {
 
     /// A million equal steps over the whole distribution.
     #[test]
-    fn the_average_is_that_of_a_plain_sum_over_the_whole_law() {
+    fn the_average_equals_a_fine_sum() {
         let distributions = [
             (Fading::Rayleigh, Modulation::Real),
             (Fading::rician(20.0).unwrap(), Modulation::PhaseCorrected(PhaseError::None)),
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_channel_has_the_likelihood_ratio_of_that_channel() {
+    fn a_known_channel_has_its_likelihood_ratio() {
         let distribution = ChannelDistribution::new(Fading::None, Modulation::Real);
         let found = averaged(
             Seen { pilot: 1.5, energy: 3.0 },

@@ -1,12 +1,12 @@
-//! The distribution of a client's coefficient `h` as the base station sees it, with its sign: what an adversary knows who knows how
-//! the channel fades.
+//! The distribution of a client's signed coefficient `h` at the base station: the knowledge of an adversary who knows the
+//! fading.
 //!
 //! | modulation | `h` | density at `x > 0` |
 //! |---|---|---|
 //! | real | `|h|·cos θ`, `θ` uniform | `(1/π)∫₀^∞ f(√(x²+u²))/√(x²+u²) du`, the same at `−x` |
 //! | phase-corrected | `|h|·cos(error)` | `E[f(x/|c|)/|c|]` over the errors with `c = cos(error)` of the sign of `x` |
 //!
-//! where `f` is the density of `|h|`. A distribution without fading consists of single points.
+//! where `f` is the density of `|h|`. A distribution without fading consists of point masses.
 
 use std::f64::consts::PI;
 
@@ -15,13 +15,13 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Points of a table.
 const POINTS: usize = 1024;
-/// Angles that stand for a distribution of phase errors.
+/// Angles that represent a distribution of phase errors.
 const ANGLES: usize = 256;
 
 /// The distribution of `h`.
 #[derive(Clone, Debug)]
 pub(super) enum ChannelDistribution {
-    /// Single values with their probabilities.
+    /// Point masses.
     Points(Vec<(f64, f64)>),
     /// Densities on both sides of 0.
     Density(Density),
@@ -34,7 +34,7 @@ pub(super) struct Density {
     step: f64,
     positive: Vec<f64>,
     negative: Vec<f64>,
-    /// The likeliest `|h|`.
+    /// The mode of `|h|`.
     pub(super) mode: f64,
 }
 
@@ -45,7 +45,7 @@ impl ChannelDistribution {
             Modulation::Real if fading == Fading::None => vec![(1.0, 1.0)],
             Modulation::Real => return Self::Density(real_part(fading, range.1)),
             Modulation::PhaseCorrected(error) => cosines(error),
-            // Both branches hold the whole amplitude.
+            // Both branches together hold the whole amplitude.
             Modulation::Complex => vec![(1.0, 1.0)],
         };
         if range.0 == range.1 {
@@ -56,7 +56,7 @@ impl ChannelDistribution {
         Self::Density(corrected(fading, range, &cosines))
     }
 
-    /// Whether `h` and `−h` are equally likely: then a pilot's sign says nothing.
+    /// Whether `h` and `−h` are equally likely; a pilot's sign then carries no information.
     pub(super) fn is_symmetric(&self) -> bool {
         match self {
             Self::Points(_) => false,
@@ -95,7 +95,7 @@ impl Density {
         sides.map(|(i, (positive, negative))| end(i) * (positive + negative)).sum::<f64>() * self.step
     }
 
-    /// Where `|h|` lies.
+    /// The range of `|h|`.
     pub(super) fn range(&self) -> (f64, f64) {
         (self.low, self.low + self.step * (POINTS - 1) as f64)
     }
@@ -139,7 +139,7 @@ fn cosines(error: PhaseError) -> Vec<(f64, f64)> {
     let angles: Vec<f64> = match error {
         PhaseError::None => vec![0.0],
         PhaseError::Uniform(half_width) => levels.map(|level| half_width.get() * level).collect(),
-        // Beyond a few turns every angle is as likely as any other.
+        // Beyond a few turns every angle is equally likely.
         PhaseError::Gaussian(std) if std.get() > 2.0 * PI => levels.map(|level| PI * level).collect(),
         PhaseError::Gaussian(std) => {
             levels.map(|level| std.get() * Normal::standard().inverse_cdf(0.5 + 0.5 * level)).collect()
@@ -168,10 +168,10 @@ mod tests {
 
     use super::*;
 
-    /// Every cell of the table against drawn channels: Kolmogorov–Smirnov at a false alarm of about 1e-4 a distribution
-    /// (`√n·D > 2.25`); a table that was off by 1% of the probability anywhere would reach `√n·D = 4.5`.
+    /// Every cell of the table compared with drawn channels: Kolmogorov–Smirnov with a false-alarm rate of about 1e-4 per
+    /// distribution (`√n·D > 2.25`); a table that was off by 1% of the probability anywhere would reach `√n·D = 4.5`.
     #[test]
-    fn tables_hold_the_law_of_the_channels_that_are_drawn() {
+    fn tables_agree_with_drawn_channels() {
         let gaussian = |std: f64| Modulation::PhaseCorrected(PhaseError::gaussian(std).unwrap());
         let uniform = |width: f64| Modulation::PhaseCorrected(PhaseError::uniform(width).unwrap());
         let distributions = [

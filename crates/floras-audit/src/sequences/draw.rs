@@ -1,8 +1,8 @@
-//! Rounds as the detectors meet them: pilots and energies of all `N` sequences, drawn without the `d` values behind them.
+//! Simulated rounds for the detectors: pilots and energies of all `N` sequences, without the `d` values behind them.
 //!
 //! Given its channel, a payload's energy follows `χ'²_d(t²C²) = (tC + n)² + χ²_{d−1}`, so that two draws replace `d`. Channels,
-//! pilots and who uses which sequence are those of the air interface. Every update has norm `C`, the most that clipping allows:
-//! the worst for the client.
+//! pilots and the assignment of sequences are those of the air interface. Every update has norm `C`, the maximum that clipping
+//! allows and the worst case for the client.
 
 use floras_core::random::{Domain, StreamName};
 use floras_phy::{Floras, Round};
@@ -12,20 +12,20 @@ use rayon::prelude::*;
 
 use super::detector::{Payload, Seen};
 
-/// What an adversary faces.
+/// The setting of the adversary.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     /// The air interface.
     pub(super) floras: Floras,
-    /// Who takes part, round for round and then from the beginning again.
+    /// The participants of each round, repeated from the beginning.
     pub(super) clients: Vec<Vec<u32>>,
-    /// What is sent.
+    /// The assumed update.
     pub(super) payload: Payload,
-    /// Where all randomness comes from.
+    /// Seed of all randomness.
     pub(super) seed: u64,
 }
 
-/// A round: what every sequence shows, those in use first.
+/// A round: the observation of every sequence, those in use first.
 pub(super) struct DrawnRound {
     pub(super) seen: Vec<Seen>,
     pub(super) in_use: usize,
@@ -37,13 +37,13 @@ impl Scene {
         self.clients.first().map_or(0, Vec::len)
     }
 
-    /// `s_p`, the error of an estimate.
+    /// `s_p`, the estimation error.
     pub(super) fn noise_std(&self) -> f64 {
         let settings = self.floras.settings();
         settings.snr.despread_noise_std(settings.sequences.length()) * settings.pilot.noise_ratio()
     }
 
-    /// So many rounds, the same for any number of threads.
+    /// Draws `rounds` rounds; the result does not depend on the number of threads.
     pub(super) fn draw(&self, rounds: u32) -> Result<Vec<DrawnRound>, SimError> {
         let clients = |round: u32| self.clients[round as usize % self.clients.len()].as_slice();
         (0..rounds).into_par_iter().map(|round| self.draw_round(round, clients(round))).collect()
@@ -70,7 +70,7 @@ impl Scene {
 struct Energies {
     stream: floras_core::random::Stream,
     norm: f64,
-    /// None of it in one dimension.
+    /// There is none in one dimension.
     rest: Option<ChiSquared<f64>>,
 }
 
@@ -111,7 +111,7 @@ mod tests {
         })
     }
 
-    /// The long way: every chip of every parameter is sent, gets its noise, and is despread.
+    /// The direct way: every chip of every parameter is sent with noise and despread.
     fn chip_by_chip(floras: &Floras, round: u32, norm: f64) -> Vec<(bool, Seen)> {
         let name = Round::new(5, 1, round + 1, &CLIENTS).unwrap();
         let air = floras.despread(&name).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     /// Two samples of the energies, and of products of pilot and energy, by Kolmogorov–Smirnov. With 12,000 or more on both
     /// sides `D·√(n/2)` exceeds 2.0 once in 1500 at random; energies without the factor `C` would reach 30.
     #[test]
-    fn the_short_way_draws_what_the_chips_show() {
+    fn drawn_energies_agree_with_the_chip_level() {
         [Pilot::default(), Pilot::new(2.0, 3).unwrap()].into_iter().for_each(compare_with_chips);
     }
 

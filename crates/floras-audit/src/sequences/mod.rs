@@ -1,12 +1,12 @@
 //! Which `K` of the `N` sequences are in use? The first question of a base station that wants more than the sum.
 //!
-//! The scheme's noise comes from sequences that the base station takes for used ones. Whoever can tell them apart leaves them
-//! out, and their noise with them. A sequence shows its pilot and the energy of its payload; [`detector`] says how both are
-//! weighed, [`theory`] how often that succeeds.
+//! The scheme's noise comes from unused sequences that the base station decodes like used ones. An adversary who can
+//! distinguish them omits them, and their noise. A sequence shows its pilot and the energy of its payload; [`detector`] weighs
+//! both, [`theory`] computes the success rate.
 //!
-//! The adversary takes every update to have the norm `C`, and in the draws every update has: the worst for the client. It looks
-//! at the one real branch that the receiver decodes; with real modulation the other branch holds as much again. It knows `K`, and
-//! names the `K` sequences with the highest scores.
+//! The adversary assumes that every update has norm `C`, and in the draws every update has it: the worst case for the client.
+//! It uses the one real branch that the receiver decodes; with real modulation the other branch holds the same amount again. It
+//! knows `K`, and selects the `K` sequences with the highest scores.
 
 mod bessel;
 mod chi_square;
@@ -30,15 +30,15 @@ use self::scores::{Detector, Scores};
 use self::sweep::{Sweep, characteristic};
 use crate::sent_clip;
 
-/// Detections are told at this rate of false alarms.
+/// Detections are reported at this false-alarm rate.
 const FALSE_ALARMS: f64 = 0.01;
-/// At most so many sequences are looked at, in all rounds together.
+/// Maximum number of examined sequences, over all rounds.
 const MAX_SEQUENCES: usize = 100_000;
-/// The same for one point of a picture.
+/// The same for one point of a plot.
 const MAX_AT_A_POINT: usize = 10_000;
 
-/// The attack on an experiment's own settings, and what it depends on. `None` if nothing hides the sequences: another scheme,
-/// sequences that overlap, none unused, no noise, or masks, whose energy shows every sequence in use.
+/// The attack on an experiment's own settings, and its dependence on them. `None` if the sequences are not hidden: another
+/// scheme, overlapping sequences, no unused ones, no noise, or masks, whose energy shows every sequence in use.
 pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<SequenceAttack>, SimError> {
     let settings = federation.experiment().settings();
     let scheme = settings.uplink.scheme.floras().filter(|_| settings.masks.is_none());
@@ -69,13 +69,13 @@ fn exact_set_panels(
     scene: &Scene,
     rounds: u32,
 ) -> Result<Vec<floras_sim::figure::Panel>, SimError> {
-    // A picture shows a rate of a few percent's error as well as an exact one.
+    // A plot needs no rates more accurate than a few percent.
     let affordable = (MAX_AT_A_POINT / scheme.sequences.max(1)).max(10) as u32;
     let rounds = (rounds / 5).max(100).min(rounds).min(affordable);
     Sweep { scheme, radio, distribution, scene, rounds }.panels()
 }
 
-/// Under fading all clients are alike. A trace has the clients that take part, in the rounds that were recorded.
+/// Under fading all clients are alike. A trace has the participating clients in the recorded rounds.
 fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
     let settings = federation.experiment().settings();
     match trace {
@@ -86,13 +86,13 @@ fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
     }
 }
 
-/// Few rounds of many sequences, and no more than a trace has.
+/// Few rounds of many sequences, and at most those of a trace.
 fn affordable(rounds: u32, sequences: usize, recorded: Option<usize>) -> u32 {
     let most = (MAX_SEQUENCES / sequences.max(1)).max(20);
     rounds.min(most.min(recorded.unwrap_or(most)) as u32).max(1)
 }
 
-/// `C` as it is sent; or, if nothing bounds the updates, the mean norm of the first round's.
+/// `C` as sent; if nothing bounds the updates, the mean norm of the first round's updates.
 pub(crate) fn norm(federation: &Federation) -> Result<f64, SimError> {
     if let Some(clip) = sent_clip(federation.experiment().settings(), federation.model().parameters()) {
         return Ok(clip);
@@ -104,7 +104,7 @@ pub(crate) fn norm(federation: &Federation) -> Result<f64, SimError> {
     Ok(if mean.is_finite() { mean } else { 1.0 })
 }
 
-/// Every detector without and with knowledge of the distribution; some make no use of it.
+/// Every detector with and without knowledge of the distribution; some do not use it.
 fn score_all(
     scene: &Scene,
     distribution: Option<&ChannelDistribution>,
@@ -137,7 +137,7 @@ fn result(
     }
 }
 
-/// Detections in theory, where there is one.
+/// The detection rate in theory, where available.
 fn theory_of(
     detector: Detector,
     knows_fading: bool,

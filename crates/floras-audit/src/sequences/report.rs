@@ -1,4 +1,4 @@
-//! What detectors of sequences reach.
+//! Results of sequence detection.
 
 use floras_sim::figure::Panel;
 use floras_sim::number::{count, grouped};
@@ -6,45 +6,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::presentation::{Cell, Part, Section};
 
-/// Words of the table.
+/// Terms of the table.
 const WORDS: [(&str, &str); 6] = [
-    ("pilot", "a known symbol at the start of a round, by which the base station learns every channel"),
-    ("energy", "how strong the rest of the round, the payload, is on a sequence"),
+    ("pilot", "a known symbol at the start of a round, from which the base station estimates every channel"),
+    ("energy", "the energy of the payload, the rest of the round, on a sequence"),
     ("area", "the area under the curve of detections over false alarms: 0.5 is a guess, and 1 is certainty"),
-    ("false alarm", "an unused sequence that is taken for one in use"),
+    ("false alarm", "an unused sequence that is classified as used"),
     ("whole set found", "the sequences with the highest scores are exactly those in use"),
-    ("to know the fading", "to know its distribution, such as Rayleigh, but not the channels themselves"),
+    ("knows the fading", "knows its distribution, such as Rayleigh, but not the channels themselves"),
 ];
 
-/// Which sequences are in use?
+/// Results of sequence detection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SequenceAttack {
-    /// Rounds that were drawn.
+    /// Simulated rounds.
     pub rounds: u32,
-    /// `N`.
+    /// Number `N` of sequences.
     pub sequences: usize,
-    /// `K`.
+    /// Number `K` of sequences in use.
     pub in_use: usize,
-    /// What each detector reached under the experiment's own settings.
+    /// Results of each detector under the experiment's own settings.
     pub detectors: Vec<DetectorResult>,
     /// The receiver operating characteristics, and the rate of exact recovery over SNR, `d`, `C` and `γ`.
     pub panels: Vec<Panel>,
 }
 
-/// How well one detector does.
+/// Results of one detector.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct DetectorResult {
     /// `pilot`, `energy` or `both`.
     pub detector: String,
     /// Whether it knows the distribution of the fading.
     pub knows_fading: bool,
-    /// Area under the curve of detections over false alarms.
+    /// Area under the receiver operating characteristic.
     pub area: f64,
-    /// Detections at one false alarm in a hundred.
+    /// Detection rate at a false-alarm rate of 1%.
     pub detections: f64,
-    /// The same in theory, where there is a closed form.
+    /// The detection rate in theory, where a closed form exists.
     pub detections_in_theory: Option<f64>,
-    /// How often the `K` highest scores are exactly the sequences in use.
+    /// Share of rounds in which the `K` highest scores are exactly the sequences in use.
     pub exact_set: f64,
 }
 
@@ -80,7 +80,7 @@ impl SequenceAttack {
     }
 }
 
-/// One row where it makes no difference whether the distribution of the fading is known.
+/// One row if knowledge of the fading distribution makes no difference.
 fn rows(detectors: &[DetectorResult]) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     for result in detectors {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn detectors_that_gain_nothing_by_the_law_have_one_row() {
+    fn detectors_without_gain_have_one_row() {
         let result = |detector: &str, knows_fading, area| DetectorResult {
             detector: detector.to_owned(),
             knows_fading,

@@ -1,4 +1,4 @@
-//! What the detectors make of drawn rounds: areas, detections at a rate of false alarms, and how often the whole set is right.
+//! Detector statistics over simulated rounds: areas, detection at a false-alarm rate, and exact recovery.
 
 use rayon::prelude::*;
 
@@ -6,7 +6,7 @@ use super::detector::{Payload, Seen, averaged, generalised};
 use super::distribution::ChannelDistribution;
 use super::draw::{DrawnRound, Scene};
 
-/// What a detector looks at.
+/// The input of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detector {
     Pilot,
@@ -25,7 +25,7 @@ impl Detector {
         }
     }
 
-    /// Whether knowing the distribution changes the order in which sequences are suspected.
+    /// Whether knowledge of the distribution changes the ranking of sequences.
     pub(super) fn gains_by(self, distribution: &ChannelDistribution) -> bool {
         match self {
             Self::Pilot => !distribution.is_symmetric(),
@@ -58,16 +58,16 @@ impl Detector {
     }
 }
 
-/// The scores of sequences in use and of the others, each in ascending order.
+/// The scores of used and unused sequences, each in ascending order.
 pub(super) struct Scores {
     used: Vec<f64>,
     unused: Vec<f64>,
-    /// How often the highest scores are exactly the sequences in use.
+    /// Share of rounds in which the highest scores are exactly the sequences in use.
     pub(super) exact_set: f64,
 }
 
 impl Scores {
-    /// One row a round, with the scores of the `in_use` sequences first.
+    /// One row per round, with the scores of the `in_use` sequences first.
     fn new(rounds: &[Vec<f64>], in_use: usize) -> Self {
         let is_exact = |round: &&Vec<f64>| {
             let (used, unused) = round.split_at(in_use);
@@ -86,7 +86,8 @@ impl Scores {
         Self { used, unused, exact_set }
     }
 
-    /// The area under detections over false alarms: how often a sequence in use scores higher than another.
+    /// The area under the receiver operating characteristic: the probability that a used sequence scores higher than an unused
+    /// one.
     pub(super) fn area(&self) -> f64 {
         let below = |&score: &f64| {
             let less = self.unused.partition_point(|&other| other < score);
@@ -96,7 +97,7 @@ impl Scores {
         self.used.iter().map(below).sum::<f64>() / (self.used.len() * self.unused.len()).max(1) as f64
     }
 
-    /// Detections at a rate of false alarms; `None` if it was too rare to be measured.
+    /// Detection rate at a false-alarm rate; `None` if it is too small to be measured.
     pub(super) fn detections(&self, false_alarms: f64) -> Option<f64> {
         const FEWEST: f64 = 2.0;
         let alarms = false_alarms * self.unused.len() as f64;
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_are_counted_as_they_should_be() {
+    fn statistics_of_a_small_example_are_right() {
         let rounds = [vec![5.0, 3.0, 1.0, 2.0], vec![4.0, 0.0, 1.5, 2.5]];
         let scores = Scores::new(&rounds, 2);
         // The first round is exact. 4 > {1, 2, 1.5, 2.5}, and so are 5 and 3; 0 exceeds none.

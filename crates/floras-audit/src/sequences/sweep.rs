@@ -1,4 +1,4 @@
-//! The pictures: detections over false alarms, and how often the whole set is found over SNR, `d`, `C` and `γ`.
+//! The plots: detections over false alarms, and exact recovery over SNR, `d`, `C` and `γ`.
 
 use super::detector::Payload;
 use super::distribution::ChannelDistribution;
@@ -10,7 +10,7 @@ use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::schemes::FlorasScheme;
 use floras_sim::{Radio, SimError};
 
-/// What is varied, around the experiment's own settings.
+/// The varied setting, around the experiment's own settings.
 pub(super) struct Sweep<'a> {
     pub(super) scheme: &'a FlorasScheme,
     pub(super) radio: &'a Radio,
@@ -20,14 +20,14 @@ pub(super) struct Sweep<'a> {
     pub(super) rounds: u32,
 }
 
-/// One detector, with or without knowledge of the distribution, where that makes a difference.
+/// One detector, with or without knowledge of the distribution, where that matters.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     detector: Detector,
     distribution: Option<&'a ChannelDistribution>,
 }
 
-/// The curves that differ from one another.
+/// The distinct curves.
 fn lines(distribution: Option<&ChannelDistribution>) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for detector in Detector::ALL {
@@ -49,7 +49,7 @@ impl Line<'_> {
         2 * self.detector as usize + usize::from(self.distribution.is_some())
     }
 
-    /// Both together are often no better than the better of the two, whose curve must still be seen under theirs.
+    /// Both together are often no better than the better of the two, whose curve must remain visible below.
     fn style(self) -> Style {
         if self.detector == Detector::Both { Style::Dotted } else { Style::Solid }
     }
@@ -88,7 +88,7 @@ pub(super) fn characteristic(
     }
 }
 
-/// The words of a label, without its unit or its symbol.
+/// The text of a label without unit and symbol.
 fn what_varies(label: &str) -> &str {
     let words = label.split_once(", ").map_or(label, |(_, words)| words);
     words.split(" [").next().unwrap_or(words)
@@ -98,13 +98,13 @@ fn curve(name: String, colour: usize, style: Style, x: &[f64], y: Vec<Option<f64
     Curve { name, colour, style, x: x.to_vec(), y, band: None }
 }
 
-/// Numbers from `first` to `last` decades, two to a decade.
+/// Numbers from `first` to `last` decades, two per decade.
 fn half_decades(first: i32, last: i32) -> Vec<f64> {
     (2 * first..=2 * last).map(|half| 10.0_f64.powf(f64::from(half) / 2.0)).collect()
 }
 
 impl Sweep<'_> {
-    /// Exact recovery over everything that it depends on.
+    /// Exact recovery over every parameter that it depends on.
     pub(super) fn panels(&self) -> Result<Vec<Panel>, SimError> {
         let snrs: Vec<f64> = (-2..=8).map(|step| 5.0 * f64::from(step)).collect();
         let payload = self.scene.payload;
@@ -143,7 +143,7 @@ impl Sweep<'_> {
         let curves = lines.iter().zip(rates);
         Ok(Panel {
             name: format!("sequences-{name}"),
-            title: format!("Exactly the sequences in use found, by {}", what_varies(label)),
+            title: format!("Exact recovery of the sequences in use, by {}", what_varies(label)),
             x: Axis { label: label.to_owned(), logarithmic, range: None },
             y: Axis { label: "share of rounds".to_owned(), logarithmic: false, range: Some((0.0, 1.0)) },
             curves: curves.map(|(line, y)| curve(line.name(), line.colour(), line.style(), x, y)).collect(),
@@ -156,7 +156,7 @@ impl Sweep<'_> {
         Ok(Scene { floras, ..self.scene.clone() })
     }
 
-    /// As many as the sequences allow. Lines of a file after the first `N` may overlap, and are left alone.
+    /// At most the available sequences. Lines of a file after the first `N` may overlap, and are not used.
     fn gammas(&self) -> Result<Vec<f64>, SimError> {
         let sequences = match self.scheme.family {
             SequenceSource::Family(_) => self.scheme.max_sequences(self.radio.length)?,

@@ -25,8 +25,8 @@ const SETTINGS: [&[&str]; 4] = [
     &["uplink.snr_db=-5", "uplink.fading={ rician = 5.0 }", "uplink.sequences=30"],
 ];
 
-/// The likelihood ratio with all that can be known is the best of all detectors; on the same draws a worse one can come out
-/// ahead by randomness alone, by much less than 0.002 with 12,000 used and 3,000 unused sequences that all of them share.
+/// The likelihood ratio with full knowledge is the best of all detectors; on the same draws a worse one can be ahead by random
+/// variation, by much less than 0.002 with 12,000 used and 3,000 unused sequences that all of them share.
 #[test]
 fn pilot_and_energy_together_beat_either_alone() {
     for changes in SETTINGS {
@@ -46,10 +46,10 @@ fn pilot_and_energy_together_beat_either_alone() {
     }
 }
 
-/// The threshold is itself measured, from about 3,000 unused sequences, so that the rate of false alarms has a standard error
-/// of a fifth of itself. Detections between the theory's at half and at twice the false alarms are within five of them.
+/// The threshold is measured from about 3,000 unused sequences, so the false-alarm rate has a relative standard error of a
+/// fifth. Detections between the theory's at half and at twice the false alarms are within five of them.
 #[test]
-fn measured_detections_lie_where_theory_puts_them() {
+fn measured_detections_agree_with_theory() {
     for changes in SETTINGS {
         let federation = federation(changes);
         let attack = attack(&federation, 600).unwrap().unwrap();
@@ -77,7 +77,7 @@ fn measured_detections_lie_where_theory_puts_them() {
 }
 
 #[test]
-fn rows_coincide_where_knowing_the_law_tells_nothing_new() {
+fn rows_coincide_where_the_fading_is_uninformative() {
     let numbers = |row: &DetectorResult| (row.area, row.detections, row.exact_set);
     let symmetric = attacked(&["uplink.snr_db=0"], 200);
     let corrected = attacked(&["uplink.snr_db=0", "uplink.modulation=\"phase-corrected\""], 200);
@@ -94,7 +94,7 @@ fn rows_coincide_where_knowing_the_law_tells_nothing_new() {
 }
 
 #[test]
-fn the_whole_set_is_found_more_often_over_better_channels_and_with_louder_updates() {
+fn exact_recovery_grows_with_snr_and_norm() {
     let attack = attacked(&[], 600);
     let names: Vec<&str> = attack.panels.iter().map(|panel| panel.name.as_str()).collect();
     assert_eq!(names, ["sequences-roc", "sequences-snr", "sequences-d", "sequences-clip", "sequences-gamma"]);
@@ -105,13 +105,13 @@ fn the_whole_set_is_found_more_often_over_better_channels_and_with_louder_update
     for detector in ["pilot", "energy", "both", "both, fading known"] {
         let ((bad, good), (small, large)) = (ends(1, detector), ends(2, detector));
         assert!(good > bad, "{detector}: {bad} at -10 dB, {good} at 40 dB");
-        // A longer model buries the same norm in more noise.
+        // A longer model hides the same norm in more noise.
         assert!(large <= small, "{detector}: {small} at d = 10, {large} at d = 10⁶");
         let (few, many) = ends(4, detector);
         assert!(many <= few, "{detector}: {few} at γ = 1, {many} at γ = 12");
     }
     assert!(ends(1, "both").1 > 0.9);
-    // The pilot does not care about the norm; the energy does.
+    // The pilot does not depend on the norm; the energy does.
     assert_eq!(ends(3, "pilot").0, ends(3, "pilot").1);
     assert!(ends(3, "energy").0 < 0.05 && ends(3, "energy").1 > 0.8);
 }
@@ -127,7 +127,7 @@ fn nothing_depends_on_the_number_of_threads() {
 }
 
 #[test]
-fn there_is_nothing_to_find_where_nothing_is_hidden() {
+fn no_attack_without_hidden_sequences() {
     let cases: [&[&str]; 3] = [
         &["uplink.sequences=20"],
         &["uplink.scheme=\"ideal\""],
@@ -139,17 +139,17 @@ fn there_is_nothing_to_find_where_nothing_is_hidden() {
 }
 
 #[test]
-fn updates_without_a_bound_are_taken_to_be_as_long_as_they_are() {
+fn unbounded_updates_have_their_mean_norm() {
     let federation = federation(&["privacy.clip=\"none\""]);
     let norm = norm(&federation).unwrap();
-    // Ten steps of size 1 from scratch lead further than the clip norm of 1 allows.
+    // Ten steps of size 1 from the initial model exceed the clip norm of 1.
     assert!((1.0..100.0).contains(&norm), "{norm}");
     assert!(attack(&federation, 20).unwrap().is_some());
 }
 
-/// Twenty of 25 clients take part in a round, and only those that take part have a coefficient in the file.
+/// Twenty of 25 clients take part in a round, and only they have a coefficient in the file.
 #[test]
-fn a_trace_has_as_many_rounds_as_were_recorded_and_no_law_to_know() {
+fn a_trace_has_its_rounds_and_no_distribution() {
     let changes = ["clients.total=25", "rounds=12", "data.train=4000"];
     let without = federation(&changes);
     let recorded =

@@ -55,7 +55,7 @@ pub(super) fn pilot(distribution: &ChannelDistribution, noise_std: f64, false_al
     expectation(distribution, noise_std, 1.0, |t| normal::cdf(t - threshold) + normal::cdf(-t - threshold))
 }
 
-/// Detections of `ĥ` with its sign, of a distribution without negative coefficients.
+/// Detections of `ĥ` with its sign, for a distribution without negative coefficients.
 pub(super) fn signed_pilot(distribution: &ChannelDistribution, noise_std: f64, false_alarms: f64) -> f64 {
     let threshold = -Normal::standard().inverse_cdf(false_alarms);
     expectation(distribution, noise_std, 1.0, |t| normal::cdf(t - threshold))
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pilot_under_rayleigh_fading_has_its_closed_form() {
+    fn pilots_under_rayleigh_have_a_closed_form() {
         let distribution = ChannelDistribution::new(Fading::Rayleigh, Modulation::Real);
         for noise_std in [0.001, 0.0177, 0.3, 2.0_f64] {
             for false_alarms in [1e-4, 1e-2, 0.3] {
@@ -98,8 +98,8 @@ mod tests {
         }
     }
 
-    /// Measured rates at the theory's thresholds. Each is binomial; 4.5 standard errors are exceeded once in 150,000 by
-    /// probability, and here 84 rates are looked at. Standard errors are below 0.0025: a distribution off by 2% would show.
+    /// Measured rates at the theory's thresholds. Each is binomial; 4.5 standard errors are exceeded once in 150,000 cases, and
+    /// there are 84 rates. Standard errors are below 0.0025: a distribution off by 2% would show.
     #[test]
     fn measured_rates_are_those_of_the_theory() {
         let corrected = Modulation::PhaseCorrected(PhaseError::None);

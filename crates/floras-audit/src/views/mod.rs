@@ -1,4 +1,4 @@
-//! The audit's table: for every adversary what is claimed, and what it reached.
+//! The audit's table: claims and measurements for every adversary.
 
 mod report;
 
@@ -14,22 +14,22 @@ use super::bound::{LowerBound, Scores};
 use super::report::Claims;
 use super::{Bench, WorstCaseGame};
 
-/// High SNR: what the idealised view is about.
+/// High SNR, for the idealised view.
 const STRONG_DB: f64 = 100.0;
-/// Strengths `h/s` of the watched client among which the worst channel is looked for.
+/// Amplitudes `h/s` of the watched client that are searched for the worst channel.
 const STRENGTHS: [f64; 12] = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 1000.0];
-/// Everyone else is this strong, in units of `s`: their sequences add no noise.
+/// Amplitude of all other clients in units of `s`: their sequences add no noise.
 const STRENGTH_OF_OTHERS: f64 = 1e4;
-/// Rows of the table; all of them hold together.
+/// Rows of the table, which hold jointly.
 const ROWS: f64 = 5.0;
 
-/// Numbers of the tables of scores, each with randomness of its own.
+/// Numbers of the tables of scores, each with independent randomness.
 mod table {
     pub(super) const ACTUAL: u8 = 0;
     pub(super) const IDEALISED: u8 = 1;
     pub(super) const RAW_SIGNAL: u8 = 2;
     pub(super) const ANY_CHANNEL: u8 = 3;
-    /// One for each strength.
+    /// One per amplitude.
     pub(super) const SEARCH: u8 = 100;
 }
 
@@ -46,27 +46,24 @@ pub(super) fn audit(bench: &Bench<'_>) -> Result<AuditedViews, SimError> {
     bench.begin_games("decoded sums over the experiment's own channel", games);
     let decoded = bench.game.decoded_with(bench.federation.uplink(), games, table::ACTUAL, &bench.tick())?;
     let others = match bench.game.probability {
-        probability if probability < 1.0 => {
-            "every other client sends nothing; it does not know who takes part in a round"
-        }
-        _ => "every other client sends nothing, which it knows",
+        probability if probability < 1.0 => "all other clients send 0; participation is unknown",
+        _ => "all other clients send 0, which is known",
     };
     let mut views = AuditedViews::default();
-    let adversary = format!("whoever is sent the models and knows no channel and no noise level; {others}");
+    let adversary =
+        format!("a recipient of the released models who knows neither channels nor noise; {others}");
     views.released_model = Some(row(View::Actual, &decoded.released_model, adversary));
-    let adversary = format!(
-        "a base station that knows every decoded sum, and its gain and noise in each round; {others}"
-    );
+    let adversary = format!("a base station that knows every decoded sum with its gain and noise; {others}");
     views.insert(View::Actual, row(View::Actual, &decoded.decoder, adversary));
     match bench.settings.uplink.scheme.floras() {
         Some(floras) => of_floras(bench, floras, &row, &mut views)?,
         None => {
-            // Nothing is spread: raw samples are decoded sums, and noise that clients add does not depend on the channel.
+            // Nothing is spread: raw samples equal decoded sums, and noise that clients add does not depend on the channel.
             let same = |view: View| {
                 claims.get(view)?;
                 let adversary = match view {
                     View::RawSignal => {
-                        "a base station that keeps its raw samples; nothing is spread, so that they are the decoded sums"
+                        "a base station that stores its raw samples; without spreading they equal the decoded sums"
                     }
                     _ => {
                         "the same base station as in the row `actual`; the noise does not depend on the channel"
@@ -101,24 +98,24 @@ fn of_floras(
         let strong = with_antennas(bench, strong)?;
         let decoded = bench.game.decoded_with(strong.as_ref(), games, table::IDEALISED, &bench.tick())?;
         let noise = match has_masks {
-            true => "the clients' noise and that of unused sequences are all there is",
-            false => "the unused sequences' noise is all there is",
+            true => "only the clients' noise and that of unused sequences remain",
+            false => "only the unused sequences' noise remains",
         };
         let adversary = format!(
-            "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, so \
-             that {noise}"
+            "a base station that knows every decoded sum and its noise, over a strong channel: no fading, {STRONG_DB} dB, \
+             and {noise}"
         );
         views.insert(View::Idealised, row(View::Idealised, &decoded.decoder, adversary));
         let (strength, scores) = worst_channel(bench, floras, snr, noise_std)?;
         let sees = if bench.game.probability < 1.0 {
-            ". All other channels are strong, so that the pilot shows who takes part"
+            ". All other channels are strong, so the pilot shows who takes part"
         } else {
             ""
         };
         let at = if radio.antennas > 1 { " at every antenna" } else { "" };
         let adversary = format!(
-            "a base station that knows every decoded sum, its gain and its noise, and the client's channel is as bad as was \
-             found: h = {strength}·s{at}, with s the pilot's noise{sees}"
+            "a base station that knows every decoded sum, its gain and its noise, over the worst channel found for the \
+             client: h = {strength}·s{at}, with s the pilot noise{sees}"
         );
         views.insert(View::AnyChannel, row(View::AnyChannel, &scores, adversary));
     }
@@ -136,7 +133,7 @@ fn of_floras(
     Ok(())
 }
 
-/// Another uplink in place of the experiment's, with its antennas, its power and its masks.
+/// An uplink with other parameters, but the experiment's antennas, power and masks.
 fn with_antennas(bench: &Bench<'_>, floras: Floras) -> Result<Box<dyn Uplink>, SimError> {
     let antennas = bench.settings.uplink.radio.antennas;
     let floras = Floras::new(FlorasSettings { antennas, ..floras.settings().clone() });
@@ -162,12 +159,12 @@ fn row(bench: &Bench<'_>, claims: &Views, view: View, scores: &Scores, adversary
     }
 }
 
-/// The paper's claims are about its own receiver.
+/// The paper's claims apply to its own receiver.
 pub(super) fn has_papers_receiver(settings: &Settings) -> bool {
     settings.uplink.scheme.floras().is_some_and(|floras| floras.receiver == Receiver::Paper)
 }
 
-/// Looks for the channel that gives most away with a part of the games, and plays the rest over it.
+/// Searches the worst channel with a part of the games, and plays the rest over it.
 fn worst_channel(
     bench: &Bench<'_>,
     floras: &FlorasScheme,
@@ -181,14 +178,14 @@ fn worst_channel(
         with_antennas(bench, uplink)
     };
     let (games, few) = (bench.games(1.0), bench.games(0.05));
-    // A weak client among strong ones is seen in the pilot.
+    // A weak client among strong ones is visible in the pilot.
     let game = WorstCaseGame { participation_known: true, ..bench.game.clone() };
-    bench.begin_games("looking for the worst channel", few * STRENGTHS.len() as u32);
+    bench.begin_games("search for the worst channel", few * STRENGTHS.len() as u32);
     let mut best = (STRENGTHS[0], (f64::NEG_INFINITY, 0.0));
     for (place, strength) in (table::SEARCH..).zip(STRENGTHS) {
         let uplink = over(strength)?;
         let scores = game.decoded_with(uplink.as_ref(), few, place, &bench.tick())?;
-        // An error probability of one half shows small differences, and accuracy those between channels that give little away.
+        // An error probability of one half shows small differences, and accuracy distinguishes channels with little leakage.
         let found = scores.decoder.lower_bound(bench.settings.privacy.delta, 0.5);
         let found = (found.epsilon, found.accuracy);
         if found > best.1 {

@@ -1,4 +1,4 @@
-//! What is claimed about each adversary, and what it reached.
+//! Claims and measurements per adversary.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::presentation::{Cell, Part, Section};
 use crate::report::{AuditReport, AuditVerdict, Measured, Verdicts};
 
-/// A row of the audit's table for each adversary that there is something to attack for. In JSON, each has a field.
+/// One row of the audit's table per adversary, where one exists. In JSON, each is a field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AuditedViews {
-    /// An adversary who receives the models that are sent back, and knows no channel and no noise level. It is compared with
-    /// the actual view.
+    /// An adversary who receives the released models, and knows neither channels nor noise. It is compared with the actual
+    /// view.
     pub released_model: Option<AuditedView>,
     rows: BTreeMap<View, AuditedView>,
 }
 
-/// The field of the released model in JSON.
+/// The JSON field of the released model.
 const RELEASED_MODEL: &str = "released_model";
 
 impl AuditedViews {
@@ -59,54 +59,50 @@ impl<'de> Deserialize<'de> for AuditedViews {
     }
 }
 
-/// What is claimed about one adversary, and what it did.
+/// Claims and measurements for one adversary.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AuditedView {
     /// The paper's `ε`; `None` if it has none for the scheme.
     pub published: Option<f64>,
-    /// The accounting's `ε`; `None` if there is no finite one.
+    /// The accountant's `ε`; `None` if none is finite.
     pub rigorous: Option<f64>,
-    /// Whether that is a bound that was proved, and not an estimate or a number with a caveat.
+    /// Whether that is a proven bound, without estimates and caveats.
     pub is_guarantee: bool,
-    /// No true `ε` is smaller than this, with the stated confidence.
+    /// Lower bound on the true `ε` at the stated confidence.
     pub lower_bound: f64,
-    /// The probability with which this and all other rows hold.
+    /// Joint confidence of this row and all others.
     pub confidence: f64,
-    /// What follows.
+    /// Verdict on the claims.
     pub verdict: Verdicts,
-    /// Who the adversary is, and what it did.
+    /// The adversary and its method, in words.
     pub adversary: String,
     /// Whether the paper claims its `ε` for this adversary.
     pub published_claims_it: bool,
-    /// How the number was measured.
+    /// The counts behind the lower bound.
     pub measured: Measured,
 }
 
-/// Words of the table, for someone who has not read the paper.
+/// Terms of the table, for readers who have not read the paper.
 const WORDS: [(&str, &str); 6] = [
     (
         "ε (epsilon)",
-        "how much one client's data can change what an adversary sees: no outcome becomes more than e^ε times as likely, but \
-         for a probability of δ. 0 is nothing, 1 is little, and 10 is next to no protection.",
+        "how much one client's data can change the adversary's observation: no outcome becomes more than e^ε times as likely, \
+         except with probability δ. At 1 the protection is strong, above 10 there is practically none.",
     ),
-    ("published ε", "what the paper that describes the scheme claims"),
+    ("published ε", "the claim of the paper that describes the scheme"),
     (
         "rigorous ε",
-        "what the accounting of this library says; a proved bound, unless “no guarantee” stands beside it: then it is an \
-         estimate, or holds under a caveat",
+        "the accountant's result: a proven bound, unless marked “no guarantee”; then it is an estimate, or holds under a caveat",
     ),
-    (
-        "measured ε",
-        "what the adversary's guesses show: the true ε is at least this large, with the stated confidence",
-    ),
-    ("violated", "the measured ε is larger than the claimed one, so that the claim is wrong"),
+    ("measured ε", "a lower bound on the true ε from the adversary's guesses, at the stated confidence"),
+    ("violated", "the measured ε exceeds the claimed one: the claim is wrong"),
     (
         "ceiling",
-        "the largest ε that so many games can show, however much leaks; a measured ε just below it may be far from the true one",
+        "the largest ε that this number of games can show; a measured ε close to it may be far below the true one",
     ),
 ];
 
-/// What came out, in a sentence.
+/// The result in one sentence.
 fn found(views: &AuditedViews) -> String {
     let violated = |of: fn(&AuditedView) -> Option<AuditVerdict>| {
         let verdicts: Vec<AuditVerdict> = views.iter().filter_map(|(_, view)| of(view)).collect();
@@ -120,9 +116,9 @@ fn found(views: &AuditedViews) -> String {
 
 /// Claims, measurements and verdicts.
 pub(crate) fn section(report: &AuditReport) -> Section<'_> {
-    let explanation = "Each row is one adversary. In every game one client sends one of two opposite updates, the adversary says which, \
-                       and how often it is right gives a number below which the true ε cannot be. A claim below the measured number \
-                       is violated. One above it is consistent, which is no proof of it.";
+    let explanation = "Each row is one adversary. In every game one client sends one of two opposite updates, the adversary guesses \
+                       which, and its success rate yields a lower bound on the true ε, the measured ε. A claim below the measured \
+                       ε is violated. A claim above it is consistent, which does not prove it.";
     let together = format!(
         "ε of a client after {} of training {} at δ = {:e}. All measured numbers hold together with a confidence of {}.",
         count(report.rounds.into(), "round"),
@@ -132,11 +128,11 @@ pub(crate) fn section(report: &AuditReport) -> Section<'_> {
     );
     let rows: Vec<Vec<Cell>> = report.views.iter().map(|(name, view)| view.cells(&name)).collect();
     let settings = vec![Part::List(report.settings.clone())];
-    let settings = Part::Folded { summary: "The settings that decide", is_short: false, parts: settings };
+    let settings = Part::Folded { summary: "Relevant settings", is_short: false, parts: settings };
     let mut parts =
         vec![settings, Part::Finding(found(&report.views)), Part::Explanation(explanation.to_owned())];
     if rows.is_empty() {
-        parts.push(Part::Finding("There is nothing to attack.".to_owned()));
+        parts.push(Part::Finding("No adversary applies to this experiment.".to_owned()));
     } else {
         let adversaries = report.views.iter().map(|(name, view)| (name, view.adversary.clone()));
         let counts = report.views.iter().map(|(name, view)| (vec![Cell::Text(name)], &view.measured));
@@ -146,14 +142,10 @@ pub(crate) fn section(report: &AuditReport) -> Section<'_> {
             Part::Finding(together),
             Part::Table { heading, rows },
             Part::glossary(&WORDS),
-            Part::Folded {
-                summary: "What each adversary does, and what was counted",
-                is_short: true,
-                parts: details,
-            },
+            Part::Folded { summary: "Adversaries and counts", is_short: true, parts: details },
         ]);
     }
-    Section { title: "What is claimed, and what was measured", parts }
+    Section { title: "Claims and measurements", parts }
 }
 
 impl AuditedView {

@@ -1,4 +1,4 @@
-//! What the paper claims, as data, and how a verdict is reached.
+//! The paper's claims as data, and the rules for verdicts.
 //!
 //! All rules compare the paper's number with an interval of ours for a difference between two curves. The interval is widened by
 //! [`Measure::margin`] for what the paper rounds ("about", "almost the same"). Two intervals are used, both from Student's
@@ -12,7 +12,7 @@
 //!
 //! Why both need more than the 95% interval:
 //!
-//! - A wide interval holds nearly every number. *Reproduced* needs power: the interval tells the number from no effect and from half of
+//! - A wide interval holds nearly every number. *Reproduced* needs power: the interval distinguishes the number from no effect and from half of
 //!   the effect. If the effect is the paper's, an interval of `±p/4` does so with a probability of 97.5%.
 //! - A 95% interval misses one number in twenty, so that twelve of them contradict a true paper in up to 46% of all runs. With three
 //!   trials that happens when they are close to each other by accident. *Not reproduced* therefore takes the simultaneous interval.
@@ -74,15 +74,15 @@ impl Measure {
 pub struct CurveClaim {
     /// The sentence.
     pub claim: &'static str,
-    /// What is compared.
+    /// The quantity that is compared.
     pub measure: Measure,
     /// The paper's number, in the unit of the measure; 0 for no effect.
     pub published: f64,
     /// The partition, as in an experiment file.
     pub partition: &'static str,
-    /// The curve that is better or worse,
+    /// The curve whose difference from `than` is stated.
     pub of: &'static str,
-    /// than this one.
+    /// The reference curve.
     pub than: &'static str,
 }
 
@@ -218,7 +218,7 @@ impl CurveClaim {
         }
     }
 
-    /// The widest half of an interval that tells the paper's number from its alternative.
+    /// The largest half width of an interval that distinguishes the paper's number from its alternative.
     fn resolution(&self) -> f64 {
         if self.published == 0.0 { self.measure.resolution() } else { 0.5 * self.published.abs() }
     }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_reproduced_within_the_interval_and_a_point() {
+    fn effects_are_reproduced_within_interval_and_point() {
         // Two equal trials have an interval of width 0.
         assert_eq!(verdict(&FIG4[0], &[8.4, 8.4]), Verdict::Reproduced);
         assert_eq!(verdict(&FIG4[0], &[6.6, 6.6]), Verdict::Reproduced);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_needs_an_interval_without_half_of_it() {
+    fn the_interval_must_exclude_half_the_effect() {
         // Review's cases: +9.8 ± 11.3 for +10.2, and −0.6 ± 1.0 for −2.5.
         assert_eq!(verdict(&FIG4[1], &[8.91, 10.69]), Verdict::Inconclusive);
         assert_eq!(verdict(&FIG5[1], &[-1.3, 0.0, -0.5]), Verdict::Inconclusive);
@@ -291,7 +291,7 @@ mod tests {
 
     /// For two trials, Student's quantile at `1 − 0.025/12` is `tan(π·(1/2 − 0.025/12)) = 152.8`, at 97.5% it is 12.7.
     #[test]
-    fn a_number_is_missed_by_the_simultaneous_interval_only() {
+    fn only_the_simultaneous_interval_contradicts_a_number() {
         // ±0.6 and ±7.6 around 11, 3.5 points from 7.5.
         assert_eq!(verdict(&FIG4[0], &[10.95, 11.05]), Verdict::Inconclusive);
         // ±0.2 and ±2.3 (3.3 with the margin), and ±0.2 and ±2.6 (3.6 with the margin).
@@ -303,7 +303,7 @@ mod tests {
     /// claim that is not reproduced is `1 − (1 − 5%/12)^12 = 4.9%`, less what the margins take. Of 4,000 runs it is within 3.5% and
     /// 6.0% with a probability of 99.8%. Intervals of 95% would have 46%.
     #[test]
-    fn true_claims_are_contradicted_in_one_run_of_twenty() {
+    fn true_claims_are_rarely_contradicted() {
         let mut random = StreamName::new(5, Purpose(0)).stream();
         let mut normal = || {
             let (radius, angle): (f64, f64) = (random.random(), random.random());

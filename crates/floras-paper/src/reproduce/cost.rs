@@ -1,6 +1,6 @@
-//! Remark 1 and section VII-A: what FLORAS and channel inversion cost on the air, at 0 dB and IID.
+//! Remark 1 and section VII-A: the radio cost of FLORAS and of channel inversion, at 0 dB and IID.
 //!
-//! The paper gives no numbers. Each claim names a direction, and its verdict compares our runs with it, under the count of
+//! The paper states no numbers. Each claim names a direction, and its verdict compares our runs with it, under the count of
 //! [`floras_sim::Cost`].
 
 use floras_sim::figure::{Claim, Verdict};
@@ -30,7 +30,7 @@ struct Finding<'a> {
     /// One number for each trial, or pair of trials.
     ours: Vec<f64>,
     unit: &'a str,
-    /// Whether an estimate agrees with the claim: `None` if its interval does not tell.
+    /// Whether an estimate agrees with the claim: `None` if its interval does not decide.
     agrees: fn(mean: f64, half: f64) -> Option<bool>,
     reason: String,
 }

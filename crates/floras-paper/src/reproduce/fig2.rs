@@ -2,13 +2,14 @@
 //!
 //! The paper compares three ways to add up `T` rounds and says that the Rényi form is the tightest throughout. It states
 //! `q` and `γ`; `C = 1`, `p = 1` and `δ = 10⁻⁵` are taken here. What holds is the idealised view of one sample, drawn with
-//! probability `q/(1 + q)`, one mini-batch step a round.
+//! probability `q/(1 + q)`, one mini-batch step per round.
 
 use floras_core::Receiver;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
 use floras_privacy::{Bounds, MuDistribution, PrivacyError, Sampling, idealised};
 use floras_sim::SimError;
 use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, Style, Verdict};
+use floras_sim::number::compact;
 
 use super::Workbench;
 use super::workbench::Stage;
@@ -51,8 +52,8 @@ pub(crate) fn fig2(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         privacy: Vec::new(),
         notes: vec![
             "The four published curves start from a bound of one round that holds for a single coordinate only; they are no \
-             guarantee. The curve that holds counts one mini-batch step a round, as the theorem does. If a round is an epoch, \
-             which Section VII says, it touches every sample, and the theorem's weight is too small."
+             guarantee. The curve that holds counts one mini-batch step per round, as the theorem does. If a round is an epoch, \
+             as Section VII states, it uses every sample, and the theorem's weight is too small."
                 .to_owned(),
             format!(
                 "{} p = 1 is K = M, the limit of the stated range and the setting of Section VII.",
@@ -106,7 +107,7 @@ impl Setting {
         PublishedRound::new(Weight::item(self.q, 1.0)?, CLIP, self.gamma as f64)
     }
 
-    /// `ε` of so many rounds, from below and above.
+    /// Lower and upper bound of `ε` after `rounds` rounds.
     fn holds(self, distribution: &MuDistribution, rounds: u64) -> Result<Bounds, PrivacyError> {
         let sampling = Sampling::ReplaceOne(self.q / (1.0 + self.q));
         floras_privacy::Composition::new(distribution, sampling, rounds)?.epsilon(DELTA)
@@ -130,7 +131,7 @@ impl Setting {
             name: format!("fig2{}", self.letter),
             title: format!("({}) {}", self.letter, self.words()),
             x: Axis { label: "learning rounds T".to_owned(), logarithmic: true, range: None },
-            y: Axis { label: format!("ε at δ = {DELTA:e}"), logarithmic: true, range: None },
+            y: Axis { label: format!("ε at δ = {}", compact(DELTA)), logarithmic: true, range: None },
             curves,
         };
         let crossover = crossover(round)?;
@@ -203,7 +204,7 @@ fn crossover(round: PublishedRound) -> Result<u64, PrivacyError> {
     Ok(MAX_ROUNDS)
 }
 
-/// Numbers of rounds, about so many in a factor of ten.
+/// Numbers of rounds, about `in_a_decade` per factor of ten.
 fn places(in_a_decade: u32) -> Vec<u64> {
     let steps = in_a_decade * MAX_ROUNDS.ilog10();
     let place = |step: u32| 10_f64.powf(f64::from(step) / f64::from(in_a_decade)).round() as u64;
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_sums_are_tighter_for_the_first_23_rounds() {
+    fn plain_sums_are_tighter_up_to_23_rounds() {
         let found: Vec<u64> =
             SETTINGS.iter().map(|setting| crossover(setting.published().unwrap()).unwrap()).collect();
         assert_eq!(found[0], 24);

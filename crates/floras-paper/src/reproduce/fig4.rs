@@ -87,7 +87,7 @@ fn text(runs: &Runs) -> Vec<String> {
     let against = |than: &str| difference(FLORAS, than);
     vec![
         format!(
-            "At 0 dB the final test accuracy of FLORAS minus that of channel inversion is {}, under a convention that comes near to \
+            "At 0 dB the final test accuracy of FLORAS minus that of channel inversion is {}, under a convention that approximates \
              the paper: a round is one SGD step; decoded values are truncated to B; every client of channel inversion arrives as \
              weak as one at the admission threshold does at full power, and each parameter takes one channel use, while FLORAS \
              spends L chips on it.",
@@ -103,7 +103,7 @@ fn text(runs: &Runs) -> Vec<String> {
             against(SAME_BANDWIDTH)
         ),
         format!(
-            "Section VI asks for B ≫ C, and the figure contradicts it. With B = 10 C, FLORAS minus channel inversion is {} at 0 dB \
+            "Section VI requires B ≫ C, and the figure contradicts it. With B = 10 C, FLORAS minus channel inversion is {} at 0 dB \
              and {} at 15 dB.",
             difference(WIDE[0], PAPER[3]),
             difference(WIDE[1], PAPER[1])

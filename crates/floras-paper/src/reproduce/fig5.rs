@@ -28,7 +28,7 @@ pub(crate) fn fig5(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         format!("{curve}: {} (IID), {} (non-IID)", of("iid"), of("one-label"))
     };
     let text = format!(
-        "What unused sequences do to the final accuracy, against none. {}. {}. {}. The table of views says what they buy: \
+        "The effect of unused sequences on the final accuracy, compared with none. {}. {}. {}. The table of views shows their privacy: \
          under the paper's normalisation and at this scale, no view that holds is small enough to mean anything. Training is far \
          from its end: without unused sequences the loss falls from {:.2} to {} (IID) and {} (non-IID). Losses are therefore compared \
          in percent of that decrease.",

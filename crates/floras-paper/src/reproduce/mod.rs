@@ -68,7 +68,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Makes some figures and writes `reproduction.json`. What was interrupted goes on when called again.
+/// Computes some figures and writes `reproduction.json`. An interrupted reproduction resumes when called again.
 pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproduction, SimError> {
     let what = match targets {
         [one] => one.name(),
@@ -122,9 +122,9 @@ const INTERVALS: &str = "Bands and intervals are 95% over the trials (Student's 
 /// What the paper's theorems on privacy ask for.
 const CONDITION: &str = "Theorems 1 to 3, which are the published view, require K < min{N, M}.";
 /// What the choice of conventions rests on.
-const CHOICE: &str = "The paper leaves open C, B, L and T, what SNR refers to, whether E = 1 is a step or an epoch, and how channel \
+const CHOICE: &str = "The paper does not specify C, B, L and T, what SNR refers to, whether E = 1 is one step or one epoch, and how channel \
      inversion sets its power. The choice here is the nearest of a search on another seed with at least 100 rounds for both partitions. It \
-     shows what can give the paper's numbers, not what the authors did. The chapter on reproduction has the ranking.";
+     shows settings that yield the paper's numbers, not what the authors did. The chapter on reproduction has the ranking.";
 
 /// What some experiment files, whose curve has some SNR in the paper, choose where the paper is silent, as key and value.
 fn conventions(files: &[&str], paper_snr_db: f64) -> Result<Vec<(String, String)>, SimError> {

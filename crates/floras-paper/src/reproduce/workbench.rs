@@ -1,4 +1,4 @@
-//! Where the experiments of a figure are run: each in a run directory of its own, so that what is done stays done.
+//! Runs the experiments of a figure, each in its own run directory, so that finished runs are not repeated.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use floras_sim::{
     Summary, TrialSummary,
 };
 
-/// What happens in a reproduction, for whoever watches.
+/// The progress of a reproduction.
 #[derive(Debug)]
 pub enum Stage<'a> {
     /// Something other than training takes its time.
@@ -29,13 +29,13 @@ pub enum Stage<'a> {
 /// Where and how a figure's experiments are run.
 #[derive(Clone, Copy)]
 pub struct Workbench<'a> {
-    /// Whether the small version will do.
+    /// Whether to run the small version.
     pub quick: bool,
     /// Where everything is kept; experiments have a directory each under `runs/`.
     pub directory: &'a Path,
     /// Threads to work with. Results do not depend on it.
     pub threads: usize,
-    /// Whoever watches.
+    /// Receives the progress.
     pub watch: &'a (dyn Fn(Stage<'_>) + Sync),
 }
 

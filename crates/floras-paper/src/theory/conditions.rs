@@ -1,4 +1,4 @@
-//! What Theorem 4 assumes and asks for, held against an experiment.
+//! The assumptions and conditions of Theorem 4, checked for an experiment.
 
 use floras_core::{Clipping, Receiver};
 use floras_sim::Settings;
@@ -14,7 +14,7 @@ use super::report::{Evaluation, Sizes};
 pub struct Condition {
     /// What.
     pub name: &'static str,
-    /// Whether it holds; `None` if that cannot be said.
+    /// Whether it holds; `None` if unknown.
     pub holds: Option<bool>,
     /// Why, with numbers.
     pub detail: String,
@@ -96,7 +96,7 @@ pub(super) fn conditions(
     } else {
         let steps = constants.local_steps;
         format!(
-            "{steps} steps a round without repeating a sample: given the steps before, the next batch is not a fresh draw"
+            "{steps} steps per round without repeating a sample: given the steps before, the next batch is not a fresh draw"
         )
     };
     all.push(condition("unbiased mini-batches", Some(constants.unbiased_batches), unbiased));
@@ -149,9 +149,7 @@ fn clamp_condition(settings: &Settings, sizes: &Sizes) -> Condition {
             Some(false),
             "without uplink.truncate Cauchy noise has no second moment: D is infinite".to_owned(),
         ),
-        (None, Some(_)) => {
-            (None, "without privacy.clip there is no C that the sum could be held against".to_owned())
-        }
+        (None, Some(_)) => (None, "without privacy.clip there is no C to compare B with".to_owned()),
         (Some(clip), Some(bound)) => {
             let sum_norm = clip * f64::from(sizes.per_round);
             (Some(sum_norm <= bound), format!("K·C = {sum_norm}, B = {bound}"))

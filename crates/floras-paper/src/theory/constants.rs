@@ -64,14 +64,14 @@ pub struct Constants {
     pub local_steps: usize,
     /// Whether all of those clients hold the same number of samples.
     pub equal_sizes: bool,
-    /// Whether every mini-batch gradient is unbiased given the steps before: one step a round, or full batches.
+    /// Whether every mini-batch gradient is unbiased given the steps before: one step per round, or full batches.
     pub unbiased_batches: bool,
 }
 
 impl Constants {
-    /// Finds the constants of a logistic task with a penalty, on the threads of the current `rayon` pool. `tell`
-    /// hears what is being done.
-    pub(super) fn find(federation: &Federation, tell: &(dyn Fn(&str) + Sync)) -> Result<Self, SimError> {
+    /// Finds the constants of a logistic task with a penalty, on the threads of the current `rayon` pool. `report`
+    /// receives the progress.
+    pub(super) fn find(federation: &Federation, report: &(dyn Fn(&str) + Sync)) -> Result<Self, SimError> {
         let settings = federation.experiment().settings();
         let (sgd, l2) = (settings.local.sgd, f64::from(federation.model().l2()));
         let total = settings.clients.total;
@@ -85,18 +85,18 @@ impl Constants {
         let sizes: Vec<usize> = clients.iter().map(Samples::count).collect();
         let steps: Vec<usize> = sizes.iter().map(|&size| sgd.steps(size)).collect();
 
-        tell("smoothness of the clients' losses");
+        report("smoothness of the clients' losses");
         let stream = |client: u32| StreamName::new(settings.seed, purpose::POWER_METHOD).client(client);
         let bounds: Vec<f64> = clients
             .par_iter()
             .zip(&chosen)
             .map(|(samples, &client)| smoothness(samples, l2, stream(client)))
             .collect();
-        tell("minimum of the loss");
+        report("minimum of the loss");
         let weights = weights(settings.clients.weights, &sizes);
         let parts = weights.iter().copied().zip(&clients).collect();
         let common = Objective { parts, l2 }.minimise(TOLERANCE);
-        tell("minimum of every client's loss");
+        report("minimum of every client's loss");
         let own: Vec<(f64, f64)> = clients
             .par_iter()
             .map(|samples| Objective { parts: vec![(1.0, samples)], l2 }.minimise(TOLERANCE))
@@ -105,7 +105,7 @@ impl Constants {
         let mean = |part: fn(&(f64, f64)) -> f64| -> f64 {
             weights.iter().zip(&own).map(|(p, own)| p * part(own)).sum()
         };
-        tell("gradients of a training over an ideal uplink");
+        report("gradients of a training over an ideal uplink");
         let gradients = Gradients::measure(federation, &holdings)?;
         let square: f64 = common.point.iter().map(|value| value * value).sum();
         Ok(Self {

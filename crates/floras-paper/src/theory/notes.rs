@@ -2,7 +2,7 @@
 
 /// What is wrong with the proof wherever there is noise.
 pub const PROOF: [&str; 5] = [
-    "the bound is no guarantee, whichever D is put into it: the proof's cross term holds E‖u − w*‖, and the proof goes on with its \
+    "the bound is no guarantee, whichever D is put into it: the proof's cross term holds E‖u − w*‖, and the proof then uses its \
      square; where the distance is below 1 the square is smaller. What can be proved is a floor, and O(1/t) is not",
     "clamping is not the truncated distribution of the proof: what lies beyond ±B is set to ±B and not drawn again, and every sum is \
      pulled towards 0. At the optimum the pulls of single rounds need not cancel, so that training can settle elsewhere",

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_convexity_is_the_least_eigenvalue_and_smoothness_bounds_the_largest() {
+    fn convexity_and_smoothness_bound_the_eigenvalues() {
         for (classes, l2) in [(2, 0.05), (3, 0.01)] {
             let samples = some_samples(4, classes, 30);
             let bound = smoothness(&samples, l2, start());
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_eigenvalue_is_bounded_from_above_and_closely() {
+    fn the_largest_eigenvalue_is_bounded_closely() {
         let samples = some_samples(6, 3, 50);
         let entry = |i: usize, j: usize| {
             let feature = |row: &[f32], k: usize| if k == 6 { 1.0 } else { f64::from(row[k]) };
@@ -340,7 +340,7 @@ mod tests {
 
     /// From SciPy 1.x, `minimize` by L-BFGS-B and then `trust-exact`, gradient below 1e-11.
     #[test]
-    fn the_minimum_is_that_of_scipy_and_within_its_certificate() {
+    fn the_minimum_agrees_with_scipy() {
         let samples = some_samples(4, 3, 30);
         let minimum = Objective { parts: vec![(1.0, &samples)], l2: 0.05 }.minimise(1e-14);
         let (value, square) = (1.085_953_288_617_867_8, 0.211_120_320_566_015_87);

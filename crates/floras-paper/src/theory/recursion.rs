@@ -1,4 +1,4 @@
-//! What can be proved instead of Theorem 4: training comes to a neighbourhood of the optimum, and stays there.
+//! What can be proved instead of Theorem 4: training reaches a neighbourhood of the optimum, and stays there.
 //!
 //! **Setting.** Assumptions 1 to 3; every mini-batch gradient has norm `H` at most; the paper's normalisation; a rate
 //! `η ≤ 1/(4L)` that is constant within a round of `E` steps; `e` is what clamped noise adds to the clean average `u`
@@ -28,7 +28,7 @@
 //! 0`.
 //!
 //! **Rates that fall to 0** (with `Σ η = ∞`): `g` and `v` shrink as `η²`, while `b` and `1 − α` shrink as `η`, so
-//! that for any `Δ` above `(2ρH/μ)²`, `ρ = |β(KC)|/(KC)`, the step down is in the end larger than all steps up. So
+//! that for any `Δ` above `(2ρH/μ)²`, `ρ = |β(KC)|/(KC)`, the step down is eventually larger than all steps up. So
 //! `limsup Δ_t ≤ (2ρH/μ)²`. It is 0 only where clamping has no bias. This is why `O(1/t)` is not proved. `ρ` lies
 //! between 0 and 1. Where the gradient of `f` is bounded by `H`, `‖w − w*‖ ≤ H/μ` is known anyway, so that the floor
 //! says something new only for `ρ < ½`.

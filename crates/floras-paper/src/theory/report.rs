@@ -69,7 +69,7 @@ pub struct NoiseMoments {
     pub bias: f64,
 }
 
-/// Which whole number would meet the condition.
+/// The integers that would meet the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// None would.
@@ -119,7 +119,7 @@ pub struct Evaluation {
     pub least_clients_at_one: Answer,
 }
 
-/// Where training provably comes to with the experiment's own rates, by [`RoundMap`].
+/// The bound that training provably reaches with the experiment's own rates, by [`RoundMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reached {
     /// `E‖w_T − w*‖²` is at most this after all rounds.
@@ -133,13 +133,13 @@ pub struct Reached {
 }
 
 impl Theory {
-    /// Computes everything, on the threads of the current `rayon` pool. `tell` hears what is being done.
-    pub fn of(federation: &Federation, tell: &(dyn Fn(&str) + Sync)) -> Result<Self, SimError> {
+    /// Computes everything, on the threads of the current `rayon` pool. `report` receives the progress.
+    pub fn of(federation: &Federation, report: &(dyn Fn(&str) + Sync)) -> Result<Self, SimError> {
         let settings = federation.experiment().settings();
         let sizes = sizes(federation);
         // As the model has it, in single precision, where a tiny penalty is none.
         let convex = federation.model().is_softmax_regression() && federation.model().l2() > 0.0;
-        let constants = if convex { Some(Constants::find(federation, tell)?) } else { None };
+        let constants = if convex { Some(Constants::find(federation, report)?) } else { None };
         let problem = constants.as_ref().map(|constants| problem(constants, &sizes));
         let limits = limits(settings, &sizes);
         let noise = moments(settings, &sizes, limits);

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reproduce::workbench::{Stage, Workbench};
 
-/// More chips a parameter are not considered.
+/// Maximum number of chips per parameter.
 pub(super) const MAX_LENGTH: u64 = 8192;
 
 /// The clipped projector, whose bandwidth the others share.
@@ -30,7 +30,7 @@ pub(super) const CLIPPED: Receiver = Receiver::Clipped(ClipLevel::ONE);
 /// Where calibrations are kept.
 const FILE: &str = "frontier-calibration.json";
 
-/// So many sequences of so many chips.
+/// Number and length of the sequences.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Choice {
     /// `N`.

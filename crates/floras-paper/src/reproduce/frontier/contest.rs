@@ -23,7 +23,7 @@ const GUESSING: f64 = 0.1;
 /// Rounds that are drawn to measure the noise.
 const NOISE_ROUNDS: u32 = 1000;
 
-/// Who takes part.
+/// The schemes and receivers that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contender {
     Central,
@@ -268,7 +268,7 @@ fn tasks_of(grid: &Grid, (clients, epsilon): (u32, u32)) -> Vec<Task> {
     receivers.flat_map(|receiver| VIEWS.map(|(view, _)| (receiver, clients, epsilon, view))).collect()
 }
 
-/// What experiments are made of.
+/// The common parts of all experiments.
 pub(super) struct Arena {
     pub(super) base: Settings,
     pub(super) trials: u32,

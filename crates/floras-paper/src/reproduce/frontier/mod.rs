@@ -1,7 +1,7 @@
 //! The frontier: test accuracy at equal client-level `ε` after all rounds, for every scheme and receiver.
 //!
 //! Where does privacy with utility exist, how far is each scheme from central Gaussian noise, the optimum for a trusted
-//! server, and from how many clients a round on? FLORAS gets the fewest unused sequences that meet `ε` in a view, channel
+//! server, and from which number of clients per round on? FLORAS gets the fewest unused sequences that meet `ε` in a view, channel
 //! inversion the artificial noise of its admitted clients, the server the least noise. All train with the same settings,
 //! those of the preset `frontier`. [`trust`] compares schemes whose base station is not trusted with its own samples.
 
@@ -20,18 +20,19 @@ use self::contest::{Contender, Contest};
 use self::trust::{Protection, Trust};
 use super::workbench::Workbench;
 use floras_sim::figure::{Axis, Curve, Figure, Panel, PrivacyRow, Style};
+use floras_sim::number::compact;
 use floras_sim::{Estimate, SimError};
 
 /// The `ε` at which numbers of clients are compared.
 const EPSILON: u32 = 8;
 
-/// What is looked at.
+/// The points of the figure.
 struct Grid {
     /// `K` at [`EPSILON`], in ascending order.
     clients: &'static [u32],
-    /// `ε` for some of the `K`,
+    /// The values of `ε` for the clients in `sweeps`.
     epsilons: &'static [u32],
-    /// namely these.
+    /// The `K` for which `ε` varies.
     sweeps: &'static [u32],
     /// The `K` of examples; one of `clients`.
     example: u32,
@@ -131,7 +132,7 @@ fn accuracy_curves(
     point: impl Fn(u32) -> (u32, u32),
 ) -> Vec<Curve> {
     let ideal = |x: u32| contest.ideal(point(x).0);
-    let mut curves = vec![curve("no noise at all".to_owned(), 0, Style::Dotted, x, ideal)];
+    let mut curves = vec![curve("no noise".to_owned(), 0, Style::Dotted, x, ideal)];
     for &contender in grid.contenders {
         for (view, style) in VIEWS {
             let name = match contender.receiver() {
@@ -155,11 +156,11 @@ fn clients_panel(grid: &Grid, contest: &Contest) -> Panel {
     Panel {
         name: "frontier-clients".to_owned(),
         title: format!(
-            "Accuracy at equal privacy: ε = {EPSILON} after {} rounds, δ = {:e}",
+            "Accuracy at equal privacy: ε = {EPSILON} after {} rounds, δ = {}",
             contest.rounds(),
-            contest.delta()
+            compact(contest.delta())
         ),
-        x: Axis { label: "clients a round, K".to_owned(), logarithmic: true, range: None },
+        x: Axis { label: "clients per round, K".to_owned(), logarithmic: true, range: None },
         y: accuracy_axis(),
         curves: accuracy_curves(grid, contest, grid.clients, |clients| (clients, EPSILON)),
     }
@@ -168,7 +169,7 @@ fn clients_panel(grid: &Grid, contest: &Contest) -> Panel {
 fn epsilon_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
     Panel {
         name: format!("frontier-epsilon-{clients}"),
-        title: format!("{clients} clients a round"),
+        title: format!("Accuracy with {clients} clients per round"),
         x: epsilon_axis(contest),
         y: accuracy_axis(),
         curves: accuracy_curves(grid, contest, grid.epsilons, |epsilon| (clients, epsilon)),
@@ -176,7 +177,7 @@ fn epsilon_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
 }
 
 fn epsilon_axis(contest: &Contest) -> Axis {
-    let label = format!("ε after {} rounds, δ = {:e}", contest.rounds(), contest.delta());
+    let label = format!("ε after {} rounds, δ = {}", contest.rounds(), compact(contest.delta()));
     Axis { label, logarithmic: true, range: None }
 }
 
@@ -190,7 +191,7 @@ fn noise_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
     }
     Panel {
         name: "frontier-noise".to_owned(),
-        title: format!("noise over that of the central optimum, {clients} clients a round"),
+        title: format!("Noise over that of the central optimum, {clients} clients per round"),
         x: epsilon_axis(contest),
         y: ratio_axis(),
         curves,
@@ -198,7 +199,7 @@ fn noise_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
 }
 
 fn ratio_axis() -> Axis {
-    Axis { label: "standard deviation, as a ratio".to_owned(), logarithmic: true, range: None }
+    Axis { label: "ratio of standard deviations".to_owned(), logarithmic: true, range: None }
 }
 
 /// Median and worst round of the noise at some places.
@@ -242,7 +243,7 @@ fn conventions(contest: &Contest) -> Vec<(String, String)> {
         ("C, clip norm", format!("{clip}, each update on its own")),
         ("T, learning rounds", contest.rounds().to_string()),
         ("learning rate", "1, with which nearly every update reaches the clip norm".to_owned()),
-        ("δ", format!("{:e}", contest.delta())),
+        ("δ", compact(contest.delta())),
         ("channel", "Rayleigh fading, phases corrected, 20 dB over the L chips of a symbol".to_owned()),
         ("L, chips in a sequence", format!("the next power of two from N on and not below that of the clipped projector, up to {MAX_LENGTH}")),
         ("clipped projector", "c = 1".to_owned()),

@@ -27,7 +27,7 @@ fn bench(directory: &Path, threads: usize) -> Workbench<'_> {
     Workbench { quick: true, directory, threads, watch: &|_: Stage<'_>| {} }
 }
 
-/// `ε` of a setting with so many sequences, from the accounting itself.
+/// `ε` of a setting with `sequences` sequences, from the accounting itself.
 fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
     let noise_std = Snr::new(20.0, SnrConvention::Symbol).unwrap().despread_noise_std(length as usize);
     let channel = Coefficients::of(Fading::Rayleigh, Modulation::PhaseCorrected(PhaseError::None), noise_std);
@@ -47,26 +47,26 @@ fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
     Account::of(&setting).unwrap().epsilon(view, 40).unwrap().unwrap()
 }
 
-/// What a run says of itself meets the `ε` that was asked for, and one sequence fewer would not.
+/// The `ε` of a run's own statement meets the target, and one sequence fewer would not.
 #[test]
-fn every_setting_meets_its_epsilon_with_nothing_to_spare_and_clipping_keeps_what_the_papers_receiver_loses() {
+fn settings_meet_epsilon_tightly_and_clipping_trains() {
     let directory = tempfile::tempdir().unwrap();
     let contest = Contest::hold(&bench(directory.path(), 2), &SMALL).unwrap();
     for contender in SMALL.contenders {
         for view in [View::Idealised, View::Actual] {
             let measured = contest.get(*contender, view, POINT).unwrap();
             let views = &measured.record.summary.privacy.views;
-            let told = |view| views.get(view).and_then(|statement| statement.epsilon);
+            let stated = |view| views.get(view).and_then(|statement| statement.epsilon);
             let Some(receiver) = contender.receiver() else {
-                let told =
-                    told(if *contender == Contender::Central { View::Actual } else { View::Idealised });
-                let share = told.unwrap() / f64::from(EPSILON);
+                let stated =
+                    stated(if *contender == Contender::Central { View::Actual } else { View::Idealised });
+                let share = stated.unwrap() / f64::from(EPSILON);
                 assert!(share <= 1.0 && share > 0.999, "{contender:?}: {share}");
                 continue;
             };
             let choice = measured.choice.unwrap();
             assert!(choice.sequences <= choice.length && choice.length.is_power_of_two());
-            assert!(told(view).unwrap() <= f64::from(EPSILON), "{contender:?}, {view}");
+            assert!(stated(view).unwrap() <= f64::from(EPSILON), "{contender:?}, {view}");
             let fewer = epsilon(receiver, view, choice.sequences - 1, choice.length);
             assert!(fewer > f64::from(EPSILON), "{contender:?}, {view}: {fewer} with a sequence less");
         }

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use floras_core::{Masks, Modulation, Receiver, TransmitPower, View};
 use floras_sim::figure::{Axis, Curve, Panel, PrivacyRow, Style};
 use floras_sim::inquiry::{Find, calibrate_experiment};
+use floras_sim::number::compact;
 use floras_sim::schemes::{FlorasScheme, SchemeChoice};
 use floras_sim::{Estimate, Experiment, ExperimentBuilder, Settings, SimError, VERSION};
 use rayon::prelude::*;
@@ -33,7 +34,7 @@ const KAPPA: f64 = 3.0;
 /// Where masks are kept.
 const FILE: &str = "frontier-masks.json";
 
-/// How single clients are hidden from the base station.
+/// How clients are protected from the base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Protection {
     Central,
@@ -250,7 +251,7 @@ impl<'a> Trust<'a> {
 
     fn accuracy_curves(&self, grid: &Grid, x: &[u32], point: impl Fn(u32) -> (u32, u32)) -> Vec<Curve> {
         let ideal = |x: u32| self.contest.ideal(point(x).0);
-        let mut curves = vec![curve("no noise at all".to_owned(), 0, Style::Dotted, x, ideal)];
+        let mut curves = vec![curve("no noise".to_owned(), 0, Style::Dotted, x, ideal)];
         curves.extend(grid.protections.iter().map(|&protection| {
             let y = |x: u32| self.accuracy(protection, point(x));
             // Where channel inversion lies on central noise, both are to be seen.
@@ -264,9 +265,9 @@ impl<'a> Trust<'a> {
         Panel {
             name: "frontier-trust-clients".to_owned(),
             title: format!(
-                "Accuracy at equal trust: ε = {EPSILON} in the raw-signal view after {} rounds, δ = {:e}",
+                "Accuracy at equal trust: ε = {EPSILON} in the raw-signal view after {} rounds, δ = {}",
                 self.contest.rounds(),
-                self.contest.delta()
+                compact(self.contest.delta())
             ),
             x: clients_axis(),
             y: accuracy_axis(),
@@ -277,7 +278,7 @@ impl<'a> Trust<'a> {
     fn epsilon_panel(&self, grid: &Grid, clients: u32) -> Panel {
         Panel {
             name: format!("frontier-trust-epsilon-{clients}"),
-            title: format!("Accuracy at equal trust, {clients} clients a round"),
+            title: format!("Accuracy at equal trust, {clients} clients per round"),
             x: epsilon_axis(self.contest),
             y: accuracy_axis(),
             curves: self.accuracy_curves(grid, grid.epsilons, |epsilon| (clients, epsilon)),
@@ -330,7 +331,7 @@ impl<'a> Trust<'a> {
 }
 
 fn clients_axis() -> Axis {
-    Axis { label: "clients a round, K".to_owned(), logarithmic: true, range: None }
+    Axis { label: "clients per round, K".to_owned(), logarithmic: true, range: None }
 }
 
 /// The settings of the comparison at equal trust.
@@ -361,7 +362,7 @@ pub(super) fn conventions() -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// What a reader of the comparison at equal trust should know.
+/// Notes on the comparison at equal trust.
 pub(super) fn notes() -> Vec<String> {
     vec![
         "At equal trust, ε is that of the raw-signal view: the base station keeps its samples and knows all channels. The bound of \

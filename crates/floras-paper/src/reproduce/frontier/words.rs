@@ -1,4 +1,4 @@
-//! What the frontier says, in words made of what was measured.
+//! The frontier's text, with the measured numbers.
 
 use floras_core::View;
 use floras_sim::Estimate;
@@ -10,7 +10,7 @@ use super::{EPSILON, Grid};
 /// Points of accuracy below the same training without noise that still count as useful.
 const USEFUL: f64 = 2.0;
 
-/// The answer, and what it costs.
+/// The answer, and its price.
 pub(super) fn paragraphs(grid: &Grid, contest: &Contest) -> Vec<String> {
     vec![answer(grid, contest), price(grid, contest)]
 }
@@ -58,7 +58,7 @@ fn opening(grid: &Grid, contest: &Contest) -> String {
                 "with a receiver that bounds its weights"
             };
             format!(
-                "Privacy with utility exists over the air {receiver}, {beside}: K = {clients} or more a round here."
+                "Privacy with utility exists over the air {receiver}, {beside}: K = {clients} or more per round here."
             )
         }
     }
@@ -89,7 +89,7 @@ fn answer(grid: &Grid, contest: &Contest) -> String {
         .max_by(|a, b| a.mean.total_cmp(&b.mean));
     let none = "nothing".to_owned();
     format!(
-        "{} At ε = {EPSILON} for every client after all {} rounds (δ = {:e}, actual view), these come within {USEFUL} points of \
+        "{} At ε = {EPSILON} for every client after all {} rounds (δ = {:e}, actual view), these are within {USEFUL} points of \
          the same training without noise: {}. In brackets is the accuracy with {} clients, where training without noise has \
          {}. With {fewest} clients the best is {}, against {} without noise.",
         opening(grid, contest),
@@ -117,7 +117,7 @@ fn lines<C: Copy>(
     let most = grid.clients.last().copied().unwrap_or_default();
     let line = |(from, members): &(Option<u32>, Vec<C>)| {
         let from = match from {
-            Some(clients) => format!("from K = {clients} clients a round on"),
+            Some(clients) => format!("from K = {clients} clients per round on"),
             None => format!("not up to K = {most}"),
         };
         let at_example = |contender: C| accuracy(contender).map_or("no setting".to_owned(), percent);
@@ -143,27 +143,27 @@ fn price(grid: &Grid, contest: &Contest) -> String {
         let choice = contest.get(contender, View::Actual, point)?.choice?;
         let unused = choice.sequences - u64::from(grid.example);
         Some(format!(
-            "{unused} unused sequences and {} chips a value under {}",
+            "{unused} unused sequences and {} chips per value under {}",
             choice.length,
             name(contender)
         ))
     };
     let spent: Vec<String> = grid.contenders.iter().filter_map(spent).collect();
-    let told = |contender, view| {
+    let stated = |contender, view| {
         let measured = contest.get(contender, View::Actual, point)?;
         let epsilon = measured.record.summary.privacy.views.get(view)?.epsilon?;
         Some(if epsilon < 1e4 { format!("{epsilon:.1}") } else { format!("{epsilon:.0e}") })
     };
     let worst_channel = |&contender: &Contender| {
         contender.receiver()?;
-        Some(format!("{} under {}", told(contender, View::AnyChannel)?, name(contender)))
+        Some(format!("{} under {}", stated(contender, View::AnyChannel)?, name(contender)))
     };
     let worst_channel: Vec<String> = grid.contenders.iter().filter_map(worst_channel).collect();
-    let raw = |contender| told(contender, View::RawSignal).unwrap_or_else(|| "no bound".to_owned());
+    let raw = |contender| stated(contender, View::RawSignal).unwrap_or_else(|| "no bound".to_owned());
     format!(
-        "The noise says why. With {} clients, the clipped projector has in the median round and in the worst of 100 rounds {} \
+        "The noise explains this. With {} clients, the clipped projector has in the median round and in the worst of 100 rounds {} \
          the noise of the central optimum, the paper's receiver {}, because it divides by pilot estimates that may be close \
-         to zero. The price is bandwidth: {}. If the channels are the worst that there are, the same settings have an ε of \
+         to zero. The price is bandwidth: {}. For the worst channels, the same settings have an ε of \
          {}. The trust differs: a base station that keeps its raw samples has an ε of {} under FLORAS, and of {} under \
          channel inversion, whose clients must add their noise honestly.",
         grid.example,
@@ -211,7 +211,7 @@ pub(super) fn at_equal_trust(grid: &Grid, trust: &Trust<'_>) -> String {
     let without = trust.contest().ideal(grid.example).map_or("nothing".to_owned(), percent);
     format!(
         "At equal trust, the base station is the adversary: it keeps its raw samples, and every client sends symbols of unit power, \
-         with what it adds to hide itself. At ε = {EPSILON} in the raw-signal view, these are within {USEFUL} points of the same \
+         including its own noise and masks. At ε = {EPSILON} in the raw-signal view, these are within {USEFUL} points of the same \
          training without noise: {useful}. In brackets is the accuracy with {} clients, where training without noise has \
          {without}. With these clients, the ratio of the noise in the sum to that of the central optimum, in the median round and \
          in the worst of 100 rounds, is {}. The standard deviations σ_m of the masks and σ_z of a client's own noise are {}. Masks need no channel \
