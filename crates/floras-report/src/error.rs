@@ -1,4 +1,4 @@
-//! What can go wrong with a report.
+//! Errors of a report.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,40 @@ use thiserror::Error;
 
 use crate::plot::PlotError;
 
-/// Why there is no report.
+/// A report that could not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A directory that is not there.
+    /// A missing directory.
     #[error("there is no directory {directory}", directory = directory.display())]
     NoSuchDirectory {
-        /// What was given.
+        /// The given path.
         directory: PathBuf,
     },
 
     /// A directory of none of the four kinds.
     #[error(
-        "{directory} holds nothing to report: it has neither experiment.toml (a run), sweep.csv (a sweep), reproduction.json (a \
-         reproduction) nor audit.json (an audit)",
+        "{directory} has nothing to report: expected experiment.toml (run), sweep.csv (sweep), reproduction.json (reproduction) or \
+         audit.json (audit)",
         directory = directory.display()
     )]
     NothingThere {
+        /// The given path.
+        directory: PathBuf,
+    },
+
+    /// A directory of figures or attacks where a run was expected.
+    #[error("{directory} holds neither a run nor a sweep", directory = directory.display())]
+    NotARun {
         /// What was given.
         directory: PathBuf,
+    },
+
+    /// A comparison of fewer than two runs.
+    #[error("a comparison needs at least 2 runs, not {count}")]
+    TooFewRuns {
+        /// Runs that were given.
+        count: usize,
     },
 
     /// A file that is missing, damaged or cannot be read.
@@ -37,13 +51,13 @@ pub enum ReportError {
     #[error(transparent)]
     Write(SimError),
 
-    /// A picture that cannot be drawn.
+    /// A plot that cannot be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),
 }
 
 impl ReportError {
-    /// Whether the input is to blame, and not the machine.
+    /// Whether the input is wrong; otherwise the machine failed.
     pub fn is_input(&self) -> bool {
         !matches!(self, Self::Write(_) | Self::Plot(_))
     }

@@ -1,12 +1,12 @@
-//! Pictures: SVG and PNG plots, and the report of a directory as one HTML file that loads nothing.
+//! Plots as SVG, PNG, PDF and CSV files, and the report of a directory as one HTML file that loads nothing.
 //!
-//! [`write()`] reads a directory that `floras` has left behind and writes `report.html` and `plots/` into it. It finds out
-//! by itself which kind it is: a run, a sweep, a reproduction or an audit. Everything comes from the files, so that the same
-//! files give the same bytes.
+//! [`write()`] reads the directory of a run, a sweep, a reproduction or an audit and writes `report.html` and `plots/` into it.
+//! All content comes from the files: the same files give the same bytes.
 //!
-//! [`plot`] draws single pictures.
+//! [`plot`] draws single plots.
 
 mod audit;
+mod compare;
 mod error;
 mod files;
 mod html;
@@ -22,34 +22,35 @@ use floras_audit::AuditReport;
 use floras_sim::figure::Reproduction;
 use floras_sim::{RunDirectory, SweepTable};
 
+pub use compare::{ComparedRun, Comparison, DifferingSetting, compare};
 pub use error::ReportError;
 
-/// What a directory holds.
+/// The kind of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What `floras run` leaves.
+    /// Written by `floras run`.
     Run,
-    /// What `floras sweep` leaves.
+    /// Written by `floras sweep`.
     Sweep,
-    /// What `floras reproduce` leaves.
+    /// Written by `floras reproduce`.
     Reproduction,
-    /// What `floras audit` leaves, unless it was put beside a run.
+    /// Written by `floras audit` into a directory without a run.
     Audit,
 }
 
-/// What was written.
+/// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What the directory holds.
+    /// The kind of the directory.
     pub kind: Kind,
     /// The page.
     pub page: PathBuf,
-    /// The pictures.
+    /// The plots.
     pub plots: Vec<PathBuf>,
 }
 
 impl Kind {
-    /// What a directory holds.
+    /// The kind of a directory, by the files in it.
     pub fn of(directory: &Path) -> Result<Self, ReportError> {
         if !directory.is_dir() {
             return Err(ReportError::NoSuchDirectory { directory: directory.to_path_buf() });
@@ -79,7 +80,7 @@ pub fn write(directory: &Path) -> Result<Report, ReportError> {
     Ok(Report { kind, page, plots })
 }
 
-/// The page of a directory, written if something is new or there is no page yet.
+/// The page of a directory, which is written if `is_new` or missing.
 pub fn page(directory: &Path, is_new: bool) -> Result<PathBuf, ReportError> {
     let page = files::page(directory);
     if is_new || !page.exists() {

@@ -1,74 +1,48 @@
-//! The privacy statement in words, for someone who has never heard of `ε`.
+//! The privacy of a run: the headline, the table of all views, and the plots of `ε`.
 //!
-//! Someone who holds two possibilities for equally likely, and sees what an `(ε, δ)`-private mechanism gives out, is
-//! afterwards at most `e^ε/(1 + e^ε)` sure of one of them, except with a probability of about `δ`.
+//! Thresholds and words of verdicts are those of [`floras_core::verdict`].
 
+use floras_core::verdict::{Verdict, guess};
 use floras_core::{Level, View};
 use floras_privacy::{Statement, Views};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::inquiry::{bound_text, guarantee_text, is_sampled, sampled_texts};
+use floras_sim::inquiry::{bound_text, is_sampled, sampled_texts};
 use floras_sim::{PlottedCurves, PrivacyReport};
 
-use crate::html::number::{certainty, count, epsilon, grouped};
+use crate::html::number::{count, epsilon, grouped};
 use crate::html::{Cell, Html};
+use crate::plot::scale::number_text;
 
 /// A smaller `δ` is not plotted.
 const SMALLEST_SHOWN: f64 = 1e-12;
 
-/// How much an `ε` promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Strength {
-    Strong,
-    Moderate,
-    Weak,
-    None,
+/// The verdict on a statement.
+fn verdict(statement: &Statement) -> Verdict {
+    Verdict::of(statement.epsilon, statement.guarantee)
 }
 
-impl Strength {
-    /// The usual coarse steps: up to 1, up to 5, up to 10, and more.
-    pub(crate) fn of(epsilon: f64) -> Self {
-        match epsilon {
-            strong if strong <= 1.0 => Self::Strong,
-            moderate if moderate <= 5.0 => Self::Moderate,
-            weak if weak <= 10.0 => Self::Weak,
-            _ => Self::None,
-        }
-    }
-
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Strong => "strong",
-            Self::Moderate => "moderate",
-            Self::Weak => "weak",
-            Self::None => "none in practice",
-        }
+/// Whether a reader should see a verdict as good, as bad or as neither.
+pub(crate) fn is_good(verdict: Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Strong | Verdict::Moderate => Some(true),
+        Verdict::Weak => None,
+        Verdict::None | Verdict::NotProven => Some(false),
     }
 }
 
-/// The statement that counts most: of the real decoder, or else of the strongest adversary that something is proven against.
-fn headline(views: &Views) -> Option<(View, &Statement, f64)> {
-    let order = [View::Actual, View::AnyChannel, View::Idealised];
-    let found = |view: View, needs_guarantee: bool| {
-        let statement = views.get(view)?;
-        let epsilon = statement.epsilon?;
-        (statement.guarantee || !needs_guarantee).then_some((view, statement, epsilon))
-    };
-    let guarantees = order.into_iter().find_map(|view| found(view, true));
-    guarantees.or_else(|| order.into_iter().find_map(|view| found(view, false)))
-}
-
-/// The one number for the top of a report, and what is said below it.
-pub(crate) fn card(report: &PrivacyReport) -> (String, String) {
-    match headline(&report.views) {
-        None => ("no privacy".to_owned(), "nothing is hidden from the base station".to_owned()),
-        Some((view, statement, value)) => {
-            let strength = if statement.guarantee { Strength::of(value).word() } else { "no guarantee" };
-            (format!("ε = {}", epsilon(value)), format!("privacy in the {} view: {strength}", view.name()))
+/// The number for the top of a report, in the view that the experiment quotes, and the line below it.
+pub(crate) fn card(report: &PrivacyReport, view: View) -> (String, String) {
+    match report.views.get(view) {
+        Some(statement) if statement.epsilon.is_some() => {
+            let value = statement.epsilon.map(epsilon).unwrap_or_default();
+            let verdict = verdict(statement);
+            (format!("ε = {value}"), format!("{verdict} privacy in the {view} view"))
         }
+        _ => ("no finite ε".to_owned(), format!("no privacy in the {view} view")),
     }
 }
 
-/// Whether the statements protect one sample, and not all data of a client.
+/// Whether the statements protect one sample instead of all data of a client.
 pub(crate) fn is_item_level(report: &PrivacyReport) -> bool {
     report.level == Level::Item.name()
 }
@@ -78,168 +52,131 @@ fn unit(report: &PrivacyReport) -> &'static str {
     if is_item_level(report) { "one sample" } else { "a client" }
 }
 
-/// The statement in words.
-pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport) {
+/// The statement in the quoted view, in words.
+pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport, view: View) {
     let question = if is_item_level(report) {
-        "How much does training give away about one sample of a client? Imagine someone who must tell whether a client trained \
-         on this sample or on quite a different one in its place"
+        "whether a client trained on a given sample or on a different one in its place"
     } else {
-        "How much does training give away about one client? Imagine someone who must tell whether a client trained on its \
-         own data or on quite different data"
+        "whether a client trained on its own data or on different data"
     };
-    html.paragraph(&format!(
-        "{question}, and who at first holds both for equally likely, 50 to 50. The number ε limits \
-         how sure they can become from what they see: at most e^ε/(1 + e^ε), except with a probability of about δ. ε = 0 \
-         would be perfect, ε = 1 means at most 74 % sure, ε = 5 at most 99.4 %, and from about 10 on nothing is promised \
-         that anyone would notice.",
-    ));
+    html.around("p", "", |line| {
+        line.text(&format!(
+            "ε limits what training leaks about {}. An adversary guesses {question}; both are equally likely at first. From what \
+             it sees, it guesses right with probability at most ",
+            unit(report)
+        ));
+        line.raw("e<sup>ε</sup>/(1 + e<sup>ε</sup>)");
+        line.text(&format!(
+            ", apart from a term of order δ: 50 % at ε = 0, {} at ε = 1, {} at ε = 4, {} at ε = 10. {}",
+            guess(1.0),
+            guess(4.0),
+            guess(10.0),
+            Verdict::scale()
+        ));
+    });
     let rounds = count(report.rounds.into(), "round");
-    match headline(&report.views) {
-        None => {
-            html.element(
-                "p",
-                "warning",
-                &format!(
-                    "After {rounds} no ε can be stated against a base station: {}.",
-                    why_nothing(&report.views)
-                ),
-            );
-        }
-        Some((_, statement, value)) => {
-            let strength = Strength::of(value);
-            let delta = delta_text(report.delta);
-            let meaning = match strength {
-                Strength::None => {
-                    "At such an ε the guarantee is none in practice: it does not exclude that the base station finds out \
-                     whatever it wants to know about a client."
-                        .to_owned()
-                }
-                other => format!(
-                    "That is a {} guarantee: whoever was undecided before is at most {} afterwards.",
-                    other.word(),
-                    certainty(value)
-                ),
-            };
+    let delta = number_text(report.delta);
+    match report.views.get(view).map(|statement| (statement, statement.epsilon)) {
+        Some((statement, Some(value))) => {
+            let verdict = verdict(statement);
             let about = format!(
-                "Against {}, ε = {} at δ = {delta} after {rounds}.",
+                "Against {}, ε = {} at δ = {delta} after {rounds}",
                 statement.adversary,
                 epsilon(value)
             );
-            if statement.guarantee {
-                html.element("p", "lead", &format!("{about} {meaning}"));
-            } else {
-                let why = statement.reason.as_deref().unwrap_or("of what was assumed");
-                html.element(
-                    "p",
-                    "lead",
-                    &format!("{about} But this number is not a guarantee, because {why}."),
-                );
-                if strength == Strength::None {
-                    html.paragraph("Even if it were one, it would promise nothing that anyone would notice.");
-                }
-            }
+            let why = match (&statement.reason, verdict) {
+                (Some(reason), Verdict::NotProven) => format!(" The number is not a guarantee: {reason}."),
+                _ => String::new(),
+            };
+            let text = format!("{about} ({verdict}). {}{why}", verdict.meaning(Some(value)));
+            html.element("p", if verdict.is_guarantee() { "lead" } else { "warning" }, &text);
+        }
+        found => {
+            let reason = found.and_then(|(statement, _)| statement.reason.clone());
+            let reason = reason.unwrap_or_else(|| "the view does not apply to this scheme".to_owned());
+            let text = format!("After {rounds} no finite ε holds in the {view} view: {reason}.");
+            html.element("p", "warning", &text);
         }
     }
-    // Noise that the clients add themselves is in the raw samples, too.
-    let epsilon_of = |view: View| report.views.get(view).and_then(|statement| statement.epsilon);
-    if report.views.get(View::RawSignal).is_some_and(|statement| statement.from_masks) {
+    let raw_signal = report.views.get(View::RawSignal);
+    if view != View::RawSignal && raw_signal.is_some_and(|statement| statement.epsilon.is_some()) {
         html.paragraph(
-            "What clients add to their updates hides them even from a base station that keeps its raw radio samples: the \
-             raw-signal row below is such a guarantee. The notes say what it assumes of the other clients.",
-        );
-    } else if epsilon_of(View::RawSignal).is_some()
-        && epsilon_of(View::RawSignal) != epsilon_of(View::AnyChannel)
-    {
-        html.paragraph(
-            "All views but the last trust the base station to keep nothing but the decoded sums. One that keeps its raw radio \
-             samples sees the raw-signal row below.",
+            "The raw-signal view covers a base station that stores its raw radio samples; the other views assume that it keeps \
+             only the decoded sums.",
         );
     }
 }
 
-fn why_nothing(views: &Views) -> String {
-    let order = [View::Actual, View::AnyChannel, View::Idealised, View::RawSignal];
-    let reason = order.into_iter().find_map(|view| views.get(view)?.reason.clone());
-    reason.unwrap_or_else(|| "this scheme adds no noise that would hide anything".to_owned())
-}
-
-/// `10⁻⁵` reads as `1e-5` in plain text.
-fn delta_text(delta: f64) -> String {
-    format!("{delta:e}")
-}
-
-/// A table of all views.
-pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String]) {
+/// The table of all views, the strongest adversary first.
+pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String], quoted: View) {
     let is_sampled = is_sampled(views);
-    let mut heading = vec!["view", "ε"];
+    let mut heading = vec!["view", "verdict", "ε"];
     if is_sampled {
         heading.extend(["ε, participation known", "ε in every round"]);
     }
-    heading.extend(["guarantee", "against", "what it means"]);
+    heading.extend(["meaning", "adversary"]);
     let mut rows = Vec::new();
-    for view in View::ALL {
+    for view in View::BY_ADVERSARY {
         let Some(statement) = views.get(view) else { continue };
-        let mut row = vec![Cell::text(view.name())];
+        let verdict = verdict(statement);
+        let name = if view == quoted { format!("{view} (quoted)") } else { view.to_string() };
+        let mut row = vec![Cell::text(name), Cell::Mark(verdict.to_string(), is_good(verdict))];
         row.push(Cell::number(bound_text(statement, epsilon)));
         if is_sampled {
             row.extend(sampled_texts(statement, epsilon).map(Cell::number));
         }
-        let guarantee = guarantee_text(view, statement);
-        let is_good = if guarantee == "model" { None } else { Some(statement.guarantee) };
-        row.push(Cell::Mark(guarantee.to_owned(), is_good));
+        row.push(Cell::text(meaning(statement, verdict, notes)));
         row.push(Cell::text(&*statement.adversary));
-        row.push(Cell::text(meaning(statement, notes)));
         rows.push(row);
     }
     if rows.is_empty() {
-        html.paragraph("There is no view with anything to say.");
+        html.paragraph("No view applies to this experiment.");
     } else {
         html.table(&heading, &rows);
     }
 }
 
-fn meaning(statement: &Statement, notes: &[String]) -> String {
-    match (statement.epsilon, statement.guarantee, &statement.reason) {
-        (None, _, Some(reason)) => format!("no ε: {reason}"),
-        (None, _, None) => "no ε".to_owned(),
-        (Some(_), false, Some(reason)) if notes.contains(reason) => {
-            "not a guarantee: see the note below".to_owned()
+fn meaning(statement: &Statement, verdict: Verdict, notes: &[String]) -> String {
+    match (statement.epsilon, &statement.reason) {
+        (None, Some(reason)) => format!("No finite ε: {reason}."),
+        (Some(_), Some(reason)) if verdict == Verdict::NotProven && notes.contains(reason) => {
+            "No proof exists for this number: see the note below.".to_owned()
         }
-        (Some(_), false, Some(reason)) => format!("not a guarantee: {reason}"),
-        (Some(_), false, None) => "not a guarantee".to_owned(),
-        (Some(value), true, _) => match Strength::of(value) {
-            Strength::None => "none in practice".to_owned(),
-            strength => format!("{}: at most {}", strength.word(), certainty(value)),
-        },
+        (Some(_), Some(reason)) if verdict == Verdict::NotProven => {
+            format!("No proof exists for this number: {reason}.")
+        }
+        (Some(value), _) if verdict.is_guarantee() => format!("Guess right with at most {}.", guess(value)),
+        (value, _) => verdict.meaning(value),
     }
 }
 
-/// `ε` after so many rounds, in every view.
+/// The name of a view in a legend, and how its curve is drawn.
+fn curve_of(report: &PrivacyReport, view: View) -> (String, usize, Style) {
+    let colour = View::ALL.into_iter().position(|other| other == view).unwrap_or_default();
+    if report.views.get(view).is_some_and(|statement| statement.guarantee) {
+        (view.to_string(), colour, Style::Solid)
+    } else {
+        (format!("{view} (not proven)"), colour, Style::Dashed)
+    }
+}
+
+/// `ε` over the rounds, in every view.
 pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
     let x: Vec<f64> = report.growth.iter().map(|spent| f64::from(spent.rounds)).collect();
-    let curves: Vec<Curve> = View::ALL
-        .into_iter()
-        .enumerate()
-        .filter_map(|(colour, view)| {
-            let key = view.field();
-            let y: Vec<Option<f64>> =
-                report.growth.iter().map(|spent| spent.epsilon.get(&key).copied()).collect();
-            y.iter().any(Option::is_some).then_some(())?;
-            let holds = report.views.get(view).is_some_and(|statement| statement.guarantee);
-            let name = if holds { view.name().to_owned() } else { format!("{} (no guarantee)", view.name()) };
-            let style = if holds { Style::Solid } else { Style::Dashed };
-            Some(Curve { name, colour, style, x: x.clone(), y, band: None })
-        })
-        .collect();
-    if curves.is_empty() {
-        return None;
-    }
-    Some(Panel {
+    let curve = |view: View| {
+        let key = view.field();
+        let y: Vec<Option<f64>> =
+            report.growth.iter().map(|spent| spent.epsilon.get(&key).copied()).collect();
+        let (name, colour, style) = curve_of(report, view);
+        y.iter().any(Option::is_some).then(|| Curve { name, colour, style, x: x.clone(), y, band: None })
+    };
+    let curves: Vec<Curve> = View::BY_ADVERSARY.into_iter().filter_map(curve).collect();
+    (!curves.is_empty()).then(|| Panel {
         name: "epsilon".to_owned(),
-        title: "Privacy spent, round by round".to_owned(),
+        title: "ε spent over the rounds".to_owned(),
         x: Axis { label: "rounds".to_owned(), logarithmic: true, range: None },
         y: Axis {
-            label: format!("ε of {} at δ = {} (no unit)", unit(report), delta_text(report.delta)),
+            label: format!("ε of {} at δ = {}", unit(report), number_text(report.delta)),
             logarithmic: true,
             range: None,
         },
@@ -252,11 +189,8 @@ pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
     type Points = (Vec<f64>, Vec<Option<f64>>);
     let curves = |of: &dyn Fn(&PlottedCurves) -> Points| -> Vec<Curve> {
         let curve = |plotted: &PlottedCurves| {
-            let (colour, view) =
-                View::ALL.into_iter().enumerate().find(|(_, view)| view.name() == plotted.view)?;
-            let holds = report.views.get(view).is_some_and(|statement| statement.guarantee);
-            let name = if holds { view.name().to_owned() } else { format!("{} (no guarantee)", view.name()) };
-            let style = if holds { Style::Solid } else { Style::Dashed };
+            let view = View::ALL.into_iter().find(|view| view.name() == plotted.view)?;
+            let (name, colour, style) = curve_of(report, view);
             let (x, y) = of(plotted);
             Some(Curve { name, colour, style, x, y, band: None })
         };
@@ -266,13 +200,13 @@ pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
         return Vec::new();
     }
     let rounds = count(report.rounds.into(), "round");
-    // A logarithmic axis has no place for 0, and nobody looks at less than this.
+    // A logarithmic axis has no place for 0.
     let shown = |&delta: &f64| (delta >= SMALLEST_SHOWN).then_some(delta);
     let axis = |label: &str, logarithmic: bool, range| Axis { label: label.to_owned(), logarithmic, range };
     let delta = Panel {
         name: "delta".to_owned(),
-        title: format!("δ for every ε, after {rounds}"),
-        x: axis(&format!("ε of {} (no unit)", unit(report)), false, None),
+        title: format!("δ for every ε after {rounds}"),
+        x: axis(&format!("ε of {}", unit(report)), false, None),
         y: axis("δ (probability)", true, None),
         curves: curves(&|plotted| (plotted.epsilon.clone(), plotted.delta.iter().map(shown).collect())),
     };
@@ -283,18 +217,17 @@ pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
         name: "trade-off".to_owned(),
         title: format!("Trade-off function after {rounds}"),
         x: axis("type I error α (probability)", false, Some((0.0, 1.0))),
-        y: axis("least type II error β (probability)", false, Some((0.0, 1.0))),
+        y: axis("smallest type II error β (probability)", false, Some((0.0, 1.0))),
         curves: curves(&errors),
     };
     vec![delta, trade_off]
 }
 
-/// A sentence about the client that gave away most.
+/// A sentence about the client with the largest loss.
 pub(crate) fn worst_client(report: &PrivacyReport) -> Option<String> {
     let worst = report.worst_client?;
     Some(format!(
-        "Looking back at the channels that were really drawn, client {} gave away most: given all gains and the noise of \
-         its trial, its ε is {}.",
+        "Given the channels that were drawn, client {} has the largest loss: ε = {} for all gains and the noise of its trial.",
         grouped(worst.client.into()),
         epsilon(worst.epsilon)
     ))

@@ -1,15 +1,19 @@
-//! The report of a reproduction: every figure of the paper beside what it claims.
+//! The report of a reproduction: the paper's figures with its claims and our results.
 
 use std::path::{Path, PathBuf};
 
-use floras_core::View;
+use floras_core::{View, verdict as privacy_verdict};
 use floras_sim::figure::{Claim, Figure, PrivacyRow, Reproduction, Verdict};
 use floras_sim::read_json;
 
 use crate::error::ReportError;
 use crate::files::{self, Output};
-use crate::html::number::{count, epsilon, grouped};
+use crate::html::number::{count, epsilon, grouped, with_uncertainty};
 use crate::html::{Cell, Html, figure, page};
+use crate::plot::scale::number_text;
+
+/// The heading of the page; the figures have headings of their own.
+const TITLE: &str = "The paper's figures, reproduced";
 
 /// Writes the report of a reproduction.
 pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
@@ -22,14 +26,15 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         output.panel(panel)?;
     }
     let mut body = Html::default();
-    body.element("p", "kicker", "The paper on FLORAS, reproduced");
-    body.element("h1", "", &title(&reproduction));
+    body.element("p", "kicker", "Reproduction of the FLORAS paper by floras");
+    body.element("h1", "", TITLE);
     body.element("p", "lead", &verdicts(&reproduction));
-    if reproduction.quick {
+    let has_trials = panels().flat_map(|panel| &panel.curves).any(|curve| curve.band.is_some());
+    if reproduction.quick && has_trials {
         body.element(
             "p",
             "warning",
-            "This is the quick version: fewer trials or rounds than the paper has, so that intervals are wide.",
+            "This is the quick version: it has fewer trials or rounds than the paper, and wide intervals.",
         );
     }
     for figure in &reproduction.figures {
@@ -38,7 +43,9 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     body.section("Repeat it", |section| {
         section.paragraph(&format!("With floras {}, seed {}:", reproduction.version, reproduction.seed));
         section.command(&reproduction.command);
-        section.paragraph("All numbers are in reproduction.json, the pictures in plots/ as SVG and PNG.");
+        section.around("p", "", |line| {
+            line.text("All numbers: ").link(Reproduction::FILE, Reproduction::FILE).text(".");
+        });
     });
     output.page(&page(&format!("{} – floras", title(&reproduction)), &body))
 }
@@ -46,7 +53,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
 fn title(reproduction: &Reproduction) -> String {
     match &reproduction.figures[..] {
         [one] => one.title.clone(),
-        _ => "The figures of the paper, and what comes out".to_owned(),
+        _ => TITLE.to_owned(),
     }
 }
 
@@ -54,10 +61,10 @@ fn verdicts(reproduction: &Reproduction) -> String {
     let claims = || reproduction.figures.iter().flat_map(|figure| &figure.claims);
     let number = |verdict: Verdict| claims().filter(|claim| claim.verdict == verdict).count();
     match claims().count() {
-        0 => "No claim of the paper is held against these figures.".to_owned(),
+        0 => "These figures have no counterpart among the paper's claims.".to_owned(),
         all => format!(
-            "Of {} of the paper, {} came out here, too; {} are inconclusive; {} did not under the conventions \
-             that were chosen; {} contradict mathematics.",
+            "Verdicts on {} of the paper: {} reproduced, {} inconclusive, {} not reproduced under the chosen conventions, {} false \
+             (contradicts mathematics).",
             count(all as u64, "claim"),
             number(Verdict::Reproduced),
             number(Verdict::Inconclusive),
@@ -75,32 +82,28 @@ fn one_figure(body: &mut Html, shown: &Figure) {
         section.around("div", "plots", |plots| {
             for panel in &shown.panels {
                 let has_bands = panel.curves.iter().any(|curve| curve.band.is_some());
-                figure(
-                    plots,
-                    panel,
-                    if has_bands { "Bands are 95% intervals; point at it for values." } else { "" },
-                );
+                figure(plots, panel, if has_bands { "Bands are 95% intervals." } else { "" });
             }
         });
         if !shown.claims.is_empty() {
-            section.element("h3", "", "What the paper says, and what came out");
+            section.element("h3", "", "Claims of the paper and results");
             let rows: Vec<Vec<Cell>> = shown.claims.iter().map(claim).collect();
-            section.table(&["claim", "verdict", "published", "ours", "why"], &rows);
+            section.table(&["claim", "verdict", "published", "ours", "reason"], &rows);
         }
         if !shown.privacy.is_empty() {
             privacy(section, &shown.privacy);
         }
         if !shown.conventions.is_empty() {
             let heading = if shown.claims.is_empty() {
-                "The settings"
+                "Settings"
             } else {
-                "Conventions: choices that the paper leaves open"
+                "Conventions for choices that the paper leaves open"
             };
             section.element("h3", "", heading);
             let row =
                 |(key, value): &(String, String)| vec![Cell::text(key.as_str()), Cell::text(value.as_str())];
             let rows: Vec<Vec<Cell>> = shown.conventions.iter().map(row).collect();
-            section.table(&["what", "chosen"], &rows);
+            section.table(&["choice", "value"], &rows);
         }
         section.notes(&shown.notes);
     });
@@ -115,13 +118,14 @@ fn claim(claim: &Claim) -> Vec<Cell> {
         let text = format!("{value:.4}");
         text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
     };
-    // The claim itself says that it is about ε.
+    // The claim names ε itself.
     let unit = if claim.unit == "ε" { String::new() } else { format!(" {}", claim.unit) };
     let ours = match (claim.ours, claim.ci95) {
         (None, _) => "–".to_owned(),
         (Some(ours), None) => format!("{}{unit}", number(ours)),
-        (Some(ours), Some(half)) => {
-            format!("{} ± {}{unit}", number(ours), number(half).trim_start_matches('+'))
+        (Some(ours), half @ Some(_)) => {
+            let sign = if unit.contains("points") && ours > 0.0 { "+" } else { "" };
+            format!("{sign}{}{unit}", with_uncertainty(ours, half).replace('-', "−"))
         }
     };
     let good = (claim.verdict != Verdict::Inconclusive).then_some(claim.verdict == Verdict::Reproduced);
@@ -137,12 +141,13 @@ fn claim(claim: &Claim) -> Vec<Cell> {
 }
 
 fn privacy(section: &mut Html, rows: &[PrivacyRow]) {
-    section.element("h3", "", "What each curve's setting guarantees: ε of a client in every view");
-    let heading: Vec<&str> = ["curve", "rounds"].into_iter().chain(View::ALL.map(View::name)).collect();
+    section.element("h3", "", "ε of a client in every view");
+    let heading: Vec<&str> =
+        ["curve", "rounds"].into_iter().chain(View::BY_ADVERSARY.map(View::name)).collect();
     let delta = rows.first().map_or(0.0, |row| row.delta);
     let cells = |row: &PrivacyRow| {
         let mut cells = vec![Cell::text(row.curve.as_str()), Cell::number(grouped(row.rounds.into()))];
-        cells.extend(View::ALL.map(|view| match row.views.get(view) {
+        cells.extend(View::BY_ADVERSARY.map(|view| match row.views.get(view) {
             None => Cell::number("–"),
             Some(statement) => {
                 let value = statement.epsilon.map_or_else(|| "none".to_owned(), epsilon);
@@ -158,9 +163,11 @@ fn privacy(section: &mut Html, rows: &[PrivacyRow]) {
     let rows: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
     section.table(&heading, &rows);
     section.paragraph(&format!(
-        "δ = {delta:e}. Numbers in parentheses are no guarantees; none means that no ε can be stated. ε up to about 1 is a strong \
-         promise; from about 10 on nothing is promised that anyone would notice. Who looks, in each view:"
+        "δ = {}. Numbers in parentheses are not proven; \"none\" means that no finite ε holds. {} The adversary of each view:",
+        number_text(delta),
+        privacy_verdict::Verdict::scale()
     ));
-    let legend: Vec<String> = View::ALL.iter().map(|view| format!("{view}: {}", view.adversary())).collect();
+    let legend: Vec<String> =
+        View::BY_ADVERSARY.iter().map(|view| format!("{view}: {}", view.adversary())).collect();
     section.notes(&legend);
 }

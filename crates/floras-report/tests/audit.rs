@@ -170,7 +170,7 @@ fn audit() -> AuditReport {
                 linked_by_strength: 0.41,
                 linked_across_rounds: 0.17,
                 named: 0.88,
-                by_chance: 0.05,
+                at_random: 0.05,
                 rounds: 64,
             }),
             reconstruction: Some(portraits()),
@@ -204,7 +204,7 @@ fn reported(audit: &AuditReport) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
+fn audits_show_claims_measurements_and_attacks() {
     let (directory, page) = reported(&audit());
     assert_eq!(Kind::of(directory.path()).unwrap(), Kind::Audit);
     let text = words(&page);
@@ -278,7 +278,7 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
         "0.875",
         "96 %", // collusion
         "10 clients, σ_m = 7.8750, σ_z = 0.6875, 8 parameters",
-        "They stand for 12\u{202f}345",
+        "They represent 12\u{202f}345",
         "89 %",
         "hears all <symbols>",
         "2.625",
@@ -296,13 +296,13 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
     }
     let place = |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading}"));
     let parts = [
-        "Clients train a model",
-        "What is claimed",
-        "What the updates show",
+        "Over the air",
+        "Claims and measurements",
+        "Pictures from updates",
         "Which sequences",
         "The updates of single",
     ];
-    let rest = ["Who, or what, took part?", "One client hands over", "Rounds with masks", "What to know"];
+    let rest = ["Who, or what, took part?", "One client reveals", "Rounds with masks", "Notes"];
     let order: Vec<usize> = parts.iter().chain(&rest).map(|heading| place(heading)).collect();
     assert!(order.is_sorted(), "{order:?}");
     assert!(place("client 8") < place("client 3"), "the strongest first");
@@ -311,7 +311,7 @@ fn an_audit_shows_claims_measurements_verdicts_and_every_attack() {
 /// The published ε of 1.986 is below the measured 7.25, but the paper does not claim it against this adversary; against the
 /// decoder of the games it claims nothing at all.
 #[test]
-fn what_the_paper_does_not_claim_is_not_violated() {
+fn claims_that_do_not_exist_hold() {
     let mut harmless = audit();
     harmless.views = raw_signal();
     harmless.attacks.assumptions.clear();
@@ -326,7 +326,7 @@ fn what_the_paper_does_not_claim_is_not_violated() {
 }
 
 #[test]
-fn the_pictures_are_files_and_part_of_the_page() {
+fn pictures_are_files_and_in_the_page() {
     let (directory, page) = reported(&audit());
     let svg = fs::read_to_string(directory.path().join("plots/reconstruction.svg")).unwrap();
     for (text, what) in [(&svg, "the file"), (&page, "the page")] {
@@ -368,11 +368,11 @@ fn parts_that_are_absent_are_left_out() {
     bare.attacks = Attacks::default();
     bare.notes.clear();
     let (directory, page) = reported(&bare);
-    assert!(!words(&page).contains("What the updates show"));
+    assert!(!words(&page).contains("Pictures from updates"));
     assert!(!directory.path().join("plots").exists());
     bare.views = AuditedViews::default();
     let (_directory, page) = reported(&bare);
-    assert!(words(&page).contains("There is nothing to attack."));
+    assert!(words(&page).contains("No adversary applies to this experiment."));
     // The brief form has no curves and no pictures, but their numbers.
     let (_directory, page) = reported(&audit().brief());
     let text = words(&page);
@@ -380,14 +380,14 @@ fn parts_that_are_absent_are_left_out() {
 }
 
 #[test]
-fn an_audit_beside_a_run_is_a_section_of_its_report() {
+fn audits_of_runs_are_sections() {
     let directory = tempfile::tempdir().unwrap();
     run_into(directory.path(), SMALL);
     put(directory.path(), &audit());
     assert_eq!(Kind::of(directory.path()).unwrap(), Kind::Run);
     let text = words(&report(directory.path()));
     for word in
-        ["handwritten digits", "Audit", "✗ violated", "despread update, 40 dB", "Who holds which labels"]
+        ["handwritten digits", "Audit", "✗ violated", "despread update, 40 dB", "Labels of each client"]
     {
         assert!(text.contains(word), "no {word} in {text}");
     }
@@ -409,7 +409,7 @@ fn a_damaged_audit_is_refused() {
     refusal(b"{\"name\":\"x\"}");
     let mut wrong = audit();
     wrong.attacks.sequences.as_mut().unwrap().panels = vec![panel("../away")];
-    assert!(refusal(&serde_json::to_vec(&wrong).unwrap()).contains("is no name for a picture"));
+    assert!(refusal(&serde_json::to_vec(&wrong).unwrap()).contains("is not a valid name of a plot"));
     let mut wrong = audit();
     wrong.attacks.reconstruction.as_mut().unwrap().rows[1].images[0].pop();
     assert!(refusal(&serde_json::to_vec(&wrong).unwrap()).contains("pictures"));

@@ -16,38 +16,76 @@ use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, PrivacyRow, Reproduc
 use floras_sim::{PreparedSweep, Sweep};
 
 fn swept(directory: &Path, sequences: &str) {
-    let text = format!("{SMALL}[sweep]\nuplink.sequences = [{sequences}]\n");
+    let private = "[privacy]\nclip = 1.0\n[uplink]\nreceiver = { clipped = 1.0 }\n";
+    let text = format!("{SMALL}{private}[sweep]\nuplink.sequences = [{sequences}]\n");
     let sweep = Sweep::parse("a test", &text).unwrap();
     let mut prepared = PreparedSweep::new(sweep, directory, 2).unwrap();
     prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap();
 }
 
 #[test]
-fn a_sweep_compares_its_points_and_leads_to_their_reports() {
+fn sweeps_compare_their_points() {
     let directory = tempfile::tempdir().unwrap();
     swept(directory.path(), "20, 25");
     let page = report(directory.path());
     let text = words(&page);
-    for word in ["uplink.sequences", "sequences 20", "sequences 25", "point 2", "How private"] {
+    for word in [
+        "uplink.sequences",
+        "20 sequences",
+        "25 sequences",
+        "point 2",
+        "verdict",
+        "rounds done",
+        "Final test accuracy against sequences N",
+    ] {
         assert!(text.contains(word), "no {word} in {text}");
     }
     assert!(page.contains("href=\"point-002/report.html\""));
     assert!(directory.path().join("point-002/report.html").exists());
     assert!(directory.path().join("plots/accuracy.png").exists());
+    let point = fs::read_to_string(directory.path().join("point-002/report.html")).unwrap();
+    assert!(point.contains("href=\"../report.html\""), "a point leads back to its sweep");
+    let csv = fs::read_to_string(directory.path().join("plots/sweep-accuracy.csv")).unwrap();
+    let places: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    assert_eq!(places, ["20", "25"]);
+    assert!(directory.path().join("plots/sweep-epsilon.svg").exists());
 }
 
 #[test]
-fn of_many_points_twelve_are_drawn_and_all_are_listed() {
+fn second_keys_get_a_line_each() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!(
+        "{SMALL}[sweep]\nuplink.receiver = [\"mmse\", {{ clipped = 2.0 }}]\nuplink.snr_db = [0.0, 10.0]\ndata.partition = [\"iid\"]\n"
+    );
+    let sweep = Sweep::parse("a test", &text).unwrap();
+    PreparedSweep::new(sweep, directory.path(), 2).unwrap().run(&|_| {}, &AtomicBool::new(false)).unwrap();
+    let text = words(&report(directory.path()));
+    assert!(text.contains("SNR 0 dB") && text.contains("clipped receiver c = 2"), "{text}");
+    let csv = fs::read_to_string(directory.path().join("plots/sweep-accuracy.csv")).unwrap();
+    let series: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split('"').nth(1)).collect();
+    assert_eq!(
+        series,
+        [
+            "MMSE receiver, iid partition",
+            "MMSE receiver, iid partition",
+            "clipped receiver c = 2, iid partition",
+            "clipped receiver c = 2, iid partition"
+        ]
+    );
+}
+
+#[test]
+fn twelve_points_are_drawn_and_all_listed() {
     let directory = tempfile::tempdir().unwrap();
     let sequences: Vec<String> = (20..33).map(|number| number.to_string()).collect();
     swept(directory.path(), &sequences.join(", "));
     let text = words(&report(directory.path()));
-    assert!(text.contains("The first 12 of 13 settings are drawn"), "{text}");
+    assert!(text.contains("The first 12 of 13 points are drawn"), "{text}");
     assert!(text.contains("point 13"));
 }
 
 #[test]
-fn a_sweep_with_a_damaged_table_is_refused() {
+fn damaged_sweep_tables_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("sweep.csv"), "a,b\n1,2\n").unwrap();
     let error = floras_report::write(directory.path()).unwrap_err();
@@ -113,7 +151,7 @@ fn reproduction(panel_name: &str) -> Reproduction {
 }
 
 #[test]
-fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
+fn reproductions_show_figures_claims_and_conventions() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("reproduction.json");
     fs::write(&file, serde_json::to_vec(&reproduction("fig4-iid")).unwrap()).unwrap();
@@ -123,11 +161,11 @@ fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
         "What is to be seen.",
         "FLORAS gains <7.5> points",
         "+7.5 points",
-        "+3.2 ± 0.5 points",
+        "+3.25 ± 0.50 points",
         "not reproduced",
         "outside the interval",
         "(12.5)",
-        "Of 1 claim of the paper",
+        "Verdicts on 1 claim of the paper",
         "A note.",
         "floras reproduce fig4 --quick",
         "quick version",
@@ -138,12 +176,12 @@ fn a_reproduction_shows_figures_claims_verdicts_and_conventions() {
 }
 
 #[test]
-fn a_picture_cannot_be_written_elsewhere() {
+fn plots_stay_in_their_directory() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("reproduction.json");
     for name in ["../away", "a/b", ".hidden", ""] {
         fs::write(&file, serde_json::to_vec(&reproduction(name)).unwrap()).unwrap();
         let error = floras_report::write(directory.path()).unwrap_err();
-        assert!(error.to_string().contains("is no name for a picture"), "{error}");
+        assert!(error.to_string().contains("is not a valid name of a plot"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use floras_report::plot::{Holdings, holdings_png, holdings_svg, png, svg};
+use floras_report::plot::{Holdings, Plot};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 
 fn axis(label: &str, logarithmic: bool, range: Option<(f64, f64)>) -> Axis {
@@ -16,6 +16,10 @@ fn curve(name: &str, style: Style, points: &[(f64, Option<f64>)]) -> Curve {
 
 fn panel(x: Axis, y: Axis, curves: Vec<Curve>) -> Panel {
     Panel { name: "a-panel".to_owned(), title: "A title".to_owned(), x, y, curves }
+}
+
+fn svg(panel: &Panel) -> String {
+    Plot::of_panel(panel).svg()
 }
 
 /// The points of the lines that are drawn in the first colour and are not the legend's sample, in pixels.
@@ -64,7 +68,7 @@ fn values_lie_at_their_ticks() {
 }
 
 #[test]
-fn a_logarithmic_axis_has_equal_steps_for_equal_factors() {
+fn logarithmic_axes_have_equal_steps_for_factors() {
     let points = [(1.0, Some(0.01)), (20.0, Some(1.0)), (400.0, Some(100.0))];
     let drawn = svg(&panel(
         axis("rounds", true, None),
@@ -79,7 +83,7 @@ fn a_logarithmic_axis_has_equal_steps_for_equal_factors() {
 }
 
 #[test]
-fn what_is_absent_is_a_gap_and_what_is_outside_is_cut_off() {
+fn gaps_stay_gaps_and_axes_cut_curves() {
     let points = [(0.0, Some(0.5)), (1.0, Some(0.5)), (2.0, None), (3.0, Some(0.5)), (4.0, Some(0.5))];
     let x = || axis("x", false, None);
     let gap = svg(&panel(x(), axis("y", false, Some((0.0, 1.0))), vec![curve("a", Style::Solid, &points)]));
@@ -96,7 +100,7 @@ fn what_is_absent_is_a_gap_and_what_is_outside_is_cut_off() {
 }
 
 #[test]
-fn a_picture_has_its_title_labels_units_and_legend() {
+fn pictures_have_title_labels_font_and_legend() {
     let mut banded = curve("with <b> & \"$\" in it", Style::Dashed, &[(0.0, Some(0.1)), (1.0, Some(0.2))]);
     banded.band = Some(vec![Some((0.05, 0.15)), Some((0.1, 0.3))]);
     let drawn =
@@ -106,35 +110,80 @@ fn a_picture_has_its_title_labels_units_and_legend() {
     for wanted in ["A title", "round", "loss (nats)", "with <b> & \"$\" in it"] {
         assert!(texts.contains(&wanted), "no {wanted} in {texts:?}");
     }
-    assert!(drawn.contains("stroke-dasharray"), "a style is never told by colour alone");
+    assert!(drawn.contains("stroke-dasharray"), "a style differs in more than colour");
     assert!(document.descendants().any(|node| node.attribute("fill") == Some("#0072b2")), "the band");
-    let picture = png(&panel(axis("round", false, None), axis("loss", false, None), vec![banded])).unwrap();
+    assert_eq!(document.root_element().attribute("font-family"), Some("DejaVu Sans, Verdana, sans-serif"));
+    let picture = Plot::of_panel(&panel(axis("round", false, None), axis("loss", false, None), vec![banded]))
+        .png()
+        .unwrap();
     assert!(picture.starts_with(b"\x89PNG"));
     let side = |at: usize| u32::from_be_bytes(picture[at..at + 4].try_into().unwrap());
     assert!(side(16) >= 1200 && side(20) >= 800, "{} by {}", side(16), side(20));
 }
 
 #[test]
-fn nothing_to_draw_is_still_a_picture() {
+fn empty_and_odd_panels_still_draw() {
     let empty = panel(axis("x", true, None), axis("y", false, None), Vec::new());
     roxmltree::Document::parse(&svg(&empty)).unwrap();
-    png(&empty).unwrap();
+    Plot::of_panel(&empty).files().unwrap();
     let odd =
         curve("odd", Style::Dotted, &[(f64::NAN, Some(1.0)), (1.0, Some(f64::INFINITY)), (2.0, Some(1e308))]);
     let odd = panel(axis("x", false, None), axis("y", false, None), vec![odd]);
     roxmltree::Document::parse(&svg(&odd)).unwrap();
-    png(&odd).unwrap();
+    Plot::of_panel(&odd).files().unwrap();
 }
 
 #[test]
-fn the_picture_of_who_holds_what_has_a_box_for_each_client_and_label() {
+fn label_picture_has_boxes_totals_and_scale() {
     let counts = vec![vec![3, 0, 5], vec![0, 9, 1]];
-    let holdings = Holdings { title: "Labels".to_owned(), clients: 2, counts };
-    let drawn = holdings_svg(&holdings);
+    let plot = Plot::of_holdings(&Holdings { title: "Labels".to_owned(), clients: 2, counts });
+    let drawn = plot.svg();
     let document = roxmltree::Document::parse(&drawn).unwrap();
     let boxes = document.descendants().filter(|node| node.attribute("fill") == Some("#0072b2"));
-    assert_eq!(boxes.count(), 6);
+    // Six counts and five steps of the scale.
+    assert_eq!(boxes.count(), 11);
     let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
-    assert!(["client 0", "client 1", "9"].iter().all(|text| texts.contains(text)), "{texts:?}");
-    assert!(holdings_png(&holdings).unwrap().starts_with(b"\x89PNG"));
+    for text in ["client 0", "client 1", "9", "total", "8", "10", "7–9"] {
+        assert!(texts.contains(&text), "no {text} in {texts:?}");
+    }
+    assert!(plot.png().unwrap().starts_with(b"\x89PNG"));
+    assert!(plot.csv().ends_with("client 1,1,9,,\nclient 1,2,1,,\n"));
+}
+
+#[test]
+fn overlapping_curves_share_a_legend_entry() {
+    let rising = [(1.0, Some(0.1)), (2.0, Some(0.9))];
+    let curves = vec![
+        curve("idealised", Style::Solid, &rising),
+        curve("actual", Style::Dashed, &rising),
+        curve("other", Style::Solid, &[(1.0, Some(0.9)), (2.0, Some(0.1))]),
+    ];
+    let plot = Plot::of_panel(&panel(axis("x", false, None), axis("y", false, None), curves));
+    let drawn = plot.svg();
+    assert!(drawn.contains("idealised = actual") && drawn.contains(">other<"), "{drawn}");
+    // The file of numbers has all of them.
+    assert!(plot.csv().contains("\nactual,2,0.9,,\n"));
+}
+
+#[test]
+fn csv_has_intervals_and_quoted_names() {
+    let mut banded = curve("a, \"b\"", Style::Solid, &[(1.0, Some(0.5)), (2.0, None)]);
+    banded.band = Some(vec![Some((0.25, 0.75)), None]);
+    let plot = Plot::of_panel(&panel(axis("x", false, None), axis("y", false, None), vec![banded]));
+    assert_eq!(plot.csv(), "series,x,y,low,high\n\"a, \"\"b\"\"\",1,0.5,0.25,0.75\n\"a, \"\"b\"\"\",2,,,\n");
+}
+
+#[test]
+fn pdf_embeds_the_characters_it_uses() {
+    let panel = panel(
+        axis("rounds", false, None),
+        axis("ε", true, None),
+        vec![curve("a", Style::Dashed, &[(1.0, Some(2.0))])],
+    );
+    let pdf = Plot::of_panel(&panel).pdf().unwrap();
+    assert!(pdf.starts_with(b"%PDF-") && pdf.ends_with(b"%%EOF"));
+    let has = |word: &[u8]| pdf.windows(word.len()).any(|window| window == word);
+    assert!(has(b"FLORAS+DejaVuSans") && has(b"/FontFile2") && has(b"/MediaBox [0 0 510 "));
+    assert!(pdf.len() < 40_000, "{} bytes", pdf.len());
+    assert_eq!(pdf, Plot::of_panel(&panel).pdf().unwrap());
 }

@@ -1,7 +1,6 @@
-//! The report of an audit: what is claimed, what was measured, and what the attacks show.
+//! The report of an audit: claims, measured lower bounds and results of the attacks.
 
 mod number;
-mod plots;
 mod section;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use floras_sim::read_json;
 use crate::error::ReportError;
 use crate::files::{self, Output};
 use crate::html::{Html, page};
+use crate::plot::Plot;
 
 /// Writes the page of a directory that holds an audit alone.
 pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
@@ -19,43 +19,44 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     let mut output = Output::new(directory);
     pictures(&report, &mut output)?;
     let mut body = Html::default();
-    body.element("p", "kicker", "Audit of an experiment of floras: private federated learning over the air");
+    body.element("p", "kicker", "Audit by floras: private federated learning over the air");
     body.element("h1", "", &report.name);
     content(&mut body, &report, Place::Page);
     body.section("Repeat it", |section| {
         section.paragraph(&format!(
-            "With floras {} and seed {}, the same audit gives the same numbers on any number of threads. All of them are in \
-             audit.json, and the pictures in plots/ as SVG and PNG.",
-            report.version, report.seed
+            "With floras {}. EXPERIMENT stands for the experiment file or preset that was audited ({}). All random numbers derive \
+             from its seed {}: the numbers are the same on any number of threads.",
+            report.version, report.name, report.seed
         ));
+        section.command("floras audit EXPERIMENT --out audit-again");
+        section.around("p", "", |line| {
+            line.text("All numbers: ").link(AuditReport::FILE, AuditReport::FILE).text(".");
+        });
     });
     output.page(&page(&format!("Audit of {} – floras", report.name), &body))
 }
 
-/// The audit of a directory, which must be there.
+/// Reads the audit of a directory.
 pub(crate) fn read(directory: &Path) -> Result<AuditReport, ReportError> {
     let path = directory.join(AuditReport::FILE);
     let report: AuditReport = read_json(&path)?;
     files::check_names(&path, report.sections().iter().flat_map(Section::plots))?;
     if !report.sections().iter().flat_map(Section::pictures).all(ReconstructionAttack::is_whole) {
-        return Err(ReportError::damaged(
-            &path,
-            "its reconstructed pictures are not as large as they should be",
-        ));
+        return Err(ReportError::damaged(&path, "its reconstructed pictures do not have the stated size"));
     }
     Ok(report)
 }
 
-/// Draws what an audit has to show into `plots/`. What an earlier audit had to show, and this one has not, goes away.
+/// Draws the plots of an audit into `plots/`, and removes those of an earlier audit.
 pub(crate) fn pictures(report: &AuditReport, output: &mut Output) -> Result<(), ReportError> {
     PLOTS.iter().for_each(|name| output.forget(name));
     let sections = report.sections();
     sections.iter().flat_map(Section::plots).try_for_each(|panel| output.panel(panel))?;
     let pictures = sections.iter().flat_map(Section::pictures).filter(|found| !found.originals.is_empty());
-    pictures.into_iter().try_for_each(|found| output.reconstruction(found))
+    pictures.into_iter().try_for_each(|found| output.plot(&Plot::of_reconstruction(found)))
 }
 
-/// Where an audit is told: on a page of its own, or in a section of a run's.
+/// Whether an audit has its own page or is a section of a run's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Page,
@@ -75,20 +76,19 @@ impl Place {
     }
 }
 
-/// Everything that an audit found.
+/// The results of an audit.
 pub(crate) fn content(html: &mut Html, report: &AuditReport, place: Place) {
     html.element(
         "p",
         "lead",
-        "Clients train a model together and send what they learned over the air, so that a base station should get no more than \
-         a noisy sum. This audit takes the side of someone who wants more: it listens to simulated rounds of this very \
-         experiment, tries to tell who took part, and measures how often it is right.",
+        "Over the air, a base station should receive no more than a noisy sum of the clients' updates. This audit attacks simulated \
+         rounds of the experiment: it guesses who took part, and compares its success with the claimed ε.",
     );
     for found in report.sections() {
         place.part(html, found.title, |part| section::show(part, &found.parts));
     }
     if !report.notes.is_empty() {
-        place.part(html, "What to know", |part| {
+        place.part(html, "Notes", |part| {
             part.notes(&report.notes);
         });
     }

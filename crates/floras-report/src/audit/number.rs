@@ -1,8 +1,8 @@
-//! An audit's numbers, which go from 0 to millions.
+//! The numbers of an audit, from 0 to millions.
 
 use crate::html::number::grouped;
 
-/// An `ε`: three decimals, and three digits of large ones, of which nobody needs more.
+/// An `ε`: three decimals, or three significant digits of large numbers.
 pub(super) fn epsilon(epsilon: f64) -> String {
     let in_millions = |value: f64| -> String {
         let millions = value / 1e6;

@@ -1,11 +1,10 @@
-//! The parts of what an attack found.
+//! The parts of an attack's results.
 
 use floras_audit::{AuditVerdict, Cell as Found, Part, ReconstructionAttack, ReconstructionRow};
 
 use super::number::epsilon;
-use super::plots::caption;
 use crate::html::number::{grouped, share, signed};
-use crate::html::{Cell, Html, figure};
+use crate::html::{Cell, Html, downloads, figure};
 use crate::plot::{inline_svg, portraits};
 
 /// Adds all parts.
@@ -27,7 +26,7 @@ pub(super) fn show(html: &mut Html, parts: &[Part<'_>]) {
                 show(details, parts);
             })),
             Part::Plots(panels) => drop(html.around("div", "plots", |plots| {
-                panels.iter().for_each(|panel| figure(plots, panel, &caption(panel)));
+                panels.iter().for_each(|panel| figure(plots, panel, ""));
             })),
             Part::Pictures(found) if found.originals.is_empty() => {}
             Part::Pictures(found) => pictures(html, found),
@@ -59,14 +58,15 @@ fn pictures(html: &mut Html, found: &ReconstructionAttack) {
             wide.drawn(&inline_svg(&portraits::draw(found, false), &in_words(found)));
         });
         let below = format!(
-            "Below each picture is its correlation with the original: 1 is the original, 0 has nothing to do with it. {}.",
+            "Below each picture is its correlation with the original: 1 is the original, 0 is unrelated. {}.",
             portraits::settings_line(found)
         );
         figure.element("figcaption", "", &below);
+        downloads(figure, "reconstruction");
     });
 }
 
-/// For those who cannot see it.
+/// A description for screen readers.
 fn in_words(found: &ReconstructionAttack) -> String {
     let row = |row: &ReconstructionRow| {
         format!("{}: mean correlation {}", row.name(), signed(row.mean_correlation(), 3))

@@ -1,30 +1,47 @@
-//! A panel within a page: the picture, its legend, and its numbers for the script that shows them under the pointer.
+//! A panel within a page: the picture, its legend, and its numbers for the script that shows them beside the pointer.
 
 use floras_sim::figure::{Curve, Panel};
 use serde_json::{Value, json};
 
 use super::Html;
-use crate::plot::picture::{Ink, Picture, Shape};
-use crate::plot::{inline_svg, panel};
+use crate::plot::picture::{Ink, Picture};
+use crate::plot::{Plot, inline_svg, panel};
 
-/// Curves have at most about this many points in a page.
+/// The maximum number of points of a curve in a page.
 pub(crate) const MAX_POINTS: usize = 400;
 
-/// Adds a panel, with a line below it if there is something to say.
+/// Adds a panel, with a caption unless it is empty, and links to its files.
 pub(crate) fn figure(html: &mut Html, panel: &Panel, caption: &str) {
+    figure_with_categories(html, panel, &[], caption);
+}
+
+/// The same with names for the integers on the horizontal axis, if there are any.
+pub(crate) fn figure_with_categories(html: &mut Html, panel: &Panel, categories: &[String], caption: &str) {
     let panel = thinned(panel);
-    let drawn = panel::draw(&panel, panel::INLINE);
+    let drawn = panel::draw(&panel, categories, panel::INLINE);
     html.around("figure", "plot", |figure| {
         figure.element("h3", "", &panel.title);
-        if panel.curves.len() > 1 || panel.curves.iter().any(|curve| curve.band.is_some()) {
-            legend(figure, &panel.curves);
+        if drawn.curves.len() > 1
+            || drawn.curves.iter().any(|curve| curve.band.is_some() || curve.name.contains(" = "))
+        {
+            legend(figure, &drawn.curves);
         }
         figure.around("div", "canvas", |canvas| {
-            canvas.drawn(&inline_svg(&drawn.picture, &in_words(&panel)));
+            canvas.drawn(&inline_svg(&drawn.picture, &in_words(&panel, &drawn.curves)));
         });
-        figure.data(&numbers(&panel, &drawn).to_string());
+        figure.data(&numbers(&panel, categories, &drawn).to_string());
         if !caption.is_empty() {
             figure.element("figcaption", "", caption);
+        }
+        downloads(figure, &panel.name);
+    });
+}
+
+/// Adds links to the files of a plot.
+pub(crate) fn downloads(html: &mut Html, name: &str) {
+    html.around("p", "downloads", |line| {
+        for ending in Plot::ENDINGS {
+            line.link(&format!("plots/{name}.{ending}"), &ending.to_uppercase()).raw(" ");
         }
     });
 }
@@ -33,34 +50,30 @@ fn legend(figure: &mut Html, curves: &[Curve]) {
     figure.around("ul", "legend", |list| {
         for curve in curves {
             list.around("li", "", |item| {
-                let line = Shape::Line {
-                    points: vec![(1.0, 6.0), (27.0, 6.0)],
-                    ink: Ink::Series(curve.colour),
-                    width: 2.2,
-                    style: curve.style,
-                };
-                let sample = Picture { width: 28.0, height: 12.0, shapes: vec![line] };
+                let shapes = panel::sample(curve, (1.0, 6.0), 26.0, 2.0);
+                let sample = Picture { width: 28.0, height: 12.0, shapes };
                 item.drawn(&inline_svg(&sample, "")).text(&curve.name);
             });
         }
     });
 }
 
-/// For those who cannot see it.
-fn in_words(panel: &Panel) -> String {
+/// A description for screen readers.
+fn in_words(panel: &Panel, curves: &[Curve]) -> String {
     let ends = |curve: &Curve| {
         let mut values = curve.y.iter().flatten();
         let first = values.next()?;
         let last = values.next_back().unwrap_or(first);
         Some(format!("{} from {} to {}", curve.name, significant(*first), significant(*last)))
     };
-    let curves: Vec<String> = panel.curves.iter().filter_map(ends).collect();
-    format!("{}: {} against {}. {}", panel.title, panel.y.label, panel.x.label, curves.join("; "))
+    let curves: Vec<String> = curves.iter().filter_map(ends).collect();
+    let (y, x) = (panel::axis_label(&panel.y), panel::axis_label(&panel.x));
+    format!("{}: {y} against {x}. {}", panel.title, curves.join("; "))
 }
 
-/// What the script needs to find the values under the pointer.
-fn numbers(panel: &Panel, drawn: &panel::Drawn) -> Value {
-    let curves: Vec<Value> = panel.curves.iter().map(|curve| one_curve(panel, curve)).collect();
+/// The numbers that the script shows beside the pointer.
+fn numbers(panel: &Panel, categories: &[String], drawn: &panel::Drawn) -> Value {
+    let curves: Vec<Value> = drawn.curves.iter().map(|curve| one_curve(&drawn.curves, curve)).collect();
     let frame = [drawn.frame.x, drawn.frame.y, drawn.frame.width, drawn.frame.height];
     let frame = frame.map(|value| significant_value(Some(value)));
     json!({
@@ -68,6 +81,7 @@ fn numbers(panel: &Panel, drawn: &panel::Drawn) -> Value {
         "size": [drawn.picture.width, drawn.picture.height],
         "x": axis(&panel.x.label, drawn.x),
         "y": axis(&panel.y.label, drawn.y),
+        "categories": categories,
         "curves": curves,
     })
 }
@@ -76,12 +90,11 @@ fn axis(label: &str, scale: crate::plot::scale::Scale) -> Value {
     json!({ "label": label, "log": scale.logarithmic, "low": scale.low, "high": scale.high })
 }
 
-fn one_curve(panel: &Panel, curve: &Curve) -> Value {
+fn one_curve(curves: &[Curve], curve: &Curve) -> Value {
     let y: Vec<Value> = curve.y.iter().map(|value| significant_value(*value)).collect();
     let mut out = json!({ "name": curve.name, "colour": Ink::Series(curve.colour).class(), "y": y });
-    // Most curves of a panel share their places.
-    let is_shared =
-        panel.curves.first().is_some_and(|first| !std::ptr::eq(first, curve) && first.x == curve.x);
+    // Most curves of a panel share their x coordinates.
+    let is_shared = curves.first().is_some_and(|first| !std::ptr::eq(first, curve) && first.x == curve.x);
     if !is_shared {
         out["x"] = curve.x.iter().map(|value| significant_value(Some(*value))).collect();
     }
@@ -107,10 +120,10 @@ fn significant_value(value: Option<f64>) -> Value {
 }
 
 fn significant(value: f64) -> String {
-    crate::plot::scale::tick_text(format!("{value:.3e}").parse().unwrap_or(value))
+    crate::plot::scale::number_text(format!("{value:.3e}").parse().unwrap_or(value))
 }
 
-/// The same with fewer points, evenly chosen, the first and the last among them.
+/// The same panel with fewer points, evenly spaced, including the first and the last.
 fn thinned(panel: &Panel) -> Panel {
     let mut panel = panel.clone();
     for curve in &mut panel.curves {
@@ -126,12 +139,12 @@ fn thinned(panel: &Panel) -> Panel {
     panel
 }
 
-/// At most `most` places of `count`, the first and the last among them.
-pub(crate) fn evenly(count: usize, most: usize) -> Vec<usize> {
-    if count <= most {
+/// At most `max` indices below `count`, evenly spaced, including the first and the last.
+pub(crate) fn evenly(count: usize, max: usize) -> Vec<usize> {
+    if count <= max {
         return (0..count).collect();
     }
-    (0..most).map(|index| index * (count - 1) / (most - 1)).collect()
+    (0..max).map(|index| index * (count - 1) / (max - 1)).collect()
 }
 
 #[cfg(test)]
@@ -139,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_curves_are_thinned_out_and_keep_their_ends() {
+    fn thinned_curves_keep_their_ends() {
         assert_eq!(evenly(3, 400), [0, 1, 2]);
         let kept = evenly(100_000, 400);
         assert_eq!((kept.len(), kept[0], kept[399]), (400, 0, 99_999));

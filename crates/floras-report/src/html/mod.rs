@@ -1,19 +1,19 @@
-//! A page: one file with its style sheet and its script in it, which loads nothing.
+//! A page: one file that contains its style sheet and its script and loads nothing.
 //!
-//! Markup comes only from literals in the program. Whatever comes from a file goes through [`escape`], and the types see to
-//! it: [`Html::raw`] takes nothing that was read.
+//! Markup comes only from literals in the program: [`Html::raw`] takes nothing else. Text from files goes through [`escape`].
 
 mod figure;
 pub(crate) mod number;
 
 use crate::plot::Svg;
+use crate::plot::picture::{SERIES, SERIES_DARK};
 
-pub(crate) use figure::figure;
+pub(crate) use figure::{downloads, figure, figure_with_categories};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Text that means nothing to a browser but itself.
+/// Text without markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -24,7 +24,7 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(letter),
-            // Control characters are no part of a page.
+            // A page has no control characters.
             letter if letter.is_control() => out.push('\u{fffd}'),
             letter => out.push(letter),
         }
@@ -32,7 +32,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Markup that is put together piece by piece.
+/// Markup under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Html {
     text: String,
@@ -99,14 +99,19 @@ impl Html {
         })
     }
 
-    /// Adds a command to be typed.
+    /// Adds a link to a file near the page.
+    pub(crate) fn link(&mut self, file: &str, text: &str) -> &mut Self {
+        self.raw("<a href=\"").text(file).raw("\">").text(text).raw("</a>")
+    }
+
+    /// Adds a command to type.
     pub(crate) fn command(&mut self, command: &str) -> &mut Self {
         self.around("pre", "command", |block| {
             block.element("code", "", command);
         })
     }
 
-    /// Adds a table. It scrolls by itself where there is little room.
+    /// Adds a table, which scrolls on its own on narrow screens.
     pub(crate) fn table(&mut self, heading: &[&str], rows: &[Vec<Cell>]) -> &mut Self {
         self.around("div", "scroll", |scroll| {
             scroll.around("table", "", |table| {
@@ -132,7 +137,7 @@ impl Html {
         self
     }
 
-    /// Adds data for the script. No text in them can end the element that holds them.
+    /// Adds data for the script. Text in the data cannot end the element.
     pub(crate) fn data(&mut self, json: &str) -> &mut Self {
         self.raw("<script type=\"application/json\">");
         let safe = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
@@ -146,21 +151,21 @@ impl Html {
     }
 }
 
-/// What stands in a cell of a table.
+/// The content of a cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Text(String),
-    /// A number, set so that digits stand below digits.
+    /// A number in digits of equal width.
     Number(String),
-    /// A word that a reader should find, such as a verdict: good, bad or neither.
+    /// A highlighted word, such as a verdict: good, bad or neither.
     Mark(String, Option<bool>),
-    /// A number or a name, what is to be said of it (good, bad or neither), and a remark.
+    /// A number or a name with a verdict (good, bad or neither) and a remark.
     Judged {
         number: String,
         verdict: Option<(String, Option<bool>)>,
         remark: &'static str,
     },
-    /// A text that leads to a file beside the page.
+    /// A link to a file near the page.
     Link {
         text: String,
         file: String,
@@ -178,8 +183,15 @@ impl Cell {
 
     fn write(&self, row: &mut Html) {
         match self {
-            // Sentences need room even on a phone, where the table scrolls.
-            Self::Text(text) => row.element("td", if text.chars().count() > 30 { "long" } else { "" }, text),
+            // Sentences need a minimum width on a phone, where the table scrolls.
+            Self::Text(text) => {
+                let class = match text.chars().count() {
+                    0..=12 => "short",
+                    13..=30 => "",
+                    _ => "long",
+                };
+                row.element("td", class, text)
+            }
             Self::Number(text) => row.element("td", "number", text),
             Self::Mark(text, verdict) => row.around("td", "", |cell| {
                 cell.element("span", mark(*verdict), text);
@@ -194,7 +206,7 @@ impl Cell {
                 }
             }),
             Self::Link { text, file } => row.around("td", "", |cell| {
-                cell.raw("<a href=\"").text(file).raw("\">").text(text).raw("</a>");
+                cell.link(file, text);
             }),
         };
     }
@@ -209,6 +221,28 @@ fn mark(verdict: Option<bool>) -> &'static str {
     }
 }
 
+/// The colours of the curves, light and dark. They are those of the files.
+fn series_style() -> String {
+    let variables = |colours: &[(u8, u8, u8)]| -> String {
+        let one = |(number, (red, green, blue)): (usize, &(u8, u8, u8))| {
+            format!(" --s{number}: #{red:02x}{green:02x}{blue:02x};")
+        };
+        colours.iter().enumerate().map(one).collect()
+    };
+    let class = |number: usize| {
+        format!(
+            ".l.i-s{number} {{ stroke: var(--s{number}); }} .f.i-s{number} {{ fill: var(--s{number}); }} \
+             .tip .i-s{number} {{ color: var(--s{number}); }}\n"
+        )
+    };
+    let classes: String = (0..SERIES.len()).map(class).collect();
+    format!(
+        ":root {{{} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{{} }} }}\n{classes}",
+        variables(&SERIES),
+        variables(&SERIES_DARK)
+    )
+}
+
 /// A whole page.
 pub(crate) fn page(title: &str, body: &Html) -> String {
     let mut out = Html::default();
@@ -218,7 +252,9 @@ pub(crate) fn page(title: &str, body: &Html) -> String {
     // Without an icon of its own, a browser asks the server for one.
     out.raw("<link rel=\"icon\" href=\"data:,\"/>\n");
     out.element("title", "", title);
-    out.raw("<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n<main>\n");
+    out.raw("<style>\n");
+    out.text.push_str(&series_style());
+    out.raw(STYLE).raw("</style>\n</head>\n<body>\n<main>\n");
     out.text.push_str(&body.text);
     out.raw("</main>\n<script>\n").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
     out.text

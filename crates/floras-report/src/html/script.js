@@ -1,5 +1,5 @@
 "use strict";
-// Shows the values under the pointer. Everything is readable without it.
+// Shows the values beside the pointer. Everything is readable without it.
 for (const figure of document.querySelectorAll("figure.plot")) {
   const canvas = figure.querySelector(".canvas");
   const svg = canvas.querySelector("svg");
@@ -15,12 +15,13 @@ for (const figure of document.querySelectorAll("figure.plot")) {
   const transform = (axis, value) => (axis.log ? Math.log10(value) : value);
   const place = (axis, value) =>
     (transform(axis, value) - transform(axis, axis.low)) / (transform(axis, axis.high) - transform(axis, axis.low));
+  const raised = (power) => [...String(power)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)])).join("");
   const text = (value) => {
     if (value === null || value === undefined) return "–";
     const size = Math.abs(value);
-    if (size >= 1e6) return value.toExponential(2);
-    if (value !== 0) if (1e-3 > size) return value.toExponential(2);
-    return String(Number(value.toPrecision(4)));
+    if (value === 0 || (size >= 1e-3) === (1e6 > size)) return String(Number(value.toPrecision(4))).replace("-", "−");
+    const [digits, power] = value.toExponential(2).split("e");
+    return String(Number(digits)).replace("-", "−") + "·10" + raised(Number(power));
   };
   let marks = [];
   const tip = document.createElement("div");
@@ -39,7 +40,23 @@ for (const figure of document.querySelectorAll("figure.plot")) {
     });
     return best;
   };
-  const show = (part) => {
+  // Beside the vertical line through the points, on the side with more room, so that no point is covered.
+  const put = (x, pointerY) => {
+    const box = svg.getBoundingClientRect();
+    const at = box.left + x * box.width / panel.size[0];
+    const room = document.documentElement.clientWidth;
+    const isRight = room - at > at;
+    tip.style.maxWidth = (isRight ? room - at : at) - 24 + "px";
+    tip.style.left = "0px";
+    tip.style.top = "0px";
+    tip.hidden = false;
+    const size = tip.getBoundingClientRect();
+    const middle = pointerY === undefined ? box.top + 0.4 * box.height : pointerY;
+    const y = Math.max(4, Math.min(window.innerHeight - size.height - 4, middle - 0.5 * size.height));
+    tip.style.left = (isRight ? at + 16 : at - 16 - size.width) + "px";
+    tip.style.top = y + "px";
+  };
+  const show = (part, pointerY) => {
     clear();
     if (!first.length) return;
     const at = first[nearest(first, part)];
@@ -49,7 +66,7 @@ for (const figure of document.querySelectorAll("figure.plot")) {
     const head = document.createElement("div");
     head.textContent = panel.x.label + " ";
     const where = document.createElement("b");
-    where.textContent = text(at);
+    where.textContent = panel.categories.length ? panel.categories[at] : text(at);
     head.appendChild(where);
     tip.appendChild(head);
     for (const curve of panel.curves) {
@@ -60,7 +77,7 @@ for (const figure of document.querySelectorAll("figure.plot")) {
       if (value === null) continue;
       const y = top + (1 - place(panel.y, value)) * height;
       if (Number.isFinite(y)) if (y >= top - 1) if (top + height + 1 >= y)
-        marks.push(draw("circle", { class: "f " + curve.colour, cx: left + place(panel.x, places[index]) * width, cy: y, r: 3.5 }));
+        marks.push(draw("circle", { class: "point f " + curve.colour, cx: left + place(panel.x, places[index]) * width, cy: y, r: 3.5 }));
       const row = document.createElement("div");
       const dot = document.createElement("i");
       dot.className = curve.colour;
@@ -74,20 +91,16 @@ for (const figure of document.querySelectorAll("figure.plot")) {
       }
       tip.appendChild(row);
     }
-    tip.hidden = false;
-    const scale = canvas.clientWidth / panel.size[0];
-    const room = canvas.clientWidth - tip.offsetWidth;
-    const beside = x * scale + 12 > room ? x * scale - tip.offsetWidth - 12 : x * scale + 12;
-    tip.style.left = Math.max(0, Math.min(room, beside)) + "px";
-    tip.style.top = top * scale + 4 + "px";
+    put(x, pointerY);
   };
   const move = (event) => {
     const box = svg.getBoundingClientRect();
-    show(((event.clientX - box.left) * panel.size[0] / box.width - left) / width);
+    show(((event.clientX - box.left) * panel.size[0] / box.width - left) / width, event.clientY);
   };
   canvas.addEventListener("pointermove", move);
   canvas.addEventListener("pointerdown", move);
   canvas.addEventListener("pointerleave", clear);
+  window.addEventListener("scroll", clear, { passive: true });
   // With the keyboard: arrows walk along the curve.
   let step = 0;
   svg.setAttribute("tabindex", "0");
@@ -100,3 +113,10 @@ for (const figure of document.querySelectorAll("figure.plot")) {
     show(place(panel.x, first[step]));
   });
 }
+// A table that does not fit says that it scrolls.
+const hint = () => {
+  for (const part of document.querySelectorAll(".scroll")) part.classList.toggle("cut", part.scrollWidth > part.clientWidth + 1);
+};
+window.addEventListener("resize", hint);
+document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", hint));
+hint();

@@ -16,7 +16,7 @@ impl Svg {
     }
 }
 
-/// A picture as an SVG element with a name for those who cannot see it.
+/// A picture as an SVG element with a description for screen readers.
 pub(crate) fn svg(picture: &Picture, name: &str) -> Svg {
     let mut out = String::new();
     let (width, height) = (number(picture.width), number(picture.height));
@@ -33,9 +33,12 @@ pub(crate) fn svg(picture: &Picture, name: &str) -> Svg {
 fn add(out: &mut String, shape: &Shape) {
     let _ = match shape {
         Shape::Line { points, ink, width, style } => {
-            let dash = dashes(*style, *width).map_or_else(String::new, |(on, off)| {
-                format!(" stroke-dasharray=\"{} {}\"", number(on), number(off))
-            });
+            let pattern: Vec<String> = dashes(*style, *width).into_iter().map(number).collect();
+            let dash = if pattern.is_empty() {
+                String::new()
+            } else {
+                format!(" stroke-dasharray=\"{}\"", pattern.join(" "))
+            };
             let points = joined(points);
             write!(
                 out,

@@ -1,23 +1,24 @@
-//! Pictures as files, drawn by the crate `kuva`. Nothing else knows it.
+//! Pictures as SVG and PNG files, written by the crate `kuva`. Only this module uses it.
 //!
-//! Its shapes are used, and not its axes: those lose the dashes of curves with many points in a PNG, leave out bands on
-//! logarithmic axes, and cannot be shared with the page.
+//! It draws our shapes and not its own axes: those lose the dashes of curves with many points in a PNG file, leave out bands
+//! on logarithmic axes, and cannot be shared with the page.
 
 use kuva::RasterBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::render::color::Color;
 use kuva::render::render::{PathData, Primitive, Scene, TextAnchor, build_path};
 
+use super::font;
 use super::inline::image;
 use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape, dashes, strokes};
 
 /// As the text of an SVG file.
 pub(super) fn svg(picture: &Picture) -> String {
     let text = SvgBackend::new().render_scene(&scene(picture, false));
-    // Without a box of its own, a picture is cut off and not scaled where there is less room.
+    // Without a view box, a browser cuts a picture off instead of scaling it.
     let open = format!("<svg viewBox=\"0 0 {} {}\" ", picture.width, picture.height);
     let text = text.replacen("<svg ", &open, 1);
-    // It has no shape for pixels.
+    // `kuva` has no shape for pixels.
     let images: String =
         picture.shapes.iter().filter_map(grey).map(|(frame, pixels)| image(frame, pixels)).collect();
     match text.rsplit_once("</svg>") {
@@ -26,7 +27,7 @@ pub(super) fn svg(picture: &Picture) -> String {
     }
 }
 
-/// As the bytes of a PNG file, with so many pixels for a unit.
+/// As the bytes of a PNG file; `pixels` is the number of pixels per unit.
 pub(super) fn png(picture: &Picture, pixels: f32) -> Result<Vec<u8>, String> {
     RasterBackend::new().with_scale(pixels).render_scene(&scene(picture, true))
 }
@@ -40,6 +41,7 @@ fn grey(shape: &Shape) -> Option<(Frame, &Pixels)> {
 
 fn scene(picture: &Picture, is_raster: bool) -> Scene {
     let mut scene = Scene::new(picture.width, picture.height).with_background(Some("white"));
+    scene.font_family = Some(font::FAMILIES.to_owned());
     for shape in &picture.shapes {
         add(&mut scene, shape, is_raster);
     }
@@ -61,11 +63,12 @@ fn add(scene: &mut Scene, shape: &Shape, is_raster: bool) {
                 stroke_width,
                 stroke_dasharray,
             };
-            match dashes(*style, *width) {
-                Some((on, off)) if is_raster => {
-                    strokes(points, on, off).into_iter().for_each(|piece| scene.add(line(piece, None)));
-                }
-                gaps => scene.add(line(rounded(points), gaps.map(|(on, off)| format!("{on} {off}")))),
+            let pattern = dashes(*style, *width);
+            if pattern.is_empty() || !is_raster {
+                let words: Vec<String> = pattern.iter().map(f64::to_string).collect();
+                scene.add(line(rounded(points), (!words.is_empty()).then(|| words.join(" "))));
+            } else {
+                strokes(points, &pattern).into_iter().for_each(|piece| scene.add(line(piece, None)));
             }
         }
         Shape::Area { points, ink, opacity } => scene.add(Primitive::Path(Box::new(PathData {
@@ -131,7 +134,7 @@ fn add_pixels(scene: &mut Scene, frame: Frame, pixels: &Pixels) {
     }
 }
 
-/// `kuva` takes what stands between dollars for a formula.
+/// `kuva` typesets text between dollar signs as a formula.
 fn without_formulas(text: &str) -> String {
     text.replace('$', "\\$")
 }

@@ -1,19 +1,20 @@
-//! A panel as a picture: grid, axes, bands, curves, and for files a title and a legend.
+//! A panel as a picture: grid, axes, bands, curves, and for files a title and the names of the curves.
 //!
-//! The legend lies below the axes, where it covers nothing. The label of the vertical axis lies above it and is read
-//! without turning one's head.
+//! Curves that nowhere differ by more than 1% of the vertical axis are drawn once, under all of their names. In a file, names
+//! stand at the ends of the curves where they fit, and else in a legend below the axes.
 
-use floras_sim::figure::{Curve, Panel, Style};
+use floras_sim::figure::{Axis, Curve, Panel, Style};
 
-use super::picture::{Anchor, Frame, Ink, Picture, Shape, text_width};
-use super::scale::{Scale, tick_text};
+use super::font::{text_width, wrapped};
+use super::picture::{Anchor, Frame, Ink, Picture, Shape};
+use super::scale::{Scale, tick_texts};
 
-/// How large a picture is, and what it has around the axes.
+/// The size of a picture, and whether it stands alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Size {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// A file needs a title and a legend; a page has them already.
+    /// A file needs a title and the names of its curves; a page has them around the picture.
     pub(crate) alone: bool,
     pub(crate) text: u32,
     pub(crate) line: f64,
@@ -31,39 +32,85 @@ pub(crate) struct Drawn {
     pub(crate) frame: Frame,
     pub(crate) x: Scale,
     pub(crate) y: Scale,
+    /// The curves as they were drawn: those that overlap are one.
+    pub(crate) curves: Vec<Curve>,
 }
 
 /// Curves with fewer points show each of them.
 const FEW_POINTS: usize = 15;
+/// Curves that are never further apart than this share of the axis are drawn as one.
+const APART: f64 = 0.01;
+/// If more curves than this overlap and there are no others, they are counted instead of named.
+const MAX_JOINED: usize = 3;
+/// More names than this stand in a legend.
+const MAX_LABELS: usize = 8;
+/// The widest line of a name at the end of a curve.
+const LABEL_WIDTH: f64 = 165.0;
+/// Ends of curves that are this near to one another look like one point.
+const SHARED_END: f64 = 3.0;
+/// The distance between the end of a curve and its name.
+const LABEL_GAP: f64 = 8.0;
 
-/// Draws a panel.
-pub(crate) fn draw(panel: &Panel, size: Size) -> Drawn {
-    let x = Scale::of(&panel.x, panel.curves.iter().flat_map(|curve| curve.x.iter().copied()), 0.0);
+/// Draws a panel. Categories name the integers from 0 on the horizontal axis; without them, the axis has numbers.
+pub(crate) fn draw(panel: &Panel, categories: &[String], size: Size) -> Drawn {
+    let mut x = Scale::of(&panel.x, panel.curves.iter().flat_map(|curve| curve.x.iter().copied()), 0.0);
+    if !categories.is_empty() {
+        x = Scale { logarithmic: false, low: -0.4, high: categories.len() as f64 - 0.6 };
+    }
     let y = Scale::of(&panel.y, panel.curves.iter().flat_map(shown_values), 0.05);
+    let curves = merged(&panel.curves, y);
     let text = f64::from(size.text);
-    let across = if size.alone { 7 } else { 5 };
-    let (x_ticks, y_ticks) = (x.ticks(across), y.ticks(6));
-    let widest = y_ticks.iter().map(|tick| text_width(&tick_text(*tick), text)).fold(20.0, f64::max);
-    let top = if size.alone { 4.6 * text } else { 2.0 * text };
-    let (left, right) = (widest + 14.0, 1.2 * text);
+    let y_ticks = y.ticks(6);
+    let widest = tick_texts(&y_ticks).iter().map(|tick| text_width(tick, text)).fold(20.0, f64::max);
+    let titles = if size.alone { wrapped(&panel.title, text + 3.0, 0.88 * size.width) } else { Vec::new() };
+    let title_height =
+        if size.alone { 3.4 * text + 1.3 * (text + 3.0) * (titles.len() - 1) as f64 } else { 0.0 };
+    let y_label = wrapped(&axis_label(&panel.y), text, size.width - 8.0);
+    let label_height = 1.25 * text * (y_label.len() - 1) as f64;
+    let top = title_height + label_height + if size.alone { 1.6 * text } else { 2.0 * text };
+    let (left, right) = (widest + 14.0, 1.6 * text);
     let below = 3.4 * text;
-    let frame =
+    let outer =
         Frame { x: left, y: top, width: size.width - left - right, height: size.height - top - below };
-    let mut drawing = Drawing { frame, x, y, size, shapes: Vec::new() };
-    drawing.axes(panel, &x_ticks, &y_ticks);
-    for curve in &panel.curves {
+    let labels = if size.alone { Labels::of(&curves, outer, (x, y), text) } else { None };
+    let mut frame = outer;
+    if let Some(labels) = &labels {
+        frame.width -= labels.width;
+        frame.x += if labels.at_start { labels.width } else { 0.0 };
+    }
+    let mut drawing = Drawing { frame, outer, x, y, size, shapes: Vec::new() };
+    let x_ticks = if categories.is_empty() {
+        let ticks = x.ticks_with_ends(if size.alone { 7 } else { 5 });
+        ticks.iter().copied().zip(tick_texts(&ticks)).collect()
+    } else {
+        categories.iter().enumerate().map(|(place, name)| (place as f64, name.clone())).collect()
+    };
+    drawing.axes(&axis_label(&panel.x), &y_label, x_ticks, &y_ticks);
+    for curve in &curves {
         drawing.band(curve);
     }
-    for curve in &panel.curves {
+    for curve in &curves {
         drawing.curve(curve);
     }
     let mut height = size.height;
     if size.alone {
-        drawing.title(&panel.title);
-        height += drawing.legend(&panel.curves, size.height);
+        drawing.title(&titles);
+        match &labels {
+            Some(labels) => drawing.labels(labels, &curves),
+            None => height += drawing.legend(&curves, size.height),
+        }
     }
     let picture = Picture { width: size.width, height, shapes: drawing.shapes };
-    Drawn { picture, frame, x, y }
+    Drawn { picture, frame, x, y, curves }
+}
+
+/// The label of an axis, which says so if the axis is logarithmic.
+pub(crate) fn axis_label(axis: &Axis) -> String {
+    match (axis.logarithmic, axis.label.strip_suffix(')')) {
+        (false, _) => axis.label.clone(),
+        (true, Some(start)) => format!("{start}, log scale)"),
+        (true, None) => format!("{} (log scale)", axis.label),
+    }
 }
 
 fn shown_values(curve: &Curve) -> impl Iterator<Item = f64> + '_ {
@@ -71,8 +118,136 @@ fn shown_values(curve: &Curve) -> impl Iterator<Item = f64> + '_ {
     curve.y.iter().flatten().copied().chain(band)
 }
 
+/// One curve for each group that overlaps everywhere, named after all of its members.
+fn merged(curves: &[Curve], y: Scale) -> Vec<Curve> {
+    let mut groups: Vec<(Curve, Vec<&str>)> = Vec::new();
+    for curve in curves {
+        match groups.iter_mut().find(|(first, _)| overlaps(first, curve, y)) {
+            Some((_, names)) => names.push(&curve.name),
+            None => groups.push((curve.clone(), vec![&curve.name])),
+        }
+    }
+    let name = |names: &[&str]| match names.len() {
+        all if all == curves.len() && all > MAX_JOINED => format!("all {all} curves (they overlap)"),
+        _ => joined_names(names),
+    };
+    groups.into_iter().map(|(curve, names)| Curve { name: name(&names), ..curve }).collect()
+}
+
+/// Whether the second curve lies on the first one wherever it has values.
+fn overlaps(first: &Curve, second: &Curve, y: Scale) -> bool {
+    let place = |value: &Option<f64>| value.and_then(|value| y.place_within(value));
+    let is_near = |(one, other): (&Option<f64>, &Option<f64>)| match (place(one), place(other)) {
+        (Some(one), Some(other)) => (one - other).abs() <= APART,
+        (_, other) => other.is_none(),
+    };
+    let has_values = second.y.iter().any(|value| place(value).is_some());
+    has_values && first.x == second.x && first.y.iter().zip(&second.y).all(is_near)
+}
+
+/// Names with an equals sign between them, or with semicolons where the names have equals signs themselves. A beginning that a
+/// name shares with the one before it is left out.
+fn joined_names(names: &[&str]) -> String {
+    let sign = if names.iter().any(|name| name.contains('=')) { "; " } else { " = " };
+    let mut out = String::new();
+    let mut before: Vec<&str> = Vec::new();
+    for name in names {
+        let parts: Vec<&str> = name.split(", ").collect();
+        let shared = before.iter().zip(&parts).take_while(|(one, other)| one == other).count();
+        out.push_str(if out.is_empty() { "" } else { sign });
+        out.push_str(&parts[shared.min(parts.len() - 1)..].join(", "));
+        before = parts;
+    }
+    out
+}
+
+/// The names of the curves beside their first or last points.
+struct Labels {
+    at_start: bool,
+    /// The room that they take from the axes.
+    width: f64,
+    /// For each curve, the lines of its name, the height of its end and that of the middle of its name, from above.
+    names: Vec<(Vec<String>, f64, f64)>,
+}
+
+impl Labels {
+    /// Labels at the end at which the curves are further apart; `None` if they would not fit.
+    fn of(curves: &[Curve], frame: Frame, (x, y): (Scale, Scale), text: f64) -> Option<Self> {
+        if !(2..=MAX_LABELS).contains(&curves.len()) {
+            return None;
+        }
+        let sides = [false, true]
+            .into_iter()
+            .filter_map(|at_start| Self::beside(curves, frame, (x, y), (text, at_start)));
+        // The end of the curves is the usual place.
+        sides.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, labels)| labels)
+    }
+
+    /// Labels at one end, and how far they are moved altogether.
+    fn beside(
+        curves: &[Curve],
+        frame: Frame,
+        (x, y): (Scale, Scale),
+        (text, at_start): (f64, bool),
+    ) -> Option<(f64, Self)> {
+        let line = 1.25 * text;
+        let end = |curve: &Curve| {
+            let points = curve.x.iter().zip(&curve.y);
+            let mut shown = points.filter_map(|(&at, &value)| Some((x.place(at)?, y.place(value?)?)));
+            let (across, up) = if at_start { shown.next()? } else { shown.next_back()? };
+            let is_there = if at_start { across < 0.02 } else { across > 0.98 };
+            (is_there && (0.0..=1.0).contains(&up)).then_some(frame.y + (1.0 - up) * frame.height)
+        };
+        let ends: Vec<f64> = curves.iter().map(end).collect::<Option<_>>()?;
+        // Names beside a point that three curves share would not show which is which.
+        let mut sorted = ends.clone();
+        sorted.sort_by(f64::total_cmp);
+        if sorted.windows(3).any(|three| three[2] - three[0] < SHARED_END) {
+            return None;
+        }
+        let names: Vec<Vec<String>> =
+            curves.iter().map(|curve| wrapped(&curve.name, text, LABEL_WIDTH)).collect();
+        let heights: Vec<f64> = names.iter().map(|lines| line * lines.len() as f64).collect();
+        let middles = spread(&ends, &heights, (frame.y - line, frame.y + frame.height - 3.0));
+        let moved = ends.iter().zip(&middles).map(|(end, middle)| (end - middle).abs());
+        if moved.clone().zip(&heights).any(|(moved, height)| moved > 2.0 * line + 0.5 * height) {
+            return None;
+        }
+        let total = moved.sum();
+        let widest = names.iter().flatten().map(|line| text_width(line, text)).fold(0.0, f64::max);
+        let width = widest + 2.0 * LABEL_GAP;
+        let names =
+            names.into_iter().zip(ends).zip(middles).map(|((lines, end), at)| (lines, end, at)).collect();
+        (width < 0.5 * frame.width).then_some((total, Self { at_start, width, names }))
+    }
+}
+
+/// Moves intervals of some heights as little as needed until none overlaps another, and returns their middles.
+fn spread(wanted: &[f64], heights: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&one, &other| wanted[one].total_cmp(&wanted[other]));
+    let mut at = wanted.to_vec();
+    for _ in 0..500 {
+        for pair in order.windows(2) {
+            let (upper, lower) = (pair[0], pair[1]);
+            let overlap = 0.5 * (heights[upper] + heights[lower]) - (at[lower] - at[upper]);
+            if overlap > 0.0 {
+                at[upper] -= 0.5 * overlap;
+                at[lower] += 0.5 * overlap;
+            }
+        }
+        for (middle, height) in at.iter_mut().zip(heights) {
+            *middle = middle.max(top + 0.5 * height).min(bottom - 0.5 * height);
+        }
+    }
+    at
+}
+
 struct Drawing {
+    /// Where the curves lie.
     frame: Frame,
+    /// The same with the room for names.
+    outer: Frame,
     x: Scale,
     y: Scale,
     size: Size,
@@ -97,38 +272,46 @@ impl Drawing {
         self.shapes.push(Shape::Text { at, text, size, anchor, ink, bold: false });
     }
 
-    fn axes(&mut self, panel: &Panel, x_ticks: &[f64], y_ticks: &[f64]) {
-        let Frame { x, y, width, height } = self.frame;
+    fn axes(&mut self, x_label: &str, y_label: &[String], mut ticks: Vec<(f64, String)>, y_ticks: &[f64]) {
+        let Frame { x, y, width, height } = self.outer;
         let (right, bottom, text) = (x + width, y + height, f64::from(self.size.text));
-        for &tick in y_ticks {
+        for (&tick, words) in y_ticks.iter().zip(tick_texts(y_ticks)) {
             let Some(place) = self.y.place(tick) else { continue };
             let at = self.top(place);
             self.line([(x, at), (right, at)], Ink::Grid);
-            self.text((x - 7.0, at + 0.35 * text), &tick_text(tick), Anchor::End, Ink::Muted);
+            self.text((x - 7.0, at + 0.35 * text), &words, Anchor::End, Ink::Muted);
         }
-        let mut free_from = f64::NEG_INFINITY;
-        for &tick in x_ticks {
+        // Both ends first: they keep their labels where there is no room for all.
+        if let Some(inner) = ticks.get_mut(1..) {
+            inner.rotate_right(usize::from(!inner.is_empty()));
+        }
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for (tick, words) in ticks {
             let Some(place) = self.x.place(tick) else { continue };
-            let (at, words) = (self.left(place), tick_text(tick));
+            let at = self.left(place);
             self.line([(at, y), (at, bottom)], Ink::Grid);
             self.line([(at, bottom), (at, bottom + 4.0)], Ink::Axis);
-            let half = 0.5 * text_width(&words, text);
-            // Labels of a logarithmic axis crowd together.
-            if at - half > free_from {
+            let half = 0.5 * text_width(&words, text) + 3.0;
+            if taken.iter().all(|&(from, to)| at + half < from || at - half > to) {
                 self.text((at, bottom + 1.4 * text), &words, Anchor::Middle, Ink::Muted);
-                free_from = at + half + 4.0;
+                taken.push((at - half, at + half));
             }
         }
         self.line([(x, bottom), (right, bottom)], Ink::Axis);
-        self.text((x + 0.5 * width, bottom + 2.8 * text), &panel.x.label, Anchor::Middle, Ink::Text);
-        self.text((4.0, y - 0.8 * text), &panel.y.label, Anchor::Start, Ink::Text);
+        let middle = self.frame.x + 0.5 * self.frame.width;
+        self.text((middle, bottom + 2.8 * text), x_label, Anchor::Middle, Ink::Text);
+        for (number, line) in y_label.iter().rev().enumerate() {
+            self.text((4.0, y - (0.8 + 1.25 * number as f64) * text), line, Anchor::Start, Ink::Text);
+        }
     }
 
-    fn title(&mut self, title: &str) {
+    fn title(&mut self, lines: &[String]) {
         let size = self.size.text + 3;
-        let at = (4.0, 1.6 * f64::from(size));
-        let (text, anchor, ink) = (title.to_owned(), Anchor::Start, Ink::Text);
-        self.shapes.push(Shape::Text { at, text, size, anchor, ink, bold: true });
+        for (number, line) in lines.iter().enumerate() {
+            let at = (4.0, (1.6 + 1.3 * number as f64) * f64::from(size));
+            let (text, anchor, ink) = (line.clone(), Anchor::Start, Ink::Text);
+            self.shapes.push(Shape::Text { at, text, size, anchor, ink, bold: true });
+        }
     }
 
     fn band(&mut self, curve: &Curve) {
@@ -158,13 +341,35 @@ impl Drawing {
         for run in runs {
             let inside = |&(x, y): &(f64, f64)| self.frame.holds(x, y);
             if shows_points || run.len() == 1 {
-                let dots = run.iter().copied().filter(inside);
-                let dots: Vec<Shape> =
-                    dots.map(|at| Shape::Dot { at, radius: 1.5 * self.size.line, ink }).collect();
-                self.shapes.extend(dots);
+                let points = run.iter().copied().filter(inside);
+                let marks: Vec<Shape> =
+                    points.map(|at| marker(at, 1.6 * self.size.line, ink, curve.style)).collect();
+                self.shapes.extend(marks);
             }
             for points in self.frame.clip(&run) {
                 self.shapes.push(Shape::Line { points, ink, width: self.size.line, style: curve.style });
+            }
+        }
+    }
+
+    /// Writes the names at the ends of the curves.
+    fn labels(&mut self, labels: &Labels, curves: &[Curve]) {
+        let (text, size) = (f64::from(self.size.text), self.size.text);
+        let (edge, anchor, way) = if labels.at_start {
+            (self.frame.x, Anchor::End, -1.0)
+        } else {
+            (self.frame.x + self.frame.width, Anchor::Start, 1.0)
+        };
+        for ((lines, end, middle), curve) in labels.names.iter().zip(curves) {
+            let ink = Ink::Series(curve.colour);
+            if (end - middle).abs() > 2.0 {
+                let points = vec![(edge + 3.0 * way, *end), (edge + way * (2.0 * LABEL_GAP - 3.0), *middle)];
+                self.shapes.push(Shape::Line { points, ink, width: 0.8, style: Style::Solid });
+            }
+            for (number, line) in lines.iter().enumerate() {
+                let below = 1.25 * text * (number as f64 - 0.5 * (lines.len() - 1) as f64);
+                let at = (edge + 2.0 * way * LABEL_GAP, middle + below + 0.35 * text);
+                self.shapes.push(Shape::Text { at, text: line.clone(), size, anchor, ink, bold: false });
             }
         }
     }
@@ -175,18 +380,49 @@ impl Drawing {
         let (sample, row) = (28.0, 1.7 * text);
         let (mut x, mut y) = (self.frame.x, from + text);
         for curve in curves {
-            let width = sample + 8.0 + text_width(&curve.name, text) + 18.0;
+            let lines = wrapped(&curve.name, text, self.size.width - self.frame.x - sample - 12.0);
+            let widest = lines.iter().map(|line| text_width(line, text)).fold(0.0, f64::max);
+            let width = sample + 8.0 + widest + 18.0;
             if x > self.frame.x && x + width > self.size.width {
                 (x, y) = (self.frame.x, y + row);
             }
-            let points = vec![(x, y), (x + sample, y)];
-            let ink = Ink::Series(curve.colour);
-            self.shapes.push(Shape::Line { points, ink, width: self.size.line, style: curve.style });
-            self.text((x + sample + 8.0, y + 0.35 * text), &curve.name, Anchor::Start, Ink::Text);
+            self.sample(curve, (x, y), sample);
+            for (number, line) in lines.iter().enumerate() {
+                y += if number > 0 { 1.25 * text } else { 0.0 };
+                self.text((x + sample + 8.0, y + 0.35 * text), line, Anchor::Start, Ink::Text);
+            }
             x += width;
         }
         if curves.is_empty() { 0.0 } else { y - from + row }
     }
+
+    fn sample(&mut self, curve: &Curve, (x, y): (f64, f64), length: f64) {
+        self.shapes.extend(sample(curve, (x, y), length, self.size.line));
+    }
+}
+
+/// A piece of a curve for a legend, with its marker if the curve shows its points.
+pub(crate) fn sample(curve: &Curve, (x, y): (f64, f64), length: f64, width: f64) -> Vec<Shape> {
+    let ink = Ink::Series(curve.colour);
+    let mut shapes = Vec::new();
+    if curve.x.len() <= FEW_POINTS {
+        shapes.push(marker((x + 0.5 * length, y), 1.6 * width, ink, curve.style));
+    }
+    let points = vec![(x, y), (x + length, y)];
+    shapes.push(Shape::Line { points, ink, width, style: curve.style });
+    shapes
+}
+
+/// A point of a curve. Its form follows the style, so that a curve is recognised where its dashes are not.
+fn marker((x, y): (f64, f64), radius: f64, ink: Ink, style: Style) -> Shape {
+    let corners: &[(f64, f64)] = match style {
+        Style::Solid => return Shape::Dot { at: (x, y), radius, ink },
+        Style::Dashed => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+        Style::Dotted => &[(0.0, -1.3), (1.2, 0.9), (-1.2, 0.9)],
+        Style::DashDotted => &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
+    };
+    let points = corners.iter().map(|&(right, down)| (x + radius * right, y + radius * down)).collect();
+    Shape::Area { points, ink, opacity: 1.0 }
 }
 
 impl Frame {
@@ -245,7 +481,7 @@ impl Frame {
     }
 }
 
-/// Splits at the gaps.
+/// Runs of values without gaps.
 fn unbroken<T>(values: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for value in values {
@@ -257,4 +493,62 @@ fn unbroken<T>(values: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     }
     runs.retain(|run| !run.is_empty());
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(name: &str, y: &[f64]) -> Curve {
+        let x = (1..=y.len()).map(|x| x as f64).collect();
+        let y = y.iter().copied().map(Some).collect();
+        Curve { name: name.to_owned(), colour: 0, style: Style::Solid, x, y, band: None }
+    }
+
+    const UNIT: Scale = Scale { logarithmic: false, low: 0.0, high: 1.0 };
+
+    #[test]
+    fn overlapping_curves_become_one() {
+        let curves =
+            [curve("pilot", &[0.5, 0.9]), curve("energy", &[0.5, 0.6]), curve("both", &[0.509, 0.9])];
+        let names = |y: Scale| merged(&curves, y).into_iter().map(|curve| curve.name).collect::<Vec<_>>();
+        assert_eq!(names(UNIT), ["pilot = both", "energy"]);
+        assert_eq!(names(Scale { high: 0.85, ..UNIT }), ["pilot", "energy", "both"]);
+    }
+
+    #[test]
+    fn gaps_of_the_first_curve_are_not_covered() {
+        let (whole, mut part) = (curve("whole", &[0.5, 0.9]), curve("part", &[0.5, 0.9]));
+        part.y[0] = None;
+        assert_eq!(merged(&[whole.clone(), part.clone()], UNIT).len(), 1);
+        assert_eq!(merged(&[part, whole], UNIT).len(), 2);
+    }
+
+    #[test]
+    fn joined_names_leave_out_shared_beginnings() {
+        let names = [
+            "central Gaussian",
+            "FLORAS, clipped, idealised",
+            "FLORAS, clipped, actual",
+            "FLORAS, MMSE, actual",
+        ];
+        assert_eq!(
+            joined_names(&names),
+            "central Gaussian = FLORAS, clipped, idealised = actual = MMSE, actual"
+        );
+        assert_eq!(joined_names(&["masks, R = 2", "masks, R = 4"]), "masks, R = 2; R = 4");
+    }
+
+    #[test]
+    fn logarithmic_axes_say_so() {
+        let axis = |label: &str| Axis { label: label.to_owned(), logarithmic: true, range: None };
+        assert_eq!(axis_label(&axis("ε")), "ε (log scale)");
+        assert_eq!(axis_label(&axis("loss (nats)")), "loss (nats, log scale)");
+    }
+
+    #[test]
+    fn spread_labels_do_not_overlap() {
+        let at = spread(&[50.0, 51.0, 52.0, 200.0], &[16.0, 16.0, 32.0, 16.0], (0.0, 205.0));
+        assert!(at[1] - at[0] > 15.9 && at[2] - at[1] > 23.9 && at[3] <= 197.0, "{at:?}");
+    }
 }

@@ -1,15 +1,16 @@
-//! What the updates show: the originals, and below them what was made of them, one row for each way to look.
+//! Pictures reconstructed from updates: the originals, and one row for each observation below them.
 
 use floras_audit::{ReconstructionAttack, ReconstructionRow};
 use floras_sim::number::signed;
 
-use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape, text_width};
+use super::font::{text_width, wrapped};
+use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape};
 
 const TEXT: u32 = 12;
 const SIZE: f64 = TEXT as f64;
 /// Between two portraits.
 const GAP: f64 = 6.0;
-const TITLE: &str = "What the updates show";
+pub(super) const TITLE: &str = "Pictures reconstructed from updates";
 
 /// The settings in a line.
 pub(crate) fn settings_line(attack: &ReconstructionAttack) -> String {
@@ -19,7 +20,7 @@ pub(crate) fn settings_line(attack: &ReconstructionAttack) -> String {
 
 /// Draws all rows, with a title and the settings if the picture is a file of its own.
 pub(crate) fn draw(attack: &ReconstructionAttack, alone: bool) -> Picture {
-    // Whole units for each pixel, so that all are equally large in a PNG file, too.
+    // An integer number of units per pixel, so that all pixels are equally large in a PNG file.
     let unit = (60 / attack.width.max(1)).max(1) as f64;
     let (wide, high) = (unit * attack.width as f64, unit * attack.height as f64);
     let names = attack.rows.iter().map(ReconstructionRow::name).chain(["original".to_owned()]);
@@ -83,19 +84,9 @@ impl Sheet {
         (top + self.high + 1.9 * SIZE).ceil()
     }
 
-    /// Writes the settings below, in as many lines as they take.
+    /// Writes the settings below and returns where they end.
     fn settings(&mut self, top: f64, width: f64, words: &str) -> f64 {
-        let mut lines = vec![String::new()];
-        for word in words.split(' ') {
-            let line = lines.last().map_or("", String::as_str);
-            if text_width(&format!("{line} {word}"), SIZE - 1.0) > width - 8.0 {
-                lines.push(String::new());
-            }
-            if let Some(line) = lines.last_mut() {
-                line.push_str(if line.is_empty() { "" } else { " " });
-                line.push_str(word);
-            }
-        }
+        let lines = wrapped(words, SIZE - 1.0, width - 8.0);
         let mut y = top + 4.0;
         for line in &lines {
             y += 1.35 * SIZE;

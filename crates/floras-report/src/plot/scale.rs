@@ -1,9 +1,14 @@
-//! An axis in numbers: its ends, its ticks, and where a value lies between the ends.
+//! An axis in numbers: its ends, its ticks, and the place of a value between the ends.
 //!
 //! A linear axis maps `v` to `(v − a)/(b − a)`, a logarithmic one maps `log v` the same way. Ticks are 1, 2 or 5 times a
 //! power of ten.
 
 use floras_sim::figure::Axis;
+pub(crate) use floras_sim::number::compact as number_text;
+use floras_sim::number::{decimal, with_power};
+
+/// Share of an axis that the label of an end takes.
+const END_ROOM: f64 = 0.06;
 
 /// An axis whose ends are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,9 +75,31 @@ impl Scale {
         self.place(value).map(|place| place.clamp(0.0, 1.0))
     }
 
-    /// About so many values at which the axis has a line.
+    /// Round values at which the axis has a line, about `about` of them.
     pub(crate) fn ticks(&self, about: usize) -> Vec<f64> {
         if self.logarithmic { self.log_ticks(about) } else { self.linear_ticks(about) }
+    }
+
+    /// The same with both ends of the axis, where those are short numbers. Ticks too near to an end make room for it.
+    pub(crate) fn ticks_with_ends(&self, about: usize) -> Vec<f64> {
+        let is_short = |value: &f64| {
+            let text = decimal(*value);
+            let is_exact = text
+                .replace('−', "-")
+                .parse::<f64>()
+                .is_ok_and(|read| (read - value).abs() <= 1e-9 * value.abs());
+            is_exact && text.chars().count() <= 5
+        };
+        let mut ticks = self.ticks(about);
+        for end in [self.low, self.high].into_iter().filter(is_short) {
+            let is_near = |tick: f64| {
+                self.place(tick).zip(self.place(end)).is_some_and(|(tick, end)| (tick - end).abs() < END_ROOM)
+            };
+            ticks.retain(|tick| !is_near(*tick));
+            ticks.push(end);
+        }
+        ticks.sort_by(f64::total_cmp);
+        ticks
     }
 
     fn linear_ticks(&self, about: usize) -> Vec<f64> {
@@ -116,40 +143,11 @@ impl Scale {
     }
 }
 
-/// A number as it stands at a tick: short, powers of ten as such.
-pub(crate) fn tick_text(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    if (1e-4..1e5).contains(&size) {
-        let digits = (4 - size.log10().floor() as i32).clamp(0, 8) as usize;
-        let text = format!("{value:.digits$}");
-        let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-        return short.replace('-', "−");
-    }
-    let power = size.log10().floor() as i32;
-    let times = format!("{:.3}", value / 10_f64.powi(power));
-    let times = times.trim_end_matches('0').trim_end_matches('.').replace('-', "−");
-    let power = superscript(power);
-    if times == "1" { format!("10{power}") } else { format!("{times}·10{power}") }
-}
-
-fn superscript(number: i32) -> String {
-    let digit = |letter: char| match letter {
-        '-' => '⁻',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        '4' => '⁴',
-        '5' => '⁵',
-        '6' => '⁶',
-        '7' => '⁷',
-        '8' => '⁸',
-        '9' => '⁹',
-        _ => '⁰',
-    };
-    number.to_string().chars().map(digit).collect()
+/// The labels of an axis's ticks, all in one notation: decimals where every number is short that way, else powers of ten.
+pub(crate) fn tick_texts(ticks: &[f64]) -> Vec<String> {
+    let is_short = |tick: &f64| *tick == 0.0 || (1e-3..1e5).contains(&tick.abs());
+    let write = if ticks.iter().all(is_short) { decimal } else { with_power };
+    ticks.iter().map(|tick| write(*tick)).collect()
 }
 
 #[cfg(test)]
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_are_asked_for_are_taken() {
+    fn given_ends_are_used() {
         let scale = Scale::of(&axis(false, Some((0.0, 4.0))), [9.0].into_iter(), 0.1);
         assert_eq!((scale.place(1.0), scale.place(4.0)), (Some(0.25), Some(1.0)));
         let scale = Scale::of(&axis(true, Some((1.0, 10_000.0))), [].into_iter(), 0.1);
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn values_set_the_ends_and_what_is_no_number_does_not() {
+    fn finite_values_set_the_ends() {
         let values = [2.0, f64::NAN, 6.0, f64::INFINITY];
         let scale = Scale::of(&axis(false, None), values.into_iter(), 0.0);
         assert_eq!((scale.low, scale.high), (2.0, 6.0));
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_alone_still_makes_an_axis() {
+    fn a_single_value_makes_an_axis() {
         for value in [0.0, 5.0, -2.0, 1e30] {
             let scale = Scale::of(&axis(false, None), [value].into_iter(), 0.05);
             let place = scale.place(value).unwrap();
@@ -192,10 +190,7 @@ mod tests {
     #[test]
     fn ticks_are_round_numbers_within_the_axis() {
         let scale = Scale { logarithmic: false, low: 0.03, high: 0.97 };
-        assert_eq!(
-            scale.ticks(5).iter().map(|t| tick_text(*t)).collect::<Vec<_>>(),
-            ["0.2", "0.4", "0.6", "0.8"]
-        );
+        assert_eq!(tick_texts(&scale.ticks(5)), ["0.2", "0.4", "0.6", "0.8"]);
         let scale = Scale { logarithmic: true, low: 1.0, high: 1e6 };
         assert_eq!(scale.ticks(6), [1.0, 10.0, 100.0, 1000.0, 1e4, 1e5, 1e6]);
         let scale = Scale { logarithmic: true, low: 1.0, high: 300.0 };
@@ -205,8 +200,19 @@ mod tests {
     }
 
     #[test]
-    fn numbers_at_ticks_are_short() {
-        let texts = [0.25, 100.0, 1e6, 2e-5, -0.5, 12_345.0, 1.0].map(tick_text);
-        assert_eq!(texts, ["0.25", "100", "10⁶", "2·10⁻⁵", "−0.5", "12345", "1"]);
+    fn first_and_last_round_are_ticks() {
+        let scale = Scale { logarithmic: false, low: 1.0, high: 300.0 };
+        assert_eq!(scale.ticks_with_ends(5), [1.0, 100.0, 200.0, 300.0]);
+        let scale = Scale { logarithmic: true, low: 1.0, high: 40.0 };
+        assert_eq!(scale.ticks_with_ends(5), [1.0, 2.0, 5.0, 10.0, 20.0, 40.0]);
+        let scale = Scale { logarithmic: false, low: 0.0, high: 123_456.7 };
+        assert_eq!(scale.ticks_with_ends(2), [0.0, 100_000.0]);
+    }
+
+    #[test]
+    fn ticks_of_an_axis_share_one_notation() {
+        assert_eq!(tick_texts(&[0.25, 100.0, -0.5, 12_345.0]), ["0.25", "100", "−0.5", "12345"]);
+        assert_eq!(tick_texts(&[1.0, 1e3, 1e6]), ["10⁰", "10³", "10⁶"]);
+        assert_eq!(tick_texts(&[0.0, 2e7, 4e7]), ["0", "2·10⁷", "4·10⁷"]);
     }
 }

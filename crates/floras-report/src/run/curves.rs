@@ -1,7 +1,7 @@
-//! The curves of a run: what was measured in each round, over the trials.
+//! The curves of a run: measured quantities of each round, over the trials.
 //!
-//! Means come with 95% intervals by Student's distribution, as in the summary. Gains and noise can have no mean (the paper's
-//! receiver makes Cauchy noise), and are shown as the middle one of the trials with the smallest and the largest.
+//! Means have 95% intervals by Student's distribution, as in the summary. Gains and noise can have no mean (the paper's
+//! receiver makes Cauchy noise); their curves are medians of the trials with the range around them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use floras_sim::{Cost, Estimate, RoundMetrics, against, spent_by_round};
 /// A quantity of a round.
 type Pick = fn(&RoundMetrics) -> Option<f64>;
 
-/// Which trials a mean is over, and in words.
+/// The trials that a mean is over, and a description of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trials {
     pub(crate) included: BTreeSet<u32>,
@@ -43,7 +43,7 @@ pub(crate) fn mean_curve(name: &str, lines: &[RoundMetrics], trials: &Trials, pi
     })
 }
 
-/// The middle one of the trials, with the smallest and the largest around it.
+/// The median of the trials, with the smallest and the largest value around it.
 fn median_curve(name: &str, lines: &[RoundMetrics], trials: &Trials, pick: Pick) -> Option<Curve> {
     let by_round = collect(lines, trials, pick);
     if by_round.is_empty() {
@@ -76,7 +76,7 @@ fn round_axis() -> Axis {
     Axis { label: "round".to_owned(), logarithmic: false, range: None }
 }
 
-/// Losses with their curves in different styles.
+/// Training, test and local loss over the rounds.
 pub(crate) fn losses(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
     let wanted: [(&str, Pick, Style); 3] = [
         ("train loss", |line| line.train_loss, Style::Dashed),
@@ -98,7 +98,7 @@ pub(crate) fn losses(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
     Some(Panel { name: "loss".to_owned(), title: "Loss".to_owned(), x: round_axis(), y, curves })
 }
 
-/// A loss that explodes would press all others onto the floor.
+/// Whether a logarithmic axis is needed to see the smaller values, as after a loss that exploded.
 pub(crate) fn spans_decades(curves: &[Curve]) -> bool {
     let positive =
         curves.iter().flat_map(|curve| curve.y.iter().flatten().copied()).filter(|value| *value > 0.0);
@@ -107,38 +107,38 @@ pub(crate) fn spans_decades(curves: &[Curve]) -> bool {
     high > 100.0 * low
 }
 
-/// Test accuracy over the trials. A share lies between 0 and 1, and so does its band.
+/// Mean test accuracy over the trials in percent, with its band between 0 and 100.
 pub(crate) fn accuracy_curve(name: &str, lines: &[RoundMetrics], trials: &Trials) -> Option<Curve> {
     let mut curve = mean_curve(name, lines, trials, |line| line.test_accuracy)?;
+    curve.y.iter_mut().flatten().for_each(|accuracy| *accuracy *= 100.0);
     for (low, high) in curve.band.iter_mut().flatten().flatten() {
-        (*low, *high) = (low.max(0.0), high.min(1.0));
+        (*low, *high) = (100.0 * low.max(0.0), 100.0 * high.min(1.0));
     }
     Some(curve)
 }
 
-/// The share of test samples whose class was found.
+/// The label of an axis with accuracies.
+pub(crate) const ACCURACY: &str = "test accuracy (%)";
+
+/// Test accuracy over the rounds.
 pub(crate) fn accuracy(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
     let curve = accuracy_curve("test accuracy", lines, trials)?;
-    let y = Axis {
-        label: "share of test samples classified correctly".to_owned(),
-        logarithmic: false,
-        range: None,
-    };
+    let y = Axis { label: ACCURACY.to_owned(), logarithmic: false, range: None };
     let (name, title) = ("accuracy".to_owned(), "Test accuracy".to_owned());
     Some(Panel { name, title, x: round_axis(), y, curves: vec![curve] })
 }
 
-/// Test accuracy against what the clients spent for it, in channel uses and in energy.
+/// Test accuracy against channel uses and against energy.
 pub(crate) fn accuracy_against_cost(lines: &[RoundMetrics], trials: &Trials) -> Vec<Panel> {
     type Spending = (&'static str, &'static str, &'static str, fn(&Cost) -> f64);
     let spendings: [Spending; 2] = [
-        ("accuracy-uses", "Test accuracy against channel uses", "channel uses of a trial so far", |cost| {
+        ("accuracy-uses", "Test accuracy against channel uses", "channel uses of a trial", |cost| {
             cost.channel_uses() as f64
         }),
         (
             "accuracy-energy",
             "Test accuracy against energy",
-            "energy of all clients so far (channel uses at unit power)",
+            "energy of all clients (channel uses at unit power)",
             |cost| cost.energy,
         ),
     ];
@@ -154,26 +154,72 @@ pub(crate) fn accuracy_against_cost(lines: &[RoundMetrics], trials: &Trials) -> 
     spendings.into_iter().filter_map(panel).collect()
 }
 
-/// The mean gain of a round.
+/// The name of a curve that is not a mean.
+const MEDIAN: &str = "median of the trials";
+/// A gain further from the median than this many times the usual distance is a spike.
+const SPIKE: f64 = 5.0;
+
+/// The mean gain of a round. Spikes, as the paper's receiver makes them, are cut off, and the label says so.
 pub(crate) fn gain(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
-    let curve = median_curve("middle one of the trials", lines, trials, |line| line.mean_gain)?;
-    let y =
-        Axis { label: "mean gain of the clients (1 = exact)".to_owned(), logarithmic: false, range: None };
-    let (name, title) = ("gain".to_owned(), "How strongly updates arrive".to_owned());
+    let curve = median_curve(MEDIAN, lines, trials, |line| line.mean_gain)?;
+    let range = without_spikes(&curve);
+    let label = "mean gain of the clients (1 = exact)".to_owned();
+    let (label, range) = match range {
+        None => (label, None),
+        Some(Cut { shown, outside, extremes: (low, high) }) => {
+            let rounds = floras_sim::number::count(outside as u64, "round");
+            (format!("{label}; axis cut at {rounds} from {low:.3} to {high:.3}"), Some(shown))
+        }
+    };
+    let y = Axis { label, logarithmic: false, range };
+    let (name, title) = ("gain".to_owned(), "Gain of the clients' updates".to_owned());
     Some(Panel { name, title, x: round_axis(), y, curves: vec![curve] })
 }
 
-/// The noise of a round.
+/// A part of an axis that leaves out spikes.
+struct Cut {
+    shown: (f64, f64),
+    /// Rounds whose value or band leaves the axis.
+    outside: usize,
+    extremes: (f64, f64),
+}
+
+/// The axis that shows all but the spikes; `None` if there are no spikes.
+fn without_spikes(curve: &Curve) -> Option<Cut> {
+    let ends = |index: usize| -> Option<(f64, f64)> {
+        let value = curve.y.get(index).copied().flatten()?;
+        let band = curve.band.as_ref().and_then(|band| band.get(index).copied().flatten());
+        Some(band.unwrap_or((value, value)))
+    };
+    let all: Vec<(f64, f64)> = (0..curve.x.len()).filter_map(ends).collect();
+    let quantile = |pick: fn(&(f64, f64)) -> f64, part: f64| -> Option<f64> {
+        let mut values: Vec<f64> = all.iter().map(pick).collect();
+        values.sort_by(f64::total_cmp);
+        values.get((part * (values.len().checked_sub(1)?) as f64).round() as usize).copied()
+    };
+    let (low, high) = (quantile(|ends| ends.0, 0.1)?, quantile(|ends| ends.1, 0.9)?);
+    let extremes = (quantile(|ends| ends.0, 0.0)?, quantile(|ends| ends.1, 1.0)?);
+    let room = 0.5 * (high - low).max(1e-3 * high.abs());
+    let has_spikes = extremes.1 - extremes.0 > SPIKE * (high - low + 2.0 * room);
+    let shown = ((low - room).max(extremes.0), (high + room).min(extremes.1));
+    let is_outside = |&&(low, high): &&(f64, f64)| low < shown.0 || high > shown.1;
+    has_spikes.then(|| Cut { shown, outside: all.iter().filter(is_outside).count(), extremes })
+}
+
+/// The noise of a round, on a logarithmic axis if it spans more than a decade.
 pub(crate) fn noise(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
-    let mut curve = median_curve("middle one of the trials", lines, trials, |line| line.noise_std)?;
+    let mut curve = median_curve(MEDIAN, lines, trials, |line| line.noise_std)?;
     if curve.y.iter().flatten().all(|value| *value == 0.0) {
         return None;
     }
     curve.colour = 1;
-    let y =
-        Axis {
-            label: "noise ν (standard deviation a parameter)".to_owned(), logarithmic: true, range: None
-        };
+    let values = || {
+        let ends = curve.band.iter().flatten().flatten().flat_map(|&(low, high)| [low, high]);
+        curve.y.iter().flatten().copied().chain(ends).filter(|value| *value > 0.0)
+    };
+    let logarithmic = values().fold(0.0, f64::max) > 10.0 * values().fold(f64::INFINITY, f64::min);
+    let label = "noise ν (standard deviation per parameter)".to_owned();
+    let y = Axis { label, logarithmic, range: None };
     let (name, title) = ("noise".to_owned(), "Noise in the decoded sum".to_owned());
     Some(Panel { name, title, x: round_axis(), y, curves: vec![curve] })
 }
@@ -198,7 +244,7 @@ mod tests {
 
     /// Two values 1 and 3: t quantile 12.706 with one degree of freedom, times s/√2 = 1.
     #[test]
-    fn bands_follow_students_law() {
+    fn bands_follow_students_distribution() {
         let lines = [line(0, 1, 1.0), line(1, 1, 3.0), line(0, 2, 5.0), line(2, 1, 1e9)];
         let curve = mean_curve("loss", &lines, &all(&[0, 1]), |line| line.test_loss).unwrap();
         assert_eq!(curve.y, [Some(2.0), Some(5.0)]);
@@ -209,10 +255,25 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_shown_by_its_middle_and_its_ends() {
+    fn noise_has_a_median_and_a_range() {
         let lines = [line(0, 1, 1.0), line(1, 1, 1e6), line(2, 1, 4.0)];
         let panel = noise(&lines, &all(&[0, 1, 2])).unwrap();
         assert_eq!(panel.curves[0].y, [Some(4.0)]);
         assert_eq!(panel.curves[0].band.as_ref().unwrap()[0], Some((1.0, 1e6)));
+    }
+
+    #[test]
+    fn spikes_of_the_gain_are_cut_off() {
+        let gains = |spike: f64| -> Vec<RoundMetrics> {
+            let gain = |round| if round == 7 { spike } else { 1.0 + 0.01 * f64::from(round % 5) };
+            let line =
+                |round| RoundMetrics { round, mean_gain: Some(gain(round)), ..RoundMetrics::default() };
+            (1..=40).map(line).collect()
+        };
+        let panel = gain(&gains(50.0), &all(&[0])).unwrap();
+        let (low, high) = panel.y.range.unwrap();
+        assert!(low >= 0.9 && high <= 1.2, "{low} to {high}");
+        assert!(panel.y.label.contains("axis cut at 1 round from 1.000 to 50.000"), "{}", panel.y.label);
+        assert_eq!(gain(&gains(1.05), &all(&[0])).unwrap().y.range, None);
     }
 }

@@ -4,27 +4,30 @@ pub(crate) mod curves;
 pub(crate) mod words;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use curves::Trials;
 use floras_audit::AuditReport;
-use floras_sim::RecordedRun;
 use floras_sim::figure::Panel;
+use floras_sim::inquiry::ExperimentAccount;
+use floras_sim::{PrivacyReport, RecordedRun, SweepTable};
 
 use crate::audit;
 use crate::error::ReportError;
 use crate::files::Output;
-use crate::html::number::{count, grouped, percent, plain, short};
-use crate::html::{Cell, Html, figure, page};
-use crate::plot::{Holdings, grid, inline_svg};
+use crate::html::number::{count, estimate, grouped, percentage, short};
+use crate::html::{Cell, Html, downloads, figure, page};
+use crate::plot::scale::number_text;
+use crate::plot::{Holdings, Plot, grid, inline_svg};
 use crate::privacy;
 
-/// Rounds in a trial: those of the experiment, or as many as its budget allowed.
+/// Rounds of a trial: those of the experiment, or fewer if its budget ended it.
 fn rounds(run: &RecordedRun) -> u32 {
     run.summary.as_ref().map_or(run.experiment.settings().rounds, |summary| summary.rounds)
 }
 
-/// Which trials the curves are over: those that the summary averages, or else what there is.
+/// The trials that the curves average: those of the summary, or of an incomplete run those that have not diverged.
 pub(crate) fn trials(run: &RecordedRun) -> Trials {
     let seen: BTreeSet<u32> = run.metrics.iter().map(|line| line.trial).collect();
     let diverged: BTreeSet<u32> =
@@ -38,7 +41,7 @@ pub(crate) fn trials(run: &RecordedRun) -> Trials {
         (1, _) => "one trial".to_owned(),
         (number, Some(_)) => format!("mean of {number} trials, with its 95% interval"),
         (number, None) => {
-            format!("mean of the {number} trials that are there so far, with its 95% interval")
+            format!("mean of the {number} trials recorded so far, with its 95% interval")
         }
     };
     Trials { included: finished, words }
@@ -77,15 +80,15 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         output.panel(panel)?;
     }
     if let Some(holdings) = &holdings {
-        output.holdings(holdings)?;
+        output.plot(&Plot::of_holdings(holdings))?;
     }
     if let Some(audit) = &audit {
         audit::pictures(audit, &mut output)?;
     }
     let mut body = Html::default();
-    head(&mut body, &run);
+    head(&mut body, directory, &run);
     results(&mut body, &run, &learning, &trials);
-    private(&mut body, &run, spent.as_ref(), &guarantees);
+    privacy_section(&mut body, &run, rounds_spent(directory, &run), spent.as_ref(), &guarantees);
     if let Some(audit) = &audit {
         body.section("Audit", |section| audit::content(section, audit, audit::Place::Section));
     }
@@ -94,14 +97,27 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     if let Some(holdings) = &holdings {
         labels(&mut body, &run, holdings);
     }
-    repeat(&mut body, &run);
+    repeat(&mut body, directory, &run);
     output.page(&page(&format!("{} – floras", run.experiment.settings().name), &body))
 }
 
-fn head(body: &mut Html, run: &RecordedRun) {
+/// The report of the sweep that a run is a point of.
+fn sweep_of(directory: &Path) -> Option<&'static str> {
+    let above = directory.parent()?;
+    let name = directory.file_name()?.to_str()?;
+    let table = SweepTable::read(above).ok()?;
+    table.rows.iter().any(|row| row.run == name).then_some("../report.html")
+}
+
+fn head(body: &mut Html, directory: &Path, run: &RecordedRun) {
     let settings = run.experiment.settings();
-    body.element("p", "kicker", "Report of a run of floras: private federated learning over the air");
+    body.element("p", "kicker", "Report of a floras run: private federated learning over the air");
     body.element("h1", "", &settings.name);
+    if let Some(sweep) = sweep_of(directory) {
+        body.around("p", "", |line| {
+            line.text("This run is a point of a sweep: ").link(sweep, "compare all points").text(".");
+        });
+    }
     warnings(body, run);
     body.element("p", "lead", &words::task(settings));
     body.paragraph(&words::uplink(settings, rounds(run)));
@@ -114,21 +130,22 @@ fn head(body: &mut Html, run: &RecordedRun) {
         if let Some(summary) = &run.summary {
             let finished = summary.trials.len() - summary.diverged().len();
             if let Some(finals) = summary.finals {
-                card(&percent(finals.test_accuracy), "of the test samples classified correctly in the end");
-                card(&plain(finals.test_loss), "test loss in the end");
+                card(&percentage(finals.test_accuracy), "final test accuracy");
+                card(&estimate(finals.test_loss), "final test loss");
             }
-            let (value, label) = privacy::card(&summary.privacy);
+            let (value, label) = privacy::card(&summary.privacy, settings.privacy.view);
             card(&value, &label);
             card(
                 &format!("{finished} of {}", summary.trials.len()),
                 &format!("trials finished, {} each", count(rounds(run).into(), "round")),
             );
         } else {
-            card(&grouped(run.metrics.len() as u64), "rounds recorded so far, of all trials together");
+            card(&grouped(run.metrics.len() as u64), "rounds recorded so far, over all trials");
+            card(&grouped(rounds_spent(directory, run).into()), "rounds of the most advanced trial");
         }
     });
     body.around("details", "", |details| {
-        details.element("summary", "", "Words used here");
+        details.element("summary", "", "Glossary");
         details.around("dl", "", |list| {
             for (word, meaning) in words::GLOSSARY {
                 list.element("dt", "", word).element("dd", "", meaning);
@@ -137,13 +154,21 @@ fn head(body: &mut Html, run: &RecordedRun) {
     });
 }
 
+/// The largest number of rounds that a trial spent privacy on, of an incomplete run. The ledger can be ahead of the metrics, because
+/// it is synced first; a line that a crash cut off is ignored.
+fn rounds_spent(directory: &Path, run: &RecordedRun) -> u32 {
+    let ledger = fs::read_to_string(directory.join("ledger.jsonl")).unwrap_or_default();
+    let round = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok()?.get("round")?.as_u64();
+    let in_ledger = ledger.lines().filter_map(round).max().and_then(|round| u32::try_from(round).ok());
+    run.metrics.iter().map(|line| line.round).chain(in_ledger).max().unwrap_or(0)
+}
+
 fn warnings(body: &mut Html, run: &RecordedRun) {
     let Some(summary) = &run.summary else {
         body.element(
             "p",
             "warning",
-            "This run is not complete: summary.json is missing. The report shows what is there so far, and nothing is said \
-             about privacy before the end.",
+            "This run is not complete: summary.json is missing. The report shows what is recorded so far.",
         );
         return;
     };
@@ -152,19 +177,19 @@ fn warnings(body: &mut Html, run: &RecordedRun) {
         let shown: Vec<String> = diverged
             .iter()
             .take(10)
-            .map(|(trial, round)| format!("trial {trial} in round {round}"))
+            .map(|(trial, round)| format!("trial {} in round {round}", trial + 1))
             .collect();
         let more = if diverged.len() > 10 { " and more" } else { "" };
         let rest = if summary.finals.is_some() {
-            "Means are over the others."
+            "Means are over the other trials."
         } else {
-            "No trial finished, so that there are no final results."
+            "No trial finished, so there are no final results."
         };
         body.element(
             "p",
             "warning",
             &format!(
-                "{} of {} diverged, that is, a parameter of the common model left the range of numbers: {}{more}. {rest}",
+                "{} of {} diverged (a parameter of the model is no longer finite): {}{more}. {rest}",
                 diverged.len(),
                 count(summary.trials.len() as u64, "trial"),
                 shown.join(", ")
@@ -179,8 +204,8 @@ fn warnings(body: &mut Html, run: &RecordedRun) {
             "warning",
             &format!(
                 "The privacy budget of ε = {} in the {} view ended the training after {} of {} rounds.",
-                budget.epsilon,
-                budget.view,
+                budget,
+                run.experiment.settings().privacy.view,
                 summary.rounds,
                 run.experiment.settings().rounds
             ),
@@ -189,34 +214,34 @@ fn warnings(body: &mut Html, run: &RecordedRun) {
 }
 
 fn results(body: &mut Html, run: &RecordedRun, panels: &[Panel], trials: &Trials) {
-    body.section("How well it learned", |section| {
+    body.section("Accuracy and loss", |section| {
         if let Some(finals) = run.summary.as_ref().and_then(|summary| summary.finals) {
             let row = |name: &str, value: String, meaning: &str| {
                 vec![Cell::text(name), Cell::number(value), Cell::text(meaning)]
             };
             section.table(
-                &["in the end", "mean ± 95% interval", "what it is"],
+                &["final", "mean ± 95% interval", "meaning"],
                 &[
                     row(
                         "test accuracy",
-                        percent(finals.test_accuracy),
-                        "share of samples never trained on whose class was found",
+                        percentage(finals.test_accuracy),
+                        "share of the test samples that are classified correctly",
                     ),
                     row(
                         "test loss",
-                        plain(finals.test_loss),
-                        "mean cross-entropy on the same samples, with the penalty on large weights",
+                        estimate(finals.test_loss),
+                        "mean cross-entropy on the test samples, with the penalty on large weights",
                     ),
-                    row("train loss", plain(finals.train_loss), "the same on the training samples"),
+                    row("train loss", estimate(finals.train_loss), "the same on the training samples"),
                 ],
             );
             if finals.test_accuracy.ci95.is_none() {
-                section.paragraph("There is one finished trial only, so that no interval can be given.");
+                section.paragraph("Only one trial finished, so there is no interval.");
             }
         }
-        figures(section, panels, &format!("{}; point at it for values.", capital(&trials.words)));
+        figures(section, panels, &format!("{}.", capital(&trials.words)));
         if panels.is_empty() {
-            section.paragraph("Nothing was recorded yet.");
+            section.paragraph("No round is recorded yet.");
         }
     });
 }
@@ -234,17 +259,25 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn private(body: &mut Html, run: &RecordedRun, spent: Option<&Panel>, guarantees: &[Panel]) {
-    let Some(summary) = &run.summary else { return };
+fn privacy_section(
+    body: &mut Html,
+    run: &RecordedRun,
+    rounds_spent: u32,
+    spent: Option<&Panel>,
+    guarantees: &[Panel],
+) {
+    let view = run.experiment.settings().privacy.view;
+    let Some(summary) = &run.summary else { return privacy_so_far(body, run, rounds_spent) };
     let report = &summary.privacy;
-    body.section("How private it was, and against whom", |section| {
-        privacy::in_words(section, report);
-        privacy::table(section, &report.views, &report.notes);
+    body.section("Privacy", |section| {
+        privacy::in_words(section, report, view);
+        privacy::table(section, &report.views, &report.notes, view);
         section.paragraph(&format!(
-            "All statements are about {} (level: {}), at δ = {:e}, after {} of one trial.",
+            "All statements protect {} (level: {}), at δ = {}, after {} of one trial. The strongest adversary is first. The run's \
+             metrics.jsonl is not private: its values are computed from the clients' data.",
             if privacy::is_item_level(report) { "one sample of one client" } else { "all data of one client" },
             report.level,
-            report.delta,
+            number_text(report.delta),
             count(report.rounds.into(), "round")
         ));
         if let Some(worst) = privacy::worst_client(report) {
@@ -254,21 +287,50 @@ fn private(body: &mut Html, run: &RecordedRun, spent: Option<&Panel>, guarantees
             figures(
                 section,
                 std::slice::from_ref(panel),
-                "Both axes have steps of powers of ten. Dashed curves are no guarantees. Of views beyond 100,000 in the first \
-                 round, only both ends are computed.",
+                "Dashed curves are not proven. For views with ε above 100,000 in the first round, only the first and the last \
+                 round are computed.",
             );
         }
-        if !guarantees.is_empty() {
-            figures(
-                section,
-                guarantees,
-                "Left: the guarantee holds for every pair (ε, δ) on a curve, and not only for the stated δ. Right: someone who \
-                 decides between two data sets of a client, and is wrong about the first with probability α, is wrong about \
-                 the second with probability β or more. On the straight line from 1 to 1 they learn nothing. Dashed curves \
-                 are no guarantees. Views with ε above 100 are left out.",
-            );
+        if let [delta, trade_off] = guarantees {
+            section.around("div", "plots", |plots| {
+                let left = "Every pair (ε, δ) on a curve is a guarantee. Dashed curves are not proven. Views with ε above 100 are left out.";
+                figure(plots, delta, left);
+                let right = "An adversary tests which of two data sets a client has. With type I error α, its type II error is at \
+                             least β. On the straight line from (0, 1) to (1, 0) it learns nothing.";
+                figure(plots, trade_off, right);
+            });
         }
         section.notes(&report.notes);
+    });
+}
+
+/// The privacy that an incomplete run has spent.
+fn privacy_so_far(body: &mut Html, run: &RecordedRun, rounds: u32) {
+    let settings = run.experiment.settings();
+    if rounds == 0 {
+        return;
+    }
+    body.section("Privacy spent so far", |section| {
+        match ExperimentAccount::new(&run.experiment).and_then(|account| account.views(rounds)) {
+            Ok(views) => {
+                let report = PrivacyReport {
+                    delta: settings.privacy.delta,
+                    rounds,
+                    level: settings.privacy.level.name().to_owned(),
+                    views,
+                    worst_client: None,
+                    notes: Vec::new(),
+                    growth: Vec::new(),
+                    curves: Vec::new(),
+                };
+                privacy::in_words(section, &report, settings.privacy.view);
+                privacy::table(section, &report.views, &report.notes, settings.privacy.view);
+                section.paragraph("Rounds are counted in ledger.jsonl. Resuming the run spends more.");
+            }
+            Err(error) => {
+                section.paragraph(&format!("ε after {} is unknown: {error}.", count(rounds.into(), "round")));
+            }
+        }
     });
 }
 
@@ -276,14 +338,14 @@ fn on_the_air(body: &mut Html, panels: &[Panel], trials: &Trials) {
     if panels.is_empty() {
         return;
     }
-    body.section("What the channel did", |section| {
+    body.section("Channel", |section| {
         section.paragraph(
-            "What reaches the model is the sum of the clients' updates, each times a gain, plus noise. A gain of 1 for everyone \
-             and no noise would be perfect.",
+            "The model receives the sum of the clients' updates, each multiplied by a gain, plus noise. The ideal is a gain of 1 \
+             for every client and no noise.",
         );
         let caption = match trials.included.len() {
             1 => "One trial.".to_owned(),
-            number => format!("The middle one of {number} trials; the band reaches from the smallest to the largest."),
+            number => format!("Median of {number} trials; the band is their range."),
         };
         figures(section, panels, &caption);
     });
@@ -294,10 +356,10 @@ fn cost(body: &mut Html, run: &RecordedRun, panels: &[Panel], trials: &Trials) {
     if cost.is_none() && panels.is_empty() {
         return;
     }
-    body.section("What it cost on the air", |section| {
+    body.section("Cost on the air", |section| {
         section.paragraph(
-            "A channel use is one symbol or chip on the air. Power is relative to a symbol of amplitude 1, and energy is counted \
-             in channel uses at that power, of all clients together.",
+            "A channel use is one symbol or chip on the air. Power is relative to a symbol of amplitude 1; energy is in channel \
+             uses at that power, summed over all clients.",
         );
         if let Some(cost) = cost {
             let row = |name: &str, value: String, meaning: &str| {
@@ -305,32 +367,30 @@ fn cost(body: &mut Html, run: &RecordedRun, panels: &[Panel], trials: &Trials) {
             };
             let range = cost.dynamic_range_db.map_or_else(|| "–".to_owned(), |range| format!("{range:.1} dB"));
             section.table(
-                &["of a trial", "mean over the trials", "what it is"],
+                &["per trial", "mean over the trials", "meaning"],
                 &[
                     row("channel uses, payload", grouped(cost.payload_uses), "the updates"),
-                    row("channel uses, pilots", grouped(cost.pilot_uses), "what channels are estimated from"),
+                    row("channel uses, pilots", grouped(cost.pilot_uses), "symbols for channel estimation"),
                     row(
                         "channel uses, control",
                         grouped(cost.control_uses),
                         "channel coefficients for the clients, and the side information of normalised updates",
                     ),
                     row("energy", short(cost.energy), "payload, pilots and control symbols of the clients"),
-                    row("mean power", short(cost.power_mean), "of a client, over all rounds"),
-                    row("peak power", short(cost.power_peak), "of the client and round with the highest"),
-                    row("dynamic range", range, "added by the channels: strongest over weakest client in a round"),
+                    row("mean power", short(cost.power_mean), "per client, over all rounds"),
+                    row("peak power", short(cost.power_peak), "the largest of any client and round"),
+                    row("dynamic range", range, "added by the channels: strongest over weakest client of a round"),
                 ],
             );
         }
-        figures(section, panels, &format!("{}; point at it for values.", capital(&trials.words)));
+        figures(section, panels, &format!("{}.", capital(&trials.words)));
     });
 }
 
 fn labels(body: &mut Html, run: &RecordedRun, holdings: &Holdings) {
-    body.section("Who holds which labels", |section| {
+    body.section("Labels of each client", |section| {
         let shown = holdings.shown_clients();
-        let mut text =
-            "How many training samples of each label (class) every client holds; the darker, the more."
-                .to_owned();
+        let mut text = "Number of training samples of each label (class) per client.".to_owned();
         if (shown as u64) < u64::from(holdings.clients) {
             text.push_str(&format!(
                 " The first {shown} of {} are shown.",
@@ -345,29 +405,46 @@ fn labels(body: &mut Html, run: &RecordedRun, holdings: &Holdings) {
             ));
         }
         if run.partitions.len() > 1 {
-            text.push_str(" This is the first trial; the others are dealt anew, and in partition.json.");
+            text.push_str(" This is the first trial; partition.json has the others.");
         }
         section.paragraph(&text);
         section.around("figure", "holdings", |figure| {
             let picture = grid::draw(holdings, 560.0, false);
             figure.drawn(&inline_svg(&picture, "Samples of each label, by client"));
+            downloads(figure, "labels");
         });
     });
 }
 
-fn repeat(body: &mut Html, run: &RecordedRun) {
-    body.section("Repeat it", |section| {
+/// Files of a run that a reader may want, with what they hold.
+const FILES: [(&str, &str); 6] = [
+    ("experiment.toml", "every setting"),
+    ("metrics.jsonl", "measurements of every round (not private)"),
+    ("ledger.jsonl", "ε spent per round"),
+    ("summary.json", "final results and privacy"),
+    ("partition.json", "labels of each client"),
+    ("audit.json", "results of the audit"),
+];
+
+fn repeat(body: &mut Html, directory: &Path, run: &RecordedRun) {
+    body.section("Files and how to repeat the run", |section| {
+        section.around("ul", "files", |list| {
+            for (file, content) in FILES.into_iter().filter(|(file, _)| directory.join(file).exists()) {
+                list.around("li", "", |item| {
+                    item.link(file, file).text(&format!(": {content}"));
+                });
+            }
+        });
         let version = run.version.as_deref().unwrap_or("an unknown version");
         let (command, where_to) = words::repeat(run.experiment.settings(), version);
         section.paragraph(&where_to);
         section.command(&command);
         section.paragraph(&format!(
-            "All randomness comes from seed {}; the same version gives the same numbers on any number of threads. The pictures \
-             are in plots/ as SVG and PNG, the numbers in metrics.jsonl, ledger.jsonl and summary.json.",
+            "All random numbers derive from seed {}: the same version gives the same numbers on any number of threads.",
             run.experiment.settings().seed
         ));
         section.around("details", "", |details| {
-            details.element("summary", "", "The experiment, with every setting spelled out");
+            details.element("summary", "", "The experiment with all settings");
             details.command(&run.text);
         });
     });

@@ -1,4 +1,4 @@
-//! What was run, in sentences for someone who has not read the paper.
+//! The experiment in sentences for readers who have not read the paper.
 
 use floras_core::{Dropout, TransmitPower};
 use floras_learn::Partition;
@@ -6,30 +6,29 @@ use floras_sim::Settings;
 
 use crate::html::number::{count, grouped};
 
-/// What was trained, by whom, and how often.
+/// The task, the clients and the trials.
 pub(crate) fn task(settings: &Settings) -> String {
     let clients = &settings.clients;
     let model = settings.model.description();
     let who = if clients.per_round == clients.total {
-        format!("{}, all of them in every round,", count(clients.total.into(), "client"))
+        format!("{}, all in every round,", count(clients.total.into(), "client"))
     } else {
         format!(
-            "{}, of which {} took part in every round,",
+            "{}, {} of them per round,",
             count(clients.total.into(), "client"),
             grouped(clients.per_round.into())
         )
     };
     let trials = match settings.trials {
-        1 => "The whole training was done once.".to_owned(),
-        many => format!(
-            "The whole training was done {} times, with other random numbers each time.",
-            grouped(many.into())
-        ),
+        1 => "The experiment has one trial.".to_owned(),
+        many => {
+            format!("The experiment has {} trials with independent random numbers.", grouped(many.into()))
+        }
     };
     let silent = dropout(&clients.dropout);
     format!(
-        "{who} trained {model} on {} without handing over their data: each client improves the model on the samples it \
-         holds, and sends only the change. {}{silent} {trials}",
+        "{who} train {model} on {}. Each client improves the model on its own samples and sends only its update. \
+         {}{silent} {trials}",
         settings.data.set.description(),
         partition(settings.data.partition),
     )
@@ -38,81 +37,82 @@ pub(crate) fn task(settings: &Settings) -> String {
 fn dropout(dropout: &Dropout) -> String {
     let which = match (dropout.as_probability(), dropout.as_trace()) {
         (Some(0.0), _) => return String::new(),
-        (Some(p), _) => format!("Each client of a round was silent with probability {p}"),
+        (Some(p), _) => format!("Each client of a round is silent with probability {p}"),
         (_, Some(path)) => {
-            format!("The clients that {} lists were silent", path.file_name().unwrap_or_default().display())
+            format!("The clients that {} lists are silent", path.file_name().unwrap_or_default().display())
         }
         (None, None) => return String::new(),
     };
-    format!(" {which}: it sent neither pilot nor update, and the step is the mean of the others.")
+    format!(" {which}: it sends neither pilot nor update, and the step is the mean of the others.")
 }
 
 fn partition(partition: Partition) -> String {
     match partition {
-        Partition::Iid => "The samples were shuffled and dealt, so that everyone's are alike.".to_owned(),
-        Partition::OneLabel => "Every client holds samples of one class only.".to_owned(),
+        Partition::Iid => "The samples are shuffled and dealt out (IID).".to_owned(),
+        Partition::OneLabel => "Every client holds samples of a single class.".to_owned(),
         Partition::Shards(pieces) => {
-            format!("Every client holds {} of the data sorted by class.", count(pieces.get().into(), "piece"))
+            format!("Every client holds {} of the data sorted by class.", count(pieces.get().into(), "shard"))
         }
         Partition::Dirichlet(alpha) => {
             format!(
-                "Every client has its own mixture of classes (Dirichlet, α = {alpha}; the smaller α, the more one-sided)."
+                "Every client has its own mixture of classes (Dirichlet, α = {alpha}; a smaller α is more one-sided)."
             )
         }
         Partition::Unequal(spread) => {
-            format!("Clients hold alike samples, but some many and some few (log-normal, spread {spread}).")
+            format!("Clients hold IID samples, some many and some few (log-normal sizes, spread {spread}).")
         }
+        Partition::Given => "The caller listed the samples of each client.".to_owned(),
     }
 }
 
-/// How the updates reached the base station.
+/// The uplink in words.
 pub(crate) fn uplink(settings: &Settings, rounds: u32) -> String {
     let mut how = settings.uplink.description(settings.clients.per_round);
     if settings.uplink.power() == TransmitPower::Unit {
-        how.push_str(" All scale what they send to symbols of unit power.");
+        how.push_str(" All clients scale what they send to symbols of unit power.");
     }
     if let Some(masks) = settings.masks {
         let noise = masks.noise_std();
         how.push_str(&match masks.mask_std() {
-            0.0 => format!(" Every client adds noise of its own, with a standard deviation of {noise}, to each parameter."),
+            0.0 => format!(" Every client adds noise of standard deviation {noise} to each parameter."),
             mask => format!(
-                " Every client adds masks of standard deviation {mask} to each parameter, which it shares with the others in \
-                 pairs and which cancel in the sum, and noise of its own, of {noise}."
+                " Every client adds pairwise masks of standard deviation {mask}, which cancel in the sum, and its own noise of \
+                 standard deviation {noise} to each parameter."
             ),
         });
     }
-    format!("{how} Each training has {}.", count(rounds.into(), "round"))
+    format!("{how} Each trial has {}.", count(rounds.into(), "round"))
 }
 
-/// Words that a newcomer would have to ask for.
+/// Terms of the report.
 pub(crate) const GLOSSARY: [(&str, &str); 9] = [
-    ("client", "A phone or another device that holds data of its own and takes part in the training."),
+    ("client", "A device that holds its own data and takes part in the training."),
     (
         "base station",
-        "The receiver that hears all clients at once, decodes the sum of their updates and keeps the model.",
+        "The receiver of all clients' signals. It decodes the sum of the updates and keeps the model.",
     ),
-    ("round", "Clients get the model, improve it on their data, send the change; the model takes a step."),
+    (
+        "round",
+        "Clients receive the model, improve it on their data and send their updates; the model takes a step.",
+    ),
     (
         "trial",
-        "One whole training. Several trials show how much is random variation: the ± and the bands are 95% intervals of the mean.",
+        "One complete training. Intervals (±) and bands are 95% intervals of the mean over the trials.",
     ),
     (
         "loss",
-        "How badly the model predicts: mean cross-entropy, with the natural logarithm. Smaller is better.",
+        "Mean cross-entropy of the predictions, in nats, with the penalty on large weights. Smaller is better.",
     ),
-    (
-        "signal-to-noise ratio",
-        "How much stronger the signal is than the receiver's noise, in decibels: 20 dB is 100 times.",
-    ),
+    ("SNR", "Signal-to-noise ratio at the receiver in decibels: 20 dB is a ratio of 100."),
     (
         "γ (gamma)",
-        "Spreading sequences that nobody used in a round. They add noise, and the noise adds privacy.",
+        "Number of spreading sequences without a client in a round. They add noise, and the noise adds privacy.",
     ),
-    ("gain", "How strongly a client's update arrives in the decoded sum; 1 is exact."),
-    ("ε, δ (epsilon, delta)", "How much training may give away about one client; smaller is more private."),
+    ("gain", "Factor of a client's update in the decoded sum; 1 is exact."),
+    ("ε, δ (epsilon, delta)", "Bound on what training leaks about a client; a smaller ε is more private."),
 ];
 
-/// The command that repeats a run, and a sentence on where to give it.
+/// The command that repeats a run, and a sentence on where to run it.
 pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
     let uplink = &settings.uplink;
     let trace = uplink.radio().and_then(|radio| radio.trace());
@@ -124,13 +124,13 @@ pub(crate) fn repeat(settings: &Settings, version: &str) -> (String, String) {
     match relative {
         None => (
             format!("floras run experiment.toml --out ../{}-again", settings.name),
-            format!("In this directory, with floras {version}:"),
+            format!("To repeat the run, in this directory, with floras {version}:"),
         ),
         Some(path) => (
             format!("floras run DIRECTORY/experiment.toml --out {}-again", settings.name),
             format!(
-                "With floras {version}, from where the run was begun, because the experiment names the file {} relative to \
-                 it. DIRECTORY stands for this directory:",
+                "To repeat the run with floras {version}, start it where this run was started, because the experiment names {} \
+                 relative to that directory. DIRECTORY stands for this directory:",
                 path.display()
             ),
         ),
