@@ -1,4 +1,4 @@
-//! `floras audit`: attack an experiment, and say what leaks.
+//! `floras audit`: attack an experiment and measure what leaks.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,17 +11,18 @@ use floras_sim::{Experiment, ExperimentBuilder, Federation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::command::{changed, number, thread_count, threads_or_all_cores, whole_number};
+use crate::command::{changed, integer, number, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::privacy::epsilon_text;
 use crate::report;
 use crate::run::talk;
 use crate::table::{columns, count, description};
+use crate::text;
 
-/// Attacked unless something else is asked for.
+/// The preset that is attacked if no experiment is given.
 const DEFAULT: &str = "audit";
 
-/// What to attack, and how hard.
+/// The experiment and the effort.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,12 +30,11 @@ Examples:
   floras audit                                  one round of the paper's scheme, in about a minute
   floras audit quick --set uplink.snr_db=0      a preset with one setting changed
   floras audit runs/quick/experiment.toml --out runs/quick
-                                                a run that is there; its report gets a section
-  floras audit my.toml --games 10000000 --json  a closer look, for a program to read
+                                                an existing run; its report gets a section
+  floras audit my.toml --games 10000000 --json  closer bounds, as JSON
 
-Every lower bound is measured: the true epsilon is not smaller, with the stated confidence. A bound
-that exceeds a claim refutes it; one that does not proves nothing. docs/audit.md explains every
-attack, and what none of them shows.")]
+Every lower bound is measured: the true epsilon is not smaller, with the stated confidence.
+A lower bound above a claimed epsilon refutes the claim; a lower bound below it proves nothing.")]
 pub(crate) struct Options {
     /// An experiment file, or the name of a preset; the preset `audit` if absent.
     #[arg(value_name = "FILE|PRESET")]
@@ -44,23 +44,23 @@ pub(crate) struct Options {
     #[arg(long = "set", value_name = "key=value")]
     settings: Vec<String>,
 
-    /// Learning rounds that the adversaries look at.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    /// Learning rounds that the adversaries observe.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>)]
     rounds: Option<u32>,
 
-    /// Where all randomness comes from.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// The seed of all randomness.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u64>)]
     seed: Option<u64>,
 
-    /// Rounds that are played for each row of the table; more give closer lower bounds.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = Effort::default().games())]
+    /// Games for each row of the table; more give closer lower bounds.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>, default_value_t = Effort::default().games())]
     games: u32,
 
-    /// Whole trainings for each canary that needs them, if there is more than one round; 0 for none.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = Effort::default().trainings())]
+    /// Complete trainings for each canary that needs them, if there is more than one round; 0 for none.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>, default_value_t = Effort::default().trainings())]
     trainings: u32,
 
-    /// The probability with which all lower bounds of the table hold.
+    /// The confidence with which all lower bounds of the table hold together.
     #[arg(long, value_name = "p", allow_negative_numbers = true, value_parser = number, default_value_t = Effort::default().confidence())]
     confidence: f64,
 
@@ -137,12 +137,12 @@ fn print(out: &mut impl Write, found: &AuditReport) -> io::Result<()> {
         writeln!(out)?;
     }
     for note in &found.notes {
-        writeln!(out, "note: {note}")?;
+        writeln!(out, "{}", text::note(note))?;
     }
     writeln!(out)
 }
 
-/// Prints the parts of a section that a terminal has room for.
+/// Prints the parts of a section that fit a terminal.
 fn show(out: &mut impl Write, parts: &[Part<'_>]) -> io::Result<()> {
     for part in parts {
         match part {
@@ -179,7 +179,7 @@ fn cell(cell: &Cell) -> String {
     if remark.is_empty() { text } else { format!("{text} ({remark})") }
 }
 
-/// Shows how far the attack at hand has come: a bar on a terminal, a line for each attack in a pipe.
+/// Shows the progress of the current attack: a bar on a terminal, a line per attack in a pipe.
 #[derive(Default)]
 struct Watcher(Mutex<Option<ProgressBar>>);
 

@@ -8,56 +8,72 @@ use clap::{Arg, Parser, Subcommand};
 use floras_core::Choice;
 use floras_sim::{ExperimentBuilder, ExperimentError};
 
-use crate::{audit, bench, presets, privacy, report, reproduce, run, sweep, theory};
+use crate::{
+    audit, bench, compare, data, presets, privacy, report, reproduce, run, shell, sweep, theory, watch,
+};
 
 /// Private federated learning over the air.
 ///
-/// Many phones train one model without handing over their data: they send their updates at the same moment over the
-/// same radio channel, and the air adds them up.
+/// Many phones train one model and keep their data: they send their updates at the same time over the same radio
+/// channel, which adds them up. Begin with `floras run`.
 #[derive(Debug, Parser)]
-#[command(name = "floras", version, arg_required_else_help = true, term_width = 100)]
+#[command(name = "floras", version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What the program can do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Train a model over the simulated air and leave a run directory.
+    /// Train a model over the simulated air and write a run directory.
     Run(run::Options),
+    /// Serve a local page that follows a run.
+    Watch(watch::Options),
     /// Run an experiment for every point of a grid of settings.
     Sweep(sweep::Options),
-    /// Make the paper's figures again, next to what the paper claims about them.
-    Reproduce(reproduce::Options),
-    /// Make the report of a run, a sweep, a reproduction or an audit again, from its files alone.
+    /// Compare runs: results, privacy, and the settings that differ.
+    Compare(compare::Options),
+    /// Write the report of a run, a sweep, a reproduction or an audit again, from its files alone.
     Report(report::Options),
-    /// Say how private a federation is, and against whom.
+    /// Print how private a federation is against each adversary.
     Account(privacy::account::Options),
-    /// Find the sequences, the clip norm or the rounds that meet an epsilon.
+    /// Find the sequences, the clip norm, the rounds, the noise or the masks that meet an epsilon.
     Calibrate(privacy::calibrate::Options),
-    /// Say how private several trainings are together.
+    /// Print how private several trainings are together.
     Compose(privacy::compose::Options),
-    /// Attack an experiment, and say what leaks.
+    /// Attack an experiment and measure what leaks.
     Audit(audit::Options),
-    /// Say what the paper's convergence theorem makes of an experiment, and what holds.
+    /// Reproduce the paper's figures and compare them with its claims.
+    Reproduce(reproduce::Options),
+    /// Evaluate the paper's convergence theorem for an experiment, and what holds instead.
     Theory(theory::Options),
-    /// List the experiments that `run` knows by name, or print the file of one.
+    /// List the presets, the experiments that `run` knows by name, or print the file of one.
     Presets(presets::Options),
+    /// Get data sets.
+    Data {
+        /// What to do.
+        #[command(subcommand)]
+        what: data::What,
+    },
     /// Measure how fast this machine is.
     Bench {
         /// What to measure.
         #[command(subcommand)]
         what: bench::What,
     },
+    /// Print the completions of a shell.
+    Completions(shell::Completions),
+    /// Print the man page, or write the pages of all commands.
+    Man(shell::ManPages),
 }
 
 /// Reads a choice; help and completions list its text forms.
 #[derive(Clone, Copy)]
 pub(crate) struct ChoiceParser<T>(PhantomData<fn() -> T>);
 
-/// A parser of some choice.
+/// The parser of a choice.
 pub(crate) fn choice<T: Choice>() -> ChoiceParser<T> {
     ChoiceParser(PhantomData)
 }
@@ -71,7 +87,7 @@ impl<T: Choice + Send + Sync + 'static> TypedValueParser for ChoiceParser<T> {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<T, clap::Error> {
-        let parse = |text: &str| text.parse::<T>().map_err(|_| format!("it must be {}", T::allowed()));
+        let parse = |text: &str| text.parse::<T>().map_err(|_| format!("expected {}", T::allowed()));
         TypedValueParser::parse_ref(&parse, command, argument, value)
     }
 
@@ -101,22 +117,27 @@ pub(crate) fn changed(
     Ok(builder)
 }
 
-/// Reads a whole number up to 2^63 − 1, the largest that a file can hold, and says in words what one is if the text is none.
-pub(crate) fn whole_number<N: TryFrom<i64>>(text: &str) -> Result<N, String> {
+/// Parses a non-negative integer up to 2^63 − 1, the largest that a file can hold.
+pub(crate) fn integer<N: TryFrom<i64>>(text: &str) -> Result<N, String> {
+    let is_integer = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_integer {
+        return Err("expected a non-negative integer, e.g. 20".to_owned());
+    }
     let largest = if size_of::<N>() > size_of::<u32>() { i64::MAX } else { u32::MAX.into() };
-    let number = text.parse().ok().and_then(|number: i64| number.try_into().ok());
-    number.ok_or_else(|| format!("it must be a whole number between 0 and {largest}, such as 20"))
+    let number = text.parse::<i64>().ok().and_then(|number| number.try_into().ok());
+    number.ok_or_else(|| format!("expected an integer up to {largest}"))
 }
 
-/// Reads a number, and says in words what one is if the text is none.
+/// Parses a number.
 pub(crate) fn number(text: &str) -> Result<f64, &'static str> {
-    text.parse().ok().filter(|value: &f64| !value.is_nan()).ok_or("it must be a number, such as 1.5 or 1e-5")
+    let number = text.parse().ok().filter(|value: &f64| !value.is_nan());
+    number.ok_or("expected a number, e.g. 1.5 or 1e-5")
 }
 
-/// Reads a number of threads.
+/// Parses a number of threads.
 pub(crate) fn thread_count(text: &str) -> Result<usize, &'static str> {
     let threads = text.parse().ok().filter(|threads| (1..=1024).contains(threads));
-    threads.ok_or("it must be a whole number between 1 and 1024")
+    threads.ok_or("expected an integer between 1 and 1024")
 }
 
 /// All cores, unless a number was given.

@@ -1,23 +1,28 @@
-//! What can end the program early, and the one place where it is told to the user.
+//! What can end the program early, and how it is reported.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::env;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use clap::builder::Styles;
+use floras_live::LiveError;
 use floras_phy::UplinkError;
 use floras_privacy::PrivacyError;
 use floras_report::ReportError;
 use floras_sim::{ExperimentError, SimError, SourceError};
 use thiserror::Error;
 
-/// Why the program stops.
+use crate::interrupt;
+
+/// Why the program ends early.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// The input was wrong.
     #[error("{0}")]
     Input(#[from] UplinkError),
 
-    /// The accounting refused something.
+    /// An error of the accounting.
     #[error("{0}")]
     Privacy(#[from] PrivacyError),
 
@@ -25,13 +30,26 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Experiment(#[from] ExperimentError),
 
-    /// A simulation stopped, or did not begin.
+    /// An error of a simulation.
     #[error("{0}")]
     Simulation(#[from] SimError),
 
     /// There is no report.
     #[error("{0}")]
     Report(#[from] ReportError),
+
+    /// A data set could not be fetched.
+    #[error("{message}")]
+    Data {
+        /// What is missing, and which sources were tried.
+        message: String,
+        /// Whether the input was wrong, and not a source.
+        is_input: bool,
+    },
+
+    /// There is no live view.
+    #[error("{0}")]
+    Live(#[from] LiveError),
 
     /// There is no such experiment.
     #[error("{0}")]
@@ -48,7 +66,7 @@ pub(crate) enum Failure {
         value: String,
     },
 
-    /// A calibration without a solution. It is an answer, and not wrong input.
+    /// A calibration without a solution, which is a result and not wrong input.
     #[error("{0}")]
     NothingMeets(String),
 
@@ -60,13 +78,17 @@ pub(crate) enum Failure {
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
 
+    /// Ctrl-C stopped a training: how far it came, and how to resume it.
+    #[error("{0}")]
+    Interrupted(String),
+
     /// A result could not be put into JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 impl Failure {
-    /// The complaint about an option.
+    /// The error of an option.
     pub(crate) fn option(
         option: impl Into<Cow<'static, str>>,
         allowed: impl Into<Cow<'static, str>>,
@@ -75,35 +97,44 @@ impl Failure {
         Self::Option { option: option.into(), allowed: allowed.into(), value: value.to_string() }
     }
 
-    /// Tells the user and chooses the exit code.
+    /// Prints the error and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if let Self::Output(error) = self
             && error.kind() == io::ErrorKind::BrokenPipe
         {
-            // The reader, say `head`, has seen enough.
+            // The reader, such as `head`, has closed the pipe.
             return ExitCode::SUCCESS;
         }
-        // Where even this cannot be written, the exit code has to do.
-        let _ = writeln!(io::stderr(), "error: {self}{}", self.advice());
+        if let Self::Interrupted(message) = self {
+            let _ = writeln!(io::stderr(), "{message}");
+            return ExitCode::from(interrupt::EXIT_CODE);
+        }
+        // If this cannot be written either, the exit code remains.
+        let _ = writeln!(io::stderr(), "{} {self}{}", heading(), self.advice());
         if self.is_input() { ExitCode::from(2) } else { ExitCode::FAILURE }
     }
 
-    /// Which option helps, if one does.
+    /// The option that helps, if there is one.
     fn advice(&self) -> &'static str {
         let error = match self {
+            Self::Experiment(ExperimentError::IsNoSweep) => return "; or vary a key with --over key=a,b,c",
             Self::Experiment(ExperimentError::IsSweep) => return "; run it with `floras sweep`",
             Self::Experiment(ExperimentError::Refused { key, .. }) if key == "data.dir" => {
-                return "; docs/data.md says how to get them";
+                return "; for example data.dir=data/mnist";
+            }
+            Self::Simulation(SimError::Point { error, .. }) => error,
+            Self::Live(LiveError::PortInUse { .. }) => {
+                return "; choose another --port, or leave it out for a free one";
             }
             Self::Simulation(error) => error,
             _ => return "",
         };
         match error {
-            SimError::ExperimentChanged { .. } => "; take another --out for the changed one",
-            SimError::Locked { .. } => "; wait for it, or take another --out",
-            SimError::AlreadyARun { .. } => "; continue it with --resume, or take another --out",
+            SimError::ExperimentChanged { .. } => "; choose another --out for the changed experiment",
+            SimError::Locked { .. } => "; wait for it, or choose another --out",
+            SimError::AlreadyARun { .. } => "; resume it with --resume, or choose another --out",
             SimError::NotARun { .. } | SimError::Occupied { .. } | SimError::NotADirectory { .. } => {
-                "; take another --out"
+                "; choose another --out"
             }
             _ => "",
         }
@@ -113,12 +144,30 @@ impl Failure {
         match self {
             Self::Simulation(error) => error.is_input(),
             Self::Report(error) => error.is_input(),
+            Self::Live(error) => error.is_input(),
+            Self::Data { is_input, .. } => *is_input,
             Self::Input(_)
             | Self::Privacy(_)
             | Self::Experiment(_)
             | Self::Source(_)
             | Self::Option { .. } => true,
-            Self::NothingMeets(_) | Self::Threads(_) | Self::Output(_) | Self::Json(_) => false,
+            Self::NothingMeets(_)
+            | Self::Threads(_)
+            | Self::Output(_)
+            | Self::Json(_)
+            | Self::Interrupted(_) => false,
         }
     }
+}
+
+/// `error:` in the colour of clap's own errors, if standard error is a terminal that shows colours.
+fn heading() -> String {
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_plain = is_set("NO_COLOR") || env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if is_plain || !io::stderr().is_terminal() {
+        return "error:".to_owned();
+    }
+    let styles = Styles::styled();
+    let style = styles.get_error();
+    format!("{style}error:{style:#}")
 }

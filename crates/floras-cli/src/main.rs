@@ -1,20 +1,26 @@
 //! The program `floras`.
 //!
-//! Exit codes: 0 done, 2 the input was wrong, 1 anything else.
+//! Exit codes: 0 done, 2 the input was wrong, 130 interrupted, 1 anything else.
 
 mod audit;
 mod bench;
 mod command;
+mod compare;
+mod data;
 mod failure;
+mod interrupt;
 mod presets;
 mod privacy;
 mod progress;
 mod report;
 mod reproduce;
 mod run;
+mod shell;
 mod sweep;
 mod table;
+mod text;
 mod theory;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -32,8 +38,13 @@ fn main() -> ExitCode {
         Command::Compose(options) => privacy::compose::run(&options),
         Command::Audit(options) => audit::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Compare(options) => compare::run(&options),
+        Command::Watch(options) => watch::run(&options),
         Command::Theory(options) => theory::run(&options),
         Command::Presets(options) => presets::run(&options),
+        Command::Completions(options) => shell::completions(&options),
+        Command::Man(options) => shell::man_pages(&options),
+        Command::Data { what } => data::run(&what),
         Command::Bench { what } => bench::run(&what),
     };
     match outcome {

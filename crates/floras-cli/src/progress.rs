@@ -1,63 +1,86 @@
-//! How a run is getting on: a bar and a small live table on a terminal, plain lines in a pipe.
+//! The progress of a run or a sweep: a bar and a small live table on a terminal, plain lines in a pipe.
+//!
+//! Rounds per second and the remaining time come from the rounds that this process has done, over all trials, since its first trial
+//! began. Before its first round nothing is estimated.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use floras_sim::{Event, Federation, RoundMetrics};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// In a pipe, one line for each tenth of the work.
+/// In a pipe, one line per tenth of the work.
 const LINES_IN_A_PIPE: u64 = 10;
-/// The live table has at most so many rows.
+/// Maximum number of rows of the live table.
 const MAX_ROWS: usize = 8;
 
-/// Watches a run and tells about it on standard error.
+/// Shows the events of one run, or of all runs of a sweep, on standard error.
 pub(crate) struct Progress {
-    rounds: u32,
     bars: MultiProgress,
     total: ProgressBar,
     state: Mutex<State>,
 }
 
+#[derive(Default)]
 struct State {
-    /// The live rows, one for each trial at work.
+    /// Rounds in a trial, and trials, of the current run.
+    size: (u32, u32),
+    /// The live rows, one per active trial.
     rows: BTreeMap<u32, ProgressBar>,
     /// The latest accuracies, which need not be measured in every round.
     accuracy: BTreeMap<u32, f64>,
-    start: Instant,
-    /// Rounds done before this process began.
-    done_before: u64,
+    /// When the first trial began.
+    start: Option<Instant>,
+    /// Rounds done by this process.
+    done: u64,
+    /// Lines written to a pipe.
     lines: u64,
 }
 
 impl Progress {
-    /// For a run of this federation.
-    pub(crate) fn new(federation: &Federation) -> Self {
+    /// For one run.
+    pub(crate) fn of_run(federation: &Federation) -> Self {
         let (rounds, trials) = (federation.rounds(), federation.experiment().settings().trials);
-        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-        let total = bars.add(ProgressBar::new(u64::from(rounds) * u64::from(trials)));
-        total.set_style(style("{wide_bar} {pos}/{len} rounds, {msg}{eta} left"));
-        total.enable_steady_tick(Duration::from_millis(200));
-        let state = State {
-            rows: BTreeMap::new(),
-            accuracy: BTreeMap::new(),
-            start: Instant::now(),
-            done_before: 0,
-            lines: 0,
-        };
-        Self { rounds, bars, total, state: Mutex::new(state) }
+        let progress = Self::new(u64::from(rounds) * u64::from(trials));
+        progress.begin_run(federation);
+        progress
     }
 
-    /// Takes note of what happened.
+    /// For a number of rounds, over all trials and runs.
+    pub(crate) fn new(rounds: u64) -> Self {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        let total = bars.add(ProgressBar::new(rounds));
+        total.set_style(style("{wide_bar} {pos}/{len} rounds{msg}"));
+        total.enable_steady_tick(Duration::from_millis(200));
+        Self { bars, total, state: Mutex::default() }
+    }
+
+    /// The next events are those of a run of this federation.
+    pub(crate) fn begin_run(&self, federation: &Federation) {
+        let mut state = self.state();
+        state.size = (federation.rounds(), federation.experiment().settings().trials);
+        state.accuracy.clear();
+    }
+
+    /// Rounds recorded so far, and rounds in all.
+    pub(crate) fn rounds(&self) -> (u64, u64) {
+        (self.total.position(), self.total.length().unwrap_or(0))
+    }
+
+    /// The estimated remaining time in words, once a round is done.
+    pub(crate) fn remaining(&self) -> Option<String> {
+        self.estimate(&self.state()).map(|(_, remaining)| remaining)
+    }
+
+    /// Shows an event.
     pub(crate) fn watch(&self, event: Event) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         match event {
             Event::TrialBegins { trial, done } => {
-                state.done_before += u64::from(done);
+                state.start.get_or_insert_with(Instant::now);
                 self.total.inc(done.into());
-                self.total.reset_eta();
                 if state.rows.len() < MAX_ROWS {
                     let row = self.bars.insert_before(&self.total, ProgressBar::new(0));
                     row.set_style(style("{msg}"));
@@ -70,69 +93,60 @@ impl Progress {
                     row.finish_and_clear();
                     self.bars.remove(&row);
                 }
-                state.accuracy.remove(&trial);
             }
         }
     }
 
     fn round(&self, state: &mut State, metrics: &RoundMetrics) {
+        state.done += 1;
         self.total.inc(1);
         if metrics.diverged {
-            // The rounds that are left out are not to come either.
-            let left_out = u64::from(self.rounds - metrics.round);
+            // The rest of the trial is left out.
+            let left_out = u64::from(state.size.0 - metrics.round);
             self.total.set_length(self.total.length().unwrap_or(0).saturating_sub(left_out));
         }
         if let Some(accuracy) = metrics.test_accuracy {
             state.accuracy.insert(metrics.trial, accuracy);
         }
-        let line = self.line(metrics, state.accuracy.get(&metrics.trial).copied());
-        let here = self.total.position() - state.done_before.min(self.total.position());
-        let speed = here as f64 / state.start.elapsed().as_secs_f64().max(1e-9);
+        let line = line(metrics, state.accuracy.get(&metrics.trial).copied(), state.size);
+        let speed = self
+            .estimate(state)
+            .map_or_else(String::new, |(speed, remaining)| format!("{speed:.0} rounds/s, {remaining} left"));
         if self.bars.is_hidden() {
-            self.tell(state, &line, speed);
+            self.print_sometimes(state, &line, &speed);
             return;
         }
-        self.total.set_message(format!("{speed:.0} rounds/s, "));
+        self.total.set_message(format!(", {speed}"));
         if let Some(row) = state.rows.get(&metrics.trial) {
             row.set_message(line);
         }
     }
 
-    fn line(&self, metrics: &RoundMetrics, accuracy: Option<f64>) -> String {
-        let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.4}"));
-        let trial = metrics.trial;
-        if metrics.diverged {
-            return format!("trial {trial}  diverged in round {}", metrics.round);
-        }
-        let (round, rounds) = (metrics.round, self.rounds);
-        let width = rounds.to_string().len();
-        format!(
-            "trial {trial}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}{}{}",
-            number(metrics.local_loss),
-            number(accuracy),
-            match metrics.broken {
-                0 => String::new(),
-                broken => format!("  broken updates {broken}"),
-            },
-            metrics.silent.map_or(String::new(), |silent| format!("  silent clients {silent}"))
-        )
+    /// Rounds per second and the remaining time in words; `None` before the first round of this process.
+    fn estimate(&self, state: &State) -> Option<(f64, String)> {
+        let elapsed = state.start?.elapsed().as_secs_f64();
+        let (recorded, all) = self.rounds();
+        let speed = (state.done > 0).then(|| state.done as f64 / elapsed.max(1e-9))?;
+        Some((speed, duration(all.saturating_sub(recorded) as f64 / speed)))
     }
 
-    /// In a pipe: a line now and then.
-    fn tell(&self, state: &mut State, line: &str, speed: f64) {
-        let (done, length) = (self.total.position(), self.total.length().unwrap_or(1).max(1));
-        let tenth = done * LINES_IN_A_PIPE / length;
-        if tenth <= state.lines {
-            return;
+    /// In a pipe: one line per tenth of the work.
+    fn print_sometimes(&self, state: &mut State, line: &str, speed: &str) {
+        let (recorded, all) = self.rounds();
+        let tenth = recorded * LINES_IN_A_PIPE / all.max(1);
+        if tenth > state.lines {
+            state.lines = tenth;
+            self.print(&format!("{:>4}%  {line}  {speed}", recorded * 100 / all.max(1)));
         }
-        state.lines = tenth;
-        let left = (length - done.min(length)) as f64 / speed.max(1e-9);
-        // A reader who has gone is no reason to stop training.
-        let _ = writeln!(
-            io::stderr(),
-            "{:>4}%  {line}  {speed:.0} rounds/s, {left:.0} s left",
-            done * 100 / length
-        );
+    }
+
+    /// Prints a line above the bar, or into the pipe.
+    pub(crate) fn print(&self, line: &str) {
+        // A reader that has closed the pipe does not stop the training.
+        let _ = match self.bars.is_hidden() {
+            true => writeln!(io::stderr(), "{line}"),
+            false => self.bars.println(line),
+        };
     }
 
     /// Removes bar and table.
@@ -140,8 +154,87 @@ impl Progress {
         self.total.finish_and_clear();
         let _ = self.bars.clear();
     }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A round in one line; trials are counted from 1.
+fn line(metrics: &RoundMetrics, accuracy: Option<f64>, (rounds, trials): (u32, u32)) -> String {
+    let (trial, round) = (metrics.trial + 1, metrics.round);
+    if metrics.diverged {
+        return format!("trial {trial}/{trials}  diverged in round {round}");
+    }
+    let width = rounds.to_string().len();
+    format!(
+        "trial {trial}/{trials}  round {round:>width$}/{rounds}  local loss {}  test accuracy {}{}{}",
+        metrics.local_loss.map_or("–".to_owned(), |loss| format!("{loss:.4}")),
+        accuracy.map_or("–".to_owned(), |accuracy| format!("{:.1} %", 100.0 * accuracy)),
+        match metrics.broken {
+            0 => String::new(),
+            broken => format!("  broken updates {broken}"),
+        },
+        metrics.silent.map_or(String::new(), |silent| format!("  silent clients {silent}"))
+    )
+}
+
+/// `14 s`, `3 min 20 s`, `2 h 5 min`.
+fn duration(seconds: f64) -> String {
+    match seconds.ceil() as u64 {
+        seconds @ 0..100 => format!("{seconds} s"),
+        seconds @ 100..6000 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
 }
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well-formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(trial: u32, round: u32) -> Event {
+        Event::Round(Box::new(RoundMetrics { trial, round, ..RoundMetrics::default() }))
+    }
+
+    #[test]
+    fn nothing_is_estimated_before_the_first_round() {
+        let progress = Progress::new(20);
+        progress.state().size = (10, 2);
+        progress.watch(Event::TrialBegins { trial: 0, done: 9 });
+        assert_eq!((progress.remaining(), progress.rounds()), (None, (9, 20)));
+        progress.watch(round(0, 10));
+        assert!(progress.remaining().is_some());
+    }
+
+    /// Rounds of an earlier process do not count as speed: half of a resumed run is left, and takes as long as this half.
+    #[test]
+    fn resumed_rounds_do_not_count_as_speed() {
+        let progress = Progress::new(3000);
+        progress.state().size = (3000, 1);
+        progress.watch(Event::TrialBegins { trial: 0, done: 2000 });
+        progress.state().start = Some(Instant::now() - Duration::from_secs(1000));
+        for number in 2001..=2500 {
+            progress.watch(round(0, number));
+        }
+        let (speed, remaining) = progress.estimate(&progress.state()).unwrap();
+        assert!((speed - 0.5).abs() < 0.01, "{speed}");
+        assert!(remaining.starts_with("16 min") || remaining.starts_with("17 min"), "{remaining}");
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        let texts = [0.2, 99.0, 200.0, 7500.0].map(duration);
+        assert_eq!(texts, ["1 s", "99 s", "3 min 20 s", "2 h 5 min"]);
+    }
+
+    #[test]
+    fn trials_are_counted_from_one() {
+        let metrics = RoundMetrics { trial: 4, round: 30, local_loss: Some(0.5), ..RoundMetrics::default() };
+        let expected = "trial 5/5  round  30/300  local loss 0.5000  test accuracy 85.1 %";
+        assert_eq!(line(&metrics, Some(0.851), (300, 5)), expected);
+    }
 }

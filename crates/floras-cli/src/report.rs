@@ -1,4 +1,4 @@
-//! `floras report`: what a directory says, as one page and some pictures.
+//! `floras report`: the report of a directory, as one page and plots.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use floras_report::ReportError;
 use crate::failure::Failure;
 use crate::run::talk;
 
-/// Of what to make a report.
+/// The directory.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,15 +17,17 @@ Examples:
   floras report runs/digits-iid              a run
   floras report runs/unused-sequences-sweep  a sweep, and every run in it
 
-It writes DIR/report.html, which loads nothing from anywhere, and DIR/plots/ with SVG and PNG files.
-`floras run`, `sweep`, `reproduce` and `audit` do so at their end. A run that is not complete gets a report of what is there.")]
+It writes DIR/report.html, which needs no network, and DIR/plots/ with SVG, PNG, PDF
+and CSV files.
+`floras run`, `sweep`, `reproduce` and `audit` write their report when they end. The report of an
+incomplete run shows the rounds so far.")]
 pub(crate) struct Options {
     /// The directory of a run, a sweep, a reproduction or an audit.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
-/// Writes the report and says where it is.
+/// Writes the report and prints its path.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let report = floras_report::write(&options.directory)?;
     let mut out = io::stdout().lock();
@@ -36,14 +38,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The report at the end of a run or a sweep, if something new is to be told. What fails here is told and no more: the
-/// results are on the disk already.
+/// Writes the report at the end of a run or a sweep, if there are new results. A failure is only printed, because the results
+/// are already on disk.
 pub(crate) fn at_the_end(directory: &Path, is_new: bool) -> Option<PathBuf> {
-    let tell = |error: &ReportError| {
+    let print = |error: &ReportError| {
         talk(&format!(
-            "note: there is no report, because {error}; the results are complete, and `floras report {}` tries again",
+            "note: no report was written: {error}; the results are complete, and `floras report {}` tries again",
             directory.display()
         ));
     };
-    floras_report::page(directory, is_new).inspect_err(tell).ok()
+    floras_report::page(directory, is_new).inspect_err(print).ok()
 }

@@ -1,4 +1,4 @@
-//! `floras reproduce`: the paper's figures, next to what the paper claims about them.
+//! `floras reproduce`: the paper's figures, compared with the paper's claims.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::report;
 use crate::run::talk;
 use crate::table::columns;
 
-/// Which figures, and where to keep them.
+/// Which figures, and where to write them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,8 +24,8 @@ Examples:
   floras reproduce fig4             FLORAS against channel inversion, five trials
   floras reproduce all --quick      every figure in its small version
 
-The directory has report.html with every figure, plots/ for publications, reproduction.json with all numbers, and a run
-directory for every curve under runs/. An interrupted reproduction goes on when the same command is given again.")]
+The directory has report.html with every figure, plots/ for publications, reproduction.json with
+all numbers, and a run directory for every curve under runs/. The same command resumes an interrupted reproduction.")]
 pub(crate) struct Options {
     /// The figure.
     #[arg(value_enum, default_value_t = What::All)]
@@ -50,11 +50,11 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// How privacy adds up over rounds.
+    /// Privacy over rounds.
     Fig2,
     /// FLORAS against channel inversion at 0 and 15 dB.
     Fig4,
-    /// What unused sequences cost.
+    /// The cost of unused sequences.
     Fig5,
     /// Accuracy at equal privacy, for every scheme and receiver.
     Frontier,
@@ -90,7 +90,7 @@ struct Report<'a> {
     out: String,
 }
 
-/// Makes the figures and reports.
+/// Reproduces the figures and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let directory = options.directory();
     talk(&format!("recording in {}; if interrupted, the same command resumes it", directory.display()));
@@ -161,7 +161,7 @@ fn row(claim: &Claim) -> Vec<String> {
     vec![claim.claim.clone(), published, ours, claim.verdict.words().to_owned()]
 }
 
-/// Shows how far the experiment at hand has come.
+/// Shows the progress of the current experiment.
 #[derive(Default)]
 struct Watcher(Mutex<Option<Progress>>);
 
@@ -172,7 +172,7 @@ impl Watcher {
             Stage::Working(what) => talk(what),
             Stage::Begins { name, federation } => {
                 talk(name);
-                *progress = Some(Progress::new(federation));
+                *progress = Some(Progress::of_run(federation));
             }
             Stage::Event(event) => {
                 if let Some(progress) = &*progress {

@@ -3,22 +3,24 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use floras_core::{Choice, RoundSet};
 use floras_sim::{
     Cost, Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport,
-    RunDirectory, VERSION,
+    RunDirectory, SimError, VERSION,
 };
 use serde::Serialize;
 
-use crate::command::{changed, thread_count, threads_or_all_cores, whole_number};
+use crate::command::{changed, integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
+use crate::interrupt::Training;
+use crate::privacy::epsilon_text;
 use crate::progress::Progress;
-use crate::{report, table};
+use crate::watch::LiveOptions;
+use crate::{report, table, watch};
 
-/// What to run, and where to keep it.
+/// The experiment, and where to record it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,10 +28,10 @@ Examples:
   floras run                                            the paper's IID task
   floras run quick --set uplink.snr_db=0                a preset with one setting changed
   floras run my.toml --trials 10 --out runs/mine        an experiment of your own
-  floras run --resume --out runs/mine                   go on after an interruption
+  floras run --resume --out runs/mine                   resume after an interruption
   floras run quick --record-signal 1,5,10-20            keep the signals of some rounds as .npz
 
-All keys of an experiment file are in docs/experiments.md, and written out in full in the run directory.")]
+All keys of an experiment file are in docs/reference/experiments.md, and written out in full in the run directory.")]
 pub(crate) struct Options {
     /// An experiment file, or the name of a preset; `private` if absent.
     #[arg(value_name = "FILE|PRESET")]
@@ -40,15 +42,15 @@ pub(crate) struct Options {
     settings: Vec<String>,
 
     /// Independent repetitions.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>)]
     trials: Option<u32>,
 
     /// Learning rounds in a trial.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>)]
     rounds: Option<u32>,
 
-    /// Where all randomness comes from.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Seed of all random numbers.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u64>)]
     seed: Option<u64>,
 
     /// Threads; all cores if absent. Results do not depend on it.
@@ -59,21 +61,24 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Go on with an interrupted run: the one in --out, or the latest in runs/ of that name.
+    /// Resume an interrupted run: the one in --out, or the latest in runs/ of that name.
     #[arg(long)]
     resume: bool,
 
-    /// Write decoded sum, gains, channels, estimates and assignment of these rounds, as in 1,5,10-20, to signals/ in the run
-    /// directory, as .npz; of every round if no rounds are given. The files are not private.
+    /// Record decoded sum, gains, channels, estimates and assignment of these rounds, as in 1,5,10-20, as .npz files in signals/
+    /// of the run directory; of every round if no rounds are given. The files are not private.
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, default_missing_value = "all", value_parser = round_set)]
     record_signal: Option<RoundSet>,
+
+    #[command(flatten)]
+    live: LiveOptions,
 
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     name: &'a str,
@@ -81,15 +86,15 @@ struct Report<'a> {
     seed: u64,
     rounds: u32,
     trials: usize,
-    /// Trials that diverged, each with its round.
+    /// Trials that diverged, counted from 0, each with its round.
     diverged: Vec<(u32, u32)>,
     #[serde(rename = "final")]
     finals: Option<Finals>,
-    /// What a trial cost on the air; `null` for schemes without a radio.
+    /// Cost of a trial on the air; `null` for schemes without a radio.
     cost: Option<Cost>,
     /// `null` if a resumed run was already complete.
     rounds_per_second: Option<f64>,
-    /// What can be said about privacy.
+    /// The privacy statements.
     privacy: &'a PrivacyReport,
     out: String,
 }
@@ -102,21 +107,47 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         talk(&format!("note: {note}"));
     }
     let directory = options.directory(&experiment);
+    let port = options.live.listen()?;
     let entry = if options.resume { Entry::Resume } else { Entry::New };
     let run = PreparedRun::new(&experiment, &directory, entry, threads_or_all_cores(options.threads))?;
     talk(&table::description(run.federation()));
-    if run.directory().summary()?.is_none() {
-        talk(&format!("recording in {}; if interrupted, --resume continues it", directory.display()));
-    }
     for note in run.notes() {
         talk(&format!("note: {note}"));
     }
-    let progress = Progress::new(run.federation());
-    let outcome = run.run(&|event| progress.watch(event), &AtomicBool::new(false));
+    let live = watch::start(port, &directory)?;
+    let progress = Progress::of_run(run.federation());
+    let training = Training::begin();
+    let outcome = run.run(&|event| progress.watch(event), training.stop());
+    drop(training);
+    let rounds = progress.rounds();
     progress.clear();
+    if let Err(SimError::Stopped { .. }) = outcome {
+        return Err(interrupted(&run, rounds));
+    }
     let outcome = outcome?;
     let page = report::at_the_end(&directory, outcome.rounds_done > 0);
-    options.report(&directory, &outcome, page.as_deref())
+    options.report(&directory, &outcome, page.as_deref())?;
+    watch::finish(live);
+    Ok(())
+}
+
+/// Reports what an interrupted run has recorded so far.
+fn interrupted(run: &PreparedRun, (done, all): (u64, u64)) -> Failure {
+    let directory = run.directory().path();
+    if let Ok(Some(spent)) = run.privacy_so_far() {
+        let view = run.federation().experiment().settings().privacy.view;
+        let epsilon = spent.views.get(view).and_then(|statement| statement.epsilon);
+        let epsilon = epsilon.map_or_else(|| "not finite".to_owned(), epsilon_text);
+        let rounds = table::count(spent.rounds as usize, "round");
+        talk(&format!("spent so far    epsilon {epsilon} in the {view} view after {rounds} of a trial"));
+    }
+    if let Some(page) = report::at_the_end(directory, true) {
+        talk(&format!("report so far   {}", page.display()));
+    }
+    Failure::Interrupted(format!(
+        "interrupted after {done} of {all} rounds; resume with `floras run --resume --out {}`",
+        directory.display()
+    ))
 }
 
 impl Options {
@@ -173,21 +204,21 @@ impl Options {
         } else {
             table::results(&mut out, outcome)?;
             table::privacy(&mut out, &outcome.summary.privacy)?;
-            if let Some(page) = page {
-                writeln!(out, "report          {}", page.display())?;
+            match page {
+                Some(page) => writeln!(out, "report          {}", page.display())?,
+                None => writeln!(out, "run directory   {}", directory.display())?,
             }
-            writeln!(out, "run directory   {}", directory.display())?;
         }
         Ok(())
     }
 }
 
-/// Reads a set of rounds, and says in words what one is if the text is none.
+/// Reads a set of rounds; the error describes what is allowed.
 fn round_set(text: &str) -> Result<RoundSet, String> {
     text.parse().map_err(|_| format!("it must be {}", RoundSet::allowed()))
 }
 
-/// `runs/NAME`, then `runs/NAME-2` and so on: the one after the last.
+/// `runs/NAME`, then `runs/NAME-2` and so on: the next that is free.
 fn free_directory(name: &str) -> PathBuf {
     numbered_directory(name, highest_number(name) + 1)
 }
@@ -202,7 +233,7 @@ fn numbered_directory(name: &str, number: u32) -> PathBuf {
     if number == 1 { runs.join(name) } else { runs.join(format!("{name}-{number}")) }
 }
 
-/// The highest number that a directory of this name bears in `runs/`; 0 if there is none.
+/// The highest number of a directory of this name in `runs/`; 0 if there is none.
 fn highest_number(name: &str) -> u32 {
     let number = |directory: String| match directory.strip_prefix(name)? {
         "" => Some(1),
@@ -212,7 +243,7 @@ fn highest_number(name: &str) -> u32 {
     directories.filter_map(|entry| number(entry.file_name().into_string().ok()?)).max().unwrap_or(0)
 }
 
-/// Says something on standard error. A reader who has gone is no reason to stop.
+/// Prints a message on standard error. A closed pipe does not stop the program.
 pub(crate) fn talk(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

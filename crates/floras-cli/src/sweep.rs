@@ -1,38 +1,68 @@
-//! `floras sweep`: an experiment for every point of a grid.
+//! `floras sweep`: one run per point of a grid of settings.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use floras_sim::{ExperimentBuilder, PreparedSweep, Summary, Sweep, SweepEvent, SweepTable};
+use floras_sim::{
+    ExperimentBuilder, PointPrivacy, PreparedSweep, SimError, Summary, Sweep, SweepEvent, SweepRow,
+    SweepTable, number,
+};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::command::{thread_count, threads_or_all_cores};
+use crate::command::{changed, integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
+use crate::interrupt::Training;
+use crate::privacy::epsilon_text;
 use crate::progress::Progress;
 use crate::report;
 use crate::run::talk;
 use crate::table::{columns, count};
 
-/// Which grid, and where to keep its runs.
+/// In a pipe, at most this many lines say what is prepared.
+const MAX_LINES: usize = 10;
+
+/// The grid, and where to record it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+
+  floras sweep quick --over uplink.snr_db=0,10,20       a preset with three values of one key
+  floras sweep quick --over uplink.snr_db=0,20 --over uplink.receiver=clipped=2,mmse    a grid
+  floras sweep experiments/unused-sequences.toml        a sweep file
+
 A sweep file is an experiment file with one more section:
 
   [sweep]
   uplink.sequences = [20, 21, 25, 30]
   data.partition = [\"iid\", \"one-label\"]
 
-Example:
-
-  floras sweep experiments/unused-sequences.toml
-
-An interrupted sweep goes on when the same command is given again.")]
+All points are checked before the first one is trained. Repeat the command to resume an interrupted sweep.")]
 pub(crate) struct Options {
-    /// The sweep file.
-    file: PathBuf,
+    /// An experiment or sweep file, or the name of a preset; `private` if absent.
+    #[arg(value_name = "FILE|PRESET")]
+    experiment: Option<String>,
+
+    /// Vary a setting, as in uplink.snr_db=0,10,20; several of these make a grid, in which the last varies fastest.
+    #[arg(long = "over", value_name = "key=a,b,c")]
+    over: Vec<String>,
+
+    /// Change a setting of all points, as in uplink.snr_db=10; may be given several times.
+    #[arg(long = "set", value_name = "key=value")]
+    settings: Vec<String>,
+
+    /// Independent repetitions of each point.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>)]
+    trials: Option<u32>,
+
+    /// Learning rounds in a trial.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>)]
+    rounds: Option<u32>,
+
+    /// Seed of all random numbers.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u64>)]
+    seed: Option<u64>,
 
     /// The directory for all runs; runs/NAME-sweep if absent.
     #[arg(long, value_name = "DIR")]
@@ -47,7 +77,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     name: &'a str,
@@ -59,85 +89,122 @@ struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct PointReport<'a> {
     values: &'a [String],
+    /// Rounds that `epsilon` covers: the maximum that a trial did.
+    rounds_done: u32,
+    /// `privacy.view` of the point.
+    view: String,
+    /// `ε` in this view; `null` if there is no finite one.
+    epsilon: Option<f64>,
+    verdict: String,
     #[serde(flatten)]
     summary: &'a Summary,
 }
 
 /// Runs all points and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let sweep = ExperimentBuilder::file(&options.file)?.build_sweep()?;
+    let sweep = options.sweep()?;
     let directory = options.out.clone().unwrap_or_else(|| sweep.default_directory());
     let experiments = match sweep.runs().count() {
         runs if runs < sweep.points().len() => format!(" ({} that differ)", count(runs, "experiment")),
         _ => String::new(),
     };
     talk(&format!("{}{experiments} in {}", count(sweep.points().len(), "point"), directory.display()));
-    let watcher = Watcher { sweep: &sweep, progress: Mutex::new(None) };
-    let mut prepared = PreparedSweep::new(sweep.clone(), &directory, threads_or_all_cores(options.threads))?;
-    let rounds_done = prepared.run(&|event| watcher.see(event), &AtomicBool::new(false));
-    watcher.clear();
-    let rounds_done = rounds_done?;
-    let page = report::at_the_end(&directory, rounds_done > 0);
+    let mut prepared = prepare(sweep, &directory, threads_or_all_cores(options.threads))?;
+    let (sweep, progress) = (prepared.sweep().clone(), Progress::new(prepared.rounds_to_do()));
+    let training = Training::begin();
+    let rounds_done = prepared.run(&|event| see(&sweep, &progress, event), training.stop());
+    drop(training);
+    let (done, all) = progress.rounds();
+    progress.clear();
+    if let Err(SimError::Stopped { .. }) = rounds_done {
+        let what = format!("{done} of {all} rounds");
+        return Err(Failure::Interrupted(format!(
+            "interrupted after {what}; repeat the command to resume the sweep"
+        )));
+    }
+    let page = report::at_the_end(&directory, rounds_done? > 0);
     options.report(&prepared, page.as_deref())
 }
 
-/// Shows how far the point at hand has come.
-struct Watcher<'a> {
-    sweep: &'a Sweep,
-    progress: Mutex<Option<Progress>>,
+/// Validates all points, and shows which one is being prepared.
+fn prepare(sweep: Sweep, directory: &Path, threads: usize) -> Result<PreparedSweep, SimError> {
+    let (grid, runs) = (sweep.clone(), sweep.runs().count());
+    let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr_with_hz(10));
+    bar.set_style(ProgressStyle::with_template("preparing {msg}").expect("the template is well-formed"));
+    let watch = |number: usize| {
+        let point = grid.describe(number);
+        if bar.is_hidden() && bar.position().is_multiple_of(runs.div_ceil(MAX_LINES) as u64) {
+            talk(&format!("preparing {point}"));
+        }
+        bar.set_message(point);
+        bar.inc(1);
+    };
+    let prepared = PreparedSweep::watched(sweep, directory, threads, &watch);
+    bar.finish_and_clear();
+    prepared
 }
 
-impl Watcher<'_> {
-    fn see(&self, event: SweepEvent<'_>) {
-        match event {
-            SweepEvent::PointBegins { number, point, federation } => {
-                let pairs = self.sweep.keys().zip(&point.values);
-                let values: Vec<String> = pairs.map(|(key, value)| format!("{key} = {value}")).collect();
-                let points = self.sweep.points().len();
-                talk(&format!("point {} of {points}: {}", number + 1, values.join(", ")));
-                for note in point.notes() {
-                    talk(&format!("note: {note}"));
-                }
-                *self.progress() = Some(Progress::new(federation));
+/// Shows a step of the sweep.
+fn see(sweep: &Sweep, progress: &Progress, event: SweepEvent<'_>) {
+    match event {
+        SweepEvent::PointBegins { number, point, federation } => {
+            progress.print(&sweep.describe(number));
+            for note in point.notes() {
+                progress.print(&format!("note: {note}"));
             }
-            SweepEvent::Run(event) => {
-                if let Some(progress) = &*self.progress() {
-                    progress.watch(event);
-                }
-            }
-            SweepEvent::PointEnds { .. } => self.clear(),
+            progress.begin_run(federation);
         }
-    }
-
-    fn clear(&self) {
-        if let Some(progress) = self.progress().take() {
-            progress.clear();
+        SweepEvent::Run(event) => progress.watch(event),
+        SweepEvent::PointEnds { number } => {
+            let remaining = progress.remaining().map_or_else(String::new, |time| format!(", {time} left"));
+            let point = format!("point {} of {}", number + 1, sweep.points().len());
+            progress.print(&format!("{point} done{remaining}"));
         }
-    }
-
-    fn progress(&self) -> MutexGuard<'_, Option<Progress>> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Options {
+    /// The grid with the command line's changes.
+    fn sweep(&self) -> Result<Sweep, Failure> {
+        let builder = ExperimentBuilder::open(self.experiment.as_deref())?;
+        let builder = changed(builder, &self.settings, (self.trials, self.rounds, self.seed))?;
+        let builder = self.over.iter().try_fold(builder, |builder, over| builder.vary(over))?;
+        let sweep = builder.build_sweep()?;
+        let key_of = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_owned();
+        let options = [
+            ("trials", self.trials.is_some()),
+            ("rounds", self.rounds.is_some()),
+            ("seed", self.seed.is_some()),
+        ];
+        let given = options.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key.to_owned());
+        let mut fixed = self.settings.iter().map(key_of).chain(given);
+        match fixed.find(|key| sweep.varies(key)) {
+            None => Ok(sweep),
+            Some(key) => Err(Failure::option("--set", "a key that the sweep does not vary", key)),
+        }
+    }
+
     fn report(&self, prepared: &PreparedSweep, page: Option<&Path>) -> Result<(), Failure> {
         let (sweep, directory) = (prepared.sweep(), prepared.directory());
         let mut out = io::stdout().lock();
         if self.json {
-            let points = sweep.points().iter().zip(prepared.summaries());
-            let points =
-                points.map(|(point, summary)| PointReport { values: &point.values, summary }).collect();
+            let points = sweep.points().iter().zip(prepared.summaries()).map(|(point, summary)| {
+                let view = point.experiment.settings().privacy.view;
+                let PointPrivacy { rounds_done, epsilon, verdict, .. } = PointPrivacy::new(summary, view);
+                let (view, verdict) = (view.to_string(), verdict.to_string());
+                PointReport { values: &point.values, rounds_done, view, epsilon, verdict, summary }
+            });
             let report = Report {
                 name: sweep.name(),
                 keys: sweep.keys().collect(),
-                points,
+                points: points.collect(),
                 out: directory.display().to_string(),
             };
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
             return Ok(());
         }
-        print_table(&mut out, prepared)?;
+        print_table(&mut out, &prepared.table())?;
+        writeln!(out)?;
         if let Some(page) = page {
             writeln!(out, "report          {}", page.display())?;
         }
@@ -146,34 +213,33 @@ impl Options {
     }
 }
 
-fn print_table(out: &mut impl Write, prepared: &PreparedSweep) -> io::Result<()> {
-    let sweep = prepared.sweep();
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let has_cost = prepared.summaries().any(|summary| summary.cost.is_some());
-    let cost: &[&str] = if has_cost { &["channel uses", "energy"] } else { &[] };
-    let measured = ["train loss", "test accuracy", "diverged"].into_iter().chain(cost.iter().copied());
-    let measured = measured.map(str::to_owned);
-    rows.push(sweep.keys().map(str::to_owned).chain(measured).collect());
-    for (point, summary) in sweep.points().iter().zip(prepared.summaries()) {
-        let estimate = |pick: fn(&floras_sim::Finals) -> floras_sim::Estimate| match &summary.finals {
-            None => "–".to_owned(),
-            Some(finals) => {
-                let estimate = pick(finals);
-                let interval = estimate.ci95.map_or(String::new(), |width| format!(" ± {width:.4}"));
-                format!("{:.4}{interval}", estimate.mean)
-            }
-        };
-        let measured = [
-            estimate(|finals| finals.train_loss),
-            estimate(|finals| finals.test_accuracy),
-            format!("{} of {}", summary.diverged().len(), summary.trials.len()),
-        ];
-        let cost = match summary.cost {
-            _ if !has_cost => Vec::new(),
-            None => vec!["–".to_owned(); 2],
-            Some(cost) => vec![cost.channel_uses().to_string(), format!("{:.3e}", cost.energy)],
-        };
-        rows.push(point.values.iter().cloned().chain(measured).chain(cost).collect());
-    }
+/// One row per point. `ε` is that of the view in its heading; points that quote different views name theirs in a column.
+fn print_table(out: &mut impl Write, table: &SweepTable) -> io::Result<()> {
+    let views: Vec<_> = table.rows.iter().filter_map(|row| row.privacy).map(|privacy| privacy.view).collect();
+    let common_view = views.first().filter(|first| views.iter().all(|view| view == *first));
+    let has_diverged = table.rows.iter().any(|row| row.diverged > 0);
+    let mut heading = table.keys.clone();
+    heading.extend(["rounds", "test accuracy", "train loss"].map(str::to_owned));
+    heading.push(common_view.map_or_else(|| "ε".to_owned(), |view| format!("ε ({view})")));
+    heading.push("verdict".to_owned());
+    let more = [(common_view.is_none(), "view"), (has_diverged, "diverged")];
+    heading.extend(more.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, name)| name.to_owned()));
+    let cells = |row: &SweepRow| {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let mut cells = row.values.clone();
+        cells.push(or_dash(row.privacy.map(|privacy| privacy.rounds_done.to_string())));
+        cells.push(or_dash(row.finals.map(|finals| number::percentage(finals.test_accuracy))));
+        cells.push(or_dash(row.finals.map(|finals| number::estimate(finals.train_loss))));
+        cells.push(or_dash(row.privacy.and_then(|privacy| privacy.epsilon).map(epsilon_text)));
+        cells.push(or_dash(row.privacy.map(|privacy| privacy.verdict.to_string())));
+        if common_view.is_none() {
+            cells.push(or_dash(row.privacy.map(|privacy| privacy.view.to_string())));
+        }
+        if has_diverged {
+            cells.push(format!("{} of {}", row.diverged, row.trials));
+        }
+        cells
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(heading).chain(table.rows.iter().map(cells)).collect();
     columns(out, &rows)
 }

@@ -1,31 +1,39 @@
-//! What a run was, and what it came to, in words and columns.
+//! The description and the results of a run, and tables in columns.
 
 use std::io::{self, Write};
 
 use floras_core::{Choice, Dropout, Level};
-use floras_sim::{Cost, Estimate, Federation, Outcome, PrivacyReport};
+use floras_sim::number::{estimate, percentage};
+use floras_sim::{Federation, Outcome, PrivacyReport};
 
-use crate::privacy::{epsilon_text, print_views};
+use crate::privacy::{NOT_APPLICABLE, print_views};
+use crate::text::{self, WIDTH};
 
-/// An experiment in a few words.
+/// What is trained, with which privacy, and over which uplink: two paragraphs.
 pub(crate) fn description(federation: &Federation) -> String {
     let settings = federation.experiment().settings();
-    let clients = &settings.clients;
-    format!(
-        "{}: {} of {} clients a round{}, {} parameters, {}; {}, {}, seed {}",
-        settings.name,
+    let (clients, privacy) = (&settings.clients, &settings.privacy);
+    let clip = privacy.clip.map_or("updates not clipped".to_owned(), |clip| format!("clip norm {clip}"));
+    let budget = privacy.budget.map_or(String::new(), |budget| {
+        format!(", privacy budget ε ≤ {budget} in the {} view", privacy.view)
+    });
+    let task = format!(
+        "{} with {} parameters on {}; {} of {} clients per round{}, {}, {}, seed {}; {clip}{budget}",
+        settings.model.description(),
+        federation.model().parameters(),
+        settings.data.set.description(),
         clients.per_round,
         clients.total,
         dropout(&clients.dropout),
-        federation.model().parameters(),
-        settings.uplink_summary(),
         count(federation.rounds() as usize, "round"),
         count(settings.trials as usize, "trial"),
         settings.seed,
-    )
+    );
+    let name = format!("{}: ", settings.name);
+    format!("{}\n{}", text::labelled(&name, &task), text::labelled("uplink: ", &settings.uplink_summary()))
 }
 
-/// Which of them are silent, in a few words.
+/// The clients that drop out, in parentheses.
 fn dropout(dropout: &Dropout) -> String {
     if dropout.is_none() { String::new() } else { format!(" (dropout: {})", dropout.label()) }
 }
@@ -34,73 +42,46 @@ fn dropout(dropout: &Dropout) -> String {
 pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let summary = &outcome.summary;
     let (trials, diverged) = (summary.trials.len(), summary.diverged());
-    let finished = trials - diverged.len();
+    let finished = count(trials - diverged.len(), "trial");
+    let mean = match &summary.finals {
+        None => "no trial finished".to_owned(),
+        Some(finals) if finals.test_accuracy.ci95.is_none() => finished,
+        Some(_) => format!("mean of {finished} ± 95% interval"),
+    };
+    let speed = match outcome.rounds_per_second() {
+        Some(speed) => format!("{speed:.0} rounds/s"),
+        None => "the run was already complete".to_owned(),
+    };
     let rounds = count(summary.rounds as usize, "round");
-    writeln!(out, "{} after {rounds}, seed {}", summary.name, summary.seed)?;
-    match summary.finals {
-        None => writeln!(out, "no trial finished, so there is nothing to average")?,
-        Some(finals) => {
-            let heading = format!("mean of {}  ", count(finished, "trial"));
-            writeln!(out, "                {heading}95% interval")?;
-            row(out, "train loss", finals.train_loss, heading.len())?;
-            row(out, "test loss", finals.test_loss, heading.len())?;
-            row(out, "test accuracy", finals.test_accuracy, heading.len())?;
-        }
+    writeln!(out, "{} after {rounds}, seed {}: {mean}; {speed}", summary.name, summary.seed)?;
+    if let Some(finals) = summary.finals {
+        writeln!(out, "test accuracy   {}", percentage(finals.test_accuracy))?;
+        let [test, train] = [finals.test_loss, finals.train_loss].map(estimate);
+        writeln!(out, "loss            test {test}, train {train}")?;
     }
     if !diverged.is_empty() {
         let each: Vec<String> =
-            diverged.iter().map(|(trial, round)| format!("trial {trial} in round {round}")).collect();
+            diverged.iter().map(|(trial, round)| format!("trial {} in round {round}", trial + 1)).collect();
         writeln!(out, "diverged        {} of {trials}: {}", diverged.len(), shortened(&each))?;
     }
     if summary.broken > 0 {
         let updates = count(summary.broken as usize, "update");
-        writeln!(out, "broken          {updates} of the last round not finite, and sent as zero")?;
-    }
-    if let Some(cost) = &summary.cost {
-        print_cost(out, cost)?;
-    }
-    match outcome.rounds_per_second() {
-        Some(speed) => writeln!(out, "speed           {speed:.0} rounds/s")?,
-        None => writeln!(out, "the run was already complete")?,
+        writeln!(out, "broken          {updates} of the last round were not finite and were sent as zero")?;
     }
     Ok(())
 }
 
-/// What a trial cost on the air, on average.
-fn print_cost(out: &mut impl Write, cost: &Cost) -> io::Result<()> {
-    let Cost { payload_uses, pilot_uses, control_uses, energy, power_mean, power_peak, .. } = cost;
-    let range = cost.dynamic_range_db.map_or(String::new(), |range| format!(", range {range:.1} dB"));
-    writeln!(out, "channel uses    {payload_uses} payload, {pilot_uses} pilot, {control_uses} control")?;
-    writeln!(out, "transmit power  mean {power_mean:.2e}, peak {power_peak:.2e}{range}")?;
-    writeln!(out, "energy          {energy:.2e} channel uses at unit power")
-}
-
-/// What can be said about privacy.
+/// The privacy table of a run.
 pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Result<()> {
     let rounds = count(report.rounds as usize, "round");
     let unit = if report.level == Level::Item.name() { "one item" } else { "a client" };
-    writeln!(out, "\nprivacy of {unit} after {rounds}, delta = {:e}", report.delta)?;
-    print_views(out, &report.views, "this scheme has nothing to see there")?;
-    if let Some(worst) = report.worst_client {
-        let epsilon = epsilon_text(worst.epsilon);
-        writeln!(
-            out,
-            "given the gains and the noise of this run, client {} gave away most: epsilon {epsilon}",
-            worst.client
-        )?;
-    }
-    for note in &report.notes {
-        writeln!(out, "note: {note}")?;
-    }
-    writeln!(out)
-}
-
-fn row(out: &mut impl Write, name: &str, estimate: Estimate, width: usize) -> io::Result<()> {
-    let interval = match estimate.ci95 {
-        Some(half) => format!("± {half:.4}"),
-        None => "needs two trials".to_owned(),
+    let notes = match report.notes.len() {
+        0 => String::new(),
+        several => format!(" ({} in the report)", count(several, "note")),
     };
-    writeln!(out, "{name:<16}{:<width$}{interval}", format!("{:.4}", estimate.mean))
+    writeln!(out, "\nprivacy of {unit} after {rounds}, delta = {:e}{notes}", report.delta)?;
+    print_views(out, &report.views, NOT_APPLICABLE)?;
+    Ok(())
 }
 
 /// Rows of cells, in columns as wide as their widest cell.
@@ -115,7 +96,24 @@ pub(crate) fn columns(out: &mut impl Write, rows: &[Vec<String>]) -> io::Result<
     Ok(())
 }
 
-/// At most ten of them.
+/// Rows of cells as in [`columns`], in lines of at most [`WIDTH`] characters: the last column is wrapped.
+pub(crate) fn wrapped_columns(out: &mut impl Write, rows: &[Vec<String>]) -> io::Result<()> {
+    let last = rows.first().map_or(0, |row| row.len() - 1);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let indent: usize = (0..last).map(|column| width(column) + 2).sum();
+    let mut lines = Vec::new();
+    for row in rows {
+        for (number, part) in
+            text::wrap(&row[last], WIDTH.saturating_sub(indent).max(16)).into_iter().enumerate()
+        {
+            let cells = row[..last].iter().map(|cell| if number == 0 { cell.clone() } else { String::new() });
+            lines.push(cells.chain([part]).collect());
+        }
+    }
+    columns(out, &lines)
+}
+
+/// The first ten items, and the number of the others.
 fn shortened(items: &[String]) -> String {
     let shown = items.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
     if items.len() > 10 { format!("{shown} and {} more", items.len() - 10) } else { shown }

@@ -1,4 +1,4 @@
-//! `floras theory`: what the paper's convergence theorem says about an experiment, and what holds.
+//! `floras theory`: the paper's convergence theorem for an experiment, and what holds instead.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -9,22 +9,22 @@ use clap::Args;
 use floras_paper::theory::{Answer, Constants, Evaluation, NoiseMoments, Reached, Theory};
 use floras_sim::{ExperimentBuilder, Federation};
 
-use crate::command::{changed, thread_count, threads_or_all_cores, whole_number};
+use crate::command::{changed, integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::run::talk;
+use crate::text;
 
-/// Whose convergence.
+/// The experiment.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
 
   floras theory                                         the paper's IID task
   floras theory digits-noniid --set uplink.truncate=200 a clamp that does not cut the sum
-  floras theory my.toml --json                          for a program to read
+  floras theory my.toml --json                          as JSON
 
-The theorem asks for a strongly convex loss: logistic regression with a penalty. Its constants are
-computed from the experiment's own data, and each is printed with how it was found. docs/theory.md
-derives the formulas and says where the printed proof fails.")]
+The theorem requires a strongly convex loss: logistic regression with a penalty. Its constants are
+computed from the experiment's own data, and each is printed with how it was found.")]
 pub(crate) struct Options {
     /// An experiment file, or the name of a preset; digits-iid, the paper's task, if absent.
     #[arg(value_name = "FILE|PRESET")]
@@ -34,8 +34,8 @@ pub(crate) struct Options {
     #[arg(long = "set", value_name = "key=value")]
     settings: Vec<String>,
 
-    /// Where all randomness comes from.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// The seed of all randomness.
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u64>)]
     seed: Option<u64>,
 
     /// Threads; all cores if absent. Results do not depend on it.
@@ -66,14 +66,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Computes on the pool, and says what is being done wherever that takes more than a second.
+/// Computes on the pool, and prints stages that take more than a second.
 fn compute(federation: &Federation, pool: &rayon::ThreadPool) -> Result<Theory, Failure> {
     let (sender, stages) = channel::<String>();
     thread::scope(|scope| {
         let worker = scope.spawn(move || {
-            // Nobody listens only if this program is at its end.
-            let tell = |stage: &str| sender.send(stage.to_owned()).unwrap_or_default();
-            pool.install(|| Theory::of(federation, &tell))
+            // The receiver is gone only if the program ends.
+            let report = |stage: &str| sender.send(stage.to_owned()).unwrap_or_default();
+            pool.install(|| Theory::of(federation, &report))
         });
         let mut current = None;
         loop {
@@ -95,17 +95,12 @@ fn compute(federation: &Federation, pool: &rayon::ThreadPool) -> Result<Theory, 
 fn print(out: &mut impl Write, theory: &Theory) -> io::Result<()> {
     let sizes = theory.sizes;
     writeln!(out, "{}: Theorem 4 of the paper, and what holds\n", theory.name)?;
-    row(
-        out,
-        "M, K",
-        &format!("{}, {}", sizes.clients, sizes.per_round),
-        "clients in all, clients in a round",
-    )?;
+    row(out, "M, K", &format!("{}, {}", sizes.clients, sizes.per_round), "all clients, clients per round")?;
     row(out, "d", &sizes.parameters.to_string(), "parameters of the model")?;
     let optional = |value: Option<f64>| value.map_or("–".to_owned(), |value| value.to_string());
     let gamma = sizes.gamma.map_or("–".to_owned(), |gamma| gamma.to_string());
     row(out, "γ", &gamma, "unused sequences, the scale of the Cauchy noise")?;
-    row(out, "C", &optional(sizes.clip), "norm of an update at most")?;
+    row(out, "C", &optional(sizes.clip), "maximum norm of an update")?;
     row(out, "B", &optional(sizes.bound), "decoded values are clamped to ±B")?;
     if let Some(constants) = &theory.constants {
         print_constants(out, constants)?;
@@ -113,7 +108,7 @@ fn print(out: &mut impl Write, theory: &Theory) -> io::Result<()> {
     if let Some(noise) = theory.noise {
         print_noise(out, noise)?;
     }
-    writeln!(out, "\nwhat the theorem assumes and asks for")?;
+    writeln!(out, "\nconditions of the theorem")?;
     for condition in &theory.conditions {
         let holds = match condition.holds {
             Some(true) => "yes",
@@ -125,21 +120,21 @@ fn print(out: &mut impl Write, theory: &Theory) -> io::Result<()> {
     for (name, evaluation) in [("D as printed", &theory.printed), ("D corrected", &theory.corrected)] {
         match evaluation {
             Some(evaluation) => print_evaluation(out, name, evaluation, sizes.gamma)?,
-            None => writeln!(out, "\nTheorem 4 with {name}: no number, because of what is missing above")?,
+            None => writeln!(out, "\nTheorem 4 with {name}: not computed, a quantity above is missing")?,
         }
     }
     let start = theory.constants.as_ref().map(|constants| constants.distance_squared);
     print_reached(out, theory.reached, start)?;
     for (number, note) in theory.notes.iter().enumerate() {
         let line = if number == 0 { "\n" } else { "" };
-        writeln!(out, "{line}note: {note}")?;
+        writeln!(out, "{line}{}", text::note(note))?;
     }
     Ok(())
 }
 
 fn print_constants(out: &mut impl Write, constants: &Constants) -> io::Result<()> {
     let number = |value: f64| short(value);
-    row(out, "E", &constants.local_steps.to_string(), "SGD steps of a client in a round")?;
+    row(out, "E", &constants.local_steps.to_string(), "SGD steps per client and round")?;
     row(out, "μ", &number(constants.mu), "strong convexity, exact: 2λ")?;
     row(out, "L", &number(constants.smoothness), "smoothness, an upper bound from the data's spectrum")?;
     let from = number(constants.least_client_gradient);
@@ -148,8 +143,8 @@ fn print_constants(out: &mut impl Write, constants: &Constants) -> io::Result<()
     row(out, "H", &number(constants.gradient_bound), &measured)?;
     // Rounded up to a power of ten, so that it reads the same on every machine.
     let error = 10_f64.powf(constants.minimum_error.max(1e-10).log10().ceil());
-    row(out, "f*", &number(constants.minimum), &format!("least loss, found to {error:.0e}"))?;
-    row(out, "Γ", &number(constants.heterogeneity), "how far the clients' own minima lie below f*")?;
+    row(out, "f*", &number(constants.minimum), &format!("minimum of the loss, found to {error:.0e}"))?;
+    row(out, "Γ", &number(constants.heterogeneity), "f* minus the mean of the clients' own minima")?;
     row(
         out,
         "‖w₀ − w*‖²",
@@ -197,7 +192,7 @@ fn print_evaluation(
         Answer::Number(0) => "γ = 0 only".to_owned(),
         Answer::Number(number) => format!("γ ≤ {number}"),
     };
-    writeln!(out, "  γ that meets the condition, all else the same: {largest}")?;
+    writeln!(out, "  γ that meets the condition, with all other settings unchanged: {largest}")?;
     let least = |answer: Answer| match answer {
         Answer::None => "none".to_owned(),
         Answer::Any => "any".to_owned(),
@@ -215,13 +210,13 @@ fn print_reached(out: &mut impl Write, reached: Option<Reached>, start: Option<f
     let Some(reached) = reached else {
         return writeln!(
             out,
-            "  nothing here: it needs the theorem's noise, normalisation and clamp, and η ≤ 1/(4L)"
+            "  no bound: it needs the theorem's noise, normalisation and clamp, and η ≤ 1/(4L)"
         );
     };
     let (distance, loss) = (short(reached.distance_squared), short(reached.excess_loss));
     writeln!(out, "  after all rounds E‖w − w*‖² ≤ {distance}, and the loss exceeds f* by at most {loss}")?;
     if start.is_some_and(|start| reached.distance_squared >= start) {
-        writeln!(out, "  that is no less than at the start, so that it says nothing")?;
+        writeln!(out, "  this is not below the value at the start: the bound is void")?;
     }
     let (floor, limit) = (short(reached.floor), short(reached.limit_floor));
     writeln!(out, "  floor of E‖w − w*‖² at the last rate: {floor}; for rates that fall to 0: {limit}")
@@ -231,7 +226,7 @@ fn row(out: &mut impl Write, name: &str, value: &str, meaning: &str) -> io::Resu
     writeln!(out, "{name:<12}{value:<11} {meaning}")
 }
 
-/// Three digits are the same on every machine, and as many as these numbers deserve.
+/// Three digits, which are the same on every machine.
 fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {

@@ -1,94 +1,269 @@
-//! Answers of `floras account` and `floras calibrate` in README and book are those of the program.
+//! Transcripts, commands and tables of README and book are those of the program.
 //!
-//! A block `sh` with one such command and a block `text` after it belong together. Each line of the answer must be one of the
-//! program's, in order; the program may print more, and `…` stands for what is left out. `UPDATE_BOOK=1` replaces lines by those of the program that begin with
-//! the same word.
+//! A block `sh` and a block `text` after it form a transcript. Each page has its own working directory, in which its transcripts run
+//! in order; `<!-- file: NAME -->` before a block writes the block to a file there. The answer must equal standard output, or
+//! standard error and standard output. `…` stands for omitted lines, and times and speeds are ignored. All other commands must at
+//! least parse.
+//!
+//! `UPDATE_BOOK=1` writes the program's answers to the pages: of the lines printed, those that begin with the same words as a line
+//! of the page.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
-/// A command of a page with its answer.
-struct Example {
-    command: String,
-    /// Where the answer's lines are.
+use floras_core::verdict::{Verdict, guess};
+use regex::Regex;
+
+/// Commands that take minutes: their transcripts are not executed.
+const SLOW: &[&str] = &["floras audit", "floras reproduce"];
+
+/// Text that looks like a command: a label in test vectors.
+const NOT_COMMANDS: &[&str] = &["floras test room"];
+
+/// Stands for any number of lines.
+const OMITTED: &str = "…";
+
+/// A fenced block of a page.
+struct Block {
+    language: String,
+    /// Where the content's lines are.
     lines: std::ops::Range<usize>,
+    /// The name in a comment `<!-- file: NAME -->` on the line before the block.
+    file: Option<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn pages() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let chapters = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<PathBuf> =
-        chapters.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
-    pages.push(root.join("README.md"));
+    let mut pages = vec![root().join("README.md")];
+    let mut directories = vec![root().join("docs")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
     pages.sort();
     pages
 }
 
-/// The examples of a page, in order.
-fn examples(lines: &[String]) -> Vec<Example> {
-    let end_of = |from: usize| lines[from..].iter().position(|line| line == "```").map(|end| from + end);
+fn lines_of(page: &Path) -> Vec<String> {
+    fs::read_to_string(page).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The fenced blocks of a page, in order.
+fn blocks(lines: &[String]) -> Vec<Block> {
     let mut found = Vec::new();
-    for (number, _) in lines.iter().enumerate().filter(|(_, line)| *line == "```sh") {
-        let Some(end) = end_of(number + 1) else { continue };
-        let command = lines[number + 1..end].join("\n").replace("\\\n", " ");
-        let is_question =
-            ["floras account ", "floras calibrate "].iter().any(|start| command.starts_with(start));
-        let answer =
-            lines.iter().skip(end + 1).position(|line| !line.is_empty()).map(|skipped| end + 1 + skipped);
-        let Some(answer) = answer.filter(|&answer| lines[answer] == "```text") else { continue };
-        if is_question && !command.contains('\n') {
-            found.push(Example { command, lines: answer + 1..end_of(answer + 1).unwrap() });
+    let mut number = 0;
+    while let Some(start) = lines.iter().skip(number).position(|line| line.starts_with("```")) {
+        let fence = number + start;
+        let length = lines[fence + 1..].iter().position(|line| line == "```").expect("blocks end");
+        let before = fence.checked_sub(1).map_or("", |line| lines[line].as_str());
+        let file = before.strip_prefix("<!-- file: ").and_then(|rest| rest.strip_suffix(" -->"));
+        found.push(Block {
+            language: lines[fence].trim_start_matches('`').to_owned(),
+            lines: fence + 1..fence + 1 + length,
+            file: file.map(str::to_owned),
+        });
+        number = fence + length + 2;
+    }
+    found
+}
+
+/// Whether only empty lines are between two blocks.
+fn are_adjacent(lines: &[String], first: &Block, second: &Block) -> bool {
+    lines[first.lines.end + 1..second.lines.start - 1].iter().all(String::is_empty)
+}
+
+/// What commands print: standard output, and standard error before it.
+fn answers(commands: &str, directory: &Path) -> [Vec<String>; 2] {
+    let program = Path::new(env!("CARGO_BIN_EXE_floras")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let script = commands.replace("cargo run --release --", "floras");
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-ec", &script]).current_dir(directory).env("PATH", path).output().unwrap();
+    let lines = |bytes| String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+    let (printed, messages) = (lines(output.stdout), lines(output.stderr));
+    [printed.clone(), [messages, printed].concat()]
+}
+
+/// A line without times, speeds and spaces at its end.
+fn masked(line: &str) -> String {
+    static TIMES: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"[\d.]+ (ms|s|min|rounds/s|points/s)\b").unwrap());
+    TIMES.replace_all(line.trim_end(), "? $1").into_owned()
+}
+
+/// Whether lines of a page show what was printed; `…` stands for omitted lines.
+fn is_shown(shown: &[String], printed: &[String]) -> bool {
+    let masked = |lines: &[String]| lines.iter().map(|line| masked(line)).collect::<Vec<_>>();
+    let (shown, printed) = (masked(shown), masked(printed));
+    let mut parts: Vec<&[String]> = shown.split(|line| line == OMITTED).collect();
+    let (first, last) = (parts.remove(0), parts.pop());
+    let Some(mut rest) = printed.strip_prefix(first) else { return false };
+    let Some(last) = last else { return rest.is_empty() };
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        let Some(start) = rest.windows(part.len()).position(|window| window == part) else { return false };
+        rest = &rest[start + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// The first word of a line, or the first words of a note.
+fn beginning(line: &str) -> Vec<&str> {
+    let words = if line.starts_with("note:") { 3 } else { 1 };
+    line.split_whitespace().take(words).collect()
+}
+
+/// The printed lines that begin like one of the lines shown, with their indented continuations; `…` for the others.
+fn updated(shown: &[String], printed: &[String]) -> Vec<String> {
+    if !shown.iter().any(|line| line == OMITTED) {
+        return printed.to_vec();
+    }
+    let mut lines: Vec<String> = Vec::new();
+    let mut is_kept = false;
+    for line in printed {
+        if !line.starts_with("   ") {
+            is_kept = shown.iter().any(|other| beginning(other) == beginning(line));
+        }
+        if is_kept {
+            lines.push(line.clone());
+        } else if lines.last().is_none_or(|last| last != OMITTED) {
+            lines.push(OMITTED.to_owned());
+        }
+    }
+    lines
+}
+
+#[test]
+fn transcripts_are_the_programs() {
+    let is_update = std::env::var_os("UPDATE_BOOK").is_some();
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for page in pages() {
+        let mut lines = lines_of(&page);
+        let directory = tempfile::tempdir().unwrap();
+        let all = blocks(&lines);
+        let mut replacements = Vec::new();
+        for (block, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
+            let content = lines[block.lines.clone()].join("\n") + "\n";
+            if let Some(name) = &block.file {
+                fs::write(directory.path().join(name), &content).unwrap();
+            }
+            let answer = next.filter(|next| next.language == "text" && are_adjacent(&lines, block, next));
+            let Some(answer) = answer.filter(|_| block.language == "sh") else { continue };
+            if SLOW.iter().any(|start| content.starts_with(start)) {
+                continue;
+            }
+            checked += 1;
+            let shown = &lines[answer.lines.clone()];
+            let printed = answers(&content, directory.path());
+            if printed.iter().any(|printed| is_shown(shown, printed)) {
+                continue;
+            }
+            // Messages are shown on purpose: lines that standard output does not have.
+            let [output, everything] = &printed;
+            let is_message = |line: &String| {
+                line != OMITTED && !output.iter().any(|other| beginning(other) == beginning(line))
+            };
+            let printed = if shown.iter().any(is_message) { everything } else { output };
+            let found = updated(shown, printed);
+            wrong.push(format!("{}:{}:\n{}", page.display(), answer.lines.start, found.join("\n")));
+            replacements.push((answer.lines.clone(), found));
+        }
+        for (range, found) in replacements.into_iter().rev().filter(|_| is_update) {
+            lines.splice(range, found);
+        }
+        if is_update {
+            fs::write(&page, lines.join("\n") + "\n").unwrap();
+        }
+    }
+    assert!(checked >= 12, "{checked} transcripts");
+    assert!(is_update || wrong.is_empty(), "the program prints otherwise:\n{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn omitted_lines_are_matched() {
+    let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let printed = lines("a b c d");
+    for shown in ["a b c d", "… d", "a …", "a … d", "a … c …", "… b c …", "… b … d"] {
+        assert!(is_shown(&lines(shown), &printed), "{shown}");
+    }
+    for shown in ["a b c", "b c d", "a … c", "… c b …", "a b c d e", "… a d …"] {
+        assert!(!is_shown(&lines(shown), &printed), "{shown}");
+    }
+    assert_eq!(masked("speed  199 rounds/s, 1.2 s left"), "speed  ? rounds/s, ? s left");
+    assert_eq!(updated(&lines("b … d"), &printed), ["…", "b", "…", "d"]);
+}
+
+/// Commands of blocks `sh` that call the program, without comments, pipes and redirections.
+fn commands(lines: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for block in blocks(lines).iter().filter(|block| ["sh", "console"].contains(&block.language.as_str())) {
+        let text = lines[block.lines.clone()].join("\n").replace("\\\n", " ");
+        for line in text.lines() {
+            let line = line.trim_start_matches("$ ").replace("cargo run --release --", "floras");
+            let marks = [" #", " |", " >", " 2>", " &&", ";"];
+            let end = marks.iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
+            if line.starts_with("floras ") {
+                found.push(line[..end].to_owned());
+            }
         }
     }
     found
 }
 
-fn answer(command: &str) -> Vec<String> {
-    let words = command.split_whitespace().skip(1);
-    let output = Command::new(env!("CARGO_BIN_EXE_floras")).args(words).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-    text.lines().map(str::to_owned).collect()
+/// Commands in the text: `` `floras …` ``. Values may be placeholders.
+fn inline_commands(text: &str) -> Vec<String> {
+    static SPAN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"`(floras\s[^`]+)`").unwrap());
+    let join = |command: &str| command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let commands = SPAN.captures_iter(text).map(|found| join(&found[1]));
+    commands.filter(|command| !NOT_COMMANDS.contains(&command.as_str())).collect()
 }
 
-fn first_word(line: &str) -> &str {
-    line.split_whitespace().next().unwrap_or_default()
+/// What the program says about a command that it parses and does not run.
+fn parse(command: &str) -> Result<(), String> {
+    let program = env!("CARGO_BIN_EXE_floras");
+    let script = format!("'{program}' {} --help", command.trim_start_matches("floras "));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(message) }
 }
 
 #[test]
-fn answers_in_the_book_are_the_programs() {
-    let is_update = std::env::var_os("UPDATE_BOOK").is_some();
-    let (mut wrong, mut checked) = (Vec::new(), 0);
+fn documented_commands_parse() {
+    let mut wrong = Vec::new();
+    let mut checked = 0;
     for page in pages() {
-        let mut lines: Vec<String> = fs::read_to_string(&page).unwrap().lines().map(str::to_owned).collect();
-        let (examples, lines_before) = (examples(&lines), lines.clone());
-        for example in &examples {
+        let lines = lines_of(&page);
+        for command in commands(&lines) {
             checked += 1;
-            let printed = answer(&example.command);
-            let mut rest = printed.iter();
-            let shown = |number: &usize| !["", "…"].contains(&lines_before[*number].as_str());
-            for number in example.lines.clone().filter(shown) {
-                if is_update {
-                    let mut same = rest.clone();
-                    let Some(new) = same.find(|line| first_word(line) == first_word(&lines[number])) else {
-                        continue;
-                    };
-                    lines[number] = new.clone();
-                    rest = same;
-                } else if !rest.any(|line| *line == lines[number]) {
-                    wrong.push(format!("{}:{}: {}", page.display(), number + 1, lines[number]));
-                    break;
-                }
+            if let Err(message) = parse(&command) {
+                wrong.push(format!("{}: {command}\n{message}", page.display()));
             }
         }
-        if is_update && !examples.is_empty() {
-            fs::write(&page, lines.join("\n") + "\n").unwrap();
+        for command in inline_commands(&lines.join("\n")) {
+            checked += 1;
+            // `…`, `[--option]` and `A|B` describe a command.
+            let command =
+                command.replace(['…', '[', ']', '(', ')'], "").replace(['|', '<', '>', '&', ';'], " ");
+            let message = parse(&command).err().unwrap_or_default();
+            if message.contains("unexpected argument '-") || message.contains("unrecognized subcommand") {
+                wrong.push(format!("{}: {command}\n{message}", page.display()));
+            }
         }
     }
-    assert!(checked >= 8, "{checked} examples");
-    assert!(wrong.is_empty(), "not what the program prints:\n{}", wrong.join("\n"));
+    assert!(checked >= 40, "{checked} commands");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// What the program answers in JSON.
@@ -100,7 +275,7 @@ fn json(command: &str) -> serde_json::Value {
 /// Replaces or checks cells of the rows of a table. The first line has the heading; `cells` gives, for a row's cells, new ones
 /// by column.
 fn table(page: &str, heading: &str, mut cells: impl FnMut(&[&str]) -> Vec<(usize, String)>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let path = root().join(page);
     let text = fs::read_to_string(&path).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let start = lines.iter().position(|line| line.starts_with(heading)).unwrap();
@@ -126,7 +301,7 @@ fn table(page: &str, heading: &str, mut cells: impl FnMut(&[&str]) -> Vec<(usize
 #[test]
 fn any_channel_of_receivers_is_the_programs() {
     let mut receiver = String::new();
-    table("docs/accounting.md", "| receiver | `γ` | any channel |", |row| {
+    table("docs/reference/accounting.md", "| receiver | `γ` | any channel |", |row| {
         receiver = match row[0] {
             "" => receiver.clone(),
             "MMSE" => "mmse".to_owned(),
@@ -149,7 +324,7 @@ fn any_channel_of_receivers_is_the_programs() {
 
 #[test]
 fn calibrated_levels_are_the_programs() {
-    table("docs/clipped-projector.md", "| `c` | `ε = 8`: `γ`, `ν` |", |row| {
+    table("docs/concepts/clipped-projector.md", "| `c` | `ε = 8`: `γ`, `ν` |", |row| {
         let Ok(c) = row[0].parse::<f64>() else { return Vec::new() };
         let of_target = |(column, target): (usize, u32)| {
             let found = json(&format!(
@@ -164,7 +339,7 @@ fn calibrated_levels_are_the_programs() {
 
 #[test]
 fn epsilons_with_margins_are_the_programs() {
-    table("docs/accounting.md", "| margin | none |", |_| {
+    table("docs/reference/accounting.md", "| margin | none |", |_| {
         let margins =
             ["", " --pilot-noise 2", " --channel-growth 1.5", " --foreign-pilots 5", " --foreign-pilots 10"];
         let of_margin = |(i, margin): (usize, &&str)| {
@@ -174,4 +349,18 @@ fn epsilons_with_margins_are_the_programs() {
         };
         margins.iter().enumerate().map(of_margin).collect()
     });
+}
+
+#[test]
+fn verdicts_in_the_book_are_the_programs() {
+    table("docs/concepts/privacy-views.md", "| ε | guesses right", |row| {
+        let epsilon: f64 = row[0].parse().unwrap();
+        vec![(1, guess(epsilon)), (2, Verdict::of(Some(epsilon), true).to_string())]
+    });
+    let page = fs::read_to_string(root().join("docs/guide/which-view.md")).unwrap();
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&Verdict::scale()), "docs/guide/which-view.md: {}", Verdict::scale());
+    let missing: Vec<_> =
+        Verdict::ALL.iter().filter(|verdict| !page.contains(&format!("| {verdict} |"))).collect();
+    assert!(missing.is_empty(), "docs/guide/which-view.md lacks {missing:?}");
 }

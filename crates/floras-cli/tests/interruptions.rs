@@ -1,4 +1,4 @@
-//! Runs that are killed in the middle, really and without warning, and go on.
+//! Runs that are killed or interrupted, and resume.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -34,7 +34,7 @@ fn succeed(mut command: Command) {
     assert!(command.status().unwrap().success());
 }
 
-/// Everything that must come out the same: metrics, ledger, summary, parameters, signals.
+/// Everything that must be the same after a resume: metrics, ledger, summary, parameters, signals.
 fn lasting_files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries =
         |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
@@ -77,7 +77,7 @@ fn all_results_are_in_the_ledger(directory: &Path) {
 }
 
 #[test]
-fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() {
+fn a_resumed_run_has_the_same_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let [whole, killed] = ["whole", "killed"].map(|name| directory.path().join(name));
     succeed(floras(&[&LONG[..], &["--threads", "2"]].concat(), &whole));
@@ -122,7 +122,7 @@ fn a_run_killed_at_three_moments_ends_with_the_same_bytes_as_one_that_was_not() 
 }
 
 #[test]
-fn a_second_process_in_a_directory_is_refused() {
+fn second_processes_in_a_directory_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("run");
     let mut first = floras(&LONG, &out).spawn().unwrap();
@@ -140,7 +140,7 @@ fn a_second_process_in_a_directory_is_refused() {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_by_the_same_command() {
+fn the_same_command_resumes_a_sweep() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("grid.toml");
     fs::write(
@@ -159,6 +159,37 @@ fn an_interrupted_sweep_goes_on_by_the_same_command() {
     assert_eq!(fs::metadata(killed.join("point-001/summary.json")).unwrap().modified().unwrap(), first_point);
     assert_eq!(fs::read(whole.join("sweep.csv")).unwrap(), fs::read(killed.join("sweep.csv")).unwrap());
     assert_eq!(lines(&whole.join("sweep.csv")), 7);
+}
+
+/// Ctrl-C keeps the rounds that were done, reports what they spent and prints the command that resumes the run.
+#[test]
+fn ctrl_c_prints_the_resume_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let [whole, stopped] = ["whole", "stopped"].map(|name| directory.path().join(name));
+    succeed(floras(&LONG, &whole));
+    let child = floras(&LONG, &stopped).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now();
+    while lines(&stopped.join("metrics.jsonl")) < 5 {
+        assert!(patience.elapsed() < Duration::from_secs(120), "the run never began");
+        sleep(Duration::from_millis(2));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{message}");
+    let command = format!("resume with `floras run --resume --out {}`", stopped.display());
+    let last = message.lines().last().unwrap();
+    assert!(last.starts_with("interrupted after ") && last.ends_with(&command), "{message}");
+    assert!(last.contains(" of 1350 rounds") && !last.contains(" 1350 of "), "{message}");
+    assert!(message.contains("spent so far    epsilon "), "{message}");
+    let page = fs::read_to_string(stopped.join("report.html")).unwrap();
+    assert!(
+        page.contains("This run is not complete") && page.contains("any-channel"),
+        "no privacy in the page"
+    );
+    succeed(floras(&["run", "--resume"], &stopped));
+    assert!(lasting_files(&whole) == lasting_files(&stopped));
 }
 
 /// The largest memory of a run, in bytes, watched while it works.
@@ -183,7 +214,7 @@ fn peak_bytes(mut command: Command) -> u64 {
 /// end takes some tens of MiB, and not the same for any number of rounds.
 #[cfg(target_os = "linux")]
 #[test]
-fn many_clients_run_in_memory_that_grows_neither_with_their_number_nor_with_rounds() {
+fn memory_does_not_grow_with_clients_or_rounds() {
     let directory = tempfile::tempdir().unwrap();
     let peak = |name: &str, more: &[&str]| {
         let arguments = [&["run", "many-clients", "--threads", "1", "--trials", "1"][..], more].concat();

@@ -61,6 +61,90 @@ fn calibrations_can_be_fed_back_to_account() {
     }
 }
 
+/// What `calibrate --toml` prints is a file, with the same epsilon.
+#[test]
+fn calibrations_are_experiment_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cases = [
+        "--epsilon 6 --clip 1 --per-round 20 --receiver clipped=1.0",
+        "--epsilon 8 --clip 1 --per-round 20 --receiver clipped=1.0 --find clip --sequences 40 --length 48 --snr-db 10",
+        "--epsilon 8 --clip 1 --per-round 20 --clients 100 --rounds 3 --sequences 60 --mask-std 9 --noise-std 2 --find clip",
+        "quick --epsilon 20 --find rounds",
+        "quick --epsilon 8 --find masks --set uplink.power=unit",
+    ];
+    for case in cases {
+        let found = json(&format!("calibrate {case} --json"));
+        let (code, file, error) = said(directory.path(), &format!("calibrate {case} --toml"));
+        assert_eq!(code, Some(0), "{error}");
+        std::fs::write(directory.path().join("found.toml"), &file).expect("a file");
+        let (code, account, error) = said(directory.path(), "account found.toml --json");
+        assert_eq!(code, Some(0), "{case}: {error}{file}");
+        let account: Value = serde_json::from_str(&account).expect("JSON");
+        let view = found["view"].as_str().expect("a view").replace('-', "_");
+        assert_eq!(account["views"][&view]["epsilon"], found["epsilon"], "{case}: {file}");
+    }
+}
+
+#[test]
+fn runs_are_compared() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = "run quick --rounds 2 --trials 2";
+    assert_eq!(said(directory.path(), &format!("{run} --out a")).0, Some(0));
+    assert_eq!(said(directory.path(), &format!("{run} --set uplink.snr_db=0 --out b")).0, Some(0));
+    let (code, text, error) = said(directory.path(), "compare a b --out both");
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("1  a ") && lines[2].starts_with("2  b "), "{text}");
+    assert!(text.contains("Epsilon is in the any-channel view at delta = 1e-5."), "{text}");
+    assert!(text.contains("\nuplink.snr_db  20.0  0.0\n"), "{text}");
+    assert!(text.ends_with("plots           both/plots\n"), "{text}");
+    let plot = std::fs::read_to_string(directory.path().join("both/plots/accuracy.svg")).expect("a plot");
+    assert!(plot.contains(">a<") && plot.contains(">b<"));
+    let (_, text, _) = said(directory.path(), "compare a b --json");
+    let found: Value = serde_json::from_str(&text).expect("JSON");
+    let summary = std::fs::read_to_string(directory.path().join("a/summary.json")).expect("a summary");
+    let summary: Value = serde_json::from_str(&summary).expect("JSON");
+    assert_eq!(found["runs"][0]["final"], summary["final"]);
+    assert_eq!(found["runs"][0]["epsilon"], summary["privacy"]["views"]["any_channel"]["epsilon"]);
+    assert_eq!(found["settings"].as_array().map(Vec::len), Some(1));
+    let (_, text, _) = said(directory.path(), "compare a a");
+    assert!(text.ends_with("\nAll settings are the same.\n"), "{text}");
+
+    assert_eq!(
+        said(directory.path(), "sweep quick --over seed=1,2 --set rounds=1 --set trials=1 --out s").0,
+        Some(0)
+    );
+    let (_, text, _) = said(directory.path(), "compare s a");
+    assert!(text.contains("\n1  point-001 ") && text.contains("\n3  a "), "{text}");
+    let (code, _, error) = said(directory.path(), "compare a");
+    assert_eq!((code, error.as_str()), (Some(2), "error: a comparison needs at least 2 runs, not 1\n"));
+}
+
+/// The files are complete: every command is in them.
+#[test]
+fn completions_and_man_pages_know_all_commands() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_, help, _) = said(directory.path(), "help");
+    let names =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = names
+        .filter(|line| line.chars().nth(2) != Some(' '))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.contains(&"compare") && names.len() > 12, "{names:?}");
+    assert_eq!(said(directory.path(), "man pages").0, Some(0));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, script, _) = said(directory.path(), &format!("completions {shell}"));
+        assert_eq!(code, Some(0));
+        assert!(names.iter().all(|name| script.contains(name)), "{shell}");
+    }
+    for name in names.into_iter().filter(|name| *name != "help") {
+        assert!(directory.path().join(format!("pages/floras-{name}.1")).exists(), "{name}");
+    }
+    let (_, page, _) = said(directory.path(), "man");
+    assert!(page.contains(".TH floras 1"), "{page}");
+}
+
 #[test]
 fn exported_trainings_compose() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -106,7 +190,7 @@ fn bench_reports_time_and_memory_as_json() {
 /// At L = 256 all chips on the air would take 256 times the memory of the decoded sum; few of them are kept.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_chip_level_needs_little_more_memory_than_its_data() {
+fn the_chip_level_needs_little_memory() {
     let sizes = "--per-round 20 --sequences 256 --length 256 --dim 500000";
     let measured = json(&format!("bench uplink {sizes} --repeat 1 --fidelity chip --json"));
     let [peak, data] = ["peak_bytes", "data_bytes"].map(|key| measured[key].as_f64().expect("a number"));
@@ -114,32 +198,32 @@ fn the_chip_level_needs_little_more_memory_than_its_data() {
 }
 
 #[test]
-fn a_run_ends_in_a_table_and_a_directory() {
+fn a_run_prints_one_screen() {
     let directory = tempfile::tempdir().expect("a directory");
     let (code, out, err) = said(directory.path(), "run quick --rounds 4 --trials 2 --threads 1");
     assert_eq!(code, Some(0), "{err}");
     let lines: Vec<&str> = out.lines().collect();
-    assert_eq!(lines[0], "quick after 4 rounds, seed 1");
-    assert_eq!(lines[1], "                mean of 2 trials  95% interval");
-    for (line, name) in lines[2..5].iter().zip(["train loss ", "test loss ", "test accuracy "]) {
-        assert!(line.starts_with(name) && line.contains(" ± 0."), "{line}");
+    assert!(lines.len() < 20, "one screen: {out}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{out}");
+    let heading = "quick after 4 rounds, seed 1: mean of 2 trials ± 95% interval; ";
+    assert!(lines[0].starts_with(heading) && lines[0].ends_with(" rounds/s"), "{out}");
+    for (line, name) in lines[1..3].iter().zip(["test accuracy ", "loss            test "]) {
+        assert!(line.starts_with(name) && line.contains(" ± "), "{line}");
     }
-    // 4 rounds of 256 chips for each of 4010 parameters and for the pilot; 200 clients correct their phases.
-    assert_eq!(lines[5], "channel uses    4106240 payload, 1824 pilot, 800 control");
-    assert!(lines[6].starts_with("transmit power  mean ") && lines[6].ends_with(", range 0.0 dB"), "{out}");
-    assert!(lines[7].starts_with("energy ") && lines[7].ends_with(" channel uses at unit power"), "{out}");
-    assert!(lines[8].starts_with("speed ") && lines[8].ends_with(" rounds/s"));
-    assert_eq!(lines[10], "privacy of a client after 4 rounds, delta = 1e-5");
+    assert!(lines[4].starts_with("privacy of a client after 4 rounds, delta = 1e-5 ("), "{out}");
     for (line, view) in
-        lines[12..17].iter().zip(["published", "idealised", "actual", "any-channel", "raw-signal"])
+        lines[6..11].iter().zip(["raw-signal", "any-channel", "actual", "idealised", "published"])
     {
         assert!(line.starts_with(view), "{line}");
     }
-    assert_eq!(lines.last(), Some(&"run directory   runs/quick"));
-    assert!(err.starts_with(
-        "quick: 200 of 200 clients a round, 4010 parameters, floras with 220 sequences (γ = 20 unused)"
-    ));
-    assert!(err.contains("100%  trial 1  round 4/4  local loss "), "{err}");
+    assert_eq!(lines.last(), Some(&"report          runs/quick/report.html"));
+    assert!(
+        err.starts_with("quick: a linear classifier (logistic regression) with 4010 parameters"),
+        "{err}"
+    );
+    let screen = lines.len() + err.lines().filter(|line| !line.contains("%  trial ")).count();
+    assert!(screen < 20, "a terminal shows {screen} lines: {err}{out}");
+    assert!(err.contains("100%  trial 2/2  round 4/4  local loss "), "{err}");
     for name in [
         "experiment.toml",
         "metrics.jsonl",
@@ -152,16 +236,13 @@ fn a_run_ends_in_a_table_and_a_directory() {
     }
 
     let (code, out, err) = said(directory.path(), "run quick --rounds 4 --trials 2 --resume");
-    assert!(
-        code == Some(0) && out.contains("the run was already complete") && !err.contains("recording"),
-        "{out}{err}"
-    );
+    assert!(code == Some(0) && out.contains("the run was already complete"), "{out}{err}");
     let (code, out, _) = said(directory.path(), "run quick --rounds 1 --trials 1");
     assert!(
-        code == Some(0) && out.ends_with("run directory   runs/quick-2\n"),
+        code == Some(0) && out.ends_with("report          runs/quick-2/report.html\n"),
         "a new run takes a new directory: {out}"
     );
-    assert!(out.contains("needs two trials"));
+    assert!(out.starts_with("quick after 1 round, seed 1: 1 trial; ") && !out.contains(" ± "), "{out}");
     let (code, out, err) = said(directory.path(), "run --resume --out runs/quick --set uplink.snr_db=3");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(
@@ -173,7 +254,7 @@ fn a_run_ends_in_a_table_and_a_directory() {
 }
 
 #[test]
-fn the_command_in_a_report_repeats_the_run_to_the_same_bytes() {
+fn the_command_in_a_report_repeats_the_run() {
     let directory = tempfile::tempdir().expect("a directory");
     let (code, out, err) =
         said(directory.path(), "run quick --rounds 3 --trials 2 --seed 7 --out runs/first");
@@ -192,7 +273,7 @@ fn the_command_in_a_report_repeats_the_run_to_the_same_bytes() {
 }
 
 #[test]
-fn a_report_is_made_again_from_the_files_alone() {
+fn reports_are_written_again_from_files() {
     let directory = tempfile::tempdir().expect("a directory");
     assert_eq!(said(directory.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
     let page = directory.path().join("run/report.html");
@@ -209,14 +290,14 @@ fn a_report_is_made_again_from_the_files_alone() {
 
     let (code, out, err) = said(directory.path(), "report .");
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(err.starts_with("error: . holds nothing to report"), "{err}");
+    assert!(err.starts_with("error: . has nothing to report"), "{err}");
     std::fs::write(directory.path().join("run/summary.json"), "{").expect("a file");
     let (code, _, err) = said(directory.path(), "report run");
     assert!(code == Some(2) && err.starts_with("error: run/summary.json is damaged"), "{err}");
 }
 
 #[test]
-fn a_report_that_fails_does_not_take_the_results_with_it() {
+fn results_survive_a_failing_report() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("run");
     std::fs::create_dir(&out).expect("a directory");
@@ -228,7 +309,7 @@ fn a_report_that_fails_does_not_take_the_results_with_it() {
     let (code, said_out, err) = said(directory.path(), "run --resume --out run");
     assert_eq!(code, Some(0), "{err}");
     assert!(said_out.contains("test accuracy"), "{said_out}");
-    assert!(err.contains("note: there is no report, because cannot create run/plots"), "{err}");
+    assert!(err.contains("note: no report was written: cannot create run/plots"), "{err}");
     assert_eq!(said(directory.path(), "report run").0, Some(1));
 }
 
@@ -281,7 +362,7 @@ fn account_and_calibrate_print_one_json_object() {
     let bare = object("account --clip 1 --sequences 30 --per-round 20 --json");
     assert_eq!((&bare["views"]["actual"], &bare["views"]["raw_signal"]), (&Value::Null, &Value::Null));
 
-    let found = object("calibrate --epsilon 2 --clip 1 --per-round 20 --json");
+    let found = object("calibrate --epsilon 2 --clip 1 --per-round 20 --view idealised --json");
     assert_eq!(
         (&found["sequences"], &found["gamma"], &found["view"]),
         (&29.into(), &9.into(), &"idealised".into())
@@ -295,12 +376,12 @@ fn account_and_calibrate_print_one_json_object() {
 }
 
 #[test]
-fn audit_prints_one_json_object_and_leaves_a_report() {
+fn audit_prints_json_and_writes_a_report() {
     let directory = tempfile::tempdir().unwrap();
-    let out = directory.path().join("audit");
-    let (code, told, error) = said(directory.path(), "audit --games 20000 --seed 2 --json --out audit");
-    assert_eq!((code, told.lines().count()), (Some(0), 1), "{error}");
-    let found: Value = serde_json::from_str(&told).unwrap();
+    let audit = directory.path().join("audit");
+    let (code, out, error) = said(directory.path(), "audit --games 20000 --seed 2 --json --out audit");
+    assert_eq!((code, out.lines().count()), (Some(0), 1), "{error}");
+    let found: Value = serde_json::from_str(&out).unwrap();
     for view in ["released_model", "idealised", "actual", "any_channel", "raw_signal"] {
         let row = &found["views"][view];
         assert!((row["published"].as_f64().unwrap() - 1.9858).abs() < 1e-4, "{view}");
@@ -316,11 +397,11 @@ fn audit_prints_one_json_object_and_leaves_a_report() {
     assert_eq!(attacks["reconstruction"]["rows"].as_array().unwrap().len(), 6);
     assert_eq!(attacks["membership"].as_array().unwrap().len(), 12);
     assert_eq!(attacks["collusion"]["named"], 1.0);
-    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let page = std::fs::read_to_string(audit.join("report.html")).unwrap();
     assert!(page.contains("rigorous") && page.contains("despread"));
-    assert!(out.join("plots").join("reconstruction.svg").exists());
+    assert!(audit.join("plots").join("reconstruction.svg").exists());
     let whole: Value =
-        serde_json::from_str(&std::fs::read_to_string(out.join("audit.json")).unwrap()).unwrap();
+        serde_json::from_str(&std::fs::read_to_string(audit.join("audit.json")).unwrap()).unwrap();
     assert_eq!(whole["views"], found["views"]);
     assert_eq!(whole["attacks"]["reconstruction"]["originals"].as_array().unwrap().len(), 10);
 }
@@ -328,15 +409,15 @@ fn audit_prints_one_json_object_and_leaves_a_report() {
 #[test]
 fn an_audit_attacks_rounds_with_masks() {
     let directory = tempfile::tempdir().unwrap();
-    let (code, told, error) = said(
+    let (code, out, error) = said(
         directory.path(),
         "audit --games 20000 --set masks.mask_std=8 --set masks.noise_std=0.9 --set uplink.power=\"unit\" --out audit",
     );
     assert_eq!(code, Some(0), "{error}");
     for words in
-        ["Rounds with masks", "If a part of the masks were broken:", "clients refuse", "note: clients mask"]
+        ["Rounds with masks", "With one part of the masks broken:", "clients refuse", "note: clients mask"]
     {
-        assert!(told.contains(words), "no {words} in {told}");
+        assert!(out.contains(words), "no {words} in {out}");
     }
     let page = std::fs::read_to_string(directory.path().join("audit/report.html")).unwrap();
     assert!(page.contains("Rounds with masks"));
@@ -351,17 +432,17 @@ fn an_audit_attacks_rounds_with_masks() {
 }
 
 #[test]
-fn an_audit_of_a_run_becomes_a_part_of_its_report() {
+fn the_audit_of_a_run_joins_its_report() {
     let directory = tempfile::tempdir().unwrap();
     let (code, _, error) = said(
         directory.path(),
         "run quick --rounds 2 --trials 1 --set clients.total=20 --set clients.per_round=20 --set uplink.sequences=25 --set uplink.length=32 --out mine",
     );
     assert_eq!(code, Some(0), "{error}");
-    let (code, told, error) =
+    let (code, out, error) =
         said(directory.path(), "audit mine/experiment.toml --games 2000 --trainings 8 --out mine");
     assert_eq!(code, Some(0), "{error}");
-    assert!(told.contains("What is claimed") && told.contains("One client hands over its key"), "{told}");
+    assert!(out.contains("Claims and measurements") && out.contains("One client reveals its key"), "{out}");
     assert!(error.contains("attacking: raw samples"), "{error}");
     let page = std::fs::read_to_string(directory.path().join("mine/report.html")).unwrap();
     assert!(page.contains("Audit") && page.contains("test accuracy"));
@@ -375,13 +456,13 @@ fn an_audit_of_a_run_becomes_a_part_of_its_report() {
 }
 
 #[test]
-fn divergence_is_told_and_never_printed_as_a_number() {
+fn divergence_is_never_printed_as_a_number() {
     let directory = tempfile::tempdir().expect("a directory");
     let blow_up = "--set uplink.scheme=ideal --set local.rate=1e6 --set model.l2=1e6 --set privacy.clip=1e30";
     let (code, out, err) = said(directory.path(), &format!("run quick --rounds 9 --trials 2 {blow_up}"));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("no trial finished"), "{out}");
-    assert!(out.contains("diverged        2 of 2: trial 0 in round "), "{out}");
+    assert!(out.contains("diverged        2 of 2: trial 1 in round "), "{out}");
     assert!(
         err.starts_with("note: without effect under the other settings, and left out: uplink.sequences, "),
         "{err}"
@@ -407,7 +488,7 @@ fn a_run_that_cannot_work_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_grid_and_an_experiment_are_told_apart() {
+fn grids_and_experiments_are_distinguished() {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("grid.toml"), "[sweep]\nrounds = [1]").expect("a file");
     std::fs::write(directory.path().join("one.toml"), "rounds = 1").expect("a file");
@@ -416,7 +497,7 @@ fn a_grid_and_an_experiment_are_told_apart() {
     assert!(err.trim_end().ends_with("; run it with `floras sweep`"), "{err}");
     let (code, _, err) = said(directory.path(), "sweep one.toml --out x");
     assert_eq!(code, Some(2));
-    assert!(err.contains("needs a section [sweep]") && !err.contains("run it with"), "{err}");
+    assert!(err.contains("there is no section [sweep]") && err.contains("--over key=a,b,c"), "{err}");
     assert!(!directory.path().join("x").exists());
 }
 

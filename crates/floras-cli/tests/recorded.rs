@@ -1,6 +1,6 @@
 //! Results that must not change by accident: metrics of short runs, byte for byte, and `ε` of 50 settings to 1e-12.
 //!
-//! `UPDATE_RECORDED=1` writes them anew. A change that is meant is listed in the CHANGELOG.
+//! `UPDATE_RECORDED=1` records them again. A change that is meant is listed in the CHANGELOG.
 //!
 //! Training multiplies matrices with the widest instructions of the processor, and the order of its sums shows in the last digits.
 //! The bytes were recorded with AVX-512; on other processors numbers may differ by [`OTHER_PROCESSOR`], relatively.

@@ -5,13 +5,13 @@
 struct Crate;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
-#[doc = include_str!("../../../docs/how-floras-works.md")]
+#[doc = include_str!("../../../docs/concepts/how-floras-works.md")]
 struct HowFlorasWorks;
-#[doc = include_str!("../../../docs/air-interface.md")]
+#[doc = include_str!("../../../docs/reference/air-interface.md")]
 struct AirInterface;
-#[doc = include_str!("../../../docs/accounting.md")]
+#[doc = include_str!("../../../docs/reference/accounting.md")]
 struct Accounting;
-#[doc = include_str!("../../../docs/audit.md")]
+#[doc = include_str!("../../../docs/reference/audit.md")]
 struct Audit;
-#[doc = include_str!("../../../docs/randomness.md")]
+#[doc = include_str!("../../../docs/reference/randomness.md")]
 struct Randomness;

@@ -1,16 +1,16 @@
 //! Private federated learning over the air: one library over the `floras` crates.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
 //! | [`core`] | the vocabulary: receivers, fading, views and other choices; random streams |
 //! | [`phy`] | the air interface: sequences, secret assignment, fading, noise, uplink schemes |
-//! | [`privacy`] | the accounting: who can learn how much |
+//! | [`privacy`] | the accounting: ε against each adversary |
 //! | [`learn`] | the learning side: data sets, partitions, models, local SGD |
 //! | [`sim`] | experiment files, rounds, trials, run directories |
 //! | [`audit`] | attacks, and the lower bounds that they measure |
 //! | [`paper`] | the paper's figures and claims, the convergence theorem |
 //! | [`report`] | plots, and the HTML report of a run directory |
-//! | [`prelude`] | the names that a first program needs |
+//! | [`prelude`] | the most used names |
 //!
 //! The program `floras` is the crate `floras-cli`.
 

@@ -1,11 +1,11 @@
-//! What the process has used so far, as the operating system counts it.
+//! Processor time and memory of the process.
 
 /// Processor seconds of all threads, and the largest memory held at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
-    /// `None` where the system does not tell.
+    /// `None` where the system does not report it.
     pub(crate) cpu_seconds: Option<f64>,
-    /// `None` where the system does not tell.
+    /// `None` where the system does not report it.
     pub(crate) peak_bytes: Option<u64>,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::resources::Usage;
 use super::{median, progress_bar};
-use crate::command::{thread_count, threads_or_all_cores, whole_number};
+use crate::command::{integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 
 /// 20 clients, 4 steps of 50 samples each, FLORAS at the symbol level, a test on 1,000 samples.
@@ -48,7 +48,7 @@ Example:
   floras bench round --threads 1 --json")]
 pub(crate) struct Options {
     /// Rounds to time.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = 300)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>, default_value_t = 300)]
     rounds: u32,
 
     /// Threads; all cores if absent.
@@ -129,7 +129,12 @@ impl Measurement {
         writeln!(out, "one round    {:.3} ms (median of {})", self.seconds_per_round * 1e3, self.rounds)?;
         if let Some(cpu_seconds) = self.cpu_seconds_per_round {
             let threads = if self.threads == 1 { "thread" } else { "threads" };
-            writeln!(out, "processor    {:.3} ms a round, on {} {threads}", cpu_seconds * 1e3, self.threads)?;
+            writeln!(
+                out,
+                "processor    {:.3} ms per round, on {} {threads}",
+                cpu_seconds * 1e3,
+                self.threads
+            )?;
         }
         writeln!(out, "speed        {:.0} rounds/s", self.rounds_per_second)
     }

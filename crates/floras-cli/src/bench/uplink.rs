@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::resources::Usage;
 use super::{median, progress_bar};
-use crate::command::{choice, number, whole_number};
+use crate::command::{choice, integer, number};
 use crate::failure::Failure;
 
 const SEED: u64 = 1;
@@ -26,23 +26,23 @@ Example: 20 clients with a million parameters each, every chip on the air
 
   floras bench uplink --per-round 20 --sequences 32 --length 32 --fidelity chip")]
 pub(crate) struct Options {
-    /// Clients a round (K).
-    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 20)]
+    /// Clients per round (K).
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = integer::<usize>, default_value_t = 20)]
     per_round: usize,
 
     /// Spreading sequences (N), at least as many as clients.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 32)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = integer::<usize>, default_value_t = 32)]
     sequences: usize,
 
     /// Chips in a sequence (L).
-    #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 32)]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = integer::<usize>, default_value_t = 32)]
     length: usize,
 
     /// Parameters in an update (d).
-    #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = whole_number::<usize>, default_value_t = 1_000_000)]
+    #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = integer::<usize>, default_value_t = 1_000_000)]
     dim: usize,
 
-    /// Draw one Gaussian a parameter, or simulate every chip.
+    /// Draw one Gaussian per parameter, or simulate every chip.
     #[arg(long, value_parser = choice::<Fidelity>(), default_value_t)]
     fidelity: Fidelity,
 
@@ -50,16 +50,16 @@ pub(crate) struct Options {
     #[arg(long, value_parser = choice::<SequenceSource>(), default_value_t)]
     family: SequenceSource,
 
-    /// Clip every update to this norm (C) on its way, without a copy.
+    /// Clip every update to this norm (C) while it is sent, without a copy.
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
     clip: Option<f64>,
 
     /// Rounds to time, after one that is not timed.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value_t = 10)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>, default_value_t = 10)]
     repeat: u32,
 
     /// Threads; all cores if absent.
-    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = whole_number::<usize>)]
+    #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<usize>)]
     threads: Option<usize>,
 
     /// Print one JSON object on standard output.
@@ -126,7 +126,7 @@ impl Options {
         }
         let bytes = self.bytes_needed();
         if bytes > MAX_BYTES {
-            let memory = "the memory for --per-round vectors of --dim numbers, and for --length chips on every thread,";
+            let memory = "the memory for --per-round updates of --dim parameters and for --length chips on every thread";
             return Err(Failure::option(memory, "at most 16 GiB", format!("{} GiB", bytes >> 30)));
         }
         if self.repeat == 0 {
@@ -223,7 +223,7 @@ impl Measurement {
     fn print(&self, out: &mut impl Write, settings: &FlorasSettings) -> io::Result<()> {
         let milliseconds = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
         let fidelity = match self.fidelity {
-            Fidelity::Symbol => "symbol level (one Gaussian a parameter)",
+            Fidelity::Symbol => "symbol level (one Gaussian per parameter)",
             Fidelity::Chip => "chip level (every chip on the air)",
         };
         writeln!(out, "uplink       FLORAS, {fidelity}")?;
@@ -244,7 +244,7 @@ impl Measurement {
             let threads = if self.threads == 1 { "thread" } else { "threads" };
             writeln!(
                 out,
-                "processor    {} a round, on {} {threads}",
+                "processor    {} per round, on {} {threads}",
                 milliseconds(cpu_seconds),
                 self.threads
             )?;
@@ -254,7 +254,7 @@ impl Measurement {
             let (peak, data) = (mib(peak_bytes as f64), mib(self.data_bytes as f64));
             writeln!(
                 out,
-                "memory       {peak:.1} MiB at most; updates and decoded sum are {data:.1} MiB of it"
+                "memory       {peak:.1} MiB at peak, of which {data:.1} MiB are updates and decoded sum"
             )?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `floras account`: every view of a federation, side by side.
+//! `floras account`: the privacy of a federation in every view.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,15 +9,16 @@ use floras_sim::inquiry::{
     AccountReport, CurveKind, CurveReport, ExperimentAccount, ExperimentReport, GroupReport, OneRound,
     epsilon_text,
 };
-use floras_sim::{Experiment, write_atomically};
+use floras_sim::{Experiment, PrivacySettings, write_atomically};
 
 use super::experiment::{ExperimentOptions, describe};
 use super::federation::{FederationOptions, as_option};
 use super::report;
-use crate::command::{choice, number, whole_number};
+use crate::command::{choice, integer, number};
 use crate::failure::Failure;
+use crate::text;
 
-/// Whose privacy, with how many sequences.
+/// The federation, and what to print about it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,9 +35,9 @@ Examples:
   floras account --clip 1 --sequences 40 --per-round 20 --statement --view any-channel
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --view idealised --export a.json
 
-The smaller an epsilon, the less leaks; it holds except with probability delta. The published
-numbers are those of the paper's theorems; docs/accounting.md says why they do not hold as printed.
-`floras compose` composes exported loss distributions.")]
+The smaller epsilon is, the less leaks; the bound may fail with probability delta. The published
+numbers are those of the paper's theorems, which are not proven. `floras compose` composes exported
+loss distributions.")]
 pub(crate) struct Options {
     #[command(flatten)]
     experiment: ExperimentOptions,
@@ -44,23 +45,23 @@ pub(crate) struct Options {
     #[command(flatten)]
     federation: FederationOptions,
 
-    /// Spreading sequences (N), at least as many as clients a round; N − K of them stay unused.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Spreading sequences (N), at least K; N − K of them stay unused.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = integer::<u64>)]
     #[arg(required_unless_present_any = ["experiment", "settings"])]
     #[arg(conflicts_with_all = ["experiment", "settings"])]
     sequences: Option<u64>,
 
-    /// Parameters of the model (d): adds what one round of the paper's receiver shows exactly.
-    #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Parameters of the model (d): adds the exact epsilon of one round of the paper's receiver.
+    #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = integer::<u64>)]
     #[arg(conflicts_with_all = ["experiment", "settings"])]
     dim: Option<u64>,
 
-    /// Order (α) of a Rényi divergence: adds the paper's ε(α), which is no guarantee.
+    /// Order (α) of a Rényi divergence: adds the paper's ε(α), which is not proven.
     #[arg(long, value_name = "α", allow_negative_numbers = true, value_parser = number)]
     #[arg(conflicts_with_all = ["curve", "statement"])]
     alpha: Option<f64>,
 
-    /// The view that --curve, --group, --statement and --export are about.
+    /// The view of --curve, --group, --statement and --export.
     #[arg(long, value_parser = choice::<View>())]
     view: Option<View>,
 
@@ -72,12 +73,12 @@ pub(crate) struct Options {
     #[arg(long, requires = "curve", conflicts_with = "json")]
     csv: bool,
 
-    /// Add the epsilon of up to this many clients together.
-    #[arg(long, value_name = "k", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Add the epsilon of a group of this many clients.
+    #[arg(long, value_name = "k", allow_negative_numbers = true, value_parser = integer::<u64>)]
     #[arg(conflicts_with_all = ["curve", "experiment", "settings"])]
     group: Option<u64>,
 
-    /// Print a paragraph for a paper instead, about --view or else about any channel.
+    /// Print a paragraph for a paper instead, about --view, or else any-channel, or raw-signal with masks.
     #[arg(long, conflicts_with_all = ["curve", "group", "experiment", "settings"])]
     statement: bool,
 
@@ -129,11 +130,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         .map_err(as_option)?;
     account.group =
         options.group.map(|size| inquiry.group(sequences, size, view)).transpose().map_err(as_option)?;
-    account.statement = options.statement.then(|| account.paragraph(view.unwrap_or(View::AnyChannel)));
+    let quoted = view.unwrap_or_else(|| PrivacySettings::default_view(inquiry.masks.is_some()));
+    account.statement = options.statement.then(|| account.paragraph(quoted));
     if options.json {
         writeln!(out, "{}", serde_json::to_string(&account)?)?;
     } else if let Some(statement) = &account.statement {
-        writeln!(out, "{statement}")?;
+        text::paragraph(&mut out, statement)?;
     } else {
         print(&mut out, &account)?;
     }
@@ -141,7 +143,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    /// The account of an experiment, whatever its scheme.
+    /// The account of an experiment of any scheme.
     fn account_experiment(&self, experiment: &Experiment) -> Result<(), Failure> {
         let account = ExperimentAccount::new(experiment)?;
         let curves = self.curve.map(|kind| account.curves(kind, self.view, None)).transpose();
@@ -164,7 +166,7 @@ impl Options {
                     let (clients, rounds) =
                         ((report.per_round, report.clients), (report.rounds, report.delta));
                     describe(&mut out, clients, &report.uplink, rounds, report.level)?;
-                    report::views(&mut out, &report.views, "the scheme has no statement of this kind")?;
+                    report::views(&mut out, &report.views, report::NOT_APPLICABLE)?;
                     report::published_renyi(&mut out, report.published_renyi)?;
                     report::notes(&mut out, &report.notes)?;
                 }
@@ -175,19 +177,17 @@ impl Options {
 }
 
 fn print(out: &mut impl Write, account: &AccountReport) -> io::Result<()> {
-    writeln!(out, "{}\n", report::description(&account.setting, account.rounds))?;
+    text::paragraph(out, &report::description(&account.setting, account.rounds))?;
+    writeln!(out)?;
     report::views(out, &account.views, report::NEEDS_RADIO)?;
     report::published_renyi(out, account.published_renyi)?;
     if let Some(group) = &account.group {
         print_group(out, group)?;
     }
     if let Some(OneRound { dim, epsilon, pure_epsilon }) = account.one_round_in_d {
-        writeln!(
-            out,
-            "\none round with {dim} parameters, idealised: epsilon {} exactly, {} without any delta",
-            epsilon_text(epsilon),
-            epsilon_text(pure_epsilon)
-        )?;
+        let (epsilon, pure) = (epsilon_text(epsilon), epsilon_text(pure_epsilon));
+        writeln!(out, "\none round with {dim} parameters, idealised:")?;
+        writeln!(out, "epsilon {epsilon} exactly, {pure} at delta = 0")?;
     }
     report::notes(out, &account.notes)
 }
@@ -197,11 +197,11 @@ fn print_group(out: &mut impl Write, group: &GroupReport) -> io::Result<()> {
     for (view, epsilon) in &group.views {
         let view = view.replace('_', "-");
         match epsilon {
-            None => writeln!(out, "{view:<13}{:<12}no finite epsilon is established", "none")?,
+            None => writeln!(out, "{view:<13}{:<12}no finite epsilon at this delta", "none")?,
             Some(found) => {
                 let bound = match found.bound {
-                    floras_privacy::GroupBound::Scaled => "sensitivity times the size of the group",
-                    floras_privacy::GroupBound::Generic => "one client at a time",
+                    floras_privacy::GroupBound::Scaled => "sensitivity multiplied by the size of the group",
+                    floras_privacy::GroupBound::Generic => "one client after another",
                 };
                 writeln!(out, "{view:<13}{:<12}{bound}", epsilon_text(found.epsilon))?;
             }
@@ -228,7 +228,7 @@ fn csv(out: &mut impl Write, curves: &[CurveReport]) -> io::Result<()> {
 fn table(out: &mut impl Write, curves: &[CurveReport]) -> io::Result<()> {
     for (number, curve) in curves.iter().enumerate() {
         let line = if number == 0 { "" } else { "\n" };
-        let guarantee = if curve.guarantee { "" } else { ", not a guarantee" };
+        let guarantee = if curve.guarantee { "" } else { ", not proven" };
         let event = match curve.event {
             Some(event) if event > 0.0 => format!(", outside an event of probability {event:.1e}"),
             _ => String::new(),
@@ -243,7 +243,7 @@ fn table(out: &mut impl Write, curves: &[CurveReport]) -> io::Result<()> {
     Ok(())
 }
 
-/// A number with as many digits as a table needs.
+/// A number for a table.
 fn short(number: f64) -> String {
     match number {
         0.0 => "0".to_owned(),

@@ -1,47 +1,51 @@
-//! `floras calibrate`: the setting that meets an epsilon, or the statement that none does and why.
+//! `floras calibrate`: the setting that meets an epsilon, or why no setting does.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
-use floras_core::{Receiver, View};
+use floras_core::{Choice, Receiver, View};
+use floras_sim::PrivacySettings;
 use floras_sim::inquiry::{
     CalibrationReport, ExperimentCalibration, Find, Found, Goal, calibrate_experiment, epsilon_text,
 };
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::experiment::ExperimentOptions;
 use super::federation::{FederationOptions, as_option};
 use super::report;
-use crate::command::{choice, number, whole_number};
+use crate::command::{choice, integer, number};
 use crate::failure::Failure;
+use crate::text;
 
-/// What to meet, and what to find.
+/// The epsilon to meet, and what to find.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
 
-  floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100
-  floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --view any-channel
-  floras calibrate --epsilon 8 --find rounds --clip 1 --per-round 20 --sequences 30
-  floras calibrate digits-iid --epsilon 8 --find noise --view actual \\
-    --set uplink.scheme=gaussian --set privacy.normalise=clip
-  floras calibrate quick --epsilon 8 --find masks --set uplink.power=unit
+  floras calibrate private --epsilon 4 --find masks
+  floras calibrate --epsilon 4 --clip 1 --per-round 20 --receiver clipped --toml > mine.toml
+  floras calibrate --epsilon 4 --clip 1 --per-round 20 --clients 200 --rounds 100 --view idealised
+  floras calibrate --epsilon 20 --find rounds --clip 1 --per-round 20 --sequences 64 \\
+    --receiver clipped=2
+  floras calibrate digits-iid --epsilon 8 --find noise --set uplink.scheme=gaussian \\
+    --set privacy.normalise=clip
 
-The second finds the level of the clipped projector too, the third the most rounds, the fourth
-the noise of an experiment with another scheme, and the last one the masks that hide clients from
-a base station that keeps its raw samples.")]
+The first finds masks that hide clients from a base station that keeps its raw samples, the second
+the level of the clipped projector too, the fourth the number of rounds, and the last one the noise
+of another scheme. --toml prints a file for `floras run` and `floras account`. The exit code is 1 if
+no setting meets epsilon.")]
 pub(crate) struct Options {
     /// The epsilon to meet.
     #[arg(long, value_name = "ε", allow_negative_numbers = true, value_parser = number)]
     epsilon: f64,
 
-    /// The view in which to meet it; idealised if absent, raw-signal for masks.
+    /// The view in which to meet it; if absent, privacy.view of the experiment, or else any-channel, or raw-signal with masks.
     #[arg(long, value_parser = choice::<View>())]
     view: Option<View>,
 
-    /// What to find: the fewest sequences, the largest clip norm, the most rounds, the least noise of an experiment's scheme, or
-    /// the masks of an experiment that leave the least noise.
+    /// What to find: the minimum number of sequences, the largest clip norm, the maximum number of rounds, the least noise of an
+    /// experiment's scheme, or the masks of an experiment with the least noise in the decoded sum.
     #[arg(long, value_parser = choice::<Find>(), default_value_t)]
     find: Find,
 
@@ -52,35 +56,44 @@ pub(crate) struct Options {
     federation: FederationOptions,
 
     /// Spreading sequences (N), if something else is to be found.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = integer::<u64>)]
     #[arg(conflicts_with_all = ["experiment", "settings"])]
     sequences: Option<u64>,
 
-    /// The most sequences that there may be; --length if absent.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Maximum number of sequences; --length if absent.
+    #[arg(long, alias = "most-sequences", value_name = "N", allow_negative_numbers = true, value_parser = integer::<u64>)]
     #[arg(conflicts_with_all = ["experiment", "settings"])]
-    most_sequences: Option<u64>,
+    max_sequences: Option<u64>,
 
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
+
+    /// Print the found experiment as a file for `floras run` and `floras account`, and nothing else.
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
 }
 
 /// Calibrates and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let spinner = ProgressBar::new_spinner().with_message("looking for a setting");
-    spinner.enable_steady_tick(Duration::from_millis(200));
     if let Some(builder) = options.experiment.builder()? {
-        let found = calibrate_experiment(&builder, options.epsilon, options.view(), options.find);
+        let view = options.view(builder.quoted_view());
+        let spinner = options.spinner(view);
+        let found = calibrate_experiment(&builder, options.epsilon, view, options.find);
         spinner.finish_and_clear();
         return options.print_experiment(found.map_err(as_option)?);
     }
-    let report = options.federation.inquiry()?.calibrate(&options.goal());
+    let inquiry = options.federation.inquiry()?;
+    let goal = options.goal(PrivacySettings::default_view(inquiry.masks.is_some()));
+    let spinner = options.spinner(goal.view);
+    let report = inquiry.calibrate(&goal);
     spinner.finish_and_clear();
     let report = report.map_err(as_option)?;
     let mut out = io::stdout().lock();
     if options.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
+    } else if let (Some(fragment), true) = (&report.fragment, options.toml) {
+        write!(out, "{fragment}")?;
     } else if let Some(found) = &report.found {
         options.print(&mut out, &report, found)?;
     }
@@ -88,20 +101,31 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn view(&self) -> View {
+    /// The view to meet; masks are searched against an adversary who sees every symbol.
+    fn view(&self, quoted: View) -> View {
         self.view.unwrap_or(match self.find {
             Find::Masks => View::RawSignal,
-            Find::Sequences | Find::Clip | Find::Rounds | Find::Noise => View::Idealised,
+            Find::Sequences | Find::Clip | Find::Rounds | Find::Noise => quoted,
         })
     }
 
-    fn goal(&self) -> Goal {
+    /// Shows on a terminal that the search is running.
+    fn spinner(&self, view: View) -> ProgressBar {
+        let what = format!("searching {}: ε ≤ {} in the {view} view", self.find.label(), self.epsilon);
+        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
+        let spinner = ProgressBar::new_spinner().with_message(what);
+        spinner.set_style(style.expect("the template is well-formed"));
+        spinner.enable_steady_tick(Duration::from_millis(200));
+        spinner
+    }
+
+    fn goal(&self, quoted: View) -> Goal {
         Goal {
             epsilon: self.epsilon,
-            view: self.view(),
+            view: self.view(quoted),
             find: self.find,
             sequences: self.sequences,
-            most_sequences: self.most_sequences,
+            max_sequences: self.max_sequences,
         }
     }
 
@@ -109,26 +133,31 @@ impl Options {
         let mut out = io::stdout().lock();
         if self.json {
             writeln!(out, "{}", serde_json::to_string(&found)?)?;
+        } else if let (Some(file), true) = (&found.file, self.toml) {
+            write!(out, "{file}")?;
         } else if let (Some(fragment), Some(epsilon), Some(report)) =
             (&found.fragment, found.epsilon, &found.report)
         {
             let (spent, asked) = (epsilon_text(epsilon), self.epsilon);
+            let view = found.view;
             writeln!(
                 out,
-                "found: epsilon {spent} in the {} view, {asked} asked for, with\n\n{fragment}",
-                found.view
+                "found: epsilon {spent} in the {view} view, {asked} asked for, with\n\n{fragment}"
             )?;
             if let Some(masks) = &found.masks {
                 let (decoded, central) = (masks.decoded_noise_std, masks.central_noise_std);
-                writeln!(
-                    out,
-                    "noise in every parameter of the sum: a standard deviation of {decoded:.3} in the median round, {:.2} times \
-                     that of a trusted server\n",
+                let noise = format!(
+                    "noise in every parameter of the sum: standard deviation {decoded:.3} in the median round, {:.2} times \
+                     that of a trusted server",
                     decoded / central
-                )?;
+                );
+                text::paragraph(&mut out, &noise)?;
+                writeln!(out)?;
             }
-            writeln!(out, "{}, {}\n", report.uplink, crate::table::count(report.rounds as usize, "round"))?;
-            report::views(&mut out, &report.views, "the scheme has no statement of this kind")?;
+            let rounds = crate::table::count(report.rounds as usize, "round");
+            text::paragraph(&mut out, &format!("{}, {rounds}", report.uplink))?;
+            writeln!(out)?;
+            report::views(&mut out, &report.views, report::NOT_APPLICABLE)?;
             report::notes(&mut out, &report.notes)?;
         }
         found.reason.map_or(Ok(()), |reason| Err(Failure::NothingMeets(reason)))
@@ -148,14 +177,15 @@ impl Options {
             (Find::Rounds | Find::Noise | Find::Masks, _) => crate::table::count(*rounds as usize, "round"),
         };
         let (spent, asked) = (epsilon_text(*epsilon), self.epsilon);
-        writeln!(out, "found: {what}: epsilon {spent} in the {} view, {asked} asked for", report.view)?;
+        let (view, fragment) = (report.view, report.fragment.as_deref().unwrap_or_default());
+        let line = format!("found: {what}; epsilon {spent} in the {view} view, {asked} asked for");
+        text::paragraph(out, &line)?;
         if let Some(noise_std) = report.noise_std {
-            writeln!(
-                out,
-                "noise in every parameter of the sum: a standard deviation of about {noise_std:.3}"
-            )?;
+            writeln!(out, "noise in every parameter of the sum: standard deviation {noise_std:.3}")?;
         }
-        writeln!(out, "\n{}\n", report::description(setting, *rounds))?;
+        writeln!(out, "\n{fragment}")?;
+        text::paragraph(out, &report::description(setting, *rounds))?;
+        writeln!(out)?;
         if let Some(views) = &report.views {
             report::views(out, views, report::NEEDS_RADIO)?;
         }

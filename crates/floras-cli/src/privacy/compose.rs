@@ -27,7 +27,7 @@ pub(crate) struct Options {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The probability with which the guarantee may fail (δ).
+    /// Probability with which the bound may fail (δ).
     #[arg(long, value_name = "δ", allow_negative_numbers = true, value_parser = number, default_value = "1e-5")]
     delta: f64,
 
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let rounds = crate::table::count(joint.rounds as usize, "round");
     match joint.epsilon {
         Some(epsilon) => {
-            let guarantee = if joint.guarantee { "" } else { " (not a guarantee)" };
+            let guarantee = if joint.guarantee { "" } else { " (not proven)" };
             writeln!(
                 out,
                 "{trainings}, {rounds}: epsilon {} at delta = {:e}{guarantee}",
@@ -63,7 +63,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     views.dedup();
     writeln!(out, "view: {}", views.join(", "))?;
     if !joint.assumptions.is_empty() {
-        writeln!(out, "note: it assumes: {}", joint.assumptions.join("; "))?;
+        let assumptions = format!("it assumes: {}", joint.assumptions.join("; "));
+        writeln!(out, "{}", crate::text::note(&assumptions))?;
     }
     Ok(())
 }

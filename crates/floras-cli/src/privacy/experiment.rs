@@ -10,11 +10,12 @@ use super::report::whose;
 use crate::command::changed;
 use crate::failure::Failure;
 use crate::table::count;
+use crate::text;
 
-/// An experiment, of whatever scheme.
+/// An experiment of any scheme.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExperimentOptions {
-    /// An experiment file, or the name of a preset, in place of the options that describe a federation.
+    /// An experiment file, or the name of a preset, instead of options that describe a federation.
     #[arg(value_name = "FILE|PRESET")]
     experiment: Option<String>,
 
@@ -24,7 +25,7 @@ pub(crate) struct ExperimentOptions {
 }
 
 impl ExperimentOptions {
-    /// The experiment, if one was given. Changes alone are changes of the default preset.
+    /// The experiment, if one was given. Changes without an experiment are changes of the default preset.
     pub(crate) fn builder(&self) -> Result<Option<ExperimentBuilder>, Failure> {
         if self.experiment.is_none() && self.settings.is_empty() {
             return Ok(None);
@@ -34,7 +35,7 @@ impl ExperimentOptions {
     }
 }
 
-/// An experiment in a few words.
+/// An experiment in one sentence.
 pub(crate) fn describe(
     out: &mut impl Write,
     (per_round, clients): (u64, u64),
@@ -44,8 +45,9 @@ pub(crate) fn describe(
 ) -> io::Result<()> {
     let rounds = count(rounds as usize, "round");
     let whose = whose(level);
-    writeln!(
-        out,
-        "{per_round} of {clients} clients a round, {uplink}, {rounds}; delta = {delta:e}, {whose} replaced\n"
-    )
+    let description = format!(
+        "{per_round} of {clients} clients per round, {uplink}, {rounds}; delta = {delta:e}, {whose} replaced"
+    );
+    text::paragraph(out, &description)?;
+    writeln!(out)
 }

@@ -7,10 +7,10 @@ use floras_sim::inquiry::{Inquiry, Keywords, ReceiverChoice};
 use floras_sim::{ExperimentError, SimError};
 use serde::Serialize;
 
-use crate::command::{choice, number, whole_number};
+use crate::command::{choice, integer, number};
 use crate::failure::Failure;
 
-/// Who takes part, what they send, and over which radio.
+/// Clients, updates and radio.
 #[derive(Clone, Debug, Args, Serialize)]
 #[group(conflicts_with_all = ["experiment", "settings"])]
 pub(crate) struct FederationOptions {
@@ -19,36 +19,36 @@ pub(crate) struct FederationOptions {
     #[arg(required_unless_present_any = ["experiment", "settings"])]
     clip: Option<f64>,
 
-    /// Clients a round (K).
-    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Clients per round (K).
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = integer::<u64>)]
     #[arg(required_unless_present_any = ["experiment", "settings"])]
     per_round: Option<u64>,
 
-    /// Clients in all (M); as many as take part in a round if absent.
-    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// All clients (M); K if absent.
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = integer::<u64>)]
     clients: Option<u64>,
 
     /// Learning rounds (T); 1 if absent.
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = integer::<u64>)]
     rounds: Option<u64>,
 
-    /// The probability with which the guarantee may fail (δ).
+    /// Probability with which the bound may fail (δ).
     #[arg(long, value_name = "δ", allow_negative_numbers = true, value_parser = number, default_value = "1e-5")]
     delta: f64,
 
-    /// What has to stay hidden: all data of a client, or one item of it.
+    /// What is protected: all data of a client, or one item.
     #[arg(long, value_parser = choice::<Level>(), default_value_t)]
     level: Level,
 
     /// Samples in a mini-batch (b), for --level item.
-    #[arg(long, value_name = "b", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(long, value_name = "b", allow_negative_numbers = true, value_parser = integer::<u64>)]
     batch: Option<u64>,
 
-    /// Samples of a client (D), the same for all, for --level item.
-    #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    /// Samples per client (D), for --level item.
+    #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = integer::<u64>)]
     samples: Option<u64>,
 
-    /// What a client does in a round, for --level item: one mini-batch, n of them, or epochs that touch every sample.
+    /// Local work of a client in a round, for --level item: one mini-batch, n mini-batches, or epochs over all samples.
     #[arg(long, value_parser = choice::<LocalWork>(), default_value_t)]
     local: LocalWork,
 
@@ -56,7 +56,7 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_parser = choice::<Neighbours>(), default_value_t)]
     neighbours: Neighbours,
 
-    /// How updates are brought to norm C: each on its own, or as the paper does.
+    /// How updates are normalised to norm C: each on its own, or as in the paper.
     #[arg(long, value_parser = choice::<Clipping>(), default_value_t)]
     normalise: Clipping,
 
@@ -65,7 +65,7 @@ pub(crate) struct FederationOptions {
     receiver: ReceiverChoice,
 
     /// Chips in a sequence (L); with --snr-db, adds the views of the actual channel and of the raw signal.
-    #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = whole_number::<u64>)]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, value_parser = integer::<u64>)]
     length: Option<u64>,
 
     /// SNR in decibels.
@@ -80,12 +80,12 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_parser = choice::<Fading>(), default_value_t)]
     fading: Fading,
 
-    /// Which branches the base station decodes, and whether clients correct their channel's phase.
+    /// Which branches the base station decodes, and whether clients correct the phase of their channel.
     #[arg(long, value_parser = choice::<Modulation>(), default_value_t)]
     modulation: Modulation,
 
     /// Receive antennas of the base station (R), from 1 to 64.
-    #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value = "1")]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = integer::<u64>, default_value = "1")]
     antennas: u64,
 
     /// The error of the clients' phase correction.
@@ -96,20 +96,20 @@ pub(crate) struct FederationOptions {
     #[arg(long, value_name = "a", allow_negative_numbers = true, value_parser = number, default_value = "1")]
     pilot_amplitude: f64,
 
-    /// How often the pilot is sent and averaged (r): its noise is 1/(a·√r) of the payload's.
-    #[arg(long, value_name = "r", allow_negative_numbers = true, value_parser = whole_number::<u32>, default_value = "1")]
+    /// Repetitions of the pilot, which are averaged (r): its noise is 1/(a·√r) of the payload's.
+    #[arg(long, value_name = "r", allow_negative_numbers = true, value_parser = integer::<u32>, default_value = "1")]
     pilot_repetitions: u32,
 
-    /// Margin: the pilot noise's standard deviation relative to what the pilot should have, at most (ρ).
+    /// Margin: maximum of the pilot noise's standard deviation relative to its nominal value (ρ).
     #[arg(long, value_name = "ρ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
     pilot_noise: f64,
 
-    /// Margin: the factor by which a client's channel grows from its pilot to its payload, at most (κ).
+    /// Margin: maximum factor by which a client's channel grows from its pilot to its payload (κ).
     #[arg(long, value_name = "κ", allow_negative_numbers = true, value_parser = number, default_value = "1")]
     channel_growth: f64,
 
-    /// Margin: unused sequences on which someone else may send a pilot (j).
-    #[arg(long, value_name = "j", allow_negative_numbers = true, value_parser = whole_number::<u64>, default_value = "0")]
+    /// Margin: unused sequences on which other transmitters may send a pilot (j).
+    #[arg(long, value_name = "j", allow_negative_numbers = true, value_parser = integer::<u64>, default_value = "0")]
     foreign_pilots: u64,
 
     /// Standard deviation of the masks that clients share in pairs (σ_m), in units of an update; 0 if absent.
@@ -121,19 +121,19 @@ pub(crate) struct FederationOptions {
     noise_std: Option<f64>,
 
     /// Clients of a round that may reveal their keys and their noise, at most K − 2; 0 if absent.
-    #[arg(long, value_name = "a", allow_negative_numbers = true, value_parser = whole_number::<u32>)]
+    #[arg(long, value_name = "a", allow_negative_numbers = true, value_parser = integer::<u32>)]
     colluding: Option<u32>,
 }
 
 impl FederationOptions {
-    /// The same as an inquiry. Each option is the keyword of its name.
+    /// The federation as an inquiry; an option is the keyword of the same name.
     pub(crate) fn inquiry(&self) -> Result<Inquiry, Failure> {
         let inquiry = Keywords::read(self).and_then(|keywords| keywords.inquiry());
         inquiry.map_err(|error| as_option(error.into()))
     }
 }
 
-/// The error about a key, in the words of the command line.
+/// The error of a keyword as the error of its option.
 pub(crate) fn as_option(error: SimError) -> Failure {
     match error {
         SimError::Experiment(ExperimentError::Value { key, allowed, value }) => {

@@ -1,4 +1,4 @@
-//! `floras account`, `floras calibrate` and `floras compose`: how private a federation is, and against whom.
+//! `floras account`, `floras calibrate` and `floras compose`: the privacy of a federation.
 
 pub(crate) mod account;
 pub(crate) mod calibrate;
@@ -8,4 +8,4 @@ mod federation;
 mod report;
 
 pub(crate) use floras_sim::inquiry::epsilon_text;
-pub(crate) use report::views as print_views;
+pub(crate) use report::{NOT_APPLICABLE, views as print_views};

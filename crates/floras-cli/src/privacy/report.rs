@@ -1,61 +1,72 @@
-//! What is printed of an account: a table for people, and the notes.
+//! The privacy table of the commands, the description of a federation and the notes.
 
 use std::io::{self, Write};
 
+use floras_core::verdict::Verdict;
 use floras_core::{Level, Neighbours, View};
-use floras_privacy::{Setting, Views};
+use floras_privacy::{Setting, Statement, Views};
 use floras_sim::inquiry::{
-    PublishedRenyi, bound_text, epsilon_text, guarantee_text, is_sampled, sampled_texts,
+    PublishedRenyi, adversary_text, bound_text, epsilon_text, is_model, is_sampled, sampled_texts,
+    verdict_text,
 };
 
-use crate::table::count;
+use crate::table::{self, count};
+use crate::text;
 
-/// The table of all views. A view without a statement says what it lacks.
+/// The table of all views, from the strongest adversary to the published formula. Below it are the views without a number,
+/// each with the reason; `lacks` is the reason of views without a statement.
 pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Result<()> {
     // With sampling there are two more numbers: with participation known, and in every round.
     let is_sampled = is_sampled(views);
-    let columns = |[known, always]: [&str; 2]| {
-        if is_sampled { format!("{known:<12}{always:<13}") } else { String::new() }
-    };
-    writeln!(
-        out,
-        "{:<13}{:<12}{}{:<11}against",
-        "view",
-        "epsilon",
-        columns(["known", "every round"]),
-        "guarantee"
-    )?;
-    for view in View::ALL {
-        match views.get(view) {
-            None => {
-                writeln!(out, "{:<13}{:<12}{}{:<11}({lacks})", view.name(), "–", columns(["–", "–"]), "–")?
+    let mut heading = vec!["view", "epsilon"];
+    if is_sampled {
+        heading.extend(["known", "every round"]);
+    }
+    heading.extend(["verdict", "adversary sees"]);
+    let mut rows = vec![heading.into_iter().map(str::to_owned).collect::<Vec<String>>()];
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut has_model = false;
+    for view in View::BY_ADVERSARY {
+        let statement = views.get(view);
+        if let Some(statement) = statement {
+            let mut row = vec![view.name().to_owned(), bound_text(statement, epsilon_text)];
+            if is_sampled {
+                row.extend(sampled_texts(statement, epsilon_text));
             }
-            Some(statement) => {
-                let epsilon = bound_text(statement, epsilon_text);
-                let guarantee = guarantee_text(view, statement);
-                let [known, always] = sampled_texts(statement, epsilon_text);
-                let known = columns([known.as_str(), always.as_str()]);
-                writeln!(
-                    out,
-                    "{:<13}{epsilon:<12}{known}{guarantee:<11}{}",
-                    view.name(),
-                    statement.adversary
-                )?;
-                if statement.epsilon.is_none()
-                    && let Some(reason) = &statement.reason
-                {
-                    writeln!(out, "{:<13}{reason}", "")?;
-                }
+            row.extend([verdict_text(view, statement), adversary_text(view, statement).to_owned()]);
+            rows.push(row);
+            has_model |= is_model(view, statement);
+        }
+        let reason = match statement {
+            None => Some(lacks),
+            // A number such as "> 1e5" explains itself.
+            Some(Statement { epsilon: None, epsilon_above: None, reason, .. }) => reason.as_deref(),
+            Some(_) => None,
+        };
+        if let Some(reason) = reason {
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(view.name()),
+                None => reasons.push((reason, vec![view.name()])),
             }
         }
+    }
+    table::wrapped_columns(out, &rows)?;
+    for (reason, names) in reasons {
+        text::paragraph(out, &format!("{}: {reason}", names.join(", ")))?;
+    }
+    writeln!(out, "{}", Verdict::scale())?;
+    if has_model {
+        writeln!(out, "(model): the bound assumes that no client's channel fades.")?;
     }
     Ok(())
 }
 
 /// What the views of the radio lack without one.
-pub(crate) const NEEDS_RADIO: &str = "needs the radio: --length and --snr-db";
+pub(crate) const NEEDS_RADIO: &str = "not computed without the radio, --length and --snr-db";
+/// What other schemes than FLORAS have no statement for.
+pub(crate) const NOT_APPLICABLE: &str = "not applicable to this scheme";
 
-/// What is replaced, added or removed at a level.
+/// What neighbours differ in, at a level.
 pub(crate) fn whose(level: Level) -> &'static str {
     match level {
         Level::Client => "a client's data",
@@ -66,15 +77,18 @@ pub(crate) fn whose(level: Level) -> &'static str {
 /// The published Rényi divergence.
 pub(crate) fn published_renyi(out: &mut impl Write, published: Option<PublishedRenyi>) -> io::Result<()> {
     let Some(PublishedRenyi { alpha, theorem, one_round, all_rounds, .. }) = published else { return Ok(()) };
-    writeln!(
+    let (one, all) = (epsilon_text(one_round), epsilon_text(all_rounds));
+    writeln!(out)?;
+    text::paragraph(
         out,
-        "\nRényi divergence at order {alpha}, Theorem {theorem} (published, no guarantee): {} in one round, {} in all",
-        epsilon_text(one_round),
-        epsilon_text(all_rounds)
+        &format!(
+            "Rényi divergence at order {alpha}, Theorem {theorem} (published, not proven): {one} in one round, {all} in all \
+             rounds"
+        ),
     )
 }
 
-/// A federation in a few words.
+/// A federation in one sentence.
 pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
     let whose = whose(setting.unit.level());
     let how = match setting.neighbours {
@@ -82,14 +96,14 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
         Neighbours::AddRemove => "added or removed",
     };
     let masks = setting.masks.map_or(String::new(), |masks| {
-        format!(", masks of {} and local noise of {}", masks.mask_std(), masks.noise_std())
+        format!(", masks of standard deviation {} and local noise of {}", masks.mask_std(), masks.noise_std())
     });
     let branches = match setting.branches {
         1 => String::new(),
         several => format!(" of {several} branches"),
     };
     format!(
-        "{} of {} clients a round, {} ({} unused), clip norm {}, {} receiver{branches}{masks}, {}; delta = {:e}, {whose} {how}",
+        "{} of {} clients per round, {} ({} unused), clip norm {}, {} receiver{branches}{masks}, {}; delta = {:e}, {whose} {how}",
         setting.per_round,
         setting.clients,
         count(setting.sequences as usize, "sequence"),
@@ -105,7 +119,7 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
 pub(crate) fn notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
     for (number, note) in notes.iter().enumerate() {
         let line = if number == 0 { "\n" } else { "" };
-        writeln!(out, "{line}note: {note}")?;
+        writeln!(out, "{line}{}", text::note(note))?;
     }
     Ok(())
 }

@@ -1,0 +1,63 @@
+//! `floras completions` and `floras man`: files for the shell and for `man`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use floras_sim::SimError;
+
+use crate::command::Arguments;
+use crate::failure::Failure;
+
+/// Which shell.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+
+  floras completions bash > ~/.local/share/bash-completion/completions/floras
+  floras completions zsh > ~/.zfunc/_floras
+  floras completions fish > ~/.config/fish/completions/floras.fish")]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Where to write the man pages.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+
+  floras man | man -l -                     read the page of the program
+  floras man ~/.local/share/man/man1        install it with a page per command")]
+pub(crate) struct ManPages {
+    /// Write one page per command to this directory; without it, the page of the program is printed.
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// Prints the completions of a shell.
+pub(crate) fn completions(options: &Completions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(options.shell, &mut Arguments::command(), "floras", &mut script);
+    io::stdout().lock().write_all(&script)?;
+    Ok(())
+}
+
+/// Prints the page of the program, or writes all pages.
+pub(crate) fn man_pages(options: &ManPages) -> Result<(), Failure> {
+    let command = Arguments::command();
+    let Some(directory) = &options.directory else {
+        let mut page = Vec::new();
+        Man::new(command).render(&mut page)?;
+        io::stdout().lock().write_all(&page)?;
+        return Ok(());
+    };
+    fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+    clap_mangen::generate_to(command, directory).map_err(SimError::file("write", directory))?;
+    writeln!(io::stdout(), "man pages       {}", directory.display())?;
+    Ok(())
+}
