@@ -144,15 +144,12 @@ plain = train([])
 print("over the air")
 private = train([mechanism])
 
-# 5. What came out, and what it gave away.
+# 5. Accuracy and privacy.
 #
-# The server simulates the radio, so that it sees the users' clipped updates itself. The numbers are for
-# whoever sees what comes out of the simulated base station, and are those that a real radio would have.
+# The server simulates the radio, so it sees the users' clipped updates itself. The numbers hold for
+# adversaries who see the output of the simulated base station, and equal those of a real radio.
 print()
 print(f"accuracy after {ROUNDS} rounds: {private:.3f} over the air, {plain:.3f} without")
 print(f"{mechanism.ledger.rounds} rounds on record, delta = {mechanism.ledger.delta:g}")
-print(f"{'view':<12} {'epsilon':>10}  guarantee  against")
-for view, said in mechanism.ledger.views().items():
-    epsilon = "-" if said["epsilon"] is None else f"{said['epsilon']:.4g}"
-    print(f"{view:<12} {epsilon:>10}  {'yes' if said['guarantee'] else 'no':<9}  {said['adversary']}")
+print(mechanism.ledger.views())
 print(f"{time.perf_counter() - begin:.0f} s")

@@ -1,17 +1,16 @@
-"""A notebook as a script: accuracy and privacy against the number of unused sequences."""
+"""Accuracy and privacy against the number of unused sequences, as a script with cells."""
 
 # %% [markdown]
 # # What unused sequences cost, and what they buy
 #
-# In FLORAS, K clients send at once, each with a spreading sequence of its own. The base station sums over
-# all N sequences, because it does not know which ones are in use. The γ = N − K unused ones add noise to
-# the sum. More of them: less accuracy, more privacy. This script makes the picture of both, in well under a
-# minute.
+# In FLORAS, K clients send at the same time, each with its own spreading sequence. The base station sums
+# over all N sequences, because it does not know which ones are in use. The γ = N − K unused sequences add
+# noise to the sum: more of them mean less accuracy and more privacy. This script plots both.
 #
 #     pip install "./python[matplotlib]"
 #     python examples/unused_sequences.py
 #
-# Or open it in an editor that knows `# %%` cells, and run one cell after the other.
+# Editors that support `# %%` cells can run it cell by cell.
 
 # %%
 import time
@@ -31,69 +30,58 @@ PICTURE = Path("unused-sequences.png")
 # ## One experiment for every γ
 #
 # `quick` is a preset: 200 clients with 20 digits each, a logistic model, 40 rounds, updates clipped to norm
-# 1, and the clipped projector as the receiver. `set` changes single keys, as `floras run --set` does. The
-# length stays the same for all γ, so that only the unused sequences change. Trials run on all cores.
+# 1, and the clipped projector as the receiver. `settings` changes single keys, as `floras run --set` does.
+# The length is the same for all γ, so that only the unused sequences change. Trials run on all cores.
 
 # %%
 begin = time.perf_counter()
 runs = {
     gamma: floras.run(
-        "quick", trials=TRIALS, set={"uplink.sequences": CLIENTS + gamma, "uplink.length": LENGTH}
+        "quick", trials=TRIALS, settings={"uplink.sequences": CLIENTS + gamma, "uplink.length": LENGTH}
     )
     for gamma in GAMMAS
 }
-ideal = floras.run("quick", trials=TRIALS, set={"uplink.scheme": "ideal"})
+ideal = floras.run("quick", trials=TRIALS, settings={"uplink.scheme": "ideal"})
 print(f"{len(runs) + 1} experiments of {TRIALS} trials in {time.perf_counter() - begin:.0f} s")
 
 # %% [markdown]
 # ## The numbers
 #
-# The accuracy is a mean over the trials with a 95 % interval. Epsilon has no meaning without its adversary,
-# so that there is one for every view. None: there is no finite one.
+# The accuracy is a mean over the trials with its 95 % interval. Every epsilon belongs to a view, that is, to
+# an adversary. "none" means that no finite epsilon is established.
 
 # %%
-views = {gamma: run.privacy["views"] for gamma, run in runs.items()}
-
-
-def epsilon(gamma: int, view: str) -> float | None:
-    """Return epsilon after all rounds in a view, None if there is no finite one."""
-    said = views[gamma][view]
-    return None if said is None else said["epsilon"]
-
-
-SHOWN = ["any_channel", "actual", "idealised", "published"]
+SHOWN = ["any-channel", "actual", "idealised", "published"]
 print(f"{'gamma':>5} {'accuracy':>16}  " + " ".join(f"{view:>12}" for view in SHOWN))
 for gamma, run in runs.items():
-    accuracy = run.final["test_accuracy"]
-    columns = [f"{value:.4g}" if (value := epsilon(gamma, view)) is not None else "none" for view in SHOWN]
-    share = f"{accuracy['mean']:.3f} ± {accuracy['ci95']:.3f}"
-    print(f"{gamma:>5} {share:>16}  " + " ".join(f"{column:>12}" for column in columns))
+    columns = [f"{value:.4g}" if (value := run.epsilon(view)) is not None else "none" for view in SHOWN]
+    print(f"{gamma:>5} {run.final.test_accuracy!s:>16}  " + " ".join(f"{column:>12}" for column in columns))
 
 # %% [markdown]
-# ## The picture
+# ## The plot
 #
-# Left: what unused sequences cost. Right: what they buy, against whom.
+# Left: the cost of unused sequences. Right: the privacy that they provide, by view.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
 
-means = [100 * run.final["test_accuracy"]["mean"] for run in runs.values()]
-intervals = [100 * run.final["test_accuracy"]["ci95"] for run in runs.values()]
+means = [100 * run.final.test_accuracy.mean for run in runs.values()]
+intervals = [100 * run.final.test_accuracy.ci95 for run in runs.values()]
 left.errorbar(GAMMAS, means, yerr=intervals, fmt="o-", capsize=4, color="tab:blue", label="FLORAS")
-without = 100 * ideal.final["test_accuracy"]["mean"]
+without = 100 * ideal.final.test_accuracy.mean
 left.axhline(without, color="tab:gray", linestyle="--", label="exact sum, no radio")
 left.set_ylabel("test accuracy after 40 rounds (%)")
 left.set_title("What unused sequences cost")
 left.legend(loc="lower left")
 
 STYLES = {
-    "any_channel": ("^-", "tab:red", "any channel: a base station that chooses them"),
+    "any-channel": ("^-", "tab:red", "any channel: a base station that chooses them"),
     "actual": ("s-", "tab:orange", "actual: a base station with all estimates"),
     "idealised": ("x--", "tab:green", "idealised: the same, at high SNR"),
     "published": ("d:", "tab:gray", "published: the paper's formula, no guarantee"),
 }
 for view, (style, colour, label) in STYLES.items():
-    points = [(gamma, value) for gamma in GAMMAS if (value := epsilon(gamma, view)) is not None]
+    points = [(gamma, value) for gamma, run in runs.items() if (value := run.epsilon(view)) is not None]
     right.plot(*zip(*points, strict=True), style, color=colour, label=label, markersize=6)
 right.set_yscale("log")
 right.set_ylabel("ε after 40 rounds, at δ = 10⁻⁵ (smaller is more private)")
@@ -108,14 +96,13 @@ for axes in (left, right):
     axes.set_xlabel("γ, unused sequences")
     axes.grid(alpha=0.3)
 
-raw = epsilon(GAMMAS[-1], "raw_signal")
 caption = (
     f"{CLIENTS} clients, all in every round, clip norm 1, clipped projector (c = 2), phases corrected, "
     f"Rayleigh fading, 20 dB, sequences of {LENGTH} chips.\n"
     f"Means of {TRIALS} trials with 95 % intervals. Without unused sequences only the actual view, of those "
-    "shown, has an ε. Above 20 or so it promises nothing.\n"
-    "Not shown: a base station that keeps its raw samples. Unused sequences do not hinder it; its ε is about "
-    f"{raw / 1e6:.0f} million for every γ."
+    "shown, has an ε.\n"
+    "Not shown: a base station that keeps its raw samples. Unused sequences do not hinder it, and "
+    "no useful ε is established."
 )
 figure.supxlabel(
     caption,

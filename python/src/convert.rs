@@ -8,10 +8,10 @@ use toml::{Table, Value};
 
 use crate::error::ToPython;
 
-/// No experiment is nested more deeply.
+/// Maximum depth of nested sections.
 const MAX_NESTED: u32 = 8;
 
-/// A dictionary as a table. `None` is what a file calls `"none"`.
+/// A dictionary as a table. `None` becomes `"none"`, as in a file.
 pub(crate) fn table(name: &str, dictionary: &Bound<'_, PyDict>) -> PyResult<Table> {
     nested_table(name, dictionary, 0)
 }
@@ -56,7 +56,7 @@ fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Va
     if value.is_instance_of::<PyInt>() {
         let whole = value.extract::<i64>();
         let too_large =
-            |_| PyValueError::new_err(format!("{name} must be a whole number of 64 bits, not {value}"));
+            |_| PyValueError::new_err(format!("{name} must be an integer of 64 bits, not {value}"));
         return whole.map(Value::Integer).map_err(too_large);
     }
     if let Ok(inner) = value.cast::<PyDict>() {
@@ -69,12 +69,12 @@ fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Va
     number_of_numpy(name, value, depth)
 }
 
-/// NumPy's numbers are no Python numbers, but know how to become some. Paths know how to become text.
+/// Numbers and arrays of NumPy, and paths.
 fn number_of_numpy(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
     if value.hasattr("__fspath__")? {
         return Ok(Value::String(value.call_method0("__fspath__")?.extract::<String>()?));
     }
-    // Its own numbers, alone or in arrays, become Python's, whose kinds are known above.
+    // tolist turns NumPy's numbers and arrays into Python's.
     if value.hasattr("ndim")? && value.hasattr("tolist")? {
         let plain = value.call_method0("tolist")?;
         if !plain.hasattr("tolist")? {
@@ -89,10 +89,10 @@ fn number_of_numpy(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult
 
 /// The name of a value's type.
 pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
-    value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string())
+    value.get_type().name().map_or_else(|_| "an unknown type".to_owned(), |name| name.to_string())
 }
 
-/// Anything that can be told in JSON, as Python's own values.
+/// A value that JSON can hold, as Python values.
 pub(crate) fn python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let value = serde_json::to_value(value).map_err(ToPython::to_python)?;
     json(py, &value)
@@ -123,7 +123,7 @@ fn json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, 
     })
 }
 
-/// A table as a dictionary: numbers that JSON does not know, such as `inf`, stay what they are.
+/// Settings as a dictionary. Numbers that JSON lacks, such as `inf`, are kept.
 pub(crate) fn settings<'py>(py: Python<'py>, settings: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
     let table = Table::try_from(settings).map_err(|error| PyValueError::new_err(error.to_string()))?;
     dictionary(py, &table)

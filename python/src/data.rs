@@ -1,8 +1,10 @@
 //! Data sets and their partition, as NumPy arrays.
 
+use floras_core::random::StreamName;
 use floras_learn::Samples;
-use floras_sim::Federation;
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use floras_learn::data::DataSet;
+use floras_sim::{Federation, OwnData, purpose};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +15,7 @@ use crate::number::optional;
 use crate::run::experiment_of;
 use crate::threads::work;
 
-/// Features, one row a sample, and labels.
+/// Features, one row per sample, and labels.
 type Arrays<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<i64>>);
 
 fn arrays<'py>(py: Python<'py>, samples: &Samples) -> PyResult<Arrays<'py>> {
@@ -67,4 +69,70 @@ pub(crate) fn federate<'py>(
     federated.set_item("shapes", shapes)?;
     federated.set_item("experiment", convert::settings(py, &experiment)?)?;
     Ok(federated)
+}
+
+/// Arrays of the caller as the data set of an experiment.
+#[pyclass(module = "floras._core", frozen)]
+pub(crate) struct OwnArrays {
+    pub(crate) data: OwnData,
+}
+
+#[pymethods]
+impl OwnArrays {
+    /// Training and test samples, and optionally the training rows of each client.
+    #[new]
+    #[pyo3(signature = (train, test, classes, rows = None))]
+    fn new(
+        py: Python<'_>,
+        train: (PyReadonlyArray2<'_, f32>, PyReadonlyArray1<'_, i64>),
+        test: (PyReadonlyArray2<'_, f32>, PyReadonlyArray1<'_, i64>),
+        classes: usize,
+        rows: Option<Vec<Vec<u32>>>,
+    ) -> PyResult<Self> {
+        let samples = |name: &str, (x, y): &(PyReadonlyArray2<'_, f32>, PyReadonlyArray1<'_, i64>)| {
+            let label = |&label: &i64| u16::try_from(label).ok();
+            let Some(labels) = y.as_slice()?.iter().map(label).collect::<Option<Vec<u16>>>() else {
+                return Err(PyValueError::new_err(format!("labels of {name} must be between 0 and 65535")));
+            };
+            Samples::new(x.shape()[1], classes, x.as_slice()?.to_vec(), labels)
+                .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+        };
+        let set = DataSet { train: samples("data", &train)?, test: samples("test", &test)? };
+        let data = work(py, || OwnData::new(set, rows))?.map_err(ToPython::to_python)?;
+        Ok(Self { data })
+    }
+
+    /// SHA-256 of the arrays and rows, in hexadecimal digits.
+    #[getter]
+    fn sha256(&self, py: Python<'_>) -> PyResult<String> {
+        work(py, || self.data.fingerprint())
+    }
+}
+
+/// Returns the training rows of each client in a trial, as `floras run` shares them out.
+#[pyfunction]
+pub(crate) fn partition<'py>(
+    py: Python<'py>,
+    experiment: &Bound<'py, PyDict>,
+    labels: PyReadonlyArray1<'py, i64>,
+    trial: u16,
+) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
+    let experiment = experiment_of(Some(experiment.as_any()))?;
+    let settings = experiment.settings();
+    let labels: Result<Vec<u16>, _> = labels.as_slice()?.iter().map(|&label| u16::try_from(label)).collect();
+    let labels = labels.map_err(|_| PyValueError::new_err("labels must be between 0 and 65535"))?;
+    let classes = labels.iter().max().map_or(1, |&label| usize::from(label) + 1);
+    let mut stream = StreamName::new(settings.seed, purpose::PARTITION).trial(trial).stream();
+    let clients = settings.clients.total as usize;
+    let shares = settings.data.partition.share(&labels, classes, clients, &mut stream);
+    let shares = shares.map_err(|error| PyValueError::new_err(format!("data.partition: {error}")))?;
+    let rows = |client| shares.of(client).iter().map(|&row| i64::from(row)).collect();
+    Ok((0..clients).map(|client| PyArray1::from_vec(py, rows(client))).collect())
+}
+
+/// Returns the selected clients of a round, from 1, in ascending order, as `floras run` selects them.
+#[pyfunction]
+pub(crate) fn select(experiment: &Bound<'_, PyDict>, trial: u16, round: u32) -> PyResult<Vec<u32>> {
+    let experiment = experiment_of(Some(experiment.as_any()))?;
+    Ok(floras_sim::select(experiment.settings(), trial.into(), round))
 }

@@ -1,4 +1,4 @@
-//! Errors as Python exceptions, with the message that they have in Rust.
+//! Errors as Python exceptions, with their message in Rust.
 
 use floras_phy::UplinkError;
 use floras_report::ReportError;
@@ -6,7 +6,7 @@ use floras_sim::{ExperimentError, SimError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// What Python is told about an error.
+/// Conversion of an error into a Python exception.
 pub(crate) trait ToPython {
     /// `ValueError` for wrong input, `OSError` for files, `RuntimeError` for anything else.
     fn to_python(self) -> PyErr;

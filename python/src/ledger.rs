@@ -1,5 +1,6 @@
-//! `floras.Ledger`: what the rounds so far have leaked.
+//! `floras.Ledger`: the privacy loss of all rounds so far.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -7,21 +8,28 @@ use floras_core::View;
 use floras_sim::{AirLedger, Cohort};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::convert;
 use crate::error::ToPython;
 use crate::number::{optional, whole};
 use crate::threads::{pool, work};
 use crate::uplink::{Channel, MAX_CLIENTS, Uplink};
+use crate::views::{instance, view_of};
 
-/// The ledger of an uplink: what its rounds have leaked so far, in every view.
-///
-/// With a ``path`` it is kept in a file, one line per round. A round is on the disk before ``record`` returns, so that a crash
-/// cannot lose it. An existing file is resumed; a file written for a different uplink is rejected.
+/// The ledger of an uplink: the privacy loss of all its rounds so far, in every view.
 ///
 /// Rounds may differ in the number of clients that answered. After one round with a seed, no view is a guarantee.
 ///
+/// Parameters
+/// ----------
+/// uplink : Uplink
+///     The uplink whose rounds are recorded.
+/// path : path, optional
+///     File with one line per round. A round is on the disk before ``record`` returns, so that a crash cannot lose it. An
+///     existing file is resumed; a file written for a different uplink is rejected.
+///
+/// Examples
+/// --------
 /// >>> import numpy as np
 /// >>> uplink = floras.Uplink(sequences=25, clip=1.0, receiver="clipped=1")
 /// >>> ledger = floras.Ledger(uplink)
@@ -30,22 +38,13 @@ use crate::uplink::{Channel, MAX_CLIENTS, Uplink};
 /// ...     ledger.record(uplink.aggregate(deltas, seed=7, round=number))
 /// >>> ledger.rounds
 /// 3
-/// >>> ledger.epsilon("any-channel") < ledger.after(20, rounds=1, view="any-channel")
+/// >>> ledger.epsilon() < ledger.after(20, rounds=1)
 /// True
 #[pyclass(module = "floras", frozen)]
 pub(crate) struct Ledger {
     uplink: Py<Uplink>,
     ledger: Mutex<AirLedger>,
     path: Option<PathBuf>,
-}
-
-/// The view of a name, with dashes or underscores.
-pub(crate) fn view_of(name: &str) -> PyResult<View> {
-    let found = View::ALL.into_iter().find(|view| view.name() == name.replace('_', "-"));
-    found.ok_or_else(|| {
-        let known: Vec<String> = View::ALL.iter().map(|view| format!("\"{view}\"")).collect();
-        PyValueError::new_err(format!("view must be one of {}, not \"{name}\"", known.join(", ")))
-    })
 }
 
 #[pymethods]
@@ -61,19 +60,19 @@ impl Ledger {
         Ok(Self { uplink, ledger: Mutex::new(opened.map_err(ToPython::to_python)?), path })
     }
 
-    /// The uplink that it belongs to.
+    /// The uplink.
     #[getter]
     fn uplink(&self, py: Python<'_>) -> Py<Uplink> {
         self.uplink.clone_ref(py)
     }
 
-    /// The file that it is kept in, if there is one.
+    /// The file; ``None`` for a ledger in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         self.path.clone()
     }
 
-    /// How many rounds are on record.
+    /// Number of recorded rounds.
     #[getter]
     fn rounds(&self, py: Python<'_>) -> u32 {
         // Not while the interpreter is held: the ledger may be at work for seconds.
@@ -86,7 +85,17 @@ impl Ledger {
         self.uplink.get().air.delta()
     }
 
-    /// Enters a round: the result of ``aggregate``, or the channel of ``realise``. Rounds come in their order.
+    /// Records a round. Rounds are recorded in order.
+    ///
+    /// Parameters
+    /// ----------
+    /// round : Aggregate or Channel
+    ///     The result of ``aggregate``, or the channel of ``realise``.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If it is not the next round, or if it belongs to a different uplink.
     fn record(&self, py: Python<'_>, round: &Bound<'_, PyAny>) -> PyResult<()> {
         let Ok(round) = round.cast::<Channel>() else {
             let given = convert::type_name(round);
@@ -104,72 +113,109 @@ impl Ledger {
         recorded.map_err(ToPython::to_python)
     }
 
-    /// The epsilon of all rounds so far in a view; ``None`` if there is no finite one, 0 before the first round.
-    #[pyo3(signature = (view = "actual"))]
-    fn epsilon(&self, py: Python<'_>, view: &str) -> PyResult<Option<f64>> {
-        let view = view_of(view)?;
+    /// Returns the epsilon of all rounds so far.
+    ///
+    /// Parameters
+    /// ----------
+    /// view : str, optional
+    ///     Name of the view; that of the uplink by default.
+    ///
+    /// Returns
+    /// -------
+    /// float or None
+    ///     An upper bound, 0 before the first round; ``None`` if no finite epsilon is established.
+    #[pyo3(signature = (view = None))]
+    fn epsilon(&self, py: Python<'_>, view: Option<&str>) -> PyResult<Option<f64>> {
+        let view = self.view(view)?;
         self.work(py, |ledger| ledger.epsilon(view))?.map_err(ToPython::to_python)
     }
 
-    /// The epsilon after ``rounds`` further rounds in which ``per_round`` clients answer, of ``selected`` that were sampled from
-    /// ``among``.
-    #[pyo3(signature = (per_round, rounds = None, view = "actual", selected = None, among = None))]
+    /// Returns the epsilon after further rounds.
+    ///
+    /// Parameters
+    /// ----------
+    /// per_round : int
+    ///     Number of clients that answer in each of them, at least 1.
+    /// rounds : int
+    ///     Number of further rounds, between 0 and 1,000,000.
+    /// view : str, optional
+    ///     Name of the view; that of the uplink by default.
+    /// selected, among : int, optional
+    ///     Number of clients that are selected, and from how many; ``per_round`` and all clients by default.
+    ///
+    /// Returns
+    /// -------
+    /// float or None
+    ///     An upper bound; ``None`` if no finite epsilon is established.
+    #[pyo3(signature = (per_round, rounds = None, view = None, selected = None, among = None))]
     fn after(
         &self,
         py: Python<'_>,
         per_round: &Bound<'_, PyAny>,
         rounds: Option<&Bound<'_, PyAny>>,
-        view: &str,
+        view: Option<&str>,
         selected: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<f64>> {
-        let (view, cohort) = (view_of(view)?, self.cohort(per_round, selected, among)?);
+        let (view, cohort) = (self.view(view)?, self.cohort(per_round, selected, among)?);
         let more = optional("rounds", rounds, 0..=1_000_000)?.unwrap_or(1);
         self.work(py, |ledger| ledger.epsilon_after(view, cohort, more))?.map_err(ToPython::to_python)
     }
 
-    /// The number of further rounds with ``per_round`` clients that a budget allows, at most ``most``.
-    #[pyo3(signature = (per_round, budget, view = "actual", most = None, among = None))]
+    /// Returns the number of further rounds that a budget allows.
+    ///
+    /// Parameters
+    /// ----------
+    /// per_round : int
+    ///     Number of clients that answer in each of them, at least 1.
+    /// budget : float
+    ///     Largest epsilon, between 1e-9 and 1e5.
+    /// view : str, optional
+    ///     Name of the view; that of the uplink by default.
+    /// most : int
+    ///     Largest number to return, between 0 and 1,000,000.
+    /// among : int, optional
+    ///     From how many clients they are selected; all clients by default.
+    #[pyo3(signature = (per_round, budget, view = None, most = None, among = None))]
     fn affordable(
         &self,
         py: Python<'_>,
         per_round: &Bound<'_, PyAny>,
         budget: f64,
-        view: &str,
+        view: Option<&str>,
         most: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
-        let (view, cohort) = (view_of(view)?, self.cohort(per_round, None, among)?);
+        let (view, cohort) = (self.view(view)?, self.cohort(per_round, None, among)?);
         let most = optional("most", most, 0..=1_000_000)?.unwrap_or(1_000_000);
         self.work(py, |ledger| ledger.affordable(view, budget, cohort, most))?.map_err(ToPython::to_python)
     }
 
-    /// What is said in every view about all rounds so far: epsilon, whether it is a guarantee, against whom, and why not.
-    fn views<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// Returns the statement of each view about all rounds so far; empty before the first round.
+    ///
+    /// Returns
+    /// -------
+    /// Views
+    ///     Epsilon, verdict, adversary and assumptions, by view.
+    fn views<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let statements = self.work(py, |ledger| {
-            View::ALL.map(|view| ledger.statement(view).map(|statement| (view, statement)))
+            View::ALL.map(|view| ledger.statement(view).map(|statement| (view.field(), statement)))
         })?;
-        let views = PyDict::new(py);
-        for statement in statements {
-            let (view, statement) = statement.map_err(ToPython::to_python)?;
-            if let Some(statement) = statement {
-                views.set_item(view.field(), convert::python(py, &statement)?)?;
-            }
-        }
-        Ok(views)
+        let statements = statements.into_iter().collect::<Result<BTreeMap<_, _>, _>>();
+        instance(py, "Views", &statements.map_err(ToPython::to_python)?)
     }
 
-    /// Why no view is a guarantee, because of the noise of some round on record; ``None`` if all of it is fit for release.
+    /// Why the noise of a recorded round excludes a guarantee; ``None`` if the noise of all rounds is fit for real data.
     #[getter]
     fn noise_caveat(&self, py: Python<'_>) -> Option<&'static str> {
         py.detach(|| self.ledger.lock().unwrap_or_else(PoisonError::into_inner).noise_caveat())
     }
 
-    /// The client whose channels have leaked the most so far; ``None`` if no loss is finite.
+    /// The client with the largest loss so far, given its channels; ``None`` if no loss is finite.
     #[getter]
-    fn worst<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn worst<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let worst = self.work(py, |ledger| ledger.worst())?.map_err(ToPython::to_python)?;
-        convert::python(py, &worst)
+        worst.map(|worst| instance(py, "WorstClient", &worst)).transpose()
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -188,6 +234,11 @@ impl Ledger {
             let ledger: &mut AirLedger = &mut ledger;
             pool.install(|| work(ledger))
         }))
+    }
+
+    /// The view with a name, or the uplink's default.
+    fn view(&self, name: Option<&str>) -> PyResult<View> {
+        name.map_or_else(|| Ok(self.uplink.get().default_view()), view_of)
     }
 
     fn cohort(

@@ -1,8 +1,9 @@
-//! The Python module `floras._core`: the same Rust code as the program's, handed to Python.
+//! The Python module `floras._core`: the program's Rust code for Python.
 //!
-//! Arrays are read where NumPy has them, and the interpreter is free for other threads while we work. Whoever writes into an
-//! array in the meantime gets what they deserve.
+//! Arrays are read without a copy, and the interpreter is released meanwhile. Another thread must not write to an array during a
+//! call: the result would be undefined.
 
+mod audit;
 mod convert;
 mod data;
 mod error;
@@ -15,6 +16,7 @@ mod sweep;
 mod threads;
 mod updates;
 mod uplink;
+mod views;
 
 use pyo3::prelude::*;
 
@@ -22,6 +24,11 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", floras_sim::VERSION)?;
+    module.add("VIEWS", views::names())?;
+    module.add_function(wrap_pyfunction!(views::view_name, module)?)?;
+    module.add_function(wrap_pyfunction!(views::default_view, module)?)?;
+    module.add_function(wrap_pyfunction!(views::verdict, module)?)?;
+    module.add_function(wrap_pyfunction!(views::verdict_scale, module)?)?;
     module.add_class::<uplink::Uplink>()?;
     module.add_class::<uplink::Aggregate>()?;
     module.add_class::<uplink::Channel>()?;
@@ -40,6 +47,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(privacy::group, module)?)?;
     module.add_function(wrap_pyfunction!(privacy::statement, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::audit, module)?)?;
     module.add_function(wrap_pyfunction!(run::experiment, module)?)?;
     module.add_function(wrap_pyfunction!(run::presets, module)?)?;
     module.add_function(wrap_pyfunction!(run::report, module)?)?;
@@ -47,5 +55,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Grid>()?;
     module.add_function(wrap_pyfunction!(data::digits20, module)?)?;
     module.add_function(wrap_pyfunction!(data::federate, module)?)?;
+    module.add_class::<data::OwnArrays>()?;
+    module.add_function(wrap_pyfunction!(data::partition, module)?)?;
+    module.add_function(wrap_pyfunction!(data::select, module)?)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Numbers that callers give, and the complaint if they are none.
+//! Checks of numbers in arguments.
 
 use std::ops::RangeInclusive;
 
@@ -11,11 +11,11 @@ use crate::convert;
 /// The largest seed that an experiment file can hold.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 
-/// A whole number in a range.
+/// An integer in a range.
 pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, allowed: RangeInclusive<u64>) -> PyResult<u64> {
     let Value::Integer(number) = convert::value(name, value)? else {
         let given = convert::type_name(value);
-        return Err(PyTypeError::new_err(format!("{name} must be a whole number, not {given}")));
+        return Err(PyTypeError::new_err(format!("{name} must be an integer, not {given}")));
     };
     let number_allowed = u64::try_from(number).ok().filter(|number| allowed.contains(number));
     number_allowed.ok_or_else(|| {
@@ -24,7 +24,7 @@ pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, allowed: RangeInclusiv
     })
 }
 
-/// A whole number that may be left out.
+/// An optional integer in a range.
 pub(crate) fn optional(
     name: &str,
     value: Option<&Bound<'_, PyAny>>,
@@ -43,19 +43,19 @@ pub(crate) fn seed(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
 
 fn fresh_seed() -> PyResult<u64> {
     use rand::TryRng;
-    let failed = |_| PyValueError::new_err("the operating system gives no random numbers; give a seed");
+    let failed = |_| PyValueError::new_err("the operating system provides no random numbers; give a seed");
     rand::rngs::SysRng.try_next_u64().map_err(failed)
 }
 
-/// The numbers of a sequence.
-pub(crate) fn whole_numbers(
+/// The integers of a sequence.
+pub(crate) fn integers(
     name: &str,
     values: &Bound<'_, PyAny>,
     allowed: RangeInclusive<u64>,
 ) -> PyResult<Vec<u64>> {
     let items = values.try_iter().map_err(|_| {
         let given = convert::type_name(values);
-        PyTypeError::new_err(format!("{name} must be a sequence of whole numbers, not {given}"))
+        PyTypeError::new_err(format!("{name} must be a sequence of integers, not {given}"))
     })?;
     let number = |(at, item): (usize, PyResult<Bound<'_, PyAny>>)| {
         whole(&format!("{name}[{at}]"), &item?, allowed.clone())

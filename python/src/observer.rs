@@ -1,4 +1,4 @@
-//! Long work that Python watches and that Ctrl-C stops.
+//! Long work with a Python callback, stopped by Ctrl-C.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::convert;
 use crate::error::ToPython;
 
-/// How often work looks whether it was interrupted.
+/// Time between checks for an interruption.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Who watches some work, and whether it is to stop.
+/// The callback of some work, and whether to stop the work.
 pub(crate) struct Observer {
     watch: Option<Py<PyAny>>,
     stop: AtomicBool,
@@ -23,7 +23,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// For a function that is called with what happens.
+    /// Creates an observer with a callback.
     pub(crate) fn new(watch: Option<Py<PyAny>>) -> Self {
         Self { watch, stop: AtomicBool::new(false), raised: Mutex::new(None) }
     }
@@ -33,17 +33,17 @@ impl Observer {
         &self.stop
     }
 
-    /// Calls the watcher. What it raises stops the work, and is raised again where the work was called.
-    pub(crate) fn tell(&self, what: &impl Serialize) {
+    /// Calls the callback. An exception stops the work and is raised again by `observe`.
+    pub(crate) fn notify(&self, event: &impl Serialize) {
         let Some(watch) = &self.watch else { return };
-        let told = Python::attach(|py| watch.call1(py, (convert::python(py, what)?,)));
-        if let Err(error) = told {
+        let result = Python::attach(|py| watch.call1(py, (convert::python(py, event)?,)));
+        if let Err(error) = result {
             self.stop.store(true, Ordering::Relaxed);
             self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
     }
 
-    /// Works on a thread of its own, so that this one can look for an interruption from the keyboard.
+    /// Runs `work` on another thread, and checks for Ctrl-C on this one.
     pub(crate) fn observe<T: Send>(
         self,
         py: Python<'_>,

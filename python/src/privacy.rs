@@ -1,8 +1,8 @@
-//! `floras.privacy`: how private a described federation is, as `floras account` and `floras calibrate` say it.
+//! `floras.privacy`: accounting and calibration, as in `floras account` and `floras calibrate`.
 
 use floras_core::ChoiceError;
 use floras_sim::inquiry::{self, AccountReport, CurveKind, ExperimentAccount, Find, Inquiry, Keywords};
-use floras_sim::{ExperimentError, SimError};
+use floras_sim::{ExperimentError, PrivacySettings, SimError};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,12 +11,12 @@ use toml::Table;
 
 use crate::convert;
 use crate::error::ToPython;
-use crate::ledger::view_of;
-use crate::number::whole_numbers;
+use crate::number::integers;
 use crate::run::builder_of;
 use crate::threads::work;
+use crate::views::view_of;
 
-/// The keywords that were given. `None` is as good as absent.
+/// The given keywords. `None` counts as absent.
 fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
     let mut table = Table::new();
     for (key, value) in keywords.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
@@ -24,7 +24,7 @@ fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
         let value = convert::value(&key, &value)?;
         table.insert(key, value);
     }
-    // Views have dashes on the command line, and underscores in results.
+    // Underscores in names of views are accepted.
     if let Some(view) = table.get("view").and_then(toml::Value::as_str) {
         let name = view_of(view)?.name();
         table.insert("view".to_owned(), name.into());
@@ -32,7 +32,7 @@ fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
     Ok(table)
 }
 
-/// A keyword that there is not is an error of the call, and not of its values.
+/// An unknown keyword is an error of the call, not of a value.
 fn refusal(error: ExperimentError) -> PyErr {
     match &error {
         ExperimentError::UnknownKey { .. } => PyTypeError::new_err(error.to_string()),
@@ -95,14 +95,19 @@ pub(crate) fn account_experiment<'py>(
 
 /// Finds what in an experiment meets an epsilon; see ``floras.privacy.calibrate_experiment``.
 #[pyfunction]
+#[pyo3(signature = (experiment, epsilon, view, find))]
 pub(crate) fn calibrate_experiment<'py>(
     py: Python<'py>,
     experiment: &Bound<'py, PyAny>,
     epsilon: f64,
-    view: &str,
+    view: Option<&str>,
     find: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (builder, view) = (builder_of(Some(experiment))?, view_of(view)?);
+    let builder = builder_of(Some(experiment))?;
+    let view = match view.map(str::to_owned).or_else(|| builder.get("privacy.view")) {
+        Some(name) => view_of(&name)?,
+        None => PrivacySettings::default_view(builder.get("masks").is_some()),
+    };
     let find: Find = find.parse().map_err(|error: ChoiceError| PyValueError::new_err(error.to_string()))?;
     let found = work(py, || inquiry::calibrate_experiment(&builder, epsilon, view, find))?;
     convert::python(py, &found.map_err(ToPython::to_python)?)
@@ -117,7 +122,7 @@ pub(crate) fn epsilon_curve<'py>(
     view: &str,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (view, rounds) = (view_of(view)?, whole_numbers("rounds", rounds, 1..=1_000_000)?);
+    let (view, rounds) = (view_of(view)?, integers("rounds", rounds, 1..=1_000_000)?);
     let keywords = keywords_of(
         given(keywords)?,
         &["dim", "alpha", "epsilon", "view", "find", "most_sequences", "rounds"],

@@ -1,4 +1,4 @@
-//! `floras.run`: an experiment goes in, and what `floras run` would have recorded comes out.
+//! `floras.run`: runs an experiment and returns its results.
 
 use std::ffi::CString;
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use floras_sim::{
-    Entry, Estimate, Event, Experiment, ExperimentBuilder, Outcome, PRESETS, PreparedRun, RoundMetrics,
-    RunDirectory, SourceError,
+    Entry, Estimate, Event, Experiment, ExperimentBuilder, Federation, Outcome, PRESETS, PreparedRun,
+    RoundMetrics, RunDirectory, SourceError,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyUserWarning, PyValueError};
@@ -16,11 +16,12 @@ use pyo3::types::{PyDict, PyList, PyString};
 use safetensors::SafeTensors;
 
 use crate::convert;
+use crate::data::OwnArrays;
 use crate::error::ToPython;
 use crate::number::optional;
 use crate::observer::Observer;
 
-/// What an experiment begins with: a dictionary, a file, or a preset; the default preset if absent.
+/// The source of an experiment: a dictionary, a file, or a preset; the default preset if absent.
 pub(crate) fn builder_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<ExperimentBuilder> {
     let Some(source) = source.filter(|source| !source.is_none()) else {
         return ExperimentBuilder::open(None).map_err(no_source);
@@ -40,7 +41,7 @@ pub(crate) fn builder_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<Experime
     ExperimentBuilder::file(&path).map_err(no_source)
 }
 
-fn builder_of_dictionary(dictionary: &Bound<'_, PyDict>) -> PyResult<ExperimentBuilder> {
+pub(crate) fn builder_of_dictionary(dictionary: &Bound<'_, PyDict>) -> PyResult<ExperimentBuilder> {
     ExperimentBuilder::from_sections(convert::table("", dictionary)?).map_err(ToPython::to_python)
 }
 
@@ -67,7 +68,7 @@ fn change(
 ) -> PyResult<ExperimentBuilder> {
     for (key, value) in settings.into_iter().flatten() {
         let key = key.extract::<String>().map_err(|_| {
-            PyTypeError::new_err("the keys of set must be text, as in {\"uplink.snr_db\": 10}")
+            PyTypeError::new_err("the keys of settings must be text, as in {\"uplink.snr_db\": 10}")
         })?;
         builder = builder.set_to(&key, convert::value(&key, &value)?).map_err(ToPython::to_python)?;
     }
@@ -79,20 +80,21 @@ fn change(
     Ok(builder)
 }
 
-/// Every setting of an experiment; see ``floras.experiment``. With ``warn``, the caller's caller is warned of what the program
-/// would note.
+/// Every setting of an experiment; see ``floras.experiment``. With ``warn``, the program's notes become warnings of the caller's
+/// caller.
 #[pyfunction]
-#[pyo3(signature = (source = None, *, trials = None, rounds = None, seed = None, set = None, warn = false))]
+#[pyo3(signature = (source = None, *, trials = None, rounds = None, seed = None, settings = None, warn = false))]
 pub(crate) fn experiment<'py>(
     py: Python<'py>,
     source: Option<&Bound<'py, PyAny>>,
     trials: Option<&Bound<'py, PyAny>>,
     rounds: Option<&Bound<'py, PyAny>>,
     seed: Option<&Bound<'py, PyAny>>,
-    set: Option<&Bound<'py, PyDict>>,
+    settings: Option<&Bound<'py, PyDict>>,
     warn: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let builder = change(builder_of(source)?, [("trials", trials), ("rounds", rounds), ("seed", seed)], set)?;
+    let builder =
+        change(builder_of(source)?, [("trials", trials), ("rounds", rounds), ("seed", seed)], settings)?;
     let experiment = builder.build().map_err(ToPython::to_python)?;
     if warn {
         warn_of(py, builder.notes(&experiment), 2)?;
@@ -100,13 +102,23 @@ pub(crate) fn experiment<'py>(
     convert::settings(py, &experiment)
 }
 
-/// Notes as warnings, at the place of a call that is so many Python functions up.
+/// Issues notes as warnings, `levels` Python functions up.
 fn warn_of(py: Python<'_>, notes: Vec<String>, levels: i32) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
     notes.into_iter().try_for_each(|note| PyErr::warn(py, &category, &CString::new(note)?, levels))
 }
 
-/// The experiments that are known by name, each with what it is.
+/// Returns the presets, each with its description.
+///
+/// Returns
+/// -------
+/// dict of str to str
+///     Descriptions by name.
+///
+/// Examples
+/// --------
+/// >>> "private" in floras.presets()
+/// True
 #[pyfunction]
 pub(crate) fn presets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let presets = PyDict::new(py);
@@ -116,14 +128,14 @@ pub(crate) fn presets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(presets)
 }
 
-/// Writes the report of a run directory or a sweep, unless nothing is new and there is one, and returns its path.
+/// Writes the report of a run directory or a sweep and returns its path. Without news an existing report is kept.
 #[pyfunction]
-#[pyo3(signature = (folder, is_new = true))]
-pub(crate) fn report(py: Python<'_>, folder: PathBuf, is_new: bool) -> PyResult<PathBuf> {
-    py.detach(|| floras_report::page(&folder, is_new)).map_err(ToPython::to_python)
+#[pyo3(signature = (directory, is_new = true))]
+pub(crate) fn report(py: Python<'_>, directory: PathBuf, is_new: bool) -> PyResult<PathBuf> {
+    py.detach(|| floras_report::page(&directory, is_new)).map_err(ToPython::to_python)
 }
 
-/// The threads that were asked for, or one for every core.
+/// The given number of threads, or one per core.
 pub(crate) fn threads_or_all_cores(threads: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     let threads = optional("threads", threads, 1..=1024)?.map(|threads| threads as usize);
     Ok(threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |cores| cores.get())))
@@ -131,7 +143,8 @@ pub(crate) fn threads_or_all_cores(threads: Option<&Bound<'_, PyAny>>) -> PyResu
 
 /// Runs an experiment in a directory; see ``floras.run``.
 #[pyfunction]
-#[pyo3(signature = (experiment, out, *, entry = "new", threads = None, watch = None, with_report = true))]
+#[pyo3(signature = (experiment, out, *, entry = "new", threads = None, watch = None, with_report = true, data = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     experiment: &Bound<'py, PyDict>,
@@ -140,6 +153,7 @@ pub(crate) fn run<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     watch: Option<Py<PyAny>>,
     with_report: bool,
+    data: Option<Py<OwnArrays>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let experiment = builder_of_dictionary(experiment)?.build().map_err(ToPython::to_python)?;
     let threads = threads_or_all_cores(threads)?;
@@ -148,14 +162,20 @@ pub(crate) fn run<'py>(
         "new" => Entry::New,
         other => return Err(PyValueError::new_err(format!("entry must be new or resume, not {other}"))),
     };
-    let run = py.detach(|| PreparedRun::new(&experiment, &out, entry, threads));
+    let run = py.detach(|| {
+        let federation = match &data {
+            Some(arrays) => Federation::with_data(&experiment, arrays.get().data.clone())?,
+            None => Federation::new(&experiment)?,
+        };
+        PreparedRun::of(federation, &out, entry, threads)
+    });
     let run = run.map_err(ToPython::to_python)?;
-    // Called by told_to, run_in and run in results.py.
+    // Called by work, run_in and run in results.py.
     warn_of(py, run.notes(), 4)?;
     let outcome = Observer::new(watch).observe(py, |observer| {
         let watch = |event| {
             if let Event::Round(metrics) = event {
-                observer.tell(&metrics);
+                observer.notify(&metrics);
             }
         };
         run.run(&watch, observer.stop())
@@ -164,11 +184,11 @@ pub(crate) fn run<'py>(
         report(py, out.clone(), outcome.rounds_done > 0)?;
     }
     let order: Vec<&str> = run.federation().model().tensors().iter().map(|tensor| tensor.name).collect();
-    told(py, &experiment, &out, &outcome, &order)
+    results(py, &experiment, &out, &outcome, &order)
 }
 
-/// What is told about a run, as Python's values.
-fn told<'py>(
+/// The results of a run as Python values.
+fn results<'py>(
     py: Python<'py>,
     experiment: &Experiment,
     out: &Path,
@@ -179,28 +199,27 @@ fn told<'py>(
     let models = (0..outcome.summary.trials.len() as u32)
         .map(|trial| parameters(py, &RunDirectory::final_parameters(out, trial), order))
         .collect::<PyResult<Vec<_>>>()?;
-    let told = PyDict::new(py);
-    told.set_item("summary", convert::python(py, &outcome.summary)?)?;
-    told.set_item("metrics", columns(py, &metrics)?)?;
-    told.set_item("parameters", PyList::new(py, models)?)?;
-    told.set_item("experiment", convert::settings(py, experiment)?)?;
-    told.set_item("rounds_per_second", outcome.rounds_per_second())?;
-    Ok(told)
+    let results = PyDict::new(py);
+    results.set_item("summary", convert::python(py, &outcome.summary)?)?;
+    results.set_item("metrics", columns(py, &metrics)?)?;
+    results.set_item("parameters", PyList::new(py, models)?)?;
+    results.set_item("experiment", convert::settings(py, experiment)?)?;
+    results.set_item("rounds_per_second", outcome.rounds_per_second())?;
+    Ok(results)
 }
 
-/// The mean of some values, and half the width of its 95% interval if there are several.
+/// Returns the mean of values, and half the width of its 95% interval if there are several.
 #[pyfunction]
 pub(crate) fn estimate(values: Vec<f64>) -> PyResult<(f64, Option<f64>)> {
     let estimate = Estimate::of(&values);
-    let estimate =
-        estimate.ok_or_else(|| PyValueError::new_err("there must be at least one value, not none"))?;
+    let estimate = estimate.ok_or_else(|| PyValueError::new_err("values must not be empty"))?;
     Ok((estimate.mean, estimate.ci95))
 }
 
-/// A column's name, and where its values are.
+/// A column's name and the accessor of its values.
 type Measured = (&'static str, fn(&RoundMetrics) -> Option<f64>);
 
-/// The lines of a run as columns; what was not measured is not a number.
+/// The lines of a run as columns; NaN where nothing was measured.
 fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let whole = |value: fn(&RoundMetrics) -> u32| -> Vec<i64> {
@@ -236,7 +255,7 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
     Ok(columns)
 }
 
-/// A model as arrays by name, in the order in which the model has them.
+/// A model as arrays by name, in the model's order.
 fn parameters<'py>(py: Python<'py>, path: &Path, order: &[&str]) -> PyResult<Bound<'py, PyDict>> {
     let damaged = |reason: String| PyOSError::new_err(format!("cannot read {}: {reason}", path.display()));
     let bytes = fs::read(path).map_err(|error| damaged(error.to_string()))?;

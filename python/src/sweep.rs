@@ -1,4 +1,4 @@
-//! `floras.sweep`: the points of a sweep file, run here or put into place.
+//! `floras.sweep`: the points of a sweep, run here or stored from elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,28 +14,28 @@ use crate::error::ToPython;
 use crate::observer::Observer;
 use crate::run::{builder_of, threads_or_all_cores};
 
-/// The points of a sweep, and the directory that they are recorded in.
+/// The points of a sweep and its directory.
 #[pyclass(module = "floras._core", frozen)]
 pub(crate) struct Grid {
-    /// The name of the experiment that is varied.
+    /// Name of the experiment that is varied.
     #[pyo3(get)]
     name: String,
-    /// The keys that vary.
+    /// Keys that vary.
     #[pyo3(get)]
     keys: Vec<String>,
-    /// Where everything is recorded.
+    /// Directory of the sweep.
     #[pyo3(get)]
     directory: PathBuf,
-    /// How many points are run: one for every experiment.
+    /// Number of points that are run.
     #[pyo3(get)]
     runs: usize,
-    /// Locked while the sweep is at work; `None` once the directory is given back.
+    /// Locked while the sweep runs; `None` after the directory is released.
     prepared: Mutex<Option<PreparedSweep>>,
 }
 
 #[pymethods]
 impl Grid {
-    /// Checks every point, and takes the directory until ``leave`` is called.
+    /// Checks every point, and locks the directory until ``leave`` is called.
     #[new]
     #[pyo3(signature = (source, out = None, threads = None))]
     fn new(
@@ -53,30 +53,30 @@ impl Grid {
         Ok(Self { name, keys, directory, runs, prepared })
     }
 
-    /// The points whose runs are not complete: number, values, directory, experiment and notes.
+    /// Returns the points whose runs are incomplete: number, values, directory, experiment and notes.
     fn to_do<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let points = self.with(|prepared| {
             let point = |number: usize| (number, prepared.sweep().points()[number].clone());
             Ok(prepared.to_do().map(point).collect::<Vec<_>>())
         });
-        let told = |(number, point): (usize, floras_sim::Point)| {
-            let told = PyDict::new(py);
-            told.set_item("number", number)?;
-            told.set_item("values", &point.values)?;
-            told.set_item("directory", Sweep::directory_name(number))?;
-            told.set_item("experiment", convert::settings(py, &point.experiment)?)?;
-            told.set_item("notes", point.notes())?;
-            Ok(told)
+        let describe = |(number, point): (usize, floras_sim::Point)| {
+            let item = PyDict::new(py);
+            item.set_item("number", number)?;
+            item.set_item("values", &point.values)?;
+            item.set_item("directory", Sweep::directory_name(number))?;
+            item.set_item("experiment", convert::settings(py, &point.experiment)?)?;
+            item.set_item("notes", point.notes())?;
+            Ok(item)
         };
-        available(points)?.into_iter().map(told).collect()
+        available(points)?.into_iter().map(describe).collect()
     }
 
-    /// Runs all points; ``watch`` is called with the number of each that is done.
+    /// Runs all points; ``watch`` is called with the number of each finished point.
     fn run(&self, py: Python<'_>, watch: Option<Py<PyAny>>) -> PyResult<()> {
         let run = Observer::new(watch).observe(py, |observer| {
             let watch = |event: SweepEvent<'_>| {
                 if let SweepEvent::PointEnds { number } = event {
-                    observer.tell(&number);
+                    observer.notify(&number);
                 }
             };
             self.with(|prepared| prepared.run(&watch, observer.stop()))
@@ -84,24 +84,24 @@ impl Grid {
         available(Ok(run)).map(|_| ())
     }
 
-    /// Puts the files of a point's run into their place, and the point into the table.
+    /// Stores the files of a point's run, and adds the point to the table.
     fn put(&self, py: Python<'_>, number: usize, files: BTreeMap<PathBuf, Vec<u8>>) -> PyResult<()> {
         available(py.detach(|| self.with(|prepared| prepared.put(number, files))))
     }
 
-    /// Writes ``sweep.csv`` with a row for every point that is done.
+    /// Writes ``sweep.csv`` with a row for each finished point.
     fn write_table(&self, py: Python<'_>) -> PyResult<()> {
         available(py.detach(|| self.with(|prepared| prepared.write_table())))
     }
 
-    /// Gives the directory back.
+    /// Releases the directory.
     fn leave(&self, py: Python<'_>) {
         py.detach(|| *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = None);
     }
 }
 
 impl Grid {
-    /// Works with the sweep; `None` if it is at work already, or if its directory was given back.
+    /// Calls `work` with the sweep; `None` if the sweep is running or its directory was released.
     fn with<T>(
         &self,
         work: impl FnOnce(&mut PreparedSweep) -> Result<T, SimError>,
@@ -112,6 +112,6 @@ impl Grid {
 }
 
 fn available<T>(worked: Result<Option<T>, SimError>) -> PyResult<T> {
-    let reason = "this sweep is at work, or its directory was given back";
+    let reason = "the sweep is running, or its directory was released";
     worked.map_err(ToPython::to_python)?.ok_or_else(|| PyRuntimeError::new_err(reason))
 }

@@ -1,4 +1,4 @@
-//! The threads that Python's calls work on.
+//! The thread pool of all calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,12 +6,12 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The pool, and the process that it belongs to.
+/// The pool and its process.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// The pool of this process, with a thread for every core, or as many as `RAYON_NUM_THREADS` says.
+/// The pool of this process, with one thread per core, or `RAYON_NUM_THREADS` threads.
 ///
-/// A process that was forked has its parent's memory and not its threads: it needs a pool of its own, or it would wait forever.
+/// A forked process has its parent's memory but not its threads: it gets its own pool, because the parent's would never answer.
 pub(crate) fn pool() -> PyResult<Arc<ThreadPool>> {
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -27,7 +27,7 @@ pub(crate) fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(made)
 }
 
-/// Does some work on the pool while Python goes on.
+/// Runs `work` on the pool without holding the interpreter.
 pub(crate) fn work<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let pool = pool()?;
     Ok(py.detach(|| pool.install(work)))

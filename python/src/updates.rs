@@ -1,4 +1,4 @@
-//! Updates as NumPy has them, read without a copy.
+//! Updates in NumPy arrays. Contiguous float32 arrays are read without a copy.
 
 use floras_phy::precode;
 use numpy::{
@@ -23,7 +23,7 @@ pub(crate) enum Updates<'py> {
 }
 
 impl<'py> Updates<'py> {
-    /// Takes an array of shape `(K, d)`, or a sequence of `K` arrays of shape `(d,)`.
+    /// Reads an array of shape `(K, d)`, or a sequence of `K` arrays of shape `(d,)`.
     pub(crate) fn new(deltas: &Bound<'py, PyAny>) -> PyResult<Self> {
         if deltas.cast::<PyUntypedArray>().is_ok() {
             let array = float32("deltas", deltas)?;
@@ -41,7 +41,7 @@ impl<'py> Updates<'py> {
                     shape_text(&array)
                 )));
             }
-            let array = deltas.cast::<PyArray2<f32>>().map_err(PyErr::from)?;
+            let array = array.cast::<PyArray2<f32>>().map_err(PyErr::from)?;
             return Ok(Self::Stacked(array.try_readonly().map_err(|error| borrowed("deltas", &error))?));
         }
         let is_text = deltas.is_instance_of::<PyString>();
@@ -60,13 +60,13 @@ impl<'py> Updates<'py> {
         match self {
             Self::Stacked(array) => {
                 let parameters = array.shape()[1];
-                let values = array.as_slice().map_err(|_| not_contiguous("deltas"))?;
+                let values = array.as_slice().map_err(|_| not_aligned("deltas"))?;
                 Ok(values.chunks(parameters).collect())
             }
             Self::Listed(rows) => rows
                 .iter()
                 .enumerate()
-                .map(|(number, row)| row.as_slice().map_err(|_| not_contiguous(&format!("deltas[{number}]"))))
+                .map(|(number, row)| row.as_slice().map_err(|_| not_aligned(&format!("deltas[{number}]"))))
                 .collect(),
         }
     }
@@ -81,11 +81,11 @@ fn row<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'
             shape_text(&array)
         )));
     }
-    let array = item.cast::<PyArray1<f32>>().map_err(PyErr::from)?;
+    let array = array.cast::<PyArray1<f32>>().map_err(PyErr::from)?;
     array.try_readonly().map_err(|error| borrowed(name, &error))
 }
 
-/// An array of float32, in order; anything else is refused in words.
+/// A contiguous float32 array. Other floating-point arrays are converted, and anything else is rejected.
 fn float32<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let Ok(array) = item.cast::<PyUntypedArray>() else {
         let given = type_name(item);
@@ -95,21 +95,20 @@ fn float32<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyU
         return Err(PyTypeError::new_err(format!("{name} must be a plain array, not a masked one")));
     }
     let dtype = array.dtype();
-    if !dtype.is_equiv_to(&numpy::dtype::<f32>(item.py())) {
+    if dtype.is_equiv_to(&numpy::dtype::<f32>(item.py())) && array.is_c_contiguous() {
+        return Ok(array.clone());
+    }
+    if dtype.kind() != b'f' {
         return Err(PyTypeError::new_err(format!(
-            "{name} must be float32, not {dtype}; array.astype(numpy.float32) converts it"
+            "{name} must be floating-point, not {dtype}; array.astype(numpy.float32) converts it"
         )));
     }
-    if !array.is_c_contiguous() {
-        return Err(not_contiguous(name));
-    }
-    Ok(array.clone())
+    let converted = item.call_method1("astype", (numpy::dtype::<f32>(item.py()), "C"))?;
+    Ok(converted.cast::<PyUntypedArray>().map_err(PyErr::from)?.clone())
 }
 
-fn not_contiguous(name: &str) -> PyErr {
-    PyValueError::new_err(format!(
-        "{name} must be contiguous in memory, row by row, and aligned; array.copy() makes it so"
-    ))
+fn not_aligned(name: &str) -> PyErr {
+    PyValueError::new_err(format!("{name} must be aligned in memory; array.copy() makes it so"))
 }
 
 fn borrowed(name: &str, error: &numpy::BorrowError) -> PyErr {
@@ -121,11 +120,24 @@ fn shape_text(array: &Bound<'_, PyUntypedArray>) -> String {
     format!("({})", sizes.join(", "))
 }
 
-/// Scales an update down to a norm, if it is longer.
+/// Clips an update to a norm, as an uplink does.
 ///
-/// Returns a new float32 array that is never longer than ``norm``, rounding included. It is what an uplink does to every
-/// client's update; on the client's own device it makes the guarantee independent of the server.
+/// On the client's own device this makes the guarantee independent of the server.
 ///
+/// Parameters
+/// ----------
+/// update : ndarray
+///     Floating-point array of shape ``(d,)``. Arrays of other precision are converted to float32.
+/// norm : float
+///     Largest Euclidean norm, between 1e-30 and 1e30.
+///
+/// Returns
+/// -------
+/// ndarray of float32
+///     A new array whose norm is at most ``norm``, rounding included.
+///
+/// Examples
+/// --------
 /// >>> import numpy as np
 /// >>> floras.clip(np.array([3, 4], np.float32), 1.0).round(4)
 /// array([0.6, 0.8], dtype=float32)
@@ -136,7 +148,7 @@ pub(crate) fn clip<'py>(
     norm: f64,
 ) -> PyResult<Bound<'py, PyArray1<f32>>> {
     let array = row("update", update)?;
-    let mut values = [array.as_slice().map_err(|_| not_contiguous("update"))?.to_vec()];
+    let mut values = [array.as_slice().map_err(|_| not_aligned("update"))?.to_vec()];
     if values[0].is_empty() {
         return Err(PyValueError::new_err("update must hold at least one value, not none"));
     }

@@ -1,9 +1,10 @@
-//! `floras.Uplink`: a round's updates go in, the decoded sum comes out.
+//! `floras.Uplink`: from a round's updates to the decoded sum.
 
 use std::sync::{Arc, OnceLock};
 
+use floras_core::View;
 use floras_phy::{Complex64, EffectiveChannel, Signal};
-use floras_sim::{AirInterface, ExperimentError, Noise, RoundSpec, SimError};
+use floras_sim::{AirInterface, ExperimentError, Noise, PrivacySettings, RoundSpec, SimError};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
@@ -11,32 +12,46 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::convert;
 use crate::error::ToPython;
-use crate::number::{optional, seed, whole, whole_numbers};
+use crate::number::{integers, optional, seed, whole};
 use crate::run::experiment_of;
 use crate::threads::work;
 use crate::updates::Updates;
+use crate::views::instance;
 
-/// No round has more clients.
+/// Maximum number of clients in a round.
 pub(crate) const MAX_CLIENTS: u64 = 1 << 24;
 
-/// An uplink: how the updates of a round's clients become one noisy sum.
+/// An uplink: it turns the updates of a round's clients into one noisy sum.
 ///
-/// ``Uplink(scheme="floras", *, clients=None, **settings)`` takes every setting of an experiment file's sections ``[uplink]`` and
-/// ``[privacy]``: ``sequences``, ``length``, ``family``, ``modulation``, ``phase_error``, ``parameters_per_symbol``, ``receiver``, ``fading``, ``snr_db``,
-/// ``snr_convention``, ``ageing``, ``coherence``, ``channel_error``, ``path_loss``, ``power``, ``antennas``, ``fidelity``, ``truncate``, ``admission``, ``power_rule``, ``noise``, ``artificial_noise_std``,
-/// ``noise_std``, ``clip``, ``normalise`` and ``delta``. ``masks`` is a dictionary with the keys of the section ``[masks]``:
-/// ``mask_std``, ``noise_std`` and ``colluding``. What is not given has the file's default.
+/// Parameters
+/// ----------
+/// scheme : str
+///     ``"floras"``, ``"channel-inversion"``, ``"phase-corrected"``, ``"ideal"`` or ``"gaussian"``.
+/// clients : int, optional
+///     M, the number of clients in all. Leave it out if all of them take part in every round.
+/// masks : dict, optional
+///     The keys of the section ``[masks]``: ``mask_std``, ``noise_std`` and ``colluding``.
+/// **settings
+///     Every key of the sections ``[uplink]`` and ``[privacy]`` of an experiment file, such as ``sequences``, ``length``,
+///     ``receiver``, ``fading``, ``snr_db`` (in dB), ``clip`` (a norm) and ``delta``. An absent key has the file's default.
 ///
-/// ``clients`` is M, the number of clients in all. Leave it out if all of them take part in every round.
+/// Raises
+/// ------
+/// ValueError
+///     If a value is out of its range. The message names the key and what is allowed.
+/// TypeError
+///     If there is no such key.
 ///
+/// Examples
+/// --------
 /// >>> import numpy as np
 /// >>> uplink = floras.Uplink("floras", sequences=25, length=32, snr_db=20.0, clip=1.0, receiver="clipped=1")
 /// >>> deltas = np.full((20, 1000), 0.01, dtype=np.float32)
 /// >>> result = uplink.aggregate(deltas, seed=1, round=1)
 /// >>> result.sum.shape, result.gains.shape
 /// ((1000,), (20,))
-/// >>> sorted(result.spend)
-/// ['actual', 'any_channel', 'idealised', 'published', 'raw_signal']
+/// >>> list(result.spend)
+/// ['raw-signal', 'any-channel', 'actual', 'idealised', 'published']
 #[pyclass(module = "floras", frozen)]
 pub(crate) struct Uplink {
     pub(crate) air: Arc<AirInterface>,
@@ -59,8 +74,15 @@ impl Uplink {
         Ok(Self { air: Arc::new(air) })
     }
 
-    /// The uplink of an experiment: a dictionary, a file, or the name of a preset.
+    /// Returns the uplink of an experiment.
     ///
+    /// Parameters
+    /// ----------
+    /// experiment : dict, path or str, optional
+    ///     A dictionary, the path of a file, or the name of a preset; the default preset if absent.
+    ///
+    /// Examples
+    /// --------
     /// >>> floras.Uplink.of_experiment("quick").settings["sequences"]
     /// 220
     #[staticmethod]
@@ -71,16 +93,22 @@ impl Uplink {
         Ok(Self { air: Arc::new(air) })
     }
 
-    /// Every setting that has an effect, as a dictionary.
+    /// All settings that have an effect.
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         convert::settings(py, self.air.description())
     }
 
-    /// C, the norm that updates are clipped to; ``None`` if nothing clips them.
+    /// C, the norm to which updates are clipped; ``None`` without clipping.
     #[getter]
     fn clip(&self) -> Option<f64> {
         self.air.clip()
+    }
+
+    /// The view that is quoted unless another one is named: ``"raw-signal"`` with masks, ``"any-channel"`` otherwise.
+    #[getter]
+    fn view(&self) -> &'static str {
+        self.default_view().name()
     }
 
     /// M, the number of clients in all; ``None`` if all take part in every round.
@@ -89,16 +117,40 @@ impl Uplink {
         self.air.clients()
     }
 
-    /// Carries the updates of a round over the air.
+    /// Aggregates the updates of a round over the air.
     ///
-    /// ``deltas`` is a float32 array with one row for each client, or a sequence of float32 arrays; it is read where it is, and
-    /// never changed. A client's update is the common model *minus* its trained one, so that the server subtracts the mean.
+    /// Parameters
+    /// ----------
+    /// deltas : array or sequence of arrays
+    ///     Floating-point array of shape ``(K, d)`` with one row per client, or K arrays of shape ``(d,)``. **Sign:** an
+    ///     update is the common model *minus* the trained model, so that the server subtracts the mean. Contiguous float32
+    ///     arrays are read without a copy and never changed. Other floating-point arrays are converted to float32 first.
+    /// seed : int, optional
+    ///     Between 0 and 2**63 - 1. With a seed the round is reproducible to the last bit, its noise is the simulation's, and
+    ///     no view is a guarantee. Without one the noise is fit for real data: it comes from a cryptographic generator with a
+    ///     key from the operating system, and the sum lies on a public grid.
+    /// round : int
+    ///     Number of the round, from 1.
+    /// clients : iterable of int, optional
+    ///     Numbers of the clients that sent, from 0; 0 to K - 1 by default.
+    /// selected : int, optional
+    ///     How many clients were selected, if some did not answer; K by default.
+    /// among : int, optional
+    ///     From how many clients they were drawn, if not from all.
+    /// trial : int
+    ///     Number of the trial, from 0, for independent repetitions with one seed.
     ///
-    /// Without a ``seed`` the noise is fit for real data: it comes from a cryptographic generator with a key from the operating
-    /// system, and the sum lies on a public grid. ``seed`` makes the round reproducible, to the last bit; its noise is the
-    /// simulation's, and no view of it is a guarantee. ``round`` counts from 1. ``clients`` are the numbers of those who sent, from 0 on;
-    /// ``selected`` says how many were asked, if some did not answer, and ``among`` from how many they were chosen by lot, if that
-    /// were not all.
+    /// Returns
+    /// -------
+    /// Aggregate
+    ///     The decoded sum, the effective channel, and the epsilon of this round.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If shapes or numbers are wrong.
+    /// TypeError
+    ///     If the updates are not floating-point arrays.
     #[pyo3(signature = (deltas, *, seed = None, round = None, clients = None, selected = None, among = None, trial = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn aggregate(
@@ -128,7 +180,19 @@ impl Uplink {
         Py::new(py, PyClassInitializer::from(channel).add_subclass(result))
     }
 
-    /// Draws the effective channel of a round before any update is there: the one that ``aggregate`` would have.
+    /// Draws the effective channel of a round without any updates. ``aggregate`` has the same channel.
+    ///
+    /// Parameters
+    /// ----------
+    /// per_round : int
+    ///     K, the number of clients that send, at least 1.
+    /// seed, round, clients, selected, among, trial
+    ///     As in ``aggregate``.
+    ///
+    /// Returns
+    /// -------
+    /// Channel
+    ///     Gains, noise and the epsilon of this round.
     #[pyo3(signature = (per_round, *, seed = None, round = None, clients = None, selected = None, among = None, trial = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn realise(
@@ -148,11 +212,25 @@ impl Uplink {
         Ok(Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel } })
     }
 
-    /// What can be said about the privacy of some rounds, in every view: as ``privacy`` in the summary of a run.
+    /// Accounts for some rounds, in every view.
     ///
+    /// Parameters
+    /// ----------
+    /// per_round : int
+    ///     K, the number of clients in a round, at least 1.
+    /// rounds : int
+    ///     Number of rounds, between 1 and 1,000,000.
+    ///
+    /// Returns
+    /// -------
+    /// Privacy
+    ///     A statement for each view, as ``privacy`` of a run.
+    ///
+    /// Examples
+    /// --------
     /// >>> uplink = floras.Uplink(sequences=25, clip=1.0)
     /// >>> account = uplink.account(per_round=20, rounds=10)
-    /// >>> account["views"]["idealised"]["guarantee"]
+    /// >>> account.views["idealised"].guarantee
     /// True
     #[pyo3(signature = (per_round, rounds = None))]
     fn account<'py>(
@@ -164,7 +242,7 @@ impl Uplink {
         let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
         let rounds = optional("rounds", rounds, 1..=1_000_000)?.unwrap_or(1) as u32;
         let report = work(py, || self.air.report(per_round, rounds))?.map_err(ToPython::to_python)?;
-        convert::python(py, &report)
+        instance(py, "Privacy", &report)
     }
 
     fn __repr__(&self) -> String {
@@ -179,7 +257,14 @@ impl Uplink {
     }
 }
 
-/// A keyword that there is not is an error of the call, and not of its values.
+impl Uplink {
+    /// The view that is quoted unless another one is named.
+    pub(crate) fn default_view(&self) -> View {
+        PrivacySettings::default_view(self.air.description().entries().any(|(key, _)| key == "masks"))
+    }
+}
+
+/// An unknown keyword is an error of the call, not of a value.
 fn refusal(error: SimError) -> PyErr {
     match error {
         SimError::Experiment(unknown @ ExperimentError::UnknownKey { .. }) => {
@@ -200,7 +285,7 @@ fn spec(
     let clients: Vec<u32> = match clients.filter(|clients| !clients.is_none()) {
         None => (0..count as u32).collect(),
         Some(clients) => {
-            let numbers = whole_numbers("clients", clients, 0..=MAX_CLIENTS - 1)?;
+            let numbers = integers("clients", clients, 0..=MAX_CLIENTS - 1)?;
             numbers.into_iter().map(|number| number as u32).collect()
         }
     };
@@ -216,7 +301,7 @@ fn spec(
     })
 }
 
-/// A round's draw: who was in it, and over which channel.
+/// A drawn round: its clients and their channel.
 pub(crate) struct Draw {
     pub(crate) air: Arc<AirInterface>,
     pub(crate) spec: RoundSpec,
@@ -231,7 +316,7 @@ pub(crate) struct Channel {
 
 #[pymethods]
 impl Channel {
-    /// How much of each client's update is in the sum.
+    /// The factor of each client's update in the sum.
     #[getter]
     fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.draw.channel.gains())
@@ -243,13 +328,13 @@ impl Channel {
         self.draw.channel.noise_std()
     }
 
-    /// The numbers of the clients who send.
+    /// Numbers of the clients that send, from 0.
     #[getter]
     fn clients(&self) -> Vec<u32> {
         self.draw.spec.clients.clone()
     }
 
-    /// How many clients were asked.
+    /// Number of clients that were selected.
     #[getter]
     fn selected(&self) -> u32 {
         self.draw.spec.selected
@@ -261,23 +346,29 @@ impl Channel {
         self.draw.spec.round
     }
 
-    /// The epsilon of this round alone, in every view that has one.
+    /// The epsilon of this round alone, by view; views without a finite epsilon are left out. Do not add up rounds: use
+    /// ``Ledger``.
     #[getter]
     fn spend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Draw { air, spec, .. } = &self.draw;
         let spend = work(py, || air.spend(air.cohort(spec)))?.map_err(ToPython::to_python)?;
-        convert::python(py, &spend)
+        instance(py, "ByView", &spend)
     }
 
-    /// Whether the round's noise is fit for sums of real data, which it is without a seed. A view of other rounds is no
-    /// guarantee.
+    /// Whether the noise is fit for real data. It is not with a seed, and then no view is a guarantee.
     #[getter]
     fn is_for_release(&self) -> bool {
         self.draw.spec.noise == Noise::Release
     }
 
-    /// Draws the same round again with other clients: ``per_round`` of them, numbered from 0, of ``selected`` who were asked. The
-    /// channels of those who are in both are the same.
+    /// Draws the same round for other clients. Clients in both draws have the same channels.
+    ///
+    /// Parameters
+    /// ----------
+    /// per_round : int
+    ///     Number of clients that send, numbered from 0.
+    /// selected : int, optional
+    ///     Number of clients that were selected; ``per_round`` by default.
     #[pyo3(signature = (per_round, selected = None))]
     fn with_clients(
         &self,
@@ -294,10 +385,20 @@ impl Channel {
         Ok(Self { draw: Draw { air: Arc::clone(air), spec, channel } })
     }
 
-    /// Adds the round's noise to a float64 sum ``sum(gains[k] * x[k])``, and returns it as float32.
+    /// Adds the round's noise to a sum ``sum(gains[k] * x[k])``.
     ///
-    /// Without a seed the noise is fit for release, and new in every call: call it once. Add up with compensation, as ``math.fsum``
-    /// does: the sum's own rounding is covered up to 24 units in the last place of the summed magnitudes.
+    /// Without a seed the noise is fit for real data and new in every call: call this method once. Add with compensation, as
+    /// ``math.fsum`` does: the accounting covers a rounding error of the sum up to 24 units in the last place.
+    ///
+    /// Parameters
+    /// ----------
+    /// sum : ndarray of float64
+    ///     The sum, of shape ``(d,)``.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of float32
+    ///     The noisy sum, of shape ``(d,)``.
     fn add_noise<'py>(
         &self,
         py: Python<'py>,
@@ -313,7 +414,7 @@ impl Channel {
         Ok(PyArray1::from_vec(py, noisy.map_err(ToPython::to_python)?))
     }
 
-    /// The noise in a sum of so many parameters: the same one whenever it is asked for. Only with a seed; see ``add_noise``.
+    /// Returns the noise in a sum of ``parameters`` parameters, the same in every call. It needs a seed; see ``add_noise``.
     fn noise<'py>(
         &self,
         py: Python<'py>,
@@ -321,7 +422,7 @@ impl Channel {
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let parameters = whole("parameters", parameters, 1..=1 << 40)? as usize;
         let room = Vec::<f32>::new().try_reserve_exact(2 * parameters);
-        room.map_err(|_| PyMemoryError::new_err(format!("there is no memory for {parameters} parameters")))?;
+        room.map_err(|_| PyMemoryError::new_err(format!("not enough memory for {parameters} parameters")))?;
         let Draw { air, spec, channel } = &self.draw;
         let noise = work(py, || air.noise(spec, channel.noise_std(), parameters))?;
         Ok(PyArray1::from_vec(py, noise.map_err(ToPython::to_python)?))
@@ -333,7 +434,7 @@ impl Channel {
     }
 }
 
-/// A value of a description as Python writes it: TOML's, but for `"none"` and for tables, such as `{ amplitude = 1.0 }`.
+/// A value of a description as a Python literal. It differs from TOML for `"none"` and for tables such as `{ amplitude = 1.0 }`.
 fn literal(value: &str) -> String {
     if value == "\"none\"" {
         return "None".to_owned();
@@ -355,7 +456,7 @@ fn rows<'py, T: Element>(py: Python<'py>, values: &[T], width: usize) -> PyResul
     PyArray1::from_slice(py, values).reshape(shape)
 }
 
-/// What a round has come to: the decoded sum, with the effective channel that led to it.
+/// The result of a round: the decoded sum and its effective channel.
 #[pyclass(module = "floras", frozen, extends = Channel)]
 pub(crate) struct Aggregate {
     parameters: usize,
@@ -383,7 +484,7 @@ impl Aggregate {
 #[pymethods]
 impl Aggregate {
     /// The complex channel of each client; ``None`` for a scheme without a radio. The base station does not know it. With several
-    /// antennas there is a row for each client, with a column for each antenna.
+    /// antennas the shape is ``(K, antennas)``.
     #[getter]
     fn channels<'py>(
         this: PyRef<'py, Self>,
@@ -396,8 +497,8 @@ impl Aggregate {
     }
 
     /// The real amplitude at which a unit symbol of each client arrives; ``None`` for a scheme without a radio. With several real
-    /// branches (complex modulation, or several antennas) there is a row for each client, with a column for each branch; estimates and
-    /// weights have a row for each sequence then.
+    /// branches (complex modulation, or several antennas) the shape is ``(K, branches)``, and that of estimates and weights
+    /// ``(N, branches)``.
     #[getter]
     fn amplitudes<'py>(
         this: PyRef<'py, Self>,
@@ -407,8 +508,8 @@ impl Aggregate {
         signal.map(|signal| rows(py, &signal.amplitudes, signal.branches)).transpose()
     }
 
-    /// The sequence of each client, from 0; ``None`` for a scheme without sequences. It is secret from the base station: for real
-    /// data, keep it where the updates are.
+    /// The sequence of each client, from 0; ``None`` for a scheme without sequences. It is secret from the base station: with
+    /// real data, keep it where the updates are.
     #[getter]
     fn assignment<'py>(
         this: PyRef<'py, Self>,
@@ -466,20 +567,20 @@ impl Aggregate {
         self.sum.bind(py).clone()
     }
 
-    /// The decoded sum divided by the number of clients: what the server subtracts from the common model.
+    /// The decoded sum divided by the number of clients. The server subtracts it from the common model.
     #[getter]
     fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let clients = PyArray1::from_vec(py, vec![self.clients]);
         self.sum.bind(py).call_method1("__truediv__", (clients,))
     }
 
-    /// The updates' norms before they were clipped; ``None`` if nothing clips them.
+    /// Norms of the updates before clipping; ``None`` without clipping. Not private: they depend on the data.
     #[getter]
     fn norms<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
         self.norms.as_ref().map(|norms| PyArray1::from_slice(py, norms))
     }
 
-    /// Places of the updates that held a value that is not finite, and were sent as zero. Not private: it depends on the data.
+    /// Positions of the updates with a value that is not finite. They were sent as zero. Not private: it depends on the data.
     #[getter]
     fn broken(&self) -> Vec<usize> {
         self.broken.clone()

@@ -17,7 +17,7 @@ import floras
 from floras import _core
 
 # They are tested where their packages are installed.
-OPTIONAL = ("floras.flower", "floras.pfl")
+OPTIONAL = ("floras.flower", "floras.pfl", "floras.torch")
 
 
 def documented(thing: Any, name: str) -> list[tuple[str, str]]:
@@ -48,9 +48,9 @@ def all_documented() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "text"), all_documented(), ids=lambda value: value.split("\n")[0][:40])
 def test_the_example_runs(name: str, text: str) -> None:
     example = doctest.DocTestParser().get_doctest(text, {"floras": floras}, name, None, None)
-    told: list[str] = []
-    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=told.append)
-    assert result.failed == 0, "".join(told)
+    printed: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=printed.append)
+    assert result.failed == 0, "".join(printed)
     assert result.attempted > 0
 
 
@@ -73,7 +73,7 @@ def test_everything_public_is_documented() -> None:
 
 def book_examples() -> list[str]:
     """The blocks of the book's chapter that need nothing but this package and what draws."""
-    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
     own = text[: text.index("\n## Flower")]
     return [*blocks_of(own), *blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))]
 
@@ -88,5 +88,5 @@ def test_the_books_examples_run_one_after_another(tmp_path: Path, monkeypatch: p
     blocks = book_examples()
     assert len(blocks) >= 5
     for block in blocks:
-        exec(compile(block, "docs/python.md", "exec"), known)
+        exec(compile(block, "docs/reference/python.md", "exec"), known)
     assert (tmp_path / "accuracy.png").exists()

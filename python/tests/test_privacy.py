@@ -35,43 +35,50 @@ def options(settings: dict[str, Any]) -> list[str]:
     ],
 )
 def test_an_account_is_the_programs(settings: dict[str, Any], program: Callable[..., str]) -> None:
-    told = json.loads(program("account", *options(settings), "--json"))
-    assert privacy.account(**settings) == told
+    printed = json.loads(program("account", *options(settings), "--json"))
+    assert privacy.account(**settings).to_dict() == printed
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"epsilon": 4.0, "clip": 1.0, "per_round": 20, "clients": 200, "rounds": 100},
+        {"epsilon": 4.0, "clip": 1.0, "per_round": 20, "clients": 200, "rounds": 100, "view": "idealised"},
         {"epsilon": 4.0, "clip": 1.0, "per_round": 20, "receiver": "clipped", "view": "any-channel"},
-        {"epsilon": 8.0, "find": "rounds", "clip": 1.0, "per_round": 20, "sequences": 40},
-        {"epsilon": 8.0, "find": "clip", "clip": 1.0, "per_round": 20, "sequences": 40},
+        {
+            "epsilon": 8.0,
+            "find": "rounds",
+            "clip": 1.0,
+            "per_round": 20,
+            "sequences": 40,
+            "view": "idealised",
+        },
+        {"epsilon": 8.0, "find": "clip", "clip": 1.0, "per_round": 20, "sequences": 40, "view": "idealised"},
     ],
 )
 def test_a_calibration_is_the_programs(settings: dict[str, Any], program: Callable[..., str]) -> None:
-    told = json.loads(program("calibrate", *options(settings), "--json"))
-    assert privacy.calibrate(**settings) == told
+    printed = json.loads(program("calibrate", *options(settings), "--json"))
+    assert privacy.calibrate(**settings).to_dict() == printed
 
 
-def test_that_nothing_meets_an_epsilon_is_an_answer_too() -> None:
-    found = privacy.calibrate(epsilon=0.01, clip=1.0, per_round=20, length=32)
-    assert found["sequences"] is None
-    assert "N = 32" in found["reason"]
+def test_an_unreachable_epsilon_is_an_answer() -> None:
+    found = privacy.calibrate(epsilon=0.01, clip=1.0, per_round=20, length=32, view="idealised")
+    assert not found
+    assert found.sequences is None
+    assert "N = 32" in (found.reason or "")
 
 
-def test_a_curve_over_the_rounds_goes_through_the_accounts() -> None:
+def test_epsilon_curves_pass_through_the_accounts() -> None:
     rounds = [1, 3, 10]
     curve = privacy.epsilon_curve(rounds, view="idealised", **SETTING)
-    accounts = [
-        privacy.account(rounds=number, **SETTING)["views"]["idealised"]["epsilon"] for number in rounds
-    ]
+    accounts = [privacy.account(rounds=number, **SETTING).epsilon("idealised") for number in rounds]
     np.testing.assert_allclose(curve, accounts, rtol=1e-9)
     assert np.isinf(privacy.epsilon_curve([1], view="actual", **SETTING)).all()
 
 
-def test_a_curve_over_epsilon_goes_through_the_accounts_delta() -> None:
-    epsilon = privacy.account(rounds=5, **SETTING)["views"]["idealised"]["epsilon"]
-    curve = privacy.delta_curve([0.0, epsilon, 2 * epsilon], rounds=5, **SETTING)
+def test_delta_curves_pass_through_the_accounts() -> None:
+    epsilon = privacy.account(rounds=5, **SETTING).epsilon("idealised")
+    assert epsilon is not None
+    curve = privacy.delta_curve([0.0, epsilon, 2 * epsilon], rounds=5, view="idealised", **SETTING)
     assert curve[1] == pytest.approx(1e-5, rel=0.02)
     assert (np.diff(curve) < 0).all()
     with pytest.raises(ValueError, match="published view has no delta"):
@@ -123,44 +130,46 @@ def test_bad_points_of_a_curve_are_refused() -> None:
         privacy.delta_curve([-1.0], **SETTING)
     with pytest.raises(ValueError, match=r"rounds\[1\] must be between 1"):
         privacy.epsilon_curve([1, 0], **SETTING)
-    with pytest.raises(TypeError, match=r"rounds\[0\] must be a whole number, not float"):
+    with pytest.raises(TypeError, match=r"rounds\[0\] must be an integer, not float"):
         privacy.epsilon_curve([1.5], **SETTING)  # type: ignore[list-item]
 
 
-def test_the_uplinks_account_is_that_of_the_same_setting() -> None:
+def test_uplink_and_setting_have_the_same_account() -> None:
     uplink = floras.Uplink(sequences=30, length=32, snr_db=20.0, clip=1.0, clients=200)
-    views = uplink.account(per_round=20, rounds=5)["views"]
-    asked = privacy.account(**SETTING, clients=200, rounds=5, length=32, snr_db=20.0)["views"]
-    for view in ("published", "idealised", "any_channel", "actual"):
+    views = uplink.account(per_round=20, rounds=5)
+    asked = privacy.account(**SETTING, clients=200, rounds=5, length=32, snr_db=20.0)
+    for view in ("published", "idealised", "actual"):
         # The uplink's includes what floating-point arithmetic costs.
-        loss = views[view]["epsilon"] - asked[view]["epsilon"]
+        loss = (views.epsilon(view) or 0.0) - (asked.epsilon(view) or 0.0)
         assert loss == 0 if view == "published" else 4e-5 < loss < 1e-3, view
 
 
 FED: dict[str, Any] = {"clip": 1.0, "sequences": 60, "per_round": 20, "rounds": 100}
+SEEN: dict[str, Any] = {**FED, "view": "idealised"}
 
 
 @pytest.mark.parametrize("more", [{}, {"clients": 200}, {"clients": 200, "neighbours": "add-remove"}])
-def test_dp_accounting_composes_an_export_to_the_same_epsilon(more: dict[str, Any]) -> None:
+def test_dp_accounting_agrees_on_an_export(more: dict[str, Any]) -> None:
     pytest.importorskip("dp_accounting")
-    stated = privacy.account(**FED, **more)["views"]["idealised"]["epsilon"]
-    one_round = privacy.losses(**FED, **more).to_dp_accounting()
+    stated = privacy.account(**FED, **more).epsilon("idealised")
+    one_round = privacy.losses(**SEEN, **more).to_dp_accounting()
     composed = one_round.self_compose(100).get_epsilon_for_delta(1e-5)
     assert composed == pytest.approx(stated, rel=1e-4)
 
 
-def test_a_distribution_of_dp_accounting_composes_with_a_training() -> None:
+def test_a_dp_accounting_distribution_composes_with_a_training() -> None:
     module = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     gaussian = module.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3)
     alone = gaussian.self_compose(10).get_epsilon_for_delta(1e-5)
     taken = privacy.Losses.from_dp_accounting(gaussian, rounds=10, neighbours="replace-one")
-    assert privacy.compose([taken])["epsilon"] == pytest.approx(alone, rel=1e-3)
-    joint = privacy.compose([taken, privacy.losses(**FED)])["epsilon"]
+    assert privacy.compose([taken]).epsilon == pytest.approx(alone, rel=1e-3)
+    joint = privacy.compose([taken, privacy.losses(**SEEN)]).epsilon
+    assert joint is not None
     assert joint > alone
 
 
 def test_an_export_is_read_back(tmp_path: Any) -> None:
-    losses = privacy.losses(**FED)
+    losses = privacy.losses(**SEEN)
     losses.export(tmp_path / "a.json")
     assert privacy.Losses.load(tmp_path / "a.json") == losses
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
@@ -170,17 +179,19 @@ def test_an_export_is_read_back(tmp_path: Any) -> None:
 
 def test_curves_are_monotone_arrays() -> None:
     for kind in ("delta", "tradeoff"):
-        x, y, event = privacy.curve(kind, **FED)  # type: ignore[arg-type]
+        x, y, event = privacy.curve(kind, **SEEN)  # type: ignore[arg-type]
         assert event is None
         assert np.all(np.diff(x) > 0)
         assert np.all(np.diff(y) <= 0)
-    x, y, event = privacy.curve("renyi", **FED, at=[2.0, 3.0, 4.0])
+    x, y, event = privacy.curve("renyi", **SEEN, at=[2.0, 3.0, 4.0])
     assert event is not None
     assert np.all(np.diff(y) >= 0)
 
 
 def test_a_group_and_a_statement() -> None:
     report = privacy.account(**FED, group=2)
-    one = report["views"]["idealised"]["epsilon"]
-    assert report["group"]["views"]["idealised"]["epsilon"] > one
-    assert "differential privacy" in privacy.statement(**FED, view="idealised")
+    one = report.epsilon("idealised")
+    assert one is not None
+    assert report.group is not None
+    assert report.group.views["idealised"].epsilon > one
+    assert "differential privacy" in privacy.statement(**SEEN)

@@ -48,20 +48,20 @@ def _ancestors(process: int) -> list[int]:
 def _kill_a_worker(killed: list[int], stop: threading.Event) -> None:
     """Kill the first process that is seen at work on a point."""
     while not stop.is_set():
-        for folder in Path("/proc").glob("[0-9]*"):
+        for directory in Path("/proc").glob("[0-9]*"):
             try:
-                title = (folder / "cmdline").read_bytes()
+                title = (directory / "cmdline").read_bytes()
             except OSError:
                 continue
-            if title.startswith(b"ray::_run_elsewhere") and os.getpid() in _ancestors(int(folder.name)):
+            if title.startswith(b"ray::_run_elsewhere") and os.getpid() in _ancestors(int(directory.name)):
                 time.sleep(0.05)
-                os.kill(int(folder.name), signal.SIGKILL)
-                killed.append(int(folder.name))
+                os.kill(int(directory.name), signal.SIGKILL)
+                killed.append(int(directory.name))
                 return
         time.sleep(0.01)
 
 
-def test_a_sweep_on_ray_survives_a_killed_worker_and_comes_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_sweep_survives_a_killed_ray_worker(tmp_path: Path) -> None:
     killed: list[int] = []
     stop = threading.Event()
     killer = threading.Thread(target=_kill_a_worker, args=(killed, stop))
@@ -77,7 +77,7 @@ def test_a_sweep_on_ray_survives_a_killed_worker_and_comes_to_the_same_bytes(tmp
     assert [row["uplink.noise_std"] for row in sweep.rows] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_local_sweep_goes_on_with_what_ray_has_done(tmp_path: Path) -> None:
+def test_a_local_sweep_resumes_a_ray_sweep(tmp_path: Path) -> None:
     short = {**GRID, "rounds": 2}
     floras.sweep(short, engine="ray", out=tmp_path / "sweep")
     before = files_of(tmp_path / "sweep")
@@ -86,9 +86,7 @@ def test_a_local_sweep_goes_on_with_what_ray_has_done(tmp_path: Path) -> None:
     assert files_of(tmp_path / "sweep") == before
 
 
-def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_point_is_retried_and_others_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from floras import _core, sweeps
 
     def full_disk_at_first(experiment: dict[str, Any], threads: int) -> Any:
@@ -133,7 +131,7 @@ def test_a_failed_point_is_tried_again_if_that_can_help_and_the_others_are_kept(
     assert done == [True, True, False, True]
 
 
-def test_an_error_of_the_input_is_not_tried_again(tmp_path: Path) -> None:
+def test_input_errors_are_not_retried(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"privacy\.clip must be"):
         floras.sweep({**GRID, "privacy": {"clip": -1.0}}, engine="ray", out=tmp_path / "sweep")
     assert not (tmp_path / "sweep").exists()

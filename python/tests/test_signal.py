@@ -35,7 +35,7 @@ def load(out: Path, trial: int, number: int) -> dict[str, npt.NDArray[Any]]:
 
 @pytest.mark.parametrize("fidelity", ["symbol", "chip"])
 def test_a_recorded_signal_leads_to_the_metrics(tmp_path: Path, fidelity: str) -> None:
-    run = recorded(tmp_path / "run", True, set={"uplink.fidelity": fidelity})
+    run = recorded(tmp_path / "run", True, settings={"uplink.fidelity": fidelity})
     assert len(names(tmp_path / "run")) == 8
     lines = zip(run.metrics["trial"], run.metrics["round"], strict=True)
     for place, (trial, number) in enumerate(lines):
@@ -101,9 +101,9 @@ def test_signals_need_a_directory_to_be_kept_in() -> None:
 @pytest.mark.parametrize("fidelity", ["symbol", "chip"])
 def test_an_aggregate_has_the_signal_of_the_run(tmp_path: Path, fidelity: str) -> None:
     changes = {"uplink.fidelity": fidelity}
-    recorded(tmp_path / "run", 3, seed=1, set=changes)
+    recorded(tmp_path / "run", 3, seed=1, settings=changes)
     signal = load(tmp_path / "run", 1, 3)
-    uplink = floras.Uplink.of_experiment(floras.experiment(EXPERIMENT, set=changes))
+    uplink = floras.Uplink.of_experiment(floras.experiment(EXPERIMENT, settings=changes))
     deltas = np.zeros((8, 4010), np.float32)
     result = uplink.aggregate(deltas, seed=1, trial=1, round=3, clients=signal["clients"])
     for name in ("channels", "amplitudes", "assignment", "estimates", "weights", "gains"):
@@ -114,7 +114,7 @@ def test_an_aggregate_has_the_signal_of_the_run(tmp_path: Path, fidelity: str) -
         assert getattr(result, name) == signal[name]
 
 
-def test_a_round_without_a_seed_has_a_consistent_signal() -> None:
+def test_a_round_without_seed_has_its_signal() -> None:
     uplink = floras.Uplink(sequences=12, length=16, receiver="clipped=1", clip=1.0)
     result = uplink.aggregate(np.zeros((8, 10), np.float32))
     assert result.is_for_release

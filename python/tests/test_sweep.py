@@ -48,7 +48,7 @@ def test_a_sweep_is_the_programs_bit_for_bit(program: Callable[..., str], tmp_pa
 def test_a_sweep_becomes_a_frame(tmp_path: Path) -> None:
     sweep = floras.sweep(GRID, out=tmp_path / "sweep")
     frame = sweep.to_pandas()
-    assert sweep.keys == ["uplink.sequences", "uplink.snr_db"]
+    assert sweep.keys == ("uplink.sequences", "uplink.snr_db")
     assert frame["uplink.sequences"].tolist() == [20, 20, 25, 25]
     assert frame["uplink.snr_db"].tolist() == [0, 20, 0, 20]
     assert frame["test_accuracy_mean"].between(0, 1).all()
@@ -58,7 +58,7 @@ def test_a_sweep_becomes_a_frame(tmp_path: Path) -> None:
     assert [float(row["test_accuracy_mean"]) for row in rows] == frame["test_accuracy_mean"].tolist()
 
 
-def test_an_interrupted_sweep_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_sweep_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     long = {**GRID, "rounds": 300}
 
     def interrupt_in_the_third_point() -> None:
@@ -73,8 +73,8 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, capsys: pytest.CaptureFixt
     with (tmp_path / "sweep" / "sweep.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 2
     floras.sweep(long, out=tmp_path / "sweep", progress=True)
-    told = [f"{point} of 4 points: point-00{point} is done" for point in (1, 2, 3, 4)]
-    assert capsys.readouterr().err.splitlines() == told
+    printed = [f"{point} of 4 points: point-00{point} is done" for point in (1, 2, 3, 4)]
+    assert capsys.readouterr().err.splitlines() == printed
     floras.sweep(long, out=tmp_path / "at-once", threads=1)
     assert files_of(tmp_path / "sweep") == files_of(tmp_path / "at-once")
 
@@ -86,7 +86,7 @@ def test_settings_without_effect_are_warned_of(tmp_path: Path) -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_a_changed_grid_does_not_take_old_runs_for_its_own(tmp_path: Path) -> None:
+def test_a_changed_grid_rejects_old_runs(tmp_path: Path) -> None:
     floras.sweep(GRID, out=tmp_path / "sweep")
     before = files_of(tmp_path / "sweep")
     changed = {**GRID, "sweep": {"uplink": {"sequences": [30, 32], "snr_db": [0.0, 20.0]}}}
@@ -98,7 +98,7 @@ def test_a_changed_grid_does_not_take_old_runs_for_its_own(tmp_path: Path) -> No
 
 
 BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
-    ({"rounds": 1}, {}, ValueError, r"needs a section \[sweep\]"),
+    ({"rounds": 1}, {}, ValueError, r"there is no section \[sweep\]"),
     (
         {"sweep": {"uplink": {"sequences": 3}}},
         {},
@@ -130,5 +130,5 @@ def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="in use"):
         floras.sweep(GRID, out=tmp_path)
     grid.leave()
-    with pytest.raises(RuntimeError, match="given back"):
+    with pytest.raises(RuntimeError, match="released"):
         grid.to_do()

@@ -72,14 +72,14 @@ fn run(directory: &Path) -> Result<(), Box<dyn Error>> {
 fn account() -> Result<(), Box<dyn Error>> {
     let experiment = ExperimentBuilder::parse("the example", EXPERIMENT)?.build()?;
     let report = ExperimentAccount::new(&experiment)?.report()?;
-    println!("\n{:<12} {:>10}  guarantee", "view", "ε");
+    println!("\n{:<12} {:>10}  verdict", "view", "ε");
     for view in View::ALL {
         let Some(statement) = report.views.get(view) else {
             println!("{:<12} {:>10}  not applicable to this scheme", view.name(), "");
             continue;
         };
         let epsilon = statement.epsilon.map_or("none".to_owned(), inquiry::epsilon_text);
-        println!("{:<12} {epsilon:>10}  {}", view.name(), inquiry::guarantee_text(view, statement));
+        println!("{:<12} {epsilon:>10}  {}", view.name(), inquiry::verdict_text(view, statement));
         if let Some(reason) = &statement.reason {
             println!("{:<12} {:>10}  {reason}", "", "");
         }

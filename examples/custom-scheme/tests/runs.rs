@@ -75,7 +75,7 @@ fn a_stopped_run_resumes_to_the_same_bytes() {
 
 /// A key that has no effect under the built-in scheme: its three points share one run.
 #[test]
-fn a_sweep_joins_it_with_a_built_in_scheme() {
+fn a_sweep_compares_it_with_another_scheme() {
     schemes::register::<CappedInversion>().unwrap();
     let grid =
         "[sweep]\nuplink.scheme = [\"capped-inversion\", \"ideal\"]\nuplink.max_gain = [0.5, 1.0, 2.0]\n";

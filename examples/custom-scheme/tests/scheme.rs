@@ -26,13 +26,14 @@ fn refusal(change: &str) -> String {
 
 /// The largest distance between the empirical distribution of the gains and `P(g ≤ t) = 1 − exp(−t²/p²)` for `t < 1`.
 fn distance(gains: &[f64], max_gain: f64) -> f64 {
-    let law = |t: f64| 1.0 - (-(t / max_gain).powi(2)).exp();
+    let distribution = |t: f64| 1.0 - (-(t / max_gain).powi(2)).exp();
     let mut below: Vec<f64> = gains.iter().copied().filter(|&gain| gain < 1.0).collect();
     below.sort_by(f64::total_cmp);
     let count = gains.len() as f64;
-    let at_the_cap = (below.len() as f64 / count - law(1.0)).abs();
+    let at_the_cap = (below.len() as f64 / count - distribution(1.0)).abs();
     let steps = below.iter().enumerate();
-    let distances = steps.map(|(i, &t)| (law(t) - i as f64 / count).max((i + 1) as f64 / count - law(t)));
+    let distances = steps
+        .map(|(i, &t)| (distribution(t) - i as f64 / count).max((i + 1) as f64 / count - distribution(t)));
     distances.fold(at_the_cap, f64::max)
 }
 
@@ -104,7 +105,7 @@ fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
 
 /// All clients take part, so that `T` rounds are one Gaussian mechanism with `μ = √T·Δ/a`.
 #[test]
-fn any_channel_epsilon_is_that_of_the_gaussian_mechanism() {
+fn any_channel_epsilon_equals_the_gaussian_mechanisms() {
     let changes = [
         "rounds=9",
         "clients.total=20",

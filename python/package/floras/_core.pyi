@@ -5,13 +5,21 @@ from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 from floras._types import Experiment, Samples, View
+from floras.statements import ByView, Privacy, Views, WorstClient
 
 __version__: str
+VIEWS: list[str]
 
-Deltas = npt.NDArray[np.float32] | Sequence[npt.NDArray[np.float32]]
-Setting = str | dict[str, float]
+def view_name(name: str) -> str: ...
+def default_view(masks: bool) -> str: ...
+def verdict(epsilon: float | None, proven: bool) -> tuple[str, str]: ...
+def verdict_scale() -> str: ...
+
+_Deltas = npt.NDArray[np.floating] | Sequence[npt.NDArray[np.floating]]
+_Setting = str | dict[str, float]
 
 @final
 class Uplink:
@@ -26,13 +34,13 @@ class Uplink:
         length: int = 32,
         family: str | Mapping[str, str] = "walsh",
         modulation: Literal["real", "phase-corrected", "complex"] = "real",
-        phase_error: Setting | None = None,
+        phase_error: _Setting | None = None,
         parameters_per_symbol: Literal[1, 2] = 1,
-        receiver: Setting = "paper",
+        receiver: _Setting = "paper",
         fading: str | Mapping[str, float | str] | None = "rayleigh",
         snr_db: float = 20.0,
         snr_convention: Literal["symbol", "complex-symbol", "despread"] = "symbol",
-        ageing: Setting = "none",
+        ageing: _Setting = "none",
         coherence: int | None = None,
         channel_error: float = 0.0,
         path_loss: str | Mapping[str, float] = "none",
@@ -57,31 +65,35 @@ class Uplink:
     @property
     def clip(self) -> float | None: ...
     @property
+    def view(self) -> str: ...
+    @property
     def clients(self) -> int | None: ...
     def aggregate(
         self,
-        deltas: Deltas,
+        deltas: _Deltas,
         *,
         seed: int | None = None,
-        round: int = 1,
+        round: int | None = None,
         clients: Iterable[int] | None = None,
         selected: int | None = None,
         among: int | None = None,
-        trial: int = 0,
+        trial: int | None = None,
     ) -> Aggregate: ...
     def realise(
         self,
         per_round: int,
         *,
         seed: int | None = None,
-        round: int = 1,
+        round: int | None = None,
         clients: Iterable[int] | None = None,
         selected: int | None = None,
         among: int | None = None,
-        trial: int = 0,
+        trial: int | None = None,
     ) -> Channel: ...
-    def account(self, per_round: int, rounds: int = 1) -> dict[str, Any]: ...
+    def account(self, per_round: int, rounds: int | None = None) -> Privacy: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
 
+@disjoint_base
 class Channel:
     """The effective channel of a round."""
 
@@ -96,7 +108,7 @@ class Channel:
     @property
     def round(self) -> int: ...
     @property
-    def spend(self) -> dict[str, float]: ...
+    def spend(self) -> ByView[float]: ...
     @property
     def is_for_release(self) -> bool: ...
     def with_clients(self, per_round: int, selected: int | None = None) -> Channel: ...
@@ -105,7 +117,7 @@ class Channel:
 
 @final
 class Aggregate(Channel):
-    """What a round has come to."""
+    """The result of a round."""
 
     @property
     def sum(self) -> npt.NDArray[np.float32]: ...
@@ -146,14 +158,14 @@ class Ledger:
     @property
     def noise_caveat(self) -> str | None: ...
     @property
-    def worst(self) -> dict[str, Any] | None: ...
+    def worst(self) -> WorstClient | None: ...
     def record(self, round: Channel) -> None: ...
-    def epsilon(self, view: View = "actual") -> float | None: ...
+    def epsilon(self, view: View | None = None) -> float | None: ...
     def after(
         self,
         per_round: int,
-        rounds: int = 1,
-        view: View = "actual",
+        rounds: int | None = None,
+        view: View | None = None,
         selected: int | None = None,
         among: int | None = None,
     ) -> float | None: ...
@@ -161,11 +173,11 @@ class Ledger:
         self,
         per_round: int,
         budget: float,
-        view: View = "actual",
-        most: int = 1_000_000,
+        view: View | None = None,
+        most: int | None = None,
         among: int | None = None,
     ) -> int: ...
-    def views(self) -> dict[str, dict[str, Any]]: ...
+    def views(self) -> Views: ...
 
 @final
 class Grid:
@@ -183,14 +195,28 @@ class Grid:
     @property
     def runs(self) -> int: ...
     def to_do(self) -> list[dict[str, Any]]: ...
-    def run(self, watch: Callable[[int], object] | None = None) -> None: ...
+    def run(self, watch: Callable[[int], object] | None) -> None: ...
     def put(self, number: int, files: Mapping[str, bytes]) -> None: ...
     def write_table(self) -> None: ...
     def leave(self) -> None: ...
 
-def clip(update: npt.NDArray[np.float32], norm: float) -> npt.NDArray[np.float32]: ...
+@final
+class OwnArrays:
+    """Arrays of the caller as the data set of an experiment."""
+
+    def __new__(
+        cls, train: Samples, test: Samples, classes: int, rows: list[list[int]] | None = None
+    ) -> OwnArrays: ...
+    @property
+    def sha256(self) -> str: ...
+
+def partition(
+    experiment: dict[str, Any], labels: npt.NDArray[np.int64], trial: int
+) -> list[npt.NDArray[np.int64]]: ...
+def select(experiment: dict[str, Any], trial: int, round: int) -> list[int]: ...
+def clip(update: npt.NDArray[np.floating], norm: float) -> npt.NDArray[np.float32]: ...
 def presets() -> dict[str, str]: ...
-def report(folder: str | os.PathLike[str], is_new: bool = True) -> Path: ...
+def report(directory: str | os.PathLike[str], is_new: bool = True) -> Path: ...
 def estimate(values: Sequence[float]) -> tuple[float, float | None]: ...
 def experiment(
     source: Experiment | None = None,
@@ -198,7 +224,7 @@ def experiment(
     trials: int | None = None,
     rounds: int | None = None,
     seed: int | None = None,
-    set: dict[str, Any] | None = None,
+    settings: dict[str, Any] | None = None,
     warn: bool = False,
 ) -> dict[str, Any]: ...
 def run(
@@ -209,13 +235,24 @@ def run(
     threads: int | None = None,
     watch: Callable[[dict[str, Any]], object] | None = None,
     with_report: bool = True,
+    data: OwnArrays | None = None,
 ) -> dict[str, Any]: ...
-def digits20(train: int = 4000, test: int = 1000) -> tuple[Samples, Samples]: ...
-def federate(experiment: Experiment | None = None, trial: int = 0) -> dict[str, Any]: ...
+def audit(
+    experiment: dict[str, Any],
+    out: str | os.PathLike[str],
+    games: int,
+    trainings: int,
+    confidence: float,
+    threads: int | None = None,
+) -> dict[str, Any]: ...
+def digits20(train: int | None = None, test: int | None = None) -> tuple[Samples, Samples]: ...
+def federate(experiment: Experiment | None = None, trial: int | None = None) -> dict[str, Any]: ...
 def account(**keywords: Any) -> dict[str, Any]: ...
 def calibrate(**keywords: Any) -> dict[str, Any]: ...
 def account_experiment(experiment: Experiment | None = None) -> dict[str, Any]: ...
-def calibrate_experiment(experiment: Experiment, epsilon: float, view: str, find: str) -> dict[str, Any]: ...
+def calibrate_experiment(
+    experiment: Experiment, epsilon: float, view: str | None, find: str
+) -> dict[str, Any]: ...
 def epsilon_curve(rounds: Iterable[int], view: str, **keywords: Any) -> npt.NDArray[np.float64]: ...
 def delta_curve(epsilons: Sequence[float], view: str, **keywords: Any) -> npt.NDArray[np.float64]: ...
 def curve(

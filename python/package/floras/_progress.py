@@ -1,9 +1,10 @@
-"""A bar for long work, on a terminal."""
+"""A progress bar for long work: tqdm's if it is installed, or a plain one on standard error."""
 
 from __future__ import annotations
 
 import sys
 import time
+import warnings
 from types import TracebackType
 from typing import Any
 
@@ -12,17 +13,23 @@ _EVERY_SECONDS = 0.1
 
 
 def wanted(progress: object) -> bool:
-    """Whether to show a bar: if asked for, or on a terminal unless asked not to."""
+    """Whether to show a bar: if asked for, and by default on a terminal."""
     return bool(progress) if progress is not None else sys.stderr.isatty()
 
 
 class Progress:
-    """A bar on standard error that grows with every round."""
+    """A bar that advances with every round."""
 
     def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
-        self._done = 0
-        self._shown = 0.0
+        try:
+            with warnings.catch_warnings():
+                # Without ipywidgets tqdm falls back to text, which is fine here.
+                warnings.simplefilter("ignore")
+                from tqdm.auto import tqdm  # type: ignore[import-untyped]
+        except ImportError:
+            self._bar: Any = _Plain(rounds)
+        else:
+            self._bar = tqdm(total=rounds, unit="round", leave=False)
 
     def __enter__(self) -> Progress:
         return self
@@ -33,19 +40,39 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._bar.close()
+
+    def advance(self, metrics: dict[str, Any]) -> None:
+        """Count a round, and show its accuracy if it was measured."""
+        accuracy = metrics.get("test_accuracy")
+        if accuracy is not None:
+            self._bar.set_postfix_str(f"accuracy {accuracy:.3f}", refresh=False)
+        self._bar.update(1)
+
+
+class _Plain:
+    """The bar without tqdm, with the methods of tqdm's that are used here."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self._done = 0
+        self._shown = 0.0
+        self._note = ""
+
+    def close(self) -> None:
         sys.stderr.write("\r\033[K")
         sys.stderr.flush()
 
-    def advance(self, metrics: dict[str, Any]) -> None:
-        """Count a round."""
-        self._done += 1
+    def set_postfix_str(self, note: str, refresh: bool) -> None:
+        self._note = f"  {note}"
+
+    def update(self, rounds: int) -> None:
+        self._done += rounds
         now = time.monotonic()
         if now - self._shown < _EVERY_SECONDS and self._done < self._rounds:
             return
         self._shown = now
         filled = _WIDTH * self._done // max(self._rounds, 1)
         bar = "█" * filled + "░" * (_WIDTH - filled)
-        accuracy = metrics.get("test_accuracy")
-        told = "" if accuracy is None else f"  accuracy {accuracy:.3f}"
-        sys.stderr.write(f"\r{bar} {self._done}/{self._rounds} rounds{told}\033[K")
+        sys.stderr.write(f"\r{bar} {self._done}/{self._rounds} rounds{self._note}\033[K")
         sys.stderr.flush()

@@ -14,6 +14,5 @@ Parameters: TypeAlias = npt.NDArray[np.float32]
 Samples: TypeAlias = tuple[Features, Labels]
 Path: TypeAlias = str | os.PathLike[str]
 Experiment: TypeAlias = dict[str, Any] | Path
-View: TypeAlias = Literal[
-    "published", "idealised", "actual", "any-channel", "any_channel", "raw-signal", "raw_signal"
-]
+View: TypeAlias = Literal["raw-signal", "any-channel", "actual", "idealised", "published"] | str
+"""Name of a view, with hyphens. Underscores are accepted too."""

@@ -1,4 +1,4 @@
-"""Data sets and how they are shared out, as NumPy arrays."""
+"""Data sets and their partition over clients, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floras._types import Experiment, Features, Labels, Parameters, Samples
 
 
 class Digits(NamedTuple):
-    """Handwritten digits, one row of 20 by 20 pixels each: 0 is paper, and 1 is ink."""
+    """Handwritten digits, one row of 20 by 20 pixels each: 0 is paper and 1 is ink."""
 
     train_images: Features
     train_labels: Labels
@@ -20,23 +20,35 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Federated:
-    """The clients' samples in one trial of an experiment, as ``floras run`` shares them out."""
+    """The clients' samples in one trial of an experiment, with the partition of ``floras run``."""
 
     clients: list[Samples]
-    """Features and labels of every client."""
+    """Features and labels of each client."""
     test: Samples
-    """Features and labels that nobody trains on."""
+    """Features and labels of the test set."""
     initial_model: Parameters
-    """Where training begins: all parameters in one row."""
+    """The initial model: all parameters in one vector."""
     shapes: list[tuple[str, list[int]]]
-    """The parts of the model within that row, in their order: name and shape."""
+    """Name and shape of each part of that vector, in order."""
     experiment: dict[str, Any] = field(repr=False)
     """Every setting of the experiment."""
 
 
 def load_digits20(train: int = 4000, test: int = 1000) -> Digits:
-    """Load the embedded digits: 4,000 for training and 1,000 for the test, or fewer.
+    """Load the embedded digits.
 
+    Parameters
+    ----------
+    train, test : int
+        Numbers of samples, at least 1; 5,000 are embedded in all.
+
+    Returns
+    -------
+    Digits
+        Images as float32 rows of 400 pixels, and labels from 0 to 9.
+
+    Examples
+    --------
     >>> digits = floras.load_digits20()
     >>> digits.train_images.shape, digits.test_labels.shape
     ((4000, 400), (1000,))
@@ -46,8 +58,22 @@ def load_digits20(train: int = 4000, test: int = 1000) -> Digits:
 
 
 def federate(experiment: Experiment | None = None, trial: int = 0) -> Federated:
-    """Share an experiment's samples out over its clients, as ``floras run`` does in that trial.
+    """Return the clients' samples of an experiment, with the partition of ``floras run``.
 
+    Parameters
+    ----------
+    experiment : dict, path or str, optional
+        As in `run`.
+    trial : int
+        Number of the trial, from 0.
+
+    Returns
+    -------
+    Federated
+        Samples of each client, the test set and the initial model.
+
+    Examples
+    --------
     >>> federated = floras.federate("digits-noniid")
     >>> len(federated.clients), len(set(federated.clients[0][1].tolist()))
     (20, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from floras.results import Run
 
 _LABELS = {
-    "test_accuracy": "test accuracy",
+    "test_accuracy": "test accuracy (%)",
     "test_loss": "test loss",
     "train_loss": "training loss",
     "local_loss": "mean loss of the clients' mini-batches",
@@ -36,19 +37,32 @@ _LABELS = {
 
 
 def curves(runs: Mapping[str, Run], metric: str = "test_accuracy") -> matplotlib.figure.Figure:
-    """Draw a metric of several runs over the rounds.
+    """Plot a metric of several runs over the rounds.
 
-    Lines are means over the trials, and bands their 95% intervals where there are several trials.
+    Lines are means over the trials. Bands are their 95% intervals, where there are several trials.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        The runs, by their labels.
+    metric : str
+        A column of `Run.metrics`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A figure that a notebook shows, and that ``savefig`` writes.
     """
-    import matplotlib.figure
-
     if metric not in _LABELS:
         raise ValueError(f"metric must be one of {', '.join(_LABELS)}, not {metric!r}")
-    figure = matplotlib.figure.Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure = _figure()
     axes = figure.add_subplot()
     for name, run in runs.items():
         rounds, mean, width = _mean_over_trials(run, metric)
-        (line,) = axes.plot(rounds, mean, label=name)
+        if metric == "test_accuracy":
+            mean, width = 100 * mean, 100 * width
+        # A single point has no line.
+        (line,) = axes.plot(rounds, mean, label=name, marker="." if len(rounds) <= 20 else None)
         axes.fill_between(rounds, mean - width, mean + width, alpha=0.2, color=line.get_color(), linewidth=0)
     axes.set_xlabel("round")
     axes.set_ylabel(_LABELS[metric])
@@ -57,8 +71,21 @@ def curves(runs: Mapping[str, Run], metric: str = "test_accuracy") -> matplotlib
     return figure
 
 
+def _figure() -> matplotlib.figure.Figure:
+    """An empty figure that notebooks show, also without pyplot."""
+    import matplotlib.figure
+
+    class Shown(matplotlib.figure.Figure):
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            self.savefig(file, format="png", dpi=100)
+            return file.getvalue()
+
+    return Shown(figsize=(6.4, 4.0), layout="constrained")
+
+
 def _has_several_trials(runs: Mapping[str, Run]) -> bool:
-    return any(len(run.summary["trials"]) > 1 for run in runs.values())
+    return any(len(run.trials) > 1 for run in runs.values())
 
 
 def _mean_over_trials(

@@ -1,7 +1,7 @@
 """Privacy loss distributions: exported from a view, imported, and exchanged with dp-accounting.
 
-A `Losses` holds the privacy loss of *one* round on a grid and the number of rounds. It is what
-``floras account --export`` writes and what ``floras compose`` reads.
+A `Losses` object holds the privacy loss of *one* round on a grid and the number of rounds.
+``floras account --export`` writes this format, and ``floras compose`` reads it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from floras import _core
+from floras.statements import Composition
 
 __all__ = ["Losses", "compose"]
 
@@ -21,7 +22,7 @@ FORMAT = "floras-loss-distribution"
 
 
 def _dp_accounting() -> Any:
-    """Import dp-accounting where it is needed, since floras does without it."""
+    """Import dp-accounting only where it is needed: it is optional."""
     try:
         from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # type: ignore[import-untyped]
     except ImportError as error:
@@ -31,9 +32,10 @@ def _dp_accounting() -> Any:
 
 @dataclass(frozen=True)
 class Losses:
-    """The loss distribution of one round of a view, as JSON has it."""
+    """The loss distribution of one round of a view."""
 
     content: dict[str, Any]
+    """The JSON object of the file."""
 
     def __post_init__(self) -> None:
         _core.check_losses(json.dumps(self.content))
@@ -44,7 +46,7 @@ class Losses:
         return cls(json.loads(Path(path).read_text(encoding="utf-8")))
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, as a whole or not at all."""
+        """Write a file in one step: a crash leaves no partial file."""
         path = Path(path)
         partial = path.with_name(path.name + ".partial")
         partial.write_text(json.dumps(self.content), encoding="utf-8")
@@ -52,12 +54,12 @@ class Losses:
 
     @property
     def rounds(self) -> int:
-        """Rounds, each with this loss."""
+        """Number of rounds, each with this loss."""
         return int(self.content["rounds"])
 
     @property
     def step(self) -> float:
-        """Distance between losses on the grid."""
+        """Distance between two losses on the grid."""
         return float(self.content["step"])
 
     def to_dp_accounting(self) -> Any:
@@ -84,7 +86,21 @@ class Losses:
         level: str = "client",
         name: str = "dp-accounting",
     ) -> Losses:
-        """Take over a pessimistic ``PrivacyLossDistribution`` of dp-accounting, for some rounds."""
+        """Convert a pessimistic ``PrivacyLossDistribution`` of dp-accounting.
+
+        Parameters
+        ----------
+        distribution : PrivacyLossDistribution
+            The loss of *one* round.
+        rounds : int
+            Number of rounds, at least 1.
+        neighbours : {"add-remove", "replace-one"}
+            Its neighbour relation.
+        level : {"client", "item"}
+            What it protects.
+        name : str
+            Name of the training in results.
+        """
         directions = ["both"] if distribution._symmetric else ["remove", "add"]
         parts = [distribution._pmf_remove, distribution._pmf_add][: len(directions)]
         dense = [part.to_dense_pmf() for part in parts]
@@ -114,6 +130,21 @@ class Losses:
         )
 
 
-def compose(trainings: Iterable[Losses], delta: float = 1e-5) -> dict[str, Any]:
-    """Compose several trainings; the result is what ``floras compose --json`` prints."""
-    return _core.compose([json.dumps(training.content) for training in trainings], delta)
+def compose(trainings: Iterable[Losses], delta: float = 1e-5) -> Composition:
+    """Compose several trainings.
+
+    Parameters
+    ----------
+    trainings : iterable of Losses
+        The loss distribution of one round of each training, with its number of rounds.
+    delta : float
+        Above 0 and at most 0.5.
+
+    Returns
+    -------
+    Composition
+        The content of ``floras compose --json``.
+    """
+    return Composition.from_dict(
+        _core.compose([json.dumps(training.content) for training in trainings], delta)
+    )

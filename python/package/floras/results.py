@@ -1,30 +1,35 @@
-"""Runs and sweeps, and what they have come to."""
+"""Runs and sweeps, and their results."""
 
 from __future__ import annotations
 
+import copy
 import csv
+import html
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from floras import _core
 from floras._progress import Progress, wanted
-from floras._types import Experiment
+from floras._types import Experiment, View
 from floras._types import Path as PathLike
+from floras.own import Clients, Model, Pair, arrays_of, train
+from floras.statements import Frozen, Privacy, Views
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
     import polars
 
-__all__ = ["Run", "Sweep", "experiment", "run"]
+__all__ = ["Estimate", "Final", "Run", "Sweep", "TrialResult", "experiment", "run"]
 
 Watch = Callable[[dict[str, Any]], object]
 
@@ -35,71 +40,238 @@ def experiment(
     trials: int | None = None,
     rounds: int | None = None,
     seed: int | None = None,
-    set: Mapping[str, Any] | None = None,  # as the program calls it
+    settings: Mapping[str, Any] | None = None,
+    set: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Spell out every setting of an experiment, and check it.
+    """Return every setting of an experiment, checked and with its defaults.
 
-    ``source`` is a dictionary with the structure of an experiment file, a file's path, or the name of a
-    preset; the default preset if absent. ``set`` changes single settings.
+    Parameters
+    ----------
+    source : dict, path or str, optional
+        A dictionary with the structure of an experiment file, the path of a file, or the name of a preset;
+        the default preset if absent.
+    trials, rounds : int, optional
+        Numbers of trials and of rounds, at least 1.
+    seed : int, optional
+        Between 0 and 2**63 - 1.
+    settings : mapping, optional
+        Single settings to change, by key: ``{"uplink.snr_db": 10.0}``.
+    set : mapping, optional
+        Deprecated name of ``settings``.
 
-    >>> floras.experiment("quick", set={"uplink.snr_db": 10.0})["uplink"]["snr_db"]
+    Returns
+    -------
+    dict
+        The sections and keys of the experiment file.
+
+    Raises
+    ------
+    ValueError
+        If a setting is unknown or out of its range. The message names it and what is allowed.
+
+    Examples
+    --------
+    >>> floras.experiment("quick", settings={"uplink.snr_db": 10.0})["uplink"]["snr_db"]
     10.0
     """
-    changes = None if set is None else dict(set)
-    return _core.experiment(source, trials=trials, rounds=rounds, seed=seed, set=changes)
+    changes = _changes(settings, set)
+    return _core.experiment(source, trials=trials, rounds=rounds, seed=seed, settings=changes)
 
 
-@dataclass(frozen=True)
+def _changes(settings: Mapping[str, Any] | None, old: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The changed settings, also under the old name of the keyword."""
+    if old is not None:
+        warnings.warn("the keyword set is now settings", DeprecationWarning, stacklevel=3)
+        settings = {**old, **(settings or {})}
+    return None if settings is None else dict(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over trials."""
+
+    mean: float
+    """The mean."""
+    ci95: float | None
+    """Half the width of its 95% interval; ``None`` for a single trial."""
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g}" if self.ci95 is None else f"{self.mean:.4g} ± {self.ci95:.2g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """Final values, over the trials that finished."""
+
+    train_loss: Estimate
+    """Loss over all training samples, with the penalty."""
+    test_loss: Estimate
+    """Loss over the test samples, with the penalty."""
+    test_accuracy: Estimate
+    """Share of the test samples that are classified correctly, between 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """How a trial ended."""
+
+    trial: int
+    """Number of the trial, from 0."""
+    status: Literal["finished", "diverged"]
+    """``"diverged"`` if a parameter or the last loss is not finite."""
+    train_loss: float | None
+    """``None`` if the trial diverged."""
+    test_loss: float | None
+    """``None`` if the trial diverged."""
+    test_accuracy: float | None
+    """Between 0 and 1; ``None`` if the trial diverged."""
+    diverged_in: int | None
+    """The round in which the trial diverged, from 1; ``None`` if it finished."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """What a run has come to."""
+    """The result of a run. A notebook shows its accuracy and its privacy table.
 
-    summary: dict[str, Any] = field(repr=False)
-    """How each trial ended, means with 95% intervals, and what can be said about privacy:
-    ``summary.json``."""
-    metrics: dict[str, npt.NDArray[Any]] = field(repr=False)
-    """One entry a trial and round in every column: ``metrics.jsonl``. What was not measured is not a
-    number."""
-    parameters: list[dict[str, npt.NDArray[np.float32]]] = field(repr=False)
-    """The final model of every trial, its arrays by name."""
-    experiment: dict[str, Any] = field(repr=False)
+    Examples
+    --------
+    >>> run = floras.run("quick", trials=1, rounds=2)
+    >>> run.epsilon() == run.epsilon("any-channel") == run.privacy.views["any-channel"].epsilon
+    True
+    >>> run.verdict
+    'weak'
+    """
+
+    name: str
+    """Name of the experiment."""
+    final: Final | None
+    """Means over the trials that finished; ``None`` if all diverged."""
+    trials: tuple[TrialResult, ...]
+    """How each trial ended."""
+    privacy: Privacy
+    """Privacy of all rounds, in every view."""
+    cost: Frozen[float] | None
+    """Cost of a trial on the air: channel uses, energy and powers; ``None`` without a radio."""
+    metrics: Frozen[npt.NDArray[Any]]
+    """One entry per trial and round in every column, as in ``metrics.jsonl``; NaN if it was not
+    measured."""
+    parameters: tuple[Frozen[npt.NDArray[np.float32]], ...]
+    """The final model of each trial, as arrays by name."""
+    experiment: dict[str, Any]
     """Every setting."""
-    rounds_per_second: float | None = field(repr=False)
-    """Rounds of all trials together in a second; ``None`` if there was nothing left to do."""
-    out: Path | None
-    """The run directory; ``None`` if it was not to be kept."""
+    rounds_per_second: float | None = field(compare=False)
+    """Rounds of all trials together per second; ``None`` if the run was already complete."""
+    out: Path | None = field(compare=False)
+    """The run directory; ``None`` if it was not kept."""
+    _summary: dict[str, Any] = field(compare=False)
+
+    @classmethod
+    def from_parts(
+        cls,
+        *,
+        summary: dict[str, Any],
+        metrics: Mapping[str, npt.NDArray[Any]],
+        parameters: Iterable[Mapping[str, npt.NDArray[np.float32]]],
+        experiment: dict[str, Any],
+        rounds_per_second: float | None,
+        out: Path | None,
+    ) -> Run:
+        """Make a run of ``summary.json``, the metrics and the models."""
+        final = summary["final"]
+        finals = ("train_loss", "test_loss", "test_accuracy")
+        return cls(
+            name=summary["name"],
+            final=None if final is None else Final(*(Estimate(**final[key]) for key in finals)),
+            trials=tuple(_trial(trial) for trial in summary["trials"]),
+            privacy=Privacy.from_dict(summary["privacy"], experiment["privacy"].get("view")),
+            cost=None if summary.get("cost") is None else Frozen(summary["cost"]),
+            metrics=Frozen(metrics),
+            parameters=tuple(Frozen(model) for model in parameters),
+            experiment=experiment,
+            rounds_per_second=rounds_per_second,
+            out=out,
+            _summary=summary,
+        )
 
     @property
-    def final(self) -> dict[str, Any] | None:
-        """Means over the trials that finished, with half the width of their 95% intervals.
+    def views(self) -> Views:
+        """The privacy statement of each view."""
+        return self.privacy.views
 
-        It is ``None`` if all diverged.
+    @property
+    def verdict(self) -> str:
+        """The verdict on the default view, as in `Statement.verdict`."""
+        return self.privacy.verdict
+
+    def epsilon(self, view: View | None = None) -> float | None:
+        """Return the upper bound on epsilon after all rounds.
+
+        Parameters
+        ----------
+        view : str, optional
+            Name of the view, such as ``"any-channel"``; ``privacy.view`` by default.
+
+        Returns
+        -------
+        float or None
+            ``None`` if no finite epsilon is established.
         """
-        final: dict[str, Any] | None = self.summary["final"]
-        return final
+        return self.privacy.epsilon(view)
 
-    @property
-    def privacy(self) -> dict[str, Any]:
-        """What can be said about privacy, in every view."""
-        privacy: dict[str, Any] = self.summary["privacy"]
-        return privacy
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of ``summary.json``."""
+        return copy.deepcopy(self._summary)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The metrics as a frame of pandas."""
+        """Return the metrics as a pandas frame, one row per trial and round."""
         import pandas
 
-        return pandas.DataFrame(self.metrics)
+        return pandas.DataFrame(dict(self.metrics))
 
     def to_polars(self) -> polars.DataFrame:
-        """The metrics as a frame of polars."""
+        """Return the metrics as a polars frame, one row per trial and round."""
         import polars
 
-        return polars.DataFrame(self.metrics)
+        return polars.DataFrame(dict(self.metrics))
 
     def plot(self, metric: str = "test_accuracy") -> matplotlib.figure.Figure:
-        """Draw a metric over the rounds, the mean over the trials with its 95% interval, with matplotlib."""
+        """Plot a metric over the rounds with matplotlib: the mean over the trials with its 95% interval.
+
+        Parameters
+        ----------
+        metric : str
+            A column of `metrics`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A figure that a notebook shows, and that ``savefig`` writes.
+        """
         from floras import figures
 
-        return figures.curves({str(self.summary["name"]): self}, metric)
+        return figures.curves({self.name: self}, metric)
+
+    def _result(self) -> str:
+        rounds = f"{self.privacy.rounds} rounds, {len(self.trials)} trial{'s' * (len(self.trials) > 1)}"
+        if self.final is None:
+            return f"{self.name}: {rounds}, all diverged"
+        accuracy = self.final.test_accuracy
+        width = "" if accuracy.ci95 is None else f" ± {100 * accuracy.ci95:.2g}"
+        return f"{self.name}: {rounds}, test accuracy {100 * accuracy.mean:.1f}{width} %"
+
+    def __repr__(self) -> str:
+        return f"<Run {self._result()}>"
+
+    def __str__(self) -> str:
+        return f"{self._result()}\n{self.privacy}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._result())}</p>{self.privacy._repr_html_()}"
+
+
+def _trial(raw: Mapping[str, Any]) -> TrialResult:
+    measured = {key: raw.get(key) for key in ("train_loss", "test_loss", "test_accuracy")}
+    return TrialResult(trial=raw["trial"], status=raw["status"], diverged_in=raw.get("round"), **measured)
 
 
 def run(
@@ -111,44 +283,132 @@ def run(
     rounds: int | None = None,
     seed: int | None = None,
     threads: int | None = None,
-    set: Mapping[str, Any] | None = None,  # as the program calls it
+    settings: Mapping[str, Any] | None = None,
+    data: Pair | None = None,
+    test: Pair | None = None,
+    clients: Clients | None = None,
+    model: Model | None = None,
     record_signal: bool | int | str | Iterable[int] | None = None,
     progress: bool | Watch | None = None,
+    set: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Train a model over the simulated air, as ``floras run`` does, and to the same bytes.
+    """Train a model over the simulated air, as ``floras run`` does. The files are the same, byte for byte.
 
-    ``experiment`` is a dictionary with the structure of an experiment file, a file's path, or the name of a
-    preset; the default preset if absent. With ``out`` the run directory is kept there, with its report, and
-    an interrupted run goes on with ``resume=True``. ``progress`` is called with the metrics of every round,
-    or says whether there is a bar; there is one on a terminal. What the program prints as notes, such as
-    settings without effect, are warnings here.
+    Parameters
+    ----------
+    experiment : dict, path or str, optional
+        A dictionary with the structure of an experiment file, the path of a file, or the name of a preset;
+        the default preset if absent.
+    out : path, optional
+        Where to keep the run directory with its report. Nothing is kept by default.
+    resume : bool
+        Whether to resume the interrupted run in ``out``.
+    trials, rounds : int, optional
+        Numbers of trials and of rounds, at least 1.
+    seed : int, optional
+        Between 0 and 2**63 - 1.
+    threads : int, optional
+        Between 1 and 1024; one per core by default. Results do not depend on it.
+    settings : mapping, optional
+        Single settings to change, by key: ``{"uplink.snr_db": 10.0}``.
+    data : pair of arrays, optional
+        Own training samples ``(x, y)``: features with one row per sample, and integer labels from 0. They
+        replace the data set of the experiment. The run directory records their SHA-256, and a resumed run
+        is refused with other arrays.
+    test : pair of arrays, optional
+        Own test samples ``(x, y)``. Without them, accuracy is measured on ``data``, with a warning.
+    clients : str or sequence of arrays, optional
+        Who holds which rows of ``data``: a partition such as ``"iid"`` or ``"dirichlet=0.5"``, or the row
+        numbers of each client.
+    model : Model, optional
+        An own model, trained in Python on ``data``: an object with ``parameters``, ``local_update`` and
+        ``evaluate``, see `floras.own.Model`. The uplink, the partition and the selection of clients are
+        those of the built-in models; the sections ``model`` and ``local`` of the experiment have no effect.
+        Nothing is recorded on disk.
+    record_signal : bool, int, str or iterable of int, optional
+        Rounds whose signal is recorded in ``signals/`` of the run directory, as ``.npz``: ``True`` for every
+        round, one round, several, or text such as ``"1,5,10-20"``. The files are not private. Give it again
+        with ``resume=True``.
+    progress : bool or callable, optional
+        A function that is called with the metrics of each round, or whether to show a progress bar. The bar
+        is tqdm's if tqdm is installed. By default there is a bar on a terminal.
+    set : mapping, optional
+        Deprecated name of ``settings``.
 
-    ``record_signal`` writes decoded sum, gains, channels, estimates and assignment of some rounds to
-    ``signals/`` in the run directory, as ``.npz``: ``True`` for every round, or rounds as a number, as
-    numbers, or as a text such as ``"1,5,10-20"``. It is the setting ``record.signal``, and has to be given
-    again with ``resume=True``. The files are not private.
+    Returns
+    -------
+    Run
+        Accuracy, privacy, metrics and models.
 
+    Raises
+    ------
+    ValueError
+        If a setting is wrong, or if ``out`` holds another experiment.
+    OSError
+        If a file cannot be read or written.
+
+    Warns
+    -----
+    UserWarning
+        For each note of ``floras run``, such as settings without effect.
+
+    Examples
+    --------
     >>> result = floras.run("quick", trials=2, rounds=3, seed=5)
-    >>> result.final["test_accuracy"].keys()
-    dict_keys(['ci95', 'mean'])
+    >>> result.final.test_accuracy.mean > 0.5
+    True
     >>> result.to_pandas().shape
     (6, 20)
     """
-    changes = None if set is None else dict(set)
+    changes = _changes(settings, set)
     if record_signal is not None and record_signal is not False:
         changes = {**(changes or {}), "record.signal": _rounds(record_signal)}
-    settings = _core.experiment(experiment, trials=trials, rounds=rounds, seed=seed, set=changes, warn=True)
+    checked = _core.experiment(
+        experiment, trials=trials, rounds=rounds, seed=seed, settings=changes, warn=True
+    )
+    if data is None and not (test is None and clients is None and model is None):
+        raise ValueError("test, clients and model need data, the own training samples")
+    if data is not None and test is None:
+        warnings.warn("without test=(x, y), accuracy is measured on the training samples", stacklevel=2)
+    if model is not None and (out is not None or resume or record_signal):
+        raise ValueError("out, resume and record_signal are not available with an own model")
+    if model is not None and data is not None:
+        return _run_model(checked, model, data, test, clients, progress)
+    own = None
+    if data is not None:
+        checked, own = arrays_of(checked, data, test, clients)
     if resume and out is None:
-        raise ValueError("resume needs out, the directory of the run to go on with")
-    if settings["record"]["signal"] not in (None, "none") and out is None:
-        raise ValueError("record_signal needs out, the directory in which the signals are kept")
+        raise ValueError("resume needs out, the directory of the interrupted run")
+    if checked["record"]["signal"] not in (None, "none") and out is None:
+        raise ValueError("record_signal needs out, the directory for the recorded signals")
     if out is not None:
-        return run_in(settings, Path(out), "resume" if resume else "new", threads, progress, with_report=True)
+        entry = "resume" if resume else "new"
+        return run_in(checked, Path(out), entry, threads, progress, with_report=True, data=own)
     directory = Path(tempfile.mkdtemp(prefix="floras-"))
     try:
-        return run_in(settings, directory / "run", "new", threads, progress, with_report=False, is_kept=False)
+        path = directory / "run"
+        return run_in(checked, path, "new", threads, progress, with_report=False, is_kept=False, data=own)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run_model(
+    settings: dict[str, Any],
+    model: Model,
+    data: Pair,
+    test: Pair | None,
+    clients: Clients | None,
+    progress: bool | Watch | None,
+) -> Run:
+    """Train an own model in Python."""
+    if callable(progress):
+        parts = train(settings, model, data, test, clients, progress)
+    elif wanted(progress):
+        with Progress(settings["trials"] * settings["rounds"]) as bar:
+            parts = train(settings, model, data, test, clients, bar.advance)
+    else:
+        parts = train(settings, model, data, test, clients, None)
+    return Run.from_parts(out=None, **parts)
 
 
 def _rounds(rounds: bool | int | str | Iterable[int]) -> str:
@@ -171,58 +431,85 @@ def run_in(
     *,
     with_report: bool,
     is_kept: bool = True,
+    data: _core.OwnArrays | None = None,
 ) -> Run:
     """Run a checked experiment in a directory."""
 
-    def told_to(watch: Watch | None) -> dict[str, Any]:
+    def work(watch: Watch | None) -> dict[str, Any]:
         return _core.run(
-            settings, directory, entry=entry, threads=threads, watch=watch, with_report=with_report
+            settings,
+            directory,
+            entry=entry,
+            threads=threads,
+            watch=watch,
+            with_report=with_report,
+            data=data,
         )
 
     if callable(progress):
-        told = told_to(progress)
+        parts = work(progress)
     elif wanted(progress):
         with Progress(settings["trials"] * settings["rounds"]) as bar:
-            told = told_to(bar.advance)
+            parts = work(bar.advance)
     else:
-        told = told_to(None)
-    return Run(out=directory if is_kept else None, **told)
+        parts = work(None)
+    return Run.from_parts(out=directory if is_kept else None, **parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep has come to: a row for every point of its grid."""
+    """The result of a sweep: one row per point of its grid. A notebook shows it as a table."""
 
     name: str
-    keys: list[str]
-    """What varies."""
-    rows: list[dict[str, Any]] = field(repr=False)
-    """``sweep.csv``: the values of the keys, and means with half the widths of their 95% intervals."""
+    """Name of the experiment that is varied."""
+    keys: tuple[str, ...]
+    """The settings that vary."""
+    rows: tuple[Frozen[Any], ...] = field(repr=False)
+    """The rows of ``sweep.csv``: values of the keys, means, and half the widths of their 95% intervals."""
     out: Path
-    """The directory, with one run directory for every point that is run."""
+    """The directory, with one run directory for each point."""
 
     @classmethod
-    def read(cls, name: str, keys: list[str], out: Path) -> Sweep:
-        """Read what a sweep has left in its directory."""
+    def read(cls, name: str, keys: Iterable[str], out: Path) -> Sweep:
+        """Read the directory of a sweep."""
         with (out / "sweep.csv").open(newline="", encoding="utf-8") as file:
             rows = [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
-        return cls(name=name, keys=keys, rows=rows, out=out)
+        return cls(name=name, keys=tuple(keys), rows=tuple(Frozen(row) for row in rows), out=out)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries."""
+        return [dict(row) for row in self.rows]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a frame of pandas."""
+        """Return the rows as a pandas frame."""
         import pandas
 
-        return pandas.DataFrame(self.rows)
+        return pandas.DataFrame(self.to_dict())
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a frame of polars."""
+        """Return the rows as a polars frame."""
         import polars
 
-        return polars.DataFrame(self.rows)
+        return polars.DataFrame(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        columns = [] if not self.rows else list(self.rows[0])
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+        cells = (
+            "".join(f"<td>{html.escape(_shown(row[column]))}</td>" for column in columns) for row in self.rows
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _number(text: str) -> Any:
-    """The number that a text is, or the text."""
+    """The number in a text, or the text."""
     if text == "":
         return None
     for kind in (int, float):

@@ -30,22 +30,44 @@ def sweep(
     retries: int = 3,
     progress: bool | None = None,
 ) -> Sweep:
-    """Run every point of a grid, as ``floras sweep`` does: the same grid comes to the same bytes.
+    """Run every point of a grid, as ``floras sweep`` does. The files are the same, byte for byte.
 
-    ``grid`` is a dictionary with the structure of a sweep file, or such a file's path: an experiment with one
-    more section, ``sweep``, that lists values for some keys. ``out`` is the directory for all runs,
-    ``runs/NAME-sweep`` if absent. A sweep that was interrupted goes on when it is called again.
+    Parameters
+    ----------
+    grid : dict or path
+        A dictionary with the structure of a sweep file, or the path of one: an experiment with a section
+        ``sweep`` that lists values for some keys.
+    engine : {"local", "ray"}
+        Where to run. With ``"ray"`` each point is a task on the cluster that ``ray.init`` reaches. The
+        cluster needs no shared file system: a task returns its run directory. Files that an experiment reads,
+        such as a data set, must be on every machine.
+    out : path, optional
+        Directory of all runs; ``runs/NAME-sweep`` by default. An interrupted sweep in it is resumed.
+    threads : int, optional
+        Threads of one point, between 1 and 1024; by default one per core here, and one on Ray.
+    retries : int
+        How often a Ray task is restarted if its worker dies, has no memory or cannot write; at least 0.
+    progress : bool, optional
+        Whether to print a line on standard error for each point; by default on a terminal.
 
-    With ``engine="ray"`` the points are tasks on whatever cluster ``ray.init`` reaches. The cluster needs no
-    common file system, because a task hands its run directory over; but files that an experiment reads, such
-    as a data set, must be on every machine. A task whose worker dies, or that lacks memory or cannot write,
-    is started again, up to ``retries`` times. If a point fails for good the others are still run.
-    ``threads`` is what one point uses, all cores here and one on Ray if absent.
+    Returns
+    -------
+    Sweep
+        One row per point.
 
+    Raises
+    ------
+    ValueError
+        If the grid is wrong, or if ``out`` holds another sweep.
+    RuntimeError
+        If a point fails on Ray. The other points are run first.
+
+    Examples
+    --------
     >>> import tempfile
     >>> grid = {"rounds": 2, "trials": 1, "sweep": {"uplink": {"sequences": [20, 25]}}}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = floras.sweep(grid, out=folder)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     result = floras.sweep(grid, out=directory)
     >>> [row["uplink.sequences"] for row in result.rows]
     [20, 25]
     """
@@ -67,7 +89,7 @@ def sweep(
             nonlocal count
             if number in to_do:
                 count += 1
-                _tell(progress, f"{count} of {work.runs} points: {to_do[number]['directory']} is done")
+                _print(progress, f"{count} of {work.runs} points: {to_do[number]['directory']} is done")
 
         if engine == "ray":
             _on_ray(work, list(to_do.values()), threads or 1, retries, is_done)
@@ -79,7 +101,7 @@ def sweep(
     return Sweep.read(work.name, work.keys, work.directory)
 
 
-def _tell(progress: bool | None, line: str) -> None:
+def _print(progress: bool | None, line: str) -> None:
     if wanted(progress):
         print(line, file=sys.stderr, flush=True)
 
@@ -87,7 +109,7 @@ def _tell(progress: bool | None, line: str) -> None:
 def _on_ray(
     work: _core.Grid, points: list[Point], threads: int, retries: int, is_done: Callable[[int], None]
 ) -> None:
-    """Run all points as tasks of Ray, and put their directories into place as they come."""
+    """Run all points as Ray tasks, and store their directories as they arrive."""
     import ray
 
     if not ray.is_initialized():
@@ -107,7 +129,7 @@ def _on_ray(
             try:
                 files = ray.get(done)
             except ray.exceptions.RayError as error:
-                # The others go on: what they come to is not lost.
+                # The other points continue, and their results are kept.
                 failures.append((point, error))
                 continue
             work.put(point["number"], files)
@@ -117,12 +139,14 @@ def _on_ray(
             ray.cancel(task_left, force=True)
     if failures:
         names = ", ".join(f"{point['directory']} ({', '.join(point['values'])})" for point, _ in failures)
-        raise RuntimeError(f"these points failed, the last one as told above: {names}") from failures[-1][1]
+        raise RuntimeError(
+            f"these points failed: {names}; the error above is that of the last one"
+        ) from failures[-1][1]
     work.write_table()
 
 
 def _run_elsewhere(experiment: dict[str, Any], threads: int) -> Files:
-    """Run an experiment in a directory of its own, and hand over what is in it."""
+    """Run an experiment in a temporary directory, and return its files."""
     with tempfile.TemporaryDirectory(prefix="floras-") as temporary:
         out = Path(temporary) / "run"
         run_in(experiment, out, "new", threads, False, with_report=False)

@@ -113,9 +113,9 @@ def engine(home: Path) -> Iterator[Engine]:
         running.stop()
 
 
-def variant(folder: Path, client: str | None = None, server: str | None = None) -> Path:
+def variant(directory: Path, client: str | None = None, server: str | None = None) -> Path:
     """A copy of the example whose client app or server app is another one."""
-    app = folder / "app"
+    app = directory / "app"
     shutil.copytree(EXAMPLE, app, ignore=shutil.ignore_patterns("__pycache__"))
     settings = (app / "pyproject.toml").read_text()
     for name, code in {"client": client, "server": server}.items():

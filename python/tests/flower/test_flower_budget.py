@@ -1,4 +1,4 @@
-"""The budget ends a training, and the ledger lets another one go on."""
+"""A budget ends a training, and a ledger is resumed."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ def still(message: Message, context: Context) -> Message:
     return reply_with(message, message.content.array_records["arrays"])
 
 
-def test_the_budget_stops_before_the_round_that_would_exceed_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_training_stops_before_the_budget_is_exceeded(caplog: pytest.LogCaptureFixture) -> None:
     plain = floras.Ledger(uplink())
     budget = (plain.after(4, rounds=3, view="actual") + plain.after(4, rounds=4, view="actual")) / 2
     grid, evaluated = FakeGrid(shifting(lambda _: 0.1), NODES), []
@@ -42,7 +42,7 @@ def test_the_budget_stops_before_the_round_that_would_exceed_it(caplog: pytest.L
         evaluated.append(server_round)
         return MetricRecord({"value": float(arrays.to_numpy_ndarrays()[0][0])})
 
-    strategy = FlorasStrategy(uplink(), budget=budget, fraction_evaluate=1.0)
+    strategy = FlorasStrategy(uplink(), view="actual", budget=budget, fraction_evaluate=1.0)
     with caplog.at_level(logging.WARNING, "flwr"):
         result = strategy.start(grid, zeros(), num_rounds=6, evaluate_fn=evaluate)
     assert strategy.stopped
@@ -65,19 +65,19 @@ def test_the_budget_is_kept_in_the_named_view(view: str) -> None:
     assert strategy.rounds == 2
 
 
-def test_a_budget_below_one_round_is_refused_before_anything_is_sent() -> None:
+def test_a_budget_below_one_round_is_rejected() -> None:
     grid = FakeGrid(still, NODES)
     with pytest.raises(
         ValueError, match="budget must be at least what one round of 4 clients spends in the actual view"
     ):
-        FlorasStrategy(uplink(), budget=1e-3).start(grid, zeros())
+        FlorasStrategy(uplink(), view="actual", budget=1e-3).start(grid, zeros())
     assert not grid.sent
 
 
-def test_a_budget_without_a_clip_norm_is_refused_before_anything_is_sent() -> None:
+def test_a_budget_without_a_clip_norm_is_rejected() -> None:
     grid = FakeGrid(still, NODES)
     with pytest.raises(ValueError, match="budget cannot be kept in the actual view: "):
-        FlorasStrategy(floras.Uplink(sequences=24), budget=10.0).start(grid, zeros())
+        FlorasStrategy(floras.Uplink(sequences=24), view="actual", budget=10.0).start(grid, zeros())
     assert not grid.sent
 
 
@@ -85,9 +85,11 @@ def test_too_few_answers_do_not_exceed_the_budget(caplog: pytest.LogCaptureFixtu
     """Under channel inversion at the power of the weakest client, a round of few clients costs more."""
     inversion = floras.Uplink("channel-inversion", power_rule="worst-admitted", clip=0.02, snr_db=0.0)
     plain = floras.Ledger(inversion)
-    all_answer, two_answer = plain.after(20), plain.after(2)
+    all_answer, two_answer = plain.after(20, view="actual"), plain.after(2, view="actual")
     assert all_answer < two_answer
-    strategy = FlorasStrategy(inversion, budget=(all_answer + two_answer) / 2, fraction_evaluate=0.0)
+    strategy = FlorasStrategy(
+        inversion, view="actual", budget=(all_answer + two_answer) / 2, fraction_evaluate=0.0
+    )
     grid = FakeGrid(
         lambda message, context: still(message, context) if context.node_id < 2 else None, range(20)
     )
@@ -99,16 +101,16 @@ def test_too_few_answers_do_not_exceed_the_budget(caplog: pytest.LogCaptureFixtu
     assert result.train_metrics_clientapp[1]["floras-answered"] == 2
 
 
-def test_too_few_answers_are_held_against_the_chance_that_there_was() -> None:
-    """2 of 20 answer, picked from 40: then nothing is gained from the lot, and not the 1/20 of 2 picked."""
+def test_too_few_answers_are_charged_without_sampling() -> None:
+    """2 of 20 answer, picked from 40: then sampling gives no amplification, not that of 2 of 40."""
     inversion = floras.Uplink(
         "channel-inversion", clients=40, power_rule="worst-admitted", clip=0.02, snr_db=0.0
     )
     plain = floras.Ledger(inversion)
-    planned, spent = plain.after(20), plain.after(2, selected=20)
-    assert plain.after(2) < planned < spent
+    planned, spent = plain.after(20, view="actual"), plain.after(2, view="actual", selected=20)
+    assert plain.after(2, view="actual") < planned < spent
     strategy = FlorasStrategy(
-        inversion, budget=(planned + spent) / 2, fraction_train=0.5, fraction_evaluate=0.0
+        inversion, view="actual", budget=(planned + spent) / 2, fraction_train=0.5, fraction_evaluate=0.0
     )
     asked: list[int] = []
 
@@ -121,7 +123,7 @@ def test_too_few_answers_are_held_against_the_chance_that_there_was() -> None:
     assert not np.any(result.arrays.to_numpy_ndarrays()[0])
 
 
-def test_a_restarted_server_goes_on_where_the_old_one_stopped(tmp_path: Path) -> None:
+def test_a_restarted_server_resumes_its_ledger(tmp_path: Path) -> None:
     path = tmp_path / "state" / "ledger.jsonl"
     path.parent.mkdir()
     models, epsilons = [], []
@@ -141,7 +143,9 @@ def test_a_spent_budget_stays_spent_after_a_restart(tmp_path: Path) -> None:
     budget = floras.Ledger(uplink()).after(4, rounds=1, view="actual") * 1.001
     for expected in (4, 0):
         grid = FakeGrid(still, NODES)
-        strategy = FlorasStrategy(uplink(), budget=budget, ledger=tmp_path / "ledger", fraction_evaluate=0.0)
+        strategy = FlorasStrategy(
+            uplink(), view="actual", budget=budget, ledger=tmp_path / "ledger", fraction_evaluate=0.0
+        )
         strategy.start(grid, zeros(), num_rounds=2)
         assert len(grid.sent) == expected
         assert strategy.stopped
@@ -184,7 +188,7 @@ strategy.start(FakeGrid(still, NODES), zeros(), num_rounds=5)
 """
 
 
-def test_a_round_is_on_the_disk_before_its_model_exists(tmp_path: Path) -> None:
+def test_a_round_is_recorded_before_its_model_exists(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     ended = subprocess.run(
@@ -207,7 +211,7 @@ def test_nodes_keep_their_numbers_over_a_restart(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["nodes"][str(2**64 - 1)] == first[2**64 - 1]
 
 
-def test_a_new_node_takes_the_number_of_one_that_is_gone() -> None:
+def test_a_new_node_takes_a_disconnected_nodes_number() -> None:
     numbers = NodeNumbers(limit=3)
     numbers.assign([1, 2, 3], [1, 2, 3])
     assert numbers.assign([1, 3, 4], [1, 3, 4]) == {1: 0, 3: 2, 4: 1}
@@ -216,14 +220,14 @@ def test_a_new_node_takes_the_number_of_one_that_is_gone() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"nodes": {"x": 1}}', '{"nodes": {"1": -1}}', '{"nodes": {"1": 0, "2": 0}}']
 )
-def test_a_broken_file_of_numbers_is_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_of_numbers_is_rejected(tmp_path: Path, text: str) -> None:
     path = tmp_path / "ledger.nodes.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=r"ledger.nodes.json must"):
         NodeNumbers(path)
 
 
-def test_a_file_of_numbers_for_more_clients_is_refused(tmp_path: Path) -> None:
+def test_numbers_above_the_limit_are_rejected(tmp_path: Path) -> None:
     NodeNumbers(tmp_path / "n").assign(NODES, NODES)
     with pytest.raises(ValueError, match=r"must be below uplink.clients, 2"):
         NodeNumbers(tmp_path / "n", limit=2)

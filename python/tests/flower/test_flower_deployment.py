@@ -43,7 +43,7 @@ app = server_app.app
 """
 
 
-def test_a_dead_node_is_left_out_and_a_dead_server_goes_on(tmp_path: Path) -> None:
+def test_a_dead_node_and_a_restarted_server(tmp_path: Path) -> None:
     """One SuperNode of three is killed in round 2, and the server after it; another does the third round."""
     state = tmp_path / "state"
     state.mkdir()

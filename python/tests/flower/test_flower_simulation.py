@@ -26,17 +26,15 @@ def result_in(state: Path) -> Any:
     return json.loads((state / "result.json").read_text())
 
 
-def test_the_example_learns_as_well_as_floras_run_on_the_same_partition(
-    simulation: Engine, tmp_path: Path
-) -> None:
-    """One training in Flower is held against 16 trials of `floras.run`, by the test loss after 10 rounds.
+def test_the_example_learns_like_floras_run(simulation: Engine, tmp_path: Path) -> None:
+    """One training in Flower is compared with 16 trials of `floras.run` by the test loss after 10 rounds.
 
-    The app has the partition of trial 0. If both do the same thing, all 17 losses are draws from one law,
-    over partitions, the order of samples, channels and noise. Then the one in Flower lies within
+    The app has the partition of trial 0. If both do the same thing, all 17 losses are draws from one
+    distribution, over partitions, the order of samples, channels and noise. Then the one in Flower is within
     t·s·√(1 + 1/16) of the mean of the trials, with their standard deviation s, about 0.04, and t = 4.07, the
-    99.9% point of Student's law with 15 degrees of freedom: about ±0.16. A sound program fails once in a
-    thousand runs. An unsound one is caught: the loss would be 0.6 lower without noise, and 1.1 higher with
-    30 sequences instead of 24.
+    99.9% point of Student's distribution with 15 degrees of freedom: about ±0.16. A sound program fails
+    once in a thousand runs. An unsound one is caught: the loss would be 0.6 lower without noise, and 1.1
+    higher with 30 sequences instead of 24.
     """
     simulation.run(EXAMPLE, *TWENTY, "--run-config", f"state='{tmp_path}' rounds=10")
     flower = result_in(tmp_path)
@@ -56,12 +54,10 @@ def test_the_example_learns_as_well_as_floras_run_on_the_same_partition(
     margin = 4.07 * losses.std(ddof=1) * np.sqrt(1 + 1 / 16)
     assert margin < 0.3, "the comparison would have no power"
     assert abs(flower["test"]["10"]["test-loss"] - losses.mean()) <= margin
-    # The privacy of the same ten rounds is no matter of chance.
-    for view in ("idealised", "actual", "any_channel"):
-        stated = program.privacy["views"][view]["epsilon"]
-        assert flower["train"]["10"][f"floras-epsilon-{view.replace('_', '-')}"] == pytest.approx(
-            stated, rel=0.01
-        ), view
+    # The privacy of the same ten rounds is deterministic.
+    for view in ("idealised", "actual", "any-channel"):
+        stated = program.epsilon(view)
+        assert flower["train"]["10"][f"floras-epsilon-{view}"] == pytest.approx(stated, rel=0.01), view
 
 
 FRAIL_CLIENT = """
@@ -79,9 +75,7 @@ def train(message, context):
 """
 
 
-def test_a_client_that_fails_and_a_budget_that_ends_are_handled_on_ray(
-    simulation: Engine, tmp_path: Path
-) -> None:
+def test_a_failing_client_and_a_budget_on_ray(simulation: Engine, tmp_path: Path) -> None:
     ledger = floras.Ledger(floras.Uplink(clients=20, clip=1.0, **UPLINK))
     budget = (ledger.after(20, rounds=2) + ledger.after(20, rounds=3)) / 2
     app = variant(tmp_path, client=FRAIL_CLIENT)

@@ -33,7 +33,7 @@ def test_epsilon_and_delta_give_the_fewest_sequences() -> None:
     assert fewer.epsilon > 8.0
 
 
-def test_the_level_of_the_clipped_projector_is_found_too() -> None:
+def test_the_level_of_the_clipped_projector_is_found() -> None:
     plan = FlorasAccountant(
         rounds=1,
         per_round=20,
@@ -49,7 +49,7 @@ def test_the_level_of_the_clipped_projector_is_found_too() -> None:
     assert 3.9 < plan.epsilon <= 4.0
 
 
-def test_sequences_and_delta_give_epsilon_as_the_accounting_has_it() -> None:
+def test_sequences_and_delta_determine_epsilon() -> None:
     plan = FlorasAccountant(sequences=60, delta=1e-5, view="actual", clients=200, **PLAN)
     account = floras.privacy.account(
         clip=1.0,
@@ -63,7 +63,7 @@ def test_sequences_and_delta_give_epsilon_as_the_accounting_has_it() -> None:
         snr_db=20.0,
     )
     # An uplink's epsilon includes what floating-point arithmetic costs.
-    assert 4e-5 < plan.epsilon - account["views"]["actual"]["epsilon"] < 1e-3
+    assert 4e-5 < plan.epsilon - account.epsilon("actual") < 1e-3
 
 
 def test_sequences_and_epsilon_give_delta() -> None:
@@ -73,14 +73,14 @@ def test_sequences_and_epsilon_give_delta() -> None:
     assert plan.epsilon == pytest.approx(known.epsilon, rel=1e-3)
 
 
-def test_three_values_that_agree_are_taken_and_others_refused() -> None:
+def test_three_values_must_agree() -> None:
     known = FlorasAccountant(sequences=60, delta=1e-5, view="idealised", **PLAN)
     FlorasAccountant(sequences=60, delta=1e-5, epsilon=known.epsilon, view="idealised", **PLAN)
     with pytest.raises(ValueError, match="epsilon must be at least"):
         FlorasAccountant(sequences=60, delta=1e-5, epsilon=known.epsilon / 2, view="idealised", **PLAN)
 
 
-def test_what_nothing_can_meet_is_refused_with_the_reason() -> None:
+def test_an_unreachable_target_is_rejected_with_its_reason() -> None:
     with pytest.raises(ValueError, match=r"nothing meets epsilon = 0\.01"):
         FlorasAccountant(epsilon=0.01, delta=1e-5, view="actual", **PLAN)
 
@@ -90,7 +90,7 @@ def test_pfls_names_are_there() -> None:
     assert (plan.num_compositions, plan.sampling_probability, plan.mechanism) == (3, 0.1, "floras")
 
 
-def test_a_mechanism_of_the_plan_spends_what_was_planned(tmp_path: Path) -> None:
+def test_a_planned_mechanism_spends_as_planned(tmp_path: Path) -> None:
     plan = FlorasAccountant(sequences=60, delta=1e-5, path=tmp_path / "ledger.jsonl", **PLAN)
     mechanism = FlorasUplink.from_privacy_accountant(plan, seed=1)
     assert mechanism.privacy_accountant is plan

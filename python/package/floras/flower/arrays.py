@@ -1,9 +1,9 @@
 """A model as Flower sends it, many named arrays, and as the radio sends it, one vector.
 
 The vector has the floating-point arrays of the model in their order, each row by row, in single precision.
-Integer and boolean arrays, such as the counter of a batch normalisation, are no part of it: they keep the
-value that the server has. A difference that is not finite, because training broke down, becomes zero: whether
-it did depends on the client's data, and is not to be seen from who takes part.
+Integer and boolean arrays, such as the counter of a batch normalisation, are not part of it: they keep the
+server's value. A difference that is not finite, because training diverged, becomes zero: divergence depends
+on the client's data, and must not show in who takes part.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ Vector = NDArray[np.float32]
 
 
 class GlobalModel:
-    """The common model `w` of a round, which turns what clients send into differences `x = w - w_k`.
+    """The common model `w` of a round. It converts the clients' replies into differences `x = w - w_k`.
 
     >>> record = ArrayRecord([np.ones((2, 2), np.float32), np.zeros(3)])
     >>> model = GlobalModel(record)
@@ -32,22 +32,22 @@ class GlobalModel:
             _check_kept(key, self._arrays[key])
         self.size = sum(self._arrays[key].size for key in self.trained)
         if self.size == 0:
-            raise ValueError("the model must have floating-point values to train, and this one has none")
+            raise ValueError("the model must have at least one floating-point array")
 
     def difference(self, trained: ArrayRecord) -> Vector:
-        """The difference `w - w_k` to a model that a client has trained."""
+        """Return the difference `w - w_k` for a trained model of a client."""
         self._check_keys(trained, optional=self.kept)
         vector = np.empty(self.size, np.float32)
         for key, piece in self._pieces(vector):
             ours, theirs = self._arrays[key], self._values(trained, key)
-            # A difference of single-precision numbers is rounded once, and so is one of doubles: at the end.
+            # The difference is rounded once, at the end, for single and for double precision.
             wide = np.result_type(ours.dtype, np.float32)
             with np.errstate(over="ignore", invalid="ignore"):
                 piece[...] = np.subtract(ours, theirs, dtype=wide).ravel()
         return _finite(vector)
 
     def read(self, difference: ArrayRecord) -> Vector:
-        """The difference that a client has formed, and clipped, by itself."""
+        """Return the difference that a client has computed and clipped itself."""
         self._check_keys(difference, optional=[])
         vector = np.empty(self.size, np.float32)
         for key, piece in self._pieces(vector):
@@ -56,12 +56,12 @@ class GlobalModel:
         return _finite(vector)
 
     def write(self, difference: Vector) -> ArrayRecord:
-        """A difference as arrays of single precision, the counterpart of `read`."""
+        """Return a difference as arrays of single precision, the inverse of `read`."""
         shaped = {key: piece.reshape(self._arrays[key].shape) for key, piece in self._pieces(difference)}
         return ArrayRecord({key: Array(np.ascontiguousarray(array)) for key, array in shaped.items()})
 
     def step(self, mean: Vector) -> ArrayRecord:
-        """The next model `w - mean`, with the keys, shapes and types of this one."""
+        """Return the next model `w - mean`, with the keys, shapes and types of this one."""
         arrays = dict(self._arrays)
         for key, piece in self._pieces(mean):
             old = self._arrays[key]
@@ -71,7 +71,7 @@ class GlobalModel:
         return ArrayRecord({key: Array(array) for key, array in arrays.items()})
 
     def _pieces(self, vector: Vector) -> list[tuple[str, Vector]]:
-        """The part of the vector that belongs to each trained array."""
+        """Return the part of the vector of each trained array."""
         pieces, start = [], 0
         for key in self.trained:
             stop = start + self._arrays[key].size
@@ -99,11 +99,11 @@ class GlobalModel:
 def _numpy(key: str, array: Array) -> NDArray[np.floating]:
     try:
         values = array.numpy()
-    # Bytes from elsewhere can make NumPy raise almost anything, and must not end the training.
+    # Received bytes can make NumPy raise almost any exception, and must not end the training.
     except Exception as error:
         raise ValueError(f"array {key!r} cannot be read: {error}") from error
     if not isinstance(values, np.ndarray):
-        raise ValueError(f"array {key!r} cannot be read: it holds no array of NumPy")
+        raise ValueError(f"array {key!r} cannot be read: it is not a NumPy array")
     return values
 
 

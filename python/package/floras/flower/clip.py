@@ -1,10 +1,10 @@
 """A Flower mod that clips an update on the device: `x ← x·min(1, C/‖x‖)` with `x = w - w_k`.
 
-The norm `C` is fixed in the device's own code. Nothing that the server sends can raise it, so that the bound
-on one client's influence, on which every statement of privacy rests, does not rest on the server's word.
+The norm `C` is fixed in the device's own code, and no message of the server can raise it. The bound on one
+client's influence, on which every privacy statement rests, therefore does not depend on the server.
 
-The device sends the clipped **difference** and not its model. A difference that a server forms again from two
-models in single precision is off by about `6e-8·‖w‖`, and could be longer than `C`.
+The device sends the clipped **difference** and not its model. A difference that a server computes from two
+models in single precision has an error of about `6e-8·‖w‖`, and could exceed `C`.
 """
 
 from collections.abc import Callable
@@ -17,20 +17,31 @@ import floras
 from floras.flower.arrays import GlobalModel
 
 FORM_KEY = "floras-form"
-"""Under this key the server says that it takes differences, and the device that it sends one."""
+"""Key under which the server announces that it accepts differences, and the device that it sends one."""
 DIFFERENCE = "difference"
 MARK = "floras"
 """The name of the record in a reply that carries the device's mark."""
 
 
 def clip_mod(norm: float) -> Mod:
-    """Returns a mod for `ClientApp(mods=[...])` that clips what a client sends to the norm.
+    """Return a mod for `ClientApp(mods=[...])` that clips a client's update.
 
     It acts on messages of the type `train`, expects one record of arrays in the message and in the reply, and
-    needs a `FlorasStrategy` on the server: to any other strategy it replies with an error, because that would
-    take the difference for a model. Put it first in the list of mods, so that it is the last to touch the
-    reply.
+    needs a `FlorasStrategy` on the server. It replies to any other strategy with an error, because that would
+    use the difference as a model. Put it first in the list of mods, so that it changes the reply last.
 
+    Parameters
+    ----------
+    norm : float
+        Largest Euclidean norm of an update, between 1e-30 and 1e30.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not such a number.
+
+    Examples
+    --------
     >>> mod = clip_mod(1.0)
     >>> clip_mod(0.0)
     Traceback (most recent call last):
@@ -54,7 +65,7 @@ def clip_mod(norm: float) -> Mod:
 def _train_and_clip(message: Message, train: Callable[[], Message], norm: float) -> Message:
     try:
         _check_server(message.content)
-        # Read before the training, which may write into the message.
+        # Read before the training, which may change the message.
         model = GlobalModel(_only_arrays(message.content)[1])
     except ValueError as error:
         return _failure(message, f"the message is not what clip_mod expects: {error}")

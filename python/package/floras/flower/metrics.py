@@ -1,22 +1,18 @@
-"""What a round says about itself, as metrics of Flower.
+"""Metrics of a round for Flower.
 
-Everything here is a function of the radio, of the settings and of who answered, and of nothing that the
-clients computed. Norms of updates, or how many were clipped, would be, and no epsilon covers them; so they
-are not here.
+They depend on the radio, on the settings and on which clients answered, but not on what clients computed.
+Norms of updates and the number of clipped updates are not reported: no epsilon covers them.
 """
-
-from typing import Any
 
 from flwr.app import MetricRecord
 
 import floras
-from floras._types import View
 
 
 def of_round(
     result: floras.Aggregate, ledger: floras.Ledger, sequences: int | None, is_secret: bool
 ) -> MetricRecord:
-    """The metrics of a round that is on record; if it `is_secret` who took part, they do not name anyone."""
+    """Return the metrics of a recorded round. If the selection `is_secret`, they identify no client."""
     answered = len(result.clients)
     gains = [float(gain) for gain in result.gains]
     record = _who(ledger, result.selected, answered)
@@ -34,36 +30,36 @@ def of_round(
 
 
 def nothing_sent(ledger: floras.Ledger, selected: int, answered: int, is_secret: bool) -> MetricRecord:
-    """The metrics of a round in which nothing went over the air."""
+    """Return the metrics of a round without any update."""
     return MetricRecord({**_who(ledger, selected, answered), **_so_far(ledger, is_secret)})
 
 
 def stopped(ledger: floras.Ledger, is_secret: bool) -> MetricRecord:
-    """The metrics of the round that the budget has forbidden."""
+    """Return the metrics of the round that the budget has forbidden."""
     so_far = _so_far(ledger, is_secret)
     return MetricRecord({"floras-stopped": 1, "floras-round": int(ledger.rounds), **so_far})
 
 
 def summary(
-    uplink: floras.Uplink, ledger: floras.Ledger, seed: int | None, budget: float | None, view: View
+    uplink: floras.Uplink, ledger: floras.Ledger, seed: int | None, budget: float | None, view: str
 ) -> list[str]:
-    """Lines that say at the start what the training is about to do."""
+    """Return the settings of a training as lines for the log."""
     settings = ", ".join(f"{key} = {value}" for key, value in uplink.settings.items() if value is not None)
     lines = [f"Uplink: {settings}", "The server simulates the radio and sees every update itself"]
     if uplink.clip is None:
-        lines.append("Nothing clips the updates (uplink.clip), so that nothing is said about privacy")
+        lines.append("Updates are not clipped (uplink.clip), so no epsilon is established")
     if seed is not None:
-        lines.append("The seed is fixed: whoever knows it can take the noise off, and no view is a guarantee")
+        lines.append(
+            "The seed is fixed: anyone who knows it can subtract the noise, and no view is a guarantee"
+        )
     if budget is not None:
-        lines.append(f"Budget: epsilon {budget} in the {_name(view)} view")
+        lines.append(f"Budget: epsilon {budget} in the {view} view")
         if view == "published":
-            lines.append(
-                "The published view is the paper's formula and no guarantee: this budget protects nobody"
-            )
+            lines.append("The published formula is not a guarantee: this budget protects no client")
     if ledger.rounds:
         epsilon = ledger.epsilon(view)
         spent = "no finite epsilon" if epsilon is None else f"epsilon {epsilon:.4f}"
-        lines.append(f"On record: {ledger.rounds} rounds, {spent} in the {_name(view)} view")
+        lines.append(f"Recorded: {ledger.rounds} rounds, {spent} in the {view} view")
     return lines
 
 
@@ -79,23 +75,19 @@ def _who(ledger: floras.Ledger, selected: int, answered: int) -> MetricRecord:
 
 
 def _so_far(ledger: floras.Ledger, is_secret: bool) -> MetricRecord:
-    """The privacy of all rounds together, in every view that has an epsilon."""
+    """Return the privacy of all rounds together, in every view that has an epsilon."""
     record = MetricRecord()
     for view, statement in ledger.views().items():
-        if statement["epsilon"] is not None:
-            record[f"floras-epsilon-{_metric(view)}"] = float(statement["epsilon"])
-    worst: dict[str, Any] | None = ledger.worst
+        if statement.epsilon is not None:
+            record[f"floras-epsilon-{_metric(view)}"] = statement.epsilon
+    worst = ledger.worst
     if worst is not None and not is_secret:
-        record["floras-worst-client"] = int(worst["client"])
-        record["floras-worst-epsilon"] = float(worst["epsilon"])
+        record["floras-worst-client"] = worst.client
+        record["floras-worst-epsilon"] = worst.epsilon
     record["floras-delta"] = float(ledger.delta)
     return record
 
 
 def _metric(view: str) -> str:
-    """A view's name in a metric; the paper's formula, which does not hold as printed, bears a mark."""
-    return "published-no-guarantee" if view == "published" else _name(view)
-
-
-def _name(view: str) -> str:
-    return view.replace("_", "-")
+    """Return a view's name in a metric. The published formula is marked: it does not hold as printed."""
+    return "published-no-guarantee" if view == "published" else view

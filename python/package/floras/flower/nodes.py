@@ -1,7 +1,7 @@
 """Numbers for Flower's nodes: the radio knows clients by 0, 1, 2 …, and Flower by random 64-bit identifiers.
 
-A node keeps its number for as long as its identifier is known. With a path the numbers outlive the server, so
-that the ledger adds up what one and the same client has given away.
+A node keeps its number as long as its identifier is known. With a path the numbers survive a restart of the
+server, so that the ledger adds up the losses of each client.
 """
 
 import json
@@ -14,10 +14,9 @@ LOG = logging.getLogger("flwr")
 
 
 class NodeNumbers:
-    """Gives every node a number below the limit, and remembers it in a file.
+    """Assigns a number below the limit to every node, and stores it in a file.
 
-    If all numbers are taken, a new node gets that of one that is no longer connected. Its losses are then
-    counted together with those of the node that had the number before.
+    If all numbers are in use, a new node gets the number of a disconnected node. Their losses are then added.
 
     >>> numbers = NodeNumbers(limit=2)
     >>> numbers.assign([70, 80], connected={70, 80})
@@ -37,19 +36,19 @@ class NodeNumbers:
         return len(self._numbers)
 
     def admit(self, connected: Collection[int]) -> list[int]:
-        """The connected nodes that there are numbers for: those that have one first.
+        """Return the connected nodes for which there are numbers; nodes with a number come first.
 
-        A node that comes back has a new identifier, and its old one is held for connected for a while.
+        A node that returns has a new identifier, and its old one counts as connected for a while.
         """
         known = sorted(connected, key=lambda node: (node not in self._numbers, node))
         return known if self._limit is None else known[: self._limit]
 
     def assign(self, nodes: Collection[int], connected: Collection[int]) -> dict[int, int]:
-        """The numbers of these nodes; new ones are on the disk when it returns."""
+        """Return the numbers of these nodes. New ones are on the disk before it returns."""
         present = set(nodes) | set(connected)
         if self._limit is not None and len(present) > self._limit:
             raise ValueError(
-                f"uplink.clients must be at least the {len(present)} nodes that are there, not {self._limit}"
+                f"uplink.clients must be at least {len(present)}, the connected nodes, not {self._limit}"
             )
         new = [node for node in sorted(nodes) if node not in self._numbers]
         for node in new:
@@ -59,13 +58,13 @@ class NodeNumbers:
         return {node: self._numbers[node] for node in nodes}
 
     def _free(self, present: set[int]) -> int:
-        """The least number that nobody has, or else one of a node that is gone, which loses it."""
+        """Return the smallest unused number, or that of a disconnected node, which loses it."""
         taken = set(self._numbers.values())
         least = next(number for number in range(len(taken) + 1) if number not in taken)
         if self._limit is None or least < self._limit:
             return least
         gone = next(node for node in self._numbers if node not in present)
-        LOG.info("floras: node %d is gone, and its number goes to another one", gone)
+        LOG.info("floras: node %d is disconnected; its number is assigned to another node", gone)
         return self._numbers.pop(gone)
 
 
@@ -73,19 +72,17 @@ def _read(path: Path) -> dict[int, int]:
     try:
         numbers = {int(node): number for node, number in json.loads(path.read_text("utf-8"))["nodes"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} must be a file with the numbers of nodes, and cannot be read: {error}"
-        ) from error
+        raise ValueError(f"{path} must contain the numbers of nodes, and cannot be read: {error}") from error
     if not all(isinstance(number, int) and number >= 0 for number in numbers.values()):
-        raise ValueError(f"{path} must have a number from 0 for every node")
+        raise ValueError(f"{path} must have a number from 0 for each node")
     if len(set(numbers.values())) != len(numbers):
-        raise ValueError(f"{path} must have a number of its own for every node")
+        raise ValueError(f"{path} must have a different number for each node")
     return numbers
 
 
 def _write(path: Path, numbers: dict[int, int]) -> None:
-    """Replaces the file in one step, so that a crash leaves the old one or the new one."""
-    # Identifiers go up to 2⁶⁴. As text they survive every reader of JSON.
+    """Replace the file in one step: a crash leaves the old or the new one."""
+    # Identifiers up to 2⁶⁴ are text, because some readers of JSON round large numbers.
     text = json.dumps({"nodes": {str(node): number for node, number in numbers.items()}})
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(path.name + ".new")

@@ -1,9 +1,9 @@
 """A Flower strategy whose sums go over a simulated radio.
 
-Clients train as under `FedAvg`. The server then forms the differences `x_k = w - w_k`, lets a `floras.Uplink`
-add them up over the air, and steps `w ← w - x̃/K`, with `x̃` the decoded sum of the `K` clients that
-answered. All clients count the same, whatever number of examples they have: the bound on one client's
-influence needs that.
+Clients train as with `FedAvg`. The server computes the differences `x_k = w - w_k`, aggregates them with a
+`floras.Uplink`, and steps `w ← w - x̃/K`, with `x̃` the decoded sum of the `K` clients that answered. All
+clients have the same weight, regardless of their number of examples: the bound on one client's influence
+needs that.
 """
 
 import logging
@@ -21,6 +21,7 @@ from flwr.serverapp.strategy import FedAvg, Result
 from flwr.serverapp.strategy.strategy_utils import sample_nodes, validate_message_reply_consistency
 
 import floras
+from floras import _core
 from floras._types import View
 from floras.flower import metrics
 from floras.flower.arrays import GlobalModel, Vector
@@ -32,23 +33,23 @@ LOG = logging.getLogger("flwr")
 
 @dataclass
 class _Round:
-    """A round that has been sent out and waits for its replies."""
+    """A round that was sent and waits for replies."""
 
     model: GlobalModel
     numbers: dict[int, int]
-    """The client number of every node that was asked."""
+    """The client number of each selected node."""
     among: int | None
-    """How many nodes could have been asked; `None` if nothing is gained from not being picked."""
+    """Number of nodes that could be selected; `None` if selection gives no privacy."""
 
     @property
     def selected(self) -> int:
-        """How many clients were asked."""
+        """Number of selected clients."""
         return len(self.numbers)
 
 
 @dataclass
 class _Answer:
-    """What a client has sent, if it can be used."""
+    """A usable answer of a client."""
 
     client: int
     difference: Vector
@@ -56,26 +57,33 @@ class _Answer:
 
 
 class FlorasStrategy(FedAvg):
-    """`FedAvg` over the air, with the privacy that comes with it.
+    """`FedAvg` over the air, with privacy accounting.
 
-    `uplink` is the radio. `fraction_train` picks among the nodes that are connected. With `uplink.clients`
-    unset, every round is accounted for as one in which it is known who took part. If it is set, to the most
-    clients that there can be, the accounting counts on the chance of not being picked, which holds only
-    against those who do not learn who was.
+    Parameters
+    ----------
+    uplink : floras.Uplink
+        The radio. Set its ``clients`` to the largest possible number of clients only if the selection of
+        clients stays secret; otherwise the accounting assumes that it is known who took part.
+    seed : int, optional
+        Makes the noise reproducible, for experiments: anyone who knows it can subtract the noise. By default
+        the noise comes from the operating system.
+    budget : float, optional
+        An epsilon that is never exceeded in ``view``. A round that would exceed it is not sent, and neither
+        are later rounds.
+    view : str, optional
+        The view of the budget; that of the uplink by default.
+    ledger : path, optional
+        File to which each round is written before its model is returned. A new strategy with the same file
+        resumes the count of rounds and privacy, and does not repeat noise. The numbers of the nodes are in a
+        second file with ``.nodes.json`` added to its name. The model is not stored.
+    **fedavg
+        Arguments of ``FedAvg``. ``fraction_train`` selects among the connected nodes. ``weighted_by_key``
+        concerns metrics only.
 
-    `seed` makes the noise reproducible, for experiments: whoever knows it can take the noise off again. By
-    default it comes from the operating system.
-
-    `budget` is an epsilon that is never exceeded in the `view`: a round that would do so is not sent, and
-    neither are those after it. `view` is one of `floras.Ledger.views()`, by default what a base station sees
-    that knows the channels.
-
-    `ledger` is a file to which every round is written before its model is handed on. A new strategy with the
-    same file goes on counting rounds and privacy where the old one stopped, and does not repeat its noise.
-    The numbers of the nodes are kept beside it, in a file of the same name with `.nodes.json` added. The
-    model itself is not kept.
-
-    All other arguments are those of `FedAvg`. `weighted_by_key` concerns metrics only.
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, or if the ledger belongs to a different uplink.
     """
 
     def __init__(
@@ -84,7 +92,7 @@ class FlorasStrategy(FedAvg):
         *,
         seed: int | None = None,
         budget: float | None = None,
-        view: View = "actual",
+        view: View | None = None,
         ledger: str | Path | None = None,
         **fedavg: Any,
     ) -> None:
@@ -92,7 +100,7 @@ class FlorasStrategy(FedAvg):
         if budget is not None and not (math.isfinite(budget) and budget > 0):
             raise ValueError(f"budget must be an epsilon above 0 or None, not {budget!r}")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-            raise TypeError(f"seed must be a whole number or None, not {seed!r}")
+            raise TypeError(f"seed must be an integer or None, not {seed!r}")
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, not {seed}")
         path = None if ledger is None else Path(ledger)
@@ -101,15 +109,15 @@ class FlorasStrategy(FedAvg):
         self.uplink = uplink
         self.seed = seed
         self.budget = budget
-        self.view = view
+        # An unknown view is refused here, and not in the middle of the training.
+        self.view: str = uplink.view if view is None else _core.view_name(view)
         self.ledger = floras.Ledger(uplink, path)
-        self.ledger.epsilon(view)  # An unknown view is refused here, and not in the middle of the training.
         nodes = None if path is None else path.with_name(path.name + ".nodes.json")
         self._sequences: int | None = uplink.settings.get("sequences")
         self._numbers = NodeNumbers(nodes, uplink.clients)
         if self.ledger.rounds and nodes is not None and not len(self._numbers):
             raise ValueError(
-                f"{nodes} must be beside its ledger, which does not say which node is which client"
+                f"{nodes} must be next to its ledger, which does not record which node is which client"
             )
         self._round: _Round | None = None
         self._has_begun = False
@@ -118,12 +126,12 @@ class FlorasStrategy(FedAvg):
 
     @property
     def rounds(self) -> int:
-        """How many rounds are on record, those before a restart included."""
+        """Number of recorded rounds, including those before a restart."""
         return int(self.ledger.rounds)
 
     @property
     def _is_secret(self) -> bool:
-        """Whether the accounting counts on nobody learning who took part."""
+        """Whether the accounting assumes that the selection of clients is secret."""
         return self.uplink.clients is not None and self.fraction_train < 1.0
 
     @property
@@ -132,7 +140,7 @@ class FlorasStrategy(FedAvg):
         return self._stopped_in is not None
 
     def summary(self) -> None:
-        """Logs the settings of the strategy."""
+        """Log the settings of the strategy."""
         for line in metrics.summary(self.uplink, self.ledger, self.seed, self.budget, self.view):
             LOG.info("\t├──> %s", line)
         super().summary()
@@ -147,13 +155,13 @@ class FlorasStrategy(FedAvg):
         evaluate_config: ConfigRecord | None = None,
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> Result:
-        """Trains for `num_rounds` more rounds, or until the budget is spent. The arguments are Flower's."""
-        # A model that cannot go over the air is refused here, before anybody waits for nodes.
+        """Train for `num_rounds` more rounds, or until the budget is spent. The arguments are Flower's."""
+        # A model that cannot be sent is rejected here, before waiting for nodes.
         GlobalModel(initial_arrays)
         self._stopped_in, self._has_begun = None, False
 
         def evaluate_unless_stopped(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
-            # Nothing changes after the stop, so that there is nothing to evaluate again.
+            # The model does not change after the stop.
             return None if self.stopped or evaluate_fn is None else evaluate_fn(server_round, arrays)
 
         evaluate = None if evaluate_fn is None else evaluate_unless_stopped
@@ -161,14 +169,14 @@ class FlorasStrategy(FedAvg):
             grid, initial_arrays, num_rounds, timeout, train_config, evaluate_config, evaluate
         )
         if not result.arrays:
-            # No round changed the model: it is still the result, and whoever saves it does not lose it.
+            # No round changed the model: the initial one is the result.
             result.arrays = initial_arrays
         return result
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Picks the clients of a round and writes their messages, unless the budget forbids the round."""
+        """Select the clients of a round and return their messages, unless the budget forbids the round."""
         self._round = None
         if self.fraction_train == 0.0 or self.stopped:
             return []
@@ -191,15 +199,15 @@ class FlorasStrategy(FedAvg):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Sends the answers over the air, books what that costs, and returns the next model."""
+        """Aggregate the answers over the air, record the round, and return the next model."""
         current, self._round = self._round, None
         if current is None:
             return None, self._stop_metrics(server_round)
         answers = self._answers(current, replies)
         if not answers or self._too_few(len(answers), current):
-            LOG.warning("floras: nothing is sent in round %d; the model stays as it is", server_round)
+            LOG.warning("floras: no update is sent in round %d; the model is unchanged", server_round)
             return None, metrics.nothing_sent(self.ledger, current.selected, len(answers), self._is_secret)
-        # Before the sum is made and booked, so that a function of the user's that fails costs nothing.
+        # Before the sum is computed and recorded: a failing function of the user must not cost privacy.
         combined = self._client_metrics([answer.content for answer in answers])
         result = self.uplink.aggregate(
             [answer.difference for answer in answers],
@@ -216,14 +224,14 @@ class FlorasStrategy(FedAvg):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Picks the clients that evaluate, as `FedAvg` does; nobody after the budget is spent."""
+        """Select the clients that evaluate, as `FedAvg` does; none after the budget is spent."""
         return [] if self.stopped else super().configure_evaluate(server_round, arrays, config, grid)
 
     def _pick(self, grid: Grid) -> tuple[list[int], list[int]]:
-        """The nodes that are asked, and all that are connected.
+        """Return the selected nodes and all connected nodes.
 
-        Where the accounting counts on the lot, it is drawn here: it is a secret like the noise, and nobody
-        can compute it again unless there is a seed.
+        If the accounting counts on random selection, the draw is made here. It is as secret as the noise, and
+        cannot be repeated without a seed.
         """
         share = int(len(list(grid.get_node_ids())) * self.fraction_train)
         asked, connected = sample_nodes(grid, self.min_available_nodes, max(share, self.min_train_nodes))
@@ -231,7 +239,7 @@ class FlorasStrategy(FedAvg):
             self._check_sequences(len(asked))
         elif self._sequences is not None and len(asked) > self._sequences:
             LOG.warning(
-                "floras: %d nodes are not asked: there are no sequences for them",
+                "floras: %d nodes are not selected: there are no sequences for them",
                 len(asked) - self._sequences,
             )
             asked = asked[: self._sequences]
@@ -250,12 +258,12 @@ class FlorasStrategy(FedAvg):
     def _check_sequences(self, asked: int) -> None:
         if self._sequences is not None and asked > self._sequences:
             raise ValueError(
-                f"{asked} clients a round need as many sequences, and uplink.sequences is {self._sequences}; "
-                "take more sequences, or a smaller fraction_train"
+                f"{asked} clients per round need as many uplink.sequences, not {self._sequences}; "
+                "use more sequences or a smaller fraction_train"
             )
 
     def _budget_allows(self, current: _Round) -> bool:
-        """Whether one more round stays within the budget. A budget below the first round is an error."""
+        """Return whether one more round is within the budget. A budget below the first round is an error."""
         if self.budget is None:
             return True
         after = self.ledger.after(current.selected, view=self.view, among=current.among)
@@ -275,21 +283,21 @@ class FlorasStrategy(FedAvg):
 
     def _refuse_budget(self, selected: int, epsilon: float | None) -> NoReturn:
         if epsilon is None:
-            statement = self.uplink.account(selected)["views"][self.view.replace("-", "_")]
-            reason = statement and statement["reason"]
+            statement = self.uplink.account(selected).views.get(self.view)
+            reason = statement and statement.reason
             raise ValueError(
                 f"budget cannot be kept in the {self.view} view: {reason or 'it has no epsilon'}"
             )
         raise ValueError(
             f"budget must be at least what one round of {selected} clients spends in the {self.view} view, "
-            f"{epsilon:.4f}, not {self.budget}; or send less (uplink.clip)"
+            f"{epsilon:.4f}, not {self.budget}; or reduce uplink.clip"
         )
 
     def _too_few(self, answered: int, current: _Round) -> bool:
-        """Whether a round of those who answered would exceed the budget.
+        """Return whether a round of the clients that answered would exceed the budget.
 
-        Once someone is missing, nothing is gained from the lot. And under some schemes, such as channel
-        inversion at the power of the weakest client, fewer cost more.
+        With a missing client, random selection gives no privacy. With some schemes, such as channel
+        inversion at the power of the weakest client, fewer clients cost more.
         """
         if self.budget is None or answered == current.selected:
             return False
@@ -300,13 +308,13 @@ class FlorasStrategy(FedAvg):
         return True
 
     def _answers(self, current: _Round, replies: Iterable[Message]) -> list[_Answer]:
-        """The answers that can be used, in the order of the clients' numbers."""
+        """Return the usable answers, in the order of the clients' numbers."""
         answers: dict[int, _Answer] = {}
         silent = set(current.numbers)
         for reply in replies:
             node = reply.metadata.src_node_id
             if node not in silent:
-                LOG.warning("floras: node %d is left out: it was not asked, or has answered before", node)
+                LOG.warning("floras: node %d is left out: it was not selected, or has answered before", node)
                 continue
             silent.remove(node)
             try:
@@ -318,7 +326,9 @@ class FlorasStrategy(FedAvg):
                 answers[client] = _Answer(client, difference, reply.content)
         for node in sorted(silent):
             LOG.warning("floras: node %d is left out: it did not answer in time", node)
-        LOG.info("aggregate_train: %s of %s clients go over the air", len(answers), current.selected)
+        LOG.info(
+            "aggregate_train: %s of %s clients are aggregated over the air", len(answers), current.selected
+        )
         return [answers[client] for client in sorted(answers)]
 
     def _client_metrics(self, contents: list[RecordDict]) -> MetricRecord:
@@ -349,7 +359,7 @@ class FlorasStrategy(FedAvg):
 
 
 def _difference(model: GlobalModel, reply: Message) -> Vector:
-    """The difference in a reply, in either of its two forms."""
+    """Return the difference in a reply, in either of its two forms."""
     if reply.has_error():
         raise ValueError(f"it replied with an error: {reply.error.reason}")
     content = reply.content

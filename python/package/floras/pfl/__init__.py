@@ -5,9 +5,9 @@
 - `CohortSampler` draws the users of a round as the accounting assumes it: different ones, all sets equally
   likely.
 
-The radio is simulated by the server, which sees the clipped updates itself. What is said about privacy
-holds for whoever sees what comes out of the simulated base station, and is what a real radio would give.
-For that the noise must be fit for real data: leave the seed out. With a seed no view is a guarantee.
+The server simulates the radio and sees the clipped updates itself. The privacy statements hold for
+adversaries who see the output of the simulated base station, and equal those of a real radio. For real data,
+leave the seed out. With a seed no view is a guarantee.
 
 This module needs `pip install "floras[pfl]"`.
 """

@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import floras
+from floras import _core
 from floras._types import View
 
 # What `floras.privacy` knows of the radio; the other settings of an uplink do not change its noise.
@@ -27,8 +28,8 @@ class FlorasAccountant:
     """Plans a training of `rounds` rounds with `per_round` of `clients` users, and keeps its ledger.
 
     Two of `epsilon`, `delta` and `sequences` must be given, and the third is computed: the fewest sequences
-    that meet an epsilon, the epsilon that so many sequences give, or the delta. Sequences are whole, so
-    that the `epsilon` of the finished plan may be a little below the one that was asked for. If all three
+    that meet an epsilon, the epsilon of a number of sequences, or the delta. The number of
+    sequences is an integer, so the `epsilon` of the plan may be a little below the target. If all three
     are given they are checked.
 
     `view` says against whom epsilon holds (`floras.privacy.account` lists all). `clients` is M; give it
@@ -52,14 +53,14 @@ class FlorasAccountant:
         epsilon: float | None = None,
         delta: float | None = None,
         sequences: int | None = None,
-        view: View = "actual",
+        view: View | None = None,
         path: str | os.PathLike[str] | None = None,
         **uplink: Any,
     ) -> None:
         self.rounds = rounds
         self.per_round = per_round
         self.clients = clients
-        self.view = view
+        self.view: str = _core.default_view("masks" in uplink) if view is None else _core.view_name(view)
         self._settings: dict[str, Any] = {"clients": clients, "clip": clip, **uplink}
         for key in _UNPLANNED:
             if key in uplink:
@@ -128,12 +129,12 @@ class FlorasAccountant:
             view=self.view,
             **self._question(),
         )
-        if found["sequences"] is None:
-            raise ValueError(found["reason"].replace(f"epsilon = {asked:g}", f"epsilon = {epsilon:g}"))
+        if found.sequences is None:
+            raise ValueError((found.reason or "").replace(f"epsilon = {asked:g}", f"epsilon = {epsilon:g}"))
         if self._settings.get("receiver") == "clipped":
             # The level was asked for as well: the answer reads clipped=c.
-            self._settings["receiver"] = found["receiver"]
-        return int(found["sequences"])
+            self._settings["receiver"] = found.receiver
+        return found.sequences
 
     def _delta(self, epsilon: float, sequences: int) -> float:
         question = {**self._question(), "sequences": sequences}

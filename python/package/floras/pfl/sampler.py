@@ -2,7 +2,7 @@
 
 The accounting of `K` of `M` clients rests on this way of drawing. Neither of pfl's own samplers works like
 this: `random` may draw a user twice in one round, which doubles what that user can change, and
-`minimize_reuse` goes round in a known order, which hides nobody.
+`minimize_reuse` cycles in a known order, which hides no user.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class CohortSampler(Generic[User]):
     Every `cohort_size` calls return different users, all sets of them equally likely. So `cohort_size` must
     be the `train_cohort_size` of the algorithm, and the backend must not overshoot it.
 
-    `seed` is None for a draw from the operating system. Give a number to repeat a simulation; whoever knows
-    it knows who took part, and the gain from sampling is lost.
+    `seed` is None for a draw from the operating system. Give a number to repeat a simulation; anyone who
+    knows it knows who took part, and sampling then gives no privacy.
 
     >>> sampler = CohortSampler(["ann", "bob", "eve"], cohort_size=2, seed=1)
     >>> first, second = sampler(), sampler()
@@ -35,7 +35,7 @@ class CohortSampler(Generic[User]):
         if len(set(self._users)) != len(self._users):
             raise ValueError("users must be different from one another")
         if isinstance(cohort_size, bool) or not isinstance(cohort_size, int):
-            raise TypeError(f"cohort_size must be a whole number, not {cohort_size!r}")
+            raise TypeError(f"cohort_size must be an integer, not {cohort_size!r}")
         if not 1 <= cohort_size <= len(self._users):
             raise ValueError(
                 f"cohort_size must be from 1 to {len(self._users)}, the users there are, not {cohort_size}"
@@ -47,7 +47,7 @@ class CohortSampler(Generic[User]):
     def __call__(self) -> User:
         """Return the next user of the cohort."""
         if not self._waiting:
-            # A generator of its own: pfl seeds NumPy's global one anew before every call.
+            # Its own generator: pfl seeds NumPy's global one before every call.
             drawn = self._generator.choice(len(self._users), size=self._cohort_size, replace=False)
             self._waiting = drawn.tolist()
         return self._users[self._waiting.pop()]

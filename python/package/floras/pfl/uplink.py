@@ -12,7 +12,7 @@ steps that pfl has for a mechanism: `postprocess_one_user` and `postprocess_serv
 sum whose rounding is negligible, so `_Round` keeps the same sum in double precision with compensation. That
 one goes to `Channel.add_noise`, and pfl's is only compared with it.
 
-**When the channel is drawn.** pfl tells the size of the cohort only at the end of a round, and a user may
+**When the channel is drawn.** pfl reports the size of the cohort only at the end of a round, and a user may
 return nothing at all. Such a user sends nothing, and `K` is the number of those who did answer. Users
 therefore get their place (0, 1, 2, …) in the order in which they answer. The gain at a place does not depend
 on how many places follow, only the noise does; `_Round` draws gains ahead, and the channel of exactly those
@@ -22,7 +22,7 @@ who answered at the end, and checks that the gains are the ones that were applie
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ from pfl.stats import ElementWeightedMappedVectorStatistics, TrainingStatistics,
 import floras
 
 if TYPE_CHECKING:
-    from floras._types import View
     from floras.pfl.accountant import FlorasAccountant
 
 Vector = npt.NDArray[np.float32]
@@ -55,14 +54,14 @@ class FlorasUplink(CentralPrivacyMechanism):
     - Every user counts the same: statistics with a weight other than 1 are refused (pfl's weight of a model
       update is 1 unless a weighting postprocessor changes it).
     - A user who answers twice in one round is refused, because it could move the sum by twice the clip
-      norm. Users without an id cannot be told apart, and are not checked. See `CohortSampler`.
+      norm. Users without an id cannot be distinguished, and are not checked. See `CohortSampler`.
     - Evaluation on other populations has no statistics and is not touched.
     - One process only: with several workers this raises, since each would draw gains and noise of its own.
 
     `seed` is None for noise that is fit for real data, from a key of the operating system that is used once.
-    With a number the rounds can be repeated by whoever knows it, and no view is a guarantee. `ledger` is a
+    With a number the rounds can be repeated by anyone who knows it, and no view is a guarantee. `ledger` is a
     `floras.Ledger`, the path of its file, or None for one in memory. The number of a round is the ledger's,
-    so that a training that goes on from a checkpoint never draws the same noise twice. `epsilon_every` is
+    so a training that is resumed from a checkpoint never draws the same noise twice. `epsilon_every` is
     the number of rounds from one epsilon in the metrics to the next; to compute it takes some tenths of a
     second.
 
@@ -108,7 +107,7 @@ class FlorasUplink(CentralPrivacyMechanism):
 
     @property
     def ledger(self) -> floras.Ledger:
-        """What all rounds so far have given away."""
+        """The privacy loss of all rounds so far."""
         return self._ledger
 
     @property
@@ -144,7 +143,7 @@ class FlorasUplink(CentralPrivacyMechanism):
     def postprocess_server_metrics(
         self, *, central_context: CentralContext, aggregate_metrics: Metrics
     ) -> Metrics:
-        """End a round that has no statistics: an evaluation, or one in which nobody answered."""
+        """End a round that has no statistics: an evaluation, or one without answers."""
         this_round = self._this_round()
         if central_context.population != Population.TRAIN:
             self._round = None
@@ -215,10 +214,10 @@ class FlorasUplink(CentralPrivacyMechanism):
         if self._guarantees is None:
             # Once: it says much more than epsilon, and takes longer.
             views = self._ledger.views()
-            self._guarantees = {view: said["guarantee"] for view, said in views.items()}
+            self._guarantees = {view: said.guarantee for view, said in views.items()}
         named = []
         for view, is_guarantee in self._guarantees.items():
-            epsilon = self._ledger.epsilon(cast("View", view))
+            epsilon = self._ledger.epsilon(view)
             if epsilon is not None:
                 is_covered = self._ledger.noise_caveat is None and epsilon <= 150
                 label = view if is_guarantee and is_covered else f"{view}, no guarantee"
@@ -368,7 +367,7 @@ def _ledger_of(uplink: floras.Uplink, ledger: floras.Ledger | str | os.PathLike[
 
 def _positive(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
+        raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < 1:
         raise ValueError(f"{name} must be at least 1, not {value}")
     return value
@@ -378,7 +377,7 @@ def _check_seed(seed: int | None) -> None:
     if seed is None:
         return
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(f"seed must be a whole number or None, not {seed!r}")
+        raise TypeError(f"seed must be an integer or None, not {seed!r}")
     if not 0 <= seed < 2**63:
         raise ValueError(f"seed must be from 0 to 2^63 - 1, not {seed}")
 

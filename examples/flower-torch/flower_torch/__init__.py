@@ -1,0 +1,1 @@
+"""Digits learned over a simulated radio, as a Flower app with PyTorch."""

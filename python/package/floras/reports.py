@@ -1,0 +1,197 @@
+"""Reports, comparisons and audits of run directories."""
+
+from __future__ import annotations
+
+import copy
+import html
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from floras import _core
+from floras._types import Experiment
+from floras._types import Path as PathLike
+from floras.results import Run
+from floras.statements import Frozen
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Audit", "AuditedView", "audit", "report"]
+
+
+def report(directory: PathLike | Run) -> Path:
+    """Write the HTML report of a run directory, a sweep or an audit.
+
+    Parameters
+    ----------
+    directory : path or Run
+        The directory, or a run that was kept with ``out``.
+
+    Returns
+    -------
+    Path
+        The page, ``report.html`` in the directory.
+
+    Raises
+    ------
+    ValueError
+        If the directory holds nothing to report.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     run = floras.run("quick", trials=1, rounds=2, out=f"{directory}/run")
+    ...     floras.report(run).name
+    'report.html'
+    """
+    if isinstance(directory, Run):
+        if directory.out is None:
+            raise ValueError("the run was not kept: give out to floras.run")
+        directory = directory.out
+    return _core.report(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedView:
+    """What attacks have shown about one view."""
+
+    view: str
+    """Name of the view, with hyphens."""
+    published: float | None
+    """Epsilon of the published formula; ``None`` without one."""
+    rigorous: float | None
+    """The proven upper bound on epsilon; ``None`` without a finite one."""
+    lower_bound: float | None
+    """The largest epsilon that an attack has demonstrated, at the audit's confidence."""
+    verdict: Frozen[Literal["consistent", "violated"]]
+    """For ``"published"`` and ``"rigorous"``, whether the lower bound contradicts it."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit:
+    """The result of an audit. A notebook shows it as a table."""
+
+    views: Frozen[AuditedView]
+    """The attacked views; ``"released-model"`` is an adversary who sees only the final model."""
+    attacks: Frozen[Any]
+    """The results of all attacks, as in ``audit.json``."""
+    out: Path | None
+    """The directory with the report; ``None`` if it was not kept."""
+    _raw: Mapping[str, Any] = field(compare=False)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether no attack contradicts a proven bound."""
+        return all(view.verdict.get("rigorous") != "violated" for view in self.views.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``floras audit --json`` prints, without ``out``."""
+        return copy.deepcopy(dict(self._raw))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return one row per view."""
+        import pandas
+
+        rows = [
+            {
+                "lower_bound": view.lower_bound,
+                "rigorous": view.rigorous,
+                "published": view.published,
+                **{f"{name}_verdict": verdict for name, verdict in view.verdict.items()},
+            }
+            for view in self.views.values()
+        ]
+        return pandas.DataFrame(rows, index=pandas.Index(list(self.views), name="view"))
+
+    def __repr__(self) -> str:
+        state = "consistent with" if self.is_consistent else "in contradiction to"
+        return f"<Audit of {', '.join(self.views)}: {state} the proven bounds>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("view", "measured ε ≥", "proven ε ≤", "published ε"))
+        numbers = (
+            (name, view.lower_bound, view.rigorous, view.published) for name, view in self.views.items()
+        )
+        rows = "".join(
+            f"<tr><td>{name}</td>"
+            + "".join(f"<td>{'none' if number is None else f'{number:.4g}'}</td>" for number in bounds)
+            + "</tr>"
+            for name, *bounds in numbers
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<p>{html.escape(repr(self))}</p>{table}"
+
+
+def audit(
+    experiment: Experiment | None = None,
+    *,
+    out: PathLike | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    games: int = 2_000_000,
+    trainings: int = 200,
+    confidence: float = 0.95,
+    threads: int | None = None,
+) -> Audit:
+    """Attack an experiment, and compare what leaks with the bounds, as ``floras audit`` does.
+
+    Parameters
+    ----------
+    experiment : dict, path or str, optional
+        As in `run`; the preset ``"audit"`` by default.
+    out : path, optional
+        Directory of the audit and its report: a new one, that of an earlier audit, or that of a run of the
+        same experiment. Nothing is kept by default.
+    rounds, seed : int, optional
+        As in `run`.
+    settings : mapping, optional
+        Single settings to change, by key.
+    games : int
+        Rounds per attack, between 1000 and 10**8. Fewer games are faster and demonstrate less.
+    trainings : int
+        Complete trainings per canary that needs them, at most 2000.
+    confidence : float
+        Joint confidence of all lower bounds, between 0.5 and 0.999999.
+    threads : int, optional
+        Between 1 and 1024; one per core by default.
+
+    Returns
+    -------
+    Audit
+        Measured lower bounds beside the published and the proven epsilon.
+
+    Examples
+    --------
+    >>> audit = floras.audit(games=2000, trainings=0, settings={"uplink.truncate": 5.0})
+    >>> audit.is_consistent
+    True
+    """
+    source = "audit" if experiment is None else experiment
+    changes = None if settings is None else dict(settings)
+    checked = _core.experiment(source, rounds=rounds, seed=seed, settings=changes, warn=True)
+    if out is not None:
+        raw = _core.audit(checked, out, games, trainings, confidence, threads)
+        return _audit(raw, Path(out))
+    with tempfile.TemporaryDirectory(prefix="floras-") as directory:
+        raw = _core.audit(checked, Path(directory) / "audit", games, trainings, confidence, threads)
+    return _audit(raw, None)
+
+
+def _audit(raw: Mapping[str, Any], out: Path | None) -> Audit:
+    given = {name: view for name, view in raw["views"].items() if view is not None}
+    views = {
+        name.replace("_", "-"): AuditedView(
+            view=name.replace("_", "-"),
+            published=view.get("published"),
+            rigorous=view.get("rigorous"),
+            lower_bound=view.get("lower_bound"),
+            verdict=Frozen({key: word for key, word in view["verdict"].items() if word is not None}),
+        )
+        for name, view in given.items()
+    }
+    return Audit(views=Frozen(views), attacks=Frozen(raw["attacks"]), out=out, _raw=raw)
