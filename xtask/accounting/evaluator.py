@@ -128,7 +128,7 @@ def composed(mus: Distribution, rounds: int, delta: float, p: float = 1.0) -> Di
 
 
 def known(mus: Distribution, rounds: int, delta: float, p: float) -> Curve:
-    """The curve if participation is known; with p = 1, of a client in every round."""
+    """The curve if participation is known; with p = 1, the curve of a client in every round."""
     if rounds == 1:
         return lambda epsilon: p * mixture_delta(epsilon, mus)
     total = composed(mus, rounds, delta, p)
@@ -156,7 +156,7 @@ def sampled_losses(mus: Distribution, p: float, delta: float, rounds: int) -> Di
 
 
 def secret(mus: Distribution, rounds: int, delta: float, p: float) -> Curve:
-    """The curve if nobody knows who takes part: exact for one round, otherwise from below."""
+    """The curve if participation is secret: exact for one round, otherwise from below."""
     if rounds == 1:
         return lambda epsilon: p * mixture_delta(unsampled_epsilon(epsilon, p), mus)
     total = repeated_sum(sampled_losses(mus, p, delta, rounds), rounds, delta * 1e-2)

@@ -17,8 +17,8 @@ import numpy as np
 from gaussian import Array, Distribution, compress
 
 VARIANCE_EFFECT = 1e-3
-FEWEST_POINTS = 1 << 14
-MOST_POINTS = 1 << 18
+MIN_POINTS = 1 << 14
+MAX_POINTS = 1 << 18
 DIRECT_POINTS = 1 << 13
 DIRECT_FREQUENCIES = 96
 CUT = 34.0  # a window leaves out at most exp(-CUT) of a tilted distribution on each side
@@ -29,7 +29,7 @@ FLOOR = 1e-13  # weights below this share of the largest are rounding noise
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """So many independent terms of one distribution."""
+    """A number of independent terms of one distribution."""
 
     terms: Distribution
     count: int
@@ -150,7 +150,7 @@ def on_lattice(
     if direct is not None:
         return direct
     low, high = ends
-    points = FEWEST_POINTS
+    points = MIN_POINTS
     tilted = [(part, tilted_weights(part, tilt.theta)[0]) for part in parts]
     # Splitting widens the sum by this many steps at most; what left the window would come back at its other end.
     split_terms = sum(part.count * float(weights[part.terms.values != 0].sum()) for part, weights in tilted)
@@ -163,7 +163,7 @@ def on_lattice(
         for part, weights in tilted:
             rest = np.mod(part.terms.values, step)
             added += part.count * float(weights @ (rest * (step - rest)))
-        if (curvature**2 * added / 2 <= VARIANCE_EFFECT and step <= finest) or points >= MOST_POINTS:
+        if (curvature**2 * added / 2 <= VARIANCE_EFFECT and step <= finest) or points >= MAX_POINTS:
             break
         points *= 2
     # Moving every term to one side would leave the window if there are many.
@@ -238,7 +238,7 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
         # The range that this tilt covers, in which the step must be small.
         first = crossings[number - 1] if number > 0 else ends[(1 - tail) // 2]
         last = crossings[number] if number < len(crossings) else ends[(1 + tail) // 2]
-        finest = max(abs(last - first) / 400, (ends[1] - ends[0]) / MOST_POINTS)
+        finest = max(abs(last - first) / 400, (ends[1] - ends[0]) / MAX_POINTS)
         curvature = max(abs(nearby.theta), abs(tilt.theta))
         lattices.append(on_lattice(parts, tilt, ends, curvature, finest, -tail))
     # A lattice point stands for the cell around it. Around a crossing both lattices count, with shares that add up to 1.

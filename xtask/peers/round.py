@@ -323,7 +323,7 @@ def pfl_run(rounds):
 
 
 def flower_run(rounds):
-    """The clients compute in NumPy and make their samples anew, which is little beside the rest."""
+    """The clients compute in NumPy and generate their samples again, which takes little time compared with the rest."""
     import logging
 
     from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict

@@ -1,4 +1,4 @@
-//! Python for the chores that hold us against Python packages. For Unix.
+//! Python for the chores that compare us with Python packages. For Unix.
 
 use std::path::PathBuf;
 

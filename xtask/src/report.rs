@@ -1,8 +1,8 @@
 //! `cargo xtask check-report`: a real browser opens the reports of a short run, of a short sweep and of short audits.
 //!
-//! Any message on the console, anything that is loaded, a page wider than the screen and a plot that shows no values
-//! under the pointer are errors. Screenshots at the width of a desk and of a phone, light and dark, are left in
-//! `target/reports` to be looked at. Needs Chromium and Node.
+//! Errors are: a message on the console, anything that the page loads, a page wider than the screen, text with a contrast below
+//! 4.5, and a tooltip that is missing, leaves the viewport or covers its point. Screenshots at 390, 768 and 1400 pixels, light
+//! and dark, and a printed page are written to `target/reports`. Needs Chromium and Node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,10 @@ clip = 6.33
 normalise = "paper"
 [sweep]
 uplink.sequences = [20, 21, 25, 30]
+uplink.receiver = ["mmse", { clipped = 2.0 }]
 "#;
 
-/// Makes the reports and has them opened.
+/// Writes the reports and opens them in the browser.
 pub(crate) fn run() -> Result<()> {
     let browser = browser()?;
     let floras = shell::release_program()?;
@@ -42,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     shell::output(shell::program(&floras).args(short).arg(&run))?;
     fs::write(&grid, SWEEP).with_context(|| format!("cannot write {}", grid.display()))?;
     shell::output(shell::program(&floras).arg("sweep").arg(&grid).args(["--json", "--out"]).arg(&sweep))?;
-    // One on a page of its own, and one in the report of a run, with whole trainings.
+    // One audit has its own page; one is a section of a run's report, with complete trainings.
     let (audit, audited) = (directory.join("audit"), directory.join("audited-run"));
     attack(&floras, &["--games", "2000"], &audit)?;
     let brief = ["run", "quick", "--trials", "1", "--rounds", "3", "--json", "--out"];
@@ -52,7 +53,7 @@ pub(crate) fn run() -> Result<()> {
     for of in [run, sweep, audit, audited] {
         look(&browser, &of)?;
     }
-    println!("no complaints; the screenshots are in {}", directory.display());
+    println!("no errors; the screenshots are in {}", directory.display());
     Ok(())
 }
 
@@ -63,15 +64,16 @@ fn attack(floras: &Path, what: &[&str], out: &Path) -> Result<()> {
 fn look(browser: &Path, of: &Path) -> Result<()> {
     let page = of.join("report.html");
     shell::run(shell::program("node").arg("xtask/report/open.mjs").arg(browser).arg(&page).arg(of))
-        .with_context(|| format!("{} does not open as it should, or Node is not there", page.display()))
+        .with_context(|| format!("{} failed the check, or Node is missing", page.display()))
 }
 
-fn browser() -> Result<PathBuf> {
+/// Chromium in the PATH.
+pub(crate) fn browser() -> Result<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let places =
         std::env::split_paths(&paths).flat_map(|directory| BROWSERS.map(|name| directory.join(name)));
     match places.into_iter().find(|place| place.is_file()) {
         Some(place) => Ok(place),
-        None => bail!("this chore needs Chromium in the PATH, as one of {}", BROWSERS.join(", ")),
+        None => bail!("this check needs Chromium in the PATH, as one of {}", BROWSERS.join(", ")),
     }
 }

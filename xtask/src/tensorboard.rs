@@ -1,4 +1,4 @@
-//! `cargo xtask check-tensorboard`: TensorBoard itself reads our event files and finds what `metrics.jsonl` says.
+//! `cargo xtask check-tensorboard`: TensorBoard itself reads our event files and finds the values of `metrics.jsonl`.
 
 use anyhow::{Context, Result};
 
@@ -12,5 +12,5 @@ pub(crate) fn run() -> Result<()> {
     let run = ["run", "quick", "--rounds", "5", "--trials", "2", "--json", "--out"];
     shell::output(shell::program(floras).args(run).arg(directory.path()))?;
     shell::run(shell::program(python).arg("xtask/tensorboard/check.py").arg(directory.path()))
-        .context("TensorBoard does not show what metrics.jsonl says")
+        .context("TensorBoard does not show the values of metrics.jsonl")
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 
 use crate::parts::Parts;
-use crate::{book, packages, shell, wheel};
+use crate::{book, language, packages, shell, wheel};
 
 /// How much to test.
 #[derive(Debug, Args)]
@@ -30,12 +30,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
-    // Downloads go on while cargo builds.
+    // Downloads run while cargo builds.
     let interpreter = thread::spawn(wheel::test_interpreter);
     parts.begin("formatting");
     shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
     parts.begin("the book's links");
     book::check_links()?;
+    parts.begin("language");
+    language::check(&language::Options::default())?;
     parts.begin("lints");
     let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
     shell::run(shell::cargo().args(lints))?;

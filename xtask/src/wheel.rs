@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use crate::parts::Parts;
 use crate::{python, shell};
 
-/// What tests have said.
+/// Numbers of tests.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) passed: usize,
@@ -40,7 +40,9 @@ pub(crate) fn test(python: &Path, all: bool, parts: &mut Parts) -> Result<Counte
         parts.begin("Python: tests of pfl");
         let python = python::with_packages("pfl-venv", "python/requirements-pfl.txt")?;
         install(&python, wheel)?;
-        let of_pfl = pytest(&python, &["python/tests/pfl", "python/tests/flower/test_flower_clip.py"])?;
+        let with_torch =
+            ["test_flower_clip.py", "test_flower_torch.py"].map(|file| format!("python/tests/flower/{file}"));
+        let of_pfl = pytest(&python, &["python/tests/pfl", &with_torch[0], &with_torch[1]])?;
         counted.passed += of_pfl.passed;
         counted.failed += of_pfl.failed;
     }
@@ -80,7 +82,7 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
     shell::run(shell::program(python).args(options).arg(wheel))
 }
 
-/// Puts the package and the library of cargo's last build into an environment, where a wheel would put them.
+/// Installs the package and the library of cargo's last build in an environment, where a wheel would install them.
 fn install_library(python: &Path) -> Result<()> {
     let place = "import sysconfig; print(sysconfig.get_path('platlib'))";
     let packages = shell::output(shell::program(python).args(["-c", place]))?;
@@ -112,7 +114,10 @@ fn check(python: &Path) -> Result<()> {
     ruff(&["format", "--check", "--quiet"])?;
     ruff(&["check", "--quiet"])?;
     let mypy = ["-m", "mypy", "--config-file", "python/pyproject.toml"];
-    shell::run(shell::program(python).args(mypy).env("MYPYPATH", "python/package"))
+    shell::run(shell::program(python).args(mypy).env("MYPYPATH", "python/package"))?;
+    // The stub of the Rust module against the module that is installed.
+    let stubtest = ["-P", "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub", "floras._core"];
+    shell::run(shell::program(python).args(stubtest))
 }
 
 /// Runs pytest, passing on what it prints.
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_of_pytest_is_counted_and_no_other() {
+    fn only_the_last_line_of_pytest_counts() {
         let mut counted = Counted::default();
         counted.read("tests/test_ray.py::test_three_passed 3 passed by");
         counted.read("1 failed, 98 passed, 1 skipped in 10.15s");

@@ -31,7 +31,7 @@ GROUPS = {
     "noise_std": "uplink",
 }
 NOT_MEASURED = {"trial", "round", "diverged"}
-ALL = 1_000_000_000  # so many points are never thinned out
+ALL = 1_000_000_000  # this many points are never thinned out
 PATIENCE = 10  # seconds that the data server may take
 SHOWN = 10  # differences that are printed
 
@@ -50,11 +50,11 @@ def recorded(run):
 
 def by_accumulator(events):
     scalars = []
-    for folder in sorted(events.iterdir()):
-        reader = event_accumulator.EventAccumulator(str(folder), {event_accumulator.SCALARS: 0})
+    for directory in sorted(events.iterdir()):
+        reader = event_accumulator.EventAccumulator(str(directory), {event_accumulator.SCALARS: 0})
         reader.Reload()
         for tag in reader.Tags()[event_accumulator.SCALARS]:
-            scalars += [((folder.name, tag, event.step), event.value) for event in reader.Scalars(tag)]
+            scalars += [((directory.name, tag, event.step), event.value) for event in reader.Scalars(tag)]
     return scalars
 
 

@@ -102,7 +102,7 @@ pub(crate) struct Choice {
 /// A curve of figure 4 or 5: `(scheme, SNR in dB, sequences, batch)`.
 pub(crate) type Task = (&'static str, f64, u32, u32);
 
-/// The differences that the paper gives numbers for: the partition, the better curve, the other one, and the paper's number.
+/// The differences for which the paper states numbers: the partition, the better curve, the other one, and the paper's number.
 pub(crate) fn differences() -> [(&'static str, Task, Task, f64); 6] {
     let fig4 = |number: usize| claims::FIG4[number].published;
     let fig5 = |number: usize| claims::FIG5[number].published;
@@ -159,7 +159,7 @@ fn sort(choices: &mut [Choice]) {
     choices.sort_by(|a, b| b.step.cmp(&a.step).then(a.distance.total_cmp(&b.distance)));
 }
 
-/// A reading with what is usual where nothing else is said.
+/// A reading with the usual values for all other choices.
 pub(crate) fn convention(
     work: &str,
     rho: f64,
@@ -220,7 +220,7 @@ fn around(centre: &Convention) -> Vec<Convention> {
     all
 }
 
-/// The conventions nearest to the paper, so many with channel inversion truncated and so many without.
+/// The conventions nearest to the paper: given numbers of them with channel inversion truncated and not truncated.
 fn nearest_of_both(found: &[Choice], [truncated, not_truncated]: [usize; 2]) -> Vec<Convention> {
     let mut both = nearest(found, true, truncated);
     both.extend(nearest(found, false, not_truncated));

@@ -1,7 +1,7 @@
-//! `cargo xtask book-figures`: the book's computed pictures, drawn anew from the libraries.
+//! `cargo xtask book-figures`: the book's computed pictures, drawn again with the libraries.
 //!
-//! Those of the chapter on the clipped projector are the receivers' weights, what a client gives away in every channel, and
-//! how loud the noise of the unused sequences is. Those of the chapter on the audit are what updates show, and how well the
+//! Those of the chapter on the clipped projector are the receivers' weights, the leakage of a client over every channel, and
+//! the noise of the unused sequences. Those of the chapter on the audit are reconstructed pictures, and how well the
 //! sequences in use are found.
 
 mod audit;
@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
 use floras_phy::{Floras, FlorasSettings, Round, SequenceSet, Uplink};
 use floras_privacy::{AnyChannel, Composition, Sampling};
+use floras_report::plot::Plot;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 
 use crate::shell;
@@ -35,7 +36,7 @@ struct File {
 pub(crate) fn run() -> Result<()> {
     let panels = [weights()?, worst_channel()?, noise()?];
     let drawn =
-        panels.iter().map(|panel| File { name: panel.name.clone(), svg: floras_report::plot::svg(panel) });
+        panels.iter().map(|panel| File { name: panel.name.clone(), svg: Plot::of_panel(panel).svg() });
     for File { name, svg } in drawn.chain(audit::all()?) {
         let path = shell::root().join("docs/figures").join(format!("{name}.svg"));
         fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
@@ -91,7 +92,7 @@ fn worst_channel() -> Result<Panel> {
     }
     Ok(Panel {
         name: "worst-channel".into(),
-        title: format!("What one round gives away about a client, γ = {UNUSED}, C = 1, δ = 1e-5"),
+        title: format!("ε of one round for a client, γ = {UNUSED}, C = 1, δ = 10⁻⁵"),
         x: logarithmic("channel t = h/s, in units of the pilot noise"),
         y: linear("ε of one round", (0.0, 28.0)),
         curves,

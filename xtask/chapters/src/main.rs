@@ -18,7 +18,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask")]
 enum Chapter {
-    /// Rank what the paper leaves open by how near it comes to the paper's numbers.
+    /// Rank readings of what the paper does not specify by their distance from the paper's numbers.
     Conventions(conventions::Options),
     /// Run settings of that search on seeds that it did not use.
     Confirmations,

@@ -1,7 +1,7 @@
-//! `cargo xtask reproduction`: the book's chapter on the paper's figures, made from what the program came to.
+//! `cargo xtask reproduction`: the book's chapter on the paper's figures, written from the program's recorded results.
 //!
 //! Runs `floras reproduce all`, keeps its numbers and pictures under `docs/reproduction/`, and writes
-//! `docs/reproduction.md` from them. Nothing in that chapter's tables is typed.
+//! `docs/reference/reproduction.md` from them. No number of that page is typed by hand.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use floras_core::View;
 use floras_paper::reproduce::claims;
+use floras_report::plot::Plot;
 use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Reproduction, Verdict};
 
 use crate::confirmations::{self, Confirmation};
@@ -18,8 +19,8 @@ use crate::conventions::{self, Choice};
 use crate::shell;
 
 const DIRECTORY: &str = "docs/reproduction";
-const CHAPTER: &str = "docs/reproduction.md";
-/// Curves with more places than this are drawn, and not listed.
+const CHAPTER: &str = "docs/reference/reproduction.md";
+/// Curves with more points than this are drawn, but not listed.
 const MAX_COLUMNS: usize = 8;
 
 /// Where the numbers come from.
@@ -28,11 +29,18 @@ pub(crate) struct Options {
     /// The directory of a finished `floras reproduce all`; it is run if absent, which takes some minutes.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+
+    /// Write the chapter and its pictures again from the recorded numbers, without running anything.
+    #[arg(long, conflicts_with = "from")]
+    recorded: bool,
 }
 
 /// Makes numbers, pictures and chapter.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let root = shell::root();
+    if options.recorded {
+        return write_all();
+    }
     let made = match &options.from {
         Some(directory) => directory.clone(),
         None => {
@@ -46,15 +54,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&directory)?;
     fs::copy(made.join("reproduction.json"), directory.join("reproduction.json"))
         .with_context(|| format!("{} holds no reproduction", made.display()))?;
-    for figure in &read()?.figures {
-        for panel in &figure.panels {
-            let name = format!("{}.svg", panel.name);
-            let picture = made.join("plots").join(&name);
-            fs::copy(&picture, directory.join(&name)).with_context(|| format!("{}", picture.display()))?;
-        }
+    write_all()
+}
+
+/// Draws the pictures and writes the chapter, both from the numbers under `docs/reproduction`.
+fn write_all() -> Result<()> {
+    let made = read()?;
+    for panel in made.figures.iter().flat_map(|figure| &figure.panels) {
+        let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
+        fs::write(&path, Plot::of_panel(panel).svg())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    fs::write(root.join(CHAPTER), chapter(&read()?, &conventions::read()?, &confirmations::read()?)?)?;
-    println!("wrote {CHAPTER}");
+    let text = chapter(&made, &conventions::read()?, &confirmations::read()?)?;
+    fs::write(shell::root().join(CHAPTER), text)?;
+    println!("wrote {CHAPTER} and its pictures");
     Ok(())
 }
 
@@ -70,18 +83,18 @@ fn chapter(made: &Reproduction, choices: &[Choice], confirmations: &[Vec<Confirm
     let _ = write!(
         out,
         "# Reproduction\n\n\
-         Every figure of the paper with a number in it, made again, next to what the paper claims; and one that the paper \
-         lacks. `{}` makes all of it; version {}, seed {} for figures 4 and 5. This page is written by `cargo xtask reproduction` \
-         from [the numbers](reproduction/reproduction.json) that the command computes; nothing in its tables is typed. A test \
+         All figures of the paper with numbers, reproduced and compared with its claims, and one further figure. \
+         `{}` computes all of them; version {}, seed {} for figures 4 and 5. `cargo xtask reproduction` writes this page \
+         from [the numbers](../reproduction/reproduction.json) of that command; no number is typed by hand. A test \
          checks that no verdict of a `--quick` run contradicts these: it is the same, or inconclusive.\n\n\
          A claim about an effect is **reproduced** if the paper's number lies within our 95% interval, widened by one point \
-         (5% of the decrease for a loss), which is what \"about\" is taken to mean, and the interval is narrow enough to show it: half its width is \
+         (5% of the decrease for a loss) as the meaning of \"about\", and the interval is narrow enough: half its width is \
          at most half of the effect, and half of the effect lies outside of it. A claim that there is no effect is reproduced if the \
          number lies within and half the width is at most 1.25 points (2.5%). A claim is **not reproduced** if its number lies outside \
-         of the simultaneous interval of all {} claims on curves, widened likewise, under the conventions that were chosen: the \
-         probability that one of these intervals misses its number is at most 5%. Everything between is **inconclusive**. A claim \
-         is **false** if it contradicts mathematics: a sentence whatever the conventions, a formula at the setting that its row and \
-         the table of choices name. The rules were fixed before the runs that they judge.\n\n",
+         of the simultaneous interval of all {} claims on curves, widened in the same way, under the chosen conventions: the \
+         probability that one of these intervals misses its number is at most 5%. All other claims are **inconclusive**. A claim \
+         is **false** if it contradicts mathematics: a sentence under all conventions, a formula at the setting of its row and \
+         of the table of choices. The rules were fixed before the runs that they judge.\n\n",
         made.command,
         made.version,
         made.seed,
@@ -103,7 +116,7 @@ fn write_figure(out: &mut String, figure: &Figure) {
     }
     for panel in &figure.panels {
         let title = panel.title.replace(['[', ']'], "");
-        let _ = write!(out, "![{title}](reproduction/{}.svg)\n\n", panel.name);
+        let _ = write!(out, "![{title}](../reproduction/{}.svg)\n\n", panel.name);
         if panel.curves.iter().all(|curve| curve.x.len() <= MAX_COLUMNS) {
             write_values(out, panel);
         }
@@ -116,9 +129,12 @@ fn write_figure(out: &mut String, figure: &Figure) {
         out.push('\n');
     }
     if !figure.conventions.is_empty() {
-        let heading =
-            if figure.claims.is_empty() { "The settings" } else { "Chosen where the paper is silent" };
-        let _ = write!(out, "{heading}:\n\n| what | here |\n|---|---|\n");
+        let heading = if figure.claims.is_empty() {
+            "The settings"
+        } else {
+            "Chosen where the paper does not specify a value"
+        };
+        let _ = write!(out, "{heading}:\n\n| quantity | value |\n|---|---|\n");
         for (key, value) in &figure.conventions {
             let _ = writeln!(out, "| {key} | {value} |");
         }
@@ -130,7 +146,7 @@ fn write_figure(out: &mut String, figure: &Figure) {
     }
 }
 
-/// The values of a panel with few places, a row for each curve.
+/// The values of a panel with few points, one row per curve.
 fn write_values(out: &mut String, panel: &Panel) {
     let Some(first) = panel.curves.first() else { return };
     let places: Vec<String> = first.x.iter().map(f64::to_string).collect();
@@ -167,8 +183,8 @@ fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
     let Some(first) = rows.first() else { return };
     let _ = write!(
         out,
-        "What each curve's setting guarantees a client: ε at δ = {:e}, in [every view](privacy-views.md). A number in \
-         brackets is no guarantee; *none* means that no ε can be stated, and – that the scheme has nothing to see there.\n\n\
+        "Privacy of a client under each curve's setting: ε at δ = {:e}, in [every view](../concepts/privacy-views.md). A number in \
+         brackets is not a guarantee; *none* means that there is no finite ε, and – that the view does not apply to the scheme.\n\n\
          | curve | rounds | published | idealised | actual | any channel | raw signal |\n|---|---:|---:|---:|---:|---:|---:|\n",
         first.delta
     );
@@ -213,24 +229,24 @@ fn write_choices(
     let _ = write!(
         out,
         "## The choice of conventions\n\n\
-         The paper leaves open `C`, `B`, `L` and `T`, the modulation, what SNR refers to, whether `E = 1` is one SGD step \
+         The paper does not specify `C`, `B`, `L` and `T`, the modulation, what SNR refers to, whether `E = 1` is one SGD step \
          (section III-A, appendix B) or one epoch (section VII), and how channel inversion sets its power, what its threshold \
-         of 0.01 is of, which noise it meets and whether its decoded values are truncated as those of FLORAS are. \
+         of 0.01 refers to, which noise it has and whether its decoded values are truncated like those of FLORAS. \
          `cargo xtask conventions` searches {distinct} settings of all of them, in three steps, all on seed {}: a grid; around \
-         the nearest of it, other values and every other reading changed alone; the nearest again with more trials. The \
+         the nearest points, other values and every other reading changed alone; the nearest again with more trials. The \
          distance is the root of the summed squared differences from the paper's six numbers, in points. `C = ρ·√d` with \
          `d = 4010`; SNR refers to unit power or to the actual power `ρ²` of the longest update. `T` is the best round in \
          steps of 10, the same for both partitions, or one for each. The last two steps follow the nearest with channel inversion \
-         truncated to `B`, and the nearest with channel inversion not truncated, which is what the paper's text says.\n\n\
+         truncated to `B`, and the nearest with channel inversion not truncated, as in the paper's text.\n\n\
          Figures 4 and 5 take the nearest of the last step with `T ≥ {}` for both partitions, {:.2} points away on seed {}. The \
          nearest of all is {:.2} points away, with `T = {}` for IID data, where training is far from its end; the nearest with one `T` \
-         {:.2}, and with channel inversion not truncated {:.2}. The choice shows what can give the paper's numbers, and not what the \
+         {:.2}, and with channel inversion not truncated {:.2}. The choice shows settings that yield the paper's numbers, not what the \
          authors did.\n\n\
-         The search has few trials, and takes the smallest of many distances, so that its numbers flatter. The verdicts above are \
-         from a confirmation: seed {}, which was used for nothing else, {} trials. This table has every confirmation that was run, \
+         The search has few trials and selects the smallest of many distances, so its numbers are optimistic. The verdicts above are \
+         from a confirmation on seed {}, which is not used elsewhere, with {} trials. This table has all confirmations, \
          that of the figures first. The first and the second of the others were the settings of the figures in earlier versions, \
          and `ρ = 0.7` with `T = 240` is the candidate of an independent review. The last is the setting of the figures, run before \
-         the rule for the loss was made stricter: it compared the losses themselves, which are all alike early in a training. The \
+         the rule for the loss was made stricter: it compared the losses themselves, which hardly differ early in a training. The \
          last three columns count the verdicts on all \
          {} claims on curves.\n\n",
         conventions::CHOICE_SEED,
@@ -258,19 +274,17 @@ fn write_choices(
     nearest_without(out, "The nearest with channel inversion not truncated:", &|choice| {
         !choice.inversion_truncated
     });
-    nearest_without(out, "The nearest with `B > C`, which section VI asks for:", &|choice| {
-        choice.bound > 64.0
-    });
+    nearest_without(out, "The nearest with `B > C`, as section VI requires:", &|choice| choice.bound > 64.0);
     nearest_without(out, "The nearest with the worst admitted client at full power:", &|choice| {
         choice.power_rule == "worst-admitted"
     });
     out.push_str(
-        "\nAll choices are in [a table](reproduction/conventions.csv), and all claims of the other confirmations in \
-         [another](reproduction/confirmations.csv), which `cargo xtask confirmations` writes.\n",
+        "\nAll choices are in [a table](../reproduction/conventions.csv), and all claims of the other confirmations in \
+         [another](../reproduction/confirmations.csv), which `cargo xtask confirmations` writes.\n",
     );
 }
 
-/// A row for each setting: the six numbers of the search, and how many claims have which verdict.
+/// One row per setting: the six numbers of the search, and the number of claims with each verdict.
 fn write_confirmations(out: &mut String, confirmed: &[Confirmation], others: &[Vec<Confirmation>]) {
     out.push_str(
         "| seed | ρ | B/ρ | SNR | inversion | T | IID 0 dB | non-IID 0 dB | IID 15 dB | non-IID 15 dB | IID γ = 10 | non-IID γ = 10 \
@@ -346,7 +360,7 @@ fn write_rows<'a>(out: &mut String, choices: impl Iterator<Item = &'a Choice>) {
     }
 }
 
-/// Paragraphs in lines of at most 120 letters; tables and pictures as they are.
+/// Paragraphs in lines of at most 120 characters; tables and pictures are not wrapped.
 fn wrap(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -378,11 +392,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chapter_is_what_the_recorded_numbers_make_of_it() {
+    fn the_chapter_follows_from_the_recorded_numbers() {
         let written = fs::read_to_string(shell::root().join(CHAPTER)).unwrap();
         let (choices, confirmations) = (conventions::read().unwrap(), confirmations::read().unwrap());
         let made = chapter(&read().unwrap(), &choices, &confirmations).unwrap();
-        assert!(written == made, "docs/reproduction.md was changed by hand: run `cargo xtask reproduction`");
+        assert!(
+            written == made,
+            "docs/reference/reproduction.md was changed by hand: run `cargo xtask reproduction`"
+        );
     }
 
     /// The presets have the setting that the search's rule chooses, and no seed that was used before.
@@ -436,7 +453,7 @@ mod tests {
             curve.y.iter().map(|value| value.unwrap()).collect::<Vec<f64>>()
         };
         let values = |name: &str| values_of(panel, name);
-        let (ideal, clients) = (values("no noise at all"), &panel.curves[0].x);
+        let (ideal, clients) = (values("no noise"), &panel.curves[0].x);
         let useful_from = |name: &str| {
             let near: Vec<bool> =
                 values(name).iter().zip(&ideal).map(|(it, ideal)| ideal - it <= 2.0).collect();
@@ -451,27 +468,28 @@ mod tests {
                 .map(|name| values(name)[0])
                 .into_iter()
                 .fold(0.0, f64::max);
-        let readme = fs::read_to_string(shell::root().join("README.md")).unwrap().replace('\n', " ");
+        let readme = fs::read_to_string(shell::root().join("README.md")).unwrap();
+        let readme = readme.split_whitespace().collect::<Vec<&str>>().join(" ");
         let few = format!(
-            "With {} clients, as in the paper, the best is {best:.0}% instead of {:.0}%",
+            "with {} clients, as in the paper, private training reaches {best:.0}% instead of {:.0}%",
             clients[0], ideal[0]
         );
         let place = trust.curves[0].x.iter().position(|&clients| clients == 500.0).unwrap();
         let at = |name: &str| values_of(trust, name)[place];
         let masks = format!(
-            "reach {:.1}% with one receive antenna and {:.1}% with two",
+            "masks reach {:.1}% test accuracy with one receive antenna and {:.1}% with two. Noise added by a trusted server \
+             reaches {:.1}%, training without noise {:.1}%.",
             at("masks, R = 1"),
-            at("masks, R = 2")
-        );
-        let others = format!(
-            "without any noise reaches {:.1}%, and central Gaussian noise, which needs a trusted server, {:.1}%. Local noise without \
-             masks reaches {:.0}%",
-            at("no noise at all"),
+            at("masks, R = 2"),
             at("central Gaussian"),
-            at("local noise")
+            at("no noise")
         );
-        let known =
-            ["With 500 clients (200 do not suffice)", "it takes 2,000 clients", &few, &masks, &others];
+        let known = [
+            "With 500 clients and this project's receiver, accuracy at ε = 8 is within 2 points of training without noise.",
+            "The paper's receiver needs 2,000 clients.",
+            &few,
+            &masks,
+        ];
         for words in known {
             assert!(readme.contains(words), "the README does not say \"{words}\"");
         }

@@ -1,7 +1,7 @@
-//! `cargo xtask bench-peers`: our speed beside that of other libraries.
+//! `cargo xtask bench-peers`: our speed compared with other libraries.
 //!
-//! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and what counts is the
-//! ratio.
+//! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and the ratio
+//! counts.
 
 mod numpy;
 mod race;

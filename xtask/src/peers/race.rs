@@ -1,4 +1,4 @@
-//! Two commands that take turns, and what comes out of it.
+//! Two commands that take turns, and the comparison of their times.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::shell;
 
-/// What is measured, and what is to be reached.
+/// What is measured, and the aim.
 pub(super) struct Race {
     pub(super) peer: &'static str,
     pub(super) ours: Command,
@@ -36,10 +36,10 @@ pub(super) enum Bar {
 #[derive(Debug, Deserialize)]
 struct Measurement {
     seconds_per_round: f64,
-    /// Absent where the system does not tell.
+    /// Absent where the system does not report it.
     cpu_seconds_per_round: Option<f64>,
     rounds_per_second: Option<f64>,
-    /// Absent or 0 where the system does not tell.
+    /// Absent or 0 where the system does not report it.
     peak_bytes: Option<u64>,
     version: Option<String>,
 }
@@ -51,7 +51,7 @@ struct Side {
     measurements: Vec<Measurement>,
 }
 
-/// Lowest, middle and highest of some values.
+/// Minimum, median and maximum of some values.
 #[derive(Debug, PartialEq)]
 struct Spread {
     lowest: f64,
@@ -60,7 +60,7 @@ struct Spread {
 }
 
 impl Race {
-    /// Lets both sides take turns and prints how it went. `false` if the peer is not installed.
+    /// Runs both sides in turns and prints the result. `false` if the peer is not installed.
     pub(super) fn run(mut self, turns: usize) -> Result<bool> {
         let (mut ours, mut theirs) = (Side::default(), Side::default());
         for _ in 0..turns {
@@ -117,7 +117,8 @@ impl Bar {
 
 impl Side {
     fn add(&mut self, measurement: Measurement, clock: Clock) -> Result<()> {
-        self.seconds.push(clock.read(&measurement).context("this system does not tell the processor time")?);
+        self.seconds
+            .push(clock.read(&measurement).context("this system does not report the processor time")?);
         self.measurements.push(measurement);
         Ok(())
     }
@@ -148,7 +149,7 @@ impl Spread {
     }
 }
 
-/// Runs a command that prints a measurement. `None` if it says that a package is missing.
+/// Runs a command that prints a measurement. `None` if it reports a missing package.
 fn measure(command: &mut Command) -> Result<Option<Measurement>> {
     let text = shell::output(command)?;
     read(&text).with_context(|| format!("{command:?} printed no measurement"))
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_peer_is_told_from_one_that_was_measured() {
+    fn missing_and_measured_peers_are_distinguished() {
         assert!(read(r#"{"peer": "jax", "missing": true}"#).unwrap().is_none());
         let measured =
             read("some talk\n{\"seconds_per_round\": 0.5, \"version\": \"2.4\"}\n").unwrap().unwrap();
@@ -191,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_reached_below_its_bar_and_a_speed_above() {
+    fn shares_and_speeds_are_judged_by_their_aims() {
         let reached = |bar: Bar, theirs: f64| bar.judge(&[1.0], &[theirs]).ends_with("reached");
         assert!(reached(Bar::AtMost(0.5), 3.0) && !reached(Bar::AtMost(0.5), 1.5));
         assert!(reached(Bar::AtLeast(2.0), 3.0) && !reached(Bar::AtLeast(2.0), 1.5));
     }
 
     #[test]
-    fn a_side_is_described_by_what_it_told() {
+    fn a_side_is_described_by_its_measurements() {
         let mut side = Side::default();
         let measurement = read(r#"{"seconds_per_round": 0.002, "rounds_per_second": 480, "peak_bytes": 0}"#);
         side.add(measurement.unwrap().unwrap(), Clock::Wall).unwrap();

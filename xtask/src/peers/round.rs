@@ -1,4 +1,4 @@
-//! The reference learning round, beside other libraries that do it without a radio.
+//! The reference learning round, compared with other libraries that do it without a radio.
 //!
 //! Processor time is compared, because some peers use several processes. NumPy is always there; the others take part
 //! if their packages are installed.

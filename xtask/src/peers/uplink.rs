@@ -1,4 +1,4 @@
-//! One round of FLORAS over the air, beside the same in NumPy.
+//! One round of FLORAS over the air, compared with NumPy.
 
 use anyhow::Result;
 use clap::Args;
@@ -9,7 +9,7 @@ use super::race::{Bar, Clock, Race};
 /// How large the round is.
 #[derive(Debug, Args)]
 pub(super) struct Sizes {
-    /// Clients a round (K), for the uplink.
+    /// Clients per round (K), for the uplink.
     #[arg(long, default_value_t = 20)]
     per_round: usize,
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use floras_audit::{Effort, pictures_from_updates, sequences_in_use};
-use floras_report::plot;
+use floras_report::plot::Plot;
 use floras_sim::{Experiment, Federation, Preset};
 
 use super::File;
@@ -25,7 +25,7 @@ pub(super) fn all() -> Result<Vec<File>> {
     for name in PANELS {
         let panel = found.panels.iter().find(|panel| panel.name == name);
         let panel = panel.with_context(|| format!("the audit draws no {name}"))?;
-        files.push(File { name: format!("audit-{name}"), svg: plot::svg(panel) });
+        files.push(File { name: format!("audit-{name}"), svg: Plot::of_panel(panel).svg() });
     }
     Ok(files)
 }
@@ -41,5 +41,5 @@ fn reconstruction(name: &str, federation: &Federation) -> Result<File> {
     for row in &seen.rows {
         println!("{name}: {}: mean correlation {:.3}", row.name(), row.mean_correlation());
     }
-    Ok(File { name: name.to_owned(), svg: plot::reconstruction_svg(&seen) })
+    Ok(File { name: name.to_owned(), svg: Plot::of_reconstruction(&seen).svg() })
 }

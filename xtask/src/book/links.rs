@@ -7,8 +7,11 @@ use anyhow::{Context, Result, ensure};
 
 use crate::shell;
 
+/// Pages outside `docs/reference` have at most this many words.
+const MAX_WORDS: usize = 2500;
+
 /// Fails with a list of what is wrong.
-pub(crate) fn check_links() -> Result<()> {
+pub(crate) fn check() -> Result<()> {
     let root = shell::root();
     let docs = root.join("docs");
     let chapters = shell::files(&docs, "md")?;
@@ -28,20 +31,33 @@ pub(crate) fn check_links() -> Result<()> {
             }
         }
     }
-    let errata = fs::read_to_string(docs.join("errata.md")).context("cannot read docs/errata.md")?;
+    let errata = fs::read_to_string(docs.join("reference/errata.md"))
+        .context("cannot read docs/reference/errata.md")?;
     wrong.extend(
-        errata_without_tests(&errata).map(|title| format!("docs/errata.md: {title:?} names no test")),
+        errata_without_tests(&errata)
+            .map(|title| format!("docs/reference/errata.md: {title:?} names no test")),
     );
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).context("cannot read docs/SUMMARY.md")?;
     let listed: Vec<&str> = relative_links(&summary).collect();
     for chapter in &chapters {
         let name = chapter.strip_prefix(&docs).unwrap_or(chapter).to_string_lossy();
+        let words = words(&fs::read_to_string(chapter)?);
+        if words > MAX_WORDS && !name.starts_with("reference/") {
+            wrong.push(format!(
+                "docs/{name} has {words} words: at most {MAX_WORDS}, or move parts to reference/"
+            ));
+        }
         if name != "SUMMARY.md" && !listed.contains(&name.as_ref()) {
             wrong.push(format!("docs/SUMMARY.md does not list {name}"));
         }
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
+}
+
+/// Words outside of code blocks.
+fn words(text: &str) -> usize {
+    text.split("\n```").step_by(2).map(|prose| prose.split_whitespace().count()).sum()
 }
 
 /// The targets of `[text](target)` that are files of ours, without `#anchors`.
@@ -78,8 +94,13 @@ mod tests {
 
     /// Here and not only in `cargo xtask test`, so that renaming a test fails wherever tests run.
     #[test]
-    fn every_link_and_every_test_that_the_book_names_exists() {
-        check_links().unwrap();
+    fn linked_files_and_tests_exist() {
+        check().unwrap();
+    }
+
+    #[test]
+    fn words_of_code_do_not_count() {
+        assert_eq!(words("one two\n\n```sh\nthree four\n```\n\nfive"), 3);
     }
 
     #[test]
