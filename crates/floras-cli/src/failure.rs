@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::builder::Styles;
+use floras_learn::LearnError;
 use floras_live::LiveError;
 use floras_phy::UplinkError;
 use floras_privacy::PrivacyError;
@@ -135,6 +136,9 @@ impl Failure {
             SimError::AlreadyARun { .. } => "; resume it with --resume, or choose another --out",
             SimError::NotARun { .. } | SimError::Occupied { .. } | SimError::NotADirectory { .. } => {
                 "; choose another --out"
+            }
+            SimError::Learn { error: LearnError::MissingFile { .. }, .. } => {
+                "; `floras data fetch` gets the files of a set"
             }
             _ => "",
         }

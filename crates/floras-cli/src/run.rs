@@ -25,7 +25,8 @@ use crate::{report, table, watch};
 #[command(after_help = "\
 Examples:
 
-  floras run                                            the paper's IID task
+  floras run                                            a private model, the preset private
+  floras run --live                                     follow it in a browser
   floras run quick --set uplink.snr_db=0                a preset with one setting changed
   floras run my.toml --trials 10 --out runs/mine        an experiment of your own
   floras run --resume --out runs/mine                   resume after an interruption
