@@ -69,11 +69,11 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     let runs = &comparison.runs;
     // One view in the heading, or a column if runs quote several.
     let shared = runs.iter().all(|run| run.view == runs[0].view).then_some(runs[0].view);
-    let mut heading = vec!["", "run", "test accuracy", "test loss", "train loss", "epsilon", "verdict"];
+    let mut heading = vec!["", "run", "test accuracy", "test loss", "epsilon", "verdict"];
     if shared.is_none() {
         heading.push("view");
     }
-    heading.extend(["rounds", "seed"]);
+    heading.push("rounds");
     let mut rows = vec![heading.into_iter().map(str::to_owned).collect::<Vec<String>>()];
     for (number, run) in runs.iter().enumerate() {
         let mut row = vec![(number + 1).to_string(), run.name.clone()];
@@ -81,7 +81,7 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         if shared.is_none() {
             row.push(run.view.to_string());
         }
-        row.extend([run.rounds.to_string(), run.seed.to_string()]);
+        row.push(run.rounds.to_string());
         rows.push(row);
     }
     columns(out, &rows)?;
@@ -102,18 +102,16 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     columns(out, &rows)
 }
 
-/// Accuracy, losses, epsilon and verdict as cells.
-fn results(run: &ComparedRun) -> [String; 5] {
+/// Accuracy, loss, epsilon and verdict as cells; a wider table would not fit 80 columns.
+fn results(run: &ComparedRun) -> [String; 4] {
     if !run.is_complete {
-        return ["not complete", "–", "–", "–", "–"].map(str::to_owned);
+        return ["not complete", "–", "–", "–"].map(str::to_owned);
     }
-    let [accuracy, test_loss, train_loss] = match run.finals {
-        None => ["diverged", "–", "–"].map(str::to_owned),
-        Some(finals) => {
-            [percentage(finals.test_accuracy), estimate(finals.test_loss), estimate(finals.train_loss)]
-        }
+    let [accuracy, loss] = match run.finals {
+        None => ["diverged", "–"].map(str::to_owned),
+        Some(finals) => [percentage(finals.test_accuracy), estimate(finals.test_loss)],
     };
     let epsilon = run.epsilon.map_or("none".to_owned(), epsilon_text);
     let verdict = run.verdict.map_or("–".to_owned(), |verdict| verdict.to_string());
-    [accuracy, test_loss, train_loss, epsilon, verdict]
+    [accuracy, loss, epsilon, verdict]
 }
