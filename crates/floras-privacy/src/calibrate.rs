@@ -108,7 +108,7 @@ pub fn fewest_sequences_near(
         }
     }
     if target.view == View::RawSignal {
-        let why = "it does not depend on N: whoever keeps the raw samples despreads a client's own sequence; only a smaller \
+        let why = "it does not depend on N: an adversary with the raw samples despreads a client's own sequence; only a smaller \
                    clip norm, fewer rounds or a noisier channel help";
         return Err(target.nothing(why.to_owned()));
     }
@@ -183,7 +183,7 @@ fn between((lower, above): (u64, f64), (upper, below): (u64, f64), target: f64, 
     }
     let share = (above / target).ln() / (above / below).ln();
     let number = lower as f64 * (upper as f64 / lower as f64).powf(share);
-    // The next whole number is enough, if the curve is straight; now the one before it is asked, and now itself.
+    // On a straight curve the next integer is enough. It and the integer before it are tried alternately.
     let number = if step.trailing_zeros() % 3 == 1 { number.ceil() } else { number.floor() };
     (number as u64).clamp(lower + 1, upper - 1)
 }
@@ -236,8 +236,8 @@ impl<F: Fn(f64) -> Setting> Family<F> {
 
 /// The number of sequences, up to `most`, and the level `c` of the clipped projector that together make the least noise.
 ///
-/// A larger `c` bounds every sequence's noise more tightly, so that more of them are needed; the more there are, the closer
-/// the noise comes to a Gaussian one, and the less of it is needed.
+/// A larger `c` bounds every sequence's noise more tightly, so that more sequences are needed. With more sequences the noise
+/// is closer to Gaussian noise, and less of it is needed.
 pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
     if target.view == View::Published {
         return Err(target.nothing("the paper says nothing about the clipped projector's level".to_owned()));

@@ -124,7 +124,7 @@ impl PrivacyError {
     }
 }
 
-/// A whole number without a point, others as they are written shortest.
+/// Integers without a decimal point, other numbers in their shortest form.
 fn plain(value: f64) -> String {
     if value.trunc() == value && value.abs() < 1e15 { format!("{value}") } else { format!("{value:?}") }
 }
@@ -154,7 +154,7 @@ pub(crate) fn require_positive(name: &'static str, value: f64) -> Result<(), Pri
     require((1e-30..=1e30).contains(&value), name, "between 1e-30 and 1e30", value)
 }
 
-/// Rounds: a whole number that a double holds with ease.
+/// Checks the number of rounds; every allowed value is exact as `f64`.
 pub(crate) fn require_rounds(rounds: u64) -> Result<(), PrivacyError> {
     require((1..=1_000_000_000).contains(&rounds), "rounds", "between 1 and 1e9", rounds as f64)
 }

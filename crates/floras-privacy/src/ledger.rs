@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_or_without_a_bound_nothing_is_known_to_be_hidden() {
+    fn zero_noise_or_unbounded_updates_have_no_epsilon() {
         let mut ledger = Ledger::new(1e-5).unwrap();
         ledger.add(&[0], &[]);
         assert_eq!(ledger.worst().unwrap(), None);

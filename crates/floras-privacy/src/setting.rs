@@ -146,7 +146,7 @@ impl Margins {
             )
         };
         let silence = match self.foreign_pilots {
-            0 => "nobody but the clients transmits during the pilot".to_owned(),
+            0 => "only the clients transmit during the pilot".to_owned(),
             some => format!(
                 "foreign pilots arrive on at most {some} of the unused sequences, and on none that a client uses"
             ),
@@ -222,13 +222,13 @@ impl Setting {
         require_positive("the clip norm", self.clip)?;
         require_delta(self.delta)?;
         require_count("the number of clients", self.clients)?;
-        require_count("the number of clients a round", self.per_round)?;
+        require_count("the number of clients per round", self.per_round)?;
         require_count("the number of sequences", self.sequences)?;
-        fits("the number of clients a round", self.per_round <= self.clients, self.per_round, || {
+        fits("the number of clients per round", self.per_round <= self.clients, self.per_round, || {
             format!("at most {}, the number of clients", self.clients)
         })?;
         fits("the number of sequences", self.sequences >= self.per_round, self.sequences, || {
-            format!("at least {}, the number of clients a round", self.per_round)
+            format!("at least {}, the number of clients per round", self.per_round)
         })?;
         if let PrivacyUnit::Item { batch, samples, .. } = self.unit {
             require_count("the mini-batch size", batch)?;
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_enters_with_the_share_of_the_steps() {
+    fn item_participation_depends_on_the_local_steps() {
         let steps = |n: u32| probability(&item(LocalWork::steps(n).unwrap()));
         assert_eq!(steps(1), 0.1 * 20.0 / 200.0);
         for n in 1..10 {
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_round_of_an_item_counts_one_mini_batch() {
+    fn the_published_item_round_counts_one_batch() {
         let at = |local| crate::Account::of(&item(local)).unwrap().published_divergence(8.0).unwrap();
         // q = 20/181, p = 0.1, w = qp/(1 + qp), C = 1, γ = 5: ε(α) = α·u²/2.
         let w = (2.0 / 181.0) / (1.0 + 2.0 / 181.0);

@@ -95,7 +95,7 @@ fn the_table_of_actual_channels_is_reproduced() {
 /// 200,000 draws of the pilot and the noise, 5 standard errors: a false alarm in 1.7 million a case. The bounds may be a
 /// per cent apart, so that a distribution that is off by 3% in `δ` is found out.
 #[test]
-fn laws_of_mu_follow_samples() {
+fn distributions_of_mu_follow_samples() {
     const DRAWS: usize = 200_000;
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(21);
     for (receiver, unused, channel, epsilon) in [
@@ -174,7 +174,7 @@ fn the_any_channel_curve_is_above_every_channel() {
 
 /// A curve that reaches to a large `ε` turns within a millionth of it, near 0.
 #[test]
-fn the_any_channel_curve_is_a_bound_at_small_epsilons_too() {
+fn the_any_channel_curve_bounds_small_epsilons() {
     let curve = AnyChannel::new(Receiver::Paper, 1697, 20.4).unwrap();
     for t in [0.3, 0.86, 2.0] {
         let distribution = curve.distribution_at(t);
@@ -186,7 +186,7 @@ fn the_any_channel_curve_is_a_bound_at_small_epsilons_too() {
 }
 
 #[test]
-fn the_any_channel_curve_is_above_every_law_of_fading_and_below_the_simple_bound() {
+fn any_channel_is_between_fading_and_simple_bound() {
     let unused = 20;
     for receiver in
         [Receiver::clipped(1.0).unwrap(), Receiver::clipped(2.0).unwrap(), Receiver::Mmse, Receiver::Paper]
@@ -249,7 +249,7 @@ proptest! {
 /// The paper's normalisation at its own scale: C = 63 and Δ = 21·C for 20 clients. At such numbers the table behind the
 /// any-channel curve is coarse; a strong client is one of its channels all the same.
 #[test]
-fn far_out_any_channel_is_not_below_a_strong_client_either() {
+fn the_any_channel_tail_bounds_strong_clients() {
     let setting = Setting {
         clip: 63.32,
         sequences: 21,
@@ -271,7 +271,7 @@ fn far_out_any_channel_is_not_below_a_strong_client_either() {
 }
 
 #[test]
-fn a_law_is_refused_without_noise_or_with_numbers_out_of_range() {
+fn distributions_without_noise_or_range_are_refused() {
     for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
         assert!(idealised(receiver, 0, 1.0).is_err() && AnyChannel::new(receiver, 0, 1.0).is_err());
         assert!(idealised(receiver, 1, f64::NAN).is_err() && idealised(receiver, 1, 0.0).is_err());

@@ -30,7 +30,7 @@ fn epsilon(setting: &Setting, view: View, rounds: u64) -> f64 {
 }
 
 #[test]
-fn one_sequence_less_or_one_round_more_would_be_too_much() {
+fn sequences_and_rounds_are_calibrated_exactly() {
     for view in [View::Idealised, View::Published] {
         let target = Target { view, epsilon: 3.0, rounds: 5 };
         let found = fewest_sequences(&setting(), target, 1000).unwrap();
@@ -43,7 +43,7 @@ fn one_sequence_less_or_one_round_more_would_be_too_much() {
 }
 
 #[test]
-fn every_guess_leads_to_the_same_number_of_sequences() {
+fn every_guess_finds_the_same_sequences() {
     let target = Target { view: View::Idealised, epsilon: 3.0, rounds: 5 };
     let found = fewest_sequences(&setting(), target, 1000).unwrap();
     for guess in [0, 1, 2, 11, 12, 13, 500, 10_000] {
@@ -53,7 +53,7 @@ fn every_guess_leads_to_the_same_number_of_sequences() {
 
 /// The number that a search asks for is the upper bound of the statement.
 #[test]
-fn an_epsilon_asked_for_alone_is_the_one_that_is_stated() {
+fn a_single_view_epsilon_equals_the_statement() {
     let channel = Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap());
     for receiver in [Receiver::Paper, Receiver::clipped(1.0).unwrap()] {
         let account = Account::of(&Setting { receiver, channel: channel.clone(), ..setting() }).unwrap();
@@ -67,16 +67,16 @@ fn an_epsilon_asked_for_alone_is_the_one_that_is_stated() {
 }
 
 #[test]
-fn a_clip_norm_one_percent_larger_would_be_too_much() {
+fn one_percent_more_clip_norm_exceeds_epsilon() {
     let target = Target { view: View::Idealised, epsilon: 3.0, rounds: 5 };
     let found = largest_clip(&setting(), target).unwrap();
     let larger = Setting { clip: 1.01 * found.setting.clip, ..found.setting.clone() };
     assert!(found.epsilon <= 3.0 && epsilon(&larger, View::Idealised, 5) > 3.0);
 }
 
-/// The noise that a level and the sequences make, held against the same `ε` at the level 1.
+/// The noise power of the calibrated level and sequences, compared with level 1 at the same `ε`.
 #[test]
-fn the_level_that_is_found_makes_less_noise_than_level_one() {
+fn the_calibrated_level_has_less_noise_than_one() {
     let target = Target { view: View::Idealised, epsilon: 4.0, rounds: 1 };
     let found = least_noise(&setting(), target, 84).unwrap();
     let one = Setting { receiver: Receiver::clipped(1.0).unwrap(), ..setting() };
@@ -86,7 +86,7 @@ fn the_level_that_is_found_makes_less_noise_than_level_one() {
 }
 
 #[test]
-fn where_nothing_meets_an_epsilon_the_reason_is_told() {
+fn unreachable_targets_state_the_reason() {
     let target = Target { view: View::Idealised, epsilon: 0.5, rounds: 1 };
     let why = |found: Result<_, PrivacyError>| {
         found.map(|_: floras_privacy::calibrate::Calibrated| ()).unwrap_err().to_string()

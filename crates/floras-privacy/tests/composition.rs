@@ -124,7 +124,7 @@ fn sampled_rounds_agree_with_the_prototype() {
 }
 
 #[test]
-fn the_tail_of_one_round_agrees_with_the_prototype() {
+fn one_round_s_tail_agrees_with_the_prototype() {
     let all: Value = serde_json::from_str(include_str!("reference/privacy.json")).unwrap();
     for (gamma, tail) in all["delta_tail_one_round"].as_object().unwrap() {
         let distribution = half_normal(gamma.parse().unwrap());
@@ -156,7 +156,7 @@ fn the_gaussian_mechanism_agrees_with_its_closed_form() {
 }
 
 #[test]
-fn gaussian_rounds_with_added_or_removed_clients_agree_with_the_library() {
+fn gaussian_add_or_remove_agrees_with_the_library() {
     for row in accounting("subsampled_gaussian_add_remove") {
         let (distribution, sampling) =
             (MuDistribution::Constant(number(&row, "mu")), Sampling::AddRemove(number(&row, "p")));
@@ -171,7 +171,7 @@ fn gaussian_rounds_with_added_or_removed_clients_agree_with_the_library() {
 }
 
 #[test]
-fn gaussian_rounds_with_a_replaced_client_agree_with_the_library() {
+fn gaussian_replace_one_agrees_with_the_library() {
     for row in accounting("subsampled_gaussian_replace_one") {
         let (distribution, sampling) =
             (MuDistribution::Constant(number(&row, "mu")), Sampling::ReplaceOne(number(&row, "p")));
@@ -187,7 +187,7 @@ fn gaussian_rounds_with_a_replaced_client_agree_with_the_library() {
 }
 
 #[test]
-fn rounds_with_the_noise_of_unused_sequences_agree_with_the_library() {
+fn unused_sequence_noise_agrees_with_the_library() {
     for row in accounting("scale_mixture") {
         let (distribution, p) = (MuDistribution::HalfNormal { scale: number(&row, "a") }, number(&row, "p"));
         let (rounds, delta) = (row["rounds"].as_u64().unwrap(), number(&row, "delta"));
@@ -201,7 +201,7 @@ fn rounds_with_the_noise_of_unused_sequences_agree_with_the_library() {
 
 /// What was published beside what holds, as in docs/reference/accounting.md.
 #[test]
-fn the_published_numbers_break_where_the_text_says_so() {
+fn the_published_numbers_fail_where_documented() {
     let cases = [
         (5.0, 1.0, 1, 1.986, 4.1026, 5e-5),
         (10.0, 1.0, 1, 0.978, 1.7227, 5e-5),
@@ -256,7 +256,7 @@ fn delta_and_epsilon_are_each_other_s_inverse() {
 
 /// Without sampling, `T` Gaussian rounds are one with `μ√T`, whatever route the numbers take.
 #[test]
-fn composed_deltas_of_the_gaussian_mechanism_are_those_of_one() {
+fn composed_gaussian_deltas_match_the_closed_form() {
     for (mu, rounds, epsilon) in
         [(0.05, 10, 0.3), (0.5, 4, 2.0), (0.01, 10_000, 6.0), (1.0, 30, 60.0), (0.1, 3, 1.7)]
     {
@@ -273,7 +273,7 @@ fn composed_deltas_of_the_gaussian_mechanism_are_those_of_one() {
 
 /// From hardly any loss to a huge one: on a grid as in closed form, to a relative 1e-3 in `ε`, and on the right side.
 #[test]
-fn rounds_of_any_size_agree_with_their_closed_form() {
+fn rounds_of_any_size_match_the_closed_form() {
     for scale in [1e-4, 0.03, 1.0, 9.0, 60.0] {
         for rounds in [2, 10, 3000] {
             for delta in [0.3, 1e-5, 1e-15] {
@@ -301,7 +301,7 @@ fn rounds_of_any_size_agree_with_their_closed_form() {
 
 /// A step that hides a round's loss is made finer instead of claiming that there is no bound.
 #[test]
-fn any_step_of_the_grid_gives_an_upper_bound() {
+fn every_grid_step_gives_an_upper_bound() {
     for (distribution, p, rounds) in [
         (half_normal(100.0), 1e-3, 100_000),
         (half_normal(5.0), 0.1, 1000),
@@ -324,7 +324,7 @@ fn any_step_of_the_grid_gives_an_upper_bound() {
 
 /// The tilted middle may lie a thousand below the `ε` in question, where `e^ε` and what it multiplies leave the range of a double.
 #[test]
-fn a_tail_far_above_the_middle_of_the_window_is_not_lost() {
+fn tails_far_above_the_window_centre_are_counted() {
     let distribution = idealised(Receiver::clipped(1.0).unwrap(), 1, 9.0).unwrap();
     let composition = Composition::new(&distribution, Sampling::ReplaceOne(0.34), 10).unwrap();
     let there = composition.epsilon(5e-15).unwrap();
@@ -365,7 +365,7 @@ fn certain_participation_is_the_same_for_all_neighbours() {
 
 /// Beyond the largest `ε` there is no answer, found without a composition: it would take minutes here.
 #[test]
-fn an_epsilon_far_out_of_reach_takes_no_time() {
+fn an_unreachable_epsilon_is_found_quickly() {
     let begin = std::time::Instant::now();
     for (mu, rounds) in [(100.0, 30), (3e4, 2), (1e3, 1_000_000), (60.0, 3000)] {
         for sampling in [Sampling::ReplaceOne(0.5), Sampling::ReplaceOne(0.999)] {

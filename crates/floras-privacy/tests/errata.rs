@@ -20,7 +20,7 @@ fn largest(mut value: impl FnMut(f64) -> f64) -> f64 {
 /// Appendix A turns the difference of two neighbours into one coordinate. A product of Cauchy densities is not the same in every
 /// direction: the same difference, spread evenly over `d` coordinates, has a larger loss.
 #[test]
-fn a_product_of_cauchy_densities_does_not_survive_a_rotation() {
+fn products_of_cauchy_densities_are_not_rotation_invariant() {
     let (clip, gamma) = (1.0, 5.0);
     let loss_of_one = |shift: f64| largest(|x| log_cauchy(x, gamma) - log_cauchy(x - shift, gamma));
     let along_one_axis = loss_of_one(2.0 * clip);
@@ -34,7 +34,7 @@ fn a_product_of_cauchy_densities_does_not_survive_a_rotation() {
 /// The density of the decoder's noise is `(‖x‖² + γ²)^{−(d+1)/2}` but for a constant. Along the line through both neighbours the
 /// logarithm of the ratio is `(d+1)/2` times that of one coordinate, and off the line it is smaller.
 #[test]
-fn the_largest_loss_of_a_round_grows_with_the_number_of_parameters() {
+fn the_largest_loss_grows_with_the_dimension() {
     let (clip, gamma) = (1.0, 5.0);
     for dimension in [1_u32, 2, 10, 4010] {
         let half = 0.5 * (f64::from(dimension) + 1.0);
@@ -50,7 +50,7 @@ fn the_largest_loss_of_a_round_grows_with_the_number_of_parameters() {
 
 /// "Unanimously the tightest": `T·u < √(2T·ln(1/δ))·u + T·u²/2` whenever `T ≤ 2·ln(1/δ) = 23.03`, for every `u`.
 #[test]
-fn up_to_23_rounds_plain_sums_are_tighter_in_every_setting() {
+fn up_to_23_rounds_plain_sums_are_tighter() {
     for weight in [1e-4, 0.01, 0.05, 0.5, 1.0] {
         for gamma in [1.0, 5.0, 10.0, 100.0] {
             let round = PublishedRound::new(Weight::client(weight).unwrap(), 1.0, gamma).unwrap();
@@ -76,7 +76,7 @@ fn choices(all: u64, count: u32) -> impl Iterator<Item = u64> {
 /// the additional sample has more mini-batches to choose from, so each of them is rarer: the probability is `(K/M)·b/(D + 1)`, counted
 /// here, and the printed `pq/(1 + pq)` is above it.
 #[test]
-fn the_printed_weight_of_a_sample_is_above_its_chance() {
+fn the_printed_sample_weight_exceeds_its_probability() {
     for (clients, per_round, samples, batch) in [(5, 2, 6, 3), (4, 3, 5, 1), (3, 1, 7, 6)] {
         let selections: Vec<u64> = choices(clients, per_round).collect();
         let selected =
@@ -93,7 +93,7 @@ fn the_printed_weight_of_a_sample_is_above_its_chance() {
 /// Appendix A bounds the loss of `𝓜(𝒟)` against the mixture `𝓜(𝒟′)` by `ln(1 + w·(2C√(C²+γ²) − 2C²)/γ²)`, and calls it the larger
 /// of the two. It is above that, and the smaller of the two. The larger one is bounded as printed, so that the result stands.
 #[test]
-fn the_smaller_of_the_two_losses_is_called_the_larger_one() {
+fn the_two_losses_are_printed_in_reverse() {
     let (clip, gamma) = (1.0_f64, 5.0);
     let root = clip.hypot(gamma);
     let ratio = |x: f64| (log_cauchy(x - 2.0 * clip, gamma) - log_cauchy(x, gamma)).exp();
@@ -111,7 +111,7 @@ fn the_smaller_of_the_two_losses_is_called_the_larger_one() {
 /// When a client's estimate comes close to 0, its signal and the noise of its own sequence are multiplied by the same large
 /// number: `μ → Δ·t`, whatever `γ` is. The clipped projector has no such point.
 #[test]
-fn no_number_of_unused_sequences_hides_a_client_whose_estimate_comes_close_to_zero() {
+fn unused_sequences_do_not_hide_a_small_estimate() {
     let (sensitivity, t) = (2.0, 4.0);
     let mu = |receiver: Receiver, estimate: f64, noise: f64| {
         let weight = receiver.weight(estimate, 1.0);
@@ -149,7 +149,7 @@ fn setting(sequences: u64, per_round: u64, clients: u64) -> Setting {
 /// Theorem 2 counts one mini-batch a client and round. After an epoch every sample was used, and hiding one is as hard as hiding
 /// its client: the printed 0.257 stands against 3.425.
 #[test]
-fn a_sample_that_every_round_uses_is_hidden_no_better_than_its_client() {
+fn samples_of_every_round_count_like_their_client() {
     let (batch, samples) = (20, 200);
     let epsilon = |unit| {
         let account = Account::of(&Setting { unit, ..setting(25, 20, 200) }).unwrap();
@@ -169,7 +169,7 @@ fn a_sample_that_every_round_uses_is_hidden_no_better_than_its_client() {
 /// A base station that keeps its samples: forty times as many unused sequences change nothing, as long as sequences have the
 /// same length.
 #[test]
-fn the_raw_signal_is_the_same_for_any_number_of_unused_sequences() {
+fn the_raw_signal_ignores_unused_sequences() {
     let raw_signal = |sequences| {
         let channel = Coefficients::normal(0.1 / 16.0, 0.5_f64.sqrt()).unwrap();
         let setting = Setting { channel: Some(channel), ..setting(sequences, 20, 20) };
@@ -184,7 +184,7 @@ fn the_raw_signal_is_the_same_for_any_number_of_unused_sequences() {
 
 /// Theorem 3 says `p = K/M` and its proof `K/(M + 1)`: replaced clients and added ones. Both have a rigorous form here.
 #[test]
-fn replaced_and_added_clients_have_different_chances() {
+fn replaced_and_added_clients_have_different_probabilities() {
     let sampling = |neighbours| Setting { neighbours, ..setting(25, 20, 20) }.sampling();
     assert_eq!(sampling(Neighbours::ReplaceOne), Sampling::Everyone);
     let added = sampling(Neighbours::AddRemove);

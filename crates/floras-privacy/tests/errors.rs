@@ -108,7 +108,7 @@ impl Curve for Leaky {
 }
 
 #[test]
-fn a_delta_below_what_is_given_away_is_out_of_reach() {
+fn delta_below_the_leaked_mass_is_refused() {
     let composition = Composition::new(&Leaky, Sampling::ReplaceOne(0.5), 100).unwrap();
     let error = composition.epsilon(1e-5).unwrap_err();
     let PrivacyError::DeltaOutOfReach { delta, least } = error else { panic!("{error:?}") };

@@ -25,7 +25,7 @@ fn setting() -> Setting {
     }
 }
 
-/// So many clients answered.
+/// The account of rounds in which `per_round` clients answered.
 fn answered(per_round: u64) -> Account {
     Account::of(&Setting { per_round, ..setting() }).unwrap()
 }
@@ -55,7 +55,7 @@ fn one_account_alone_is_itself() {
 
 /// In every view, to the width of a step, and with the same words.
 #[test]
-fn an_account_beside_itself_is_one_of_all_rounds() {
+fn equal_accounts_compose_to_their_total_rounds() {
     let account = answered(20);
     let mixed = Mixed::new(&[(&account, 3), (&account, 4)]).unwrap();
     let (views, whole) = (mixed.views().unwrap(), account.views(7).unwrap());
@@ -81,7 +81,7 @@ fn an_account_beside_itself_is_one_of_all_rounds() {
 
 /// Two clients who die are two sequences more that make noise, and two clients fewer to be drawn.
 #[test]
-fn rounds_in_which_clients_died_spend_less_than_whole_ones_and_more_than_none() {
+fn rounds_with_dropouts_spend_less_than_full_ones() {
     let (all, fewer) = (answered(20), answered(18));
     for view in [View::Published, View::Idealised, View::Actual, View::AnyChannel] {
         let mixed = Mixed::new(&[(&all, 25), (&fewer, 15)]).unwrap().epsilon(view).unwrap();
@@ -124,7 +124,7 @@ fn published_divergences_add_up_at_a_common_order() {
 }
 
 #[test]
-fn it_is_a_guarantee_only_if_all_rounds_have_one() {
+fn a_guarantee_needs_guarantees_in_all_rounds() {
     let whole = answered(20);
     let normalised = Account::of(&Setting { clipping: Clipping::Paper, ..setting() }).unwrap();
     let mut estimated = answered(18);
@@ -146,7 +146,7 @@ fn it_is_a_guarantee_only_if_all_rounds_have_one() {
 }
 
 #[test]
-fn a_view_that_some_rounds_lack_is_left_out() {
+fn views_missing_in_some_rounds_are_omitted() {
     let (with, without) = (answered(20), Account::of(&Setting { channel: None, ..setting() }).unwrap());
     let mixed = Mixed::new(&[(&with, 1), (&without, 1)]).unwrap();
     let views = mixed.views().unwrap();
@@ -161,7 +161,7 @@ fn a_view_that_some_rounds_lack_is_left_out() {
 
 /// Beyond the largest `ε`, no view has one; an any-channel `δ` that falls short, here by design, is a strong client's.
 #[test]
-fn hopeless_rounds_are_not_below_a_strong_client_s() {
+fn rounds_without_privacy_bound_a_strong_client() {
     let account = |any, strong| {
         let mut account = Account::new(Sampling::Everyone, 1e-5).unwrap();
         account.set(View::AnyChannel, Source::of(MuDistribution::Constant(any)));
@@ -212,7 +212,7 @@ fn delta_at_says_nothing_without_a_curve() {
 }
 
 #[test]
-fn an_account_with_everyone_is_that_of_who_is_known_to_take_part() {
+fn accounts_with_everyone_equal_known_participation() {
     let account = answered(20);
     let known = account.statement(View::Idealised, 9).unwrap().unwrap().details["in_every_round"];
     let everyone = account.with_sampling(Sampling::Everyone).unwrap();

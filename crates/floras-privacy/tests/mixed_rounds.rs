@@ -80,7 +80,7 @@ fn parts_of<'a, C: Curve>(curves: &'a [C], kinds: &[(f64, u64)], sampling: Sampl
 /// One with `μ = √(Σ T_i·μ_i²)`: exactly by the short way, to a relative 1e-4 and on the right side on a grid; to 1e-3 in the
 /// last cases, where one kind's losses hide in the common step.
 #[test]
-fn gaussian_rounds_of_several_kinds_are_one_with_the_root_of_the_sum_of_squares() {
+fn gaussian_rounds_of_several_kinds_add_in_quadrature() {
     let cases: [&[(f64, u64)]; 6] = [
         &[(0.5, 10), (0.2, 30)],
         &[(1.5, 1), (0.7, 1)],
@@ -109,7 +109,7 @@ fn gaussian_rounds_of_several_kinds_are_one_with_the_root_of_the_sum_of_squares(
 
 /// `MuDistribution::Values` of a single value has no closed form for several rounds, and is composed on a grid beside a distribution that has.
 #[test]
-fn a_law_with_a_closed_form_beside_one_without_is_composed_on_a_grid() {
+fn distributions_without_a_closed_form_use_a_grid() {
     let values = MuDistribution::Values(floras_privacy::Values::new([(0.3, 1.0)]));
     let constant = MuDistribution::Constant(0.4);
     let parts = [part(&values, Sampling::Everyone, 16), part(&constant, Sampling::ReplaceOne(1.0), 9)];
@@ -120,7 +120,7 @@ fn a_law_with_a_closed_form_beside_one_without_is_composed_on_a_grid() {
 /// The paper's receiver with other numbers of unused sequences: `μ² = a²·R² + b²·S²` with `R ~ χ_3` and `S ~ χ_5`, whose
 /// densities are even: a plain rule of 300² points has nearly all digits.
 #[test]
-fn rounds_with_other_unused_sequences_agree_with_a_double_integral() {
+fn two_round_kinds_agree_with_a_double_integral() {
     let points = || (0..300).map(|i| 0.04 * (f64::from(i) + 0.5));
     let normal = |r: f64| 0.04 * (2.0 / std::f64::consts::PI).sqrt() * (-0.5 * r * r).exp();
     let three: Vec<(f64, f64)> = points().map(|r| (r * r, normal(r) * r.powi(2))).collect();
@@ -141,7 +141,7 @@ fn rounds_with_other_unused_sequences_agree_with_a_double_integral() {
 
 /// `reference/accounting.py` composes each kind by dp-accounting's `self_compose` and the kinds by its `compose`.
 #[test]
-fn sampled_rounds_of_several_kinds_agree_with_the_library() {
+fn sampled_mixed_rounds_agree_with_the_library() {
     let all: Value = serde_json::from_str(include_str!("reference/accounting.json")).unwrap();
     for (list, sampling) in [
         ("mixed_replace_one", Sampling::ReplaceOne as fn(f64) -> Sampling),
@@ -184,7 +184,7 @@ fn curves() -> [Box<dyn Curve>; 4] {
 
 /// Their steps differ a little.
 #[test]
-fn two_parts_of_the_same_kind_are_one_of_their_rounds_together() {
+fn equal_parts_compose_to_their_total_rounds() {
     for (i, curve) in curves().iter().enumerate() {
         let curve = curve.as_ref();
         for sampling in [Sampling::ReplaceOne(0.2), Sampling::AddRemove(0.3)] {
@@ -294,7 +294,7 @@ proptest! {
         prop_assert!(is_in_reach, "{here:?}, {there:?}");
         prop_assert!(here.lower <= there.upper * (1.0 + 1e-9), "{here:?}, {there:?}");
         prop_assert!(here.upper <= there.upper * (1.0 + 2e-3) + (here.upper - here.lower), "{here:?}, {there:?}");
-        // A kind left out gives nothing away.
+        // A kind left out leaks nothing.
         let without = with_parts(&kinds[1..], add_or_remove, bounds);
         prop_assert!(without.lower <= here.upper * (1.0 + 1e-9), "{without:?}, {here:?}");
     }

@@ -1,8 +1,8 @@
-//! The mechanism itself, sampled: channels, pilot and noise are drawn, the decoder's weights are formed from them, and whoever
-//! sees its output and knows the channels takes the likelihood ratio. None of the accounting's formulas are used.
+//! The mechanism itself, sampled: channels, pilot and noise are drawn, the decoder's weights are formed from them, and an
+//! adversary that sees its output and knows the channels takes the likelihood ratio. None of the accounting's formulas are used.
 //!
 //! A difference of `Δ` between two neighbours' sums arrives as `g_k·Δ` along one direction, under noise of the standard deviation
-//! `ν` in every direction: along all others there is nothing to see. So one coordinate is drawn, and the loss of an outcome
+//! `ν` in every direction: along all others the two sums do not differ. So one coordinate is drawn, and the loss of an outcome
 //! `x` is the logarithm of the two densities' ratio.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -78,7 +78,7 @@ fn estimates<const N: usize>(
     sums.map(|(sum, squares)| (sum / count, ((squares / count - (sum / count).powi(2)) / count).sqrt()))
 }
 
-/// Samples that are told apart from the curve by 4 standard errors: not above the upper bound, and not below the lower one.
+/// Asserts that samples are within 4 standard errors of the bounds: not above the upper one, and not below the lower one.
 #[track_caller]
 fn agree<const N: usize>(curve: &dyn Curve, rounds: u64, epsilons: [f64; N], found: [(f64, f64); N]) {
     let composition = Composition::new(curve, Sampling::Everyone, rounds).unwrap();
@@ -87,7 +87,7 @@ fn agree<const N: usize>(curve: &dyn Curve, rounds: u64, epsilons: [f64; N], fou
         let case = format!("T = {rounds}, ε = {epsilon}: {mean:e} ± {error:e}, {bounds:?}");
         assert!(mean - ERRORS * error <= bounds.upper, "{case}");
         assert!(mean + ERRORS * error >= bounds.lower, "{case}");
-        assert!(error < 0.1 * mean, "the samples tell something: {case}");
+        assert!(error < 0.1 * mean, "the estimate is precise: {case}");
     }
 }
 
@@ -96,10 +96,10 @@ fn published_epsilon(gamma: u64, rounds: u64) -> f64 {
     round.epsilon(published::PublishedComposition::Renyi, rounds, 1e-5).unwrap().as_printed()
 }
 
-/// At the published `ε`, the true `δ` is said to be 1e-5. It is 1e-4 to 1e-3, so that with a million draws plain sampling has a
+/// At the published `ε`, the paper states `δ = 1e-5`. The true `δ` is 1e-4 to 1e-3, so that with a million draws plain sampling has a
 /// standard error of a tenth of it or less, and the published number fails by 4 of them.
 #[test]
-fn samples_of_the_idealised_mechanism_keep_the_rigorous_bound_and_break_the_published_one() {
+fn idealised_samples_violate_only_the_published_bound() {
     for (unused, rounds, draws) in [(5, 1, 1_000_000), (10, 1, 1_000_000), (5, 10, 1_000_000)] {
         let printed = published_epsilon(unused, rounds);
         let epsilons = [0.2 * printed, printed];
@@ -134,7 +134,7 @@ fn samples_of_the_clipped_projector_keep_its_bound() {
 
 /// K = 20, γ = 10, 20 dB, `L = N`: with 14.0 for `δ` = 1e-5, the high-SNR formula's 1.72 does not hold.
 #[test]
-fn samples_of_the_actual_mechanism_keep_its_bound_and_break_that_of_high_snr() {
+fn actual_samples_violate_only_the_high_snr_bound() {
     let (used, unused) = (20, 10);
     let s = 0.1 / f64::from(used + unused).sqrt();
     let channel = Coefficients::normal(s, 0.5_f64.sqrt()).unwrap();
@@ -157,7 +157,7 @@ fn samples_of_the_actual_mechanism_keep_its_bound_and_break_that_of_high_snr() {
 }
 
 /// 30 coordinates with common denominators, and the loss of their joint density, `(d+1)/2·ln` of the ratio of
-/// `γ² + ‖x − ·‖²`: whoever does not know the channels. 4 standard errors of half a million draws.
+/// `γ² + ‖x − ·‖²`: the view of an adversary without the channels. 4 standard errors of half a million draws.
 #[test]
 fn samples_of_thirty_coordinates_follow_the_exact_curve() {
     let (gamma, dimension) = (5, 30);
@@ -177,6 +177,6 @@ fn samples_of_thirty_coordinates_follow_the_exact_curve() {
     for (epsilon, (mean, error)) in epsilons.into_iter().zip(found) {
         let delta = round.delta(epsilon);
         assert!((mean - delta).abs() < ERRORS * error, "ε = {epsilon}: {mean:e} ± {error:e}, not {delta:e}");
-        assert!(error < 0.05 * mean, "the samples tell something: {mean:e} ± {error:e}");
+        assert!(error < 0.05 * mean, "the estimate is precise: {mean:e} ± {error:e}");
     }
 }

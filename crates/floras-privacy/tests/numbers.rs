@@ -47,14 +47,14 @@ fn the_normal_distribution_agrees_with_long_arithmetic() {
 
 /// A relative 1e-9 down to values of 1e-290 and to a `μ` of 1e-6, where the two terms of the formula nearly cancel.
 #[test]
-fn the_curve_of_the_gaussian_mechanism_agrees_with_long_arithmetic() {
+fn the_gaussian_curve_agrees_with_long_arithmetic() {
     let ours = |row: &Value| gaussian::delta(number(row, "epsilon"), number(row, "mu"));
     all_within(1e-9, &errors("delta", "delta", ours));
 }
 
 /// A relative 1e-10, both for `ε` and for `μ`, down to `δ` = 1e-15.
 #[test]
-fn the_curve_is_inverted_to_all_but_a_few_digits() {
+fn the_curve_is_inverted_to_high_precision() {
     let epsilon = |row: &Value| gaussian::epsilon(number(row, "delta"), number(row, "mu")).unwrap();
     all_within(1e-10, &errors("epsilon", "epsilon", epsilon));
     let mu = |row: &Value| gaussian::mu(number(row, "epsilon"), number(row, "delta")).unwrap();

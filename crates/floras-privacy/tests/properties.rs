@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn epsilon_falls_with_delta_and_gamma_and_rises_with_rounds_chance_and_clip_norm(
+    fn epsilon_is_monotone_in_every_parameter(
         problem in problems(),
         factor in 1.05_f64..3.0,
         which in 0..5,
@@ -138,7 +138,7 @@ proptest! {
 
     /// One round, without a grid: monotone to the last digits.
     #[test]
-    fn the_curve_of_a_round_falls_from_an_arc_to_nothing(
+    fn one_round_s_curve_falls_to_zero(
         scale in ten_to(-6.0..4.0),
         epsilon in ten_to(-6.0..4.0),
         rounds in ten_to(0.0..6.0),

@@ -82,7 +82,7 @@ fn the_renyi_form_of_the_idealised_round_agrees() {
 
 /// The Rényi form is of the decoder without margins, and belongs to the source that it came with.
 #[test]
-fn a_renyi_form_is_stated_only_where_it_holds() {
+fn renyi_forms_are_stated_where_they_hold() {
     let renyi = |account: &Account| {
         let statement = account.statement(View::Idealised, 3).unwrap().unwrap();
         (statement.details.get("renyi").copied(), statement.epsilon)

@@ -116,8 +116,12 @@ fn the_smallest_client_counts() {
 fn a_run_says_what_it_counted() {
     let report = report_of(&item(&["local.steps=3"]));
     let has = |words: &str| report.notes.iter().any(|note| note.contains(words));
-    assert!(has("of a client's D = 20 samples a round uses 3 mini-batches of b = 5"), "{:?}", report.notes);
-    assert!(has("published: its weight counts one mini-batch a round, and here a client uses 3 of them"));
+    assert!(
+        has("of a client's D = 20 samples, each round uses 3 mini-batches of b = 5"),
+        "{:?}",
+        report.notes
+    );
+    assert!(has("published: its weight counts one mini-batch per round, and here a client uses 3 of them"));
     assert!(has("at the client level: they count all data of a client"));
     assert!(!report_of(&small(&[])).notes.iter().any(|note| note.contains("item level")));
 }

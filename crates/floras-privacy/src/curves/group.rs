@@ -35,7 +35,7 @@ use crate::setting::{PrivacyUnit, Setting};
 
 /// The largest group.
 pub const MAX_GROUP: u64 = 1_000_000;
-/// So many `ε` are tried on the way to the smallest, each larger by this factor than the one before.
+/// Ratio of successive `ε` in the search for the smallest.
 const RATIO: f64 = 1.25;
 
 /// Which bound a group's `ε` is from.
@@ -110,7 +110,7 @@ fn sampling(setting: &Setting, group: u64) -> Sampling {
     }
 }
 
-/// The probability that `per_round` of `clients` include one of a group; 1 if there are not enough others.
+/// The probability that `per_round` of `clients` include at least one member of the group; 1 if there are not enough others.
 fn at_least_one(clients: u64, per_round: u64, group: u64) -> f64 {
     if clients < per_round.saturating_add(group) {
         return 1.0;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scaled_bound_is_the_account_of_a_larger_clip_norm() {
+    fn the_scaled_bound_uses_a_larger_clip_norm() {
         let group = group_epsilon(&setting(), View::Idealised, 10, 3).unwrap().unwrap();
         let larger = Account::of(&Setting { clip: 3.0, ..setting() }).unwrap();
         let exact = larger.epsilon(View::Idealised, 10).unwrap().unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_generic_bound_holds_where_the_exact_one_is_known() {
+    fn the_generic_bound_is_above_the_exact_one() {
         let account = Account::of(&setting()).unwrap();
         for group in [2, 3] {
             let generic = generic(&account, View::Idealised, 1, group).unwrap().unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_out_of_range_and_the_published_view_have_none() {
+    fn invalid_groups_and_the_published_view_are_refused() {
         assert!(group_epsilon(&setting(), View::Idealised, 1, 0).is_err());
         assert!(group_epsilon(&setting(), View::Published, 1, 2).unwrap().is_none());
     }

@@ -28,7 +28,7 @@ use crate::mixed::Mixed;
 const FORMAT: &str = "floras-loss-distribution";
 /// The version that this crate writes and reads.
 const VERSION: u32 = 1;
-/// A round's loss has at most so many points.
+/// Maximum number of grid points of one round's loss.
 const MAX_POINTS: f64 = (1_u32 << 17) as f64;
 /// A file with more points is refused.
 const MAX_POINTS_READ: usize = 1 << 24;
@@ -41,7 +41,7 @@ const CUT: f64 = 1e-5;
 const CUT_OF_COMPOSITION: f64 = 1e-7;
 /// The grid moves `ε` by about this, relative to it.
 const ACCURACY: f64 = 1e-6;
-/// So many tilts are tried at most.
+/// Maximum number of tilts that are tried.
 const MAX_TILTS: usize = 30;
 
 /// The privacy loss of one round of a view, and how many rounds there are.
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_below_the_infinite_mass_has_no_epsilon() {
+    fn delta_below_the_infinite_mass_has_no_epsilon() {
         let mut file = file(MuDistribution::Constant(1.0), Sampling::Everyone, 3);
         let loss = &mut file.losses[0];
         let middle = loss.masses.len() / 2;

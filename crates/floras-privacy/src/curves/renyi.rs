@@ -165,7 +165,7 @@ mod tests {
 
     /// On a grid, outside an event of probability 1e-10: not below the closed form where that event does not matter.
     #[test]
-    fn a_grid_agrees_with_the_gaussian_at_small_orders() {
+    fn a_grid_matches_the_gaussian_at_small_orders() {
         let distribution = MuDistribution::Values(Values::new([(0.3, 1.0)]));
         let orders = [1.25, 1.5, 2.0, 4.0, 8.0];
         let found = curve(distribution, Sampling::Everyone, 10, &orders);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_tail_is_below_its_divergence_outside_an_event() {
+    fn heavy_tails_are_below_their_divergence_bound() {
         // μ = a|G| diverges from α_max = ½ + √(¼ + 1/a²) on; outside the event it does not.
         let round = RenyiRound::new(0.5, 1.0 / 0.3).unwrap();
         let orders = [2.0, 2.5, 1.01 * round.largest_order()];

@@ -14,7 +14,7 @@
 
 use crate::curves::delta::DeltaCurve;
 
-/// So many `ε` between 0 and the curve's end are looked at.
+/// Number of `ε` between 0 and the curve's end; each gives one line.
 const LINES: usize = 600;
 /// Below this type I error, a plot shows nothing.
 const SMALL_ERRORS: [f64; 5] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mechanism_that_hides_nothing_allows_a_perfect_test() {
+    fn a_mechanism_without_noise_allows_perfect_tests() {
         let trade_off = TradeOff::from_curve(|_| 1.0, 5.0);
         assert_eq!(trade_off.type_two_error(0.0), 0.0);
     }

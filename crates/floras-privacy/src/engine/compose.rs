@@ -1,4 +1,4 @@
-//! Composition: what `T` rounds give away together.
+//! Composition: the privacy loss of `T` rounds together.
 //!
 //! The losses of independent rounds add up, so their distributions are convolved: masses of one round on a grid
 //! ([`crate::engine::loss`]), tilted by `e^{θl}`, folded into a window, raised to the power `T` by FFT, and tilted back:
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The tilt moves the middle of the distribution to the `ε` in question, where the transform is exact relative to what is
-//! there; without it, a `δ` of 1e-15 would drown in rounding. Everything that is left out is counted as given away: what
+//! there; without it, a `δ` of 1e-15 would drown in rounding. Everything that is left out is counted as leaked: what
 //! lies beyond the grid and above the window (Chernoff's bound), what is infinite, and the rounding of the transform. So
 //! the upper bound is one.
 //!
@@ -27,7 +27,7 @@
 use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::prepared::{CUT, Prepared, Resolution};
 use crate::engine::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
-use crate::engine::window::{Composed, LEAST_DELTA};
+use crate::engine::window::{Composed, MIN_DELTA};
 use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 
@@ -62,7 +62,7 @@ pub enum Grid {
 pub struct Part<'a> {
     /// The curve of a round in which someone takes part for certain.
     pub curve: &'a dyn Curve,
-    /// Who takes part, drawn anew in each round.
+    /// Who takes part, drawn independently in each round.
     pub sampling: Sampling,
     /// `T_i`.
     pub rounds: u64,
@@ -259,17 +259,17 @@ impl<'a> Composition<'a> {
         let mut prepared = self.prepared(direction, side, guess)?;
         let estimate = prepared.guess_delta(epsilon);
         if estimate < guess {
-            guess = estimate.max(LEAST_DELTA);
+            guess = estimate.max(MIN_DELTA);
             prepared = self.prepared(direction, side, guess)?;
         }
         loop {
             let composed = prepared.around_epsilon(epsilon, Resolution::Fine);
             let found = composed.delta_upper(epsilon);
             // What is cut off is 1e-7 of the guess.
-            if found >= 1e-3 * guess || guess <= LEAST_DELTA {
+            if found >= 1e-3 * guess || guess <= MIN_DELTA {
                 return Ok(composed);
             }
-            guess = found.max(LEAST_DELTA);
+            guess = found.max(MIN_DELTA);
             prepared = self.prepared(direction, side, guess)?;
         }
     }

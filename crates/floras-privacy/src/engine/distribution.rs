@@ -50,7 +50,7 @@ pub enum MuDistribution {
         /// `a = Δ/γ`.
         scale: f64,
     },
-    /// `a·R` with `R ~ χ_T`: so many rounds of the one above.
+    /// `a·R` with `R ~ χ_T`: `T` rounds of the distribution above.
     Chi {
         /// `a = Δ/γ`.
         scale: f64,
@@ -557,7 +557,7 @@ mod tests {
 
     /// `|G|` by its nodes: halving the cells brings a quarter of the difference.
     #[test]
-    fn bounds_close_in_with_the_square_of_the_width() {
+    fn bounds_converge_quadratically_in_the_cell_width() {
         let distribution = MuDistribution::HalfNormal { scale: 1.0 };
         for epsilon in [0.1, 1.0, 5.0] {
             let gap = |width: f64| {
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_infinite_counts_in_the_upper_bound_only() {
+    fn infinite_mass_counts_only_in_the_upper_bound() {
         let [mut above, mut below] =
             [Side::Upper, Side::Lower].map(|side| CellsBuilder::new(1.0, FINE_CELL, side));
         above.add_range(1.0, (1.0, 1.0), 0.9);
@@ -609,7 +609,7 @@ mod tests {
 
     /// Sharp turns too, by a plain rule of a million points: a relative 1e-8.
     #[test]
-    fn rounds_of_any_scale_have_the_mean_over_chi() {
+    fn rounds_of_any_scale_match_the_chi_average() {
         for (scale, rounds, r) in
             [(0.4, 1, 1.0), (50.0, 1, 2.8), (50.0, 10, 4.0), (2.0, 3, 0.5), (300.0, 1000, 32.0)]
         {

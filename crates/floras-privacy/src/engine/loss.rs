@@ -2,7 +2,7 @@
 //!
 //! The curve of a pair is `D(x) = Σ_i m_i·(1 − x·e^{−l_i})₊` with `x = e^ε`, a convex function of `x` whose kinks are the
 //! losses `l_i` and their masses `m_i`. Conversely, chords between points of a convex curve lie above it, so the pair that
-//! they describe gives away at least as much as the true one: an upper bound that survives composition.
+//! they describe leaks at least as much as the true one: an upper bound that survives composition.
 //!
 //! What is computed with is the excess `E(x) = D(x) − (1 − x)₊`, which is small wherever the loss seldom is. For a grid
 //! of step `h` the masses are second differences of it,
@@ -286,8 +286,8 @@ impl Sketch {
         Self::connecting(pair, &losses)
     }
 
-    /// Connects dots of a grid: all of them near 0, and further out those whose distances grow by a constant factor. What it
-    /// gives away is not less than what the grid does.
+    /// Connects dots of a grid: all of them near 0, and further out those whose distances grow by a constant factor. It
+    /// leaks at least as much as the grid.
     pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
         let spread = |end: f64| {
             let last = (end / step).ceil().max(1.0);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_are_on_the_curve_and_chords_above_it() {
+    fn dots_are_on_the_curve_and_chords_above() {
         let distribution = MuDistribution::Constant(1.0);
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 12.0, 1e-12, 0.0, Side::Upper);
         for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn excesses_of_a_grid_are_those_one_by_one() {
+    fn grid_excesses_equal_the_pointwise_ones() {
         let distribution = MuDistribution::Constant(1.0);
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 1.0), 30.0, 1e-12, 0.0, Side::Upper);
         for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_has_the_moments_of_a_normal_loss() {
+    fn a_sketch_has_a_normal_loss_s_moments() {
         // The loss is N(μ²/2, μ²): ln E e^{θL} = μ²(θ + θ²)/2, and the mean under the tilt μ²(½ + θ).
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
         let sketch = Sketch::new(
@@ -531,7 +531,7 @@ mod tests {
 
     /// Some of the grid's dots, and so never less than the grid; on a coarse one, all of them.
     #[test]
-    fn a_sketch_of_a_grid_has_at_least_its_moments() {
+    fn a_grid_sketch_has_at_least_its_moments() {
         let table = Table::new(|epsilon| gaussian::delta(epsilon, 0.5), 8.0, 1e-12, 0.0, Side::Upper);
         let distribution = MuDistribution::Constant(0.5);
         for direction in [Direction::Replace, Direction::Remove, Direction::Add, Direction::Known] {

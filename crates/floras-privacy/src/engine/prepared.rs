@@ -54,7 +54,7 @@ pub(crate) const CUT: f64 = 1e-7;
 const SHORTEST: f64 = 0.15;
 /// The tilts that are tried first, relative to the one that the sketch shows.
 const TILT_SHARES: [f64; 4] = [1.0, 0.8, 0.5, 0.0];
-/// So many tilts are tried at most.
+/// Maximum number of tilts that are tried.
 const MAX_TILTS: usize = 30;
 
 /// The curve of one kind of rounds tabulated, with a sketch of their loss.
@@ -83,7 +83,7 @@ impl<'a> Kind<'a> {
             if side == Side::Lower && tolerance > WRINKLED { TOLERANCE_BELOW } else { 0.1 * tolerance };
         let table = Table::new(above_zero, end, close, shortest, side);
         let pair = Pair::new(&table, direction, probability, part.curve).finite();
-        // Beyond the table there is nothing to see.
+        // Beyond the table the curve is zero.
         let furthest = if direction == Direction::Known { end } else { diluted(end, probability) };
         let reach = |sign: f64| {
             let at = |epsilon: f64| pair.excess(sign * epsilon);

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chance_out_of_range_is_refused() {
+    fn a_probability_out_of_range_is_refused() {
         for probability in [0.0, -0.1, 1.1, f64::NAN] {
             assert!(
                 Sampling::ReplaceOne(probability).check().is_err()

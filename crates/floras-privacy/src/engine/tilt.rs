@@ -104,9 +104,9 @@ impl Tilts {
             return false;
         }
         // Convex in θ, so that any θ shows it, and a coarse search is enough.
-        let log_chance = |theta: f64| self.moments(-theta).log_moment + theta * epsilon;
+        let log_probability = |theta: f64| self.moments(-theta).log_moment + theta * epsilon;
         let steps = (-40..=0).map(|power| 2_f64.powi(power));
-        steps.map(log_chance).fold(f64::INFINITY, f64::min) < -std::f64::consts::LN_2
+        steps.map(log_probability).fold(f64::INFINITY, f64::min) < -std::f64::consts::LN_2
     }
 
     /// How far from its mean the tilted sum strays to one side, but with a probability of `e^{−BEYOND}`, and the further tilt that

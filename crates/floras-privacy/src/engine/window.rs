@@ -10,13 +10,13 @@ use crate::error::PrivacyError;
 use crate::numerics::fourier::{self, Complex64, fast_length};
 use crate::numerics::solve::first_at_most;
 
-/// No `δ` below this is told from 0.
-pub(crate) const LEAST_DELTA: f64 = 1e-200;
+/// A `δ` below this is not distinguished from 0.
+pub(crate) const MIN_DELTA: f64 = 1e-200;
 /// `−ln` of what may lie above the window relative to `δ`, and below it under the tilted measure.
 pub(crate) const BEYOND: f64 = 18.0;
-/// Exponentials of neighbouring points are multiplied from one to the next, and set right after so many.
+/// Exponentials of neighbouring points are computed by multiplication, and exactly again after this many points.
 const BLOCK: usize = 16;
-/// Sums are kept at every so many points.
+/// Partial sums are stored once per this many points.
 const SUMS: usize = 64;
 /// The shares of `δ` that rounding and what is folded into the window may be, if a tilt suits it.
 const ROUNDED: f64 = 1e-6;
@@ -212,7 +212,7 @@ impl Composed {
 
     /// Never too large.
     pub(crate) fn delta_lower(&self, epsilon: f64) -> f64 {
-        let unlucky = (UNLUCKY * self.delta_upper(epsilon)).max(LEAST_DELTA);
+        let unlucky = (UNLUCKY * self.delta_upper(epsilon)).max(MIN_DELTA);
         (self.delta_before_rounding(epsilon + self.rounding_of_losses(unlucky)) - unlucky).max(0.0)
     }
 
@@ -268,7 +268,7 @@ pub(crate) fn step_within(gap: f64, rounds: f64, log_delta: f64) -> f64 {
     gap.max(0.0) / per_step(rounds, UNLUCKY.ln() + log_delta)
 }
 
-/// What all rounds of all kinds come to.
+/// The sum of all rounds of all kinds.
 struct AllKinds {
     /// The product of the tilted losses' transforms, each to the power of its rounds.
     spectrum: Vec<Complex64>,

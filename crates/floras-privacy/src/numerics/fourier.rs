@@ -45,7 +45,7 @@ pub(crate) fn product(one: Complex64, other: Complex64) -> Complex64 {
     if product.norm_sqr() < NOTHING { Complex64::default() } else { product }
 }
 
-/// So many powers are taken side by side.
+/// Number of powers that are computed side by side.
 const LANES: usize = 8;
 
 /// Replaces each value `z` by `z^n`, by squaring.

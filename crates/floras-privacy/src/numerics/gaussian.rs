@@ -1,4 +1,4 @@
-//! The Gaussian mechanism: what a change of `μ` standard deviations gives away.
+//! The Gaussian mechanism: the privacy curve for a change of `μ` standard deviations.
 //!
 //! ```text
 //! δ_G(ε; μ) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ)

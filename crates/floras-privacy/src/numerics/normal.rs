@@ -150,7 +150,7 @@ mod tests {
 
     /// Against `erfc`, whose own error and that of the density grow with `x²`: a relative 1e-13 within ±10.
     #[test]
-    fn the_table_of_the_mills_ratio_agrees_with_erfc() {
+    fn the_mills_ratio_table_agrees_with_erfc() {
         for i in -320..=320_000 {
             let x = f64::from(i) / 32_000.0;
             let exact = 0.5 * libm::erfc(x * FRAC_1_SQRT_2) / density(x);
@@ -160,7 +160,7 @@ mod tests {
 
     /// Against a central difference: a relative 1e-7.
     #[test]
-    fn the_slope_of_the_mills_ratio_is_its_derivative() {
+    fn the_mills_ratio_slope_is_its_derivative() {
         for i in 0..2600 {
             let x = f64::from(i) * 0.01 + 0.003;
             let (above, below) = (mills_ratio(x + 1e-4), mills_ratio(x - 1e-4));

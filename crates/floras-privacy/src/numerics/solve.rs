@@ -1,6 +1,6 @@
 //! Searches: where a decreasing function reaches a target, where a function is minimal, the largest integer with a property.
 
-/// Brackets are halved or interpolated at most so many times.
+/// Maximum number of bisection or interpolation steps.
 const MAX_STEPS: usize = 200;
 
 /// The smallest `x ≥ 0`, up to `tolerance` relative to itself, at which the decreasing `f` is at most `target`: what is
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_and_a_target_out_of_reach_are_handled() {
+    fn steps_and_unreachable_targets_are_handled() {
         let step = |x: f64| if x < 3.0 { 1.0 } else { 0.0 };
         let found = first_at_most(step, 0.5, 1.0, 1e9, 1e-12).unwrap();
         assert!((found - 3.0).abs() < 1e-11);

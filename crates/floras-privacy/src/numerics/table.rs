@@ -6,7 +6,7 @@ use crate::engine::distribution::Side;
 const ORDER: usize = 14;
 /// Pieces at the start, each half as long as the next one, because curves turn fastest near 0.
 const HALVED: i32 = 8;
-/// Below these, each is a quarter as long as the next one, at most so many.
+/// Maximum number of pieces below these, each a quarter as long as the next one.
 const QUARTERED: usize = 40;
 /// Up to the end of the first piece the curve falls by no more than this, or a tenth of the tolerance, so that no fall is hidden.
 const HIDDEN_FALL: f64 = 1e-6;
@@ -215,7 +215,7 @@ mod tests {
 
     /// A curve with a kink every so often: neither pieces nor nodes run out before the end, and no value is on the wrong side.
     #[test]
-    fn a_table_of_a_curve_that_is_not_smooth_is_on_its_side_of_it() {
+    fn tables_of_non_smooth_curves_are_one_sided() {
         let f = |epsilon: f64| (-epsilon - 0.05 * (3.0 * epsilon).sin().abs()).exp();
         for (side, sign) in [(Side::Upper, 1.0), (Side::Lower, -1.0)] {
             let calls = std::cell::Cell::new(0);

@@ -36,7 +36,7 @@ impl WithSimd for Dot<'_> {
     }
 }
 
-/// `Σ_i one_i·other_{k−i}` for every `k`: the masses of a sum of two independent whole numbers. Empty if either is.
+/// `Σ_i one_i·other_{k−i}` for every `k`: the masses of a sum of two independent integers. Empty if either is.
 pub(crate) fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
     if one.is_empty() || other.is_empty() {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! One round under the noise of the unused sequences, exactly: spherical Cauchy noise of scale `γ` in `d` dimensions.
 //!
 //! The noise is `γ·n/|G|` with `n ~ N(0, I_d)` and one `G ~ N(0, 1)` for all coordinates; its density falls as
-//! `(γ² + ‖x‖²)^{−(d+1)/2}`. Two neighbours lie at most `2C` apart. With `η = asinh(C/γ)`, no outcome tells more than
+//! `(γ² + ‖x‖²)^{−(d+1)/2}`. Two neighbours lie at most `2C` apart. With `η = asinh(C/γ)`, no outcome has a loss above
 //!
 //! ```text
 //! ε = (d + 1)·η                                                            (pure, δ = 0)
@@ -19,7 +19,7 @@
 //! The outcomes with a loss above `ε` form a ball `‖x − z₀e₁‖ ≤ R`. Along the first coordinate `x` let
 //! `h = R² − (x − z₀)²`. Given `x`, the other `d − 1` coordinates stay in the ball with probability
 //! `(h/(h + γ² + x²))^{(d−1)/2}`, because `‖x_⊥‖²/(γ² + x²)` is a ratio of a `χ²_{d−1}` and a `χ²_2`. For the neighbour at
-//! `Δ = 2C` the same power comes out smaller by `k^{(d−1)/2}` on the whole ball, so `e^ε` cancels but for a factor `k`, and
+//! `Δ = 2C` the same power is smaller by `k^{(d−1)/2}` on the whole ball, so `e^ε` cancels but for a factor `k`, and
 //! `1/(γ² + x²) − k/(γ² + (x − Δ)²)` is positive and proportional to `h`: one integral without a subtraction. It is even in
 //! `v = ln((C − x)/√(C² + γ²))`.
 //!
@@ -36,7 +36,7 @@ use crate::numerics::solve::first_at_most;
 /// The largest number of parameters.
 pub const MAX_DIMENSION: u64 = 1_000_000_000_000;
 
-/// So many standard deviations out, a bell has fallen below 3·10⁻²⁰ of its height.
+/// At this many standard deviations, a Gaussian density is below 3·10⁻²⁰ of its maximum.
 const FAR: f64 = 9.5;
 /// A panel that adds a smaller share than this is the last.
 const NEGLIGIBLE: f64 = 1e-17;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_is_the_difference_of_two_masses_of_a_ball() {
+    fn the_curve_is_a_difference_of_ball_masses() {
         for (dimension, epsilon) in
             [(1, 0.3), (2, 0.5), (3, 0.02), (5, 1.1), (10, 1.5), (30, 2.0), (1000, 0.5), (4010, 3.0)]
         {
@@ -210,7 +210,7 @@ mod tests {
 
     /// In one dimension the ball is an interval, and its mass a difference of two arcs.
     #[test]
-    fn in_one_dimension_the_curve_is_that_of_a_cauchy_variable() {
+    fn one_dimension_has_the_scalar_cauchy_curve() {
         for (clip, gamma, share) in [(1.0_f64, 5.0_f64, 0.2_f64), (1.0, 5.0, 0.9), (3.0, 1.0, 0.5)] {
             let round = round(clip, gamma, 1);
             let epsilon = share * round.pure_epsilon();
@@ -250,9 +250,9 @@ mod tests {
         }
     }
 
-    /// `E[δ_G(ε; 2(C/γ)|G|)]`: whoever sees very many coordinates reads `|G|` off them.
+    /// `E[δ_G(ε; 2(C/γ)|G|)]`: an adversary that sees very many coordinates can estimate `|G|` from them.
     #[test]
-    fn in_many_dimensions_the_scale_of_the_noise_is_known() {
+    fn many_dimensions_reveal_the_noise_scale() {
         for (clip, gamma, epsilon) in [(1.0, 5.0, 4.102_587), (1.0, 5.0, 0.1), (1.0, 50.0, 0.2)] {
             let known: f64 = equal_panels(0.0, 14.0, 200)
                 .into_iter()
@@ -272,8 +272,8 @@ mod tests {
         }
     }
 
-    /// 400,000 rounds, a deviation of 5 standard errors: a false alarm in 1.7 million. The samples tell `d` from `2d`,
-    /// and from the single coordinate of the published bound.
+    /// 400,000 rounds, a deviation of 5 standard errors: a false alarm in 1.7 million. The samples distinguish `d` from
+    /// `2d`, and from the single coordinate of the published bound.
     #[test]
     fn sampled_rounds_follow_the_curve_and_its_ball() {
         const ROUNDS: usize = 400_000;
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_starts_at_an_arc_and_ends_at_the_pure_bound() {
+    fn the_curve_ends_at_the_pure_bound() {
         for (clip, gamma, dimension) in
             [(1.0, 5.0, 1), (1.0, 1e6, 4010), (1e30, 1e-30, 3), (1e-30, 1e30, 100)]
         {
@@ -346,7 +346,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_curve_falls_in_epsilon_and_gamma_and_rises_in_the_clip_norm_and_the_dimension(
+        fn the_curve_is_monotone_in_every_parameter(
             log_clip in -3.0_f64..3.0,
             log_gamma in 0.0_f64..6.0,
             log_dimension in 0.0_f64..7.0,
@@ -368,7 +368,7 @@ mod tests {
         }
 
         #[test]
-        fn the_inverse_meets_the_curve_from_the_safe_side(
+        fn the_inverse_is_on_the_conservative_side(
             log_clip in -3.0_f64..2.0,
             log_gamma in 0.0_f64..6.0,
             log_dimension in 0.0_f64..7.0,
@@ -383,7 +383,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_in_range_leads_to_a_number_that_is_none(
+        fn valid_input_never_yields_nan(
             log_clip in -30.0_f64..30.0,
             log_gamma in -30.0_f64..30.0,
             dimension in 1_u64..1_000_000_000_000,

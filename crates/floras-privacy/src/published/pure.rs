@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_round_gives_back_a_little_of_its_bound() {
+    fn one_round_is_slightly_below_its_bound() {
         // δ = (e^u − e^ε)/(1 + e^u).
         for (u, allowed) in [(0.02_f64, 1e-5), (1.0, 0.1), (50.0, 0.5)] {
             let expected = (u.exp() - allowed * (1.0 + u.exp())).ln();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn where_chance_allows_it_nothing_is_left() {
+    fn a_large_delta_needs_no_epsilon() {
         assert_eq!(optimal_epsilon(1e-9, 1_000_000, 1e-5), 0.0);
         assert_eq!(optimal_epsilon(1e-70, 1, 1e-5), 0.0);
         assert_eq!(optimal_epsilon(1.0, 2, 0.9), 0.0);
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn more_rounds_a_larger_bound_or_a_smaller_delta_cost_more(
+        fn epsilon_is_monotone_in_every_parameter(
             log_u in -9.0_f64..2.4,
             log_rounds in 0.0_f64..9.0,
             log_delta in -299.0_f64..-1e-9,

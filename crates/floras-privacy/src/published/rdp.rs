@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn from_the_largest_order_on_the_divergence_is_infinite() {
+    fn the_divergence_is_infinite_from_the_largest_order() {
         for gamma in [0.1, 5.0, 50.0, 1e6] {
             let round = round(1.0, gamma);
             let x = round.largest_order() - 1.0;
@@ -208,7 +208,7 @@ mod tests {
         }
 
         #[test]
-        fn epsilon_rises_with_the_rounds_and_the_clip_norm_and_falls_in_gamma_and_delta(
+        fn epsilon_is_monotone_in_every_parameter(
             log_clip in -3.0_f64..3.0,
             log_gamma in 0.0_f64..6.0,
             rounds in 1_u64..1_000_000,
@@ -231,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_in_range_leads_to_a_number_that_is_none(
+        fn valid_input_never_yields_nan(
             log_clip in -30.0_f64..30.0,
             log_gamma in -30.0_f64..30.0,
             rounds in 1_u64..1_000_000_000,

@@ -1,6 +1,6 @@
 //! The paper's numbers, exactly as printed. They are not guarantees: see [`WHY_NOT_A_GUARANTEE`].
 //!
-//! One round is said to be `u`-DP, with a weight `w` for the random choice of clients and samples:
+//! The paper states that one round is `u`-DP, with a weight `w` for the random choice of clients and samples:
 //!
 //! ```text
 //! u = ln(1 + w·(2C√(C² + γ²) + 2C²)/γ²)                                            (appendix, proof of Theorem 1)
@@ -39,8 +39,7 @@ pub const WHY_OPTIMAL_IS_NO_GUARANTEE_EITHER: &str = "it composes rounds as well
      one round, which holds for a single coordinate only";
 
 /// Why the item-level weight needs a condition that the paper's own training does not meet.
-pub const WHY_ITEM_LEVEL_NEEDS_ONE_STEP: &str =
-    "its weight counts one mini-batch a round; a local epoch touches every sample, and the weight is then p";
+pub const WHY_ITEM_LEVEL_NEEDS_ONE_STEP: &str = "its weight counts one mini-batch per round; a local epoch touches every sample, and the weight is then p";
 
 /// The largest order of a Rényi divergence.
 const MAX_ORDER: f64 = 1e6;
@@ -50,7 +49,7 @@ pub fn unmet_local_work(local: LocalWork) -> Option<String> {
     match local {
         LocalWork::ONE_STEP => None,
         LocalWork::Steps(steps) => Some(format!(
-            "published: its weight counts one mini-batch a round, and here a client uses {steps} of them"
+            "published: its weight counts one mini-batch per round, and here a client uses {steps} of them"
         )),
         LocalWork::Epochs => Some(format!("published: {WHY_ITEM_LEVEL_NEEDS_ONE_STEP}")),
     }
@@ -87,7 +86,7 @@ pub enum Participation {
 impl Participation {
     /// `p` for `per_round = K` of `clients = M`.
     pub fn rate(self, per_round: u64, clients: u64) -> Result<f64, PrivacyError> {
-        at_most("the number of clients a round", per_round, "clients in all", clients)?;
+        at_most("the number of clients per round", per_round, "clients in all", clients)?;
         let others = match self {
             Self::PerClients => 0.0,
             Self::PerClientsPlusOne => 1.0,
@@ -171,7 +170,7 @@ impl PublishedComposition {
 /// ```
 /// use floras_privacy::published::{PublishedComposition, Participation, PublishedRound, Weight};
 ///
-/// // 20 of 100 clients a round, clip norm 1, five unused sequences, 300 rounds.
+/// // 20 of 100 clients per round, clip norm 1, five unused sequences, 300 rounds.
 /// let p = Participation::PerClients.rate(20, 100)?;
 /// let round = PublishedRound::new(Weight::client(p)?, 1.0, 5.0)?;
 /// let published = round.epsilon(PublishedComposition::Renyi, 300, 1e-5)?;
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn with_every_client_the_bound_is_that_of_one_cauchy_coordinate() {
+    fn with_every_client_one_cauchy_coordinate_is_bounded() {
         for (clip, gamma) in [(1.0, 5.0), (1.0, 1e6), (1e-30, 1e30), (1e30, 1.0), (3.0, 1.0)] {
             let scalar = crate::published::cauchy::CauchyRound::new(clip, gamma, 1).unwrap().pure_epsilon();
             let u = round(1.0, clip, gamma).pure().as_printed();
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_of_a_small_share_is_that_share_of_the_odds() {
+    fn small_weights_scale_the_bound() {
         // u = ln(1 + w(e^{2·asinh(C/γ)} − 1)) ≈ 2wC/γ.
         let u = round(1e-9, 1.0, 1e6).pure().as_printed();
         assert!((u / 2.000_002e-15 - 1.0).abs() < 1e-9, "{u}");
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_result_is_the_best_over_all_orders() {
+    fn the_published_result_is_optimal_over_orders() {
         for (rounds, delta) in [(1, 1e-5), (300, 1e-5), (1000, 0.1)] {
             let round = round(0.5, 1.0, 5.0);
             let at = |order: f64| {
@@ -326,9 +325,9 @@ mod tests {
         }
     }
 
-    /// Fig. 2 is said to show the Rényi result as the smallest.
+    /// The paper states that Fig. 2 shows the Rényi result as the smallest.
     #[test]
-    fn up_to_23_rounds_plain_sums_are_below_the_published_result() {
+    fn up_to_23_rounds_plain_sums_are_smaller() {
         let weight = Weight::item(0.05, 1.0).unwrap();
         let round = PublishedRound::new(weight, 1.0, 5.0).unwrap();
         for rounds in 1..=100 {
@@ -376,7 +375,7 @@ mod tests {
         let message = |refused: Result<f64, PrivacyError>| refused.unwrap_err().to_string();
         assert_eq!(
             message(Participation::PerClients.rate(101, 100)),
-            "the number of clients a round must be at least 1 and at most the 100 clients in all, not 101"
+            "the number of clients per round must be at least 1 and at most the 100 clients in all, not 101"
         );
         assert_eq!(
             message(batch_ratio(21, 20)),
@@ -390,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_composition_rises_with_the_rounds_the_weight_and_the_clip_norm_and_falls_in_gamma_and_delta(
+        fn compositions_are_monotone_in_every_parameter(
             weight in 1e-6_f64..0.5,
             log_clip in -3.0_f64..2.0,
             log_gamma in 0.0_f64..6.0,
@@ -415,7 +414,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_in_range_leads_to_a_number_that_is_none(
+        fn valid_input_never_yields_nan(
             log_weight in -30.0_f64..0.0,
             log_clip in -30.0_f64..30.0,
             log_gamma in -30.0_f64..30.0,

@@ -69,7 +69,7 @@ const USED_STEP: f64 = 0.02;
 
 /// What an average over the channels assumes.
 pub(super) const ONE_DISTRIBUTION: &str =
-    "the channels of all clients have one distribution, and are drawn anew for every client and round";
+    "the channels of all clients have one distribution, drawn independently for every client and round";
 
 /// The view of a federation.
 pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
@@ -162,7 +162,7 @@ pub(crate) enum Amplitude<'a> {
 pub(crate) enum Angle {
     /// None: phases are corrected.
     Zero,
-    /// Uniform over the circle: nobody corrects phases.
+    /// Uniform over the circle: phases are not corrected.
     Uniform,
     /// Uniform up to this many radians on both sides.
     Within(f64),
@@ -693,7 +693,7 @@ fn cells_of(
         let mass: f64 = narrow_panels(&ends, f64::INFINITY).into_iter().map(|(t, w)| w * at(t)).sum();
         cells.push(Coefficient { mass, least: 0.0, largest: WEAKEST, mean: WEAKEST });
     }
-    // Cells end at whole numbers of steps, and are no wider than a part of the range.
+    // Cells end at integer multiples of the step, and are no wider than a part of the range.
     let parts = (width * to / (0.02 * (to - from))).ceil().max(1.0);
     let step = width / parts;
     let mut number = (from.max(WEAKEST).ln() / step).floor();
@@ -755,7 +755,7 @@ impl Angle {
         };
         let most = match self {
             Self::Within(half_width) => half_width,
-            // Wider distributions are uniform for all that can be told.
+            // Wider distributions are uniform within the accuracy of the account.
             Self::Normal(std) if std < 1.5 => 8.0 * std,
             _ => FRAC_PI_2,
         };
@@ -796,7 +796,7 @@ mod tests {
     use crate::numerics::gaussian;
 
     /// Without its own share of the noise counted, a client of the paper's decoder meets Cauchy noise of scale
-    /// `γ + (K − 1)·s/√(½ + s²)`; with it, `γ_eff = γ + K·s/√(½ + s²)`. A quantile of `(scale/G)²` tells the scale.
+    /// `γ + (K − 1)·s/√(½ + s²)`; with it, `γ_eff = γ + K·s/√(½ + s²)`. A quantile of `(scale/G)²` determines the scale.
     #[test]
     fn the_noise_of_the_whole_decoder_is_cauchy() {
         let s = 0.3_f64;
@@ -823,7 +823,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_signal_shows_the_channel_s_own_noise_and_nothing_more() {
+    fn a_raw_signal_has_only_channel_noise() {
         let channel = Coefficients::from_values(0.5, &[(1.0, 1.0), (-2.0, 1.0)]).unwrap();
         let distribution = channel.raw_signal(2.0).unwrap();
         for epsilon in [0.1, 1.0, 10.0] {
@@ -839,7 +839,7 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_channel_is_the_same_by_its_density() {
+    fn a_normal_channel_agrees_with_its_density() {
         let std = 0.5_f64.sqrt();
         let named = Coefficients::normal(0.1, std).unwrap();
         let density = Coefficients::from_density(0.1, (0.0, 12.0 * std), |h| (-h * h).exp()).unwrap();
@@ -902,7 +902,7 @@ mod tests {
         let normal = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Normal(0.2)).unwrap();
         let mean: f64 = normal.seen.iter().map(|cell| cell.mean * cell.mass).sum();
         assert!((mean - (-0.02_f64).exp()).abs() < 1e-9, "E cos θ = e^(−σ²/2), and cos θ is positive here");
-        // Whoever keeps the raw samples turns them back.
+        // An adversary with the raw samples corrects the phases.
         let raw = normal.raw_signal(2.0).unwrap();
         assert!((raw.upper(0.5) / gaussian::delta(0.5, 2.0) - 1.0).abs() < 1e-12);
     }

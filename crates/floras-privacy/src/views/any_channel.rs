@@ -82,13 +82,13 @@ use crate::views::{Beside, boxed};
 
 /// From one channel to the next, `ln t` grows by this much: no cell is shorter.
 const FINE: f64 = 0.0025;
-/// Cells of so many steps are looked at first.
+/// Number of steps per cell in the first, coarse search.
 const COARSE: usize = 96;
 /// The weakest and the strongest channel between cells, in units of the larger of `s` and `c·s`.
 const CHANNELS: (f64, f64) = (1e-4, 1e5);
 /// Where the search begins, in the same units; towards weaker and stronger channels it goes as far as it has to.
 const START: (f64, f64) = (1.0, 20.0);
-/// Regions are chosen anew on each rung: up to this `ε`, and then each larger than the last by this factor.
+/// Regions are chosen again on each rung: up to this `ε`, and then each larger than the last by this factor.
 const LADDER: (f64, f64) = (1e-3, 1.25);
 /// From 0 to beyond the largest `ε` that is ever looked at.
 const RUNGS: usize = 84;

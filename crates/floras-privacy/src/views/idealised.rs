@@ -12,7 +12,7 @@ use crate::views::pilot::BEYOND_REACH;
 use crate::views::receiver::noise_of_branches;
 use crate::views::{Beside, boxed};
 
-/// A larger `μ` hides nothing that any `ε` could tell of.
+/// Upper limit of `μ`; above it no `ε` in range is reached.
 pub(super) const MAX_MU: f64 = 1e8;
 
 /// The view of a federation. For the paper's receiver with fixed clipping and without margins, a round has a Rényi form.

@@ -97,7 +97,7 @@ pub(crate) fn masks_for(
     Ok(Masks::new(mask_std, with_digits(noise_std, 6, f64::ceil), colluding)?)
 }
 
-/// A number with so many decimal digits, rounded by `round`.
+/// The number rounded by `round` to this many significant decimal digits.
 pub(crate) fn with_digits(number: f64, digits: i32, round: impl Fn(f64) -> f64) -> f64 {
     let exponent = number.log10().floor() as i32 + 1 - digits;
     // Through text, so that the double is the one that the short number stands for.
@@ -112,8 +112,8 @@ fn honest(masks: Masks, per_round: u64) -> Result<u64, PrivacyError> {
         return Err(PrivacyError::Inconsistent {
             name: "the number of colluding clients",
             allowed: match per_round {
-                0..2 => "0 with a single client a round".to_owned(),
-                clients => format!("at most {}: two of {clients} clients a round stay honest", clients - 2),
+                0..2 => "0 with a single client per round".to_owned(),
+                clients => format!("at most {}: two of {clients} clients per round stay honest", clients - 2),
             },
             value: colluding,
         });
@@ -268,7 +268,7 @@ mod tests {
         let error = bound(4, 5).unwrap_err().to_string();
         assert_eq!(
             error,
-            "the number of colluding clients must be at most 3: two of 5 clients a round stay honest, not 4"
+            "the number of colluding clients must be at most 3: two of 5 clients per round stay honest, not 4"
         );
     }
 }

@@ -138,7 +138,7 @@ impl NoiseCell {
         if self.least == self.largest { 0.0 } else { (self.mean - self.least) / (self.largest - self.least) }
     }
 
-    /// A bound on the mean of a convex falling function, from its values at the least and at the largest noise.
+    /// A bound on the mean of a convex falling function, from its values at the smallest and at the largest noise.
     pub(crate) fn chord(&self, at_least: f64, at_largest: f64) -> f64 {
         at_least + self.share() * (at_largest - at_least)
     }
@@ -318,7 +318,7 @@ pub(crate) struct EvenSum {
     step: f64,
     /// The index of the lowest value.
     start: i64,
-    /// What rounding down loses at least and at the most.
+    /// Lower and upper bound on the loss from rounding down.
     lost: (f64, f64),
     tilts: [Tilted; TILTS.len()],
     /// Below these indices the second tilt and the third may be asked.
@@ -382,8 +382,8 @@ fn mean_index(masses: &[f64]) -> f64 {
     masses.iter().enumerate().map(|(i, mass)| i as f64 * mass).sum()
 }
 
-/// What rounding down loses at least and at the most, but with a probability of `ξ` for each: `Σ E[Y − ⌊Y⌋] ∓ h·√(n·ln(1/ξ)/2)`, between
-/// 0 and `h` for each term.
+/// Lower and upper bound on the loss from rounding down, each except with probability `ξ`:
+/// `Σ E[Y − ⌊Y⌋] ∓ h·√(n·ln(1/ξ)/2)`, between 0 and `h` for each term.
 fn regained(terms: &[&Term], parts: &[(u64, Vec<f64>)], step: f64) -> (f64, f64) {
     let (mut mean, mut most, mut number) = (0.0, 0.0, 0.0);
     for (term, (count, masses)) in terms.iter().zip(parts) {
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn one_unused_sequence_has_the_law_of_its_weight() {
+    fn one_unused_sequence_has_its_weight_s_distribution() {
         for c in [0.5, 1.0, 2.0] {
             let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 1, Side::Upper);
             let most = 1.0 / (c * c);
@@ -566,7 +566,7 @@ mod tests {
 
     /// By a direct convolution: given `|G_1| = g ≥ c`, the other term has `v − 1/g²` left.
     #[test]
-    fn two_unused_sequences_have_the_law_of_a_convolution() {
+    fn two_unused_sequences_agree_with_a_convolution() {
         for c in [0.5, 1.0, 2.0] {
             let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 2, Side::Upper);
             let truth = |v: f64| {
@@ -659,7 +659,7 @@ mod tests {
             };
             let ours = share_up_to(&noise, v);
             let ((least, error), (most, other_error)) = (estimate(v), estimate(ROUNDED * v));
-            assert!(error < 0.05 * least, "the samples tell something: {least:e} ± {error:e}");
+            assert!(error < 0.05 * least, "the estimate is precise: {least:e} ± {error:e}");
             assert!(ours >= least - error && ours <= most + other_error, "{ours:e}, {least:e}, {most:e}");
         }
     }
@@ -688,7 +688,7 @@ mod tests {
 
     /// Two values each: a binomial distribution.
     #[test]
-    fn discrete_terms_add_up_to_a_binomial_law() {
+    fn discrete_terms_have_a_binomial_sum() {
         let noise = Noise::of_sum(&[Term::discrete(4, vec![(3.0, 0.25), (1.0, 0.75)])], Side::Upper);
         let mut below = 0.0;
         for (successes, ways) in [1.0, 4.0, 6.0, 4.0, 1.0].into_iter().enumerate() {
@@ -723,7 +723,7 @@ mod tests {
     }
 
     #[test]
-    fn two_laws_add_up() {
+    fn two_distributions_add_up() {
         let one = Noise::ascending([NoiseCell::of(1.0, 0.5), NoiseCell::of(2.0, 0.5)]);
         let other = Noise::ascending([NoiseCell::of(10.0, 0.25), NoiseCell::of(20.0, 0.75)]);
         let sum = one.plus(&other);
@@ -734,7 +734,7 @@ mod tests {
 
     /// From one term to a billion, from levels that nearly every estimate exceeds to levels that none does.
     #[test]
-    fn a_sum_has_unit_mass_and_nearly_its_mean_and_never_more() {
+    fn a_sum_has_unit_mass_and_its_mean() {
         for (c, count) in [
             (50.0, 54),
             (8.0, 10),

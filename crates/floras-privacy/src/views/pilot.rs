@@ -46,7 +46,7 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
-    /// `g` at the least `u`, at the largest one, and a bound on its mean, under noise `ν²`.
+    /// `g` at the smallest `u` and at the largest, and a bound on its mean, under noise `ν²`.
     pub(crate) fn gains(&self, noise: f64) -> (f64, (f64, f64)) {
         let gain = |u: f64| 1.0 / (1.0 + noise * u * u).sqrt();
         let (high, low) = (gain(self.least), gain(self.largest));
@@ -111,7 +111,7 @@ pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: 
     if is_monotone(receiver) { bins } else { bins.unaligned() }
 }
 
-/// A size below which estimates need not be told apart: dividing by them makes no difference beside a client's own noise, or, with
+/// A size below which estimates need not be distinguished: dividing by them makes no difference beside a client's own noise, or, with
 /// MMSE weights, their weights are small.
 pub(crate) fn small_estimate(receiver: Receiver, noise: &Noise) -> f64 {
     if receiver == Receiver::Mmse { 0.1 } else { (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3) }

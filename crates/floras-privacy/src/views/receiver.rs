@@ -104,9 +104,9 @@ pub(crate) fn noise_of_branches(receiver: Receiver, branches: u32, unused: u64, 
     }
 }
 
-/// The same with a level of at least [`LEAST_LEVEL`]: there is not more noise than in truth.
+/// The same with a level of at least [`MIN_LEVEL`]: there is not more noise than in truth.
 pub(crate) fn with_bounded_weights(receiver: Receiver) -> Receiver {
-    let least = ClipLevel::new(LEAST_LEVEL).expect("0.01 is in range");
+    let least = ClipLevel::new(MIN_LEVEL).expect("0.01 is in range");
     receiver.with_level_at_least(least)
 }
 
@@ -136,8 +136,8 @@ pub(crate) fn term_of_branches(receiver: Receiver, branches: u32, scale: f64, co
         }
         None => {
             let level = match receiver.level() {
-                Some(c) => c.max(LEAST_LEVEL),
-                None => rare_length(branches, scale).max(LEAST_LEVEL),
+                Some(c) => c.max(MIN_LEVEL),
+                None => rare_length(branches, scale).max(MIN_LEVEL),
             };
             let mean = match is_simple {
                 true => clipped_mean(level),
@@ -176,7 +176,7 @@ fn rare_length(branches: u32, scale: f64) -> f64 {
 }
 
 /// A level below this is taken as this one where the distribution of a sum is needed: the noise is then smaller than in truth.
-pub(crate) const LEAST_LEVEL: f64 = 0.01;
+pub(crate) const MIN_LEVEL: f64 = 0.01;
 
 /// `m(c) = E[1/max(|G|, c)²] = P(|G| < c)/c² + 2(φ(c)/c − Φ(−c))`.
 pub fn clipped_mean(c: f64) -> f64 {
@@ -261,7 +261,7 @@ mod tests {
 
     /// Medians of `ν` as printed in the table of the clipped projector: 4.1 and 9.6 for c = 1, 2.2 and 5.2 for c = 2.
     #[test]
-    fn the_noise_of_a_sum_has_the_printed_median() {
+    fn the_noise_sum_has_the_printed_median() {
         for (c, unused, median) in
             [(1.0, 20, 4.1), (1.0, 108, 9.6), (2.0, 20, 2.2), (2.0, 108, 5.2), (3.0, 236, 5.1)]
         {

@@ -22,7 +22,7 @@ pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; View:
 /// A lower bound that is further below `ε` than this, relatively, needs a reason.
 const GAP: f64 = 0.01;
 
-/// What is said in one view.
+/// The statement of one view.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Statement {
     /// `ε` at the account's `δ`, an upper bound; `None` if there is no finite one.

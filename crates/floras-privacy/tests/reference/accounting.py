@@ -20,7 +20,7 @@ from scipy import optimize, special
 import record
 
 ABOUT = (
-    "epsilon: what dp-accounting comes to, an upper bound up to rounding; epsilon_coarse: the same with twice the "
+    "epsilon: the result of dp-accounting, an upper bound up to rounding; epsilon_coarse: the same with twice the "
     "grid; exact: the closed form, where there is one. "
     "gaussian: the Gaussian mechanism, mu = sensitivity / noise. "
     "subsampled_gaussian_add_remove: under Poisson sampling with probability p, when one is added or removed; "
@@ -28,7 +28,7 @@ ABOUT = (
     "subsampled_gaussian_replace_one: under sampling of a share p without replacement, when one is replaced, which "
     "moves the mean by mu; the curve is h(e) = p delta(ln(1 + (exp(e) - 1) / p)) for e >= 0 and "
     "1 - exp(e) + exp(e) h(-e) below. "
-    "scale_mixture: the same for delta(e) = E[delta_G(e; a R)], R half-normal and anew in each round. "
+    "scale_mixture: the same for delta(e) = E[delta_G(e; a R)], R half-normal and independent in each round. "
     "mixed_replace_one and mixed_add_remove: rounds of several kinds, each with its mu or its a."
 )
 
@@ -186,7 +186,7 @@ def solve(curve, delta):
 
 
 def composed(pmf, rounds):
-    """The curve after so many rounds.
+    """The curve after this many rounds.
 
     The library's own inverse of it is not used: above 700 or so its exp(-loss) underflows, and what it returns is a
     quantile of the loss, which is larger.

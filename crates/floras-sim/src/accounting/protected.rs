@@ -63,6 +63,6 @@ impl Protected {
                 "clients hold from {samples} to {largest} samples, and ε is that of the smallest client; of its D = {samples}"
             )
         };
-        Some(format!("item level: {sizes} a round uses {used}"))
+        Some(format!("item level: {sizes}, each round uses {used}"))
     }
 }
