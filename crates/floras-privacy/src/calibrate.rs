@@ -1,11 +1,11 @@
-//! Calibration: the setting that meets `(ε, δ)` in a view, or the statement that none does and why.
+//! Calibration: finds a setting that meets `(ε, δ)` in a view, or reports why no setting does.
 //!
-//! | what is chosen | how |
+//! | function | result |
 //! |---|---|
 //! | [`fewest_sequences`] | the smallest `N`: more unused sequences make more noise |
 //! | [`least_noise`] | the `(N, c)` of the clipped projector with the least noise: with more sequences, each may be clipped harder |
-//! | [`largest_clip`] | the largest `C`: what a client may send |
-//! | [`most_rounds`] | the largest `T` |
+//! | [`largest_clip`] | the largest clip norm `C` |
+//! | [`most_rounds`] | the largest number of rounds `T` |
 //! | [`quietest_masks`] | the masks with the least noise in the decoded sum |
 
 use std::cell::{Cell, RefCell};
@@ -21,34 +21,34 @@ use crate::numerics::solve::{least_at, refine};
 use crate::setting::Setting;
 use crate::views::masks::{masks_for, with_digits};
 
-/// Levels of the clipped projector that are considered.
+/// Range of the clipped projector's level in the search.
 const LEVELS: (f64, f64) = (0.1, 50.0);
-/// Found levels and clip norms are this close to the best ones, relatively.
+/// Relative tolerance of the levels and clip norms found.
 const CLOSE: f64 = 2e-3;
 
-/// Standard deviations of masks that are considered, relative to central noise, and steps of the search.
+/// Range of the masks' standard deviation in the search, relative to central noise, and the number of steps.
 const MASK_RANGE: (f64, f64) = (1e-3, 1e3);
 const MASK_STEPS: usize = 24;
 
-/// What has to be met.
+/// The privacy target of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    /// In which view.
+    /// The view in which the target must hold.
     pub view: View,
-    /// `ε`.
+    /// Upper limit of `ε`; above 0 and at most 1e5.
     pub epsilon: f64,
-    /// `T`.
+    /// Number of rounds `T`, from 1 to 1e9.
     pub rounds: u64,
 }
 
-/// What meets it.
+/// A setting that meets a [`Target`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibrated {
-    /// The setting.
+    /// The calibrated setting.
     pub setting: Setting,
-    /// `T`.
+    /// Number of rounds `T`.
     pub rounds: u64,
-    /// The `ε` that it has in the view.
+    /// `ε` of the setting in the target's view; at most the target.
     pub epsilon: f64,
 }
 
@@ -65,7 +65,7 @@ impl Target {
         Ok(())
     }
 
-    /// The `ε` of a setting; infinite if it has none.
+    /// `ε` of a setting; infinite if no finite `ε` is established.
     fn epsilon_of(&self, setting: &Setting) -> Result<f64, PrivacyError> {
         let account = Account::of_view(setting, self.view)?;
         Ok(account.epsilon(self.view, self.rounds)?.unwrap_or(f64::INFINITY))
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-/// The smallest `N`, up to `most`, whose `γ = N − K` unused sequences meet the target.
+/// Finds the smallest `N`, up to `most`, whose `γ = N − K` unused sequences meet the target.
 pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
     // The idealised view is quick, and the others are not far from it.
     let mut guess = 1;
@@ -92,7 +92,7 @@ pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<
     fewest_sequences_near(setting, target, most, guess)
 }
 
-/// [`fewest_sequences`] for someone who has a guess of `γ`; the same result in less time.
+/// [`fewest_sequences`] with an initial guess of `γ`: the same result in less time.
 pub fn fewest_sequences_near(
     setting: &Setting,
     target: Target,
@@ -174,7 +174,7 @@ fn smallest(
     }
 }
 
-/// A number between two others: now where `ln ε`, as a function of the logarithm, would meet the target, and now the middle one.
+/// A number between two others: alternately by interpolation of `ln ε` in the logarithm of the number, and the midpoint.
 fn between((lower, above): (u64, f64), (upper, below): (u64, f64), target: f64, step: u64) -> u64 {
     let middle = lower + (upper - lower) / 2;
     let is_interpolated = above.is_finite() && below > 0.0 && !step.trailing_zeros().is_multiple_of(3);

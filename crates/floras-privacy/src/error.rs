@@ -1,54 +1,54 @@
-//! What can be wrong with the input of the accounting, and when there is no guarantee to state.
+//! Errors of the accounting: invalid input, and settings without a guarantee.
 
 use floras_core::View;
 use thiserror::Error;
 
-/// Why there is no number. Each message names the thing and what is allowed.
+/// An error of the accounting. Each message names the quantity and its allowed range.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PrivacyError {
     /// A number outside its range.
     #[error("{name} must be {allowed}, not {}", plain(*.value))]
     OutOfRange {
-        /// What the number is, in words.
+        /// Name of the quantity, for the message.
         name: &'static str,
-        /// The range, in words.
+        /// Allowed range, for the message.
         allowed: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
 
-    /// A choice out of range.
+    /// An invalid choice, such as a clip level out of range.
     #[error(transparent)]
     Choice(#[from] floras_core::ChoiceError),
 
-    /// Two numbers that do not fit together.
+    /// Two inconsistent numbers.
     #[error("{name} must be {allowed}, not {value}")]
     Inconsistent {
-        /// What the number is, in words.
+        /// Name of the quantity, for the message.
         name: &'static str,
-        /// What it has to fit, in words.
+        /// The condition on it, for the message.
         allowed: String,
-        /// What was given.
+        /// The value given.
         value: u64,
     },
 
-    /// A composition of nothing.
+    /// A composition without rounds.
     #[error("there is nothing to compose: give at least one kind of rounds")]
     NoRounds,
 
-    /// Rounds that are about different neighbours.
+    /// Rounds with different neighbouring relations.
     #[error(
         "rounds with replace-one neighbours and rounds with add-or-remove neighbours do not compose: all must have the same"
     )]
     MixedNeighbours,
 
-    /// Accounts of one federation that answer different questions.
+    /// Accounts with different `δ`, which do not compose.
     #[error("all accounts must have the same delta, not {one:?} and {other:?}")]
     DifferentDeltas {
-        /// The first account's.
+        /// `δ` of the first account.
         one: f64,
-        /// Another one's.
+        /// `δ` of another account.
         other: f64,
     },
 
@@ -59,32 +59,32 @@ pub enum PrivacyError {
     )]
     MaskedNormalisation,
 
-    /// `γ = 0`.
+    /// No unused sequences: `γ = N − K = 0`.
     #[error(
         "there is no guarantee without unused sequences: γ = N − K must be at least 1, because it is their noise that hides \
          a client"
     )]
     NoUnusedSequences,
 
-    /// A published number for a receiver that the paper does not have.
+    /// The paper's theorems do not cover a receiver with several branches.
     #[error("the paper's theorems are for one real branch, not for {branches}")]
     SeveralBranches {
-        /// Real branches of the receiver.
+        /// Number of real branches of the receiver.
         branches: u32,
     },
 
-    /// A `δ` below the probability that everything leaks.
+    /// `δ` is below the probability of an infinite loss.
     #[error(
         "there is no epsilon for delta = {delta}: with a probability of {least} the noise does not hide anything"
     )]
     DeltaOutOfReach {
-        /// What was asked for.
+        /// The requested `δ`.
         delta: f64,
-        /// What is possible.
+        /// The probability of an infinite loss, a lower limit of `δ`.
         least: f64,
     },
 
-    /// A view of the radio without a radio.
+    /// A view that needs the channel, for a setting without one.
     #[error("the {view} view needs the channel: give the length of the sequences and the SNR")]
     NeedsChannel {
         /// The view.
@@ -94,24 +94,24 @@ pub enum PrivacyError {
     /// A calibration without a solution.
     #[error("nothing meets epsilon = {epsilon} in the {view} view: {why}")]
     NothingMeets {
-        /// In which view.
+        /// The view of the target.
         view: View,
-        /// What was asked for.
+        /// The requested `ε`.
         epsilon: f64,
-        /// Why not.
+        /// The reason, for the message.
         why: String,
     },
 
-    /// No `ε` of any use.
+    /// No `ε` in the supported range holds at this `δ`.
     #[error("no epsilon up to {most:e} is established for this delta")]
     EpsilonOutOfReach {
-        /// The largest that was looked at.
+        /// The largest `ε` that was tried.
         most: f64,
     },
 }
 
 impl PrivacyError {
-    /// Whether the input is in order, and there is just no guarantee.
+    /// Whether the input is valid but no guarantee exists.
     pub fn is_no_guarantee(&self) -> bool {
         matches!(
             self,
@@ -129,7 +129,7 @@ fn plain(value: f64) -> String {
     if value.trunc() == value && value.abs() < 1e15 { format!("{value}") } else { format!("{value:?}") }
 }
 
-/// `Ok` if the condition holds, and otherwise the error that `name` must be `allowed`.
+/// Returns `Ok` if the condition holds; otherwise the error that `name` must be `allowed`.
 pub(crate) fn require(
     holds: bool,
     name: &'static str,

@@ -1,21 +1,21 @@
-//! The accounting: how private a federation over the air is, and against whom.
+//! Privacy accounting for federated learning over the air: `(ε, δ)` bounds against several adversaries.
 //!
 //! Given the channels and the pilot's noise, a round of any linear uplink is a Gaussian mechanism with some `μ`. Every rigorous
-//! [`View`] is a distribution of `μ`, fed to one composition engine: `δ₁(ε) = E_μ[δ_G(ε; μ)]`, sampling, `T` rounds.
+//! [`View`] is a distribution of `μ`, the input of one composition engine: `δ₁(ε) = E_μ[δ_G(ε; μ)]`, sampling, `T` rounds.
 //!
-//! | item | what it holds |
+//! | item | contents |
 //! |---|---|
 //! | [`Account`], [`Setting`], [`View`] | all views of a federation, for any number of rounds |
 //! | [`mixed`] | the same for rounds that differ |
 //! | [`calibrate`] | the sequences, the clip norm, the level or the rounds that meet an `ε` |
-//! | [`ledger`] | what each round of a run has spent |
-//! | [`DeltaCurve`], [`TradeOff`], [`RenyiCurve`] | what a view leaks, as curves |
+//! | [`ledger`] | the privacy loss of each round of a run |
+//! | [`DeltaCurve`], [`TradeOff`], [`RenyiCurve`] | the privacy curves of a view |
 //! | [`LossFile`], [`JointLoss`] | loss distributions to export, to import and to compose |
-//! | [`group_epsilon`] | several clients together |
+//! | [`group_epsilon`] | group privacy: several clients together |
 //! | [`MuDistribution`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
 //! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the distributions of the views |
 //! | [`MaskBound`] | the bound of masks, which holds in every view |
-//! | [`published`] | the paper's theorems as printed, which are no guarantees |
+//! | [`published`] | the paper's theorems as printed, which are not guarantees |
 //! | [`cauchy`], [`rdp`], [`gaussian`], [`normal`] | closed forms |
 //!
 //! # Citations
