@@ -39,7 +39,7 @@ use crate::views::masks::MaskBound;
 use crate::views::statement::{Statement, Views, for_each_view};
 use crate::views::{self, Beside};
 
-/// Where a view's numbers come from.
+/// The source of a view's numbers.
 #[derive(Clone)]
 pub enum Source {
     /// The account has no such view.
@@ -50,20 +50,20 @@ pub enum Source {
     Curve {
         /// The curve.
         curve: Arc<dyn Curve>,
-        /// Why what comes of it is no guarantee, if it is none.
+        /// The reason why its numbers are not a guarantee, if they are not.
         caveat: Option<String>,
-        /// What it assumes.
+        /// The assumptions of the bound.
         assumptions: Vec<String>,
     },
 }
 
 impl Source {
-    /// A curve that holds.
+    /// A rigorous curve.
     pub fn of(curve: impl Curve + 'static) -> Self {
         Self::Curve { curve: Arc::new(curve), caveat: None, assumptions: Vec::new() }
     }
 
-    /// A curve, or the reason why there is none, if the reason is not in the input.
+    /// A curve, or the reason why no guarantee exists. Invalid input is an error.
     pub(crate) fn or_reason(curve: Result<Box<dyn Curve>, PrivacyError>) -> Result<Self, PrivacyError> {
         match curve {
             Ok(curve) => Ok(Self::Curve { curve: curve.into(), caveat: None, assumptions: Vec::new() }),
@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// The same with a caveat: whatever comes of it is no guarantee.
+    /// Adds a caveat: its numbers are not a guarantee.
     pub fn with_caveat(mut self, words: &str) -> Self {
         if let Self::Curve { caveat: caveat @ None, .. } = &mut self {
             *caveat = Some(words.to_owned());
@@ -80,7 +80,7 @@ impl Source {
         self
     }
 
-    /// The same with what it assumes.
+    /// Adds the assumptions of the bound.
     pub fn assuming(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
         if let Self::Curve { assumptions, .. } = &mut self {
             assumptions.extend(words.into_iter().map(Into::into));
@@ -96,7 +96,7 @@ pub struct Account {
     sources: BTreeMap<View, Source>,
     /// Where the other numbers of a FLORAS federation's views come from.
     pub(crate) beside: BTreeMap<View, Beside>,
-    /// What bounds every rigorous view.
+    /// The bound of masks, which holds in every rigorous view.
     masks: Option<MaskBound>,
 }
 
@@ -155,7 +155,7 @@ impl Account {
         self.masks.as_ref()
     }
 
-    /// Puts a caveat on the source of every rigorous view.
+    /// Adds a caveat to the source of every rigorous view.
     pub fn add_caveat(&mut self, words: &str) {
         let sources = std::mem::take(&mut self.sources);
         self.sources = sources.into_iter().map(|(view, source)| (view, source.with_caveat(words))).collect();
@@ -197,7 +197,7 @@ impl Account {
         self.rounds(rounds)?.statement(view)
     }
 
-    /// The `ε` of a view after some rounds; `None` if there is none.
+    /// `ε` of a view after `rounds` rounds; `None` if no finite `ε` is established.
     pub fn epsilon(&self, view: View, rounds: u64) -> Result<Option<f64>, PrivacyError> {
         self.rounds(rounds)?.epsilon(view)
     }

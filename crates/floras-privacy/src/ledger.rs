@@ -1,4 +1,4 @@
-//! The ledger: what each client's channels have leaked so far.
+//! The ledger: each client's accumulated privacy loss for the realised channels.
 //!
 //! Given the realised channels a round is a Gaussian mechanism with `μ_{t,k} = Δ·|g_k|/ν_t` for client `k`. The rounds so far
 //! are a Gaussian mechanism with `μ_k² = Σ_t μ²_{t,k}`, the sum over the rounds in which `k` took part. The largest `μ_k`
@@ -19,7 +19,7 @@ use crate::numerics::gaussian;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worst {
-    /// Its number.
+    /// The client's index.
     pub client: u32,
     /// `√(Σ_t μ²_{t,k})`.
     pub mu: f64,

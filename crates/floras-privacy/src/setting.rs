@@ -1,4 +1,4 @@
-//! A federation, as far as its privacy is concerned: who takes part, what is sent, and what is assumed of the radio.
+//! The privacy setting of a federation: participation, transmitted updates, and assumptions about the radio.
 
 use floras_core::{Clipping, Level, LocalWork, Masks, Neighbours, Pilot, Receiver, View};
 
@@ -15,17 +15,17 @@ use crate::views::{self, boxed};
 /// The largest `K`, `M` and `N`.
 const MAX_COUNT: u64 = 1_000_000_000;
 
-/// What has to stay hidden: a [`Level`] with its numbers.
+/// The unit of privacy: a [`Level`] with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PrivacyUnit {
     /// All data of a client.
     #[default]
     Client,
-    /// One sample of a client. All clients hold the same number, or more.
+    /// One sample of a client. Every client holds at least `samples` samples.
     Item {
-        /// `b`, samples in a mini-batch.
+        /// `b`, samples per mini-batch.
         batch: u64,
-        /// `D`, samples of a client.
+        /// `D`, samples per client.
         samples: u64,
         /// How much of its data a client uses in a round.
         local: LocalWork,
@@ -33,7 +33,7 @@ pub enum PrivacyUnit {
 }
 
 impl PrivacyUnit {
-    /// The level without its numbers.
+    /// The level without its parameters.
     pub fn level(self) -> Level {
         match self {
             Self::Client => Level::Client,
@@ -80,7 +80,7 @@ pub const NORMALISED: &str = "the paper's normalisation sends the updates' means
      depend on the data; one client rescales all, so that the sensitivity counted here is (K+1)·C. Fixed clipping has no \
      such gap";
 
-/// How far the radio may depart from the model between pilot and payload. The default is no departure.
+/// Allowed deviations of the radio from the model between pilot and payload. The default allows none.
 ///
 /// With pilot noise `ρ·s`, weights and noise are those of a receiver with the level `c/ρ` and the sensitivity `ρ·Δ`, in units of
 /// the pilot's noise: `u = max(|t + ρe|, c) = ρ·max(|t/ρ + e|, c/ρ)`. A channel that grows by a factor `κ` from pilot to
@@ -124,7 +124,7 @@ impl Margins {
         })
     }
 
-    /// What the any-channel view, and with it every view of the decoder, assumes of the radio.
+    /// The radio assumptions of the any-channel view, and so of every view of the decoder.
     fn assumptions(self, receiver: Receiver, branches: u32, pilot: Pilot) -> Vec<String> {
         let ratio = self.pilot_noise * pilot.noise_ratio();
         let noise = match (receiver.regularisation().is_some(), ratio == 1.0) {
@@ -159,24 +159,24 @@ impl Margins {
     }
 }
 
-/// A federation, as far as its privacy is concerned.
+/// The parameters of a federation that determine its privacy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// `C`, the norm that every update is clipped to.
     pub clip: f64,
-    /// `N`, sequences.
+    /// `N`, the number of sequences.
     pub sequences: u64,
-    /// `K`, clients in a round.
+    /// `K`, the number of clients per round.
     pub per_round: u64,
-    /// `M`, clients in all.
+    /// `M`, the total number of clients.
     pub clients: u64,
-    /// `δ`.
+    /// `δ`, at least 1e-30 and below 1.
     pub delta: f64,
-    /// Clients or items.
+    /// The unit of privacy: clients or items.
     pub unit: PrivacyUnit,
-    /// What neighbours are.
+    /// The neighbouring relation.
     pub neighbours: Neighbours,
-    /// How updates are brought to norm `C`.
+    /// How updates are clipped or normalised to norm `C`.
     pub clipping: Clipping,
     /// The base station's weights.
     pub receiver: Receiver,
@@ -188,7 +188,7 @@ pub struct Setting {
     /// has in units of `s_p` the noise of a round with `r = 1`, and the sensitivity `r·Δ`: every view of the decoder follows from
     /// that substitution.
     pub pilot: Pilot,
-    /// How far the radio may depart from the model.
+    /// Allowed deviations of the radio from the model.
     pub margins: Margins,
     /// What clients add to their updates. Their noise in the decoded sum is not counted; their own bound is.
     pub masks: Option<Masks>,
@@ -217,7 +217,7 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// `Ok` if all numbers are in range and fit together.
+    /// Returns `Ok` if all numbers are in range and consistent.
     pub(crate) fn check(&self) -> Result<(), PrivacyError> {
         require_positive("the clip norm", self.clip)?;
         require_delta(self.delta)?;
@@ -250,7 +250,7 @@ impl Setting {
         Ok(())
     }
 
-    /// What bounds every rigorous view under masks; `None` without them.
+    /// The bound of masks, which holds in every rigorous view; `None` without masks.
     pub(crate) fn mask_bound(&self) -> Result<Option<MaskBound>, PrivacyError> {
         match self.masks {
             None => Ok(None),
@@ -358,7 +358,7 @@ pub(crate) struct Decoder {
     pub(crate) branches: u32,
     pub(crate) unused: u64,
     pub(crate) sensitivity: f64,
-    /// What a channel coefficient in units of the payload's noise is multiplied by.
+    /// Factor for a channel coefficient in units of the payload's noise.
     pub(crate) channel_scale: f64,
 }
 
