@@ -166,7 +166,10 @@ fn data_and_channel_are_checked_first() {
     let message = refused(&["data.set=synthetic", "data.train=10"]);
     assert!(message.contains("10 training samples"), "{message}");
     let message = refused(&["data.set=mnist", "data.dir=no-such-directory"]);
-    assert!(message.contains("no-such-directory") && message.contains("train-images-idx3-ubyte"), "{message}");
+    assert!(
+        message.contains("no-such-directory") && message.contains("train-images-idx3-ubyte"),
+        "{message}"
+    );
     let message = refused(&["uplink.length=48"]);
     assert!(message.contains("power of two"), "{message}");
 }
