@@ -25,15 +25,15 @@ import floras
 from floras.pfl import FlorasAccountant, FlorasUplink
 
 ROUNDS = 40
-# A user's twenty digits are too little work to share out; a second thread would mostly wait.
+# Twenty digits per user are too little work for several threads; a second thread would mostly wait.
 torch.set_num_threads(1)
 
 # 1. The data.
 #
-# `floras.federate` shares the digits out exactly as `floras run quick` does: 200 users, 20 samples each, at
-# random. pfl wants a dictionary from a user's name to the user's arrays, and a way to choose users. Here
-# everybody takes part in every round, so that it does not matter in which order they come. To take K of M
-# users, choose them with `floras.pfl.CohortSampler`: the accounting counts on it.
+# `floras.federate` distributes the digits exactly as `floras run quick` does: 200 users, 20 samples each, at
+# random. pfl needs a dictionary from a user's name to the user's arrays, and a sampler of users. Here every
+# user takes part in every round, so the order does not matter. To select K of M users, use
+# `floras.pfl.CohortSampler`: the accounting assumes it.
 federated = floras.federate("quick")
 users = {str(number): data for number, data in enumerate(federated.clients)}
 training_data = FederatedDataset.from_slices(users, MinimizeReuseUserSampler(list(users)))
@@ -56,13 +56,13 @@ class Logistic(torch.nn.Module):
         return self.linear(images)
 
     def loss(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return what a user minimises. pfl hands all arrays over as float32."""
+        """Return the objective of a user. pfl passes all arrays as float32."""
         penalty = sum(parameter.square().sum() for parameter in self.parameters())
         return torch.nn.functional.cross_entropy(self(images), labels.long()) + 0.01 * penalty
 
     @torch.no_grad()
     def metrics(self, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Weighted]:
-        """Return what pfl reports about a user. Nothing, here: the test digits are enough."""
+        """Return the metrics that pfl reports for a user. Here there are none: the test digits are enough."""
         return {}
 
     @torch.no_grad()
@@ -73,9 +73,9 @@ class Logistic(torch.nn.Module):
 
 # 3. The uplink.
 #
-# The accountant plans: 220 sequences for 200 users leave 20 unused, and they make the noise. Instead of
-# `sequences` one may give `epsilon`, and the accountant finds the fewest sequences that meet it. Leave
-# `length` at a power of two that is at least the number of sequences.
+# The accountant plans the privacy: 220 sequences for 200 users leave 20 unused, and these add the noise. With
+# `epsilon` instead of `sequences`, the accountant finds the fewest sequences that meet it. `length` must be a
+# power of two that is at least the number of sequences.
 #
 # The mechanism draws the channel of every round: a gain for each user, noise for the sum. Without a seed
 # the noise is fit for real data, as it must be if the result is to be published. With `seed=1` the run can be
@@ -94,14 +94,14 @@ plan = FlorasAccountant(
 mechanism = FlorasUplink.from_privacy_accountant(plan, seed=1, epsilon_every=10)
 
 
-# 4. The training. Nothing below knows of the radio but `postprocessors`, in which the uplink comes last.
+# 4. The training. Below, only `postprocessors` depends on the radio; the uplink must be its last entry.
 class Progress(TrainingProcessCallback):
     """Prints a line every few rounds."""
 
     def after_central_iteration(
         self, aggregate_metrics: Metrics, model: PyTorchModel, *, central_iteration: int
     ) -> tuple[bool, Metrics]:
-        """Print the accuracy so far, and what pfl says about the round."""
+        """Print the accuracy so far, and the metrics of pfl for the round."""
         done = central_iteration + 1
         if done == 1 or done % 10 == 0:
             shown = aggregate_metrics.to_simple_dict()

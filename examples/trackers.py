@@ -15,7 +15,7 @@ import floras
 
 
 class Tracker(Protocol):
-    """Somewhere to send metrics."""
+    """A destination for metrics."""
 
     def log(self, step: int, values: dict[str, float]) -> None:
         """Send the values of a step."""
@@ -96,7 +96,9 @@ def main() -> None:
     run = floras.run(experiment, progress=each_round)
     final = {"test_accuracy": run.final.test_accuracy.mean} if run.final else {}
     epsilons = {
-        f"epsilon {view}": said.epsilon for view, said in run.views.items() if said.epsilon is not None
+        f"epsilon {view}": statement.epsilon
+        for view, statement in run.views.items()
+        if statement.epsilon is not None
     }
     tracked.finish({**final, **epsilons})
 

@@ -1,7 +1,7 @@
 """Accuracy and privacy against the number of unused sequences, as a script with cells."""
 
 # %% [markdown]
-# # What unused sequences cost, and what they buy
+# # Accuracy and privacy against the number of unused sequences
 #
 # In FLORAS, K clients send at the same time, each with its own spreading sequence. The base station sums
 # over all N sequences, because it does not know which ones are in use. The γ = N − K unused sequences add
@@ -60,7 +60,7 @@ for gamma, run in runs.items():
 # %% [markdown]
 # ## The plot
 #
-# Left: the cost of unused sequences. Right: the privacy that they provide, by view.
+# Left: the accuracy that unused sequences cost. Right: the privacy that they provide, by view.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
@@ -71,7 +71,7 @@ left.errorbar(GAMMAS, means, yerr=intervals, fmt="o-", capsize=4, color="tab:blu
 without = 100 * ideal.final.test_accuracy.mean
 left.axhline(without, color="tab:gray", linestyle="--", label="exact sum, no radio")
 left.set_ylabel("test accuracy after 40 rounds (%)")
-left.set_title("What unused sequences cost")
+left.set_title("Accuracy by number of unused sequences")
 left.legend(loc="lower left")
 
 STYLES = {
@@ -85,7 +85,7 @@ for view, (style, colour, label) in STYLES.items():
     right.plot(*zip(*points, strict=True), style, color=colour, label=label, markersize=6)
 right.set_yscale("log")
 right.set_ylabel("ε after 40 rounds, at δ = 10⁻⁵ (smaller is more private)")
-right.set_title("What they buy, and against whom")
+right.set_title("Privacy by number of unused sequences and view")
 right.legend(loc="upper right", fontsize=9)
 
 for axes in (left, right):

@@ -54,10 +54,10 @@ fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Va
         return Ok(Value::Float(float.value()));
     }
     if value.is_instance_of::<PyInt>() {
-        let whole = value.extract::<i64>();
+        let integer = value.extract::<i64>();
         let too_large =
             |_| PyValueError::new_err(format!("{name} must be an integer of 64 bits, not {value}"));
-        return whole.map(Value::Integer).map_err(too_large);
+        return integer.map(Value::Integer).map_err(too_large);
     }
     if let Ok(inner) = value.cast::<PyDict>() {
         return nested_table(name, inner, depth).map(Value::Table);
@@ -104,8 +104,8 @@ fn json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, 
         Json::Null => py.None().into_bound(py),
         Json::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
         Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(whole), _, _) => whole.into_pyobject(py)?.into_any(),
-            (None, Some(whole), _) => whole.into_pyobject(py)?.into_any(),
+            (Some(integer), _, _) => integer.into_pyobject(py)?.into_any(),
+            (None, Some(integer), _) => integer.into_pyobject(py)?.into_any(),
             (None, None, number) => PyFloat::new(py, number.unwrap_or(f64::NAN)).into_any(),
         },
         Json::String(text) => PyString::new(py, text).into_any(),
@@ -140,7 +140,7 @@ fn dictionary<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict
 fn of_toml<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::String(text) => PyString::new(py, text).into_any(),
-        Value::Integer(whole) => whole.into_pyobject(py)?.into_any(),
+        Value::Integer(integer) => integer.into_pyobject(py)?.into_any(),
         Value::Float(number) => PyFloat::new(py, *number).into_any(),
         Value::Boolean(flag) => PyBool::new(py, *flag).to_owned().into_any(),
         Value::Datetime(time) => PyString::new(py, &time.to_string()).into_any(),

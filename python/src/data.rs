@@ -109,7 +109,7 @@ impl OwnArrays {
     }
 }
 
-/// Returns the training rows of each client in a trial, as `floras run` shares them out.
+/// Returns the training rows of each client in a trial, with the partition of `floras run`.
 #[pyfunction]
 pub(crate) fn partition<'py>(
     py: Python<'py>,

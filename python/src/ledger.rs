@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::convert;
 use crate::error::ToPython;
-use crate::number::{optional, whole};
+use crate::number::{integer, optional};
 use crate::threads::{pool, work};
 use crate::uplink::{Channel, MAX_CLIENTS, Uplink};
 use crate::views::{instance, view_of};
@@ -60,13 +60,13 @@ impl Ledger {
         Ok(Self { uplink, ledger: Mutex::new(opened.map_err(ToPython::to_python)?), path })
     }
 
-    /// The uplink.
+    /// The uplink whose rounds the ledger records.
     #[getter]
     fn uplink(&self, py: Python<'_>) -> Py<Uplink> {
         self.uplink.clone_ref(py)
     }
 
-    /// The file; ``None`` for a ledger in memory.
+    /// Path of the file; ``None`` for a ledger in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         self.path.clone()
@@ -75,7 +75,7 @@ impl Ledger {
     /// Number of recorded rounds.
     #[getter]
     fn rounds(&self, py: Python<'_>) -> u32 {
-        // Not while the interpreter is held: the ledger may be at work for seconds.
+        // The interpreter is released: work on the ledger may take seconds.
         py.detach(|| self.ledger.lock().unwrap_or_else(PoisonError::into_inner).rounds())
     }
 
@@ -225,8 +225,8 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// Does some work with the ledger without holding the interpreter. The ledger is locked before the pool's threads start: a
-    /// thread that waits for the lock could be the one that its holder needs.
+    /// Works with the ledger without holding the interpreter. The ledger is locked before the pool's threads start: a thread
+    /// of the pool that waits for the lock could be one that the lock's holder needs.
     fn work<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut AirLedger) -> T + Send) -> PyResult<T> {
         let pool = pool()?;
         Ok(py.detach(|| {
@@ -247,7 +247,7 @@ impl Ledger {
         selected: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Cohort> {
-        let answered = whole("per_round", per_round, 1..=MAX_CLIENTS)?;
+        let answered = integer("per_round", per_round, 1..=MAX_CLIENTS)?;
         let selected = optional("selected", selected, 1..=MAX_CLIENTS)?.unwrap_or(answered);
         let all = self.uplink.get().air.clients().map_or(selected, u64::from);
         let among = optional("among", among, 1..=MAX_CLIENTS)?.unwrap_or(all);

@@ -8,11 +8,11 @@ use toml::Value;
 
 use crate::convert;
 
-/// The largest seed that an experiment file can hold.
-const LARGEST_SEED: u64 = i64::MAX as u64;
+/// Maximum seed that an experiment file can hold.
+const MAX_SEED: u64 = i64::MAX as u64;
 
 /// An integer in a range.
-pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, allowed: RangeInclusive<u64>) -> PyResult<u64> {
+pub(crate) fn integer(name: &str, value: &Bound<'_, PyAny>, allowed: RangeInclusive<u64>) -> PyResult<u64> {
     let Value::Integer(number) = convert::value(name, value)? else {
         let given = convert::type_name(value);
         return Err(PyTypeError::new_err(format!("{name} must be an integer, not {given}")));
@@ -30,12 +30,12 @@ pub(crate) fn optional(
     value: Option<&Bound<'_, PyAny>>,
     allowed: RangeInclusive<u64>,
 ) -> PyResult<Option<u64>> {
-    value.filter(|value| !value.is_none()).map(|value| whole(name, value, allowed)).transpose()
+    value.filter(|value| !value.is_none()).map(|value| integer(name, value, allowed)).transpose()
 }
 
 /// A seed; from the operating system if absent.
 pub(crate) fn seed(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
-    match optional("seed", value, 0..=LARGEST_SEED)? {
+    match optional("seed", value, 0..=MAX_SEED)? {
         Some(seed) => Ok(seed),
         None => fresh_seed(),
     }
@@ -58,7 +58,7 @@ pub(crate) fn integers(
         PyTypeError::new_err(format!("{name} must be a sequence of integers, not {given}"))
     })?;
     let number = |(at, item): (usize, PyResult<Bound<'_, PyAny>>)| {
-        whole(&format!("{name}[{at}]"), &item?, allowed.clone())
+        integer(&format!("{name}[{at}]"), &item?, allowed.clone())
     };
     items.enumerate().map(number).collect()
 }

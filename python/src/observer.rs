@@ -13,9 +13,9 @@ use crate::convert;
 use crate::error::ToPython;
 
 /// Time between checks for an interruption.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The callback of some work, and whether to stop the work.
+/// The callback of some work, and a flag to stop the work.
 pub(crate) struct Observer {
     watch: Option<Py<PyAny>>,
     stop: AtomicBool,
@@ -28,7 +28,7 @@ impl Observer {
         Self { watch, stop: AtomicBool::new(false), raised: Mutex::new(None) }
     }
 
-    /// Set when the work is to stop.
+    /// The flag that stops the work.
     pub(crate) fn stop(&self) -> &AtomicBool {
         &self.stop
     }
@@ -53,7 +53,7 @@ impl Observer {
             let worker = scope.spawn(|| work(&self));
             let mut interrupted = None;
             while !worker.is_finished() {
-                py.detach(|| thread::park_timeout(LOOK_EVERY));
+                py.detach(|| thread::park_timeout(CHECK_INTERVAL));
                 if let Err(error) = py.check_signals() {
                     self.stop.store(true, Ordering::Relaxed);
                     interrupted.get_or_insert(error);

@@ -113,7 +113,7 @@ pub(crate) fn calibrate_experiment<'py>(
     convert::python(py, &found.map_err(ToPython::to_python)?)
 }
 
-/// The epsilon after each of some numbers of rounds; see ``floras.privacy.epsilon_curve``.
+/// The epsilon after each given number of rounds; see ``floras.privacy.epsilon_curve``.
 #[pyfunction]
 #[pyo3(signature = (rounds, view, **keywords))]
 pub(crate) fn epsilon_curve<'py>(
@@ -134,7 +134,7 @@ pub(crate) fn epsilon_curve<'py>(
     Ok(PyArray1::from_vec(py, curve.map(|epsilon| epsilon.unwrap_or(f64::INFINITY)).collect()))
 }
 
-/// The delta at each of some epsilons; see ``floras.privacy.delta_curve``.
+/// The delta at each given epsilon; see ``floras.privacy.delta_curve``.
 #[pyfunction]
 #[pyo3(signature = (epsilons, view, **keywords))]
 pub(crate) fn delta_curve<'py>(
@@ -154,7 +154,9 @@ pub(crate) fn delta_curve<'py>(
     let curve = work(py, || inquiry.delta_curve(sequences, view, &epsilons))?;
     let curve = curve.map_err(ToPython::to_python)?;
     let Some(curve) = curve.into_iter().collect::<Option<Vec<f64>>>() else {
-        return Err(PyValueError::new_err(format!("the {view} view has no delta for every epsilon here")));
+        return Err(PyValueError::new_err(format!(
+            "the {view} view has no delta at some of the given epsilons"
+        )));
     };
     Ok(PyArray1::from_vec(py, curve))
 }

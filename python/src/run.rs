@@ -128,7 +128,7 @@ pub(crate) fn presets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(presets)
 }
 
-/// Writes the report of a run directory or a sweep and returns its path. Without news an existing report is kept.
+/// Writes the report of a run directory or a sweep and returns its path. An existing report is kept unless ``is_new``.
 #[pyfunction]
 #[pyo3(signature = (directory, is_new = true))]
 pub(crate) fn report(py: Python<'_>, directory: PathBuf, is_new: bool) -> PyResult<PathBuf> {
@@ -222,14 +222,14 @@ type Measured = (&'static str, fn(&RoundMetrics) -> Option<f64>);
 /// The lines of a run as columns; NaN where nothing was measured.
 fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let whole = |value: fn(&RoundMetrics) -> u32| -> Vec<i64> {
+    let integers = |value: fn(&RoundMetrics) -> u32| -> Vec<i64> {
         lines.iter().map(|line| i64::from(value(line))).collect()
     };
-    columns.set_item("trial", PyArray1::from_vec(py, whole(|line| line.trial)))?;
-    columns.set_item("round", PyArray1::from_vec(py, whole(|line| line.round)))?;
+    columns.set_item("trial", PyArray1::from_vec(py, integers(|line| line.trial)))?;
+    columns.set_item("round", PyArray1::from_vec(py, integers(|line| line.round)))?;
     let diverged: Vec<bool> = lines.iter().map(|line| line.diverged).collect();
     columns.set_item("diverged", PyArray1::from_vec(py, diverged))?;
-    columns.set_item("broken", PyArray1::from_vec(py, whole(|line| line.broken)))?;
+    columns.set_item("broken", PyArray1::from_vec(py, integers(|line| line.broken)))?;
     let measured: [Measured; 16] = [
         ("rate", |line| Some(line.rate)),
         ("silent", |line| line.silent.map(f64::from)),

@@ -11,7 +11,8 @@ static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 /// The pool of this process, with one thread per core, or `RAYON_NUM_THREADS` threads.
 ///
-/// A forked process has its parent's memory but not its threads: it gets its own pool, because the parent's would never answer.
+/// A forked process has its parent's memory but not its threads. It gets its own pool, because work on the parent's would never
+/// run.
 pub(crate) fn pool() -> PyResult<Arc<ThreadPool>> {
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();

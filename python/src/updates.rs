@@ -55,7 +55,7 @@ impl<'py> Updates<'py> {
         rows.collect::<PyResult<_>>().map(Self::Listed)
     }
 
-    /// The rows.
+    /// The updates of the round, one slice per client.
     pub(crate) fn rows(&self) -> PyResult<Vec<&[f32]>> {
         match self {
             Self::Stacked(array) => {
@@ -72,7 +72,7 @@ impl<'py> Updates<'py> {
     }
 }
 
-/// One update.
+/// Reads one update: a float32 array of shape `(d,)`. `name` appears in errors.
 fn row<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, f32>> {
     let array = float32(name, item)?;
     if array.ndim() != 1 {
@@ -150,7 +150,7 @@ pub(crate) fn clip<'py>(
     let array = row("update", update)?;
     let mut values = [array.as_slice().map_err(|_| not_aligned("update"))?.to_vec()];
     if values[0].is_empty() {
-        return Err(PyValueError::new_err("update must hold at least one value, not none"));
+        return Err(PyValueError::new_err("update must have at least one value"));
     }
     work(py, || precode::clip(&mut values, norm))?.map_err(ToPython::to_python)?;
     let [clipped] = values;

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::convert;
 use crate::error::ToPython;
-use crate::number::{integers, optional, seed, whole};
+use crate::number::{integer, integers, optional, seed};
 use crate::run::experiment_of;
 use crate::threads::work;
 use crate::updates::Updates;
@@ -206,7 +206,7 @@ impl Uplink {
         among: Option<&Bound<'_, PyAny>>,
         trial: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Channel> {
-        let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)?;
+        let per_round = integer("per_round", per_round, 1..=MAX_CLIENTS)?;
         let spec = spec(per_round, seed, round, clients, (selected, among), trial)?;
         let channel = work(py, || self.air.realise(&spec))?.map_err(ToPython::to_python)?;
         Ok(Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel } })
@@ -239,7 +239,7 @@ impl Uplink {
         per_round: &Bound<'_, PyAny>,
         rounds: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
+        let per_round = integer("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
         let rounds = optional("rounds", rounds, 1..=1_000_000)?.unwrap_or(1) as u32;
         let report = work(py, || self.air.report(per_round, rounds))?.map_err(ToPython::to_python)?;
         instance(py, "Privacy", &report)
@@ -376,7 +376,7 @@ impl Channel {
         per_round: &Bound<'_, PyAny>,
         selected: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let per_round = whole("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
+        let per_round = integer("per_round", per_round, 1..=MAX_CLIENTS)? as u32;
         let selected =
             optional("selected", selected, 1..=MAX_CLIENTS)?.map_or(per_round, |selected| selected as u32);
         let Draw { air, spec, .. } = &self.draw;
@@ -420,7 +420,7 @@ impl Channel {
         py: Python<'py>,
         parameters: &Bound<'_, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let parameters = whole("parameters", parameters, 1..=1 << 40)? as usize;
+        let parameters = integer("parameters", parameters, 1..=1 << 40)? as usize;
         let room = Vec::<f32>::new().try_reserve_exact(2 * parameters);
         room.map_err(|_| PyMemoryError::new_err(format!("not enough memory for {parameters} parameters")))?;
         let Draw { air, spec, channel } = &self.draw;

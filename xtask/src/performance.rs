@@ -17,7 +17,7 @@ const PAGE: &str = "docs/reference/performance.md";
 const RECORD: &str = "docs/reference/performance.json";
 const END: &str = "<!-- end of table -->";
 
-/// All measurements.
+/// The content of `performance.json`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
@@ -29,7 +29,7 @@ struct Record {
 #[serde(deny_unknown_fields)]
 struct Table {
     name: String,
-    /// The date.
+    /// Date of the measurements.
     measured: String,
     /// The kind of machine.
     machine: String,

@@ -15,7 +15,7 @@ use crate::command::{changed, integer, number, thread_count, threads_or_all_core
 use crate::failure::Failure;
 use crate::privacy::epsilon_text;
 use crate::report;
-use crate::run::talk;
+use crate::run::print_status;
 use crate::table::{columns, count, description};
 use crate::text;
 
@@ -94,9 +94,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let directory = options.directory(&experiment);
     AuditReport::enter(&directory, &experiment)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_or_all_cores(options.threads)).build()?;
-    talk(&description(&federation));
+    print_status(&description(&federation));
     let watcher = Watcher::default();
-    let found = pool.install(|| audit(&federation, effort, &|stage| watcher.see(stage)));
+    let found = pool.install(|| audit(&federation, effort, &|stage| watcher.update(stage)));
     watcher.clear();
     let found = found.inspect_err(|_| AuditReport::leave(&directory))?;
     found.write(&directory)?;
@@ -184,7 +184,7 @@ fn cell(cell: &Cell) -> String {
 struct Watcher(Mutex<Option<ProgressBar>>);
 
 impl Watcher {
-    fn see(&self, stage: Stage<'_>) {
+    fn update(&self, stage: Stage<'_>) {
         let mut bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match stage {
             Stage::Begins { what, units } => {
@@ -196,7 +196,7 @@ impl Watcher {
                 next.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
                 next.set_message(what.to_owned());
                 if next.is_hidden() {
-                    talk(&format!("attacking: {what}"));
+                    print_status(&format!("attacking: {what}"));
                 }
                 *bar = Some(next);
             }

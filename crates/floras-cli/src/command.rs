@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// The commands.
+/// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Train a model over the simulated air and write a run directory.
@@ -140,7 +140,7 @@ pub(crate) fn thread_count(text: &str) -> Result<usize, &'static str> {
     threads.ok_or("expected an integer between 1 and 1024")
 }
 
-/// All cores, unless a number was given.
+/// The given number of threads, or the number of cores.
 pub(crate) fn threads_or_all_cores(threads: Option<usize>) -> usize {
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::privacy::epsilon_text;
 use crate::table::columns;
 
-/// Which runs.
+/// Options of `floras compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,7 +1,7 @@
 //! `floras data fetch`: get the files of a data set, from a mirror or a directory, and verify them.
 //!
-//! A file counts by its uncompressed content, whatever it was packed with: the SHA-256 of the content is compared with the one
-//! in [`SETS`]. docs/guide/data.md states where these numbers come from.
+//! A file is verified by its uncompressed content: the SHA-256 of the content is compared with the one in [`SETS`].
+//! docs/guide/data.md states where these numbers come from.
 
 mod sets;
 mod source;
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use self::sets::{DataFile, SETS, Set};
 use self::source::{Opened, Source};
 use crate::failure::Failure;
-use crate::run::talk;
+use crate::run::print_status;
 
 /// First bytes of a gzip stream.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -76,7 +76,7 @@ pub(crate) fn run(what: &What) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gets all files of a set that are not there, and returns where each one is from.
+/// Gets all missing files of a set, and returns the origin of each file.
 fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failure> {
     let mut found: Vec<Option<String>> = Vec::new();
     for file in set.files {
@@ -85,7 +85,7 @@ fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failu
             Ok(there) => match check(file, BufReader::new(there), &mut io::sink()) {
                 Ok(()) => true,
                 Err(reason) => {
-                    talk(&format!("note: {} is replaced: {reason}", path.display()));
+                    print_status(&format!("note: {} is replaced: {reason}", path.display()));
                     false
                 }
             },
@@ -98,7 +98,7 @@ fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failu
         if found.iter().all(Option::is_some) {
             break;
         }
-        talk(&format!("looking in {source}"));
+        print_status(&format!("looking in {source}"));
         let mut from_source = Tried::default();
         for name in set.archive.into_iter().filter(|_| source.is_url()) {
             from_source.archive(set, source, name, out, &mut found);
@@ -126,7 +126,7 @@ fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failu
         .collect();
     if missing.is_empty() {
         for reason in tried {
-            talk(&format!("note: {reason}"));
+            print_status(&format!("note: {reason}"));
         }
         return Ok(found.into_iter().flatten().collect());
     }
@@ -135,7 +135,7 @@ fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failu
     Err(Failure::Data { message, is_input: false })
 }
 
-/// What one source was asked for, and why it did not help.
+/// The reasons why one source did not provide files.
 #[derive(Default)]
 struct Tried {
     reasons: Vec<String>,
@@ -197,7 +197,7 @@ impl Tried {
     }
 }
 
-/// Writes a file beside its place, verifies it, and then moves it to its place.
+/// Writes a file under a temporary name, verifies it, and then renames it.
 fn put(file: &DataFile, content: impl BufRead, out: &Path) -> Result<(), String> {
     let partial = out.join(format!(".{}.{}.partial", file.name, process::id()));
     let written = File::create(&partial).map_err(|error| error.to_string()).and_then(|mut target| {
@@ -243,10 +243,10 @@ fn unzipped<'a>(mut content: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>
     Ok(if is_gzipped { Box::new(MultiGzDecoder::new(content)) } else { Box::new(content) })
 }
 
-/// Passes every regular file of a tar archive (POSIX ustar) to `see`, with its name.
+/// Passes every regular file of a tar archive (POSIX ustar) to `visit`, with its name.
 fn each_entry(
     mut archive: impl Read,
-    mut see: impl FnMut(&str, &mut dyn Read) -> Result<(), String>,
+    mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), String>,
 ) -> Result<(), String> {
     let damaged = |error: io::Error| format!("the archive cannot be read: {error}");
     let mut header = [0; BLOCK];
@@ -263,7 +263,7 @@ fn each_entry(
             .map_err(|_| "the archive is not in tar format".to_owned())?;
         let mut entry = (&mut archive).take(size.next_multiple_of(BLOCK as u64));
         if matches!(header[156], b'0' | 0) {
-            see(&field(0..100), &mut (&mut entry).take(size))?;
+            visit(&field(0..100), &mut (&mut entry).take(size))?;
         }
         io::copy(&mut entry, &mut io::sink()).map_err(damaged)?;
     }

@@ -1,4 +1,4 @@
-//! What can end the program early, and how it is reported.
+//! Errors that end the program, and how they are reported.
 
 use std::borrow::Cow;
 use std::env;
@@ -16,10 +16,10 @@ use thiserror::Error;
 
 use crate::interrupt;
 
-/// Why the program ends early.
+/// An error that ends the program.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The input was wrong.
+    /// An error of the air interface.
     #[error("{0}")]
     Input(#[from] UplinkError),
 
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Privacy(#[from] PrivacyError),
 
-    /// An experiment was wrong.
+    /// An experiment is not valid.
     #[error("{0}")]
     Experiment(#[from] ExperimentError),
 
@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Simulation(#[from] SimError),
 
-    /// There is no report.
+    /// An error of a report.
     #[error("{0}")]
     Report(#[from] ReportError),
 
@@ -48,22 +48,22 @@ pub(crate) enum Failure {
         is_input: bool,
     },
 
-    /// There is no live view.
+    /// An error of the live view.
     #[error("{0}")]
     Live(#[from] LiveError),
 
-    /// There is no such experiment.
+    /// An experiment that cannot be read.
     #[error("{0}")]
     Source(#[from] SourceError),
 
-    /// An option was wrong.
+    /// The value of an option is not allowed.
     #[error("{option} must be {allowed}, not {value}")]
     Option {
         /// The option as the user writes it.
         option: Cow<'static, str>,
         /// What is allowed, in words.
         allowed: Cow<'static, str>,
-        /// What was given.
+        /// The value that was given.
         value: String,
     },
 
@@ -79,11 +79,11 @@ pub(crate) enum Failure {
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
 
-    /// Ctrl-C stopped a training: how far it came, and how to resume it.
+    /// Ctrl-C stopped a training. The message states the progress and how to resume it.
     #[error("{0}")]
     Interrupted(String),
 
-    /// A result could not be put into JSON.
+    /// A result could not be encoded as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -115,10 +115,10 @@ impl Failure {
         if self.is_input() { ExitCode::from(2) } else { ExitCode::FAILURE }
     }
 
-    /// The option that helps, if there is one.
+    /// Advice about options or commands, to append to the message; empty if there is none.
     fn advice(&self) -> &'static str {
         let error = match self {
-            Self::Experiment(ExperimentError::IsNoSweep) => return "; or vary a key with --over key=a,b,c",
+            Self::Experiment(ExperimentError::NotASweep) => return "; or vary a key with --over key=a,b,c",
             Self::Experiment(ExperimentError::IsSweep) => return "; run it with `floras sweep`",
             Self::Experiment(ExperimentError::Refused { key, .. }) if key == "data.dir" => {
                 return "; for example data.dir=data/mnist";

@@ -13,7 +13,7 @@ static IS_TRAINING: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Training(());
 
 impl Training {
-    /// A training begins.
+    /// Marks the beginning of a training.
     pub(crate) fn begin() -> Self {
         IS_TRAINING.store(true, Ordering::Relaxed);
         // Without a handler, Ctrl-C ends the program at once; a run can be resumed then, too.
@@ -25,7 +25,7 @@ impl Training {
         Self(())
     }
 
-    /// Set by the first Ctrl-C.
+    /// A flag that the first Ctrl-C sets.
     pub(crate) fn stop(&self) -> &AtomicBool {
         &STOP
     }

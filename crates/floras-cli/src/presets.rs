@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::text::labelled;
 
-/// Which preset.
+/// Options of `floras presets`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -25,7 +25,7 @@ pub(crate) struct Progress {
 
 #[derive(Default)]
 struct State {
-    /// Rounds in a trial, and trials, of the current run.
+    /// Number of rounds per trial and of trials, of the current run.
     size: (u32, u32),
     /// The live rows, one per active trial.
     rows: BTreeMap<u32, ProgressBar>,
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Progress {
-    /// For one run.
+    /// Shows the progress of one run.
     pub(crate) fn of_run(federation: &Federation) -> Self {
         let (rounds, trials) = (federation.rounds(), federation.experiment().settings().trials);
         let progress = Self::new(u64::from(rounds) * u64::from(trials));
@@ -48,7 +48,7 @@ impl Progress {
         progress
     }
 
-    /// For a number of rounds, over all trials and runs.
+    /// Shows the progress of a number of rounds, over all trials and runs.
     pub(crate) fn new(rounds: u64) -> Self {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let total = bars.add(ProgressBar::new(rounds));
@@ -57,7 +57,7 @@ impl Progress {
         Self { bars, total, state: Mutex::default() }
     }
 
-    /// The next events are those of a run of this federation.
+    /// Begins a run of a federation, to which the next events belong.
     pub(crate) fn begin_run(&self, federation: &Federation) {
         let mut state = self.state();
         state.size = (federation.rounds(), federation.experiment().settings().trials);
@@ -101,9 +101,9 @@ impl Progress {
         state.done += 1;
         self.total.inc(1);
         if metrics.diverged {
-            // The rest of the trial is left out.
-            let left_out = u64::from(state.size.0 - metrics.round);
-            self.total.set_length(self.total.length().unwrap_or(0).saturating_sub(left_out));
+            // A diverged trial skips its remaining rounds.
+            let skipped = u64::from(state.size.0 - metrics.round);
+            self.total.set_length(self.total.length().unwrap_or(0).saturating_sub(skipped));
         }
         if let Some(accuracy) = metrics.test_accuracy {
             state.accuracy.insert(metrics.trial, accuracy);
@@ -130,7 +130,7 @@ impl Progress {
         Some((speed, duration(all.saturating_sub(recorded) as f64 / speed)))
     }
 
-    /// In a pipe: one line per tenth of the work.
+    /// Prints one line per tenth of the work into a pipe.
     fn print_sometimes(&self, state: &mut State, line: &str, speed: &str) {
         let (recorded, all) = self.rounds();
         let tenth = recorded * LINES_IN_A_PIPE / all.max(1);
@@ -179,7 +179,7 @@ fn line(metrics: &RoundMetrics, accuracy: Option<f64>, (rounds, trials): (u32, u
     )
 }
 
-/// `14 s`, `3 min 20 s`, `2 h 5 min`.
+/// A duration as text: `14 s`, `3 min 20 s`, `2 h 5 min`.
 fn duration(seconds: f64) -> String {
     match seconds.ceil() as u64 {
         seconds @ 0..100 => format!("{seconds} s"),

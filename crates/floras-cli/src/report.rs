@@ -7,9 +7,9 @@ use clap::Args;
 use floras_report::ReportError;
 
 use crate::failure::Failure;
-use crate::run::talk;
+use crate::run::print_status;
 
-/// The directory.
+/// Options of `floras report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 /// are already on disk.
 pub(crate) fn at_the_end(directory: &Path, is_new: bool) -> Option<PathBuf> {
     let print = |error: &ReportError| {
-        talk(&format!(
+        print_status(&format!(
             "note: no report was written: {error}; the results are complete, and `floras report {}` tries again",
             directory.display()
         ));

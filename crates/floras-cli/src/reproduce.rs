@@ -13,7 +13,7 @@ use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report;
-use crate::run::talk;
+use crate::run::print_status;
 use crate::table::columns;
 
 /// Which figures, and where to write them.
@@ -27,7 +27,7 @@ Examples:
 The directory has report.html with every figure, plots/ for publications, reproduction.json with
 all numbers, and a run directory for every curve under runs/. The same command resumes an interrupted reproduction.")]
 pub(crate) struct Options {
-    /// The figure.
+    /// The figure to reproduce.
     #[arg(value_enum, default_value_t = What::All)]
     what: What,
 
@@ -58,7 +58,7 @@ enum What {
     Fig5,
     /// Accuracy at equal privacy, for every scheme and receiver.
     Frontier,
-    /// Everything.
+    /// All of these figures.
     All,
 }
 
@@ -93,18 +93,21 @@ struct Report<'a> {
 /// Reproduces the figures and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let directory = options.directory();
-    talk(&format!("recording in {}; if interrupted, the same command resumes it", directory.display()));
+    print_status(&format!(
+        "recording in {}; if interrupted, the same command resumes it",
+        directory.display()
+    ));
     let watcher = Watcher::default();
     let bench = Workbench {
         quick: options.quick,
         directory: &directory,
         threads: threads_or_all_cores(options.threads),
-        watch: &|stage| watcher.see(stage),
+        watch: &|stage| watcher.update(stage),
     };
     let made = reproduce(options.what.targets(), &bench);
     watcher.clear();
     let made = made?;
-    talk("drawing the report");
+    print_status("drawing the report");
     let page = report::at_the_end(&directory, true);
     options.report(&directory, &made, page.as_deref())
 }
@@ -166,12 +169,12 @@ fn row(claim: &Claim) -> Vec<String> {
 struct Watcher(Mutex<Option<Progress>>);
 
 impl Watcher {
-    fn see(&self, stage: Stage<'_>) {
+    fn update(&self, stage: Stage<'_>) {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match stage {
-            Stage::Working(what) => talk(what),
+            Stage::Working(what) => print_status(what),
             Stage::Begins { name, federation } => {
-                talk(name);
+                print_status(name);
                 *progress = Some(Progress::of_run(federation));
             }
             Stage::Event(event) => {
@@ -188,6 +191,6 @@ impl Watcher {
     }
 
     fn clear(&self) {
-        self.see(Stage::Ends);
+        self.update(Stage::Ends);
     }
 }

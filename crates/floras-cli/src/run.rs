@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long = "set", value_name = "key=value")]
     settings: Vec<String>,
 
-    /// Independent repetitions.
+    /// Independent repetitions of the training.
     #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>)]
     trials: Option<u32>,
 
@@ -105,15 +105,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let builder = options.builder()?;
     let experiment = builder.build()?;
     for note in builder.notes(&experiment) {
-        talk(&format!("note: {note}"));
+        print_status(&format!("note: {note}"));
     }
     let directory = options.directory(&experiment);
     let port = options.live.listen()?;
     let entry = if options.resume { Entry::Resume } else { Entry::New };
     let run = PreparedRun::new(&experiment, &directory, entry, threads_or_all_cores(options.threads))?;
-    talk(&table::description(run.federation()));
+    print_status(&table::description(run.federation()));
     for note in run.notes() {
-        talk(&format!("note: {note}"));
+        print_status(&format!("note: {note}"));
     }
     let live = watch::start(port, &directory)?;
     let progress = Progress::of_run(run.federation());
@@ -140,10 +140,12 @@ fn interrupted(run: &PreparedRun, (done, all): (u64, u64)) -> Failure {
         let epsilon = spent.views.get(view).and_then(|statement| statement.epsilon);
         let epsilon = epsilon.map_or_else(|| "not finite".to_owned(), epsilon_text);
         let rounds = table::count(spent.rounds as usize, "round");
-        talk(&format!("spent so far    epsilon {epsilon} in the {view} view after {rounds} of a trial"));
+        print_status(&format!(
+            "spent so far    epsilon {epsilon} in the {view} view after {rounds} of a trial"
+        ));
     }
     if let Some(page) = report::at_the_end(directory, true) {
-        talk(&format!("report so far   {}", page.display()));
+        print_status(&format!("report so far   {}", page.display()));
     }
     Failure::Interrupted(format!(
         "interrupted after {done} of {all} rounds; resume with `floras run --resume --out {}`",
@@ -245,6 +247,6 @@ fn highest_number(name: &str) -> u32 {
 }
 
 /// Prints a message on standard error. A closed pipe does not stop the program.
-pub(crate) fn talk(line: &str) {
+pub(crate) fn print_status(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -12,7 +12,7 @@ use floras_sim::SimError;
 use crate::command::Arguments;
 use crate::failure::Failure;
 
-/// Which shell.
+/// Options of `floras completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
   floras completions zsh > ~/.zfunc/_floras
   floras completions fish > ~/.config/fish/completions/floras.fish")]
 pub(crate) struct Completions {
-    /// The shell.
+    /// The shell to print completions for.
     #[arg(value_enum)]
     shell: Shell,
 }

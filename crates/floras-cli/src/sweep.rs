@@ -17,10 +17,10 @@ use crate::interrupt::Training;
 use crate::privacy::epsilon_text;
 use crate::progress::Progress;
 use crate::report;
-use crate::run::talk;
+use crate::run::print_status;
 use crate::table::{columns, count};
 
-/// In a pipe, at most this many lines say what is prepared.
+/// Maximum number of lines about the preparation, in a pipe.
 const MAX_LINES: usize = 10;
 
 /// The grid, and where to record it.
@@ -108,11 +108,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         runs if runs < sweep.points().len() => format!(" ({} that differ)", count(runs, "experiment")),
         _ => String::new(),
     };
-    talk(&format!("{}{experiments} in {}", count(sweep.points().len(), "point"), directory.display()));
+    print_status(&format!(
+        "{}{experiments} in {}",
+        count(sweep.points().len(), "point"),
+        directory.display()
+    ));
     let mut prepared = prepare(sweep, &directory, threads_or_all_cores(options.threads))?;
     let (sweep, progress) = (prepared.sweep().clone(), Progress::new(prepared.rounds_to_do()));
     let training = Training::begin();
-    let rounds_done = prepared.run(&|event| see(&sweep, &progress, event), training.stop());
+    let rounds_done = prepared.run(&|event| show_event(&sweep, &progress, event), training.stop());
     drop(training);
     let (done, all) = progress.rounds();
     progress.clear();
@@ -134,7 +138,7 @@ fn prepare(sweep: Sweep, directory: &Path, threads: usize) -> Result<PreparedSwe
     let watch = |number: usize| {
         let point = grid.describe(number);
         if bar.is_hidden() && bar.position().is_multiple_of(runs.div_ceil(MAX_LINES) as u64) {
-            talk(&format!("preparing {point}"));
+            print_status(&format!("preparing {point}"));
         }
         bar.set_message(point);
         bar.inc(1);
@@ -145,7 +149,7 @@ fn prepare(sweep: Sweep, directory: &Path, threads: usize) -> Result<PreparedSwe
 }
 
 /// Shows a step of the sweep.
-fn see(sweep: &Sweep, progress: &Progress, event: SweepEvent<'_>) {
+fn show_event(sweep: &Sweep, progress: &Progress, event: SweepEvent<'_>) {
     match event {
         SweepEvent::PointBegins { number, point, federation } => {
             progress.print(&sweep.describe(number));

@@ -9,7 +9,7 @@ use floras_sim::{Federation, Outcome, PrivacyReport};
 use crate::privacy::{NOT_APPLICABLE, print_views};
 use crate::text::{self, WIDTH};
 
-/// What is trained, with which privacy, and over which uplink: two paragraphs.
+/// The training, its privacy settings and its uplink in two paragraphs.
 pub(crate) fn description(federation: &Federation) -> String {
     let settings = federation.experiment().settings();
     let (clients, privacy) = (&settings.clients, &settings.privacy);
@@ -38,7 +38,7 @@ fn dropout(dropout: &Dropout) -> String {
     if dropout.is_none() { String::new() } else { format!(" (dropout: {})", dropout.label()) }
 }
 
-/// The final table.
+/// Prints the results of a run.
 pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let summary = &outcome.summary;
     let (trials, diverged) = (summary.trials.len(), summary.diverged());
@@ -71,7 +71,7 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
     Ok(())
 }
 
-/// The privacy table of a run.
+/// Prints the privacy table of a run.
 pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Result<()> {
     let rounds = count(report.rounds as usize, "round");
     let unit = if report.level == Level::Item.name() { "one item" } else { "a client" };
@@ -119,7 +119,7 @@ fn shortened(items: &[String]) -> String {
     if items.len() > 10 { format!("{shown} and {} more", items.len() - 10) } else { shown }
 }
 
-/// `1 trial`, `2 trials`.
+/// A number with its noun: `1 trial`, `2 trials`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-/// Characters of a line.
+/// Maximum number of characters per line.
 pub(crate) const WIDTH: usize = 80;
 
-/// Words between which no line breaks.
+/// Relation signs, which stay on one line with both operands.
 const RELATIONS: [&str; 6] = ["=", "≤", "≥", "<", ">", "±"];
 
 /// Words of a text; a relation such as `δ = 1e-5` is one word.

@@ -11,10 +11,10 @@ use floras_sim::{ExperimentBuilder, Federation};
 
 use crate::command::{changed, integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
-use crate::run::talk;
+use crate::run::print_status;
 use crate::text;
 
-/// The experiment.
+/// Options of `floras theory`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// The theorem is about the paper's task.
+/// The default preset, because the theorem is about the paper's task.
 const DEFAULT: &str = "digits-iid";
 
 /// Computes and prints.
@@ -80,7 +80,7 @@ fn compute(federation: &Federation, pool: &rayon::ThreadPool) -> Result<Theory, 
             match stages.recv_timeout(Duration::from_secs(1)) {
                 Ok(stage) => current = Some(stage),
                 Err(RecvTimeoutError::Timeout) => {
-                    current.take().into_iter().for_each(|stage| talk(&format!("computing: {stage}")));
+                    current.take().into_iter().for_each(|stage| print_status(&format!("computing: {stage}")));
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -226,7 +226,7 @@ fn row(out: &mut impl Write, name: &str, value: &str, meaning: &str) -> io::Resu
     writeln!(out, "{name:<12}{value:<11} {meaning}")
 }
 
-/// Three digits, which are the same on every machine.
+/// A number with three significant digits, which are the same on every machine.
 fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {

@@ -7,7 +7,7 @@ use clap::Args;
 use floras_live::Server;
 
 use crate::failure::Failure;
-use crate::run::talk;
+use crate::run::print_status;
 
 /// The run to follow.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(crate) struct LiveOptions {
 /// Follows a run until the program is ended.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let server = Server::start(&options.directory, options.port)?;
-    talk(&format!("live view: {}  (Ctrl-C ends it)", server.url()));
+    print_status(&format!("live view: {}  (Ctrl-C ends it)", server.url()));
     server.wait();
     Ok(())
 }
@@ -68,7 +68,7 @@ impl LiveOptions {
 pub(crate) fn start(listener: Option<TcpListener>, directory: &Path) -> Result<Option<Server>, Failure> {
     let server = listener.map(|listener| Server::start_on(listener, directory)).transpose()?;
     if let Some(server) = &server {
-        talk(&format!("live view: {}", server.url()));
+        print_status(&format!("live view: {}", server.url()));
     }
     Ok(server)
 }
@@ -77,7 +77,9 @@ pub(crate) fn start(listener: Option<TcpListener>, directory: &Path) -> Result<O
 pub(crate) fn finish(live: Option<Server>) {
     if let Some(server) = live {
         server.finish(|| {
-            talk("the live view is open in a browser; close the page or press Ctrl-C to end the program")
+            print_status(
+                "the live view is open in a browser; close the page or press Ctrl-C to end the program",
+            )
         });
     }
 }

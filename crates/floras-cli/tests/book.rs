@@ -1,12 +1,12 @@
-//! Transcripts, commands and tables of README and book are those of the program.
+//! Transcripts, commands and tables of the README and the book agree with the program.
 //!
-//! A block `sh` and a block `text` after it form a transcript. Each page has its own working directory, in which its transcripts run
-//! in order; `<!-- file: NAME -->` before a block writes the block to a file there. The answer must equal standard output, or
+//! A block `sh` and a block `text` after it form a transcript. Each page has its own working directory, in which its transcripts
+//! run in order; `<!-- file: NAME -->` before a block writes the block to a file there. The text must equal standard output, or
 //! standard error and standard output. `…` stands for omitted lines, and times and speeds are ignored. All other commands must at
 //! least parse.
 //!
-//! `UPDATE_BOOK=1` writes the program's answers to the pages: of the lines printed, those that begin with the same words as a line
-//! of the page.
+//! `UPDATE_BOOK=1` writes the program's output to the pages: those printed lines that begin with the same words as a line of the
+//! page.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -266,7 +266,7 @@ fn documented_commands_parse() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the program answers in JSON.
+/// The program's JSON output.
 fn json(command: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_floras")).args(command.split(' ')).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()

@@ -47,7 +47,7 @@ fn lasting_files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     parameters.into_iter().chain(signals).chain(others).map(read).collect()
 }
 
-/// Begins or resumes a run and kills it as soon as `moment` has come; `false` if it ended before.
+/// Begins or resumes a run and kills it as soon as `moment` holds; `false` if it ended before.
 fn kill_when(mut command: Command, moment: impl Fn() -> bool) -> bool {
     let mut child: Child = command.spawn().unwrap();
     let patience = Instant::now();
@@ -67,7 +67,7 @@ fn lines(path: &Path) -> usize {
     fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
 }
 
-/// Whatever result was shown before a kill, what it cost is on record.
+/// The privacy loss of every result that was shown before a kill is recorded.
 fn all_results_are_in_the_ledger(directory: &Path) {
     for trial in 0..3 {
         let [results, ledger] = ["trial", "ledger"]
@@ -88,7 +88,7 @@ fn a_resumed_run_has_the_same_bytes() {
     assert!(kill_when(floras(&LONG, &killed), early));
     assert!(!killed.join("summary.json").exists());
     all_results_are_in_the_ledger(&killed);
-    // A slow machine may have made some by then; without them the run stands where an earlier kill would have left it.
+    // A slow machine may have made checkpoints by then; without them, the run is in the state after an earlier kill.
     for trial in 0..3 {
         let _ = fs::remove_file(killed.join(format!("checkpoint/trial-000{trial}.safetensors")));
     }
@@ -99,7 +99,7 @@ fn a_resumed_run_has_the_same_bytes() {
     assert!(kill_when(floras(&resume, &killed), after_checkpoint));
     all_results_are_in_the_ledger(&killed);
 
-    // When one trial has ended and another is on its way.
+    // One trial has ended and another is running.
     let resume = [&LONG[..], &["--resume", "--threads", "2"]].concat();
     let one_ended = || {
         killed.join("parameters/trial-0001.safetensors").exists()
@@ -108,7 +108,7 @@ fn a_resumed_run_has_the_same_bytes() {
     assert!(kill_when(floras(&resume, &killed), one_ended));
     assert!(!killed.join("summary.json").exists());
 
-    // A torn line, as a kill in the middle of a write or a full disk leaves it.
+    // An incomplete line, as after a kill during a write, or on a full disk.
     let log = killed.join("checkpoint/trial-0002.jsonl");
     let mut bytes = fs::read(&log).unwrap();
     bytes.extend_from_slice(b"{\"trial\":2,\"rou");
@@ -192,7 +192,7 @@ fn ctrl_c_prints_the_resume_command() {
     assert!(lasting_files(&whole) == lasting_files(&stopped));
 }
 
-/// The largest memory of a run, in bytes, watched while it works.
+/// The largest memory of a run in bytes, sampled while it runs.
 #[cfg(target_os = "linux")]
 fn peak_bytes(mut command: Command) -> u64 {
     let mut child = command.spawn().unwrap();
@@ -209,9 +209,9 @@ fn peak_bytes(mut command: Command) -> u64 {
     peak
 }
 
-/// A client's samples take 4 KiB here, its update 2 KiB. If all 100,000 clients had either in memory, that would be 200 MiB
-/// and more; if every round left its updates behind, 2 MiB of them, 60 rounds would show against 6. The accounting at the
-/// end takes some tens of MiB, and not the same for any number of rounds.
+/// A client's samples take 4 KiB here, its update 2 KiB. If all 100,000 clients had either in memory, that would be 200 MiB and
+/// more. If every round leaked the memory of its updates, 2 MiB, 60 rounds would differ from 6. The accounting at the end takes
+/// some tens of MiB, which depend on the number of rounds.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_does_not_grow_with_clients_or_rounds() {

@@ -67,7 +67,10 @@ fn a_missing_run_cannot_be_watched() {
     let (code, words) = ended(directory.path(), &["watch", "missing"]);
     assert_eq!((code, words.as_str()), (Some(2), "error: there is no directory missing\n"));
     let (code, words) = ended(directory.path(), &["watch", "."]);
-    assert_eq!((code, words.as_str()), (Some(2), "error: . holds no run: experiment.toml is missing\n"));
+    assert_eq!(
+        (code, words.as_str()),
+        (Some(2), "error: . is not a floras run directory: experiment.toml is missing\n")
+    );
 }
 
 #[test]

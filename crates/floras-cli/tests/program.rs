@@ -1,4 +1,4 @@
-//! What a user sees: help, results, and what the program says to wrong input.
+//! The output of the program: help, results, and errors about wrong input.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ fn floras(arguments: &str) -> Output {
     Command::new(program).args(arguments.split_whitespace()).output().expect("the program starts")
 }
 
-/// What a command says in a directory of its own: exit code, standard output, standard error.
+/// The result of a command in its own directory: exit code, standard output, standard error.
 fn said(directory: &Path, arguments: &str) -> (Option<i32>, String, String) {
     let program = env!("CARGO_BIN_EXE_floras");
     let output = Command::new(program).args(arguments.split_whitespace()).current_dir(directory).output();
@@ -33,7 +33,7 @@ fn what_a_user_sees_is_as_recorded() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
 }
 
-/// Whatever `calibrate` finds, `account` accepts, and states the same epsilon.
+/// `account` accepts every setting that `calibrate` finds, and states the same epsilon.
 #[test]
 fn calibrations_can_be_fed_back_to_account() {
     let federation = "--per-round 20 --receiver clipped=1.0 --length 128";
@@ -61,7 +61,7 @@ fn calibrations_can_be_fed_back_to_account() {
     }
 }
 
-/// What `calibrate --toml` prints is a file, with the same epsilon.
+/// `calibrate --toml` prints an experiment file with the same epsilon.
 #[test]
 fn calibrations_are_experiment_files() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -166,7 +166,7 @@ fn exported_trainings_compose() {
     let (code, text, error) = said(directory.path(), "compose b.json");
     assert_eq!((code, &text[..]), (Some(2), ""));
     assert!(error.contains("b.json") && error.contains("stop"), "{error}");
-    // Neither a file nor half of one is left behind by a refusal.
+    // A rejected command leaves no file, and no part of one.
     let (code, _, _) = said(directory.path(), &format!("{account} --rounds 0 --export c.json"));
     assert_eq!(code, Some(2));
     assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 2);
@@ -283,7 +283,7 @@ fn reports_are_written_again_from_files() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(out, "report          run/report.html\nplots           run/plots\n");
     assert!(std::fs::read(&page).expect("a page") == first);
-    // A complete run that is asked for again gets one if it has none.
+    // A complete run without a report gets one if it is run again.
     std::fs::remove_file(&page).expect("a page");
     assert_eq!(said(directory.path(), "run --resume --out run").0, Some(0));
     assert!(std::fs::read(&page).expect("a page") == first);
@@ -302,7 +302,7 @@ fn results_survive_a_failing_report() {
     let out = directory.path().join("run");
     std::fs::create_dir(&out).expect("a directory");
     assert_eq!(said(directory.path(), "run quick --rounds 2 --trials 1 --out run").0, Some(0));
-    // Where the pictures should go, there is a file.
+    // A file has the name of the directory for plots.
     std::fs::remove_dir_all(out.join("plots")).expect("a directory");
     std::fs::write(out.join("plots"), "").expect("a file");
     std::fs::remove_file(out.join("report.html")).expect("a page");
@@ -330,7 +330,7 @@ fn run_prints_one_json_object() {
     assert_eq!(report["out"], "here");
     let views = &report["privacy"]["views"];
     for view in ["published", "idealised", "actual", "any_channel", "raw_signal"] {
-        // Where no useful number is established, what is exceeded is stated instead.
+        // Without a useful number, the exceeded limit is stated.
         let stated = views[view]["epsilon"].as_f64().or(views[view]["epsilon_above"].as_f64());
         assert!(stated.is_some_and(|epsilon| epsilon > 0.0), "{view}: {views}");
     }
@@ -537,7 +537,7 @@ fn account_and_calibrate_work_for_every_scheme() {
     let report: Value = serde_json::from_str(&out).expect("JSON");
     let epsilon = report["views"]["actual"]["epsilon"].as_f64().expect("a number");
     assert!((epsilon - 0.561284_93).abs() < 1e-6, "{epsilon}");
-    // What is found, written into a file, has the same epsilon.
+    // The found setting, written into a file, has the same epsilon.
     let calibrate = format!("calibrate digits-iid --epsilon 1 --view actual --find noise --json {gaussian}");
     let (code, out, error) = said(directory.path(), &calibrate);
     assert_eq!(code, Some(0), "{error}");

@@ -1,6 +1,6 @@
-//! Results that must not change by accident: metrics of short runs, byte for byte, and `ε` of 50 settings to 1e-12.
+//! Results that must not change unintentionally: metrics of short runs, byte for byte, and `ε` of 50 settings to 1e-12.
 //!
-//! `UPDATE_RECORDED=1` records them again. A change that is meant is listed in the CHANGELOG.
+//! `UPDATE_RECORDED=1` records them again. The CHANGELOG lists every intended change.
 //!
 //! Training multiplies matrices with the widest instructions of the processor, and the order of its sums shows in the last digits.
 //! The bytes were recorded with AVX-512; on other processors numbers may differ by [`OTHER_PROCESSOR`], relatively.
@@ -17,7 +17,7 @@ use serde_json::Value;
 const OTHER_PROCESSOR: f64 = 1e-2;
 const EPSILON: f64 = 1e-12;
 
-/// Presets with what makes them short.
+/// Presets, with the settings that make them short.
 const RUNS: [(&str, &str); 6] = [
     ("private", "--rounds 2 --trials 1"),
     ("quick", "--rounds 4"),

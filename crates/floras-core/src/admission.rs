@@ -10,9 +10,9 @@ use crate::choice::{Choice, ChoiceError, split};
 /// the power `|h|²` is the other reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Admission {
-    /// Minimum `|h|`.
+    /// Minimum amplitude `|h|` of an admitted client.
     Amplitude(AmplitudeThreshold),
-    /// Minimum `|h|²`.
+    /// Minimum power `|h|²` of an admitted client.
     Power(PowerThreshold),
 }
 
@@ -33,12 +33,12 @@ bounded!(
 );
 
 impl Admission {
-    /// Clients with `|h|` of at least this, between 1e-9 and 1e6.
+    /// Admits clients with `|h|` of at least this, between 1e-9 and 1e6.
     pub fn at_amplitude(amplitude: f64) -> Result<Self, ChoiceError> {
         AmplitudeThreshold::new(amplitude).map(Self::Amplitude)
     }
 
-    /// Clients with `|h|²` of at least this, between 1e-18 and 1e12.
+    /// Admits clients with `|h|²` of at least this, between 1e-18 and 1e12.
     pub fn at_power(power: f64) -> Result<Self, ChoiceError> {
         PowerThreshold::new(power).map(Self::Power)
     }

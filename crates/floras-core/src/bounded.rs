@@ -26,7 +26,7 @@ macro_rules! bounded {
                 }
             }
 
-            /// The value.
+            /// The number, in the range of the type.
             pub fn get(self) -> $number {
                 self.0
             }

@@ -2,7 +2,7 @@
 
 use crate::named_choice;
 
-/// At which level a round is simulated.
+/// The level at which a round is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fidelity {
     /// One Gaussian for each parameter, from the effective channel.

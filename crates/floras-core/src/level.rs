@@ -18,7 +18,7 @@ pub enum Level {
 
 named_choice!(Level, "privacy level", [Client => "client", "client level"], [Item => "item", "item level"]);
 
-/// How much of its data a client uses in a round: `one-step`, `steps=n` or `epochs`.
+/// The share of its data that a client uses in a round: `one-step`, `steps=n` or `epochs`.
 ///
 /// ```
 /// use floras_core::LocalWork;

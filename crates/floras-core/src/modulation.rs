@@ -2,10 +2,10 @@
 //!
 //! A receive antenna has two real branches, in-phase and quadrature. The base station decodes from `B` of them:
 //!
-//! | modulation | branches `B` with `R` antennas | what the phones know |
+//! | modulation | branches `B` with `R` antennas | what the clients know |
 //! |---|---|---|
 //! | [`Modulation::Real`] | `R`, the in-phase ones | – |
-//! | [`Modulation::PhaseCorrected`] | 1; `R` must be 1, because a phone can correct the phase of one antenna only | their channel's phase |
+//! | [`Modulation::PhaseCorrected`] | 1; `R` must be 1, because a client can correct the phase of one antenna only | their channel's phase |
 //! | [`Modulation::Complex`] | `2R` | – |
 
 use std::fmt;

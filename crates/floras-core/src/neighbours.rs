@@ -2,7 +2,7 @@
 
 use crate::named_choice;
 
-/// Which data sets are neighbours.
+/// The neighbour relation: which data sets differ by one client or item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Neighbours {
     /// One client (or item) has different data.

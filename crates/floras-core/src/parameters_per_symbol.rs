@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, ChoiceError};
 
-/// How many parameters one symbol carries. In files and JSON it is the integer 1 or 2.
+/// Number of parameters per symbol. In files and JSON it is the integer 1 or 2.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub enum ParametersPerSymbol {

@@ -143,13 +143,13 @@ impl Cell {
         self.mean_of_power(-self.0.power_control)
     }
 
-    /// `E 10^(−q·PL/10)`.
+    /// The mean of `10^(−q·PL/10)` over positions and shadows: `E 10^(−q·PL/10)`.
     fn mean_of_power(self, q: f64) -> f64 {
         let shadow = (q * self.0.shadowing_db * LN_10 / 10.0).powi(2) / 2.0;
         self.mean_inverse_distance(self.0.exponent * q) * shadow.exp()
     }
 
-    /// `E r^(−a)`.
+    /// The mean of `r^(−a)` over positions: `E r^(−a)`.
     fn mean_inverse_distance(self, a: f64) -> f64 {
         let m = self.0.min_distance;
         if m == 1.0 {
@@ -187,12 +187,12 @@ impl TryFrom<Parts> for Cell {
 }
 
 impl PathLoss {
-    /// The cell, if its clients arrive with unequal mean powers.
+    /// The cell, if its clients arrive with unequal mean powers; otherwise `None`.
     pub fn unequal(self) -> Option<Cell> {
         self.cell().filter(|cell| !cell.is_equalised())
     }
 
-    /// The cell, if there is one.
+    /// The cell; `None` without path loss.
     pub fn cell(self) -> Option<Cell> {
         match self {
             Self::None => None,

@@ -97,10 +97,10 @@ impl Receiver {
         }
     }
 
-    /// The same with a level of at least `least`.
-    pub fn with_level_at_least(self, least: ClipLevel) -> Self {
+    /// The same weights; a clipped projector has a level of at least `minimum`.
+    pub fn with_level_at_least(self, minimum: ClipLevel) -> Self {
         match self {
-            Self::Clipped(c) if c < least => Self::Clipped(least),
+            Self::Clipped(c) if c < minimum => Self::Clipped(minimum),
             Self::Paper | Self::Mmse | Self::Regularised(_) | Self::Clipped(_) => self,
         }
     }

@@ -37,9 +37,9 @@ enum Rounds {
 }
 
 impl RoundSet {
-    /// No round.
+    /// The empty set, `none` as text.
     pub const NONE: Self = Self(Rounds::None);
-    /// Every round.
+    /// The set of every round, `all` as text.
     pub const ALL: Self = Self(Rounds::All);
 
     /// Whether the set is empty.

@@ -9,7 +9,7 @@ use std::fmt;
 use crate::choice::{Choice, ChoiceError};
 use crate::named_choice;
 
-/// Which noise power the SNR refers to.
+/// The noise power that the SNR refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SnrConvention {
     /// `σ² = 10^(−SNR/10)`: the noise that the receiver collects, in one real dimension, over all `L` chips of a symbol.

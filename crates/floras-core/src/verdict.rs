@@ -18,7 +18,7 @@ pub const WEAK: f64 = 10.0;
 /// Decimals of a percentage that [`guess`] prints at most.
 const MAX_DECIMALS: i32 = 4;
 
-/// How much a privacy statement guarantees.
+/// The strength of a privacy statement.
 ///
 /// A verdict judges one number against one adversary. Published formulas and estimates from drawn channels have numbers
 /// without a proof, so that their verdict is [`Verdict::NotProven`] however small the number is. A bound that is proven

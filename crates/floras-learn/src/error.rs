@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why an input was refused. Each message names the value and what is allowed.
+/// Invalid input of the learning code. Each message names the value and what is allowed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -16,14 +16,14 @@ pub enum LearnError {
         name: &'static str,
         /// The range, in words.
         allowed: String,
-        /// What was given.
+        /// The given value.
         value: String,
     },
 
-    /// More samples asked for than there are.
+    /// More samples requested than there are.
     #[error("{wanted} samples were asked for ({what}), but the data set has {available}")]
     TooFewSamples {
-        /// Which samples.
+        /// The purpose of the requested samples, in words.
         what: &'static str,
         /// Number that was requested.
         wanted: usize,
@@ -31,28 +31,28 @@ pub enum LearnError {
         available: usize,
     },
 
-    /// Features and labels that do not fit together.
+    /// Features and labels of inconsistent sizes or values.
     #[error("{reason}")]
     MisshapenSamples {
-        /// What does not fit.
+        /// What is inconsistent, in words.
         reason: String,
     },
 
     /// A data file is missing, or its directory.
     #[error("there is no {file} (nor {file}.gz) in {directory}: {how}", directory = directory.display())]
     MissingFile {
-        /// The file.
+        /// Name of the missing file, without `.gz`.
         file: String,
         /// The directory that was searched.
         directory: PathBuf,
-        /// Where to get it.
+        /// Where to get the file, in words.
         how: &'static str,
     },
 
     /// A file that cannot be read.
     #[error("cannot read {path}: {reason}", path = path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the operating system.
         reason: String,
@@ -61,16 +61,16 @@ pub enum LearnError {
     /// A file whose content is invalid.
     #[error("{path} is not a valid data file: {reason}", path = path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the file, in words.
         reason: String,
     },
 
     /// A partition that is impossible for these data.
     #[error("{reason}")]
     Partition {
-        /// Why not, and what is allowed.
+        /// Why the partition is impossible, and what is allowed.
         reason: String,
     },
 }

@@ -16,7 +16,7 @@ use crate::model::{Batch, Model, Scratch};
 /// Amount of local training in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Passes over all of its samples, shuffled again each time.
+    /// Passes over all samples of the client, shuffled again for each pass.
     Epochs(u32),
     /// Single steps, each on a mini-batch of full size; a sample repeats only after all others were used.
     Steps(u32),
@@ -39,16 +39,16 @@ impl Default for LocalSgd {
 /// The samples of one client: some rows of a set.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientData<'a> {
-    /// The set.
+    /// The data set that contains the client's samples.
     pub samples: &'a Samples,
-    /// Which of its rows the client holds.
+    /// The rows of the data set that the client holds.
     pub rows: &'a [u32],
 }
 
 /// Buffers of local training; one per thread serves all clients.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
-    /// Memory of the model.
+    /// Buffers of the model.
     pub scratch: Scratch,
     gradient: Vec<f32>,
     order: Vec<u32>,
@@ -66,7 +66,7 @@ impl LocalSgd {
         Ok(Self { batch, work })
     }
 
-    /// Samples in a mini-batch; a client with fewer samples uses all of them.
+    /// Number of samples in a mini-batch; a client with fewer samples uses all of them.
     pub fn batch(self) -> usize {
         self.batch
     }
@@ -76,7 +76,7 @@ impl LocalSgd {
         self.work
     }
 
-    /// Steps in a round for a client with this many samples.
+    /// Number of steps in a round for a client with this many samples.
     pub fn steps(self, samples: usize) -> usize {
         match self.work {
             Work::Epochs(epochs) => epochs as usize * samples.div_ceil(self.batch),
@@ -84,8 +84,8 @@ impl LocalSgd {
         }
     }
 
-    /// Moves `parameters` by local training and returns the mean cross-entropy over the mini-batches, before each step.
-    /// The client must hold at least one sample.
+    /// Trains `parameters` in place and returns the mean cross-entropy over the mini-batches, each before its step. The
+    /// client must hold at least one sample.
     pub fn train(
         self,
         model: &dyn Model,
@@ -119,7 +119,7 @@ impl LocalSgd {
                         let needed = ((steps as usize - number).min(in_a_pass) * batch).min(data.rows.len());
                         let (chosen, _) = workspace.order.partial_shuffle(randomness, needed);
                         debug_assert_eq!(chosen.len(), needed);
-                        // They are at the end, and batches are taken from the beginning.
+                        // The chosen samples are at the end, and batches are taken from the beginning.
                         workspace.order.rotate_right(needed);
                     }
                     losses.add(step(workspace, place * batch..(place + 1) * batch));
@@ -131,7 +131,7 @@ impl LocalSgd {
 }
 
 impl Workspace {
-    /// One step on a part of the shuffled order; returns the mean cross-entropy before it.
+    /// One step on a part of the shuffled order; returns the mean cross-entropy before the step.
     fn step(
         &mut self,
         model: &dyn Model,
@@ -193,11 +193,11 @@ mod tests {
     use super::*;
     use crate::model::{Logistic, penalty, score_all};
 
-    /// A model whose gradient says which samples it saw: every sample moves a parameter of its own.
+    /// A model whose gradient shows which samples it received: every sample changes its own parameter.
     #[derive(Debug)]
-    struct Witness(usize);
+    struct SampleCounter(usize);
 
-    impl Model for Witness {
+    impl Model for SampleCounter {
         fn features(&self) -> usize {
             1
         }
@@ -229,10 +229,10 @@ mod tests {
         Samples::new(1, 2, (0..count).map(|row| row as f32).collect(), vec![0; count]).unwrap()
     }
 
-    /// How often each of the client's samples was seen, and the mean size of the batches.
-    fn seen(sgd: LocalSgd, samples: usize, seed: u64) -> (Vec<f32>, f64) {
+    /// The number of uses of each of the client's samples, and the mean size of the batches.
+    fn uses_of_samples(sgd: LocalSgd, samples: usize, seed: u64) -> (Vec<f32>, f64) {
         let rows: Vec<u32> = (0..samples as u32).collect();
-        let (set, model) = (numbered(samples), Witness(samples));
+        let (set, model) = (numbered(samples), SampleCounter(samples));
         let data = ClientData { samples: &set, rows: &rows };
         let mut parameters = vec![0.0; samples];
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn an_epoch_sees_every_sample_once() {
         let sgd = LocalSgd { batch: 4, work: Work::Epochs(2) };
-        let (counts, mean_batch) = seen(sgd, 10, 1);
+        let (counts, mean_batch) = uses_of_samples(sgd, 10, 1);
         assert_eq!(counts, [2.0; 10]);
         assert!((mean_batch - 10.0 / 3.0).abs() < 1e-12);
         assert_eq!(sgd.steps(10), 6);
@@ -252,10 +252,10 @@ mod tests {
     #[test]
     fn steps_take_full_batches_without_repetition() {
         let sgd = |steps| LocalSgd { batch: 4, work: Work::Steps(steps) };
-        let (counts, mean_batch) = seen(sgd(2), 10, 1);
+        let (counts, mean_batch) = uses_of_samples(sgd(2), 10, 1);
         assert_eq!((counts.iter().sum::<f32>(), mean_batch), (8.0, 4.0));
         assert!(counts.iter().all(|&count| count <= 1.0));
-        let (counts, _) = seen(sgd(5), 10, 1);
+        let (counts, _) = uses_of_samples(sgd(5), 10, 1);
         assert_eq!(counts.iter().sum::<f32>(), 20.0);
         assert!(counts.iter().all(|&count| count <= 3.0));
     }
@@ -266,7 +266,7 @@ mod tests {
         let mut totals = [0.0; 10];
         let mut batches = HashSet::new();
         for seed in 0..2000 {
-            let (counts, _) = seen(LocalSgd { batch: 3, work: Work::Steps(1) }, 10, seed);
+            let (counts, _) = uses_of_samples(LocalSgd { batch: 3, work: Work::Steps(1) }, 10, seed);
             batches.insert(counts.iter().map(|&count| count as u8).collect::<Vec<_>>());
             totals.iter_mut().zip(&counts).for_each(|(total, count)| *total += count);
         }
@@ -275,11 +275,11 @@ mod tests {
         assert_eq!(batches.len(), 120);
     }
 
-    /// A model that writes down in which order it meets samples.
+    /// A model that records the order in which it receives samples.
     #[derive(Debug, Default)]
-    struct Diary(std::sync::Mutex<Vec<u32>>);
+    struct SampleRecorder(std::sync::Mutex<Vec<u32>>);
 
-    impl Model for Diary {
+    impl Model for SampleRecorder {
         fn features(&self) -> usize {
             1
         }
@@ -307,13 +307,13 @@ mod tests {
     #[test]
     fn every_pass_is_shuffled() {
         for work in [Work::Epochs(2), Work::Steps(20)] {
-            let diary = Diary::default();
+            let recorder = SampleRecorder::default();
             let rows: Vec<u32> = (0..30).collect();
             let (set, mut generator) = (numbered(30), ChaCha8Rng::seed_from_u64(4));
             let data = ClientData { samples: &set, rows: &rows };
             let sgd = LocalSgd { batch: 3, work };
-            sgd.train(&diary, data, 0.1, &mut generator, &mut [0.0], &mut Workspace::default());
-            let order = diary.0.into_inner().unwrap();
+            sgd.train(&recorder, data, 0.1, &mut generator, &mut [0.0], &mut Workspace::default());
+            let order = recorder.0.into_inner().unwrap();
             let (first, second) = order.split_at(30);
             assert!(first != rows && second != rows && first != second, "{work:?}");
             for pass in [first, second] {
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_large_batch_takes_all_samples() {
         for work in [Work::Epochs(1), Work::Steps(1)] {
-            assert_eq!(seen(LocalSgd { batch: 99, work }, 7, 2), (vec![1.0; 7], 7.0));
+            assert_eq!(uses_of_samples(LocalSgd { batch: 99, work }, 7, 2), (vec![1.0; 7], 7.0));
         }
     }
 
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn no_work_at_all_is_refused() {
+    fn empty_batches_and_zero_work_are_refused() {
         assert!(LocalSgd::new(0, Work::Epochs(1)).is_err());
         assert!(LocalSgd::new(1, Work::Epochs(0)).is_err());
         assert!(LocalSgd::new(1, Work::Steps(0)).is_err());

@@ -23,10 +23,10 @@ use rand_distr::{Distribution, Gamma, StandardNormal};
 
 use crate::error::{LearnError, require};
 
-/// How the samples are distributed over the clients.
+/// The distribution of the samples over the clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Partition {
-    /// Shuffled and dealt.
+    /// All samples shuffled and divided equally.
     #[default]
     Iid,
     /// Every client holds one label.
@@ -153,7 +153,7 @@ impl Partition {
     }
 }
 
-/// Which samples each client holds. No sample is held twice.
+/// The samples of each client. No sample is held twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
     rows: Vec<u32>,
@@ -217,7 +217,7 @@ impl Shares {
         &self.rows
     }
 
-    /// The same shares of samples that were put in the order of [`rows`](Self::rows).
+    /// The same shares after the samples were sorted in the order of [`rows`](Self::rows).
     pub fn in_order(&self) -> Self {
         let rows = (0..self.rows.len() as u32).collect();
         Self { rows, ends: self.ends.clone(), unassigned: self.unassigned }
@@ -240,7 +240,7 @@ fn shuffled(count: usize, randomness: &mut impl Rng) -> Vec<u32> {
     rows
 }
 
-/// Equal runs of `each` rows.
+/// Consecutive parts of `each` rows, one for each client.
 fn deal(mut rows: Vec<u32>, clients: usize, each: usize) -> Shares {
     let unassigned = rows.len() - clients * each;
     rows.truncate(clients * each);
@@ -335,8 +335,8 @@ fn dirichlet(
 
 /// Shares of the labels, drawn from a symmetric Dirichlet distribution.
 ///
-/// For small `α` a gamma variable can be too small for a floating-point number. Then all the weight is on one label,
-/// which is what the distribution tends to.
+/// For small `α` a gamma variable can be too small for a floating-point number. Then all the weight is on one label, which is
+/// the limit of the distribution for `α → 0`.
 pub(crate) fn dirichlet_shares(classes: usize, alpha: f64, randomness: &mut impl Rng) -> Vec<f64> {
     let Ok(gamma) = Gamma::new(alpha, 1.0) else { return vec![1.0 / classes as f64; classes] };
     let mut shares: Vec<f64> = (0..classes).map(|_| gamma.sample(randomness)).collect();
@@ -378,7 +378,7 @@ fn draw_label(shares: &[f64], lists: &mut [Vec<u32>], randomness: &mut impl Rng)
     last.and_then(|label| lists[label].pop()).expect("there is a sample for every place")
 }
 
-/// Sizes in proportion to log-normal weights; everybody has at least one sample, and all samples are held.
+/// Sizes in proportion to log-normal weights; every client has at least one sample, and all samples are held.
 fn unequal(samples: usize, clients: usize, spread: f64, randomness: &mut impl Rng) -> Shares {
     let weights: Vec<f64> = (0..clients).map(|_| log_normal(spread, randomness)).collect();
     let total: f64 = weights.iter().sum();
@@ -461,7 +461,7 @@ mod tests {
     /// The mean of Σ p² over clients is (α+1)/(10α+1) for the distribution itself; drawing 40 samples without replacement and
     /// labels that run out move it a little, and 100 clients leave a standard error of about 0.02.
     #[test]
-    fn dirichlet_shares_are_as_uneven_as_alpha_says() {
+    fn dirichlet_shares_are_as_uneven_as_alpha() {
         for (alpha, expected) in [(0.1, 0.55), (1.0, 0.182), (100.0, 0.101)] {
             let shares = share(Partition::dirichlet(alpha).unwrap(), 100);
             let unevenness = |client: usize| {

@@ -10,7 +10,7 @@ use crate::error::{LearnError, require};
 #[serde(try_from = "Schedule", into = "Schedule")]
 pub struct Rate(Schedule);
 
-/// How the learning rate depends on the round.
+/// The dependence of the learning rate on the round.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(
     untagged,
@@ -24,14 +24,14 @@ pub enum Schedule {
     Decay {
         /// The rate of the first round: between 1e-12 and 1e6.
         initial: f64,
-        /// What the rate is multiplied with: above 0 and at most 1.
+        /// The factor of each decay: above 0 and at most 1.
         factor: f64,
-        /// Rounds between two multiplications: at least 1.
+        /// Number of rounds between two decays: at least 1.
         every: u32,
     },
     /// `η_t = 2/(μ'(t + r))`, the schedule of the paper's Theorem 4.
     InverseTime {
-        /// `μ'`, what the noise leaves of the strong convexity: between 1e-12 and 1e6.
+        /// `μ'`, the strong convexity that remains under the noise: between 1e-12 and 1e6.
         mu: f64,
         /// `r`: between 0 and 1e12.
         offset: f64,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_make_no_sense_are_refused() {
+    fn rates_out_of_range_are_refused() {
         let wrong = [
             Schedule::Constant(0.0),
             Schedule::Constant(f64::NAN),

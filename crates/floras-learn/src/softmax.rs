@@ -4,8 +4,8 @@
 //! p_c = e^{z_c − m}/Σ_j e^{z_j − m},   m = max_j z_j,   loss = ln Σ_j e^{z_j − m} − (z_y − m),   ∂loss/∂z_c = p_c − [c = y]
 //! ```
 //!
-//! Logits lie class after class, `classes × samples`, so that the same operation runs over neighbouring samples. As in
-//! every kernel under `pulp`'s dispatch, everything below it must be inlined.
+//! Logits are stored class after class, `classes × samples`, so that the same operation runs over neighbouring samples. As
+//! in every kernel under `pulp`'s dispatch, everything below it must be inlined.
 
 /// Loss and accuracy of logits, compared with their labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Both scores together.
+    /// The score over the samples of both.
     pub fn and(self, other: Self) -> Self {
         Self {
             loss_sum: self.loss_sum + other.loss_sum,
@@ -28,7 +28,7 @@ impl Score {
         }
     }
 
-    /// Mean cross-entropy.
+    /// Mean cross-entropy over the samples, in nats; NaN without samples.
     pub fn mean_loss(self) -> f64 {
         self.loss_sum / self.samples as f64
     }
@@ -148,21 +148,21 @@ impl pulp::WithSimd for Normalise<'_> {
     }
 }
 
-/// `e^x` for `x ≤ 0`, good to a relative 1·10⁻⁷; what would be below 10⁻²⁷ ends there, and NaN stays NaN.
+/// `e^x` for `x ≤ 0`, with a relative error of 1·10⁻⁷. Values below 10⁻²⁷ are raised to it, and NaN stays NaN.
 ///
-/// That floor is far below the rounding of the sums. Lower, the products with features would become subnormal numbers, on
-/// which a processor is a hundred times slower.
+/// That floor is far below the rounding of the sums. With a lower floor the products with features would become subnormal
+/// numbers, on which a processor is a hundred times slower.
 ///
 /// `x = n·ln 2 + r` with `|r| ≤ ln(2)/2`, and `e^r = 1 + r + r²·fit(r)`.
 #[inline(always)]
 fn exponential(x: f32) -> f32 {
-    /// Adding this makes a small number drop its fraction: the last bit of the sum is worth 1.
+    /// Adding this rounds a small number to an integer: the last bit of the sum has the value 1.
     const ROUNDER: f32 = 12_582_912.0;
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;
     const FIT: [f32; 6] =
         [0.5, 0.166_666_66, 0.041_666_295, 0.008_333_498, 0.001_394_470_5, 0.000_197_903_03];
-    // Not `max`, which would swallow NaN.
+    // Not `max`, which would discard NaN.
     let x = if x < -62.0 { -62.0 } else { x };
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUNDER);
     let n = shifted - ROUNDER;

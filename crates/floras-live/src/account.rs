@@ -1,8 +1,8 @@
-//! `ε` after the recorded rounds.
+//! The accountant: `ε` after the recorded rounds.
 //!
-//! A ledger entry holds the `ε` of its round alone. `ε` of all rounds so far is composed by the account of the experiment, the
-//! one that `floras account` and the run itself use. Composition takes time, which the training needs: it is done in a thread
-//! of its own, for the latest round only, and for a small share of the time.
+//! A ledger entry holds the `ε` of its round alone. The account of the experiment, the one that `floras account` and the run
+//! itself use, composes `ε` of all rounds so far. Composition takes time that the training needs. It is done in a separate
+//! thread, for the latest round only, and for a small share of the time.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,26 +18,26 @@ use floras_sim::{Experiment, Settings, SimError, Summary};
 
 use crate::board::{Board, Privacy};
 
-/// Time between two computations; longer if they take long.
-const EVERY: Duration = Duration::from_millis(500);
-/// Pause after a computation, in units of its duration.
-const PAUSE: u32 = 9;
-/// If one round alone has a larger `ε`, nothing is guaranteed and composition takes long.
-const MAX_FOLLOWED: f64 = 1e5;
+/// Minimum time between the starts of two computations.
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
+/// Minimum time between the starts of two computations, in units of the duration of the first one.
+const MIN_INTERVAL_FACTOR: u32 = 9;
+/// Maximum `ε` of one round up to which rounds are composed. Above it there is no guarantee, and composition takes long.
+const MAX_ROUND_EPSILON: f64 = 1e5;
 
-/// What the watcher and the accountant know of the ledger.
+/// The content of the ledger, shared by the watcher and the accountant.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// Rounds in the ledger of the trial with the most.
+    /// Number of rounds in the ledger, the maximum over the trials.
     rounds: AtomicU32,
     worst: Mutex<Option<Worst>>,
-    /// Rounds that the budget allows; 0 while unknown.
+    /// Number of rounds that the budget allows; 0 while unknown.
     affordable: AtomicU32,
     has_ended: AtomicBool,
 }
 
 impl Recorded {
-    /// Takes note of a ledger entry.
+    /// Records a ledger entry.
     pub(crate) fn add(&self, round: u32, worst: Option<Worst>) {
         self.rounds.fetch_max(round, Ordering::Relaxed);
         let mut largest = self.worst.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,12 +48,12 @@ impl Recorded {
         }
     }
 
-    /// Rounds in a trial, once they are known.
+    /// Number of rounds in a trial; `None` while unknown.
     pub(crate) fn affordable(&self) -> Option<u32> {
         Some(self.affordable.load(Ordering::Relaxed)).filter(|&rounds| rounds > 0)
     }
 
-    /// The run has ended, or another one has begun.
+    /// Ends the accountant: the run has ended, or another one has begun.
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ impl Recorded {
     }
 }
 
-/// Computes `ε` after the rounds of the ledger until the run has ended.
+/// Computes `ε` after the rounds of the ledger, until the run has ended.
 pub(crate) fn follow(experiment: &Experiment, recorded: &Recorded, board: &Board) {
     if let Err(error) = try_follow(experiment, recorded, board) {
         let privacy = Privacy {
@@ -91,7 +91,7 @@ fn try_follow(experiment: &Experiment, recorded: &Recorded, board: &Board) -> Re
         show(board, recorded, privacy);
         return Ok(());
     };
-    if one_round > MAX_FOLLOWED {
+    if one_round > MAX_ROUND_EPSILON {
         privacy.verdict = Verdict::None.label().to_owned();
         privacy.reason = Some(format!("one round alone has ε = {one_round:.1e}"));
         show(board, recorded, privacy);
@@ -113,7 +113,7 @@ fn try_follow(experiment: &Experiment, recorded: &Recorded, board: &Board) -> Re
         }
         privacy.worst = recorded.worst();
         show(board, recorded, privacy.clone());
-        let pause = EVERY.max(PAUSE * start.elapsed());
+        let pause = MIN_INTERVAL.max(MIN_INTERVAL_FACTOR * start.elapsed());
         let step = Duration::from_millis(50);
         while start.elapsed() < pause && !recorded.has_ended.load(Ordering::Relaxed) {
             thread::sleep(step);
@@ -145,7 +145,7 @@ pub(crate) fn of_summary(settings: &Settings, summary: &Summary) -> Privacy {
     privacy
 }
 
-/// The view whose `ε` is shown: that of the experiment. If it has no statement, the strongest one that has.
+/// The view whose `ε` is shown: that of the experiment, or the one with the strongest adversary if that view has no statement.
 fn view_of(settings: &Settings, views: Option<&Views>) -> View {
     let quoted = settings.privacy.view;
     let Some(views) = views.filter(|views| views.get(quoted).is_none()) else { return quoted };
@@ -163,7 +163,7 @@ fn described(settings: &Settings, view: View, statement: Option<&Statement>) -> 
         delta: settings.privacy.delta,
         verdict: if reason.is_some() { verdict(None, statement) } else { String::new() },
         reason: if statement.is_none() {
-            Some("the scheme has no statement of this kind".to_owned())
+            Some("the scheme has no privacy statement".to_owned())
         } else {
             reason
         },

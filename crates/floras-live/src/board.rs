@@ -1,4 +1,4 @@
-//! What the page shows: written by the watcher and the accountant, read by every connection.
+//! The content of the page: written by the watcher and the accountant, read by every connection.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use floras_sim::RoundMetrics;
 use serde::Serialize;
 
-/// Points of all trials together. If there are more, neighbouring rounds of a trial are merged.
+/// Maximum number of points, over all trials. If there are more, neighbouring rounds of a trial are merged.
 const MAX_POINTS: usize = 20_000;
-/// Points of the curve of `ε`.
+/// Maximum number of points in the curve of `ε`.
 const MAX_EPSILONS: usize = 400;
 
-/// The experiment, in the words of the page.
+/// The description of a run on the page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Run {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Run {
     pub(crate) trials: u32,
 }
 
-/// What a run does at the moment.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
@@ -30,27 +30,27 @@ pub(crate) enum State {
     Running,
     /// No process works on it, and it is not complete.
     Stopped,
-    /// `summary.json` is there.
+    /// The run is complete: `summary.json` exists.
     Finished,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Status {
     pub(crate) state: State,
-    /// Rounds of all trials together.
+    /// Number of completed rounds, over all trials.
     pub(crate) rounds_done: u64,
-    /// Rounds of all trials together, less those that divergence leaves out.
+    /// Number of rounds to run, over all trials, without those that are skipped after divergence.
     pub(crate) rounds_total: u64,
-    /// Rounds in a trial: those of the experiment, or what its budget allows.
+    /// Number of rounds in a trial: that of the experiment, or what its budget allows.
     pub(crate) rounds: u32,
     /// Trials that diverged, each with its round.
     pub(crate) diverged: Vec<(u32, u32)>,
     pub(crate) rounds_per_second: Option<f64>,
     pub(crate) seconds_left: Option<f64>,
-    /// Whether the report is there: of the finished run, or of an interrupted one so far.
+    /// Whether the report exists: of the finished run, or of an interrupted one.
     pub(crate) report: bool,
-    /// A file that cannot be read.
+    /// The error of a file that cannot be read.
     pub(crate) problem: Option<String>,
 }
 
@@ -59,19 +59,20 @@ pub(crate) struct Status {
 pub(crate) struct Privacy {
     /// The view's label.
     pub(crate) view: String,
-    /// What the view protects against.
+    /// The adversary of the view, in words.
     pub(crate) adversary: String,
     pub(crate) delta: f64,
-    /// Rounds that `epsilon` is about.
+    /// Number of rounds that `epsilon` covers.
     pub(crate) rounds: u32,
-    /// Upper bound on `ε` after these rounds; `None` if there is none, for `reason`, or if it is not computed yet.
+    /// Upper bound on `ε` after these rounds. `None` before it is computed, or without a finite bound; `reason` then states
+    /// why.
     pub(crate) epsilon: Option<f64>,
     pub(crate) verdict: String,
     pub(crate) reason: Option<String>,
     /// The budget, or `ε` after all rounds.
     pub(crate) limit: Option<f64>,
     pub(crate) is_budget: bool,
-    /// `(rounds, ε)`.
+    /// The curve: a number of rounds, and the upper bound on `ε` after them.
     pub(crate) points: Vec<(u32, f64)>,
     /// The client with the largest loss under the channels that were drawn, and its `ε`.
     pub(crate) worst: Option<(u32, f64)>,
@@ -97,7 +98,7 @@ impl Privacy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     round: u32,
-    /// Accuracy, training, test and local loss, mean gain, noise.
+    /// Accuracy, training loss, test loss, local loss, mean gain, noise.
     values: [Option<f64>; 6],
 }
 
@@ -114,7 +115,7 @@ impl Point {
         Self { round: line.round, values }
     }
 
-    /// The values of the later round, or of the earlier one where the later has none.
+    /// The values of the later round, or those of the earlier round where the later one has none.
     fn merge(self, other: Self) -> Self {
         let (early, late) = if self.round <= other.round { (self, other) } else { (other, self) };
         let mut values = late.values;
@@ -125,30 +126,30 @@ impl Point {
     }
 }
 
-/// Everything that is shown, with a number that grows with every change.
+/// The content of the page, with a version number that increases with every change.
 #[derive(Debug)]
 struct Content {
     version: u64,
-    /// Grows when points were merged or a new run began: a page then forgets its points.
+    /// Increases when points are merged or a new run begins: the page then discards its points.
     generation: u64,
-    /// Rounds per point.
+    /// Number of rounds per point.
     stride: u32,
     run: Run,
     status: Status,
     privacy: Option<Privacy>,
-    /// By trial and number of the point, each with the version of its last change.
+    /// The points by trial and number, each with the version of its last change.
     points: BTreeMap<(u32, u32), (u64, Point)>,
     is_closing: bool,
 }
 
-/// What a connection has sent.
+/// The version and generation that a connection has sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     version: u64,
     generation: u64,
 }
 
-/// What the page shows, shared by all threads.
+/// The content of the page, shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Board {
     content: Mutex<Content>,
@@ -174,7 +175,7 @@ impl Board {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows another run: the directory was emptied and used again.
+    /// Shows another run, after the directory was emptied and used again.
     pub(crate) fn restart(&self, run: Run) {
         let mut content = self.lock();
         content.version += 1;
@@ -186,7 +187,7 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// Adds rounds.
+    /// Adds the metrics of completed rounds; diverged rounds are left out.
     pub(crate) fn add(&self, lines: &[RoundMetrics]) {
         let mut content = self.lock();
         content.version += 1;
@@ -208,7 +209,7 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// Sets how far the run is.
+    /// Sets the progress of the run.
     pub(crate) fn set_status(&self, status: Status) {
         let mut content = self.lock();
         if content.status != status {
@@ -239,8 +240,8 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// Server-sent events with everything that changed since the last call, at the latest after `wait`: then a comment, which
-    /// shows whether the page is still there. `None` if the server closes.
+    /// Server-sent events with everything that changed since the last call. Without a change for `wait`, a comment, whose
+    /// delivery shows whether the page is still open. `None` if the server closes.
     pub(crate) fn events(&self, cursor: &mut Cursor, wait: Duration) -> Option<String> {
         let content = self.lock();
         let unchanged = |content: &mut Content| content.version == cursor.version && !content.is_closing;
@@ -275,7 +276,7 @@ impl Board {
     }
 }
 
-/// Appends an event. JSON has no line breaks, so that one line holds it.
+/// Appends an event. JSON has no line breaks, so that it fits on one line.
 fn event(text: &mut String, name: &str, data: &impl Serialize) {
     match serde_json::to_string(data) {
         Ok(json) => drop(write!(text, "event: {name}\ndata: {json}\n\n")),

@@ -1,4 +1,4 @@
-//! Why a live view cannot start.
+//! Errors of the live view.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use floras_sim::SimError;
 use thiserror::Error;
 
-/// Why a live view cannot start.
+/// The reason why a live view cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -17,8 +17,8 @@ pub enum LiveError {
         directory: PathBuf,
     },
 
-    /// The directory holds no run.
-    #[error("{} holds no run: experiment.toml is missing", directory.display())]
+    /// The directory is not a run directory.
+    #[error("{} is not a floras run directory: experiment.toml is missing", directory.display())]
     NotARun {
         /// The path that was given.
         directory: PathBuf,
@@ -31,16 +31,16 @@ pub enum LiveError {
     /// Another program listens on the port.
     #[error("port {port} of 127.0.0.1 is in use")]
     PortInUse {
-        /// The port that was asked for.
+        /// The requested port.
         port: u16,
     },
 
-    /// The system refuses the port for another reason.
+    /// The operating system rejects the port for another reason.
     #[error("cannot listen on port {port} of 127.0.0.1: {error}")]
     Listen {
-        /// The port that was asked for; 0 for any.
+        /// The requested port; 0 for any.
         port: u16,
-        /// The answer of the system.
+        /// The error of the operating system.
         error: io::Error,
     },
 
@@ -50,7 +50,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Whether the input was wrong, and not the system.
+    /// Whether the cause is wrong input, and not the system.
     pub fn is_input(&self) -> bool {
         match self {
             Self::NoSuchDirectory { .. } | Self::NotARun { .. } | Self::PortInUse { .. } => true,

@@ -1,21 +1,21 @@
-//! As much of HTTP/1.1 as a page of our own needs: the head of a GET request, and answers that close the connection.
+//! The part of HTTP/1.1 that the page needs: GET requests, and responses that close the connection.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-/// Bytes of a request's head.
+/// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 8 << 10;
 /// A request must be complete after this time.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// What a page may do: load from this server, and nothing else.
+/// The Content-Security-Policy of the page: it may load resources of this server only.
 pub(crate) const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// What a report may do: it has its style and its script in itself, and links to files beside it.
+/// The Content-Security-Policy of a report: it contains its style and its script, and links to files beside it.
 pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The answer to a request that is refused.
+/// The response to a request that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     BadRequest,
@@ -28,7 +28,7 @@ pub(crate) enum Refusal {
 impl Refusal {
     fn status(self) -> (&'static str, &'static str) {
         match self {
-            Self::BadRequest => ("400 Bad Request", "this is not a request that the live view understands"),
+            Self::BadRequest => ("400 Bad Request", "the request is not a valid HTTP request"),
             Self::Forbidden => {
                 ("403 Forbidden", "the Host of the request must be 127.0.0.1 or localhost, with the port")
             }
@@ -38,7 +38,7 @@ impl Refusal {
         }
     }
 
-    /// Writes the answer.
+    /// Writes the response.
     pub(crate) fn write(self, out: &mut impl Write) -> io::Result<()> {
         let (status, words) = self.status();
         let allow = if self == Self::MethodNotAllowed { "Allow: GET\r\n" } else { "" };
@@ -48,14 +48,14 @@ impl Refusal {
     }
 }
 
-/// Reads a request and returns its path. Refused are all methods but GET, and a `Host` other than this server's port on
+/// Reads a request and returns its path. Refuses all methods except GET, and a `Host` other than this server's port on
 /// 127.0.0.1 or localhost.
 pub(crate) fn read_path(stream: &mut impl Read, port: u16) -> Result<String, Refusal> {
     let bytes = read_head(stream).ok_or(Refusal::BadRequest)?;
     path_of(&bytes, port)
 }
 
-/// The head of a request, up to its empty line; `None` if it does not come whole, in time and in a reasonable size.
+/// The head of a request, up to its empty line; `None` if it is incomplete, too late or too large.
 fn read_head(stream: &mut impl Read) -> Option<Vec<u8>> {
     let (start, mut bytes, mut part) = (Instant::now(), Vec::new(), [0; 1024]);
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -102,7 +102,7 @@ fn is_this_host(host: &str, port: u16) -> bool {
     given.parse() == Ok(port) && (name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost"))
 }
 
-/// Writes the head of an answer.
+/// Writes the head of a response.
 pub(crate) fn head(
     out: &mut impl Write,
     status: &str,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn invalid_requests_are_refused() {
         let long =
             format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX: {}\r\n\r\n", "x".repeat(MAX_HEAD + 2000));
         let cases =

@@ -5,13 +5,13 @@
 //!                             Accountant ──▶ ε after the recorded rounds
 //! ```
 //!
-//! The watcher reads `experiment.toml`, `metrics.jsonl`, `ledger.jsonl` and `summary.json`; nothing else connects it with
+//! The watcher reads `experiment.toml`, `metrics.jsonl`, `ledger.jsonl` and `summary.json`. It has no other connection with
 //! the training, so that a run in another process is followed in the same way as one in this process. `ε` is the one that
 //! `floras account` states for the number of rounds in the ledger, and the one of `summary.json` once the run has ended.
 //!
 //! The server is small and blocking: one thread per connection, at most [`MAX_CONNECTIONS`], each with timeouts. It listens
-//! on 127.0.0.1 only, answers only GET, and only requests whose `Host` is this address. A web site that resolves its own name
-//! to 127.0.0.1 is therefore refused. Every answer has a Content-Security-Policy that allows no external resource.
+//! on 127.0.0.1 only. It accepts only GET requests whose `Host` is this address, so that a web site that resolves its own
+//! name to 127.0.0.1 is refused. Every response has a Content-Security-Policy that allows no external resource.
 
 mod account;
 mod board;

@@ -14,16 +14,16 @@ use crate::error::LiveError;
 use crate::http::{self, PAGE_POLICY, REPORT_POLICY, Refusal};
 use crate::watcher::Watcher;
 
-/// Connections at once; a further one is answered with 503.
+/// Maximum number of simultaneous connections. A further one receives the status 503.
 pub const MAX_CONNECTIONS: usize = 64;
 
-/// Time between two looks at the run directory.
-const POLL_EVERY: Duration = Duration::from_millis(200);
-/// An idle event stream sends a comment after this time, and finds out whether the page is still open.
+/// Time between two polls of the run directory.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// An idle event stream sends a comment after this time, which detects a closed page.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// A client that neither sends nor takes bytes for this time is dropped.
+/// A client that neither sends nor receives bytes for this time is disconnected.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// A finished run must reach its pages within this time.
+/// Maximum time until the end of a run is on the board.
 const MAX_FINISH: Duration = Duration::from_secs(3);
 
 const PAGE: &str = include_str!("page/live.html");
@@ -54,13 +54,13 @@ struct Shared {
     directory: PathBuf,
     board: Arc<Board>,
     connections: AtomicUsize,
-    /// Pages that receive events.
+    /// Number of pages that receive events.
     pages: AtomicUsize,
     is_closing: AtomicBool,
 }
 
 impl Server {
-    /// Takes a port of 127.0.0.1, 0 for any free one, before there is a run directory.
+    /// Binds a port of 127.0.0.1, 0 for any free one. The run directory need not exist yet.
     pub fn listen(port: u16) -> Result<TcpListener, LiveError> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => LiveError::PortInUse { port },
@@ -89,7 +89,7 @@ impl Server {
         server.spawn("live-watcher", move || {
             while !of_watcher.is_closing.load(Ordering::Relaxed) {
                 watcher.poll();
-                thread::sleep(POLL_EVERY);
+                thread::sleep(POLL_INTERVAL);
             }
         })?;
         server.spawn("live-server", move || accept(&listener, address.port(), &shared))?;
@@ -115,19 +115,19 @@ impl Server {
         }
     }
 
-    /// Shows the end of a run that this process did, and serves until the last page is closed. `open` is called first if a page
-    /// is open.
+    /// Shows the end of a run of this process, and serves until the last page is closed. `open` is called first if a page is
+    /// open.
     pub fn finish(self, open: impl FnOnce()) {
         let start = Instant::now();
         while !self.shared.board.is_finished() && start.elapsed() < MAX_FINISH {
-            thread::sleep(POLL_EVERY / 4);
+            thread::sleep(POLL_INTERVAL / 4);
         }
         let has_pages = || self.shared.pages.load(Ordering::Relaxed) > 0;
         if has_pages() {
             open();
         }
         while has_pages() {
-            thread::sleep(POLL_EVERY);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
@@ -136,7 +136,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.is_closing.store(true, Ordering::Relaxed);
         self.shared.board.close();
-        // A connection wakes the thread that accepts them.
+        // A connection wakes the accepting thread.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         for thread in std::mem::take(&mut self.threads) {
             let _ = thread.join();
@@ -144,17 +144,17 @@ impl Drop for Server {
     }
 }
 
-/// Counts down when it is dropped.
-struct Counted<'a>(&'a AtomicUsize);
+/// A count of open pages: incremented when created, decremented when dropped.
+struct PageCount<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
+impl<'a> PageCount<'a> {
     fn new(counter: &'a AtomicUsize) -> Self {
         counter.fetch_add(1, Ordering::Relaxed);
         Self(counter)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for PageCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -167,8 +167,8 @@ fn accept(listener: &TcpListener, port: u16, shared: &Arc<Shared>) {
             break;
         }
         let Ok(mut stream) = stream else {
-            // Such as too many open files: wait for some to be closed.
-            thread::sleep(POLL_EVERY);
+            // For example, too many open files: wait until some are closed.
+            thread::sleep(POLL_INTERVAL);
             continue;
         };
         let timeouts =
@@ -183,7 +183,7 @@ fn accept(listener: &TcpListener, port: u16, shared: &Arc<Shared>) {
         let counted = Arc::clone(shared);
         counted.connections.fetch_add(1, Ordering::Relaxed);
         let work = move || {
-            // An error means that the client has left.
+            // An error means that the client has disconnected.
             let _ = answer(&mut stream, port, &counted);
             counted.connections.fetch_sub(1, Ordering::Relaxed);
         };
@@ -193,9 +193,10 @@ fn accept(listener: &TcpListener, port: u16, shared: &Arc<Shared>) {
     }
 }
 
-/// Answers that there are too many connections. A connection that is closed with unread bytes is reset, and its answer lost.
+/// Responds that there are too many connections. It reads the request first: closing a connection with unread bytes resets it,
+/// and the response is lost.
 fn refuse(stream: &mut TcpStream) {
-    let read = stream.set_read_timeout(Some(POLL_EVERY)).and_then(|()| stream.read(&mut [0; 4096]));
+    let read = stream.set_read_timeout(Some(POLL_INTERVAL)).and_then(|()| stream.read(&mut [0; 4096]));
     if read.is_ok() {
         let _ = Refusal::Busy.write(stream);
     }
@@ -221,7 +222,7 @@ fn text(out: &mut impl Write, content_type: &str, content: &str) -> io::Result<(
 }
 
 fn events(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
-    let _page = Counted::new(&shared.pages);
+    let _page = PageCount::new(&shared.pages);
     stream.set_nodelay(true)?;
     http::head(stream, "200 OK", "text/event-stream", PAGE_POLICY, None, "")?;
     stream.write_all(b"retry: 1000\n\n")?;
@@ -239,12 +240,12 @@ fn file(out: &mut impl Write, directory: &Path, path: &str) -> io::Result<()> {
     let file = File::open(found)?;
     let length = file.metadata()?.len();
     http::head(out, "200 OK", content_type, policy, Some(length), "")?;
-    // A file that grows meanwhile ends where it was announced to end.
+    // A file that grows meanwhile is sent up to the announced length.
     io::copy(&mut file.take(length), out).map(drop)
 }
 
-/// The file of a path, its type, and what it may do. Only the files of a report are served, and only those that lie in the
-/// run directory.
+/// The file of a path, its content type and its Content-Security-Policy. Only the files of a report that are in the run
+/// directory are served.
 fn find(directory: &Path, path: &str) -> Option<(PathBuf, &'static str, &'static str)> {
     let name = path.strip_prefix('/')?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
@@ -262,7 +263,7 @@ fn find(directory: &Path, path: &str) -> Option<(PathBuf, &'static str, &'static
         "csv" | "jsonl" | "toml" => ("text/plain; charset=utf-8", PAGE_POLICY),
         _ => return None,
     };
-    // Links that lead out of the directory are not followed.
+    // Symbolic links to files outside the directory are not followed.
     let found = fs::canonicalize(directory.join(name)).ok()?;
     let is_inside = fs::canonicalize(directory).is_ok_and(|directory| found.starts_with(directory));
     (is_inside && found.is_file()).then_some((found, content_type, policy))

@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes that one call of [`Tail::read`] takes at most, so that the page moves while a long file is read.
+/// Maximum number of bytes per call of [`Tail::read`], so that the page is updated while a long file is read.
 const MAX_BYTES: u64 = 8 << 20;
 
 /// Reads the complete lines that were appended to a file since the last call.
 #[derive(Debug)]
 pub(crate) struct Tail {
     path: PathBuf,
-    /// Bytes of the lines that were read.
+    /// Number of bytes in the lines that were read.
     offset: u64,
-    /// Lines that were read.
+    /// Number of lines that were read.
     lines: usize,
 }
 
@@ -27,9 +27,9 @@ impl Tail {
         &self.path
     }
 
-    /// Passes each new line to `see`, without its newline. An incomplete last line is left for the next call. A file that is
-    /// shorter than before is read from its beginning. Returns whether more is there to be read at once.
-    pub(crate) fn read(&mut self, mut see: impl FnMut(usize, &[u8])) -> io::Result<bool> {
+    /// Passes each new line to `handle`, without its newline. An incomplete last line is left for the next call. A file that
+    /// is shorter than before is read from its beginning. Returns whether more lines can be read at once.
+    pub(crate) fn read(&mut self, mut handle: impl FnMut(usize, &[u8])) -> io::Result<bool> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -53,7 +53,7 @@ impl Tail {
             }
             self.offset += read as u64;
             self.lines += 1;
-            see(self.lines, &line);
+            handle(self.lines, &line);
         }
         Ok(true)
     }

@@ -15,11 +15,11 @@ use crate::board::{Board, Run, State, Status};
 use crate::error::LiveError;
 use crate::tail::Tail;
 
-/// The speed is measured over this time.
+/// The time over which the speed is measured.
 const PACE_WINDOW: Duration = Duration::from_secs(30);
 /// Without new rounds for this time, the watcher checks whether a process still works on the run.
 const QUIET: Duration = Duration::from_secs(2);
-/// Trials begin in order. After this number of trials without rounds, the rest has no rounds either.
+/// Trials begin in order. After this number of trials without rounds, the remaining ones have no rounds either.
 const MAX_EMPTY: usize = 64;
 
 /// The experiment of a run directory.
@@ -36,7 +36,7 @@ fn experiment(directory: &Path) -> Result<(String, Experiment), LiveError> {
     Ok((text, experiment))
 }
 
-/// What is known of a trial.
+/// The progress of a trial.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
     last: u32,
@@ -51,9 +51,9 @@ pub(crate) struct Watcher {
     text: String,
     experiment: Experiment,
     recorded: Option<Arc<Recorded>>,
-    /// The common files: metrics and ledger.
+    /// The common metrics and ledger.
     common: [Tail; 2],
-    /// Those of trials that have not ended.
+    /// The metrics and ledger of each trial that has not ended.
     own: BTreeMap<u32, [Tail; 2]>,
     trials: BTreeMap<u32, Trial>,
     summary: Option<Summary>,
@@ -83,12 +83,12 @@ impl Watcher {
         })
     }
 
-    /// What the page shows.
+    /// The content of the page.
     pub(crate) fn board(&self) -> Arc<Board> {
         Arc::clone(&self.board)
     }
 
-    /// Reads what is new.
+    /// Reads new lines of all files and updates the board.
     pub(crate) fn poll(&mut self) {
         self.problem = None;
         self.restart_if_replaced();
@@ -103,7 +103,8 @@ impl Watcher {
         self.start_accountant();
     }
 
-    /// Another experiment in the same directory is another run.
+    /// Starts again if the directory contains another run: a different experiment, or no summary where there
+    /// was one.
     fn restart_if_replaced(&mut self) {
         let path = RunDirectory::experiment_file(&self.directory);
         let Ok(text) = fs::read_to_string(&path) else { return };
@@ -128,7 +129,7 @@ impl Watcher {
         read_metrics(metrics, trials, board, problem) | read_ledger(ledger, recorded.as_deref(), problem)
     }
 
-    /// Reads the logs of the trials that have not ended, which hold what the common files do not have yet.
+    /// Reads the logs of the trials that have not ended, with rounds that the common files do not contain yet.
     fn read_own(&mut self) -> bool {
         if self.summary.is_some() {
             self.own.clear();
@@ -170,7 +171,7 @@ impl Watcher {
         }
     }
 
-    /// Rounds in a trial, as far as they are known.
+    /// Number of rounds in a trial, as far as it is known.
     fn rounds(&self) -> u32 {
         let affordable = self.recorded.as_ref().and_then(|recorded| recorded.affordable());
         let of_summary = self.summary.as_ref().map(|summary| summary.rounds);
@@ -272,15 +273,15 @@ fn read_ledger(tail: &mut Tail, recorded: Option<&Recorded>, problem: &mut Optio
     read_lines(tail, problem, |entry: LedgerEntry| recorded.add(entry.round, entry.worst))
 }
 
-/// Passes the values of new lines to `see`. Returns whether more is there to be read at once.
+/// Passes the values of new lines to `handle`. Returns whether more lines can be read at once.
 fn read_lines<T: DeserializeOwned>(
     tail: &mut Tail,
     problem: &mut Option<String>,
-    mut see: impl FnMut(T),
+    mut handle: impl FnMut(T),
 ) -> bool {
     let mut damaged = None;
     let read = tail.read(|number, line| match serde_json::from_slice(line) {
-        Ok(value) => see(value),
+        Ok(value) => handle(value),
         Err(error) => damaged = Some(format!("line {number}: {error}")),
     });
     let error = damaged.or(read.as_ref().err().map(ToString::to_string));
@@ -303,10 +304,11 @@ fn has_report(directory: &Path) -> bool {
     changed(report).is_some_and(|report| changed(summary).is_none_or(|summary| report >= summary))
 }
 
-/// How fast rounds arrive.
+/// The rate at which rounds arrive.
 #[derive(Debug, Default)]
 struct Pace {
-    /// When there were how many rounds, over the last seconds. The first poll finds what was done before.
+    /// Times and numbers of completed rounds over the last seconds. The first sample contains the rounds before
+    /// the first poll.
     samples: VecDeque<(Instant, u64)>,
     last_change: Option<Instant>,
 }
@@ -323,7 +325,7 @@ impl Pace {
         }
     }
 
-    /// Time without new rounds; without end if there never were any.
+    /// Time without new rounds; [`Duration::MAX`] before the first one.
     fn quiet(&self) -> Duration {
         self.last_change.map_or(Duration::MAX, |change| change.elapsed())
     }

@@ -29,7 +29,7 @@ fn normal_numbers(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One pair's mask for 10⁶ parameters, beside as many values of the generator that noise for a release comes from.
+/// One pair's mask for 10⁶ parameters, compared with as many values of the release noise generator.
 fn masks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("masks, d = 1e6");
     group.throughput(Throughput::Elements(PARAMETERS as u64));
@@ -57,12 +57,12 @@ fn masks(criterion: &mut Criterion) {
 }
 
 fn updates() -> Vec<Vec<f32>> {
-    let made_up = |client| {
+    let random_update = |client| {
         let mut update = vec![0.0; PARAMETERS];
         StreamName::new(1, Purpose::BENCHMARK).client(client).normals().fill(0, &mut update);
         update
     };
-    (0..CLIENTS).map(made_up).collect()
+    (0..CLIENTS).map(random_update).collect()
 }
 
 fn floras(sequences: SequenceSet) -> Floras {

@@ -22,7 +22,7 @@ use crate::round::Round;
 use crate::updates;
 use crate::uplink::{Signal, Uplink, transmit_into};
 
-/// Where the noise of a round comes from.
+/// The source of a round's noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Noise {
     /// The simulation's generator under the round's seed: repeating the round repeats its noise. Statements about the round are
@@ -59,7 +59,7 @@ named_choice!(
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Aggregation {
-    /// Clip norm `C`, from 1e-30 to 1e30; `None` sends updates unchanged.
+    /// Clip norm `C`, from 1e-30 to 1e30, in units of the update; `None` sends updates unchanged.
     pub clip: Option<f64>,
     /// How updates are scaled to norm `C`.
     pub clipping: Clipping,
@@ -67,7 +67,7 @@ pub struct Aggregation {
     pub fidelity: Fidelity,
     /// `B`: decoded values are clamped to `±B`, from 1e-30 to 1e30.
     pub truncate: Option<f64>,
-    /// Where the noise comes from.
+    /// Source of the noise.
     pub noise: Noise,
     /// Whether norms are measured even without clipping.
     pub measure_norms: bool,
@@ -95,7 +95,8 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// What the round cost on the air; `None` for a scheme without a radio, or if norms were not measured.
+    /// The transmit power, channel uses and energy of the round; `None` for a scheme without a radio, or if norms were not
+    /// measured.
     ///
     /// `uplink` and `round` are those that led to this result. The channels are drawn again, from the same streams.
     pub fn cost(&self, uplink: &dyn Uplink, round: &Round<'_>) -> Result<Option<Cost>, UplinkError> {
@@ -202,8 +203,8 @@ impl Aggregation {
         signal.map(|signal| signal.for_clients(round.clients().len())).transpose()
     }
 
-    /// Whether waves are added as they come. Otherwise they are kept until the end: the paper's normalisation depends on all
-    /// updates, and the chip level and noise that is fit for release work on all of them at once.
+    /// Whether waves are added to the sum as they arrive. Otherwise they are stored until the end: the paper's normalisation,
+    /// the chip level and release noise need all updates at once.
     pub fn streams(&self) -> bool {
         let depends_on_all = self.clip.is_some() && self.clipping == Clipping::Paper;
         self.fidelity == Fidelity::Symbol && self.noise == Noise::Simulated && !depends_on_all
@@ -218,8 +219,8 @@ impl Aggregation {
     ) -> Result<Aggregate, UplinkError> {
         let precoding = match Precoding::new(updates, self.clip, self.clipping) {
             Err(UplinkError::NotFinite { .. }) => {
-                let (sound, broken) = with_zeros(updates);
-                return Ok(Aggregate { broken, ..self.run_whole(uplink, round, &sound, sum)? });
+                let (finite, broken) = with_zeros(updates);
+                return Ok(Aggregate { broken, ..self.run_whole(uplink, round, &finite, sum)? });
             }
             precoding => precoding?,
         };
@@ -269,7 +270,7 @@ pub struct RoundInProgress<'a> {
     aggregation: Aggregation,
     uplink: &'a dyn Uplink,
     round: Round<'a>,
-    /// The sum so far, if waves are added as they come.
+    /// The partial sum, if waves are added as they arrive.
     sum: Vec<f32>,
     state: State,
     scales: Vec<Scale>,
@@ -278,7 +279,7 @@ pub struct RoundInProgress<'a> {
 }
 
 enum State {
-    /// Waves are added as they come.
+    /// Waves are added as they arrive.
     Streamed { channel: EffectiveChannel },
     /// All updates so far.
     Kept(Vec<Vec<f32>>),
@@ -304,18 +305,18 @@ impl RoundInProgress<'_> {
             kept.extend(updates.iter().map(|update| update.as_ref().to_vec()));
             return Ok(());
         }
-        match self.add_sound(updates) {
+        match self.add_finite(updates) {
             Err(UplinkError::NotFinite { .. }) => {
                 let first = self.added();
-                let (sound, broken) = with_zeros(updates);
+                let (finite, broken) = with_zeros(updates);
                 self.broken.extend(broken.into_iter().map(|place| first + place));
-                self.add_sound(&sound)
+                self.add_finite(&finite)
             }
             added => added,
         }
     }
 
-    /// How many updates were added.
+    /// Number of updates added so far.
     fn added(&self) -> usize {
         match &self.state {
             State::Streamed { .. } => self.scales.len(),
@@ -323,8 +324,9 @@ impl RoundInProgress<'_> {
         }
     }
 
-    /// Adds updates that are finite. Those that are not are refused, with the sum so far as it was.
-    fn add_sound<U: AsRef<[f32]> + Sync>(&mut self, updates: &[U]) -> Result<(), UplinkError> {
+    /// Adds finite updates. If a value is not finite, returns an error; the wave can then be added again with zeros in its
+    /// place.
+    fn add_finite<U: AsRef<[f32]> + Sync>(&mut self, updates: &[U]) -> Result<(), UplinkError> {
         let (first, Aggregation { clip, clipping, measure_norms, .. }) = (self.added(), self.aggregation);
         let State::Streamed { channel } = &self.state else { return Ok(()) };
         let noise = (first == 0).then(|| self.round.stream_name(Purpose::PAYLOAD_NOISE));
@@ -342,7 +344,7 @@ impl RoundInProgress<'_> {
         Ok(())
     }
 
-    /// Decodes the sum, once all updates were added.
+    /// Decodes the sum; an error if an update is missing.
     pub fn finish(self) -> Result<Aggregate, UplinkError> {
         let (updates, clients) = (self.added(), self.round.clients().len());
         if updates != clients {
@@ -371,11 +373,11 @@ impl RoundInProgress<'_> {
 fn with_zeros<U: AsRef<[f32]> + Sync>(updates: &[U]) -> (Vec<Cow<'_, [f32]>>, Vec<usize>) {
     let is_broken = |update: &U| update.as_ref().iter().any(|value| !value.is_finite());
     let broken: Vec<usize> = (0..updates.len()).filter(|&place| is_broken(&updates[place])).collect();
-    let sound = updates.iter().enumerate().map(|(place, update)| {
+    let finite = updates.iter().enumerate().map(|(place, update)| {
         let update = update.as_ref();
         if broken.contains(&place) { Cow::Owned(vec![0.0; update.len()]) } else { Cow::Borrowed(update) }
     });
-    (sound.collect(), broken)
+    (finite.collect(), broken)
 }
 
 #[cfg(test)]
@@ -427,7 +429,7 @@ mod tests {
     fn waves_equal_one_call_bit_for_bit() {
         let clients: Vec<u32> = (0..CLIENTS).collect();
         let round = Round::new(3, 1, 2, &clients).unwrap();
-        let mut updates = updates::made_up(CLIENTS, PARAMETERS);
+        let mut updates = updates::random_updates(CLIENTS, PARAMETERS);
         updates[9][77] = f32::NAN;
         let uplink = uplink();
         for aggregation in all_kinds() {
@@ -452,7 +454,7 @@ mod tests {
     fn a_round_is_its_steps() {
         let clients: Vec<u32> = (0..CLIENTS).collect();
         let round = Round::new(3, 1, 2, &clients).unwrap();
-        let updates = updates::made_up(CLIENTS, PARAMETERS);
+        let updates = updates::random_updates(CLIENTS, PARAMETERS);
         let uplink = uplink();
         for aggregation in all_kinds() {
             let mut sent = updates.clone();

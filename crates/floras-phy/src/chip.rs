@@ -7,8 +7,8 @@
 //! y_i = Σ_k a_k h_k x_k[i] + n_i,      x̃_i = vᵀ y_i          (paper, section IV-A, steps 3 and 4)
 //! ```
 //!
-//! With `B` real branches ([`Modulation::branches`](floras_core::Modulation::branches)) every branch receives chips of its own, with its own
-//! amplitudes, noise and projector, and the decoded values are the sum over the branches. With two parameters in a complex symbol an
+//! With `B` real branches ([`Modulation::branches`](floras_core::Modulation::branches)) every branch receives chips of its own, with its
+//! own amplitudes, noise and projector, and the decoded values are the sum over the branches. With two parameters in a complex symbol an
 //! antenna receives `L` complex chips for both, `y = Σ_k a_k h_k·(x_k[2i] + j·x_k[2i+1]) + n`, and `vᴴy` has the two decoded values as
 //! its real and imaginary part.
 //!
@@ -44,9 +44,9 @@ pub struct ChipLink {
     parameters_per_symbol: ParametersPerSymbol,
     /// `h_k`: real amplitude at which client `k`'s sequence arrives in branch `b`, at `k·B + b`.
     amplitudes: Vec<f64>,
-    /// `v` of one branch after the other.
+    /// The projector `v`: `L` chips for each branch, one branch after the other.
     projector: Vec<f64>,
-    /// `σ/√L`.
+    /// Standard deviation `σ/√L` of the noise in a received chip.
     chip_noise_std: f64,
     /// `b_k`: standard deviation of the noise that client `k` adds to each of its symbols; empty without such noise.
     client_noise_stds: Vec<f64>,
@@ -57,15 +57,15 @@ pub struct ChipLink {
 /// Parameters that arrive with the same amplitudes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChipBlock {
-    /// How many parameters, one after the other: at least 1.
+    /// Number of consecutive parameters, at least 1.
     pub parameters: usize,
-    /// `h_k`, one for each client and branch, finite: with `B` branches, client `k`'s in branch `b` is at `k·B + b`.
+    /// The finite amplitudes `h_k`, one for each client and branch. With `B` branches, that of client `k` in branch `b` is at `k·B + b`.
     pub amplitudes: Vec<f64>,
 }
 
 impl ChipLink {
-    /// A link on which client `k` uses sequence `assigned[k]` of `set`, counted from 0, which arrives with amplitude
-    /// `amplitudes[k]`. Clients that share a sequence add up.
+    /// A link on which client `k` uses sequence `assigned[k]` of `set`, counted from 0, which arrives with amplitude `amplitudes[k]`. The
+    /// signals of clients that share a sequence add up.
     pub fn new(
         set: SequenceSet,
         assigned: Vec<usize>,
@@ -176,7 +176,7 @@ impl ChipLink {
         let of_branch = |projector: &[f64]| self.set.despread(projector);
         let seen: Vec<Vec<f64>> =
             self.projector.chunks(self.set.length()).map(of_branch).collect::<Result<_, _>>()?;
-        // The weights of each client, with its branches side by side.
+        // The weights of each client, with those of its branches next to each other.
         let weights: Vec<f64> = self
             .assigned
             .iter()
@@ -205,8 +205,8 @@ impl ChipLink {
         EffectiveChannel::from_blocks(blocks)
     }
 
-    /// Sends the updates chip by chip and decodes their sum; the receiver's noise is read from the stream `noise`, and the
-    /// clients' own from the streams of [`Purpose::CLIENT_NOISE`] beside it.
+    /// Sends the updates chip by chip and decodes their sum. The receiver's noise is read from the stream `noise`, and each client's own
+    /// noise from the stream of the same name with the purpose [`Purpose::CLIENT_NOISE`] and the client's place in the list.
     pub fn transmit<U: AsRef<[f32]> + Sync>(
         &self,
         updates: &[U],
@@ -229,17 +229,17 @@ impl ChipLink {
         self.check_size(decoded.len())?;
         self.check_parameters(decoded.len())?;
         let kernel = ChipLevel::new(self, noise);
-        let loudest = kernel::run(&kernel, updates, self.assigned.len(), decoded)?;
-        self.check_precision(loudest)
+        let largest = kernel::run(&kernel, updates, self.assigned.len(), decoded)?;
+        self.check_precision(largest)
     }
 
     /// Refuses noise below the rounding errors of single precision: the rounding of a chip must stay well below the noise, because
     /// the projector magnifies both alike.
-    fn check_precision(&self, loudest_chip: f32) -> Result<(), UplinkError> {
-        let rounding = f64::from(loudest_chip) * f64::from(f32::EPSILON) / 2.0;
+    fn check_precision(&self, largest_chip: f32) -> Result<(), UplinkError> {
+        let rounding = f64::from(largest_chip) * f64::from(f32::EPSILON) / 2.0;
         if self.chip_noise_std > 0.0 && rounding > self.chip_noise_std / 8.0 {
             let chip_noise_std = self.chip_noise_std;
-            return Err(UplinkError::NoiseBelowPrecision { loudest_chip, chip_noise_std });
+            return Err(UplinkError::NoiseBelowPrecision { largest_chip, chip_noise_std });
         }
         Ok(())
     }
@@ -282,42 +282,42 @@ impl ChipLink {
         if length <= MAX_LENGTH && tiles.is_some_and(|tiles| tiles <= NormalField::TILES) {
             return Ok(());
         }
-        let most = NormalField::TILES * TILE as u64;
-        Err(UplinkError::TooManyChips { parameters, length, most_length: MAX_LENGTH, most })
+        let max = NormalField::TILES * TILE as u64;
+        Err(UplinkError::TooManyChips { parameters, length, max_length: MAX_LENGTH, max })
     }
 }
 
 /// A link in single precision, laid out for one pass over the parameters.
 struct ChipLevel {
     spreading: Spreading,
-    /// `L`.
+    /// Length `L` of a sequence in chips.
     length: usize,
     branches: usize,
     receptions: usize,
-    /// `v` of one branch after the other.
+    /// The projector `v`: `L` chips for each branch, one branch after the other.
     projector: Vec<f32>,
     chip_noise_std: f32,
     noise: NormalField,
-    /// Noise that each client adds to its symbols; empty without such noise.
+    /// The noise that each client adds to its symbols: standard deviation and stream. Empty without such noise.
     client_noise: Vec<(f32, NormalField)>,
-    /// What symbols are multiplied by before they are spread; empty if the spreading has the amplitudes, which it has for one branch
-    /// and one block.
+    /// The amplitudes by which symbols are multiplied before they are spread. Empty for one branch and one block, where the spreading
+    /// includes the amplitudes.
     segments: Vec<Segment>,
 }
 
-/// A block of parameters.
+/// A block of parameters with the same amplitudes.
 struct Segment {
-    /// The first parameter that is not in it.
+    /// Index of the first parameter after the block.
     end: usize,
     /// `h_k`: client `k`'s in branch `b` is at `k·B + b`.
     amplitudes: Vec<f32>,
 }
 
-/// How symbols become chips.
+/// The method by which symbols are spread to chips.
 enum Spreading {
-    /// By the fast transform: each client's sequence, and `h_k/√L`.
+    /// The fast transform: each client's sequence, and `h_k/√L`.
     Walsh(Vec<(usize, f32)>),
-    /// By the matrix `a_k[l]·h_k`, which stands at `[l·K + k]`.
+    /// A matrix: `a_k[l]·h_k` is at `[l·K + k]`.
     Dense(Vec<f32>),
 }
 
@@ -374,7 +374,7 @@ impl Kernel for ChipLevel {
     #[inline(always)]
     fn decode(&self, rows: &[&[f32]], first: usize, decoded: &mut [f32]) -> f32 {
         let first_tile = first / TILE;
-        let mut loudest = [0.0; TILE];
+        let mut largest = [0.0; TILE];
         let mut air = vec![[0.0; TILE]; self.length];
         let mut packed = match self.spreading {
             Spreading::Walsh(_) if self.client_noise.is_empty() && self.segments.is_empty() => Vec::new(),
@@ -395,7 +395,7 @@ impl Kernel for ChipLevel {
                     }
                     Spreading::Dense(mixing) => spread_dense(mixing, &slices(&packed), &mut air),
                 }
-                let sum = self.receive(&air, tile, reception, &mut loudest);
+                let sum = self.receive(&air, tile, reception, &mut largest);
                 if reception == 0 {
                     decoded.copy_from_slice(&sum[..decoded.len()]);
                 } else {
@@ -403,7 +403,7 @@ impl Kernel for ChipLevel {
                 }
             }
         }
-        loudest.into_iter().fold(0.0, f32::max)
+        largest.into_iter().fold(0.0, f32::max)
     }
 }
 
@@ -433,8 +433,8 @@ fn slices(tiles: &[Tile]) -> Vec<&[f32]> {
 }
 
 impl ChipLevel {
-    /// Puts the symbols side by side, with what the clients add to them: updates often lie at equal offsets within their
-    /// pages, and would evict one another from the cache.
+    /// Copies the symbols next to each other and adds the clients' noise. Updates often have equal offsets within their pages; without the
+    /// copy they would evict one another from the cache.
     #[inline(always)]
     fn pack(&self, rows: &[&[f32]], columns: Range<usize>, tile: u64, packed: &mut [Tile]) {
         for (packed, row) in packed.iter_mut().zip(rows) {
@@ -457,7 +457,7 @@ impl ChipLevel {
         self.receptions < self.branches
     }
 
-    /// Columns of a tile that hold something: complex symbols have their imaginary parts in its second half.
+    /// Number of columns of a tile in use: complex symbols have their imaginary parts in its second half.
     #[inline(always)]
     fn width(&self, parameters: usize) -> usize {
         if self.is_complex() { TILE } else { parameters }
@@ -480,7 +480,7 @@ impl ChipLevel {
                 if self.is_complex() {
                     let (re, im) =
                         (segment.amplitudes[at + 2 * reception], segment.amplitudes[at + 2 * reception + 1]);
-                    turn(re, im, packed, done, end, &mut faded);
+                    rotate(re, im, packed, done, end, &mut faded);
                 } else {
                     let amplitude = segment.amplitudes[at + reception];
                     for symbol in &mut packed[done..end] {
@@ -498,9 +498,9 @@ impl ChipLevel {
         }
     }
 
-    /// Step 4: adds the receiver's noise to every chip and projects on `v`. `loudest` keeps each column's largest chip.
+    /// Step 4: adds the receiver's noise to every chip and projects on `v`. `largest` keeps the largest magnitude in each column.
     #[inline(always)]
-    fn receive(&self, air: &[Tile], tile: u64, reception: usize, loudest: &mut Tile) -> Tile {
+    fn receive(&self, air: &[Tile], tile: u64, reception: usize, largest: &mut Tile) -> Tile {
         let first_row = (tile * self.receptions as u64 + reception as u64) * air.len() as u64;
         let projector_of = |branch: usize| &self.projector[branch * self.length..(branch + 1) * self.length];
         let (in_phase, quadrature) = match self.is_complex() {
@@ -514,8 +514,8 @@ impl ChipLevel {
             } else {
                 tile_of_normals(&self.noise, first_row + chip as u64)
             };
-            for (loudest, &sent) in loudest.iter_mut().zip(row) {
-                *loudest = loudest.max(sent.abs());
+            for (largest, &sent) in largest.iter_mut().zip(row) {
+                *largest = largest.max(sent.abs());
             }
             for ((sum, &sent), &normal) in sum.iter_mut().zip(row).zip(&noise) {
                 let received = self.chip_noise_std.mul_add(normal, sent);
@@ -535,7 +535,7 @@ impl ChipLevel {
 /// `(re + j·im)·(x[i] + j·x[i+1])` for the pairs from `from` to `to`, `from` even: real parts in the first half, imaginary parts in the
 /// second. A last value without a partner is a real number.
 #[inline(always)]
-fn turn(re: f32, im: f32, pairs: &Tile, from: usize, to: usize, halves: &mut Tile) {
+fn rotate(re: f32, im: f32, pairs: &Tile, from: usize, to: usize, halves: &mut Tile) {
     for symbol in from / 2..to.div_ceil(2) {
         let x = pairs[2 * symbol];
         let y = if 2 * symbol + 1 < to { pairs[2 * symbol + 1] } else { 0.0 };
@@ -585,7 +585,7 @@ mod tests {
     #[test]
     fn the_kernel_is_the_formula_chip_by_chip() {
         let parameters = 150;
-        let updates = updates::made_up(4, parameters);
+        let updates = updates::random_updates(4, parameters);
         for set in every_family() {
             let (link, length) = (link(&set), set.length());
             let decoded = link.transmit(&updates, NOISE).unwrap();
@@ -618,12 +618,12 @@ mod tests {
         link.unwrap().with_blocks(vec![block(0, 40), block(1, 90), block(2, 21)]).unwrap()
     }
 
-    /// What antenna `r` receives is complex: the chips of both branches, written out in double precision.
+    /// Antenna `r` receives complex chips, the chips of both branches. They are written out in double precision.
     #[test]
     fn branches_are_combined_chip_by_chip() {
         use num_complex::Complex64;
         let parameters = 151;
-        let updates = updates::made_up(4, parameters);
+        let updates = updates::random_updates(4, parameters);
         for set in every_family() {
             let length = set.length();
             for packing in [ParametersPerSymbol::One, ParametersPerSymbol::Two] {
@@ -680,11 +680,11 @@ mod tests {
         }
     }
 
-    /// Without noise of the receiver, what is decoded is the effective channel's sum; with noise of the clients, its variance fits.
+    /// Without receiver noise the decoded sum is that of the effective channel. With client noise its variance agrees.
     #[test]
-    fn combined_branches_amount_to_their_effective_channel() {
+    fn combined_branches_equal_their_effective_channel() {
         let parameters = 151;
-        let updates = updates::made_up(4, parameters);
+        let updates = updates::random_updates(4, parameters);
         for packing in [ParametersPerSymbol::One, ParametersPerSymbol::Two] {
             for set in every_family() {
                 let loud = combining(&set, packing);
@@ -727,11 +727,11 @@ mod tests {
         assert!(of(2).unwrap().with_blocks(vec![block(2), block(3)]).is_ok());
     }
 
-    /// Every parameter has the sum of what was there without, and of each client's own noise under its gain.
+    /// Every decoded parameter is the sum without client noise, plus each client's noise times its gain.
     #[test]
-    fn clients_that_add_noise_are_heard_with_it() {
+    fn client_noise_arrives_with_the_clients_gain() {
         let parameters = 2 * kernel::TASK + 99;
-        let updates = updates::made_up(4, parameters);
+        let updates = updates::random_updates(4, parameters);
         let stds = [0.5, 0.0, 3.0, 1.0];
         for set in every_family() {
             let silent = link(&set);
@@ -756,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_read_the_noise_where_they_stand() {
+    fn each_task_reads_its_own_noise() {
         let parameters = 2 * kernel::TASK + 99;
         let set = SequenceSet::walsh(1, 2).unwrap();
         let link = ChipLink::new(set, vec![0], vec![1.0], vec![1.0, 0.0], 1.0).unwrap();
@@ -769,9 +769,9 @@ mod tests {
     }
 
     #[test]
-    fn the_effective_channel_holds_what_the_kernel_does() {
+    fn the_effective_channel_agrees_with_the_kernel() {
         let parameters = 200_000;
-        let updates = updates::made_up(4, parameters);
+        let updates = updates::random_updates(4, parameters);
         let silence = vec![vec![0.0; parameters]; 4];
         for set in every_family() {
             let link = link(&set);
@@ -783,14 +783,14 @@ mod tests {
                 assert!((f64::from(decoded[i] - noise[i]) - expected).abs() < 5e-5);
             }
             let power = noise.iter().map(|n| f64::from(*n).powi(2)).sum::<f64>() / parameters as f64;
-            // The mean square of d normals is good to √(2/d) = 0.32%; five of those.
+            // The mean square of d normals has a relative standard error of √(2/d) = 0.32%; the limit is five of those.
             assert!((power / channel.noise_std().powi(2) - 1.0).abs() < 0.016, "{set}");
         }
     }
 
-    /// Chips of 10⁶ are rounded to 0.03; noise of 0.7 survives that, noise of 0.1 would not.
+    /// Chips of 10⁶ are rounded to 0.03. Noise of 0.7 is above the limit, and noise of 0.1 is below it.
     #[test]
-    fn noise_that_single_precision_would_drown_is_refused() {
+    fn noise_below_single_precision_is_refused() {
         for set in every_family() {
             let projector = vec![1.0; set.length()];
             let loud = |chip_noise_std: f64| {
@@ -803,7 +803,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_cannot_be_are_refused() {
+    fn invalid_links_are_refused() {
         let set = SequenceSet::walsh(2, 4).unwrap();
         let new = |assigned: &[usize], amplitude: f64, chips: usize, noise_std: f64| {
             ChipLink::new(set.clone(), assigned.to_vec(), vec![amplitude], vec![1.0; chips], noise_std)

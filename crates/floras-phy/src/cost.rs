@@ -1,7 +1,7 @@
-//! What a round costs on the air: transmit power, channel uses and energy.
+//! The cost of a round: transmit power, channel uses and energy.
 //!
-//! The unit of power is that of a symbol of amplitude 1, to which the SNR refers. The unit of energy is one channel use at that
-//! power. A client `k` that multiplies its symbols by `b_k` because of its channel, and adds noise of variance `c` to each, sends
+//! The unit of power is the power of a symbol of amplitude 1, to which the SNR refers. The unit of energy is one channel use at that
+//! power. A client `k` multiplies its symbols by `b_k` because of its channel, and adds noise of variance `c` to each. It sends
 //! every channel use of its payload at the mean power
 //!
 //! ```text
@@ -20,16 +20,16 @@
 //! | pilot | `L·r`, common to all clients | `K`, one after another, at unit power |
 //! | control | – | `K` in the downlink: the base station returns each client's coefficient |
 //!
-//! FLORAS with phase correction takes both columns' pilots. The paper's normalisation adds `2K` control uses at unit power, for
-//! the clients' means and norms, and one in the downlink for the largest norm. A scalar counts as one channel use. This is the
-//! count without channel reciprocity, which is the most favourable to the paper's Remark 1. With reciprocity the clients
-//! learn their channels from one downlink pilot, and the `K` pilots and `K` coefficients become one channel use.
+//! FLORAS with phase correction needs the pilots of both columns. The paper's normalisation adds `2K` control uses at unit power,
+//! for the clients' means and norms, and one in the downlink for the largest norm. A scalar counts as one channel use. This is the
+//! count without channel reciprocity, which is the most favourable to the paper's Remark 1. With reciprocity the clients learn their
+//! channels from one downlink pilot, and the `K` pilots and `K` coefficients become one channel use.
 //!
 //! Open-loop power control under path loss multiplies `b_k`, and the amplitude of the client's pilots, by `10^(κ·PL_k/20)`. The
 //! factor is 1 at the edge of the cell without shadowing.
 //!
-//! Energy is what the clients spend: payload, pilots, and their control symbols. The base station's is not counted, nor is
-//! the download of the model, which all schemes share.
+//! Energy is that of the clients: payload, pilots, and their control symbols. It excludes the energy of the base station and the
+//! download of the model, which all schemes share.
 
 use floras_core::ParametersPerSymbol;
 use serde::{Deserialize, Serialize};
@@ -39,24 +39,24 @@ use crate::error::{UplinkError, require_count};
 /// How the clients of a round send, apart from the values of their updates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transmission {
-    /// `b_k`: what each client multiplies its symbols by because of its channel; 0 if it stays silent.
+    /// `b_k`: the factor by which each client multiplies its symbols because of its channel; 0 if it is silent.
     pub factors: Vec<f64>,
-    /// `c`: variance of the noise that a client adds to each of its symbols, before it multiplies.
+    /// `c`: variance of the noise that a client adds to each of its symbols before the multiplication.
     pub added_noise_power: f64,
-    /// Channel uses of a symbol.
+    /// Number of channel uses per symbol.
     pub uses_per_symbol: usize,
     /// `m`: parameters per symbol, 1 or 2.
     pub parameters_per_symbol: ParametersPerSymbol,
-    /// Channel uses of the pilots.
+    /// Number of channel uses of the pilots.
     pub pilot_uses: u64,
-    /// Energy of all clients' pilots together.
+    /// Energy of all clients' pilots together, in channel uses at unit power.
     pub pilot_energy: f64,
-    /// Channel uses of other side information before the payload, all in the downlink.
+    /// Number of channel uses of other side information before the payload, all in the downlink.
     pub control_uses: u64,
 }
 
 impl Transmission {
-    /// Clients that send at these factors, one parameter in a symbol, without pilots.
+    /// A transmission with these factors, one parameter per symbol and no pilots.
     pub fn new(factors: Vec<f64>, uses_per_symbol: usize) -> Self {
         Self {
             factors,
@@ -69,7 +69,7 @@ impl Transmission {
         }
     }
 
-    /// The same with clients that know their channels: each sends a pilot of its own, and receives its coefficient.
+    /// The same transmission with clients that know their channels: each sends a pilot of its own and receives its coefficient.
     pub fn with_channel_knowledge(mut self) -> Self {
         let clients = self.factors.len() as u64;
         self.pilot_uses += clients;
@@ -78,7 +78,7 @@ impl Transmission {
         self
     }
 
-    /// The same with clients whose power control lets them send at these amplitudes, one for each: payload and pilots alike.
+    /// The same transmission with power control: client `k` multiplies its payload and its pilots by `amplitudes[k]`.
     pub fn with_power_control(mut self, amplitudes: &[f64]) -> Self {
         let mean_power = amplitudes.iter().map(|a| a * a).sum::<f64>() / amplitudes.len().max(1) as f64;
         self.factors.iter_mut().zip(amplitudes).for_each(|(factor, amplitude)| *factor *= amplitude);
@@ -92,21 +92,21 @@ impl Transmission {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// Mean of `P_k` over the clients of the round, silent ones included.
+    /// Mean of `P_k` over the clients of the round, silent ones included, in units of the power of a symbol of amplitude 1.
     pub power_mean: f64,
-    /// Largest `P_k`.
+    /// Maximum of `P_k` over the clients of the round, in the same unit.
     pub power_peak: f64,
-    /// Largest over smallest positive `b_k`, in decibels: what the channels add to the dynamic range of the clients' signals.
-    /// `None` if all clients are silent.
+    /// Ratio of the largest to the smallest positive `b_k` in decibels: the part of the signals' dynamic range that the channels
+    /// cause. `None` if all clients are silent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic_range_db: Option<f64>,
-    /// Channel uses of the updates.
+    /// Number of channel uses of the updates.
     pub payload_uses: u64,
-    /// Channel uses of the pilots.
+    /// Number of channel uses of the pilots.
     pub pilot_uses: u64,
-    /// Channel uses of side information.
+    /// Number of channel uses of side information.
     pub control_uses: u64,
-    /// Energy that all clients spend together.
+    /// Energy of all clients together, in channel uses at unit power.
     pub energy: f64,
 }
 
@@ -131,7 +131,7 @@ impl Cost {
         require_count("mean squares, one for each client", factors.len(), mean_squares.len())?;
         let in_symbol = transmission.parameters_per_symbol.get();
         let symbols = parameters.div_ceil(in_symbol);
-        // Exactly 1 for one parameter in a symbol.
+        // Exactly 1 for one parameter per symbol.
         let mean_in_symbol = parameters as f64 / symbols.max(1) as f64;
         let power = |(factor, square): (&f64, &f64)| match *factor {
             0.0 => 0.0,
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn floras_sends_at_the_power_of_its_updates() {
-        let updates = updates::made_up(20, 100);
+        let updates = updates::random_updates(20, 100);
         let squares: Vec<f64> = updates
             .iter()
             .map(|update| update.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>() / 100.0)
@@ -258,7 +258,7 @@ mod tests {
     /// 101 parameters take 51 symbols. Complex modulation needs no channel knowledge.
     #[test]
     fn two_parameters_per_symbol_halve_the_airtime() {
-        let updates = updates::made_up(20, 101);
+        let updates = updates::random_updates(20, 101);
         let [one, two] = [ParametersPerSymbol::One, ParametersPerSymbol::Two].map(|packing| {
             let settings = floras(Modulation::Complex, Pilot::default()).settings().clone();
             let uplink =
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn energy_is_counted_for_the_sent_update() {
-        let updates = updates::made_up(20, 100);
+        let updates = updates::random_updates(20, 100);
         let uplink = floras(Modulation::Real, Pilot::default());
         for clipping in [Clipping::Each, Clipping::Paper] {
             let aggregation = Aggregation { clip: Some(5.0), clipping, ..Aggregation::default() };
@@ -383,8 +383,8 @@ mod tests {
         assert_eq!(aggregate.cost(&Ideal, &round), Ok(None));
     }
 
-    /// The chips of a unit symbol, as the chip level puts them on the air, over the noise in a chip: the stated energy of a
-    /// parameter at the stated noise per channel use. The trace's amplitudes turn received chips into sent ones.
+    /// The energy of a unit symbol's chips at the chip level, over the noise in a chip, is the stated energy of a parameter at the
+    /// stated noise per channel use. Dividing by the trace's amplitudes converts received chips to sent ones.
     #[test]
     fn chip_level_sends_the_stated_energy() {
         let round = Round::new(1, 0, 1, &[0, 1, 2]).unwrap();

@@ -6,9 +6,9 @@
 //! x̃ = Σ_k g_k x_k + ν·n,     n ~ N(0, I_d)
 //! ```
 //!
-//! so that a scheme is its distribution of `(g, ν)`. `(g, ν)` does not depend on the data. It is what the symbol-level
-//! simulation draws, and what the privacy accounting reads. Both may differ between blocks of parameters, as over the
-//! subcarriers of a wide band; one block is the common case.
+//! so that the distribution of `(g, ν)` describes a scheme completely. `(g, ν)` does not depend on the data. The symbol-level simulation
+//! draws it, and the privacy accounting reads it. Both may differ between blocks of parameters, as over the subcarriers of a wide band;
+//! one block is the common case.
 //!
 //! With two parameters in a complex symbol the gain is complex, `g_k + j·c_k`, and `c_k` is the cross-talk between the two:
 //!
@@ -17,7 +17,7 @@
 //! x̃_{2i+1} = Σ_k (g_k·x_k[2i+1] + c_k·x_k[2i]) + ν·n_{2i+1}
 //! ```
 //!
-//! Each client's two parameters are turned and scaled by `|g_k + j·c_k|`, which is the norm of that map. The last symbol of an odd
+//! Each client's two parameters are rotated and scaled by `|g_k + j·c_k|`, which is the norm of that map. The last symbol of an odd
 //! number of parameters has the imaginary part 0.
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ use crate::precode::Scale;
 use crate::release::{self, ReleaseKey};
 use crate::updates;
 
-/// Parameters that are decoded together: their sums stay in the first-level cache while the clients are added.
+/// Number of parameters decoded together: their sums stay in the first-level cache while the clients are added.
 const BLOCK: usize = 8 * TILE;
 
 /// Gains `g_k` and noise `ν` of one round.
@@ -46,9 +46,9 @@ const BLOCK: usize = 8 * TILE;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectiveChannel {
-    /// At least one. A single one fits any number of parameters.
+    /// At least one block. A single block fits any number of parameters.
     blocks: Vec<Block>,
-    /// Over all blocks.
+    /// The mean gain of each client over all blocks.
     gains: Vec<f64>,
     noise_std: f64,
 }
@@ -56,13 +56,13 @@ pub struct EffectiveChannel {
 /// Parameters that share their gains and noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// How many parameters, one after the other: at least 1.
+    /// Number of consecutive parameters, at least 1.
     pub parameters: usize,
-    /// `g_k`, one for each client, finite.
+    /// The finite gains `g_k`, one for each client.
     pub gains: Vec<f64>,
-    /// `ν`, finite and not negative.
+    /// Standard deviation `ν` of the noise, finite and not negative.
     pub noise_std: f64,
-    /// `c_k`, one for each client, finite; empty without cross-talk. A block with cross-talk begins at an even parameter.
+    /// The finite cross-talk `c_k`, one for each client; empty without cross-talk. A block with cross-talk begins at an even parameter.
     pub cross_gains: Vec<f64>,
 }
 
@@ -152,7 +152,7 @@ impl EffectiveChannel {
         &self.blocks
     }
 
-    /// `g_k`: how much of client `k`'s update the decoded sum holds, as a mean over all parameters and without cross-talk.
+    /// `g_k`: the factor of client `k`'s update in the decoded sum, as a mean over all parameters and without cross-talk.
     pub fn gains(&self) -> &[f64] {
         &self.gains
     }
@@ -241,7 +241,7 @@ impl EffectiveChannel {
     /// and the result on the public grid of [`grid_step`](crate::release::grid_step). Every update is scaled
     /// first.
     ///
-    /// `key` is used up. What this adds to `ε` is in [`floating_point_loss`](crate::release::floating_point_loss).
+    /// The key is consumed. [`floating_point_loss`](crate::release::floating_point_loss) bounds the addition to `ε`.
     pub fn release_into<U: AsRef<[f32]> + Sync>(
         &self,
         updates: &[U],
@@ -252,7 +252,7 @@ impl EffectiveChannel {
         release::release_into(self, updates, scales, &key, decoded)
     }
 
-    /// The channel of some clients; without a stream of noise, they are added to what is there.
+    /// The channel of these clients. Without a noise stream their updates are added to the existing sums.
     fn symbol_level(&self, clients: Range<usize>, noise: Option<StreamName>) -> SymbolLevel {
         let mut end = 0_usize;
         let segments = self.blocks.iter().map(|block| {
@@ -275,7 +275,7 @@ impl EffectiveChannel {
     }
 }
 
-/// The channel for updates that are scaled on their way, as clipping does.
+/// The channel for updates that are scaled while they are added, as clipping does.
 struct ScaledSymbolLevel<'a> {
     channel: SymbolLevel,
     scales: &'a [Scale],
@@ -315,9 +315,9 @@ struct SymbolLevel {
     noise: Option<NormalField>,
 }
 
-/// A block of parameters.
+/// A block of parameters with the same gains and noise.
 struct Segment {
-    /// The first parameter that is not in it.
+    /// Index of the first parameter after the block.
     end: usize,
     gains: Vec<f32>,
     /// Empty without cross-talk.
@@ -332,7 +332,7 @@ impl Segment {
         if self.cross_gains.is_empty() {
             kernel::add_weighted(&self.gains[clients], rows, first, sums);
         } else {
-            kernel::add_turned(&self.gains[clients.clone()], &self.cross_gains[clients], rows, first, sums);
+            kernel::add_rotated(&self.gains[clients.clone()], &self.cross_gains[clients], rows, first, sums);
         }
     }
 }
@@ -359,7 +359,7 @@ impl Kernel for SymbolLevel {
 }
 
 impl SymbolLevel {
-    /// The segments from the one that holds a parameter on.
+    /// The segments from the one that contains `parameter`.
     #[inline(always)]
     fn segments_from(&self, parameter: usize) -> &[Segment] {
         let first = self.segments.partition_point(|segment| segment.end <= parameter);
@@ -404,7 +404,7 @@ mod tests {
     const NOISE: StreamName = StreamName::new(8, Purpose::PAYLOAD_NOISE);
 
     fn check_against_the_formula(clients: u32, parameters: usize) {
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let gains: Vec<f64> = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
         let channel = EffectiveChannel::new(gains.clone(), 2.5).unwrap();
         let decoded = channel.apply(&updates, NOISE).unwrap();
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn scaling_while_summing_equals_scaling_in_memory() {
         let (clients, parameters) = (27, TASK + 777);
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let gains = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
         let channel = EffectiveChannel::new(gains, 2.5).unwrap();
         let clip = 1.001 * crate::precode::norm(&updates[3]);
@@ -462,7 +462,7 @@ mod tests {
     #[test]
     fn blocks_have_gains_and_noise_of_their_own() {
         let (clients, parameters) = (27_u32, 2 * TASK + 777);
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let lengths = [3, TASK - 1, 1, 600, 3000];
         let last = parameters - lengths.iter().sum::<usize>();
         let blocks: Vec<Block> = lengths
@@ -535,7 +535,7 @@ mod tests {
         use num_complex::Complex64;
         let lengths = [TASK + 2, 600, 4, 3000, 77];
         let (clients, parameters) = (27, lengths.iter().sum());
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let channel = with_cross_talk(clients, &lengths);
         let decoded = channel.apply(&updates, NOISE).unwrap();
         let mut normals = vec![0.0; parameters];
@@ -565,7 +565,7 @@ mod tests {
     fn waves_with_cross_talk_equal_one_call() {
         let lengths = [TASK + 2, 600, 175];
         let (clients, parameters) = (27, lengths.iter().sum());
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let channel = with_cross_talk(clients, &lengths);
         let clip = 1.001 * crate::precode::norm(&updates[3]);
         let precoding = Precoding::new(&updates, Some(clip), Clipping::Each).unwrap();
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_read_the_noise_where_they_stand() {
+    fn each_task_reads_its_own_noise() {
         let parameters = 2 * TASK + 77;
         let zero = [vec![0.0; parameters]];
         let decoded = EffectiveChannel::new(vec![1.0], 1.0).unwrap().apply(&zero, NOISE).unwrap();

@@ -14,14 +14,14 @@ pub enum UplinkError {
     /// Rounds are counted from 1.
     #[error("a round's number must be at least 1, not 0")]
     RoundZero,
-    /// A scheme that is simulated at the symbol level only.
+    /// A chip-level simulation of a scheme that has the symbol level only.
     #[error("scheme {scheme} has no chip level")]
     NoChipLevel {
         /// The scheme's name.
         scheme: &'static str,
     },
 
-    /// Channels without a scattered part.
+    /// Ageing of channels without a scattered part.
     #[error(
         "channels age only under Rayleigh and Rician fading, which have a scattered part; these are: {channels}"
     )]
@@ -29,41 +29,43 @@ pub enum UplinkError {
         /// The channels, in words.
         channels: String,
     },
-    /// Channels that are not drawn.
+    /// Path loss with channels that are not drawn from a distribution.
     #[error("path loss needs channels drawn from a distribution, not {channels}")]
     CannotLose {
         /// The channels, in words.
         channels: String,
     },
-    /// Symbols of unit power in a payload of unknown size.
-    #[error("symbols of unit power need the number of parameters, which this round does not know")]
+    /// Symbols of unit power in a round without a number of parameters.
+    #[error("symbols of unit power need the number of parameters, which is not set for this round")]
     UnitPowerWithoutParameters,
-    /// Blocks of a payload of unknown size.
-    #[error("blocks of {coherence} parameters need the number of parameters, which this round does not know")]
+    /// Blocks of parameters in a round without a number of parameters.
+    #[error(
+        "blocks of {coherence} parameters need the number of parameters, which is not set for this round"
+    )]
     ParametersUnknown {
-        /// Parameters in a block.
+        /// Number of parameters in a block.
         coherence: usize,
     },
     /// More blocks than the limit allows.
     #[error(
-        "blocks of {coherence} parameters make {blocks} blocks for each of {clients} clients; a round may have at most {most} \
+        "blocks of {coherence} parameters make {blocks} blocks for each of {clients} clients; a round may have at most {max} \
          coefficients in all"
     )]
     TooManyBlocks {
-        /// Parameters in a block.
+        /// Number of parameters in a block.
         coherence: usize,
-        /// Blocks in the payload.
+        /// Number of blocks in the payload.
         blocks: usize,
-        /// `K`.
+        /// Number of clients `K` in the round.
         clients: usize,
-        /// The largest number of coefficients.
-        most: usize,
+        /// Maximum number of coefficients, clients times blocks.
+        max: usize,
     },
 
     /// A client that takes part without having been selected.
     #[error("client {client} takes part in a round for which it was not selected")]
     NotSelected {
-        /// The client.
+        /// Number of the client that was not selected.
         client: u32,
     },
 
@@ -84,18 +86,18 @@ pub enum UplinkError {
          number γ of unused sequences"
     )]
     TooFewSequences {
-        /// `N`.
+        /// Number of sequences `N` in the set.
         sequences: usize,
-        /// `K`.
+        /// Number of clients `K` in the round.
         clients: usize,
     },
 
     /// A set without sequences, or sequences without chips.
     #[error("a sequence set needs N ≥ 1 sequences of length L ≥ 1, not N = {sequences} and L = {length}")]
     EmptySequenceSet {
-        /// `N`.
+        /// Requested number of sequences `N`.
         sequences: usize,
-        /// `L`.
+        /// Requested sequence length `L` in chips.
         length: usize,
     },
 
@@ -105,52 +107,52 @@ pub enum UplinkError {
          Gaussian set"
     )]
     SequencesTooShort {
-        /// `N`.
+        /// Requested number of sequences `N`.
         sequences: usize,
-        /// `L`.
+        /// Requested sequence length `L` in chips.
         length: usize,
     },
 
-    /// A Walsh length that is no power of two.
+    /// A Walsh length that is not a power of two.
     #[error(
         "Walsh sequences have a length that is a power of two, and {length} (L) is not one; the next is {next}, or \
          take an orthonormal set"
     )]
     LengthNotPowerOfTwo {
-        /// `L`.
+        /// Requested sequence length `L` in chips.
         length: usize,
         /// The next larger power of two.
         next: usize,
     },
 
-    /// A length that a family does not have.
+    /// A sequence length that does not exist in the family.
     #[error("{family} sequences have {allowed} chips (L), not {length}")]
     SequenceLength {
         /// The family, in words.
         family: String,
-        /// The lengths, in words.
+        /// The allowed lengths, in words.
         allowed: &'static str,
-        /// `L`.
+        /// Requested sequence length `L` in chips.
         length: usize,
     },
 
     /// More sequences than a family has at this length.
-    #[error("there are {most} {family} sequences of {length} chips (L), too few for N = {sequences}")]
+    #[error("there are {max} {family} sequences of {length} chips (L), too few for N = {sequences}")]
     SequencesTooMany {
         /// The family, in words.
         family: String,
-        /// `N`.
+        /// Requested number of sequences `N`.
         sequences: usize,
-        /// `L`.
+        /// Sequence length `L` in chips.
         length: usize,
-        /// The largest `N`.
-        most: usize,
+        /// Maximum `N` at this length.
+        max: usize,
     },
 
     /// A file of sequences that cannot be read.
     #[error("cannot read the sequence file {name}: {reason}")]
     SequenceFileUnreadable {
-        /// The file.
+        /// Name of the sequence file.
         name: String,
         /// The error of the operating system.
         reason: String,
@@ -162,73 +164,73 @@ pub enum UplinkError {
          commas"
     )]
     SequenceFileMalformed {
-        /// The file.
+        /// Name of the sequence file.
         name: String,
-        /// Line number, from 1 on.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in the line.
         reason: String,
-        /// `L`.
+        /// Expected sequence length `L`, in numbers per line.
         length: usize,
     },
 
     /// A file with fewer sequences than are needed.
     #[error("the sequence file {name} has {rows} lines, too few for {sequences} sequences (N)")]
     SequenceFileTooShort {
-        /// The file.
+        /// Name of the sequence file.
         name: String,
-        /// How many sequences it has.
+        /// Number of sequences in the file.
         rows: usize,
-        /// `N`.
+        /// Requested number of sequences `N`.
         sequences: usize,
     },
 
     /// More chips than a set from a file may have.
     #[error(
-        "{sequences} sequences (N) of {length} chips (L) exceed the limit of a sequence file: N·L may be at most {most}"
+        "{sequences} sequences (N) of {length} chips (L) exceed the limit of a sequence file: N·L may be at most {max}"
     )]
     SequenceFileTooLarge {
-        /// `N`.
+        /// Requested number of sequences `N`.
         sequences: usize,
-        /// `L`.
+        /// Requested sequence length `L` in chips.
         length: usize,
-        /// The limit on their product.
-        most: usize,
+        /// Maximum of `N·L`.
+        max: usize,
     },
 
     /// A set too large to simulate.
     #[error(
-        "{sequences} sequences (N) of {length} chips (L) are too many: N and L may be at most {most} each, and a \
-         Gaussian set may have at most {most_drawn} chips in all"
+        "{sequences} sequences (N) of {length} chips (L) are too many: N and L may be at most {max} each, and a \
+         Gaussian set may have at most {max_drawn} chips in all"
     )]
     SequenceSetTooLarge {
-        /// `N`.
+        /// Requested number of sequences `N`.
         sequences: usize,
-        /// `L`.
+        /// Requested sequence length `L` in chips.
         length: usize,
-        /// The limit on each of them.
-        most: usize,
-        /// The limit on their product, where every chip is kept in memory.
-        most_drawn: usize,
+        /// Maximum of `N`, and of `L`.
+        max: usize,
+        /// Maximum of `N·L` for Gaussian sets, whose chips are all kept in memory.
+        max_drawn: usize,
     },
 
     /// A sequence outside its set.
     #[error("there is no sequence {sequence} in a set of {sequences}; they are counted from 0")]
     NoSuchSequence {
-        /// The number that was asked for.
+        /// The requested sequence, counted from 0.
         sequence: usize,
-        /// `N`.
+        /// Number of sequences `N` in the set.
         sequences: usize,
     },
 
     /// A list of the wrong length.
     #[error("expected {expected} {what}, but there are {found}")]
     WrongCount {
-        /// What the list holds.
+        /// The items of the list, in words.
         what: &'static str,
-        /// How many there should be.
+        /// Expected number of items.
         expected: usize,
-        /// How many there are.
+        /// Number of items found.
         found: usize,
     },
 
@@ -243,11 +245,11 @@ pub enum UplinkError {
     /// A number outside its range.
     #[error("{name} must be {allowed}, not {value}")]
     OutOfRange {
-        /// What the number is, in words.
+        /// The quantity, in words.
         name: &'static str,
         /// The range, in words.
         allowed: &'static str,
-        /// What was given.
+        /// The given value.
         value: f64,
     },
 
@@ -257,23 +259,23 @@ pub enum UplinkError {
          projector divides by them; give a finite SNR, or N = K"
     )]
     UnusedSequencesWithoutNoise {
-        /// `γ = N − K`.
+        /// Number of unused sequences, `γ = N − K`.
         unused: usize,
     },
 
-    /// A channel draw that leads to an infinite gain or noise.
+    /// A channel estimate of zero, which leads to an infinite gain or noise.
     #[error("the receiver's weight for client {client} is not finite, because its channel estimate is zero")]
     ChannelIsZero {
-        /// The client.
+        /// Number of the client whose channel estimate is zero.
         client: u32,
     },
 
-    /// Not as many updates as clients.
+    /// The number of updates differs from the number of clients.
     #[error("{updates} updates were given for {clients} clients; there must be one for each")]
     UpdateCount {
-        /// How many updates came.
+        /// Number of updates given.
         updates: usize,
-        /// How many clients take part.
+        /// Number of clients in the round.
         clients: usize,
     },
 
@@ -286,20 +288,20 @@ pub enum UplinkError {
         "update {index} has {found} parameters, but the first one has {expected}; all must have the same length"
     )]
     LengthMismatch {
-        /// Position of the odd update in the list.
+        /// Position of the update with a different length, counted from 0.
         index: usize,
         /// The first update's length.
         expected: usize,
-        /// The odd update's length.
+        /// Length of that update.
         found: usize,
     },
 
     /// NaN or an infinity in an update.
     #[error("parameter {parameter} of update {index} is {value}; every value must be finite")]
     NotFinite {
-        /// Position of the update in the list.
+        /// Position of the update in the list, counted from 0.
         index: usize,
-        /// Position of the value in the update.
+        /// Position of the value in the update, counted from 0.
         parameter: usize,
         /// NaN or an infinity.
         value: f32,
@@ -310,11 +312,11 @@ pub enum UplinkError {
         "parameter {parameter} of the update is {value}; with masks it must be below {limit} in magnitude"
     )]
     BeyondMaskGrid {
-        /// Position of the value in the update.
+        /// Position of the value in the update, counted from 0.
         parameter: usize,
-        /// The value.
+        /// The value that is too large.
         value: f32,
-        /// What it must be below.
+        /// Limit on the magnitude.
         limit: f64,
     },
 
@@ -324,34 +326,34 @@ pub enum UplinkError {
          finite: an update, a gain or the noise is too large"
     )]
     Overflow {
-        /// Position in the decoded sum.
+        /// Position of the parameter in the decoded sum, counted from 0.
         parameter: usize,
     },
 
-    /// More chips than one round can be simulated with.
+    /// More chips than a round may have at the chip level.
     #[error(
-        "{parameters} parameters of {length} chips (L) are too many for the chip level: L may be at most {most_length}, \
-         and all chips together at most {most}; the symbol level has no such limit"
+        "{parameters} parameters of {length} chips (L) are too many for the chip level: L may be at most {max_length}, \
+         and all chips together at most {max}; the symbol level has no such limit"
     )]
     TooManyChips {
-        /// `d`.
+        /// Number of parameters `d` in an update.
         parameters: usize,
-        /// `L`.
+        /// Sequence length `L` in chips.
         length: usize,
-        /// The limit on `L`, which bounds the memory of a thread.
-        most_length: usize,
-        /// The limit on `L·d`, beyond which noise would repeat.
-        most: u64,
+        /// Maximum of `L`, which bounds the memory of a thread.
+        max_length: usize,
+        /// Maximum of `L·d`, beyond which noise would repeat.
+        max: u64,
     },
 
     /// Noise weaker than the rounding of the chips.
     #[error(
-        "chips as loud as {loudest_chip} are rounded too coarsely in single precision to carry noise of \
-         {chip_noise_std}: lower the SNR, clip the updates, or take the symbol level"
+        "the rounding errors of chips of magnitude {largest_chip} in single precision are too large for noise of standard \
+         deviation {chip_noise_std}: lower the SNR, clip the updates, or take the symbol level"
     )]
     NoiseBelowPrecision {
-        /// The largest magnitude on the air.
-        loudest_chip: f32,
+        /// Largest magnitude of a chip on the air, before noise.
+        largest_chip: f32,
         /// Standard deviation of the noise in a chip.
         chip_noise_std: f64,
     },
@@ -359,42 +361,42 @@ pub enum UplinkError {
     /// Sequences without a fast transform, too many to despread them all.
     #[error(
         "{sequences} sequences (N) of {length} chips (L) without a fast transform are too many for the chip level: N·L \
-         may be at most {most}; take Walsh sequences, or the symbol level"
+         may be at most {max}; take Walsh sequences, or the symbol level"
     )]
     TransformTooLong {
-        /// `N`.
+        /// Number of sequences `N` in the set.
         sequences: usize,
-        /// `L`.
+        /// Sequence length `L` in chips.
         length: usize,
-        /// The limit on their product.
-        most: usize,
+        /// Maximum of `N·L`.
+        max: usize,
     },
 
-    /// A round that the channel trace does not reach.
+    /// A round after the last one in the channel trace.
     #[error(
         "the channel trace is too short: round {round} was asked for, and its last one is {last} (counted from 0)",
         last = rounds.saturating_sub(1)
     )]
     TraceTooShort {
-        /// The round that was asked for, from 0 on.
+        /// The requested round, counted from 0.
         round: u32,
-        /// How many rounds the trace holds.
+        /// Number of rounds in the trace.
         rounds: u32,
     },
 
-    /// A client that the channel trace does not know.
+    /// A client without a coefficient in the channel trace.
     #[error("the channel trace has no coefficient for client {client} in round {round}")]
     TraceLacksClient {
-        /// The round, from 0 on.
+        /// The round, counted from 0.
         round: u32,
-        /// The client.
+        /// Number of the client without a coefficient.
         client: u32,
     },
 
     /// A trace that cannot be read.
     #[error("cannot read the channel trace {name}: {reason}")]
     TraceUnreadable {
-        /// The file.
+        /// Name of the trace file.
         name: String,
         /// The error of the operating system.
         reason: String,
@@ -405,11 +407,11 @@ pub enum UplinkError {
         "line {line} of the channel trace {name}: {reason}; expected round,client,real,imaginary, as in 0,3,0.71,-0.2"
     )]
     TraceMalformed {
-        /// The file.
+        /// Name of the trace file.
         name: String,
-        /// Line number, from 1 on.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in the line.
         reason: String,
     },
 }

@@ -1,8 +1,7 @@
 //! Code shared by the kernels of both fidelities: tasks over the parameters, and weighted sums of rows.
 //!
-//! A kernel runs under `pulp`'s dispatch, which compiles it for each kind of vector unit and takes the best one that the
-//! processor has. Everything below must be inlined into it: `#[inline(always)]`, `for` loops, and no closures with real
-//! work in them.
+//! A kernel runs under `pulp`'s dispatch, which compiles it for each kind of vector unit and takes the best one that the processor
+//! has. Everything below must be inlined into it: `#[inline(always)]`, `for` loops, and no closures with more than trivial work.
 
 use floras_core::random::TILE;
 use rayon::prelude::*;
@@ -10,7 +9,7 @@ use rayon::prelude::*;
 use crate::error::{UplinkError, require_count};
 use crate::updates;
 
-/// Parameters that one task works on: enough to make tasks cheap, few enough to share the work evenly.
+/// Number of parameters per task: enough to make tasks cheap, few enough to share the work evenly.
 pub(crate) const TASK: usize = 128 * TILE;
 
 /// How the updates of some parameters become their decoded sums.
@@ -23,8 +22,8 @@ pub(crate) trait Kernel: Sync {
 /// Decodes the updates of `clients` clients, on the threads of the current `rayon` pool; returns the largest magnitude
 /// on the air.
 ///
-/// NaN and infinities always reach the sum, even under a gain of zero, so that the updates need not be read twice to
-/// find them: only when a sum is not finite are they searched for the culprit.
+/// NaN and infinities always reach the sum, even under a gain of zero. So updates are checked only if a sum is not finite, to name
+/// the invalid value.
 pub(crate) fn run<U: AsRef<[f32]> + Sync>(
     kernel: &impl Kernel,
     updates: &[U],
@@ -38,37 +37,37 @@ pub(crate) fn run<U: AsRef<[f32]> + Sync>(
         let rows: Vec<&[f32]> = updates.iter().map(|update| &update.as_ref()[range.clone()]).collect();
         pulp::Arch::new().dispatch(Task { kernel, rows: &rows, first: range.start, decoded })
     };
-    let Outcome { finite, loudest } = if parameters <= TASK {
+    let Outcome { finite, largest } = if parameters <= TASK {
         // Handing a single task to another thread would take longer than a small round.
         run_task((0, decoded))
     } else {
-        decoded.par_chunks_mut(TASK).enumerate().map(run_task).reduce(|| Outcome::NOTHING, Outcome::and)
+        decoded.par_chunks_mut(TASK).enumerate().map(run_task).reduce(|| Outcome::EMPTY, Outcome::and)
     };
     if finite {
-        return Ok(loudest);
+        return Ok(largest);
     }
     updates::check_finite(updates)?;
     let parameter = decoded.iter().position(|value| !value.is_finite()).unwrap_or_default();
     Err(UplinkError::Overflow { parameter })
 }
 
-/// What is known after some tasks.
+/// The result of one or more tasks.
 struct Outcome {
     /// Whether all sums are finite.
     finite: bool,
     /// The largest magnitude on the air.
-    loudest: f32,
+    largest: f32,
 }
 
 impl Outcome {
-    const NOTHING: Self = Self { finite: true, loudest: 0.0 };
+    const EMPTY: Self = Self { finite: true, largest: 0.0 };
 
     fn and(self, other: Self) -> Self {
-        Self { finite: self.finite && other.finite, loudest: self.loudest.max(other.loudest) }
+        Self { finite: self.finite && other.finite, largest: self.largest.max(other.largest) }
     }
 }
 
-/// The work that one thread does in one go.
+/// One task: the decoded values of consecutive parameters.
 struct Task<'a, K> {
     kernel: &'a K,
     rows: &'a [&'a [f32]],
@@ -81,8 +80,8 @@ impl<K: Kernel> pulp::WithSimd for Task<'_, K> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Outcome {
-        let loudest = self.kernel.decode(self.rows, self.first, self.decoded);
-        Outcome { finite: all_finite(self.decoded), loudest }
+        let largest = self.kernel.decode(self.rows, self.first, self.decoded);
+        Outcome { finite: all_finite(self.decoded), largest }
     }
 }
 
@@ -98,7 +97,7 @@ fn all_finite(values: &[f32]) -> bool {
 
 /// `sums[i] += Σ_k weights[k]·rows[k][first + i]`, the terms of each sum in the order of the rows.
 ///
-/// Memory is read fastest from many rows at once, so the rows are taken in groups, which do not change the order.
+/// Memory is read fastest from many rows in parallel, so the rows are taken in groups, which do not change the order.
 #[inline(always)]
 pub(crate) fn add_weighted(weights: &[f32], mut rows: &[&[f32]], first: usize, sums: &mut [f32]) {
     let (by_twenty, rest) = weights.as_chunks::<20>();
@@ -117,7 +116,7 @@ pub(crate) fn add_weighted(weights: &[f32], mut rows: &[&[f32]], first: usize, s
 /// Adds `Σ_k (gains[k] + j·crosses[k])·(row_k[2i] + j·row_k[2i+1])` to the pairs of `sums`, client by client. `first` is even; a last
 /// value without a partner counts as a real number.
 #[inline(always)]
-pub(crate) fn add_turned(gains: &[f32], crosses: &[f32], rows: &[&[f32]], first: usize, sums: &mut [f32]) {
+pub(crate) fn add_rotated(gains: &[f32], crosses: &[f32], rows: &[&[f32]], first: usize, sums: &mut [f32]) {
     let length = sums.len();
     let (pairs, last) = sums.as_chunks_mut::<2>();
     for ((&gain, &cross), row) in gains.iter().zip(crosses).zip(rows) {

@@ -1,4 +1,4 @@
-//! The air interface of FLORAS: private federated learning over the air without channel knowledge at the phones.
+//! The air interface of FLORAS: private federated learning over the air without channel knowledge at the clients.
 //!
 //! `K` clients send their updates at the same moment over the same radio channel, each spread by a secret sequence.
 //! The base station learns all channels from one common pilot and decodes only the sum; the unused sequences
@@ -7,8 +7,8 @@
 //! | item | content |
 //! |---|---|
 //! | [`SequenceSet`] | spreading sequences: Walsh, orthonormal, Gaussian, Gold, Zadoff–Chu, or from a file |
-//! | [`assignment`] | who uses which sequence, hidden from the base station |
-//! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed; ageing, path loss, the phones' estimates |
+//! | [`assignment`] | which client uses which sequence, hidden from the base station |
+//! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed; ageing, path loss, the clients' estimates |
 //! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
 //! | [`Masked`], [`UnitPower`] | any of them with masks, or with symbols of unit power |
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |

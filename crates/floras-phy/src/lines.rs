@@ -1,6 +1,7 @@
 //! Line numbers in CSV files.
 
-/// The line of a record, from 1 on. The reader's own count takes blank lines before a record for its beginning.
+/// The line number of a record, counted from 1. Blank lines before the record, which the reader's position
+/// includes, are skipped.
 pub(crate) fn line_at(text: &str, position: Option<&csv::Position>) -> usize {
     let start = position.map_or(0, |position| position.byte() as usize).min(text.len());
     let bytes = text.as_bytes();

@@ -19,12 +19,12 @@ use rayon::prelude::*;
 use crate::error::{UplinkError, require, require_count};
 use crate::updates;
 
-/// Norms and bounds far from the ends of single precision, where rounding is relative.
-const SOUND: RangeInclusive<f64> = 1e-30..=1e30;
+/// Range of norms and bounds: far from the limits of single precision, so that rounding errors are relative.
+const NORM_RANGE: RangeInclusive<f64> = 1e-30..=1e30;
 
 /// Checks a clip norm `C`.
 fn check_clip(clip: f64) -> Result<(), UplinkError> {
-    require(SOUND.contains(&clip), "the clip norm C", "between 1e-30 and 1e30", clip)
+    require(NORM_RANGE.contains(&clip), "the clip norm C", "between 1e-30 and 1e30", clip)
 }
 
 /// Euclidean norm of an update, accumulated in double precision.
@@ -51,7 +51,7 @@ fn sum_of(update: &[f32], term: Term) -> f64 {
     pulp::Arch::new().dispatch(Sum { update, term })
 }
 
-/// A sum in double precision, over lanes that a vector unit can add side by side.
+/// A sum in double precision, over lanes that a vector unit can add in parallel.
 struct Sum<'a> {
     update: &'a [f32],
     term: Term,
@@ -97,7 +97,7 @@ impl pulp::WithSimd for Sum<'_> {
     }
 }
 
-/// How an update is changed before it is sent: `x → (x − mean)·factor`, rounded to single precision.
+/// The change of an update before it is sent: `x → (x − mean)·factor`, rounded to single precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Subtracted from every value; 0 unless the paper's normalisation is used.
@@ -144,19 +144,19 @@ fn shrink_safely(factor: f64) -> f64 {
     factor * (1.0 - f64::from(f32::EPSILON))
 }
 
-/// The clients' changes to the updates of a round, and how the base station undoes them.
+/// The clients' changes to the updates of a round, and the data with which the base station undoes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precoding {
-    /// How each update is changed.
+    /// The change of each update.
     pub scales: Vec<Scale>,
-    /// The norm that each update had.
+    /// The norm of each update before the change.
     pub norms: Vec<f64>,
     /// How the paper's normalisation is undone, if it was applied.
     pub normalisation: Option<Normalisation>,
 }
 
 impl Precoding {
-    /// The precoding of some updates: nothing without a clip norm, else clipping or the paper's normalisation.
+    /// The precoding of some updates: no change without a clip norm, otherwise clipping or the paper's normalisation.
     ///
     /// An update with a value that is not finite is refused.
     pub fn new<U: AsRef<[f32]> + Sync>(
@@ -263,7 +263,8 @@ impl Normalisation {
         self.largest_norm
     }
 
-    /// `x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k`. Refused, with `decoded` half done, if a value leaves the range of single precision.
+    /// `x̃ = (C_max/C)·𝗑̃ + Σ_k μ_k`. If a value leaves the range of single precision, returns an error; `decoded` is then
+    /// partly changed.
     pub fn undo(&self, decoded: &mut [f32]) -> Result<(), UplinkError> {
         let factor = self.largest_norm / self.clip;
         let offset: f64 = self.means.iter().sum();
@@ -295,10 +296,10 @@ pub fn normalise(updates: &mut [Vec<f32>], clip: f64) -> Result<Normalisation, U
     normalisation.ok_or(UplinkError::EmptyUpdate)
 }
 
-/// Truncates every decoded value to `±bound` (`B` in the paper). Values at the bound pile up there: this is clamping,
-/// not conditioning on the interval.
+/// Truncates every decoded value to `±bound` (`B` in the paper). Values beyond the bound are set to the bound: this is
+/// clamping, not conditioning on the interval.
 pub fn truncate(decoded: &mut [f32], bound: f64) -> Result<(), UplinkError> {
-    require(SOUND.contains(&bound), "the truncation bound B", "between 1e-30 and 1e30", bound)?;
+    require(NORM_RANGE.contains(&bound), "the truncation bound B", "between 1e-30 and 1e30", bound)?;
     let bound = bound as f32;
     for value in decoded {
         *value = value.clamp(-bound, bound);
@@ -308,8 +309,8 @@ pub fn truncate(decoded: &mut [f32], bound: f64) -> Result<(), UplinkError> {
 
 /// The server's step `w ← w − x̃/K`.
 ///
-/// Clients send `x_k = w − w_k`, the way *back* from their model to the common one, so the sum is subtracted. The
-/// paper prints a plus, which would increase the loss.
+/// Clients send `x_k = w − w_k`, the common model *minus* their own, so the sum is subtracted. The paper prints a plus,
+/// which would increase the loss.
 ///
 /// ```
 /// let mut parameters = vec![1.0, 1.0];

@@ -24,12 +24,12 @@ pub struct Round<'a> {
     /// The number of selected clients, if only their number is known.
     selected_count: Option<usize>,
     parameters: Option<usize>,
-    /// The trial whose clients' places are those of this round.
+    /// The trial that determines the clients' positions in the cell.
     placement: TrialId,
 }
 
 impl<'a> Round<'a> {
-    /// Round `number` (from 1) of trial `trial` under `seed`, with the given distinct clients.
+    /// Round `number`, counted from 1, of trial `trial` under `seed`, with the given distinct clients.
     pub fn new(
         seed: u64,
         trial: impl Into<TrialId>,
@@ -56,8 +56,8 @@ impl<'a> Round<'a> {
         })
     }
 
-    /// The same round for which the distinct clients of `selected` were called. Those that do not take part are silent: they send
-    /// neither pilot nor payload.
+    /// The same round in which the distinct clients of `selected` were selected. Those that do not take part are silent: they
+    /// send neither pilot nor payload.
     pub fn with_selected(self, selected: &'a [u32]) -> Result<Self, UplinkError> {
         let called = sorted(selected)?;
         match self.clients.iter().find(|client| called.binary_search(client).is_err()) {
@@ -66,7 +66,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// The same round for which `count` clients were called, at least as many as are known by number. The others are silent.
+    /// The same round in which `count` clients were selected, at least as many as are listed. The others are silent.
     pub fn with_selected_count(self, count: usize) -> Result<Self, UplinkError> {
         let known = self.selected.len();
         require(
@@ -83,7 +83,7 @@ impl<'a> Round<'a> {
         self.trial
     }
 
-    /// The round's number, from 1 on.
+    /// The round's number, counted from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -93,13 +93,14 @@ impl<'a> Round<'a> {
         Self { parameters: Some(parameters), ..self }
     }
 
-    /// The same round with clients in the places that they have in another trial: an estimate draws rounds of its own for the
-    /// clients of a run.
+    /// The same round with the client positions of another trial. An estimate draws rounds of its own, but with the positions of
+    /// a run's clients.
     pub fn placed_as_in(self, trial: impl Into<TrialId>) -> Self {
         Self { placement: trial.into(), ..self }
     }
 
-    /// `d`, if it is known: it is while updates are sent, and need not be where a channel is drawn for an estimate.
+    /// The number of parameters `d`; `None` if unknown. It is known while updates are sent, but not always when a channel is
+    /// drawn for an estimate.
     pub fn parameters(&self) -> Option<usize> {
         self.parameters
     }
@@ -109,12 +110,12 @@ impl<'a> Round<'a> {
         self.clients
     }
 
-    /// The clients that were called: those that take part and those that are silent.
+    /// The selected clients: those that take part and those that are silent.
     pub fn selected(&self) -> &'a [u32] {
         self.selected
     }
 
-    /// How many clients were called.
+    /// Number of selected clients.
     pub fn selected_count(&self) -> usize {
         self.selected_count.unwrap_or(self.selected.len())
     }

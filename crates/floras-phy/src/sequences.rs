@@ -5,14 +5,14 @@
 //! | [`Family::Walsh`] | `(−1)^{popcount(k & l)}/√L` | `L` a power of two, `N ≤ L` | `δᵢⱼ` |
 //! | [`Family::Orthonormal`] | `√(2/L)·cos(πk(2l+1)/(2L))`, and `1/√L` for `k = 0` | `N ≤ L` | `δᵢⱼ` |
 //! | [`Family::ZadoffChu`] | real and imaginary parts of `e^{−iπm(m+1)/P}/√P`, `m = l + k`, `P = L/2` | `P` odd, `N ≤ P` | `δᵢⱼ` |
-//! | [`Family::Gaussian`] | `N(0, 1/L)` | nothing | `δᵢⱼ` in expectation |
+//! | [`Family::Gaussian`] | `N(0, 1/L)` | – | `δᵢⱼ` in expectation |
 //! | [`Family::Gold`] | `±1/√L` | `L` of 31, 63, 127, 511, 1023; `N ≤ L + 2` | `−1/L`, or one of two larger values |
 //! | a file | its row `k`, scaled to unit energy | `N` rows of `L` numbers, `N·L ≤ 2²²` | those of the file |
 //!
-//! The orthonormal family is the basis of the cosine transform (DCT-II), which exists for every length. The Gaussian
-//! family serves more clients than chips (the paper's Remark 3, NOMA), at the price of interference.
-//! Walsh sets spread and despread by the fast Walsh–Hadamard transform. A set from a file is orthonormal if no two of its
-//! sequences have a product above 1e-9 in size; otherwise its sequences overlap.
+//! The orthonormal family is the basis of the cosine transform (DCT-II), which exists for every length. The Gaussian family
+//! serves more clients than chips (the paper's Remark 3, NOMA), at the price of interference. Walsh sets spread and despread
+//! by the fast Walsh–Hadamard transform. A set from a file is orthonormal if no inner product of two of its sequences
+//! exceeds 1e-9 in magnitude; otherwise its sequences overlap.
 
 mod gold;
 mod matrix;
@@ -28,11 +28,11 @@ use floras_core::{Choice, Family, SequenceFile, SequenceSource};
 use crate::error::{UplinkError, require_count};
 use crate::walsh;
 
-/// Largest number of sequences, and of chips in a sequence.
-const MOST: usize = 1 << 24;
-/// Largest number of chips in a set that is kept in memory (1 GiB, and as much again while it is drawn).
+/// Maximum number of sequences, and of chips in a sequence.
+const MAX_SIZE: usize = 1 << 24;
+/// Maximum number of chips in a set that is kept in memory (1 GiB, and as much again while it is drawn).
 const MAX_DRAWN: usize = 1 << 27;
-/// Largest number of chips in a set that is despread without a fast transform: some seconds of work.
+/// Maximum number of chips in a set that is despread without a fast transform: some seconds of work.
 const MAX_TRANSFORMED: usize = 1 << 32;
 
 /// A set of `N` spreading sequences of length `L`.
@@ -50,7 +50,7 @@ const MAX_TRANSFORMED: usize = 1 << 32;
 pub struct SequenceSet {
     count: usize,
     length: usize,
-    /// `None` for a file.
+    /// `None` for a set from a file.
     family: Option<Family>,
     is_orthonormal: bool,
     chips: Chips,
@@ -61,9 +61,9 @@ enum Chips {
     Walsh,
     /// `√(2/L)·cos(πj/(2L))` for `j = 0 … 4L − 1`.
     Cosines(Arc<[f64]>),
-    /// The real and imaginary parts of one sequence, whose shifts are the others.
+    /// The real and imaginary parts of one sequence; the others are its cyclic shifts.
     Shifts(Arc<[f64]>),
-    /// Sequence after sequence.
+    /// The chips of all sequences, one sequence after the other.
     Stored(Arc<[f64]>),
 }
 
@@ -112,13 +112,13 @@ impl SequenceSet {
     /// `count` Gold sequences of a `length` of 31, 63, 127, 511 or 1023, of which there are `length + 2`.
     pub fn gold(count: usize, length: usize) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
-        let most = length + 2;
-        let chips = gold::chips(count.min(most), length).ok_or_else(|| UplinkError::SequenceLength {
+        let max = length + 2;
+        let chips = gold::chips(count.min(max), length).ok_or_else(|| UplinkError::SequenceLength {
             family: Family::Gold.label(),
             allowed: gold::LENGTHS,
             length,
         })?;
-        check_most(Family::Gold, count, length, most)?;
+        check_count(Family::Gold, count, length, max)?;
         Ok(Self::of(Family::Gold, count, length, Chips::Stored(chips.into())))
     }
 
@@ -131,7 +131,7 @@ impl SequenceSet {
             allowed: zadoff_chu::LENGTHS,
             length,
         })?;
-        check_most(Family::ZadoffChu, count, length, period)?;
+        check_count(Family::ZadoffChu, count, length, period)?;
         let parts = zadoff_chu::parts(period).into();
         Ok(Self::of(Family::ZadoffChu, count, length, Chips::Shifts(parts)))
     }
@@ -140,8 +140,8 @@ impl SequenceSet {
     pub fn from_file(file: &SequenceFile, count: usize, length: usize) -> Result<Self, UplinkError> {
         check_sizes(count, length)?;
         if count * length > matrix::MAX_CHIPS {
-            let (sequences, most) = (count, matrix::MAX_CHIPS);
-            return Err(UplinkError::SequenceFileTooLarge { sequences, length, most });
+            let (sequences, max) = (count, matrix::MAX_CHIPS);
+            return Err(UplinkError::SequenceFileTooLarge { sequences, length, max });
         }
         let chips = matrix::read(file, count, length)?;
         let is_orthonormal = matrix::is_orthonormal(&chips, length);
@@ -172,11 +172,11 @@ impl SequenceSet {
         }
     }
 
-    /// The largest `N` for sequences of `length` chips; a file has as many as it has lines.
+    /// Maximum `N` for sequences of `length` chips; for a file, its number of lines.
     pub fn max_count(source: &SequenceSource, length: usize) -> Result<usize, UplinkError> {
         Ok(match source {
             SequenceSource::Family(Family::Walsh | Family::Orthonormal) => length,
-            SequenceSource::Family(Family::Gaussian) => MOST,
+            SequenceSource::Family(Family::Gaussian) => MAX_SIZE,
             SequenceSource::Family(Family::Gold) => length + 2,
             SequenceSource::Family(Family::ZadoffChu) => length / 2,
             SequenceSource::File(file) => matrix::rows(file)?,
@@ -211,7 +211,7 @@ impl SequenceSet {
     pub(crate) fn check_transform(&self) -> Result<(), UplinkError> {
         let (sequences, length) = (self.count, self.length);
         if !matches!(self.chips, Chips::Walsh) && sequences * length > MAX_TRANSFORMED {
-            return Err(UplinkError::TransformTooLong { sequences, length, most: MAX_TRANSFORMED });
+            return Err(UplinkError::TransformTooLong { sequences, length, max: MAX_TRANSFORMED });
         }
         Ok(())
     }
@@ -306,22 +306,22 @@ pub(crate) fn check_sizes(sequences: usize, length: usize) -> Result<(), UplinkE
     if sequences == 0 || length == 0 {
         return Err(UplinkError::EmptySequenceSet { sequences, length });
     }
-    if sequences.max(length) > MOST { Err(too_large(sequences, length)) } else { Ok(()) }
+    if sequences.max(length) > MAX_SIZE { Err(too_large(sequences, length)) } else { Ok(()) }
 }
 
 fn too_large(sequences: usize, length: usize) -> UplinkError {
-    UplinkError::SequenceSetTooLarge { sequences, length, most: MOST, most_drawn: MAX_DRAWN }
+    UplinkError::SequenceSetTooLarge { sequences, length, max: MAX_SIZE, max_drawn: MAX_DRAWN }
 }
 
 fn check_orthogonal(sequences: usize, length: usize) -> Result<(), UplinkError> {
     if length < sequences { Err(UplinkError::SequencesTooShort { sequences, length }) } else { Ok(()) }
 }
 
-fn check_most(family: Family, sequences: usize, length: usize, most: usize) -> Result<(), UplinkError> {
-    if sequences <= most {
+fn check_count(family: Family, sequences: usize, length: usize, max: usize) -> Result<(), UplinkError> {
+    if sequences <= max {
         return Ok(());
     }
-    Err(UplinkError::SequencesTooMany { family: family.label(), sequences, length, most })
+    Err(UplinkError::SequencesTooMany { family: family.label(), sequences, length, max })
 }
 
 #[cfg(test)]
@@ -428,9 +428,9 @@ mod tests {
             "there are 7 Zadoff–Chu sequences of 14 chips (L), too few for N = 8"
         );
         for (family, length) in [(Family::Walsh, 32), (Family::Gold, 31), (Family::ZadoffChu, 62)] {
-            let most = SequenceSet::max_count(&family.into(), length).unwrap();
-            assert!(SequenceSet::new(family, most, length, 1).is_ok());
-            assert!(SequenceSet::new(family, most + 1, length, 1).is_err());
+            let max = SequenceSet::max_count(&family.into(), length).unwrap();
+            assert!(SequenceSet::new(family, max, length, 1).is_ok());
+            assert!(SequenceSet::new(family, max + 1, length, 1).is_err());
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn check_shape<U: AsRef<[f32]>>(updates: &[U], clients: usize) -> Res
     }
 }
 
-/// Names the first value that is not finite.
+/// An error that names the first value that is not finite.
 pub(crate) fn check_finite<U: AsRef<[f32]>>(updates: &[U]) -> Result<(), UplinkError> {
     for (index, update) in updates.iter().enumerate() {
         let values = update.as_ref();
@@ -28,14 +28,14 @@ pub(crate) fn check_finite<U: AsRef<[f32]>>(updates: &[U]) -> Result<(), UplinkE
     Ok(())
 }
 
-/// How many parameters the first update has; 0 without updates.
+/// Number of parameters of the first update; 0 without updates.
 pub(crate) fn parameters<U: AsRef<[f32]>>(updates: &[U]) -> usize {
     updates.first().map_or(0, |update| update.as_ref().len())
 }
 
-/// Normal numbers for tests.
+/// Updates of normal numbers for tests.
 #[cfg(test)]
-pub(crate) fn made_up(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
+pub(crate) fn random_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
     let stream = StreamName::new(77, Purpose::BENCHMARK);
     (0..clients)
         .map(|client| {

@@ -6,8 +6,8 @@ use std::ops::{Add, Sub};
 
 /// Replaces `rows` of `width` numbers each by `H·rows`, where the number of rows is a power of two.
 ///
-/// Rows of many parameters side by side keep every addition on contiguous memory, whatever the stage. Two stages are
-/// done in one pass while there are two to do, which halves the traffic with the cache.
+/// Adjacent parameters in each row keep every addition on contiguous memory, at every stage. Stages are combined in
+/// pairs where possible, which halves the memory traffic with the cache.
 #[inline(always)]
 pub(crate) fn transform_rows<T>(rows: &mut [T], width: usize)
 where

@@ -1,4 +1,4 @@
-//! The channel between pilot and payload: ageing, the phones' estimates, path loss.
+//! The channel between pilot and payload: ageing, the clients' estimates, path loss.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
@@ -50,9 +50,9 @@ fn floras(channels: Channels, sequences: SequenceSet, modulation: Modulation) ->
     })
 }
 
-/// Power, mean amplitude and correlation with the pilot in blocks 1, 2 and 4. For Rician fading with factor `k` the sight stays:
-/// `E h_b·h_0* = (k + ρᵇ)/(k + 1)`. 100,000 draws have standard errors of at most 0.0032; the 30 comparisons use five of them,
-/// with a false alarm once in 58,000 runs. An error of 0.025 is seen with a probability of 99.7%.
+/// Power, mean amplitude and correlation with the pilot in blocks 1, 2 and 4. For Rician fading with factor `k` the line of sight
+/// is constant: `E h_b·h_0* = (k + ρᵇ)/(k + 1)`. 100,000 draws have standard errors of at most 0.0032; the 30 comparisons use five
+/// of them, with a false alarm once in 58,000 runs. An error of 0.025 is detected with a probability of 99.7%.
 #[test]
 fn every_block_has_its_marginal_and_correlation() {
     let clients: Vec<u32> = (0..100_000).collect();
@@ -124,7 +124,7 @@ fn settings_without_effect_leave_every_bit() {
     }
 }
 
-/// What is compared: coordinates of the first, second and third block, and products between blocks.
+/// The compared statistics: coordinates of the first, second and third block, and products between blocks.
 type Statistic = fn(&[f32]) -> f64;
 const STATISTICS: [Statistic; 5] = [
     |x| x[0].into(),
@@ -162,8 +162,8 @@ fn every_scheme(channels: &Channels) -> Vec<Box<dyn Uplink>> {
     ]
 }
 
-/// With 30,000 rounds on each side the test sees distances of 0.020 between distribution functions. A payload that met the pilot's
-/// channel does not pass, with either of the schemes' ways to use the pilot.
+/// With 30,000 rounds on each side the test detects distances of 0.020 between distribution functions. A payload with the pilot's
+/// channel fails for both schemes, which use the pilot in different ways.
 #[test]
 fn chip_and_symbol_level_agree_in_every_block() {
     for text in ["rayleigh", "rician=2"] {
@@ -181,7 +181,7 @@ fn chip_and_symbol_level_agree_in_every_block() {
     }
 }
 
-/// The chip level of a round decodes what its effective channel says, in blocks that begin and end within tiles.
+/// The decoded sum of the chip level agrees with its effective channel, in blocks that begin and end within tiles.
 #[test]
 fn a_link_has_the_gains_of_its_blocks() {
     let clients: Vec<u32> = (0..4).collect();
@@ -291,7 +291,7 @@ fn long_term_gains_belong_to_a_trial() {
     assert!((amplitude - channels.mean_amplitude()).abs() < 0.01, "{amplitude}");
 }
 
-/// Factors and pilots follow `10^(κ·PL/20)`, and what a client sends and what arrives differ by its whole loss.
+/// Factors and pilots follow `10^(κ·PL/20)`. A client's sent and received amplitudes differ by its whole loss.
 #[test]
 fn cost_includes_the_power_control() {
     let clients: Vec<u32> = (0..50).collect();
@@ -322,7 +322,7 @@ fn cost_includes_the_power_control() {
 }
 
 #[test]
-fn channels_that_cannot_change_are_refused() {
+fn unsuitable_channel_settings_are_refused() {
     let trace =
         Channels::from(Trace::from_reader("round,client,real,imaginary\n0,0,1,0\n".as_bytes()).unwrap());
     let fixed = Channels::fixed(&[Complex64::ONE]).unwrap();

@@ -1,5 +1,5 @@
-//! Both fidelities against distributions recorded by an independent simulation: `reference/chip_level.py`, written from the
-//! paper's text.
+//! Both fidelities compared with distributions that an independent simulation recorded: `reference/chip_level.py`, written from
+//! the paper's text.
 //!
 //! Each comparison is a two-sample Kolmogorov–Smirnov test: [`ROUNDS`] rounds of the library, and 100,000 rounds of the script,
 //! of which 499 quantiles are recorded. The distance is taken at these quantiles only. That lowers it, by at most 1/500, so that
@@ -49,7 +49,7 @@ fn settings() -> Vec<&'static Value> {
     REFERENCE["settings"].as_array().unwrap().iter().collect()
 }
 
-/// Those with complex reception.
+/// The recorded settings with complex reception.
 fn complex_settings() -> Vec<&'static Value> {
     settings().into_iter().filter(|setting| setting["modulation"] == "complex").collect()
 }
@@ -140,7 +140,7 @@ fn kolmogorov(x: f64) -> f64 {
     if x < 0.3 { 1.0 } else { 2.0 * (1..=20).map(term).sum::<f64>() }
 }
 
-/// The same samples fail once they are off by a factor: by 1.1, and by 1.3 for the decoded value, whose symmetric distribution
+/// The same samples fail after multiplication by a factor: by 1.1, and by 1.3 for the decoded value, whose symmetric distribution
 /// function moves less.
 #[test]
 fn both_fidelities_have_the_recorded_distributions() {
@@ -160,7 +160,7 @@ fn both_fidelities_have_the_recorded_distributions() {
     }
 }
 
-/// An uplink that differs in one setting from the recorded one fails in one quantity or more.
+/// An uplink that differs in one setting from the recorded one fails in at least one quantity.
 #[test]
 fn an_uplink_with_a_wrong_setting_is_rejected() {
     type Change = fn(&mut FlorasSettings);

@@ -1,4 +1,4 @@
-//! The noise of FLORAS against its closed forms.
+//! The noise of FLORAS compared with its closed forms.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
@@ -25,7 +25,7 @@ fn floras(sequences: SequenceSet, receiver: Receiver, channels: impl Into<Channe
     })
 }
 
-/// At 80 dB and without fading, the used sequences' noise is 10⁻⁴ and less: what is left comes from the unused ones.
+/// At 80 dB and without fading, the noise of the used sequences is at most 10⁻⁴: the remaining noise comes from the unused ones.
 fn unused_noise_only(clients: usize, unused: usize, receiver: Receiver) -> Floras {
     let sequences = SequenceSet::walsh(clients + unused, 16).unwrap();
     floras(sequences, receiver, Fading::None, snr(80.0))
@@ -39,7 +39,7 @@ fn first_coordinates(sample: &[Vec<f32>]) -> Vec<f64> {
     sample.iter().map(|x| f64::from(x[0])).collect()
 }
 
-/// Lemma 1. With 40,000 rounds the test sees a distance of 0.012: a scale that is wrong by 8%.
+/// Lemma 1. With 40,000 rounds the test detects a distance of 0.012: a scale that is wrong by 8%.
 #[test]
 fn unused_sequences_cause_cauchy_noise_of_scale_gamma() {
     for gamma in [1, 5, 10] {
@@ -86,7 +86,7 @@ fn overlapping(sequences: SequenceSet, channels: impl Into<Channels>, snr: Snr) 
     Floras::new(FlorasSettings { projector: Projector::Printed, ..settings })
 }
 
-/// Lemma 1 for sequences that overlap holds while no client is heard: all N sequences count as unused then.
+/// Lemma 1 for sequences that overlap holds while no client's signal arrives: all N sequences then count as unused.
 #[test]
 fn gaussian_sequences_without_clients_cause_cauchy_noise() {
     let (count, clients) = (6, 2);
@@ -166,7 +166,7 @@ fn under_rayleigh_fading_the_whole_noise_is_cauchy() {
             let sample = first_coordinates(&noise(&uplink, clients, 1, fidelity));
             let p = p_value(sample.clone(), &Cauchy::new(0.0, scale).unwrap());
             assert!(p > SIGNIFICANCE, "{snr_db} dB, {fidelity:?}: p = {p}");
-            // Leaving the used sequences out, as the paper's high-SNR form does, is seen.
+            // The test detects the absence of the used sequences' noise, as in the paper's high-SNR form.
             let p = p_value(sample, &Cauchy::new(0.0, gamma as f64).unwrap());
             assert!(p < SIGNIFICANCE, "{snr_db} dB, {fidelity:?}: the used sequences' noise does not show");
         }

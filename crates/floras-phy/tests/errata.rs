@@ -1,4 +1,5 @@
-//! What the paper prints and what holds, where no other test shows it. The book's page `docs/reference/errata.md` links here.
+//! Differences between the paper's statements and the correct ones that no other test shows. The book's page `docs/reference/errata.md`
+//! links here.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
@@ -39,7 +40,7 @@ fn the_papers_normalisation_sends_a_mean_in_clear() {
     assert_eq!(sent.means(), [0.5, 3.0]);
 }
 
-/// Clipping, each client for itself, has the `2C` that the paper counts.
+/// Clipping each update separately has the sensitivity `2C` that the paper states.
 #[test]
 fn clipping_has_sensitivity_two_c() {
     let sum = |first: f32| {
@@ -67,8 +68,8 @@ fn conditioned_moment(gamma: f64, bound: f64) -> f64 {
     square / mass
 }
 
-/// The base station clamps, so that all that lies beyond `±B` counts as `±B`. The paper's distribution has it drawn again instead, until it
-/// falls inside. For `B ≫ γ` the mean square is twice as large. 400,000 draws leave an error of 1%.
+/// The base station clamps, so that every value beyond `±B` becomes `±B`. The paper's distribution instead draws the value again until it
+/// is inside. For `B ≫ γ` the mean square is twice as large. 400,000 draws leave an error of 1%.
 #[test]
 fn clamped_noise_is_twice_the_truncated_distributions() {
     let (gamma, bound, rounds) = (1, 50.0, 400_000);

@@ -81,7 +81,7 @@ fn every_combining(sets: &[SequenceSet], channels: &Channels, snr: Snr) -> Vec<F
     variants
 }
 
-fn made_up_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
+fn random_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
     (0..clients)
         .map(|client| {
             let mut update = vec![0.0; parameters];
@@ -95,7 +95,7 @@ fn made_up_updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
 fn the_noiseless_sum_is_exact() {
     // 26 clients are read in groups of 20, 5 and 1; 40,000 parameters take three tasks.
     let clients: Vec<u32> = (10..36).collect();
-    let updates = made_up_updates(26, 40_000);
+    let updates = random_updates(26, 40_000);
     let orthonormal = [SequenceSet::walsh(26, 32).unwrap(), SequenceSet::orthonormal(26, 26).unwrap()];
     let mut schemes: Vec<Box<dyn Uplink>> =
         vec![Box::new(Ideal), Box::new(CentralGaussian::new(0.0).unwrap())];
@@ -140,10 +140,10 @@ fn the_noiseless_sum_is_exact() {
     }
 }
 
-/// A number that a decoded vector is reduced to.
+/// A statistic of a decoded vector.
 type Statistic = fn(&[f32]) -> f64;
 
-/// What is compared between two samples of decoded vectors: marginals, and how coordinates go together.
+/// The compared statistics of decoded vectors: marginals, and joint statistics of two coordinates.
 const STATISTICS: [(&str, Statistic); 5] = [
     ("first coordinate", |x| x[0].into()),
     ("silent coordinate", |x| x[1].into()),
@@ -167,9 +167,9 @@ fn lowest_p_value(left: &[Vec<f32>], right: &[Vec<f32>]) -> (f64, &'static str) 
     p_values.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
 }
 
-/// With 30,000 rounds on each side the test sees distances of 0.020 between distribution functions. Noise that is
-/// wrong by a fifth moves that of a Cauchy distribution by 0.029 and that of a normal distribution by 0.044:
-/// `a_wrong_noise_scale_does_not_pass` shows that this is caught.
+/// With 30,000 rounds on each side the test detects distances of 0.020 between distribution functions. Noise that is wrong by a fifth
+/// moves that of a Cauchy distribution by 0.029 and that of a normal distribution by 0.044: `a_wrong_noise_scale_does_not_pass` shows
+/// that this is detected.
 #[test]
 fn chip_and_symbol_level_agree_in_distribution() {
     for floras in every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0)) {
@@ -252,9 +252,9 @@ fn a_wrong_noise_scale_does_not_pass() {
     }
 }
 
-/// Noise of the right marginal distribution whose coordinates have a denominator each, as the paper's proofs assume.
+/// Noise of the right marginal distribution with a separate denominator for each coordinate, as the paper's proofs assume.
 #[test]
-fn coordinates_that_were_independent_would_not_pass() {
+fn independent_coordinates_do_not_pass() {
     let [walsh, ..] = every_set();
     let floras = &every_floras(&[walsh], &Fading::Rayleigh.into(), snr(5.0))[0];
     let decode = |seed| decode_rounds(floras, &probes(), Fidelity::Symbol, seed, ROUNDS);
@@ -327,7 +327,7 @@ fn schemes_without_spreading_agree_at_both_fidelities_too() {
 
 #[test]
 fn results_do_not_depend_on_threads() {
-    let updates = made_up_updates(4, 70_001);
+    let updates = random_updates(4, 70_001);
     let clients: Vec<u32> = (0..4).collect();
     let round = Round::new(9, 1, 3, &clients).unwrap();
     let mut variants = every_floras(&every_set(), &Fading::Rayleigh.into(), snr(5.0));

@@ -19,7 +19,7 @@ use zeroize::ZeroizeOnDrop;
 const GROUP: GroupId = GroupId(*b"floras test room");
 const EPOCH: Epoch = Epoch(5);
 
-/// A client with everything that it holds.
+/// A client with its identity, keys and state.
 struct Client {
     public: PublicKey,
     pairs: PairKeys,
@@ -133,8 +133,9 @@ fn masks_on_the_fine_grid_cancel_exactly() {
     }
 }
 
-/// The variance of what a client sends beside its update is `σ_m²(1 − 1/K) + σ_z²`, and clients correlate by `−σ_m²/K`. Five standard errors of
-/// 200,000 values: a false alarm once in 600,000 seeds. A variance or covariance off by 3% is found with a probability above 0.99.
+/// The variance of what a client sends beside its update is `σ_m²(1 − 1/K) + σ_z²`, and clients correlate by `−σ_m²/K`. Five standard
+/// errors of 200,000 values: a false alarm once in 600,000 seeds. A variance or covariance off by 3% is found with a probability above
+/// 0.99.
 #[test]
 fn the_covariance_is_that_of_the_theorem() {
     const PARAMETERS: usize = 200_000;
@@ -273,9 +274,9 @@ fn public_keys_of_low_order_are_refused() {
     }
 }
 
-/// A base station that announces other cohorts to the others must not learn a client's masks from them, on any scale. With the same normal
-/// values at both ends, the sum of what the two send, each divided by its own `σ_p`, would have no mask of their pair. Correlation within five standard
-/// errors: a false alarm once in two million seeds; the correlation would be −1/2 otherwise.
+/// A base station may announce different cohorts to different clients. It must not learn a client's masks from this, on any scale. If both
+/// clients of a pair used the same normal values, their sent values, each divided by its own `σ_p`, would add up to a sum without their
+/// mask. Correlation within five standard errors: a false alarm once in two million seeds; the correlation would be −1/2 otherwise.
 #[test]
 fn different_cohorts_have_independent_masks() {
     const PARAMETERS: usize = 10_000;
@@ -300,9 +301,9 @@ fn different_cohorts_have_independent_masks() {
     assert!((correlation(&first, &third) + 0.5).abs() < 5.0 * error, "{}", correlation(&first, &third));
 }
 
-/// Group, epoch, slot and both keys enter a seed.
+/// A seed depends on group, epoch, slot and both keys.
 #[test]
-fn seeds_differ_in_everything_they_are_bound_to() {
+fn seeds_depend_on_all_inputs() {
     let members: Vec<PublicKey> = (0..4).map(|number| identity(number).public_key()).collect();
     let grid = MaskGrid::new(2, 3.0, 1.0).unwrap();
     let mask = |group, epoch, slot, others: [u8; 2]| {

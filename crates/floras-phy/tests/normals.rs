@@ -16,7 +16,7 @@ fn normals(first_tile: u64, count: usize) -> Vec<f32> {
     out
 }
 
-/// Works on 2²⁸ numbers, 2²⁰ at a time, and adds up what each batch gives.
+/// Sums the results of `of_batch` over 2²⁸ numbers, 2²⁰ at a time.
 fn sum_over_many<const COUNT: usize>(of_batch: impl Fn(&[f32]) -> [f64; COUNT] + Sync) -> [f64; COUNT] {
     let batch = 1 << 20;
     let sums: Vec<[f64; COUNT]> = (0..256_u64)
@@ -28,7 +28,7 @@ fn sum_over_many<const COUNT: usize>(of_batch: impl Fn(&[f32]) -> [f64; COUNT] +
 
 const MANY: f64 = (1_u64 << 28) as f64;
 
-/// With two million numbers the test sees a distance of 0.0018 between distribution functions.
+/// With two million numbers the test detects a distance of 0.0018 between distribution functions.
 #[test]
 fn the_distribution_function_is_the_normal_one() {
     for first_tile in [0, 1 << 20, 1 << 33] {
@@ -76,7 +76,7 @@ fn the_first_eight_moments_are_right() {
 /// Expected counts in each tail, of 2²⁸ numbers: 362,000 beyond 3, 8,500 beyond 4, 77 beyond 5, 5.1 beyond 5.5, and
 /// 0.26 beyond 6.
 #[test]
-fn tails_hold_as_many_numbers_as_they_should() {
+fn tails_hold_the_expected_counts() {
     const THRESHOLDS: [f32; 8] = [1.0, 2.0, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5];
     for sign in [1.0, -1.0] {
         let counts = sum_over_many(|batch| {
@@ -96,7 +96,7 @@ fn tails_hold_as_many_numbers_as_they_should() {
 
 /// Numbers from the same block, from neighbouring blocks and from neighbouring tiles.
 #[test]
-fn numbers_do_not_go_together() {
+fn numbers_are_uncorrelated() {
     let sample = normals(0, (1 << 24) + 2 * TILE);
     let count = f64::from(1 << 24);
     for lag in [1, 2, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 256] {
@@ -111,7 +111,7 @@ fn numbers_do_not_go_together() {
 }
 
 #[test]
-fn streams_of_neighbouring_names_do_not_go_together() {
+fn streams_of_neighbouring_names_are_uncorrelated() {
     let base = StreamName::new(SEED, Purpose::PAYLOAD_NOISE);
     let read = |name: StreamName| {
         let mut out = vec![0.0; 1 << 20];

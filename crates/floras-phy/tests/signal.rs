@@ -90,7 +90,7 @@ fn gains_and_noise_follow_from_the_signal() {
     }
 }
 
-/// With orthonormal sequences `g_k + j·c_k = w⃗ᴴh` over the entries that stand side by side, and `ν = s·√(Σ w²)`.
+/// With orthonormal sequences `g_k + j·c_k = w⃗ᴴh` over adjacent entries, and `ν = s·√(Σ w²)`.
 #[test]
 fn gains_of_branches_follow_from_the_signal() {
     let sequences = every_family()[0].clone();

@@ -36,7 +36,7 @@ pub struct ComparedRun {
     pub rounds: u32,
     /// Trials of the experiment.
     pub trials: u32,
-    /// The seed.
+    /// Seed of the experiment.
     pub seed: u64,
     /// Whether all trials have ended; if not, there are no results yet.
     pub is_complete: bool,

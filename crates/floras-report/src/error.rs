@@ -18,7 +18,7 @@ pub enum ReportError {
         directory: PathBuf,
     },
 
-    /// A directory of none of the four kinds.
+    /// A directory that is not a run, a sweep, a reproduction or an audit.
     #[error(
         "{directory} has nothing to report: expected experiment.toml (run), sweep.csv (sweep), reproduction.json (reproduction) or \
          audit.json (audit)",
@@ -32,14 +32,14 @@ pub enum ReportError {
     /// A directory of figures or attacks where a run was expected.
     #[error("{directory} holds neither a run nor a sweep", directory = directory.display())]
     NotARun {
-        /// What was given.
+        /// The given path.
         directory: PathBuf,
     },
 
     /// A comparison of fewer than two runs.
     #[error("a comparison needs at least 2 runs, not {count}")]
     TooFewRuns {
-        /// Runs that were given.
+        /// Number of runs that were given.
         count: usize,
     },
 

@@ -43,7 +43,7 @@ impl Output {
         Self { directory: directory.to_path_buf(), plots: Vec::new() }
     }
 
-    /// Writes a plot as `plots/NAME` with every ending.
+    /// Writes a plot as `plots/NAME` with every file extension.
     pub(crate) fn plot(&mut self, plot: &Plot) -> Result<(), ReportError> {
         let plots = self.directory.join("plots");
         fs::create_dir_all(&plots).map_err(|error| {
@@ -63,9 +63,9 @@ impl Output {
     }
 
     /// Removes a plot that was drawn from other results.
-    pub(crate) fn forget(&self, name: &str) {
+    pub(crate) fn remove_plot(&self, name: &str) {
         for ending in Plot::ENDINGS {
-            // Usually there is none. A file that cannot be removed is only stale.
+            // The file usually does not exist. One that cannot be removed is only outdated.
             let _ = fs::remove_file(self.directory.join("plots").join(format!("{name}.{ending}")));
         }
     }

@@ -43,9 +43,9 @@ pub enum Kind {
 pub struct Report {
     /// The kind of the directory.
     pub kind: Kind,
-    /// The page.
+    /// The path of the HTML page.
     pub page: PathBuf,
-    /// The plots.
+    /// The paths of the plots.
     pub plots: Vec<PathBuf>,
 }
 

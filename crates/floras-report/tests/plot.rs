@@ -36,15 +36,15 @@ fn lines(svg: &str) -> Vec<Vec<(f64, f64)>> {
     lines
 }
 
-/// Where a tick's label stands: its middle from the left, or its line from above.
+/// The position of a tick's label: its centre from the left, or its baseline from the top.
 fn label(svg: &str, text: &str, coordinate: &str) -> f64 {
     let document = roxmltree::Document::parse(svg).unwrap();
     let node = document.descendants().find(|node| node.is_element() && node.text() == Some(text));
     node.unwrap_or_else(|| panic!("no {text}")).attribute(coordinate).unwrap().parse().unwrap()
 }
 
-/// The ends of both axes are asked for, so that the curve's corners lie at the labels of the ticks: a swapped, turned or
-/// wrongly scaled axis would put them elsewhere. Labels stand a fixed distance below their line.
+/// The ends of both axes are given, so the curve's corners are at the labels of the ticks. A swapped, reversed or wrongly scaled
+/// axis would move them. Labels are at a fixed distance below their line.
 #[test]
 fn values_lie_at_their_ticks() {
     let points = [(0.0, Some(0.0)), (100.0, Some(0.5)), (300.0, Some(1.0))];
@@ -93,7 +93,7 @@ fn gaps_stay_gaps_and_axes_cut_curves() {
     let lines = lines(&cut);
     let [line] = &lines[..] else { panic!("{lines:?}") };
     assert!((line[1].0 - (label(&cut, "100", "x") + label(&cut, "101", "x")) / 2.0).abs() < 0.5, "{line:?}");
-    // Zero has no place on a logarithmic axis.
+    // A logarithmic axis cannot show zero.
     let nothing =
         svg(&panel(x(), axis("y", true, None), vec![curve("a", Style::Solid, &[(0.0, Some(0.0))])]));
     assert!(self::lines(&nothing).is_empty());

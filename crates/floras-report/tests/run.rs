@@ -101,7 +101,7 @@ fn one_trial_has_no_bands_and_no_interval() {
 
 #[test]
 fn diverged_trials_are_listed() {
-    // The penalty blows the parameters up by a factor of a thousand in every step.
+    // The penalty multiplies the parameters by a thousand in every step.
     let text = SMALL.replace("rounds = 6", "rounds = 40")
         + "[model]\nl2 = 1000.0\n[local]\nrate = 1.0\n[uplink]\nscheme = \"ideal\"\n[privacy]\nclip = \"none\"\n";
     let (_directory, page) = reported(&text);
@@ -173,9 +173,9 @@ fn incomplete_runs_show_results_and_privacy_so_far() {
     fs::write(&metrics, torn).unwrap();
     let text = words(&report(directory.path()));
     assert!(text.contains("This run is not complete"), "{text}");
-    // The ledger counts all six rounds, also those that the metrics lack.
+    // The ledger counts all six rounds, including those that the metrics lack.
     assert!(text.contains("Privacy spent so far") && text.contains("after 6 rounds"), "{text}");
-    // Even if nothing but the experiment is there.
+    // Also if the experiment is the only file.
     fs::remove_file(&metrics).unwrap();
     fs::remove_file(directory.path().join("partition.json")).unwrap();
     fs::remove_file(directory.path().join("ledger.jsonl")).unwrap();
@@ -214,7 +214,7 @@ fn damaged_and_missing_files_are_named() {
     assert!(refusal("partition.json", Some("[1]")).contains("damaged"));
     assert!(refusal("partition.json", None).contains("missing"));
     assert!(refusal("experiment.toml", Some("rounds = \"many\"")).contains("damaged"));
-    assert!(refusal("experiment.toml", Some("")).contains("not of the run that summary.json is about"));
+    assert!(refusal("experiment.toml", Some("")).contains("does not belong to the run in summary.json"));
     assert!(refusal("metrics.jsonl", Some("")).contains("it lacks round"));
 }
 

@@ -1,4 +1,4 @@
-//! What a trial cost on the air: the [`Cost`] of its rounds, put together.
+//! The cost of a trial on the air: the [`Cost`] of its rounds, combined.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl TrialCost {
         }
     }
 
-    /// The sum.
+    /// The cost of the whole trial; `None` if there are no rounds, or if a round has no cost.
     pub(crate) fn total(self) -> Option<Cost> {
         let mean = average(&self.rounds).filter(|_| !self.is_partial)?;
         let sum = |pick: fn(&Cost) -> u64| self.rounds.iter().map(pick).sum();
@@ -57,7 +57,7 @@ pub(crate) fn average(costs: &[Cost]) -> Option<Cost> {
     })
 }
 
-/// What the trials spent up to each round, on average. A trial counts until its first line without cost.
+/// The cumulative cost after each round, averaged over the trials. A trial counts until its first line without cost.
 pub fn spent_by_round(lines: &[RoundMetrics], pick: fn(&Cost) -> f64) -> BTreeMap<u32, f64> {
     let mut by_trial: BTreeMap<u32, Option<f64>> = BTreeMap::new();
     let mut by_round: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -72,7 +72,7 @@ pub fn spent_by_round(lines: &[RoundMetrics], pick: fn(&Cost) -> f64) -> BTreeMa
     by_round.into_iter().map(|(round, values)| (round, mean(values))).collect()
 }
 
-/// Draws a curve over rounds against what was spent up to them instead. Rounds without a cost are left out.
+/// Replaces the x coordinates of a curve, which are rounds, by the cumulative cost. Rounds without a cost are removed.
 pub fn against(curve: &mut Curve, spent: &BTreeMap<u32, f64>) {
     let x: Vec<Option<f64>> = curve.x.iter().map(|&round| spent.get(&(round as u32)).copied()).collect();
     let is_known = |place: usize| x[place].is_some();

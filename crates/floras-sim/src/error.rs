@@ -1,4 +1,4 @@
-//! What can end a simulation early.
+//! Errors of experiments, runs and their files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,37 +14,37 @@ use crate::experiment::{Difference, ExperimentError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The experiment was wrong.
+    /// The experiment is not valid.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
 
     /// A point of a sweep that cannot be run.
     #[error("{point}: {error}")]
     Point {
-        /// Its number and its values.
+        /// The number and the values of the point.
         point: String,
-        /// What is wrong.
+        /// The error of the point.
         error: Box<SimError>,
     },
 
-    /// A choice was out of range.
+    /// A choice is out of range.
     #[error(transparent)]
     Choice(#[from] floras_core::ChoiceError),
 
-    /// The data or the model were wrong.
+    /// The data or the model are not valid.
     #[error("{key}: {error}")]
     Learn {
-        /// The key that led there.
+        /// The key of the experiment that it belongs to.
         key: &'static str,
-        /// What the learning side says.
+        /// The error of the data set, the partition or the model.
         error: LearnError,
     },
 
-    /// The air interface refused something.
+    /// An error of the air interface.
     #[error("uplink: {0}")]
     Uplink(#[from] UplinkError),
 
-    /// The accounting refused something.
+    /// An error of the privacy accounting.
     #[error("privacy: {0}")]
     Privacy(#[from] PrivacyError),
 
@@ -54,30 +54,30 @@ pub enum SimError {
          at most {most} GiB are allowed; use fewer clients per round, a smaller model or fewer threads"
     )]
     TooMuchMemory {
-        /// `K`.
+        /// Number of updates of a trial that are in memory at once, at most `K`.
         clients: usize,
-        /// `d`.
+        /// Number of parameters `d` of the model.
         parameters: usize,
-        /// Trials at once.
+        /// Number of trials that run at once.
         trials: usize,
-        /// GiB needed.
+        /// Memory that the updates take, in GiB, rounded down.
         needed: usize,
-        /// GiB allowed.
+        /// Maximum memory for updates, in GiB.
         most: usize,
     },
 
-    /// An audit that asks for too much or too little.
+    /// A number of an audit that is out of range.
     #[error("{name} must be {allowed}, not {value}")]
     Effort {
-        /// What.
+        /// Name of the number.
         name: &'static str,
         /// What is allowed, in words.
         allowed: &'static str,
-        /// What was asked for.
+        /// The value that was given.
         value: f64,
     },
 
-    /// Resuming something else.
+    /// The directory holds the run of a different experiment.
     #[error(
         "{directory} holds another experiment: {key} is {theirs} there and {ours} here, and a run can only be resumed \
          unchanged",
@@ -97,13 +97,13 @@ pub enum SimError {
         directory: PathBuf,
     },
 
-    /// A ledger of another uplink.
+    /// The ledger was written for a different uplink.
     #[error(
         "{path} is the ledger of another uplink: {key} is {theirs} there and {ours} here; use another file for the changed uplink",
         path = path.display(), key = difference.key, theirs = difference.theirs, ours = difference.ours
     )]
     OtherLedger {
-        /// The file.
+        /// The path of the ledger file.
         path: PathBuf,
         /// The first setting that differs.
         difference: Difference,
@@ -117,7 +117,7 @@ pub enum SimError {
     NoiseApart,
 
     /// A run that was stopped.
-    #[error("the run was stopped; what is done is recorded in {directory}", directory = directory.display())]
+    #[error("the run was stopped; completed rounds are recorded in {directory}", directory = directory.display())]
     Stopped {
         /// The run directory.
         directory: PathBuf,
@@ -129,81 +129,81 @@ pub enum SimError {
         directory = directory.display()
     )]
     AlreadyARun {
-        /// The directory.
+        /// The run directory.
         directory: PathBuf,
     },
 
-    /// A directory with something else in it.
+    /// A directory that is neither empty nor a run directory.
     #[error(
-        "{directory} is not empty and holds no run of floras",
+        "{directory} is not empty and is not a floras run directory",
         directory = directory.display()
     )]
     NotARun {
-        /// The directory.
+        /// The directory that was given.
         directory: PathBuf,
     },
 
     /// A directory that holds a run, or the figures of another command.
     #[error("{directory} holds {what}", directory = directory.display())]
     Occupied {
-        /// The directory.
+        /// The directory that was given.
         directory: PathBuf,
-        /// What is there.
+        /// A description of its content.
         what: String,
     },
 
     /// A file where a directory should be.
     #[error("{path} is a file and not a directory", path = path.display())]
     NotADirectory {
-        /// The file.
+        /// The path that was given.
         path: PathBuf,
     },
 
-    /// Nothing to resume.
+    /// A directory without a run to resume.
     #[error("there is no run to resume in {directory}", directory = directory.display())]
     NothingToResume {
-        /// The directory.
+        /// The directory that was given.
         directory: PathBuf,
     },
 
-    /// A file that should be there and is not.
+    /// A required file that does not exist.
     #[error("{path} is missing", path = path.display())]
     Missing {
-        /// The file.
+        /// The path of the missing file.
         path: PathBuf,
     },
 
-    /// A file of a run directory that is not as it was written.
+    /// A damaged file of a run directory.
     #[error("{path} is damaged: {reason}", path = path.display())]
     Damaged {
-        /// The file.
+        /// The path of the damaged file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the damage.
         reason: String,
     },
 
-    /// A file whose content could not be put into its format.
+    /// Content that cannot be encoded in the format of its file.
     #[error("cannot encode {path}: {reason}", path = path.display())]
     Encoding {
-        /// The file.
+        /// The path of the file to be written.
         path: PathBuf,
-        /// Why not.
+        /// Why the content cannot be encoded.
         reason: String,
     },
 
-    /// A step of a trial that has ended.
+    /// A step was requested of a trial that has ended.
     #[error("trial {trial} has ended; there are no more rounds to do")]
     TrialEnded {
-        /// From 0.
+        /// The trial, counted from 0.
         trial: u16,
     },
 
-    /// Parameters of another model.
+    /// Parameters whose number does not fit the model.
     #[error("the model has {expected} parameters, and {found} were given")]
     WrongParameters {
-        /// `d`.
+        /// Number of parameters `d` of the model.
         expected: usize,
-        /// How many came.
+        /// Number of parameters that were given.
         found: usize,
     },
 
@@ -212,9 +212,9 @@ pub enum SimError {
     File {
         /// `read`, `write` or `create`.
         action: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
 
@@ -230,7 +230,7 @@ pub(crate) fn wrong(key: &str, allowed: &str, value: impl ToString) -> SimError 
 }
 
 impl SimError {
-    /// Whether the user's input is to blame, and not the machine.
+    /// Whether the user's input caused the error, and not the machine.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Point { error, .. } => error.is_input(),
@@ -245,12 +245,12 @@ impl SimError {
         move |error| Self::File { action, path, error }
     }
 
-    /// A file that is not as it was written, and what is wrong with it.
+    /// The error of a damaged file; `reason` describes the damage.
     pub fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
     }
 
-    /// Results that cannot be written in a file's format.
+    /// The error of content that cannot be encoded in the format of its file.
     pub fn encoding(path: &Path, reason: impl ToString) -> Self {
         Self::Encoding { path: path.to_path_buf(), reason: reason.to_string() }
     }

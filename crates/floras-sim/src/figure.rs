@@ -1,22 +1,22 @@
-//! The content of a picture without its style: numbers with their names and units.
+//! The content of figures without their style: numbers with their names and units.
 //!
-//! A [`Reproduction`] is written as `reproduction.json`. It holds all that is needed to draw it.
+//! A [`Reproduction`] is written as `reproduction.json`. It contains all that is needed to draw the figures.
 
 use floras_privacy::Views;
 use serde::{Deserialize, Serialize};
 
-/// What `floras reproduce` leaves behind: some figures, and what they say about the paper's claims.
+/// The result of `floras reproduce`: figures, and their comparison with the paper's claims.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Reproduction {
     /// Version of the program.
     pub version: String,
-    /// The command that makes it again.
+    /// The command that reproduces it.
     pub command: String,
     /// Whether it is the small version.
     pub quick: bool,
     /// The seed of every experiment in it.
     pub seed: u64,
-    /// The figures.
+    /// The reproduced figures.
     pub figures: Vec<Figure>,
 }
 
@@ -28,115 +28,115 @@ impl Reproduction {
 /// One figure: panels side by side, with notes.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Figure {
-    /// As on the command line, such as `fig4`.
+    /// Name as on the command line, such as `fig4`.
     pub name: String,
-    /// A line.
+    /// Title of the figure, in one line.
     pub title: String,
-    /// What is to be seen, in paragraphs.
+    /// A description of the figure, one string per paragraph.
     pub text: Vec<String>,
     /// The choices that the paper leaves open, as key and value.
     pub conventions: Vec<(String, String)>,
-    /// The pictures.
+    /// The panels, drawn side by side.
     pub panels: Vec<Panel>,
     /// The claims of the paper, with our results.
     pub claims: Vec<Claim>,
-    /// What each curve's setting guarantees.
+    /// The privacy of each curve's setting.
     pub privacy: Vec<PrivacyRow>,
-    /// What a reader should know.
+    /// Notes on the figure.
     pub notes: Vec<String>,
 }
 
 /// One system of axes with its curves.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Panel {
-    /// The name of its file, without an ending.
+    /// File name of the panel, without extension.
     pub name: String,
-    /// A line.
+    /// Title of the panel, in one line.
     pub title: String,
-    /// From left to right.
+    /// The horizontal axis, from left to right.
     pub x: Axis,
-    /// From below.
+    /// The vertical axis, from bottom to top.
     pub y: Axis,
     /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
 }
 
-/// What is on an axis.
+/// An axis of a panel.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Axis {
-    /// What it is, with its unit.
+    /// Name of the quantity, with its unit.
     pub label: String,
-    /// Whether its steps are powers of ten.
+    /// Whether the axis is logarithmic.
     pub logarithmic: bool,
-    /// Its ends; those of the curves if absent.
+    /// Lower and upper end; those of the curves if absent.
     pub range: Option<(f64, f64)>,
 }
 
-/// A curve with its band. A value that is not there is a gap.
+/// A curve with its confidence band.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Curve {
-    /// As in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Curves that belong together have the same colour,
+    /// Index of the colour; curves that belong together have the same colour.
     pub colour: usize,
-    /// and differ in the way they are drawn.
+    /// Line style, which distinguishes curves of the same colour.
     pub style: Style,
-    /// Where.
+    /// x coordinates of the points.
     pub x: Vec<f64>,
-    /// How much.
+    /// y values of the points; `None` is a gap.
     pub y: Vec<Option<f64>>,
-    /// The 95% interval around each value.
+    /// Lower and upper end of the 95% interval around each value.
     pub band: Option<Vec<Option<(f64, f64)>>>,
 }
 
-/// How a curve is drawn.
+/// The line style of a curve.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {
-    /// Without gaps.
+    /// A solid line.
     #[default]
     Solid,
-    /// With long gaps.
+    /// A dashed line, with long gaps.
     Dashed,
-    /// With short ones.
+    /// A dotted line, with short gaps.
     Dotted,
-    /// Dashes and dots in turn.
+    /// A line of alternating dashes and dots.
     DashDotted,
 }
 
-/// A sentence of the paper, with its number if it has one, and ours.
+/// A claim of the paper, compared with our result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Claim {
-    /// The sentence.
+    /// The claim of the paper, as one sentence.
     pub claim: String,
-    /// Its number; `None` if it states a direction only.
+    /// The number that the paper states; `None` if it states a direction only.
     pub published: Option<f64>,
     /// Our result; `None` if there is none.
     pub ours: Option<f64>,
     /// Half the width of the 95% interval of ours.
     pub ci95: Option<f64>,
-    /// What both are in, such as `points`.
+    /// Unit of both numbers, such as `points`.
     pub unit: String,
-    /// What follows.
+    /// The verdict on the claim.
     pub verdict: Verdict,
-    /// How the verdict was reached, in a line.
+    /// Reason for the verdict, in one line.
     pub reason: String,
 }
 
-/// What a comparison says about a claim.
+/// The result of comparing a claim with our result.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// Our result agrees.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The interval is too wide to distinguish the paper's number from another, or misses it by less than all claims together may:
-    /// more trials are needed.
+    /// More trials are needed: the interval is too wide to decide, or the paper's number is outside of it but within the
+    /// simultaneous interval over all claims.
     #[serde(rename = "inconclusive")]
     Inconclusive,
     /// Our result differs, under the chosen conventions.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// It contradicts mathematics, whatever the conventions.
+    /// The claim is mathematically false under all conventions.
     #[serde(rename = "false")]
     False,
 }
@@ -153,15 +153,15 @@ impl Verdict {
     }
 }
 
-/// What the setting of one curve guarantees.
+/// The privacy of the setting of one curve.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrivacyRow {
-    /// The curve.
+    /// Name of the curve.
     pub curve: String,
-    /// The number of rounds after which it holds.
+    /// Number of rounds that the statements cover.
     pub rounds: u32,
     /// `δ` of all statements.
     pub delta: f64,
-    /// Every view.
+    /// The privacy statement of each view.
     pub views: Views,
 }

@@ -2,7 +2,7 @@
 
 use crate::summary::Estimate;
 
-/// `12 345` with thin spaces, which no language takes for a decimal point.
+/// Groups digits with narrow spaces, as in `12 345`: a comma or a point could be read as a decimal separator.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -15,12 +15,12 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// `1 trial`, `2 trials`.
+/// A number with its noun: `1 trial`, `2 trials`.
 pub fn count(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{} {what}s", grouped(number)) }
 }
 
-/// `95 %`, `99.9 %`, `0.4 %`: a share with no more digits than it needs, and never rounded to all or nothing.
+/// A share as a percentage with few digits, as in `95 %` or `99.9 %`. It is never rounded to 0 % or 100 %.
 pub fn share(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = [1, 2, 3, 4].into_iter().find(|digits| {
@@ -44,7 +44,7 @@ pub fn estimate(Estimate { mean, ci95 }: Estimate) -> String {
     with_uncertainty(mean, ci95)
 }
 
-/// [`estimate`] for a value and the half width of its interval, of whatever kind.
+/// [`estimate`] for a value and the half width of any interval.
 pub fn with_uncertainty(value: f64, half_width: Option<f64>) -> String {
     with_interval(value, half_width, (4 - magnitude(value)).clamp(0, 4))
 }
@@ -54,7 +54,7 @@ pub fn percentage(Estimate { mean, ci95 }: Estimate) -> String {
     format!("{} %", with_interval(100.0 * mean, ci95.map(|half| 100.0 * half), 2))
 }
 
-/// Decimals that are printed at most.
+/// Maximum number of printed decimals.
 const MAX_DECIMALS: i32 = 8;
 
 fn with_interval(mean: f64, half: Option<f64>, decimals: i32) -> String {
@@ -138,7 +138,7 @@ fn superscript(number: i32) -> String {
     number.to_string().chars().map(digit).collect()
 }
 
-/// With a minus of its own width, and none before a zero.
+/// A number with a typographic minus sign, which is omitted before zero.
 pub fn signed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     let is_zero = text.chars().all(|letter| "-0.".contains(letter));

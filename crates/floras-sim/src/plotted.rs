@@ -1,4 +1,4 @@
-//! The whole privacy guarantee of a view, to be plotted: `δ(ε)` and the trade-off function after all rounds of a run.
+//! The complete privacy guarantee of a view, for plots: `δ(ε)` and the trade-off function after all rounds of a run.
 
 use floras_core::View;
 use floras_privacy::mixed::Mixed;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 const POINTS: [usize; 2] = [41, 101];
 /// Curves reach beyond the stated `ε` by this factor.
 const BEYOND: f64 = 1.5;
-/// A larger `ε` has curves that show nothing.
-const LARGEST: f64 = 100.0;
+/// Maximum `ε` of a view with curves. With a larger one, they are not informative.
+const MAX_EPSILON: f64 = 100.0;
 
 /// The curves of a view. Both are bounds: `δ` is never too small, the type II error never too large.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -30,7 +30,8 @@ pub struct PlottedCurves {
 
 /// The curves of all views with an `ε` that is not too large.
 pub(crate) fn curves(rounds: &Mixed<'_>, views: &Views) -> Result<Vec<PlottedCurves>, PrivacyError> {
-    let stated = |view: View| Some((view, views.get(view)?.epsilon.filter(|&epsilon| epsilon <= LARGEST)?));
+    let stated =
+        |view: View| Some((view, views.get(view)?.epsilon.filter(|&epsilon| epsilon <= MAX_EPSILON)?));
     let wanted: Vec<(View, f64)> = View::ALL.into_iter().filter_map(stated).collect();
     let of_view = |&(view, epsilon): &(View, f64)| {
         let curve = DeltaCurve::for_plot(rounds, view, BEYOND * epsilon.max(0.1))?;

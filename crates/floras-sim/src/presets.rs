@@ -1,13 +1,13 @@
-//! Experiments that are known by name.
+//! Presets: experiments with a name, which the program contains.
 
-/// An experiment that comes with the program.
+/// An experiment that the program contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// The name.
+    /// The name, as on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Its file.
+    /// The text of its experiment file.
     pub text: &'static str,
 }
 
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// The program runs it first: every rigorous view has the `ε` that its file states.
+    /// It is the default: every rigorous view has the `ε` that its file states.
     #[test]
     fn the_private_preset_is_private_in_every_view() {
         let experiment = ExperimentBuilder::preset("private").unwrap().build().unwrap();

@@ -1,14 +1,14 @@
-//! What the simulation draws at random, beside what the air interface draws.
+//! Purposes of the simulation's random streams, besides those of the air interface.
 
 use floras_core::random::Purpose;
 
-/// Which clients take part in a round.
+/// The selection of the clients of a round.
 pub const SELECTION: Purpose = Purpose(64);
 /// The order of a client's samples in a round.
 pub const BATCHES: Purpose = Purpose(65);
-/// Who holds which samples in a trial.
+/// The partition of the samples in a trial.
 pub const PARTITION: Purpose = Purpose(66);
-/// Where a trial's training begins.
+/// The initial parameters of a trial's model.
 pub const INITIAL_MODEL: Purpose = Purpose(67);
 /// The centres of a generated task's classes.
 pub const TASK: Purpose = Purpose(68);
@@ -16,19 +16,19 @@ pub const TASK: Purpose = Purpose(68);
 pub const CLIENT_SAMPLES: Purpose = Purpose(69);
 /// The test samples of a generated task.
 pub const TEST_SAMPLES: Purpose = Purpose(70);
-/// Where the power method begins that bounds a client's smoothness.
+/// The start of the power method, which bounds a client's smoothness.
 pub const POWER_METHOD: Purpose = Purpose(71);
-/// Which way an audit's canary points.
+/// The direction of an audit's canary.
 pub const CANARY: Purpose = Purpose(72);
-/// What happens in an audit's games beside what the air interface draws.
+/// The random choices of an audit's games, besides those of the air interface.
 pub const GAME: Purpose = Purpose(73);
 /// Noise on despread sequences in an audit.
 pub const DESPREAD_NOISE: Purpose = Purpose(74);
-/// The energies that an audit's detectors meet.
+/// The energies that an audit's detectors measure.
 pub const ENERGIES: Purpose = Purpose(75);
-/// Which samples an audit tries to reconstruct.
+/// The samples that an audit tries to reconstruct.
 pub const PORTRAITS: Purpose = Purpose(76);
-/// Which of the selected clients are silent in a round.
+/// The selected clients that are silent in a round.
 pub const DROPOUT: Purpose = Purpose(90);
 
 #[cfg(test)]

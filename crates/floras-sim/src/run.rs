@@ -46,18 +46,18 @@ const MAX_PARTITIONS: u32 = 100;
 pub enum Event {
     /// A trial begins or is resumed.
     TrialBegins {
-        /// From 0.
+        /// The trial, counted from 0.
         trial: u32,
-        /// Rounds that were done before.
+        /// Number of rounds that were done before.
         done: u32,
     },
     /// A round is done.
     Round(Box<RoundMetrics>),
     /// A trial has ended.
     TrialEnds {
-        /// From 0.
+        /// The trial, counted from 0.
         trial: u32,
-        /// Finished or diverged.
+        /// How the trial ended: finished or diverged.
         status: Status,
     },
 }
@@ -65,11 +65,11 @@ pub enum Event {
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// How it ended.
+    /// The summary of all trials.
     pub summary: Summary,
-    /// Rounds that this process did, of all trials together.
+    /// Number of rounds that this process did, over all trials.
     pub rounds_done: u64,
-    /// How long the rounds took.
+    /// Elapsed time of the rounds.
     pub elapsed: Duration,
 }
 
@@ -80,7 +80,7 @@ impl Outcome {
     }
 }
 
-/// An experiment whose data are loaded and whose directory is taken: ready to run.
+/// An experiment that is ready to run: its data are loaded and its directory is locked.
 #[derive(Debug)]
 pub struct PreparedRun {
     federation: Federation,
@@ -94,29 +94,29 @@ impl PreparedRun {
         Self::of(Federation::new(experiment)?, path, entry, threads)
     }
 
-    /// The same for data that are loaded.
+    /// Like [`new`](Self::new), for a federation whose data are loaded.
     pub fn of(federation: Federation, path: &Path, entry: Entry, threads: usize) -> Result<Self, SimError> {
         federation.check_memory(threads)?;
         let directory = RunDirectory::enter(path, federation.experiment(), entry)?;
         Ok(Self { federation, directory, threads })
     }
 
-    /// What is run.
+    /// The federation that is run.
     pub fn federation(&self) -> &Federation {
         &self.federation
     }
 
-    /// What was run.
+    /// The federation that was run.
     pub fn into_federation(self) -> Federation {
         self.federation
     }
 
-    /// Where it is recorded.
+    /// The directory in which the run is recorded.
     pub fn directory(&self) -> &RunDirectory {
         &self.directory
     }
 
-    /// What a user may want to know about recorded signals and the privacy budget, before the first round.
+    /// Notes for the user about recorded signals and the privacy budget, before the first round.
     pub fn notes(&self) -> Vec<String> {
         let settings = self.federation.experiment().settings();
         let mut notes = Vec::new();
@@ -134,7 +134,7 @@ impl PreparedRun {
         }
         let (view, Some(epsilon)) = (settings.privacy.view, settings.privacy.budget) else { return notes };
         if !self.is_guarantee(view) {
-            notes.push("the budget is kept in a view whose epsilon is no guarantee here".to_owned());
+            notes.push("the budget is enforced in a view whose epsilon is not a guarantee here".to_owned());
         }
         let (affordable, rounds) = (self.federation.rounds(), settings.rounds);
         if affordable < rounds {
@@ -238,18 +238,21 @@ impl Start {
         if let Some(found) = record::load(&directory.checkpoint_file(trial), federation, trial)? {
             let Mark { round, status, log_crc, .. } = found.mark;
             let has_signals = has_signals(federation, directory, trial, (round, status));
-            if has_signals && in_ledger >= round && record::cut_back(&log, trial, round)? == Some(log_crc) {
+            if has_signals
+                && in_ledger >= round
+                && record::truncate_metrics(&log, trial, round)? == Some(log_crc)
+            {
                 let log = LogState { crc: log_crc, ended: status != Status::Running };
                 return Ok(Self { round, log, has_checkpoint: true });
             }
         }
-        record::cut_back(&log, trial, 0)?;
+        record::truncate_metrics(&log, trial, 0)?;
         Ok(Self { round: 0, log: LogState::default(), has_checkpoint: false })
     }
 }
 
-/// Whether the signals that a trial has recorded up to a round are there. Divergence may leave its round without one, and a round in
-/// which all selected clients are silent has none.
+/// Whether all signal files of a trial exist up to a round. A round in which training diverged may lack one, and a round in which
+/// all selected clients are silent has none.
 fn has_signals(
     federation: &Federation,
     directory: &RunDirectory,
@@ -443,7 +446,7 @@ struct HeldBack {
     since: Instant,
 }
 
-/// One of them, with its new ledger entry and its recorded signal.
+/// The result of a round that is not released yet, with its new ledger entry and its recorded signal.
 struct HeldRound {
     metrics: RoundMetrics,
     entry: Option<LedgerEntry>,
@@ -470,7 +473,7 @@ impl HeldBack {
 struct TrialLedger<'a> {
     accounting: &'a Accounting,
     ledger: Ledger,
-    /// `M`, if the run has dropouts.
+    /// Total number of clients `M`, if the run has dropouts.
     among: Option<u32>,
     /// Entries of rounds that were recorded before an interruption and are run again.
     recorded: VecDeque<LedgerEntry>,

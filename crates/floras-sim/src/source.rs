@@ -7,41 +7,41 @@ use thiserror::Error;
 use crate::experiment::{ExperimentError, nearest};
 use crate::presets::PRESETS;
 
-/// Why there is no experiment.
+/// Why an experiment cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SourceError {
     /// Neither a preset nor a file.
     #[error("there is no preset and no file {source_name}; {}", preset_hint(source_name))]
     NoSuchExperiment {
-        /// What was given.
+        /// The name or path that was given.
         source_name: String,
     },
 
     /// No preset of this name.
     #[error("there is no preset {name}; {}", preset_hint(name))]
     NoSuchPreset {
-        /// What was given.
+        /// The name or path that was given.
         name: String,
     },
 
-    /// A file that is not there.
+    /// A file that does not exist.
     #[error("there is no file {path}", path = path.display())]
     NoSuchFile {
-        /// What was given.
+        /// The name or path that was given.
         path: PathBuf,
     },
 
     /// A file that cannot be read.
     #[error("cannot read {path}: {reason}", path = path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Why the file cannot be read.
         reason: String,
     },
 
-    /// A file that is no TOML.
+    /// An experiment that is not valid.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
 }

@@ -12,18 +12,18 @@ use crate::cost;
 use crate::experiment::{Settings, VERSION};
 use crate::federation::RoundMetrics;
 
-/// The content of `summary.json`. It holds nothing that depends on the machine or the time.
+/// The content of `summary.json`. It does not depend on the machine or the time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Summary {
     /// The experiment's name.
     pub name: String,
     /// Version of the program.
     pub version: String,
-    /// The seed.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// Rounds in a trial.
+    /// Number of rounds per trial.
     pub rounds: u32,
-    /// Updates of the trials' last rounds that were not finite, and were sent as zero.
+    /// Number of updates in the trials' last rounds that were not finite and were sent as zero.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u32,
     /// How each trial ended.
@@ -31,7 +31,7 @@ pub struct Summary {
     /// Means over the trials that finished; `None` if all diverged.
     #[serde(rename = "final")]
     pub finals: Option<Finals>,
-    /// What a trial cost on the air, as in [`TrialSummary::Finished`]: means over the trials that finished, and the largest peak
+    /// The cost of a trial on the air, as in [`TrialSummary::Finished`]: means over the trials that finished, and the largest peak
     /// power. `None` for schemes without a radio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -50,24 +50,24 @@ fn is_zero(count: &u32) -> bool {
 pub enum TrialSummary {
     /// All rounds were done.
     Finished {
-        /// From 0.
+        /// The trial, counted from 0.
         trial: u32,
-        /// Over all training samples, with the penalty.
+        /// Loss over all training samples, with the penalty.
         train_loss: f64,
-        /// Over the test samples, with the penalty.
+        /// Loss over the test samples, with the penalty.
         test_loss: f64,
-        /// Share of the test samples whose class was found.
+        /// Share of the test samples that are classified correctly.
         test_accuracy: f64,
-        /// What it cost on the air: channel uses and energy of all rounds together, the largest peak power, and means over the
-        /// rounds of mean power and dynamic range. `None` for schemes without a radio, and if an earlier version ran a part.
+        /// Its cost on the air: channel uses and energy of all rounds together, the largest peak power, and means over the rounds
+        /// of mean power and dynamic range. `None` for schemes without a radio, and if an earlier version ran some of the rounds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
     },
-    /// A parameter of the common model, or the last loss, left the range of numbers.
+    /// A parameter of the common model, or the last loss, was not finite or too large.
     Diverged {
-        /// From 0.
+        /// The trial, counted from 0.
         trial: u32,
-        /// The round in which it happened, from 1.
+        /// The round in which it diverged, counted from 1.
         round: u32,
     },
 }
@@ -75,15 +75,15 @@ pub enum TrialSummary {
 /// Final values over the trials that finished.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Finals {
-    /// Over all training samples, with the penalty.
+    /// Loss over all training samples, with the penalty.
     pub train_loss: Estimate,
-    /// Over the test samples, with the penalty.
+    /// Loss over the test samples, with the penalty.
     pub test_loss: Estimate,
-    /// Share of the test samples whose class was found.
+    /// Share of the test samples that are classified correctly.
     pub test_accuracy: Estimate,
 }
 
-/// A mean, and how far the truth may be from it.
+/// A mean with its 95% interval.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Estimate {
     /// Mean over the trials.
@@ -171,7 +171,7 @@ impl TrialSummary {
         }
     }
 
-    /// What a finished trial cost on the air.
+    /// The cost of a finished trial on the air.
     pub fn cost(&self) -> Option<Cost> {
         match *self {
             Self::Finished { cost, .. } => cost,

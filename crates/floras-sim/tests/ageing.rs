@@ -1,4 +1,4 @@
-//! Experiments whose channel changes between pilot and payload, whose phones err about it, or whose clients are unequal.
+//! Experiments with channels that change between pilot and payload, with channel estimation errors, or with unequal clients.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -131,7 +131,7 @@ fn settings_without_effect_change_no_number() {
     assert_eq!(views(&[]), views(&neutral));
 }
 
-/// Lines without what the power control changes.
+/// Lines without the fields that the power control changes.
 fn without_cost(metrics: &str) -> Vec<serde_json::Value> {
     let line = |line: &str| {
         let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -196,7 +196,7 @@ fn path_loss_keeps_the_bound_for_every_channel() {
     assert!(stated(&real, View::Actual).1, "phones that use no channel knowledge cannot err about it");
 }
 
-/// A δ whose quantiles 20,000 draws show well, and a μ of about 1.
+/// A δ whose quantiles 20,000 draws estimate well, and a μ of about 1.
 const EASY: [&str; 2] = ["privacy.delta=0.01", "uplink.snr_db=-15"];
 
 /// One block of an aged channel has the distribution of the fading, so that the raw-signal view must have the number of the
@@ -210,7 +210,7 @@ fn raw_signal_depends_on_the_number_of_blocks() {
     assert!(several > 1.3 * plain, "{several} and {plain}");
 }
 
-/// Channels that hardly age, and clients that hardly differ: the estimates approach the rigorous number.
+/// With almost no ageing and almost equal clients, the estimates approach the rigorous number.
 #[test]
 fn estimates_approach_the_rigorous_number() {
     let rigorous = stated(&small(&[]), View::Actual).0.unwrap();
@@ -220,8 +220,8 @@ fn estimates_approach_the_rigorous_number() {
     }
 }
 
-/// The strongest client decides about the raw signal: given its gain `G`, its `μ` has the distribution of the plain one times `G`,
-/// which is a plain experiment at `20·log₁₀ G` dB more.
+/// The strongest client determines the raw-signal view: given its gain `G`, its `μ` has the distribution of the plain one times
+/// `G`, which is a plain experiment at `20·log₁₀ G` dB more.
 #[test]
 fn raw_signal_is_that_of_the_strongest_client() {
     let unequal = small(&[EASY[0], EASY[1], CELL]);
@@ -255,8 +255,8 @@ fn a_run_and_its_account_state_the_same() {
     }
 }
 
-/// Of artificial noise only a client's own share is sure to arrive with its update: `μ ≤ Δ·√K/a` over every channel. Without ageing
-/// and errors it is `Δ/a`.
+/// Only a client's own share of the artificial noise is certain to arrive with its update: `μ ≤ Δ·√K/a` over every channel. Without
+/// ageing and errors it is `Δ/a`.
 #[test]
 fn artificial_noise_of_unaligned_clients_is_local() {
     let noisy = [INVERSION, "uplink.artificial_noise_std=10"];
@@ -272,7 +272,7 @@ fn artificial_noise_of_unaligned_clients_is_local() {
     assert_eq!(stated(&small(&[&noisy[..], &[CELL]].concat()), View::AnyChannel), aligned);
 }
 
-/// An uplink on its own decodes in blocks, and states what does not depend on the number of parameters.
+/// An uplink without training decodes in blocks, and makes only statements that do not depend on the number of parameters.
 #[test]
 fn an_uplink_on_its_own_knows_no_blocks() {
     let aged = small(&[AGEING, "uplink.coherence=7"]);
@@ -283,7 +283,7 @@ fn an_uplink_on_its_own_knows_no_blocks() {
     let error = air.realise(&spec).unwrap_err().to_string();
     assert!(
         error.ends_with(
-            "blocks of 7 parameters need the number of parameters, which this round does not know"
+            "blocks of 7 parameters need the number of parameters, which is not set for this round"
         )
     );
     let report = air.report(10, 5).unwrap();
@@ -294,7 +294,7 @@ fn an_uplink_on_its_own_knows_no_blocks() {
     assert!(one_block.report(10, 5).unwrap().views.get(View::Actual).unwrap().epsilon.is_some());
 }
 
-/// The ledger of a run has the worst block of every round, drawn once more by the air interface.
+/// The ledger of a run has the worst block of every round, compared with a second draw by the air interface.
 #[test]
 fn the_ledger_counts_the_worst_block() {
     let aged = small(&[AGEING, "uplink.coherence=7"]);

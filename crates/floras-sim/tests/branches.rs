@@ -1,4 +1,4 @@
-//! Runs with complex reception and several antennas: bytes, records, airtime, and what is stated about their privacy.
+//! Runs with complex reception and several antennas: bytes, records, airtime, and privacy statements.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -110,8 +110,8 @@ fn recorded_signals_have_branches_in_rows() {
     }
 }
 
-/// Rayleigh fading has bounds in all views. Under other fading the actual view is an estimate, and Rician fading has no other number for
-/// raw samples either.
+/// Rayleigh fading has bounds in all views. Under other fading the actual view is an estimate. Under Rician fading the raw-signal
+/// view is one, too.
 #[test]
 fn only_estimates_are_called_estimates() {
     let cases = [
@@ -136,7 +136,7 @@ fn only_estimates_are_called_estimates() {
     }
 }
 
-/// The bound of the actual view is above what drawn rounds estimate, and below that of the worst channel.
+/// The bound of the actual view is above the estimate from drawn rounds, and below the bound of the worst channel.
 #[test]
 fn estimates_lie_below_the_bounds_for_rayleigh_fading() {
     let epsilon = |fading: &str, view: View| {

@@ -183,7 +183,7 @@ fn run_ledger_and_budget_account_as_a_cohort() {
     let spent = &lines::<LedgerEntry>(directory.path(), "ledger.jsonl")[0].spent;
     for view in View::RIGOROUS {
         let (ours, theirs) = (spent[&view.field()], cohort[&view.field()]);
-        // What floating-point arithmetic costs a release.
+        // The loss of floating-point arithmetic in a release.
         assert!((0.0..1e-3 + 1e-5 * ours).contains(&(theirs - ours)), "{view}: {ours} {theirs}");
     }
     let allowed = |more: &str| {
@@ -195,7 +195,7 @@ fn run_ledger_and_budget_account_as_a_cohort() {
     assert!(allowed("clients.dropout=0.3") < allowed("clients.dropout=0"));
 }
 
-/// Fewer admitted clients leave a larger common amplitude, and so less noise: the estimate is drawn with dropouts.
+/// Fewer admitted clients have a larger common amplitude, and therefore less noise: the estimate is drawn with dropouts.
 #[test]
 fn schemes_without_sequences_are_estimated_with_dropouts() {
     let epsilon = |dropout: &str| {
@@ -210,7 +210,7 @@ fn schemes_without_sequences_are_estimated_with_dropouts() {
     assert!(epsilon("clients.dropout=0.8") > 1.1 * epsilon("clients.dropout=0"));
 }
 
-/// A silent client leaves less noise under MMSE weights at this SNR: an estimate is drawn with dropouts.
+/// With MMSE weights, a silent client reduces the noise at this SNR: an estimate is drawn with dropouts.
 #[test]
 fn mmse_weights_are_estimated_with_dropouts() {
     let epsilon = |dropout: &str| {
@@ -260,7 +260,7 @@ fn dropouts_leave_all_clients_to_the_search() {
     assert!(reason.contains("among 60 in their places"), "{reason}");
 }
 
-/// Every second of these rounds has one client that sends, or none.
+/// In half of these rounds at most one client sends.
 #[test]
 fn silent_rounds_are_not_missing_signals() {
     let directory = tempfile::tempdir().unwrap();

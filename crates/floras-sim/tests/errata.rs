@@ -1,13 +1,14 @@
-//! What the paper's convergence theory asks for, against its own experiments. The book's page `docs/reference/errata.md` links here.
+//! The conditions of the paper's convergence theory, checked for its own experiments. The book's page `docs/reference/errata.md`
+//! links here.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_learn::data::digits20;
 use floras_learn::{Batch, Logistic, Model, Scratch};
 
-/// `λ` of the paper's task: its penalty `λ‖w‖²` alone makes the loss strongly convex, with `μ = 2λ`.
+/// The penalty factor `λ` of the paper's task: its penalty `λ‖w‖²` alone makes the loss strongly convex, with `μ = 2λ`.
 const PENALTY: f64 = 0.01;
-/// `K` of the paper's experiments.
+/// The number of clients per round `K` of the paper's experiments.
 const CLIENTS: f64 = 20.0;
 
 /// `D(γ)` as printed in Theorem 4.
@@ -16,8 +17,8 @@ fn printed_d(gamma: f64, bound: f64, clip: f64) -> f64 {
     gamma * gamma / (clip * clip * angle) * (bound / gamma - angle)
 }
 
-/// The gradient over all training samples where training begins. `H` bounds every mini-batch's gradient everywhere, so it is no
-/// smaller than this.
+/// The norm of the gradient over all training samples at the initial parameters. `H` bounds every mini-batch's gradient everywhere,
+/// so it is at least this.
 fn first_gradient(model: &Logistic) -> f64 {
     let samples = digits20(4000, 1000).unwrap().train;
     let rows: Vec<u32> = (0..4000).collect();
@@ -26,7 +27,7 @@ fn first_gradient(model: &Logistic) -> f64 {
     gradient.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
 }
 
-/// `μ > 2√(dD)·EH/K` for one step per round (`E = 1`), the weakest form. The paper wants `B ≫ C`; ten times as much is taken, and
+/// `μ > 2√(dD)·EH/K` for one step per round (`E = 1`), the weakest form. The paper requires `B ≫ C`; `B = 10·C` is used, and
 /// symbols of a mean power from 1% to 1.
 #[test]
 fn theorem_4_excludes_the_papers_experiments() {

@@ -1,4 +1,4 @@
-//! The experiment file: what is refused and in which words, and that no text makes the reader panic.
+//! The experiment file: error messages, and no text that makes the reader panic.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 use floras_sim::{Experiment, ExperimentBuilder, PRESETS, Settings, Sweep};
@@ -100,7 +100,7 @@ fn wrong_values_are_rejected_with_their_key() {
         ),
         (
             "[clients]\nweights = \"samples\"",
-            "clients.weights: the privacy statement of scheme \"floras\" needs clients that count the same;",
+            "clients.weights: the privacy statement of scheme \"floras\" requires equal weights;",
         ),
         ("rounds = 5000000000", "rounds must be at most 4294967295, not 5000000000"),
         ("clients = [30, 10]", "clients must be a section, [clients], not [30, 10]"),
@@ -321,7 +321,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every key that a preset or its resolved form names.
+/// Every key in a preset or in its resolved form.
 fn known_keys() -> Vec<String> {
     let mut keys = Vec::new();
     for preset in PRESETS {

@@ -1,4 +1,4 @@
-//! What must hold for a federation whatever it learns.
+//! Properties of a federation that hold for any task.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -9,7 +9,7 @@ mod support;
 
 use support::experiment;
 
-/// A task that takes a moment: synthetic samples, few features.
+/// A fast task: synthetic samples with few features.
 const SMALL: [&str; 7] = [
     "data.set=synthetic",
     "data.features=8",
@@ -55,8 +55,8 @@ fn trials_and_seeds_take_different_courses() {
     assert_ne!(first, parameters_after(&small(&["uplink.scheme=ideal", "seed=2"]), 2, 0));
 }
 
-/// With all clients counting by their samples and full batches, one step is a step on all samples together, whichever client holds
-/// them: the course is the same for any seed of the partition. With equal weights it is not.
+/// With weights by samples and full batches, one step is a step on all samples together, for any partition. The parameters are the
+/// same for any seed of the partition. With equal weights they are not.
 #[test]
 fn sample_weights_cancel_the_partition() {
     let course = |weights: &str, seed: &str| {
@@ -276,8 +276,8 @@ fn rounds_and_trials_draw_differently() {
     assert_ne!(starts[0], starts[1]);
 }
 
-/// With full batches and all clients, what they meet in a round is what the round before left: the mean of their losses is
-/// the loss over all samples. Clients with one label each have very different losses.
+/// With full batches and all clients, the mean of their losses in a round is the loss over all samples after the previous round.
+/// Clients with one label each have very different losses.
 #[test]
 fn what_is_measured_is_what_happened() {
     let experiment = experiment(&[

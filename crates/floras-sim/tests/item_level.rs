@@ -1,4 +1,4 @@
-//! What runs state at the item level, for the local work that they really do.
+//! Privacy statements of runs at the item level, for different kinds of local work.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -40,7 +40,7 @@ fn report_of(experiment: &Experiment) -> PrivacyReport {
     run(experiment, directory.path(), Entry::New, 2).unwrap().summary.privacy
 }
 
-/// What an account states about the federation of [`SMALL`], described by its numbers.
+/// The statements of an account of the federation of [`SMALL`], described by its numbers.
 fn described(local: &str) -> AccountReport {
     let keywords = Keywords::read(json!({
         "clip": 1.0, "per_round": 10, "clients": 30, "rounds": 2, "receiver": "clipped=1", "length": 32, "snr_db": 20.0,
@@ -74,7 +74,7 @@ fn more_steps_leak_more() {
         assert!(one < two && two < three && three < four, "{view}: {one} {two} {three} {four}");
         assert_eq!((four, epochs), (epsilon(&client, view), epsilon(&client, view)), "{view}");
     }
-    // The published weight counts one mini-batch, whatever a client does.
+    // The published weight counts one mini-batch for any local work.
     let published = items.each_ref().map(|account| epsilon(account, View::Published));
     assert!(published.iter().all(|&one| one == published[0]), "{published:?}");
     assert!(published[0] < epsilon(&client, View::Published));

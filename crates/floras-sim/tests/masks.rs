@@ -113,7 +113,7 @@ fn participation_is_known_to_the_masks_adversary() {
     assert!(raw.epsilon.unwrap() < everyone);
 }
 
-/// No more than the masks leak to an adversary who sees everything, whatever the channels.
+/// For any channels, an adversary that sees all symbols learns at most what the masks leak.
 #[test]
 fn the_ledger_never_exceeds_the_masks() {
     for colluding in ["0", "5"] {
@@ -138,7 +138,7 @@ fn an_uplink_on_its_own_takes_masks() {
     let air = std::sync::Arc::new(AirInterface::from_keys(keys(text), Some(40)).unwrap());
     assert!(air.description().to_string().contains("noise_std = 0.3"));
     let spec = RoundSpec { selected: 20, ..RoundSpec::of_all(1, 1, 18) };
-    // Two of 20 were silent, and their masks stay.
+    // Two of 20 were silent, and the masks shared with them remain in the sum.
     let (whole, silent) = (air.realise(&RoundSpec::of_all(1, 1, 18)).unwrap(), air.realise(&spec).unwrap());
     assert_eq!(whole.gains(), silent.gains());
     assert!(silent.noise_std() > whole.noise_std());
@@ -175,7 +175,7 @@ fn unit_power_scales_the_noise_of_the_receiver() {
     // β = √d/C.
     let scale = (parameters as f64).sqrt();
     assert!((noise(&unit) * scale / noise(&unscaled) - 1.0).abs() < 1e-12);
-    // Every bound is that of updates which are β times as large.
+    // Every bound equals that of updates scaled by β.
     let louder = with(&["uplink.receiver=clipped=1", &format!("privacy.clip={scale}")]);
     for view in View::RIGOROUS {
         assert_eq!(epsilon(&unit, view), epsilon(&louder, view), "{view}");

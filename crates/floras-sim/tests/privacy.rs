@@ -1,4 +1,4 @@
-//! What runs say about privacy: the ledger, the views of every scheme, and the budget.
+//! Privacy statements of runs: the ledger, the views of every scheme, and the budget.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 use std::fs;
@@ -41,7 +41,7 @@ fn ledger(directory: &Path) -> Vec<LedgerEntry> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The channels are drawn once more, by the air interface itself: `μ = 2C·|g|/ν`, and squares add up for each client.
+/// The channels are drawn again by the air interface: `μ = 2C·|g|/ν`, and squares are summed per client.
 #[test]
 fn the_ledger_records_the_drawn_channels() {
     let directory = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn ledgers_are_verified_and_completed() {
     ] {
         let _ = fs::remove_dir_all(&broken);
         drop(floras_sim::RunDirectory::enter(&broken, &experiment, Entry::New).unwrap());
-        // As a kill may leave it: rounds in the ledger whose results were never shown.
+        // The state after a kill: rounds in the ledger whose results were never released.
         let text = ledger_of_first()[..lines].concat() + &end;
         fs::write(broken.join("checkpoint/ledger-0000.jsonl"), text).unwrap();
         let outcome = run(&experiment, &broken, Entry::Resume, 2);
@@ -146,7 +146,7 @@ fn runs_stop_before_exceeding_their_budget() {
     assert!(message.starts_with("privacy.budget: one round alone spends an epsilon of "), "{message}");
     let none = small(&["privacy.budget=1", "uplink.sequences=10", "privacy.view=idealised"]);
     let message = Federation::new(&none).unwrap_err().to_string();
-    assert!(message.contains("no epsilon can be stated in the idealised view"), "{message}");
+    assert!(message.contains("the idealised view has no finite epsilon"), "{message}");
 }
 
 /// The central Gaussian mechanism: `μ = 2C/ν` in every round, so that `T` of them have `μ√T`.
@@ -208,7 +208,7 @@ fn rounds_without_admitted_clients_leak_nothing() {
 fn missing_guarantees_have_a_reason() {
     for (settings, reason) in [
         (vec!["uplink.scheme=ideal"], "an ideal uplink has no noise"),
-        (vec!["uplink.scheme=ideal", "privacy.clip=none"], "nothing bounds what a client sends"),
+        (vec!["uplink.scheme=ideal", "privacy.clip=none"], "updates have no bounded norm"),
         (vec!["uplink.snr_db=inf", "uplink.sequences=10"], "the channel has no noise"),
     ] {
         let report = report_of(&small(&settings));
@@ -345,7 +345,7 @@ fn the_actual_view_averages_drawn_channels() {
             let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
             for number in 0..20_000 {
                 let channel = uplink.realise(&Round::new(7, 0, number + 1, &clients).unwrap()).unwrap();
-                // One client per round: those of the same round share its noise.
+                // One client per round, because clients of the same round share its noise.
                 let given = gaussian::delta(epsilon, 2.0 * channel.gains()[0].abs() / channel.noise_std());
                 sum += given;
                 squares += given * given;
@@ -355,7 +355,7 @@ fn the_actual_view_averages_drawn_channels() {
             let error = 5.0 * ((squares / count - mean * mean) / count).sqrt();
             let (upper, lower) = (distribution.upper(epsilon), distribution.lower(epsilon));
             assert!(mean - error <= upper, "{fading} {receiver:?} at {epsilon}: {mean} ± {error}, {upper}");
-            // The paper's receiver counts other clients' noise a little lower than it is.
+            // The account of the paper's receiver slightly underestimates the noise of other clients.
             let loose = if receiver == Receiver::Paper { 1.05 } else { 1.0 };
             assert!(
                 mean + error >= lower / loose,
@@ -419,7 +419,7 @@ fn accounting_follows_the_pilot() {
     }
 }
 
-/// The trace holds the coefficients of those who take part, and no others.
+/// The trace has only the coefficients of the clients that take part.
 #[test]
 fn traces_are_read_for_participants_only() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Accounts of diverse settings against bounds on the true `ε`, which an independent program computed
+//! Accounts of diverse settings compared with bounds on the true `ε`, which an independent program computed
 //! (`xtask/accounting/recorded.py`).
 
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 const REFERENCE: &str = include_str!("reference/random.json");
 
-/// A recorded bound is allowed to be off by this share.
+/// Relative tolerance of a recorded bound.
 const TOLERANCE: f64 = 1e-4;
-/// An `ε` may be left out as too large only if it is at least this.
+/// An `ε` may be omitted as too large only if it is at least this.
 const LARGE_ENOUGH: f64 = 1e4;
 /// A stated `ε` is at most this many times the true one.
 const LOOSENESS: f64 = 1.03;
@@ -39,7 +39,7 @@ struct Bounds {
 }
 
 impl Case {
-    /// What the account states, by view.
+    /// The statements of the account, by view.
     fn statements(&self) -> Map<String, Value> {
         let keywords = Keywords::read(&self.setting).unwrap();
         let report = keywords.inquiry().unwrap().account(keywords.sequences().unwrap(), None).unwrap();
@@ -59,7 +59,7 @@ static CASES: LazyLock<Vec<(Case, Map<String, Value>)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The stated numbers for which `is_wrong` holds, one a line.
+/// The stated numbers for which `is_wrong` holds, one per line.
 fn wrong(is_wrong: impl Fn(&str, Option<f64>, &Bounds) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for (case, statements) in CASES.iter() {

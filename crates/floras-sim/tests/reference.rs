@@ -1,4 +1,4 @@
-//! The ideal uplink against an independent implementation: `reference/ideal.py` wrote NumPy's results.
+//! The ideal uplink compared with an independent implementation: `reference/ideal.py` wrote the NumPy results.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -26,8 +26,8 @@ fn all_rounds(trial: &mut Trial<'_>) -> Vec<RoundMetrics> {
     rounds
 }
 
-/// Gradient descent has no randomness in it: NumPy in double precision must be met to the rounding of single precision, which
-/// is 1e-7 a step here. A rate that is off by 0.01% would show.
+/// Gradient descent is deterministic: results must agree with NumPy in double precision up to the rounding of single precision,
+/// which is 1e-7 per step here. A rate that is wrong by 0.01% would be detected.
 fn assert_rounds_meet(task: &Value, rounds: &[RoundMetrics]) {
     for (round, expected) in task["after_round"].as_object().unwrap() {
         let metrics = &rounds[round.parse::<usize>().unwrap() - 1];
@@ -46,7 +46,7 @@ fn norm(parameters: &[f32]) -> f64 {
 #[test]
 fn full_batches_are_gradient_descent_on_all_data() {
     let task = recorded("full_batch");
-    // Neither the partition nor the batches matter, but they are exercised.
+    // The result does not depend on the partition and the batches, but their code is used.
     let experiment = experiment(&[
         "uplink.scheme=ideal",
         "local.batch=200",
@@ -114,8 +114,8 @@ fn assert_means_meet(task: &Value, finals: &[Vec<f64>; 2], rounding: [f64; 2]) {
     }
 }
 
-/// The spread of the losses is 2e-5 over NumPy's trials: a rate that is off by 0.1%, or a sample that is left out of every
-/// epoch, would move the mean by several times that. One test sample in 1000 may fall on the other side.
+/// The losses of NumPy's trials have a spread of 2e-5. A rate that is wrong by 0.1%, or a sample that every epoch omits, would
+/// change the mean by several times that. One test sample in 1000 may be classified differently.
 #[test]
 fn iid_mini_batches_match_numpy() {
     let finals = finals(&experiment(&["uplink.scheme=ideal", "rounds=300", "record.train_every=300"]));

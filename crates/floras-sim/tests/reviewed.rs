@@ -1,4 +1,4 @@
-//! Settings in which an outside review found guarantees that were false, with its lower bounds on the true `ε`.
+//! Settings in which an external review found false guarantees, with its lower bounds on the true `ε`.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 use floras_core::View;
@@ -12,7 +12,7 @@ fn statement(setting: &str, view: View) -> Statement {
     report.views.get(view).unwrap().clone()
 }
 
-/// What is stated is a guarantee, not below the true `ε` up to its last digit, and at most this share above.
+/// The stated `ε` is a guarantee. It is not below the true `ε` up to its last digit, and above it at most by this share.
 #[track_caller]
 fn is_between(setting: &str, view: View, least: f64, looseness: f64) {
     let statement = statement(setting, view);
@@ -22,7 +22,7 @@ fn is_between(setting: &str, view: View, least: f64, looseness: f64) {
     assert!(stated < least * (1.0 + looseness), "{view} of {setting}: {stated}, truth {least}");
 }
 
-/// A large `γ`, where the number was 0: not below that of a strong client, and near it.
+/// A large `γ`, for which `ε` was stated as 0: it is close to that of a strong client, and not below.
 #[test]
 fn unused_sequences_never_hide_the_worst_channel() {
     for (setting, least) in [
@@ -36,7 +36,7 @@ fn unused_sequences_never_hide_the_worst_channel() {
     }
 }
 
-/// An adversary who knows the channels sees who takes part: the attack's `ε` with the victim at one fixed channel.
+/// An adversary that knows the channels sees which clients take part: the attack's `ε` with the victim at one fixed channel.
 #[test]
 fn sampling_does_not_amplify_any_channel() {
     for (setting, least) in [
@@ -54,7 +54,7 @@ fn sampling_does_not_amplify_any_channel() {
     }
     let few =
         "clip = 0.5\nsequences = 6\nper_round = 5\nclients = 50\nreceiver = { clipped = 1 }\ndelta = 1e-3";
-    // The review's adversary saw the decoded vector alone.
+    // The review's adversary saw only the decoded vector.
     is_between(few, View::AnyChannel, 3.5789, 1.0);
 }
 

@@ -1,4 +1,4 @@
-//! Runs and their directories: the same bytes however a run is done, and refusals that lose nothing.
+//! Runs and their directories: the same bytes for any number of threads or interruptions, and rejections without data loss.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -173,7 +173,7 @@ fn a_damaged_checkpoint_is_named() {
     assert!(error.contains("trial-0002.safetensors is damaged"), "{error}");
 }
 
-/// A run that has ended two of its three trials, and a copy of it to try things on.
+/// A run that has ended two of its three trials, and a copy of it to modify.
 fn unfinished(directory: &Path) {
     drop(RunDirectory::enter(directory, &small(), Entry::New).unwrap());
     let obstacle = directory.join("parameters/trial-0002.safetensors");
@@ -209,7 +209,7 @@ fn a_checkpoint_of_something_else_is_refused() {
             [0, 1].map(|trial| directory.join(format!("checkpoint/trial-000{trial}.safetensors")));
         fs::copy(from, to).unwrap();
     });
-    assert!(message.contains("trial-0001.safetensors is damaged: it is of trial 0"), "{message}");
+    assert!(message.contains("trial-0001.safetensors is damaged: it belongs to trial 0"), "{message}");
     let message = damaged("flipped", &|directory| {
         let path = directory.join("checkpoint/trial-0001.safetensors");
         let mut bytes = fs::read(&path).unwrap();
@@ -221,7 +221,7 @@ fn a_checkpoint_of_something_else_is_refused() {
     let message = damaged("emptied", &|directory| fs::write(directory.join("experiment.toml"), "").unwrap());
     assert!(message.contains("experiment.toml is damaged: it has no version"), "{message}");
 
-    // An experiment that was changed by hand, on both sides.
+    // An experiment that was changed by hand, in both files.
     let directory = directory.path().join("changed");
     unfinished(&directory);
     let text = fs::read_to_string(directory.join("experiment.toml"))
@@ -278,7 +278,7 @@ fn leftover_logs_are_removed() {
 #[test]
 fn diverging_trials_end_alone() {
     let directory = tempfile::tempdir().unwrap();
-    // The penalty blows the parameters up by a factor of ten in every step.
+    // The penalty multiplies the parameters by ten in every step.
     let experiment = experiment(&[
         "uplink.scheme=ideal",
         "model.l2=10",
@@ -313,7 +313,7 @@ fn events_report_every_round() {
     assert_eq!(count(|event| matches!(event, Event::TrialEnds { status: Status::Finished, .. })), 3);
 }
 
-/// A budget that allows fewer rounds than there are to do, in a view that is no guarantee.
+/// A budget that allows fewer rounds than the experiment has, in a view that is not a guarantee.
 #[test]
 fn a_budget_that_ends_a_run_is_noted() {
     let directory = tempfile::tempdir().unwrap();
@@ -324,7 +324,10 @@ fn a_budget_that_ends_a_run_is_noted() {
     assert!(rounds < 200);
     let of_budget =
         format!("the budget of 1 in the published view allows {rounds} of 200 rounds; the run stops there");
-    assert_eq!(run.notes(), ["the budget is kept in a view whose epsilon is no guarantee here", &of_budget]);
+    assert_eq!(
+        run.notes(),
+        ["the budget is enforced in a view whose epsilon is not a guarantee here", &of_budget]
+    );
 }
 
 #[test]
@@ -375,7 +378,7 @@ fn stopped_runs_report_what_they_spent() {
     assert_eq!(lasting_files(&whole), lasting_files(&stopped));
 }
 
-/// The accuracy of guessing one of ten digits is 10 %.
+/// Random guesses among ten digits have an accuracy of 10 %.
 #[test]
 fn empty_experiment_files_learn() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Recorded signals: the same bytes however a run is done, and numbers that lead to the round's metrics.
+//! Recorded signals: the same bytes for any number of threads or interruptions, and numbers that agree with the round's metrics.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -156,7 +156,7 @@ fn a_signal_leads_to_the_rounds_metrics() {
     }
 }
 
-/// Of 20 selected clients those that send are in all arrays, with sequences of their own.
+/// All arrays contain those of the 20 selected clients that send, each with its own sequence.
 #[test]
 fn a_signal_names_senders_and_selected_clients() {
     let directory = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ fn a_resumed_run_has_the_same_signals() {
     assert_eq!(signals(&resumed).len(), 12);
     // A signal of an ended trial is lost.
     fs::remove_file(RunDirectory::signal_file(&resumed, 1, 4)).unwrap();
-    // The directory remembers which rounds are recorded.
+    // The experiment in the directory states which rounds are recorded.
     let remembered = RunDirectory::read_experiment(&resumed).unwrap();
     assert_eq!(run(&remembered, &resumed, Entry::Resume, 2).unwrap().rounds_done, 12);
     assert!(signals(&whole) == signals(&resumed));

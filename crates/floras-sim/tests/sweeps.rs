@@ -1,4 +1,4 @@
-//! Grids of experiments: what varies alone, what varies together, what is run only once, and how they are run.
+//! Grids of experiments: keys that vary alone or together, shared runs, and the runs themselves.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -140,7 +140,7 @@ fn tables_have_a_row_per_done_point() {
             && lines[2].starts_with("5,25,{ clipped = 1.0 },point-005,2,0,"),
         "{text}"
     );
-    // Nothing is clipped: no finite ε holds.
+    // Updates are not clipped, so no finite ε holds.
     assert!(lines[1].ends_with(",2,any-channel,,none"), "{text}");
     let rows = SweepTable::read(directory.path()).unwrap().rows;
     let finals: Vec<_> = prepared.summaries().map(|summary| summary.finals).collect();

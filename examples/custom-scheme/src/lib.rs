@@ -119,7 +119,7 @@ impl Scheme for CappedInversion {
 pub struct CappedInversionUplink {
     scheme: CappedInversion,
     channels: Channels,
-    /// `σ`.
+    /// Standard deviation `σ` of the receiver's noise in one real dimension of a symbol.
     noise_std: f64,
 }
 

@@ -81,14 +81,14 @@ fn chip_level_has_the_same_channel() {
     }
 }
 
-/// Strong and weak channels, each with one loud client and without receiver noise: the case where the bound is reached.
+/// Strong and weak channels, each with one dominant client and without receiver noise: the case where the bound is reached.
 #[test]
 fn no_channel_exceeds_the_any_channel_bound() {
     let (sensitivity, client_noise_std) = (2.0, 0.5);
     let scheme = CappedInversion { max_gain: 1e3, client_noise_std };
     let mut largest = 0.0;
-    for loud in [1e-6, 1e-3, 1.0, 1e6] {
-        let channels = Channels::fixed(&[loud, 0.0].map(Complex64::from)).unwrap();
+    for strong in [1e-6, 1e-3, 1.0, 1e6] {
+        let channels = Channels::fixed(&[strong, 0.0].map(Complex64::from)).unwrap();
         let uplink = CappedInversionUplink::new(scheme, channels, 0.0);
         let channel = uplink.realise(&Round::new(1, 0, 1, &[0, 1, 2]).unwrap()).unwrap();
         largest = channel.mu(sensitivity).into_iter().fold(largest, f64::max);

@@ -1,4 +1,4 @@
-"""What the server does: it lets a simulated radio add the updates up, and measures the model."""
+"""The server: it aggregates over a simulated radio and evaluates the model."""
 
 import json
 from pathlib import Path
@@ -64,7 +64,7 @@ def make_strategy(config: task.Config, state: Path | None) -> FlorasStrategy:
 
 
 def load_model(state: Path | None) -> ArrayRecord:
-    """The model that was saved last, or the one to begin with."""
+    """The model that was saved last, or the initial one."""
     if state is None or not (state / "model.npz").exists():
         return task.initial_model()
     with np.load(state / "model.npz") as file:

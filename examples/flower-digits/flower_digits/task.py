@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import floras
 
 CLIP_NORM = 1.0
-"""The norm to which every client clips. It stands in the code, where no server can change it."""
+"""The norm to which every client clips. It is in the code of the clients, so that no server can change it."""
 
 CLASSES, PIXELS = 10, 400
 Config = dict[str, Any]
@@ -20,7 +20,7 @@ Labels = NDArray[np.int64]
 
 @lru_cache(maxsize=1)
 def federation(seed: int, trial: int, clients: int, partition: str) -> floras.Federated:
-    """The data of all clients, shared out as `floras run` does."""
+    """The data of all clients, with the partition of `floras run`."""
     experiment = {
         "seed": seed,
         "data": {"partition": partition},
@@ -51,7 +51,7 @@ def initial_model() -> ArrayRecord:
 
 
 def train(record: ArrayRecord, images: Floats, labels: Labels, config: Config) -> tuple[ArrayRecord, float]:
-    """Mini-batch gradient descent from the common model; returns the new one and the mean loss on the way."""
+    """Mini-batch gradient descent from the common model; returns the new model and the mean loss."""
     weights, bias = from_record(record)
     rate, l2 = np.float32(config["rate"]), np.float32(config["l2"])
     random, losses = np.random.default_rng(), []

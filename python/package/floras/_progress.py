@@ -13,7 +13,18 @@ _EVERY_SECONDS = 0.1
 
 
 def wanted(progress: object) -> bool:
-    """Whether to show a bar: if asked for, and by default on a terminal."""
+    """Return whether to show a bar.
+
+    Parameters
+    ----------
+    progress : object
+        Whether it is asked for; ``None`` for a bar on a terminal only.
+
+    Returns
+    -------
+    bool
+        Whether to show it.
+    """
     return bool(progress) if progress is not None else sys.stderr.isatty()
 
 
@@ -43,7 +54,13 @@ class Progress:
         self._bar.close()
 
     def advance(self, metrics: dict[str, Any]) -> None:
-        """Count a round, and show its accuracy if it was measured."""
+        """Count a round, and show its accuracy if it was measured.
+
+        Parameters
+        ----------
+        metrics : dict
+            The metrics of the round.
+        """
         accuracy = metrics.get("test_accuracy")
         if accuracy is not None:
             self._bar.set_postfix_str(f"accuracy {accuracy:.3f}", refresh=False)

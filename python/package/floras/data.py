@@ -47,6 +47,11 @@ def load_digits20(train: int = 4000, test: int = 1000) -> Digits:
     Digits
         Images as float32 rows of 400 pixels, and labels from 0 to 9.
 
+    Raises
+    ------
+    ValueError
+        If there are not that many samples.
+
     Examples
     --------
     >>> digits = floras.load_digits20()
@@ -71,6 +76,11 @@ def federate(experiment: Experiment | None = None, trial: int = 0) -> Federated:
     -------
     Federated
         Samples of each client, the test set and the initial model.
+
+    Raises
+    ------
+    ValueError
+        If a setting is wrong, or if the experiment has no such trial.
 
     Examples
     --------

@@ -52,6 +52,11 @@ def curves(runs: Mapping[str, Run], metric: str = "test_accuracy") -> matplotlib
     -------
     matplotlib.figure.Figure
         A figure that a notebook shows, and that ``savefig`` writes.
+
+    Raises
+    ------
+    ValueError
+        If ``metric`` is not such a column.
     """
     if metric not in _LABELS:
         raise ValueError(f"metric must be one of {', '.join(_LABELS)}, not {metric!r}")

@@ -42,11 +42,40 @@ class Losses:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Losses:
-        """Read a file that `export` or ``floras account --export`` wrote."""
+        """Read a file that `export` or ``floras account --export`` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Losses
+            Its content.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a loss distribution.
+        OSError
+            If the file cannot be read.
+        """
         return cls(json.loads(Path(path).read_text(encoding="utf-8")))
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write a file in one step: a crash leaves no partial file."""
+        """Write a file in one step: a crash leaves no partial file.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced if it exists.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
         path = Path(path)
         partial = path.with_name(path.name + ".partial")
         partial.write_text(json.dumps(self.content), encoding="utf-8")
@@ -66,6 +95,16 @@ class Losses:
         """Return *one* round as dp-accounting's ``PrivacyLossDistribution``.
 
         Compose it with ``self_compose(losses.rounds)``.
+
+        Returns
+        -------
+        dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+            A pessimistic distribution.
+
+        Raises
+        ------
+        ImportError
+            If dp-accounting is not installed.
         """
         pld_pmf, module = _dp_accounting()
         import numpy as np
@@ -100,6 +139,16 @@ class Losses:
             What it protects.
         name : str
             Name of the training in results.
+
+        Returns
+        -------
+        Losses
+            For `compose` and `export`.
+
+        Raises
+        ------
+        ValueError
+            If the result is not a valid loss distribution.
         """
         directions = ["both"] if distribution._symmetric else ["remove", "add"]
         parts = [distribution._pmf_remove, distribution._pmf_add][: len(directions)]
@@ -144,6 +193,11 @@ def compose(trainings: Iterable[Losses], delta: float = 1e-5) -> Composition:
     -------
     Composition
         The content of ``floras compose --json``.
+
+    Raises
+    ------
+    ValueError
+        If the trainings differ in neighbours or level.
     """
     return Composition.from_dict(
         _core.compose([json.dumps(training.content) for training in trainings], delta)

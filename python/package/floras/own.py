@@ -53,15 +53,46 @@ class Model(Protocol):
         y: npt.NDArray[np.int64],
         rng: np.random.Generator,
     ) -> npt.NDArray[np.floating]:
-        """Train on a client's samples and return its update: ``parameters`` *minus* the trained parameters.
+        """Train on a client's samples and return its update.
 
-        ``parameters`` must not be changed. ``rng`` is seeded by trial, round and client.
+        Parameters
+        ----------
+        parameters : ndarray of float32
+            The common model, of shape ``(d,)``. It must not be changed.
+        x : ndarray
+            The client's features, one row per sample, in the shape and type of ``data``.
+        y : ndarray of int64
+            The client's labels.
+        rng : numpy.random.Generator
+            Random numbers, seeded by trial, round and client.
+
+        Returns
+        -------
+        ndarray
+            ``parameters`` *minus* the trained parameters, of shape ``(d,)``.
         """
 
     def evaluate(
         self, parameters: npt.NDArray[np.float32], x: npt.NDArray[Any], y: npt.NDArray[np.int64]
     ) -> tuple[float, float]:
-        """Return the mean loss and the accuracy, between 0 and 1."""
+        """Return loss and accuracy of a model.
+
+        Parameters
+        ----------
+        parameters : ndarray of float32
+            The model, of shape ``(d,)``.
+        x : ndarray
+            Features, one row per sample.
+        y : ndarray of int64
+            Labels.
+
+        Returns
+        -------
+        loss : float
+            Mean loss over the samples.
+        accuracy : float
+            Share of correctly classified samples, between 0 and 1.
+        """
 
 
 def _labels(name: str, y: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
@@ -76,7 +107,29 @@ def _labels(name: str, y: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
 
 
 def samples(name: str, pair: Pair) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Check features and labels. Features keep their shape and type."""
+    """Check features and labels. Features keep their shape and type.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument in error messages.
+    pair : pair of arrays
+        Features and labels.
+
+    Returns
+    -------
+    x : ndarray
+        Features, one row per sample.
+    y : ndarray of int64
+        Labels.
+
+    Raises
+    ------
+    TypeError
+        If it is not a pair, or if the labels are not integers.
+    ValueError
+        If there are no samples, or if the labels do not match them.
+    """
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError(f"{name} must be a pair (x, y) of features and labels, not {type(pair).__name__}")
     x = np.asarray(pair[0])
@@ -121,7 +174,24 @@ def _with_clients(settings: dict[str, Any], clients: Clients | None) -> dict[str
 def arrays_of(
     settings: dict[str, Any], data: Pair, test: Pair | None, clients: Clients | None
 ) -> tuple[dict[str, Any], _core.OwnArrays]:
-    """The experiment that names the arrays, and the arrays for the core."""
+    """Return the experiment that names the arrays, and the arrays for the core.
+
+    Parameters
+    ----------
+    settings : dict
+        Every setting of the experiment.
+    data, test : pair of arrays
+        Features and labels; ``data`` is also the test set if ``test`` is ``None``.
+    clients : str, sequence of arrays or None
+        A partition, or the training rows of each client.
+
+    Returns
+    -------
+    settings : dict
+        The experiment with the data set ``"arrays"``.
+    arrays : OwnArrays
+        The arrays.
+    """
     x, y = samples("data", data)
     test_x, test_y = (x, y) if test is None else samples("test", test)
     classes = max(2, int(max(y.max(), test_y.max())) + 1)
@@ -145,7 +215,31 @@ def train(
     clients: Clients | None,
     watch: Callable[[dict[str, Any]], object] | None,
 ) -> dict[str, Any]:
-    """Train an own model in Python, over the experiment's uplink and with its selection of clients."""
+    """Train an own model in Python, over the experiment's uplink and with its selection of clients.
+
+    Parameters
+    ----------
+    settings : dict
+        Every setting of the experiment.
+    model : Model
+        The model.
+    data, test : pair of arrays
+        Features and labels; ``data`` is also the test set if ``test`` is ``None``.
+    clients : str, sequence of arrays or None
+        A partition, or the training rows of each client.
+    watch : callable or None
+        Called with the metrics of each round.
+
+    Returns
+    -------
+    dict
+        The arguments of `Run.from_parts` without ``out``.
+
+    Raises
+    ------
+    ValueError
+        If the experiment has dropouts, or if an update or a list of rows does not fit.
+    """
     x, y = samples("data", data)
     test_x, test_y = (x, y) if test is None else samples("test", test)
     rows = _rows(clients)

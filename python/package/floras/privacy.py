@@ -192,7 +192,7 @@ def calibrate(
     most_sequences: int | None = None,
     **radio: Unpack[Radio],
 ) -> Calibration:
-    """Find the fewest sequences, the largest clip norm or the most rounds that meet a target.
+    """Find the number of sequences, the clip norm or the number of rounds that meets a target.
 
     Parameters
     ----------
@@ -218,8 +218,8 @@ def calibrate(
     Returns
     -------
     Calibration
-        The content of ``floras calibrate --json``. It is false in a condition if nothing meets the target;
-        ``reason`` then says why.
+        The content of ``floras calibrate --json``. It is false in a condition if no setting meets the target;
+        ``reason`` then states why.
 
     Raises
     ------
@@ -260,6 +260,13 @@ def account_experiment(experiment: Experiment | None = None) -> Account:
     Account
         The content of ``floras account FILE --json``.
 
+    Raises
+    ------
+    ValueError
+        If a setting is wrong.
+    OSError
+        If a file cannot be read.
+
     Examples
     --------
     >>> scheme = {"scheme": "gaussian", "noise_std": 40.0}
@@ -291,14 +298,21 @@ def calibrate_experiment(
         The view in which to meet the target: by default ``privacy.view`` of the experiment, then
         ``"raw-signal"`` with masks and ``"any-channel"`` without.
     find : {"sequences", "clip", "rounds", "noise", "masks"}
-        The fewest sequences, the largest clip norm, the most rounds, the least noise of a scheme that adds
-        its own, or the masks that leave the least noise in the decoded sum.
+        The minimum number of sequences, the largest clip norm, the maximum number of rounds, the least noise
+        of a scheme that adds its own, or the masks that leave the least noise in the decoded sum.
 
     Returns
     -------
     Calibration
         ``key`` and ``value`` name what was found, ``fragment`` is the change as text of an experiment file.
-        Masks are in ``masks``. If nothing meets the target, the result is false in a condition.
+        Masks are in ``masks``. If no setting meets the target, the result is false in a condition.
+
+    Raises
+    ------
+    ValueError
+        If a setting is wrong.
+    OSError
+        If a file cannot be read.
 
     Examples
     --------
@@ -334,6 +348,11 @@ def epsilon_curve(
     -------
     ndarray of float64
         One epsilon for each number of rounds; infinite where no finite epsilon is established.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of its range, or if the view does not apply.
 
     Examples
     --------
@@ -416,6 +435,11 @@ def curve(
     Curve
         Arrays ``x`` and ``y``, and ``event`` for a Rényi curve.
 
+    Raises
+    ------
+    ValueError
+        If a value is out of its range, or if the view does not apply.
+
     Examples
     --------
     >>> setting = {"clip": 1.0, "sequences": 40, "per_round": 20}
@@ -451,6 +475,11 @@ def losses(
     Losses
         For `compose`, for a file, or for dp-accounting.
 
+    Raises
+    ------
+    ValueError
+        If a value is out of its range, or if the view does not apply.
+
     Examples
     --------
     >>> one = floras.privacy.losses(clip=1.0, sequences=40, per_round=20, rounds=10, view="idealised")
@@ -483,6 +512,11 @@ def statement(
     -------
     str
         English text with Unicode symbols.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of its range, or if the view does not apply.
     """
     setting: dict[str, Any] = {"clip": clip, "sequences": sequences, "per_round": per_round, **radio}
     return _core.statement(_view_of(view, radio), rounds=rounds, **setting)

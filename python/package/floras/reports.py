@@ -89,11 +89,24 @@ class Audit:
         return all(view.verdict.get("rigorous") != "violated" for view in self.views.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that ``floras audit --json`` prints, without ``out``."""
+        """Return the object that ``floras audit --json`` prints, without ``out``.
+
+        Returns
+        -------
+        dict
+            A copy.
+        """
         return copy.deepcopy(dict(self._raw))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row per view."""
+        """Return the views as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per view: the measured lower bound, the proven and the published epsilon, and the
+            verdicts.
+        """
         import pandas
 
         rows = [
@@ -164,6 +177,13 @@ def audit(
     -------
     Audit
         Measured lower bounds beside the published and the proven epsilon.
+
+    Raises
+    ------
+    ValueError
+        If a setting is wrong, or if the experiment cannot be audited.
+    OSError
+        If a file cannot be read or written.
 
     Examples
     --------

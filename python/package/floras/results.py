@@ -176,7 +176,28 @@ class Run:
         rounds_per_second: float | None,
         out: Path | None,
     ) -> Run:
-        """Make a run of ``summary.json``, the metrics and the models."""
+        """Make a run from ``summary.json``, the metrics and the models.
+
+        Parameters
+        ----------
+        summary : dict
+            The content of ``summary.json``.
+        metrics : mapping of str to ndarray
+            The columns of ``metrics.jsonl``.
+        parameters : iterable of mapping
+            The final model of each trial, as arrays by name.
+        experiment : dict
+            Every setting.
+        rounds_per_second : float or None
+            Rounds of all trials together per second.
+        out : Path or None
+            The run directory, if it was kept.
+
+        Returns
+        -------
+        Run
+            The run, with frozen metrics and models.
+        """
         final = summary["final"]
         finals = ("train_loss", "test_loss", "test_accuracy")
         return cls(
@@ -219,17 +240,35 @@ class Run:
         return self.privacy.epsilon(view)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of ``summary.json``."""
+        """Return the content of ``summary.json``.
+
+        Returns
+        -------
+        dict
+            A copy.
+        """
         return copy.deepcopy(self._summary)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the metrics as a pandas frame, one row per trial and round."""
+        """Return the metrics as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per trial and round, one column per metric.
+        """
         import pandas
 
         return pandas.DataFrame(dict(self.metrics))
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the metrics as a polars frame, one row per trial and round."""
+        """Return the metrics as a polars frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per trial and round, one column per metric.
+        """
         import polars
 
         return polars.DataFrame(dict(self.metrics))
@@ -318,8 +357,8 @@ def run(
     test : pair of arrays, optional
         Own test samples ``(x, y)``. Without them, accuracy is measured on ``data``, with a warning.
     clients : str or sequence of arrays, optional
-        Who holds which rows of ``data``: a partition such as ``"iid"`` or ``"dirichlet=0.5"``, or the row
-        numbers of each client.
+        Which client holds which rows of ``data``: a partition such as ``"iid"`` or ``"dirichlet=0.5"``, or
+        the row numbers of each client.
     model : Model, optional
         An own model, trained in Python on ``data``: an object with ``parameters``, ``local_update`` and
         ``evaluate``, see `floras.own.Model`. The uplink, the partition and the selection of clients are
@@ -433,7 +472,32 @@ def run_in(
     is_kept: bool = True,
     data: _core.OwnArrays | None = None,
 ) -> Run:
-    """Run a checked experiment in a directory."""
+    """Run a checked experiment in a directory.
+
+    Parameters
+    ----------
+    settings : dict
+        Every setting, as `experiment` returns them.
+    directory : Path
+        The run directory.
+    entry : {"new", "resume"}
+        Whether to begin a run or to resume one.
+    threads : int or None
+        As in `run`.
+    progress : bool, callable or None
+        As in `run`.
+    with_report : bool
+        Whether to write the report.
+    is_kept : bool
+        Whether the run directory remains afterwards.
+    data : OwnArrays, optional
+        Arrays that replace the data set.
+
+    Returns
+    -------
+    Run
+        Accuracy, privacy, metrics and models.
+    """
 
     def work(watch: Watch | None) -> dict[str, Any]:
         return _core.run(
@@ -471,23 +535,61 @@ class Sweep:
 
     @classmethod
     def read(cls, name: str, keys: Iterable[str], out: Path) -> Sweep:
-        """Read the directory of a sweep."""
+        """Read the directory of a sweep.
+
+        Parameters
+        ----------
+        name : str
+            Name of the experiment that is varied.
+        keys : iterable of str
+            The settings that vary.
+        out : Path
+            The directory with ``sweep.csv``.
+
+        Returns
+        -------
+        Sweep
+            One row per finished point.
+
+        Raises
+        ------
+        OSError
+            If ``sweep.csv`` cannot be read.
+        """
         with (out / "sweep.csv").open(newline="", encoding="utf-8") as file:
             rows = [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
         return cls(name=name, keys=tuple(keys), rows=tuple(Frozen(row) for row in rows), out=out)
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries."""
+        """Return the rows as dictionaries.
+
+        Returns
+        -------
+        list of dict
+            One dictionary per point, with the columns of ``sweep.csv``.
+        """
         return [dict(row) for row in self.rows]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas frame."""
+        """Return the rows as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per point, with the columns of ``sweep.csv``.
+        """
         import pandas
 
         return pandas.DataFrame(self.to_dict())
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a polars frame."""
+        """Return the rows as a polars frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per point, with the columns of ``sweep.csv``.
+        """
         import polars
 
         return polars.DataFrame(self.to_dict())

@@ -84,7 +84,18 @@ class ByView(Frozen[Value]):
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Self:
-        """Read the fields of a JSON object. A view without a value is left out."""
+        """Read the fields of a JSON object. A view without a value is left out.
+
+        Parameters
+        ----------
+        raw : mapping of str to object
+            Values by the name of the view; ``None`` for a view without a value.
+
+        Returns
+        -------
+        ByView
+            The values that are given.
+        """
         return cls({field: value for field, value in raw.items() if value is not None})
 
     def __getitem__(self, view: str) -> Value:
@@ -124,7 +135,20 @@ class Statement:
 
     @classmethod
     def from_dict(cls, view: str, raw: Mapping[str, Any]) -> Statement:
-        """Read the JSON object of a view."""
+        """Read the JSON object of a view.
+
+        Parameters
+        ----------
+        view : str
+            Name of the view, with hyphens or underscores.
+        raw : mapping
+            The object.
+
+        Returns
+        -------
+        Statement
+            Its content.
+        """
         known = {"epsilon", "guarantee", "adversary", "reason", "epsilon_lower", "epsilon_above"}
         other = known | {"from_masks", "assumptions", "verdict"}
         return cls(
@@ -147,7 +171,13 @@ class Statement:
         return _core.verdict(self.epsilon, self.guarantee)[1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the statement as ``--json`` prints it."""
+        """Return the statement as ``--json`` prints it.
+
+        Returns
+        -------
+        dict
+            A copy.
+        """
         return copy.deepcopy(dict(self._raw))
 
 
@@ -167,17 +197,40 @@ class Views(ByView[Statement]):
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Self:
-        """Read ``views`` of a JSON object."""
+        """Read ``views`` of a JSON object.
+
+        Parameters
+        ----------
+        raw : mapping of str to object
+            The object of each view; ``None`` for a view that does not apply.
+
+        Returns
+        -------
+        Views
+            The views that apply.
+        """
         given = {name: value for name, value in raw.items() if value is not None}
         return cls({name: Statement.from_dict(name, value) for name, value in given.items()})
 
     def default(self) -> str:
-        """Name of the view to quote: ``"raw-signal"`` if masks protect it, ``"any-channel"`` otherwise."""
+        """Return the name of the view to quote.
+
+        Returns
+        -------
+        str
+            ``"raw-signal"`` if masks protect it, ``"any-channel"`` otherwise.
+        """
         raw_signal = self.get("raw-signal")
         return _core.default_view(raw_signal is not None and raw_signal.from_masks)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row per view: epsilon, verdict, whether it is proven, and the adversary."""
+        """Return the views as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per view: epsilon, verdict, whether it is proven, and the adversary.
+        """
         import pandas
 
         columns = {
@@ -238,7 +291,18 @@ class WorstClient:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> WorstClient:
-        """Read a JSON object."""
+        """Read a JSON object.
+
+        Parameters
+        ----------
+        raw : mapping
+            An object with ``client``, ``mu`` and ``epsilon``.
+
+        Returns
+        -------
+        WorstClient
+            Its content.
+        """
         return cls(client=raw["client"], mu=raw["mu"], epsilon=raw["epsilon"])
 
 
@@ -334,7 +398,20 @@ class Privacy:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], view: View | None = None) -> Self:
-        """Read ``privacy`` of ``summary.json``."""
+        """Read ``privacy`` of ``summary.json``.
+
+        Parameters
+        ----------
+        raw : mapping
+            The object.
+        view : str, optional
+            The view to quote; `Views.default` if absent.
+
+        Returns
+        -------
+        Privacy
+            Its content.
+        """
         worst = raw.get("worst_client")
         growth = [
             Spent(spent["rounds"], ByView.from_dict(spent["epsilon"])) for spent in raw.get("growth", ())
@@ -373,11 +450,23 @@ class Privacy:
         return _core.verdict(None, False)[0] if statement is None else statement.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as ``--json`` prints it."""
+        """Return everything as ``--json`` prints it.
+
+        Returns
+        -------
+        dict
+            A copy.
+        """
         return copy.deepcopy(dict(self._raw))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row per view."""
+        """Return the views as a pandas frame, as `Views.to_pandas` does.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per view.
+        """
         return self.views.to_pandas()
 
     def _caption(self) -> str:
@@ -442,7 +531,20 @@ class Account(Privacy):
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], view: View | None = None) -> Self:
-        """Read the object that ``floras account --json`` prints."""
+        """Read the object that ``floras account --json`` prints.
+
+        Parameters
+        ----------
+        raw : mapping
+            The object.
+        view : str, optional
+            The view to quote; `Views.default` if absent.
+
+        Returns
+        -------
+        Account
+            Its content.
+        """
         keys = ("clip", "sequences", "gamma", "per_round", "clients")
         optional = {key: raw[key] for key in ("receiver", "uplink", "branches") if raw.get(key) is not None}
         one_round, renyi, group = raw.get("one_round_in_d"), raw.get("published_renyi"), raw.get("group")
@@ -468,7 +570,7 @@ def _group(raw: Mapping[str, Any]) -> Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Calibration:
-    """The result of a calibration. It is true in a condition if something meets the target.
+    """The result of a calibration. It is true in a condition if a setting meets the target.
 
     Examples
     --------
@@ -483,11 +585,11 @@ class Calibration:
     target: float
     """Epsilon that was asked for, above 0."""
     epsilon: float | None
-    """Epsilon of the setting that was found, at most `target`; ``None`` if nothing meets it."""
+    """Epsilon of the setting that was found, at most `target`; ``None`` if no setting meets it."""
     reason: str | None
-    """Why nothing meets the target."""
+    """Why no setting meets the target; ``None`` if one does."""
     sequences: int | None
-    """N; ``None`` if nothing meets the target, or for a scheme without sequences."""
+    """N; ``None`` if no setting meets the target, or for a scheme without sequences."""
     gamma: int | None
     """N - K."""
     rounds: int | None
@@ -495,7 +597,7 @@ class Calibration:
     delta: float | None
     """Delta of all statements."""
     views: Views
-    """The statement of each view about the setting that was found; empty if nothing meets the target."""
+    """The statement of each view about the setting that was found; empty if no setting meets the target."""
     notes: tuple[str, ...]
     """What a reader should know."""
     clip: float | None = None
@@ -516,7 +618,18 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Calibration:
-        """Read the object that ``floras calibrate --json`` prints."""
+        """Read the object that ``floras calibrate --json`` prints.
+
+        Parameters
+        ----------
+        raw : mapping
+            The object.
+
+        Returns
+        -------
+        Calibration
+            Its content.
+        """
         keys = ("epsilon", "reason", "sequences", "gamma", "rounds", "delta")
         optional = ("clip", "receiver", "noise_std", "key", "value", "fragment")
         return cls(
@@ -533,11 +646,23 @@ class Calibration:
         return self.epsilon is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as ``--json`` prints it."""
+        """Return everything as ``--json`` prints it.
+
+        Returns
+        -------
+        dict
+            A copy.
+        """
         return copy.deepcopy(dict(self._raw))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row per view of the setting that was found."""
+        """Return the views of the setting that was found, as `Views.to_pandas` does.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per view; no rows if no setting meets the target.
+        """
         return self.views.to_pandas()
 
     def _found(self) -> str:
@@ -583,11 +708,22 @@ class Composition:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Composition:
-        """Read the object that ``floras compose --json`` prints."""
+        """Read the object that ``floras compose --json`` prints.
+
+        Parameters
+        ----------
+        raw : mapping
+            The object.
+
+        Returns
+        -------
+        Composition
+            Its content.
+        """
         lists = {key: tuple(raw[key]) for key in ("views", "assumptions")}
         return cls(**{**raw, **lists})
 
     @property
     def verdict(self) -> str:
-        """As in `Statement.verdict`."""
+        """The verdict on `epsilon`, as in `Statement.verdict`."""
         return _core.verdict(self.epsilon, self.guarantee)[0]

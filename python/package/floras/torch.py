@@ -112,6 +112,11 @@ def state_delta(common: State, trained: State) -> npt.NDArray[np.float32]:
     ndarray of float32
         A row for `floras.Uplink.aggregate`.
 
+    Raises
+    ------
+    ValueError
+        If the states differ in size, or have no floating-point tensor.
+
     Examples
     --------
     >>> import torch

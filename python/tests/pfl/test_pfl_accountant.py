@@ -81,7 +81,7 @@ def test_three_values_must_agree() -> None:
 
 
 def test_an_unreachable_target_is_rejected_with_its_reason() -> None:
-    with pytest.raises(ValueError, match=r"nothing meets epsilon = 0\.01"):
+    with pytest.raises(ValueError, match=r"no setting meets epsilon = 0\.01"):
         FlorasAccountant(epsilon=0.01, delta=1e-5, view="actual", **PLAN)
 
 

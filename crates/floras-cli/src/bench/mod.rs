@@ -20,7 +20,7 @@ pub(crate) enum What {
     Round(round::Options),
 }
 
-/// Measures.
+/// Runs a benchmark and prints its result.
 pub(crate) fn run(what: &What) -> Result<(), Failure> {
     match what {
         What::Uplink(options) => uplink::run(options),
@@ -28,13 +28,13 @@ pub(crate) fn run(what: &What) -> Result<(), Failure> {
     }
 }
 
-/// The middle of sorted times, in seconds; of an even number of them, the mean of the middle two.
+/// The median of sorted times, in seconds.
 fn median(times: &[Duration]) -> f64 {
     let (lower, upper) = (times[(times.len() - 1) / 2], times[times.len() / 2]);
     (lower + upper).as_secs_f64() / 2.0
 }
 
-/// A bar on standard error, which hides itself in a pipe.
+/// A progress bar on standard error, hidden in a pipe.
 fn progress_bar(rounds: u32) -> ProgressBar {
     let style = ProgressStyle::with_template("round {pos}/{len} {wide_bar} {eta} left")
         .expect("the template is well-formed");

@@ -36,7 +36,7 @@ train_every = 1000000
 /// Rounds that are not timed.
 const WARM_UP: u32 = 10;
 
-/// How to measure.
+/// Options of `floras bench round`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The reference round: 20 clients with 200 digits each take 4 steps of 50 samples on a logistic
@@ -60,17 +60,17 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What was measured, as `--json` prints it.
+/// The measurement, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Measurement {
     rounds: u32,
     threads: usize,
-    /// Median over the rounds.
+    /// Median time of a round, in seconds.
     seconds_per_round: f64,
-    /// Mean over the rounds, all threads together.
+    /// Mean processor time of a round, over all threads, in seconds.
     cpu_seconds_per_round: Option<f64>,
     rounds_per_second: f64,
-    /// Largest memory of the process.
+    /// Largest memory of the process, in bytes.
     peak_bytes: Option<u64>,
 }
 

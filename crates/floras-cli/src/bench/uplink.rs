@@ -19,7 +19,7 @@ const SEED: u64 = 1;
 const SNR_DB: f64 = 20.0;
 const MAX_BYTES: usize = 16 << 30;
 
-/// Which rounds to time.
+/// Options of `floras bench uplink`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: 20 clients with a million parameters each, every chip on the air
@@ -67,7 +67,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What was measured, as `--json` prints it.
+/// The measurement, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Measurement {
     fidelity: Fidelity,
@@ -82,15 +82,15 @@ struct Measurement {
     snr_db: f64,
     snr_convention: String,
     fading: String,
-    /// Median over the repetitions.
+    /// Median time of a round, in seconds.
     seconds_per_round: f64,
     fastest_seconds_per_round: f64,
     slowest_seconds_per_round: f64,
-    /// Mean over the repetitions, all threads together.
+    /// Mean processor time of a round, over all threads, in seconds.
     cpu_seconds_per_round: Option<f64>,
-    /// Largest memory of the process: the updates and the decoded sum are part of it.
+    /// Largest memory of the process in bytes, including the updates and the decoded sum.
     peak_bytes: Option<u64>,
-    /// Size of the updates and of the decoded sum.
+    /// Size of the updates and of the decoded sum, in bytes.
     data_bytes: usize,
 }
 
@@ -114,8 +114,8 @@ impl Options {
         let wrong = |option: &'static str, allowed: &'static str, value: usize| {
             Err(Failure::option(option, allowed, value))
         };
-        let most_clients = u32::MAX as usize;
-        if self.per_round == 0 || self.per_round > most_clients {
+        let max_clients = u32::MAX as usize;
+        if self.per_round == 0 || self.per_round > max_clients {
             return wrong("--per-round", "between 1 and 4294967295", self.per_round);
         }
         if self.dim == 0 {
@@ -135,7 +135,7 @@ impl Options {
         Ok(())
     }
 
-    /// Updates and decoded sum, and at the chip level what each thread holds of the air.
+    /// Memory in bytes of the updates, the decoded sum, and at the chip level the chips of each thread.
     fn bytes_needed(&self) -> usize {
         let vectors = (self.per_round + 1).saturating_mul(self.dim).saturating_mul(size_of::<f32>());
         let air = match self.fidelity {
@@ -162,7 +162,7 @@ impl Options {
 
     fn measure(&self, uplink: &Floras) -> Result<Measurement, Failure> {
         let clients: Vec<u32> = (0..self.per_round as u32).collect();
-        let updates = self.made_up_updates(&clients);
+        let updates = self.generated_updates(&clients);
         let mut decoded = vec![0.0; self.dim];
         let aggregation = Aggregation { clip: self.clip, fidelity: self.fidelity, ..Aggregation::default() };
         let bar = progress_bar(self.repeat);
@@ -172,7 +172,7 @@ impl Options {
             let start = Instant::now();
             let round = Round::new(SEED, 0, number + 1, &clients)?;
             decoded = aggregation.run_in(uplink, round, &updates, decoded)?.sum;
-            // The first round pays for memory that the others find ready.
+            // The first round allocates memory that the others reuse.
             match number {
                 0 => before = Usage::now(),
                 _ => times.push(start.elapsed()),
@@ -184,7 +184,7 @@ impl Options {
         Ok(self.summarise(times, before, after))
     }
 
-    fn made_up_updates(&self, clients: &[u32]) -> Vec<Vec<f32>> {
+    fn generated_updates(&self, clients: &[u32]) -> Vec<Vec<f32>> {
         let make = |&client: &u32| {
             let mut update = vec![0.0; self.dim];
             StreamName::new(SEED, Purpose::BENCHMARK).client(client).normals().fill(0, &mut update);

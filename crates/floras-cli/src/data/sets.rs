@@ -7,7 +7,7 @@
 pub(super) struct DataFile {
     /// Its name, without `.gz`.
     pub(super) name: &'static str,
-    /// Its uncompressed size.
+    /// Its uncompressed size in bytes.
     pub(super) bytes: u64,
     /// SHA-256 of its uncompressed content, in hexadecimal digits.
     pub(super) sha256: &'static str,
@@ -16,10 +16,10 @@ pub(super) struct DataFile {
 /// A data set.
 #[derive(Debug)]
 pub(super) struct Set {
-    /// As in `data.set`.
+    /// The value of `data.set`.
     pub(super) name: &'static str,
     pub(super) files: &'static [DataFile],
-    /// A tar archive that has all files in it.
+    /// Name of a tar archive that contains all files.
     pub(super) archive: Option<&'static str>,
     /// Public servers, tried in this order. Content is verified, so that plain HTTP is safe.
     pub(super) mirrors: &'static [&'static str],

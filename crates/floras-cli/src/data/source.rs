@@ -1,4 +1,4 @@
-//! Where files come from: a directory of this machine, or an HTTP server.
+//! Sources of files: a directory of this machine, or an HTTP server.
 
 use std::fmt;
 use std::fs::File;
@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Directories in which an unpacked archive has its files.
 const INNER: &[&str] = &["", "cifar-10-batches-bin/"];
 
-/// A place with files.
+/// A source of files.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Directory(PathBuf),
@@ -25,7 +25,7 @@ pub(super) enum Source {
 /// An opened file.
 pub(super) struct Opened {
     content: Box<dyn Read>,
-    /// In bytes, if the source states it.
+    /// Length in bytes, if the source states it.
     length: Option<u64>,
     is_remote: bool,
 }
@@ -56,7 +56,7 @@ impl Source {
         matches!(self, Self::Url(_))
     }
 
-    /// The names under which a file may be there. Servers have the gzipped files.
+    /// The names under which the source may have a file. Servers have the gzipped files.
     pub(super) fn names(&self, name: &str) -> Vec<String> {
         match self {
             Self::Url(_) => vec![format!("{name}.gz"), name.to_owned()],

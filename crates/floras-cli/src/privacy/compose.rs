@@ -12,7 +12,7 @@ use super::federation::as_option;
 use crate::command::number;
 use crate::failure::Failure;
 
-/// Which trainings.
+/// Options of `floras compose`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

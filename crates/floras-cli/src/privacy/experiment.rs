@@ -6,7 +6,7 @@ use clap::Args;
 use floras_core::Level;
 use floras_sim::ExperimentBuilder;
 
-use super::report::whose;
+use super::report::unit;
 use crate::command::changed;
 use crate::failure::Failure;
 use crate::table::count;
@@ -44,9 +44,9 @@ pub(crate) fn describe(
     level: Level,
 ) -> io::Result<()> {
     let rounds = count(rounds as usize, "round");
-    let whose = whose(level);
+    let unit = unit(level);
     let description = format!(
-        "{per_round} of {clients} clients per round, {uplink}, {rounds}; delta = {delta:e}, {whose} replaced"
+        "{per_round} of {clients} clients per round, {uplink}, {rounds}; delta = {delta:e}, {unit} replaced"
     );
     text::paragraph(out, &description)?;
     writeln!(out)

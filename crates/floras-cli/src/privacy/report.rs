@@ -61,13 +61,13 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
     Ok(())
 }
 
-/// What the views of the radio lack without one.
+/// The reason of views that need the radio, if none is described.
 pub(crate) const NEEDS_RADIO: &str = "not computed without the radio, --length and --snr-db";
-/// What other schemes than FLORAS have no statement for.
+/// The reason of views that only FLORAS has, under other schemes.
 pub(crate) const NOT_APPLICABLE: &str = "not applicable to this scheme";
 
-/// What neighbours differ in, at a level.
-pub(crate) fn whose(level: Level) -> &'static str {
+/// The data in which neighbours differ, at a level.
+pub(crate) fn unit(level: Level) -> &'static str {
     match level {
         Level::Client => "a client's data",
         Level::Item => "one item",
@@ -90,7 +90,7 @@ pub(crate) fn published_renyi(out: &mut impl Write, published: Option<PublishedR
 
 /// A federation in one sentence.
 pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
-    let whose = whose(setting.unit.level());
+    let unit = unit(setting.unit.level());
     let how = match setting.neighbours {
         Neighbours::ReplaceOne => "replaced",
         Neighbours::AddRemove => "added or removed",
@@ -103,7 +103,7 @@ pub(crate) fn description(setting: &Setting, rounds: u64) -> String {
         several => format!(" of {several} branches"),
     };
     format!(
-        "{} of {} clients per round, {} ({} unused), clip norm {}, {} receiver{branches}{masks}, {}; delta = {:e}, {whose} {how}",
+        "{} of {} clients per round, {} ({} unused), clip norm {}, {} receiver{branches}{masks}, {}; delta = {:e}, {unit} {how}",
         setting.per_round,
         setting.clients,
         count(setting.sequences as usize, "sequence"),

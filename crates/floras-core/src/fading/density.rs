@@ -10,8 +10,8 @@ use std::f64::consts::PI;
 
 use super::Fading;
 
-/// Beyond this many standard deviations the probability is below the rounding of a double.
-const FAR: f64 = 13.0;
+/// Distance in standard deviations beyond which the probability is below the rounding of a double.
+const TAIL_STDS: f64 = 13.0;
 
 impl Fading {
     /// The density of `|h|`; `None` without fading.
@@ -44,17 +44,18 @@ impl Fading {
             Self::Rician(factor) => {
                 let factor = factor.get();
                 let (sight, spread) = ((factor / (factor + 1.0)).sqrt(), (0.5 / (factor + 1.0)).sqrt());
-                ((sight - FAR * spread).max(0.0), sight + FAR * spread)
+                ((sight - TAIL_STDS * spread).max(0.0), sight + TAIL_STDS * spread)
             }
             Self::Nakagami(shape) => {
                 let spread = 0.5 / shape.get().sqrt();
-                ((1.0 - FAR * spread).max(0.0), 1.0 + FAR * spread)
+                ((1.0 - TAIL_STDS * spread).max(0.0), 1.0 + TAIL_STDS * spread)
             }
         }
     }
 }
 
-/// `e^{−z}·I₀(z)`: by its power series, and far out by its asymptotic one, whose terms fall until they are below rounding.
+/// `e^{−z}·I₀(z)`: by its power series for small `z`, and by its asymptotic series for large `z`, whose terms decrease
+/// until they are below rounding.
 fn scaled_bessel(z: f64) -> f64 {
     const FAR_OUT: f64 = 30.0;
     let (mut term, mut sum) = (1.0, 1.0);

@@ -39,7 +39,7 @@ impl Purpose {
     pub const PILOT_NOISE: Self = Self(2);
     /// The receiver's noise while the updates are sent.
     pub const PAYLOAD_NOISE: Self = Self(3);
-    /// Which client uses which sequence, in a simulation.
+    /// The assignment of sequences to clients in a simulation.
     pub const ASSIGNMENT: Self = Self(4);
     /// The error of a client's phase correction.
     pub const PHASE_ERROR: Self = Self(5);

@@ -8,8 +8,8 @@
 //!
 //! which is the transform of Box and Muller, `√(−2 ln u)·(cos, sin)(π/4 + r)`, in one quadrant, with two random
 //! signs for the other three. Logarithm and sine are polynomials over fused multiply-adds: every processor computes
-//! the same bits, and those with vector units do so for 8 or 16 numbers at once. `u` has 31 bits and a half step,
-//! so that numbers reach ±6.66; a standard normal goes further once in 37 billion draws.
+//! the same bits, and those with vector units do so for 8 or 16 numbers at once. `u` has 31 bits and a half step, so that
+//! numbers reach ±6.66; a standard normal exceeds this once in 37 billion draws.
 //!
 //! # Citations
 //! Box, Muller, *A note on the generation of random normal deviates*, Ann. Math. Statist. 29 (1958).
@@ -44,7 +44,7 @@ pub struct NormalField {
 }
 
 impl NormalField {
-    /// How many tiles a field has: 2³⁵, which is 4·10¹² numbers.
+    /// Number of tiles in a field: 2³⁵, which is 4·10¹² numbers.
     pub const TILES: u64 = 1 << 35;
 
     pub(super) const fn new(name: StreamName) -> Self {

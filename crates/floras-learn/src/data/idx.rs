@@ -23,7 +23,7 @@ const LABELS: u32 = 0x0000_0801;
 /// Rows and columns of an image.
 pub(super) const SIDE: usize = 28;
 pub(super) const CLASSES: usize = 10;
-/// A header may announce no more; the largest relative of MNIST has 814,255 images.
+/// Maximum number of items that a header may announce. The largest data set in this format has 814,255 images.
 const MAX_ITEMS: usize = 1_000_000;
 
 const GET_MNIST: &str = "the four files of MNIST have it, http://yann.lecun.com/exdb/mnist";
@@ -139,7 +139,7 @@ fn items(file: &mut DataFile, magic: u32, what: &str, shape: &[usize]) -> Result
     Ok(bytes)
 }
 
-/// How many items the header announces.
+/// The number of items that the header announces.
 fn announced(file: &mut DataFile, magic: u32, what: &str, shape: &[usize]) -> Result<usize, LearnError> {
     let size = 4 * (2 + shape.len());
     let header = file.next(size)?;
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_says_where_to_get_it() {
+    fn a_missing_file_is_named_with_its_source() {
         let words = mnist(Path::new("nowhere"), None, None).unwrap_err().to_string();
         assert_eq!(
             words,
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn gzipped_and_plain_files_say_the_same() {
+    fn gzipped_and_plain_files_are_equal() {
         let (images, labels) = (images(2), labels(&[1, 2]));
         let (plain, packed) =
             (read(&images, &labels).unwrap(), read(&gzip(&images), &gzip(&labels)).unwrap());

@@ -1,6 +1,6 @@
 //! Data sets: embedded digits, files in their standard formats, and generated tasks of any size.
 //!
-//! | data set | training + test | features | classes | where from |
+//! | data set | training + test | features | classes | source |
 //! |---|---:|---:|---:|---|
 //! | [`digits20`] | 5,000 together | 20×20 | 10 | embedded, reduced from [`digits28`] |
 //! | [`digits28`] | 5,000 together | 28×28 | 10 | embedded, the first 500 of each digit of MNIST |
@@ -24,10 +24,10 @@ pub use idx::{fashion_mnist, mnist};
 pub use samples::Samples;
 pub use synthetic::Synthetic;
 
-/// What a model is trained on, and what it is judged by.
+/// The training and test samples of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSet {
-    /// The training samples, to be shared out over clients.
+    /// The training samples, which are distributed over the clients.
     pub train: Samples,
     /// Samples that no client holds.
     pub test: Samples,

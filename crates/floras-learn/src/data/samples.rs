@@ -54,28 +54,28 @@ impl Samples {
         Ok(Self { width, classes, features: Aligned::new(&features), labels })
     }
 
-    /// How many samples there are.
+    /// Number of samples.
     pub fn count(&self) -> usize {
         self.labels.len()
     }
 
-    /// Features of one sample.
+    /// Number of features of a sample.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Labels are below this.
+    /// Number of classes; every label is below it.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// All features, row after row.
+    /// The features of all samples, row after row.
     #[inline(always)]
     pub fn features(&self) -> &[f32] {
         self.features.values()
     }
 
-    /// All labels.
+    /// The label of each sample, below [`classes`](Self::classes).
     pub fn labels(&self) -> &[u16] {
         &self.labels
     }
@@ -86,7 +86,7 @@ impl Samples {
         &self.features.values()[sample * self.width..][..self.width]
     }
 
-    /// A copy of some samples, in the given order. Rows that there are not are left out.
+    /// A copy of some samples, in the given order. Rows outside the set are skipped.
     pub fn select(&self, rows: &[u32]) -> Self {
         let rows = || rows.iter().map(|&row| row as usize).filter(|&row| row < self.count());
         let mut features = Vec::with_capacity(rows().count() * self.width);
@@ -95,7 +95,7 @@ impl Samples {
         Self { width: self.width, classes: self.classes, features: Aligned::new(&features), labels }
     }
 
-    /// How many of the given samples carry each label.
+    /// Number of the given samples with each label.
     pub fn label_counts(&self, samples: impl IntoIterator<Item = usize>) -> Vec<u32> {
         let mut counts = vec![0; self.classes];
         for sample in samples {

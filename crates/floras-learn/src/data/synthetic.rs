@@ -14,7 +14,7 @@ use super::Samples;
 use crate::error::{LearnError, require};
 use crate::partition::{Partition, dirichlet_shares, log_normal, some_labels};
 
-/// No client has more samples than this many times the others, however unequal they are.
+/// Maximum size of a client relative to the mean size.
 const MAX_SPREAD: f64 = 100.0;
 
 /// A generated task: the centres of its classes.
@@ -51,7 +51,7 @@ impl Synthetic {
         Ok(Self { features, centres: (0..classes).map(|_| centre()).collect() })
     }
 
-    /// Features of a sample.
+    /// Number of features of a sample.
     pub fn features(&self) -> usize {
         self.features
     }
@@ -100,11 +100,11 @@ impl Synthetic {
         }
     }
 
-    /// How many samples [`client`](Self::client) draws: `count`, or a size with that mean where sizes are unequal.
+    /// Number of samples that [`client`](Self::client) draws: `count`, or a size with that mean if sizes are unequal.
     pub fn client_size(partition: Partition, count: usize, randomness: &mut impl Rng) -> usize {
         let Partition::Unequal(spread) = partition else { return count };
         let spread = spread.get();
-        // A log-normal variable with this mean has its median lower.
+        // The median of a log-normal variable is below its mean.
         let size = log_normal(spread, randomness) * (-0.5 * spread * spread).exp() * count as f64;
         size.round().clamp(1.0, MAX_SPREAD * count as f64) as usize
     }
@@ -139,7 +139,7 @@ fn draw_from(shares: &[f64], randomness: &mut impl Rng) -> u16 {
             return label as u16;
         }
     }
-    // Rounding can leave a crumb after the last label that has a share.
+    // Rounding can leave a small remainder after the last label with a share.
     shares.iter().rposition(|&share| share > 0.0).unwrap_or(0) as u16
 }
 
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(labels(Partition::unequal(0.0).unwrap()).len(), 400);
     }
 
-    /// A log-normal size of spread 1 has a standard deviation of 1.3 times its mean: over 4000 clients the mean is good to
-    /// 2%, and to 10% in any case. Without the correction it would be 65% too large.
+    /// A log-normal size of spread 1 has a standard deviation of 1.3 times its mean. Over 4000 clients the mean has a relative
+    /// standard error of 2%; the limit is 10%. Without the correction it would be 65% too large.
     #[test]
     fn unequal_clients_have_the_requested_mean_size() {
         let size = |seed| {

@@ -31,7 +31,8 @@ impl Logistic {
         self.layer.outputs <= narrow::MAX_OUTPUTS
     }
 
-    /// Fills the labels and the logits of the scratch memory, and its features if they are wanted side by side.
+    /// Fills the labels and the logits of the scratch memory, and the features if they are needed in contiguous
+    /// memory.
     fn forward(&self, parameters: &[f32], batch: Batch<'_>, scratch: &mut Scratch) {
         batch.copy_labels(&mut scratch.labels);
         if self.is_narrow() {
@@ -70,7 +71,7 @@ impl Model for Logistic {
         ]
     }
 
-    /// Zero: the objective is convex, so that nothing is gained by randomness.
+    /// Zero: the objective is convex, so that random initial values have no advantage.
     fn initialise(&self, _: &mut dyn Rng) -> Vec<f32> {
         vec![0.0; self.layer.parameters()]
     }

@@ -25,19 +25,19 @@ pub use perceptron::Perceptron;
 /// Samples that are processed together: some rows of a set, in any order.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// The set.
+    /// The data set that contains the samples of the batch.
     pub samples: &'a Samples,
-    /// Which of its rows.
+    /// The rows of the data set that are in the batch.
     pub rows: &'a [u32],
 }
 
 impl<'a> Batch<'a> {
-    /// How many samples there are.
+    /// Number of samples in the batch.
     pub fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Features of a sample.
+    /// Number of features of a sample.
     pub fn width(&self) -> usize {
         self.samples.width()
     }
@@ -55,7 +55,7 @@ impl<'a> Batch<'a> {
         labels.extend(self.rows.iter().map(|&row| all[row as usize]));
     }
 
-    /// The features of all samples, side by side.
+    /// The features of all samples, in contiguous memory.
     fn copy_features(&self, features: &mut Vec<f32>) {
         features.clear();
         for sample in 0..self.count() {
@@ -64,7 +64,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Buffers of a model, which a caller keeps from one call to the next.
+/// Buffers of a model, reused between calls.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     rows: Vec<u32>,
@@ -79,14 +79,14 @@ pub struct Scratch {
 /// A named part of the flat parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// As in `weight` or `hidden.bias`.
+    /// The name, as in `weight` or `hidden.bias`.
     pub name: &'static str,
-    /// Rows and columns, or just the length.
+    /// Number of rows and columns of a matrix, or the length of a vector.
     pub shape: Vec<usize>,
 }
 
 impl Tensor {
-    /// How many parameters it has.
+    /// Number of parameters in the tensor.
     pub fn length(&self) -> usize {
         self.shape.iter().product()
     }
@@ -97,17 +97,17 @@ impl Tensor {
 /// The caller must ensure that slices have length [`parameters`](Self::parameters), that batches are as wide as the
 /// model, and that labels are below its number of classes.
 pub trait Model: Debug + Send + Sync {
-    /// Features of a sample.
+    /// Number of features of a sample.
     fn features(&self) -> usize;
 
     /// Number of classes.
     fn classes(&self) -> usize;
 
-    /// `λ` of the penalty `λ‖w‖²`, which takes in weights and biases.
+    /// `λ` of the penalty `λ‖w‖²` on weights and biases.
     fn l2(&self) -> f32;
 
-    /// Whether it is softmax regression: linear in the features, so that its loss is convex and the gradient of a sample shows the
-    /// sample.
+    /// Whether it is softmax regression: linear in the features, so that its loss is convex and the gradient of a sample reveals
+    /// the sample.
     fn is_softmax_regression(&self) -> bool {
         false
     }
@@ -136,7 +136,7 @@ pub trait Model: Debug + Send + Sync {
     fn score(&self, parameters: &[f32], batch: Batch<'_>, scratch: &mut Scratch) -> Score;
 }
 
-/// `λ‖w‖²`.
+/// The penalty `λ‖w‖²` of the objective.
 pub fn penalty(model: &dyn Model, parameters: &[f32]) -> f64 {
     let squares: f64 = parameters.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
     f64::from(model.l2()) * squares
@@ -221,21 +221,21 @@ impl Layer {
     }
 }
 
-/// How well a model does on a whole set, a few hundred samples at a time, so that the scratch memory stays small.
+/// Loss and accuracy of a model on a whole data set. Batches of a few hundred samples limit the scratch memory.
 pub fn score_all(model: &dyn Model, parameters: &[f32], samples: &Samples, scratch: &mut Scratch) -> Score {
-    const AT_A_TIME: usize = 512;
+    const BATCH_SIZE: usize = 512;
     let mut score = Score::default();
     let mut rows = std::mem::take(&mut scratch.rows);
-    for first in (0..samples.count()).step_by(AT_A_TIME) {
+    for first in (0..samples.count()).step_by(BATCH_SIZE) {
         rows.clear();
-        rows.extend(first as u32..(first + AT_A_TIME).min(samples.count()) as u32);
+        rows.extend(first as u32..(first + BATCH_SIZE).min(samples.count()) as u32);
         score = score.and(model.score(parameters, Batch { samples, rows: &rows }, scratch));
     }
     scratch.rows = rows;
     score
 }
 
-/// Checks of a gradient against something that it was not derived from.
+/// Checks of a gradient by an independent computation.
 #[cfg(test)]
 mod checks {
     use super::*;
@@ -266,7 +266,7 @@ mod checks {
         loss / samples.count() as f64 + l2 * squares
     }
 
-    /// Central differences in double precision are good to about 1e-9 here; single precision explains 2e-6.
+    /// Central differences in double precision have an error of about 1e-9 here; single precision explains 2e-6.
     pub(super) fn gradient_meets_finite_differences(model: &dyn Model, widths: &[usize], samples: &Samples) {
         let parameters: Vec<f32> = (0..model.parameters()).map(|i| 0.3 * ((i + 1) as f32).sin()).collect();
         let exact: Vec<f64> = parameters.iter().map(|&value| f64::from(value)).collect();
@@ -291,7 +291,7 @@ mod checks {
         }
     }
 
-    /// A batch is the same whether its rows are listed or lie side by side.
+    /// The score over all samples in their order, to compare with that of listed rows.
     pub(super) fn score_of_all(model: &dyn Model, parameters: &[f32], samples: &Samples) -> Score {
         score_all(model, parameters, samples, &mut Scratch::default())
     }

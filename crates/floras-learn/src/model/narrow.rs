@@ -1,7 +1,7 @@
-//! A fully connected layer with few outputs, on samples wherever they lie.
+//! A fully connected layer with few outputs, on rows of samples that need not be adjacent.
 //!
-//! A general matrix product packs both factors first, pads ten outputs to sixteen, and wants the rows of a mini-batch
-//! copied side by side. With ten outputs that is most of the work. Here vectors run along the features, whose number is
+//! A general matrix product packs both factors first, pads ten outputs to sixteen, and requires the rows of a mini-batch
+//! in contiguous memory. With ten outputs that is most of the work. Here vectors run along the features, whose number is
 //! large, and rows are read in place:
 //!
 //! ```text
@@ -15,7 +15,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::Batch;
 
-/// Outputs up to which this is faster than a general matrix product.
+/// Maximum number of outputs for which this is faster than a general matrix product.
 pub(super) const MAX_OUTPUTS: usize = 32;
 
 /// Whether the processor has enough vector registers for 25 sums; with fewer, ten sums are used.
@@ -65,7 +65,7 @@ impl WithSimd for Forward<'_> {
     }
 }
 
-/// What stays the same over all samples.
+/// The values that are constant over all samples.
 #[derive(Clone, Copy)]
 struct Projection<'a> {
     features: &'a [f32],
@@ -78,7 +78,7 @@ struct Projection<'a> {
 }
 
 impl Projection<'_> {
-    /// `ROWS` samples at a time.
+    /// Computes the outputs of all samples, `ROWS` samples at a time.
     #[inline(always)]
     fn run<S: Simd, const ROWS: usize>(self, simd: S, out: &mut [f32]) {
         let mut sample = 0;
@@ -92,7 +92,7 @@ impl Projection<'_> {
         }
     }
 
-    /// All outputs of `ROWS` samples from `sample` on, five outputs at a time.
+    /// Computes all outputs of `ROWS` samples from `sample` on, five outputs at a time.
     #[inline(always)]
     fn project<S: Simd, const ROWS: usize>(self, simd: S, sample: usize, out: &mut [f32]) {
         let mut rows: [&[f32]; ROWS] = [&[]; ROWS];
@@ -113,7 +113,7 @@ impl Projection<'_> {
         }
     }
 
-    /// Adds the biases and puts the sums into their places.
+    /// Adds the biases and writes the sums to their places in `out`.
     #[inline(always)]
     fn store<const ROWS: usize, const COUNT: usize>(
         self,
@@ -151,7 +151,7 @@ fn inner_products<S: Simd, const ROWS: usize, const COUNT: usize>(
         (row_heads[row], row_tails[row]) = S::as_simd_f32s(rows[row]);
     }
     let vectors = row_heads[0].len();
-    // Equal lengths, said once, spare the check in every step.
+    // Slices of equal length let the compiler remove the bounds check in every step.
     for head in &mut weight_heads {
         *head = &head[..vectors];
     }
@@ -228,7 +228,7 @@ impl WithSimd for Backward<'_> {
     }
 }
 
-/// What stays the same over all outputs.
+/// The values that are constant over all outputs.
 #[derive(Clone, Copy)]
 struct Accumulation<'a> {
     parameters: &'a [f32],
@@ -277,7 +277,7 @@ impl Accumulation<'_> {
         }
     }
 
-    /// `2λw`, where the sums begin.
+    /// `2λw`, the initial value of the sums.
     #[inline(always)]
     fn decayed<S: Simd, const COUNT: usize>(
         self,

@@ -49,7 +49,7 @@ impl Perceptron {
         let inputs = Activations::BySample(&scratch.features);
         self.hidden.forward(first, inputs, samples, &mut scratch.hidden);
         for unit in &mut scratch.hidden {
-            // Not `max`, which would swallow NaN.
+            // Not `max`, which would discard NaN.
             *unit = if *unit < 0.0 { 0.0 } else { *unit };
         }
         let hidden = Activations::ByUnit(&scratch.hidden);

@@ -8,7 +8,7 @@ let privacy = null;
 let trials = new Map();
 let each = false;
 
-// Numbers in words.
+// Formatting of numbers.
 const number = (value, digits = 3) => {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -35,7 +35,7 @@ const set = (id, text) => {
   if (element.textContent !== text) element.textContent = text;
 };
 
-// The points of one quantity: of each trial, or their mean.
+// The curves of one quantity: one per trial, or their mean.
 const pointsOf = (name, trial) =>
   [...trial.values()].filter((point) => point[name] !== null).sort((a, b) => a.round - b.round).map((point) => [point.round, point[name]]);
 const meanOf = (name) => {
@@ -96,14 +96,14 @@ const ticks = (low, high, count) => {
   for (let index = Math.ceil(low / step - 1e-9); index * step <= high + 1e-9 * step; index++) found.push(Number((index * step).toPrecision(12)));
   return found;
 };
-// As many decimals as distinguish neighbours.
+// The number of decimals that distinguishes neighbouring marks.
 const tickLabels = (marks) => {
   const step = marks.length > 1 ? marks[1] - marks[0] : 1;
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   if (decimals > 6 || Math.max(...marks.map(Math.abs)) >= 1e6) return marks.map((mark) => number(mark, 6));
   return marks.map((mark) => mark.toFixed(decimals));
 };
-// Browsers draw a few hundred points as well as thousands.
+// Keeps at most `most` points: more are not visible.
 const thin = (points, most) => {
   if (points.length <= most) return points;
   const step = points.length / most;
@@ -237,7 +237,7 @@ class Panel {
 }
 const panels = PANELS.map((spec) => new Panel(spec));
 
-// Text around the plots.
+// Text next to the plots.
 const STATES = { running: "running", stopped: "interrupted", finished: "finished", lost: "connection lost", connecting: "connecting" };
 const showState = (state) => {
   document.body.dataset.state = state;
@@ -317,7 +317,7 @@ const showPrivacy = () => {
   byId("epsilon").title = "against " + privacy.adversary;
 };
 
-// One drawing per frame, however many events arrive.
+// Draws at most once per frame, whatever the number of events.
 let isPending = false;
 const refresh = () => {
   if (isPending) return;
@@ -337,7 +337,7 @@ document.querySelectorAll("input[name=curves]").forEach((input) =>
   }),
 );
 
-// The browser reconnects by itself; every connection begins with an event "run".
+// The browser reconnects automatically; every connection begins with an event "run".
 const source = new EventSource("/events");
 source.addEventListener("run", (event) => {
   run = JSON.parse(event.data);
@@ -364,7 +364,7 @@ source.addEventListener("status", (event) => {
 });
 source.onerror = () => {
   showState("lost");
-  // After the end there is no more to follow.
+  // The server closes after the end of the run.
   if (status && status.state === "finished") {
     showState("finished");
     showNotice("good", "The run is finished. The live view has ended; the report is report.html in the run directory.");

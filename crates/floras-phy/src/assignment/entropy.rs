@@ -18,11 +18,11 @@ pub(super) fn fill(secret: &mut [u8]) -> Result<(), AssignmentError> {
 
 /// A ChaCha20 keystream under a fresh seed.
 ///
-/// The `hpke` crate wants a generator that cannot fail. The system's can, so its bytes are drawn
-/// here, where the failure can still be returned.
-pub(super) struct Drawn(ChaCha20);
+/// The `hpke` crate requires a generator that cannot fail. The operating system's generator can
+/// fail, so its bytes are drawn here, where an error can be returned.
+pub(super) struct SeededRng(ChaCha20);
 
-impl Drawn {
+impl SeededRng {
     pub(super) fn from_system() -> Result<Self, AssignmentError> {
         let mut seed = Zeroizing::new([0; 32]);
         fill(seed.as_mut_slice())?;
@@ -34,7 +34,7 @@ impl Drawn {
     }
 }
 
-impl TryRng for Drawn {
+impl TryRng for SeededRng {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -56,4 +56,4 @@ impl TryRng for Drawn {
     }
 }
 
-impl TryCryptoRng for Drawn {}
+impl TryCryptoRng for SeededRng {}

@@ -9,7 +9,7 @@ use super::{Epoch, GroupId, MAX_SEQUENCES, PublicKey};
 #[non_exhaustive]
 pub enum AssignmentError {
     /// The operating system could not supply random bytes.
-    #[error("the operating system gave no random bytes, and a key cannot be made without them")]
+    #[error("the operating system returned no random bytes for a key")]
     Randomness,
 
     /// The recipient's public key is a point of low order, with which no secret can be agreed.
@@ -19,9 +19,9 @@ pub enum AssignmentError {
     /// A sealed key has the wrong number of bytes.
     #[error("a sealed key has {expected} bytes, but {got} were given")]
     SealedKeyLength {
-        /// How many bytes were given.
+        /// Number of bytes given.
         got: usize,
-        /// How many bytes the format has.
+        /// Number of bytes in the format.
         expected: usize,
     },
 
@@ -34,30 +34,29 @@ pub enum AssignmentError {
         known: u8,
     },
 
-    /// A sealed key does not open: not for this client, not from this dealer, or changed on its
-    /// way.
+    /// A sealed key cannot be opened: it is for another client, from another dealer, or was altered.
     #[error("the sealed key does not open: it is for another client, from another dealer, or altered")]
     SealedKeyRejected,
 
     /// A sealed key, a beacon or a saved state belongs to another group.
     #[error("the {subject} is for group {got}; group {expected} is expected")]
     WrongGroup {
-        /// What was refused.
+        /// The rejected object, in words.
         subject: &'static str,
-        /// The group it names.
+        /// The group that the object names.
         got: GroupId,
-        /// The group that would have been accepted.
+        /// The group that this client accepts.
         expected: GroupId,
     },
 
     /// A sealed key or a beacon belongs to another epoch.
     #[error("the {subject} is for epoch {got}; epoch {expected} is expected")]
     WrongEpoch {
-        /// What was refused.
+        /// The rejected object, in words.
         subject: &'static str,
-        /// The epoch it names.
+        /// The epoch that the object names.
         got: Epoch,
-        /// The epoch that would have been accepted.
+        /// The epoch that this client accepts.
         expected: Epoch,
     },
 
@@ -79,12 +78,12 @@ pub enum AssignmentError {
         last: u64,
     },
 
-    /// The index is not that of a participant.
+    /// The index is outside the range of the participants.
     #[error("index {index} is outside 1..={per_round}")]
     IndexOutOfRange {
-        /// The index given.
+        /// The given index.
         index: u32,
-        /// How many clients take part, `K`.
+        /// Number of participants `K`.
         per_round: u32,
     },
 
@@ -95,45 +94,45 @@ pub enum AssignmentError {
     /// The beacon announces fewer sequences than participants.
     #[error("{sequences} sequences cannot serve {per_round} clients; each client needs its own")]
     TooFewSequences {
-        /// How many sequences there are, `N`.
+        /// Number of sequences `N`.
         sequences: u32,
-        /// How many clients take part, `K`.
+        /// Number of participants `K`.
         per_round: u32,
     },
 
     /// The number of sequences is zero or beyond the limit.
     #[error("{sequences} sequences cannot be permuted; 1..={MAX_SEQUENCES} are allowed")]
     SequencesOutOfRange {
-        /// How many sequences were asked for, `N`.
+        /// Requested number of sequences `N`.
         sequences: u32,
     },
 
-    /// The beacon leaves fewer sequences unused than this client insists on.
-    #[error("the beacon leaves {unused} sequences unused; this client insists on at least {minimum}")]
+    /// The beacon leaves fewer sequences unused than this client requires.
+    #[error("the beacon leaves {unused} sequences unused; this client requires at least {minimum}")]
     TooFewUnused {
-        /// How many sequences the beacon leaves unused, `γ = N − K`.
+        /// Number of sequences that the beacon leaves unused, `γ = N − K`.
         unused: u32,
-        /// How many this client insists on.
+        /// Minimum number that this client requires.
         minimum: u32,
     },
 
     /// A member's public key is a point of low order, with which no secret can be agreed.
     #[error("the public key {member} of a member is not a usable X25519 key")]
     UnusableMemberKey {
-        /// The member.
+        /// The public key of the member.
         member: PublicKey,
     },
 
-    /// The cohort list has another number of clients than the beacon.
+    /// The number of clients in the cohort list differs from that in the beacon.
     #[error("the cohort lists {got} clients; the beacon announces {per_round}")]
     CohortSize {
-        /// Clients in the list.
+        /// Number of clients in the list.
         got: usize,
-        /// Clients in the beacon, `K`.
+        /// Number of clients in the beacon, `K`.
         per_round: u32,
     },
 
-    /// The cohort list does not have this client where it should be.
+    /// The cohort list has another client at this client's index.
     #[error("the cohort lists another client at index {index}, which was given to this client")]
     NotAtIndex {
         /// The index that was given to this client.
@@ -143,23 +142,23 @@ pub enum AssignmentError {
     /// A client is in the cohort list twice.
     #[error("the cohort lists {member} more than once")]
     RepeatedMember {
-        /// The client.
+        /// The public key of the repeated client.
         member: PublicKey,
     },
 
     /// A client in the cohort list is not enrolled.
     #[error("the cohort lists {member}, which is not enrolled with this client")]
     UnknownMember {
-        /// The client.
+        /// The public key of the client that is not enrolled.
         member: PublicKey,
     },
 
-    /// The cohort is smaller than this client insists on.
-    #[error("the cohort has {others} other clients; this client insists on at least {minimum}")]
+    /// The cohort has fewer other clients than this client requires.
+    #[error("the cohort has {others} other clients; this client requires at least {minimum}")]
     CohortTooSmall {
-        /// Clients in the list besides this one.
+        /// Number of clients in the list besides this one.
         others: u32,
-        /// How many this client insists on.
+        /// Minimum number that this client requires.
         minimum: u32,
     },
 }

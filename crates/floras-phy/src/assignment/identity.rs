@@ -23,7 +23,7 @@ use hpke::{
 };
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::entropy::{self, Drawn};
+use super::entropy::{self, SeededRng};
 use super::group::write_hex;
 use super::{AssignmentError, Epoch, GroupId, GroupKey, SealedKey};
 
@@ -41,8 +41,8 @@ type HpkeEncapsulated = <X25519HkdfSha256 as Kem>::EncappedKey;
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// Takes the 32 bytes as they are. A key with which no secret can be agreed is refused when it
-    /// is used.
+    /// Takes the 32 bytes without a check. A key of low order, with which no secret can be agreed, is refused
+    /// when it is used.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -106,7 +106,7 @@ impl ClientIdentity {
 
     /// Seals `key` for the client whose public key is `to`, in this client's name.
     pub fn deal(&self, key: &GroupKey, to: &PublicKey) -> Result<SealedKey, AssignmentError> {
-        self.deal_with(key, to, &mut Drawn::from_system()?)
+        self.deal_with(key, to, &mut SeededRng::from_system()?)
     }
 
     /// Opens a key that `dealer` sealed for this client, if it is the one of that `group` and
@@ -223,7 +223,7 @@ mod tests {
             let key = GroupKey::from_secret_bytes(group, epoch, &hex(&vector["group_key"]));
             let dealer = ClientIdentity::from_secret_bytes(&hex(&vector["dealer_private"]));
             let client = PublicKey(hex(&vector["client_public"]));
-            let mut rng = Drawn::from_seed(&hex(&vector["ephemeral_seed"]));
+            let mut rng = SeededRng::from_seed(&hex(&vector["ephemeral_seed"]));
 
             let sealed = dealer.deal_with(&key, &client, &mut rng).unwrap();
 

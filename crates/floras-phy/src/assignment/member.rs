@@ -1,5 +1,4 @@
-//! A group member: it reads beacons, returns its column, and refuses beacons that would weaken the
-//! secret.
+//! A group member: it reads beacons, returns its column, and refuses beacons that would weaken its privacy.
 //!
 //! A slot is used once. A replayed slot would repeat its permutation: a client with the same index
 //! would send on the same column again, which the base station could observe. So slots must
@@ -11,19 +10,18 @@ use crate::masks::{PairKeys, SlotMasks};
 /// Default minimum number of other clients in a cohort.
 const MINIMUM_COHORT: u32 = 2;
 
-/// What the base station announces for a round. Each participant also gets an index in
-/// `1..=per_round`.
+/// The announcement of a round by the base station. Each participant also gets an index in `1..=per_round`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beacon {
-    /// The group that is called.
+    /// The group of the participants.
     pub group: GroupId,
     /// The epoch whose key is to be used.
     pub epoch: Epoch,
     /// The slot number, greater in every round of an epoch.
     pub slot: u64,
-    /// How many sequences there are, `N`, at most [`MAX_SEQUENCES`].
+    /// Number of sequences `N`, at most [`MAX_SEQUENCES`].
     pub sequences: u32,
-    /// How many clients take part, `K ≤ N`.
+    /// Number of participants `K`, at most `N`.
     pub per_round: u32,
 }
 
@@ -54,13 +52,13 @@ pub struct MemberState {
     pub epoch: Epoch,
     /// The last slot used in that epoch, if any.
     pub last_slot: Option<u64>,
-    /// How many sequences a beacon must leave idle.
+    /// Minimum number of sequences that a beacon must leave unused.
     pub minimum_unused: u32,
     /// Minimum number of other clients in the cohort of a masked slot.
     pub minimum_cohort: u32,
 }
 
-/// What a client needs to send in a masked slot.
+/// The column and the seeds with which a client sends in a masked slot.
 #[derive(Debug)]
 pub struct MaskedSlot {
     /// The column, counted from 0, on which the client sends.
@@ -69,7 +67,7 @@ pub struct MaskedSlot {
     pub masks: SlotMasks,
 }
 
-/// A client with its group key and its memory of the last slot it used.
+/// A client with its group key and the last slot that it used.
 ///
 /// ```
 /// # use floras_phy::assignment::{AssignmentError, Beacon, Epoch, GroupId, GroupKey, GroupMember};
@@ -111,11 +109,9 @@ impl GroupMember {
         Ok(Self { key, last_slot, minimum_unused, minimum_cohort })
     }
 
-    /// The same client, which from now on refuses a beacon that leaves fewer than `unused`
-    /// sequences idle.
+    /// The same client, which from now on refuses a beacon that leaves fewer than `unused` sequences unused.
     ///
-    /// The idle sequences are where the noise comes from, so a base station that announces `N = K`
-    /// asks for no privacy.
+    /// The unused sequences provide the noise, so a round with `N = K` has no privacy.
     #[must_use]
     pub fn with_minimum_unused(self, unused: u32) -> Self {
         Self { minimum_unused: unused, ..self }
@@ -124,7 +120,7 @@ impl GroupMember {
     /// The same client, which from now on refuses a masked slot whose cohort has fewer than `others` other clients; 2 unless this
     /// is called.
     ///
-    /// Masks protect a client as long as some of the others do not work for the base station.
+    /// Masks protect a client only if some of the other clients do not collude with the base station.
     #[must_use]
     pub fn with_minimum_cohort(self, others: u32) -> Self {
         Self { minimum_cohort: others, ..self }
@@ -179,8 +175,7 @@ impl GroupMember {
         Ok(MaskedSlot { sequence, masks })
     }
 
-    /// What to save, so that a restart does not make this client use a slot twice or go back to an
-    /// earlier key.
+    /// The state to save, so that a restarted client neither uses a slot twice nor accepts an earlier key.
     pub fn state(&self) -> MemberState {
         MemberState {
             group: self.key.group(),

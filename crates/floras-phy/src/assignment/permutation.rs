@@ -21,8 +21,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{AssignmentError, GroupKey};
 
-/// The most sequences that can be permuted, 2²⁴. It bounds what a beacon can make a client allocate
-/// to 64 MiB.
+/// Maximum number of sequences that can be permuted, 2²⁴. It limits the memory that a beacon can
+/// make a client allocate to 64 MiB.
 pub const MAX_SEQUENCES: u32 = 1 << 24;
 
 const SALT: &[u8; 19] = b"floras/group-key/v1";
@@ -68,7 +68,7 @@ fn stream_key(key: &GroupKey, slot: u64, sequences: u32) -> Zeroizing<[u8; 32]> 
 
 /// ChaCha20's keystream as 32-bit words.
 ///
-/// It is drawn in whole blocks, so the cipher keeps no rest of a block in a buffer of its own.
+/// It is drawn in whole blocks, so that the cipher's own buffer holds no unused keystream.
 struct Keystream {
     cipher: ChaCha20,
     block: Zeroizing<[u8; 64]>,
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn words_beyond_the_last_multiple_are_skipped() {
         // For this bound a third of all words must be skipped. The bound is far above
-        // MAX_SEQUENCES, where skips are rare.
+        // MAX_SEQUENCES, where skipped words are rare.
         let bound = 0xaaaa_aaab;
         let mut plain = Keystream::new(&[7; 32]);
         let accepted: Vec<u32> =

@@ -26,7 +26,7 @@ pub struct SealedKey {
 }
 
 impl SealedKey {
-    /// How many bytes a sealed key has.
+    /// Number of bytes in a sealed key.
     pub const BYTES: usize = 1 + GROUP + EPOCH + ENC + CIPHERTEXT + TAG;
 
     /// The group named in the header. It is not authenticated until the key is opened.

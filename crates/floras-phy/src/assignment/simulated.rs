@@ -1,4 +1,4 @@
-//! The protocol inside a simulation: the clients of a trial with their identities, their group key and their memory of slots.
+//! The protocol inside a simulation: the clients of a trial with their identities, their group key and their last slots.
 //!
 //! Every trial has a group of its own. Client 0 deals the group key. A client gets its identity and its sealed key when it is first
 //! selected, so that the cost depends on the clients that take part and not on all that exist. The beacon of round `t` has slot `t`,
@@ -9,7 +9,7 @@
 //! [`ClientIdentity::generate`] and [`GroupKey::generate`] instead.
 //!
 //! A simulation may draw a round again, for example before the first round or in an audit. The same round yields the same
-//! assignment. For an earlier round the members start again without memory, as in a trial that is repeated from its first round.
+//! assignment. Drawing an earlier round resets all members, as if the trial were repeated from its first round.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,20 +20,20 @@ use rand::Rng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::entropy::Drawn;
+use super::entropy::SeededRng;
 use super::{AssignmentError, Beacon, ClientIdentity, Epoch, GroupId, GroupKey, GroupMember};
 use crate::round::Round;
 
 /// The client that deals the group key.
 const DEALER: u32 = 0;
-/// There is one key per trial.
+/// The epoch of all keys: there is one key per trial.
 const EPOCH: Epoch = Epoch(1);
-/// Maximum number of groups that are kept.
+/// Maximum number of groups in the cache.
 const MAX_GROUPS: usize = 256;
-/// Maximum number of members that are kept, of all groups together; one group may be larger.
+/// Maximum number of members in the cache, over all groups; one group may be larger.
 const MAX_MEMBERS: usize = 1 << 18;
 
-/// The groups of the latest trials. A group that is no longer kept is formed again when its trial continues.
+/// A cache of the groups of the latest trials. A removed group is formed again when its trial continues.
 #[derive(Default)]
 pub(crate) struct SimulatedGroups(Mutex<Vec<Group>>);
 
@@ -41,7 +41,7 @@ impl SimulatedGroups {
     /// The sequence of each client of a round, counted from 0, of `sequences` in all.
     pub(crate) fn assign(&self, round: &Round<'_>, sequences: u32) -> Result<Vec<usize>, AssignmentError> {
         let name = round.stream_name(Purpose::GROUP_KEY).round(0);
-        // The lock is not held while members work: a thread that waits for them may be given another round.
+        // The lock is released while members work: a waiting thread may execute another round, which needs the lock.
         let kept = self.take(name);
         let mut group = kept.unwrap_or_else(|| Group::new(name, group_id(round)));
         let assigned = group.assign(round, sequences);
@@ -66,7 +66,7 @@ impl SimulatedGroups {
     }
 }
 
-/// What is kept does not belong to the value of an uplink.
+/// The groups are a cache and not part of an uplink's value.
 impl Clone for SimulatedGroups {
     fn clone(&self) -> Self {
         Self::default()
@@ -105,7 +105,7 @@ struct Group {
     last: Option<Drawing>,
 }
 
-/// A round that was drawn.
+/// The assignment of the round that was drawn last.
 struct Drawing {
     slot: u64,
     sequences: u32,
@@ -175,7 +175,7 @@ impl Group {
             return Ok(GroupMember::new(GroupKey::from_secret_bytes(group, epoch, &secret(self.name))));
         }
         let identity = identity(self.name, client);
-        let mut ephemeral = Drawn::from_seed(&secret(self.name.purpose(Purpose::SEALING).client(client)));
+        let mut ephemeral = SeededRng::from_seed(&secret(self.name.purpose(Purpose::SEALING).client(client)));
         let relayed = self.dealer.deal_with(&self.key, &identity.public_key(), &mut ephemeral)?.to_bytes();
         let sealed = super::SealedKey::from_bytes(&relayed)?;
         Ok(GroupMember::new(identity.open(&sealed, &self.dealer.public_key(), group, epoch)?))

@@ -3,7 +3,7 @@
 //! They are drawn from a distribution of fading, read from a trace file, or fixed. A drawn coefficient depends on the seed, the
 //! trial, the round and the client alone, so that schemes can be compared on the same channels.
 //!
-//! Three settings depart from that. With [ageing](Channels::with_ageing) the payload meets other channels than the pilot. With
+//! Three settings change this. With [ageing](Channels::with_ageing) the channels of the payload differ from those of the pilot. With
 //! [path loss](Channels::with_path_loss) every client has a long-term gain for a whole trial, by which its coefficients are
 //! multiplied. With an [error of the estimate](Channels::with_estimation_error) clients know their own channels as `h + e`,
 //! `e ~ CN(0, s²)`.
@@ -28,7 +28,7 @@ use payload::Evolution;
 pub use payload::PayloadBlock;
 pub use trace::Trace;
 
-/// Where the coefficients of a round come from.
+/// The source of a round's channel coefficients.
 ///
 /// ```
 /// use floras_phy::{Channels, Complex64, Fading, Round};
@@ -45,7 +45,7 @@ pub struct Channels {
     evolution: Option<Evolution>,
     /// `None` for clients of the same mean power, sent and received.
     cell: Option<Cell>,
-    /// `s`.
+    /// Standard deviation `s` of the complex error of a client's channel estimate; 0 if clients know their channels exactly.
     estimation_error_std: f64,
 }
 
@@ -53,7 +53,7 @@ pub struct Channels {
 enum Source {
     Fading(Fading),
     Trace(Arc<Trace>),
-    /// Client `k` has coefficient `k` in every round, and clients beyond the list have its last one.
+    /// Client `k` has coefficient `k` in every round. Clients beyond the list have its last coefficient.
     Fixed(Arc<[Complex64]>),
 }
 
@@ -66,8 +66,8 @@ impl Channels {
         }
     }
 
-    /// Client `k` has coefficient `k` in every round, and clients beyond the list have its last one. There is at least one, and
-    /// none is larger than 1e6.
+    /// Channels that are the same in every round. Client `k` has coefficient `k`, and clients beyond the list have its last one. The
+    /// list has at least one coefficient, and no magnitude above 1e6.
     pub fn fixed(coefficients: &[Complex64]) -> Result<Self, UplinkError> {
         let count = coefficients.len() as f64;
         require(count > 0.0, "the number of fixed coefficients", "at least 1", count)?;
@@ -78,9 +78,9 @@ impl Channels {
         Ok(Source::Fixed(coefficients.into()).into())
     }
 
-    /// The same channels with a payload that meets them later than the pilot, in blocks of `coherence` parameters, at least 1:
-    /// the first block one step of the [ageing](Ageing) after the pilot, every other one step after the one before. `None` is one
-    /// block that holds all parameters. Only channels with a scattered part, Rayleigh and Rician, can age.
+    /// The same channels with [ageing](Ageing) between the pilot and the payload. The payload consists of blocks of `coherence`
+    /// parameters, at least 1. The first block is one step after the pilot, and every other block one step after its predecessor.
+    /// `None` is one block that holds all parameters. Only channels with a scattered part, Rayleigh and Rician, can age.
     pub fn with_ageing(mut self, ageing: Ageing, coherence: Option<usize>) -> Result<Self, UplinkError> {
         if ageing == Ageing::None {
             self.evolution = None;
@@ -95,7 +95,8 @@ impl Channels {
         Ok(self)
     }
 
-    /// The same channels with long-term gains by the clients' places in a cell. Only drawn channels can have them.
+    /// The same channels with path loss: a long-term gain by the position of each client in a cell. Only channels drawn from a
+    /// distribution can have path loss.
     pub fn with_path_loss(mut self, path_loss: PathLoss) -> Result<Self, UplinkError> {
         if self.fading().is_none() && path_loss != PathLoss::None {
             return Err(UplinkError::CannotLose { channels: self.to_string() });
@@ -104,8 +105,8 @@ impl Channels {
         Ok(self)
     }
 
-    /// The same channels with clients that know theirs with an error of `CN(0, std²)`: `std` between 0 and 100, relative to the
-    /// mean power 1 of the channels.
+    /// The same channels with an estimation error: each client knows its own channel with an error of `CN(0, std²)`. `std` is
+    /// between 0 and 100, relative to the mean power 1 of the channels.
     pub fn with_estimation_error(mut self, std: f64) -> Result<Self, UplinkError> {
         let holds = (0.0..=100.0).contains(&std);
         require(holds, "the standard deviation of a client's channel estimate", "between 0 and 100", std)?;
@@ -113,7 +114,7 @@ impl Channels {
         Ok(self)
     }
 
-    /// Whether the payload meets other channels than the pilot.
+    /// Whether the channels of the payload differ from those of the pilot.
     pub fn ages(&self) -> bool {
         self.evolution.is_some()
     }
@@ -123,12 +124,12 @@ impl Channels {
         self.cell.is_some_and(|cell| !cell.is_equalised())
     }
 
-    /// `s`: standard deviation of the error with which clients know their own channels.
+    /// Standard deviation `s` of the error with which clients know their own channels, 0 to 100.
     pub fn estimation_error_std(&self) -> f64 {
         self.estimation_error_std
     }
 
-    /// The distribution that they are drawn from; `None` for a trace and for fixed coefficients.
+    /// The distribution of the coefficients; `None` for a trace and for fixed coefficients.
     pub fn fading(&self) -> Option<Fading> {
         match self.source {
             Source::Fading(fading) => Some(fading),
@@ -136,7 +137,7 @@ impl Channels {
         }
     }
 
-    /// The trace that they are read from, if they are.
+    /// The trace that the coefficients are read from; `None` for other channels.
     pub fn trace(&self) -> Option<&Trace> {
         match &self.source {
             Source::Trace(trace) => Some(trace),
@@ -144,13 +145,14 @@ impl Channels {
         }
     }
 
-    /// The coefficient of every client of a round, in the order of its list: the pilot's, and without ageing the payload's too.
+    /// The coefficient of every client of a round at the time of the pilot, in the order of its list. Without ageing the payload has
+    /// the same.
     pub fn draw(&self, round: &Round<'_>) -> Result<Vec<Complex64>, UplinkError> {
         round.clients().iter().map(|&client| self.draw_for(round, client)).collect()
     }
 
-    /// The coefficients during the payload, block by block. Blocks of a limited number of parameters need a round that
-    /// [knows its number](Round::with_parameters).
+    /// The coefficients during the payload, block by block. If blocks have a limited number of parameters, the round must [know its
+    /// number of parameters](Round::with_parameters).
     pub fn draw_payload(&self, round: &Round<'_>) -> Result<Vec<PayloadBlock>, UplinkError> {
         self.draw_payload_at(round, 1)
     }
@@ -178,10 +180,10 @@ impl Channels {
             let gain = self.long_term_gain(round, client);
             let mut stream = round.stream_of(Purpose::AGEING, client);
             for _ in 0..antennas {
-                let (sight, scattered, power) = parts(*fading, &mut fading_stream);
+                let (line_of_sight, scattered, power) = parts(*fading, &mut fading_stream);
                 let steps = evolution.steps(scattered, power, &mut stream, blocks.len());
                 for (block, scattered) in blocks.iter_mut().zip(steps) {
-                    block.channels.push((sight + scattered) * gain);
+                    block.channels.push((line_of_sight + scattered) * gain);
                 }
             }
         }
@@ -220,7 +222,7 @@ impl Channels {
     }
 
     /// The coefficients of every client at each of several antennas, independent of one another: one list per antenna. The first
-    /// antenna has those of [`draw`](Self::draw). A trace has one antenna, and fixed coefficients are the same at all.
+    /// antenna has those of [`draw`](Self::draw). A trace has one antenna; fixed coefficients are the same at all antennas.
     pub fn draw_antennas(
         &self,
         round: &Round<'_>,
@@ -310,8 +312,8 @@ impl fmt::Display for Channels {
 }
 
 fn draw(fading: Fading, stream: &mut Stream) -> Complex64 {
-    let (sight, scattered, _) = parts(fading, stream);
-    sight + scattered
+    let (line_of_sight, scattered, _) = parts(fading, stream);
+    line_of_sight + scattered
 }
 
 /// The constant part of a coefficient, its scattered part, and the mean power of the scattered part.
@@ -321,9 +323,10 @@ fn parts(fading: Fading, stream: &mut Stream) -> (Complex64, Complex64, f64) {
         Fading::Rayleigh => (Complex64::ZERO, circular_gaussian(stream), 1.0),
         Fading::Rician(factor) => {
             let factor = factor.get();
-            let sight = Complex64::from_polar((factor / (factor + 1.0)).sqrt(), uniform_phase(stream));
+            let line_of_sight =
+                Complex64::from_polar((factor / (factor + 1.0)).sqrt(), uniform_phase(stream));
             let power = 1.0 / (factor + 1.0);
-            (sight, circular_gaussian(stream) * power.sqrt(), power)
+            (line_of_sight, circular_gaussian(stream) * power.sqrt(), power)
         }
         Fading::Nakagami(shape) => {
             let m = shape.get();
@@ -333,7 +336,7 @@ fn parts(fading: Fading, stream: &mut Stream) -> (Complex64, Complex64, f64) {
     }
 }
 
-/// The long-term loss of a client, which belongs to its trial.
+/// The long-term loss of a client in dB, which is constant over a trial.
 fn loss_db(cell: Cell, round: &Round<'_>, client: u32) -> f64 {
     let mut stream = round.stream_of_trial(Purpose::PLACEMENT, client);
     let place = stream.random();
@@ -401,8 +404,8 @@ mod tests {
         }
     }
 
-    /// The first antenna is the single one, and no two share a coefficient. 20,000 draws of two independent complex numbers of unit
-    /// power have a correlation below 5/√20000, but with a probability of 1e-10.
+    /// The first antenna has the coefficients of a single antenna, and no two antennas share a coefficient. 20,000 draws of two
+    /// independent complex numbers of unit power have a correlation below 5/√20000, except with a probability of 1e-10.
     #[test]
     fn further_antennas_are_independent_of_the_first() {
         let clients: Vec<u32> = (0..20_000).collect();

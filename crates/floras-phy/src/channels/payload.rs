@@ -1,11 +1,11 @@
-//! The channel during the payload: blocks of parameters, from one to the next a step of a Gauss–Markov process.
+//! The channel during the payload: a Gauss–Markov process over blocks of parameters.
 //!
 //! ```text
-//! h_b = sight + scattered_b,     scattered_{b+1} = ρ·scattered_b + √(1 − ρ²)·w_b
+//! h_b = line_of_sight + scattered_b,     scattered_{b+1} = ρ·scattered_b + √(1 − ρ²)·w_b
 //! ```
 //!
-//! `scattered_0` belongs to the pilot, and `w_b` has the distribution of `scattered_0`, so that every block has the distribution
-//! of the fading. The line of sight of Rician fading stays. Block `b`, counted from 1, has the correlation `ρᵇ` with the pilot's.
+//! `scattered_0` belongs to the pilot, and `w_b` has the distribution of `scattered_0`, so that every block has the distribution of the
+//! fading. The line of sight of Rician fading is constant. Block `b`, counted from 1, has the correlation `ρᵇ` with the pilot's channel.
 
 use num_complex::Complex64;
 
@@ -19,9 +19,10 @@ const MAX_COEFFICIENTS: usize = 1 << 24;
 /// The channels of a block of the payload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PayloadBlock {
-    /// Parameters in the block; `usize::MAX` in the only one, which fits any number.
+    /// Number of parameters in the block; `usize::MAX` in a single block, which fits any number.
     pub parameters: usize,
-    /// The coefficients of every client, in the order of the round's list: with `R` antennas, client `k`'s at antenna `r` is at `k·R + r`.
+    /// The coefficients of every client, in the order of the round's list. With `R` antennas, that of client `k` at antenna `r`
+    /// is at `k·R + r`.
     pub channels: Vec<Complex64>,
 }
 
@@ -30,26 +31,26 @@ pub struct PayloadBlock {
 pub(super) struct Evolution {
     /// `ρ`, not 1.
     pub(super) correlation: f64,
-    /// Parameters in a block; `None` for one block that holds all.
+    /// Number of parameters in a block; `None` for one block that holds all.
     pub(super) coherence: Option<usize>,
 }
 
 impl Evolution {
-    /// The numbers of parameters of a round's blocks.
+    /// The number of parameters in each block of a round.
     pub(super) fn blocks(self, round: &Round<'_>, antennas: usize) -> Result<Vec<usize>, UplinkError> {
         let Some(coherence) = self.coherence else { return Ok(vec![usize::MAX]) };
         let parameters = round.parameters().ok_or(UplinkError::ParametersUnknown { coherence })?;
         let (blocks, clients) = (parameters.div_ceil(coherence).max(1), round.clients().len());
-        let most = MAX_COEFFICIENTS / antennas;
-        if blocks > most / clients {
-            return Err(UplinkError::TooManyBlocks { coherence, blocks, clients, most });
+        let max = MAX_COEFFICIENTS / antennas;
+        if blocks > max / clients {
+            return Err(UplinkError::TooManyBlocks { coherence, blocks, clients, max });
         }
         let mut lengths = vec![coherence; blocks];
         lengths[blocks - 1] = parameters - coherence * (blocks - 1);
         Ok(lengths)
     }
 
-    /// The scattered part after each of some steps, from the pilot's on.
+    /// The scattered part in each of `count` blocks. `scattered` is that of the pilot.
     pub(super) fn steps(
         self,
         mut scattered: Complex64,

@@ -14,7 +14,7 @@ use crate::error::UplinkError;
 use crate::lines::line_at;
 
 const HEADER: [&str; 4] = ["round", "client", "real", "imaginary"];
-/// Largest real or imaginary part; a mean power of 1 is what the SNR is stated for.
+/// Largest magnitude of a real or imaginary part. The SNR is stated for a mean power of 1.
 pub(super) const MAX_AMPLITUDE: f64 = 1e6;
 
 /// The channel coefficients of some rounds and clients.
@@ -83,7 +83,7 @@ impl Trace {
         Ok(Self { coefficients, rounds })
     }
 
-    /// How many rounds the trace reaches.
+    /// Number of rounds, up to the last one in the trace.
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
@@ -100,7 +100,7 @@ impl Trace {
     /// Mean of `|h|` over the whole trace.
     pub fn mean_amplitude(&self) -> f64 {
         let mut amplitudes: Vec<f64> = self.coefficients.values().map(|h| h.norm()).collect();
-        // A hash map has no order of its own, and a sum of floats depends on the order.
+        // A hash map has no fixed order, and a sum of floats depends on the order.
         amplitudes.sort_by(f64::total_cmp);
         amplitudes.iter().sum::<f64>() / amplitudes.len() as f64
     }

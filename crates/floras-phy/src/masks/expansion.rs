@@ -9,8 +9,8 @@
 //! p = round(n·(σ_p/q))      in units of q, to the nearest integer, ties to even
 //! ```
 //!
-//! Sums, products, quotients, square roots and fused multiply-adds are correctly rounded everywhere, so that both ends of a pair
-//! compute the same integers on every processor. `docs/reference/mask-format.md` lists the operations in their order.
+//! Sums, products, quotients, square roots and fused multiply-adds are correctly rounded everywhere, so that both clients of a
+//! pair compute the same integers on every processor. `docs/reference/mask-format.md` lists the operations in their order.
 
 use pulp::Simd;
 use zeroize::Zeroizing;
@@ -20,17 +20,17 @@ use super::keystream::{self, BLOCKS};
 use super::pair::{MaskSign, PairSeed};
 use crate::release::{ReleaseKey, is_short, minus_ln_continued, minus_ln_uniform, pair};
 
-/// Values that come from one group of blocks.
+/// Number of values that are computed from one group of blocks.
 pub(super) const TILE: usize = 128;
-/// Pairs of a tile.
+/// Number of pairs in a tile.
 const PAIRS: usize = TILE / 2;
 
 /// `1.5·2⁵²`: added to a number below 2⁵¹ in magnitude, it leaves the nearest integer in the last bits.
-const INTEGER: f64 = 6_755_399_441_055_744.0;
-/// 2⁵¹.
-const WIDE: f64 = 2_251_799_813_685_248.0;
+const ROUNDING_OFFSET: f64 = 6_755_399_441_055_744.0;
+/// Magnitude from which rounding with `ROUNDING_OFFSET` is incorrect: 2⁵¹.
+const ROUNDING_LIMIT: f64 = 2_251_799_813_685_248.0;
 
-/// Adds to `values` the mask of a pair from index `first` on, a multiple of [`TILE`]; runs on the current thread.
+/// Adds to `values` the mask of a pair from index `first` on, a multiple of [`TILE`]. Runs on the current thread.
 pub(super) fn add(seed: &PairSeed, sign: MaskSign, grid: &MaskGrid, first: usize, values: &mut [i64]) {
     let scale = grid.mask_scale();
     let scale = match sign {
@@ -72,7 +72,7 @@ impl pulp::WithSimd for Add<'_> {
     }
 }
 
-/// The words of pair `16j + b`.
+/// The radius word and the angle word of pair `16j + b`.
 #[inline(always)]
 fn words(rows: &keystream::Rows, j: usize, b: usize) -> [u64; 2] {
     let word = |at: usize| u64::from(rows[at][b]) | u64::from(rows[at + 1][b]) << 32;
@@ -96,7 +96,7 @@ fn write_tile(rows: &keystream::Rows, scale: f64, tile: &mut [f64; TILE]) -> boo
     any_short
 }
 
-/// Makes the pairs of a tile whose radii are short again, with further words. The tile's first pair is number `first`.
+/// Recomputes the pairs of a tile whose radius words are short, with further words. The tile's first pair has number `first`.
 #[cold]
 #[inline(never)]
 fn continue_short(key: &ReleaseKey, first: u64, rows: &keystream::Rows, scale: f64, tile: &mut [f64; TILE]) {
@@ -110,26 +110,26 @@ fn continue_short(key: &ReleaseKey, first: u64, rows: &keystream::Rows, scale: f
     }
 }
 
-/// Adds the nearest integers. Sums wrap: what is far beyond 64 bits has no effect on privacy, and never happens.
+/// Adds the nearest integers. Sums wrap beyond 64 bits; that has a negligible probability and no effect on privacy.
 #[inline(always)]
 fn add_rounded(scaled: &[f64], values: &mut [i64]) {
     let mut wide = false;
     for (value, &scaled) in values.iter_mut().zip(scaled) {
-        let integer = (scaled + INTEGER).to_bits().wrapping_sub(INTEGER.to_bits());
+        let integer = (scaled + ROUNDING_OFFSET).to_bits().wrapping_sub(ROUNDING_OFFSET.to_bits());
         *value = value.wrapping_add(integer as i64);
-        wide |= scaled.abs() >= WIDE;
+        wide |= scaled.abs() >= ROUNDING_LIMIT;
     }
     if wide {
         correct_wide(scaled, values);
     }
 }
 
-/// Replaces the integers of values beyond 2⁵¹, at least eight standard deviations, by the right ones.
+/// Corrects the integers of values beyond 2⁵¹, which are at least eight standard deviations.
 #[cold]
 #[inline(never)]
 fn correct_wide(scaled: &[f64], values: &mut [i64]) {
     for (value, &scaled) in values.iter_mut().zip(scaled) {
-        let wrong = (scaled + INTEGER).to_bits().wrapping_sub(INTEGER.to_bits()) as i64;
+        let wrong = (scaled + ROUNDING_OFFSET).to_bits().wrapping_sub(ROUNDING_OFFSET.to_bits()) as i64;
         let right = scaled.round_ties_even() as i64;
         *value = value.wrapping_sub(wrong).wrapping_add(right);
     }
@@ -258,8 +258,8 @@ mod tests {
         assert!(distance * count.sqrt() < 2.3, "{}", distance * count.sqrt());
     }
 
-    /// Pairs whose radius needs further words reach beyond what the words of a tile hold: given `U < 2⁻¹¹`, `−ln U − 11·ln 2`
-    /// is exponential. Some 2·10³ pairs of 2²² are so; five standard errors: a false alarm once in a million seeds.
+    /// The radius of some pairs needs further words beyond those of a tile: given `U < 2⁻¹¹`, `−ln U − 11·ln 2` is exponential.
+    /// This holds for some 2·10³ pairs of 2²². Five standard errors: a false alarm once in a million seeds.
     #[test]
     fn the_far_tail_is_that_of_the_radius() {
         const COUNT: usize = 1 << 23;

@@ -7,8 +7,8 @@
 //! q = the largest power of two that is at most max(σ_p, σ_z)·2⁻⁴⁷
 //! ```
 //!
-//! What is sent is then rounded to the **coarse** grid of [`grid_step`](crate::release::grid_step), `Q ∈ (σ_z/64, σ_z/32]`, as every
-//! release is. Both steps depend on public numbers alone.
+//! The noisy value is rounded to the **coarse** grid of [`grid_step`](crate::release::grid_step), `Q ∈ (σ_z/64, σ_z/32]`, as in every
+//! release, and then sent. Both steps depend on public numbers alone.
 
 use crate::error::{UplinkError, require};
 use crate::release::Grid;
@@ -68,17 +68,17 @@ impl MaskGrid {
         Ok(Self { clients, noise_std, pair_std, fine_step: power_of_two / TWO_TO_47, coarse })
     }
 
-    /// `K`.
+    /// Number of clients `K` in the round, from 2 to [`MAX_MASKED_CLIENTS`].
     pub fn clients(&self) -> u32 {
         self.clients
     }
 
-    /// `σ_z`.
+    /// Standard deviation `σ_z` of a client's own noise, in units of the update.
     pub fn noise_std(&self) -> f64 {
         self.noise_std
     }
 
-    /// `σ_p = σ_m/√K`, the standard deviation of a pair's mask.
+    /// Standard deviation of a pair's mask, `σ_p = σ_m/√K`, in units of the update.
     pub fn pair_std(&self) -> f64 {
         self.pair_std
     }
@@ -88,12 +88,12 @@ impl MaskGrid {
         self.fine_step
     }
 
-    /// `Q`, the step of the grid of what is sent, in units of the update.
+    /// `Q`, the step of the grid of sent values, in units of the update.
     pub fn sent_step(&self) -> f64 {
         self.coarse.step()
     }
 
-    /// The value, in units of the update, of a number that is sent.
+    /// Converts a sent integer to units of the update.
     pub fn sent_value(&self, sent: i64) -> f64 {
         sent as f64 * self.sent_step()
     }
@@ -118,15 +118,15 @@ impl MaskGrid {
         Ok(())
     }
 
-    /// `σ_p/q`, which is at most 2⁴⁸.
+    /// `σ_p/q`, the standard deviation of a pair's mask in fine steps: at most 2⁴⁸.
     pub(super) fn mask_scale(&self) -> f64 {
         self.pair_std / self.fine_step
     }
 
-    /// What is sent for a value on the fine grid: the nearest coarse step to it, with the noise `σ_z·normal` added.
+    /// The integer that is sent for a value on the fine grid: the value with the noise `σ_z·normal`, rounded to the coarse grid.
     #[inline(always)]
     pub(super) fn send(&self, value: i64, normal: f64, shift: u32) -> i64 {
-        // The nearest coarse step is taken off in integers, so that the rest is exact in double precision.
+        // The nearest coarse step is subtracted in integers, so that the rest is exact in double precision.
         let near = value.wrapping_add(1 << (shift - 1)) >> shift;
         let rest = value.wrapping_sub(near << shift) as f64 * self.fine_step;
         let noisy = self.coarse.release(rest, normal) / self.coarse.step();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_the_grid_cannot_hold_are_refused() {
+    fn values_beyond_the_grid_are_refused() {
         let grid = MaskGrid::new(20, 1.0, 1.0).unwrap();
         let mut values = [0; 2];
         let error = grid.add_update(&[0.0, 1e6], &mut values).unwrap_err();

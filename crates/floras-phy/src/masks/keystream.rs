@@ -1,19 +1,19 @@
-//! ChaCha20 (RFC 8439), sixteen blocks side by side.
+//! ChaCha20 (RFC 8439), sixteen blocks in parallel.
 //!
 //! A mask needs eight bytes of keystream for each value and each pair of clients, so that the cipher takes most of the time.
-//! Here every lane of a vector register is a block of its own, and blocks are not brought into the order of a byte stream:
-//! the format of masks names blocks and words. The bits are those of the crate `chacha20`, which the tests compare with.
-//! No operation depends on secret values in its time.
+//! Here every lane of a vector register computes one block. Blocks are not rearranged into a byte stream, because the mask
+//! format refers to blocks and words. The bits are those of the crate `chacha20`, which the tests compare with. The running
+//! time does not depend on secret values.
 
 use pulp::Simd;
 
-/// Blocks that are made side by side.
+/// Number of blocks computed in parallel.
 pub(super) const BLOCKS: usize = 16;
 
 /// Word `w` of block `b` is `rows[w][b]`.
 pub(super) type Rows = [[u32; BLOCKS]; 16];
 
-/// "expand 32-byte k".
+/// The constant words of the initial state, "expand 32-byte k" in ASCII.
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 const COUNTERS: [u32; BLOCKS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 

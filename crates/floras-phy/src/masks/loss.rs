@@ -9,8 +9,8 @@
 //! u_k = round_Q( x_k' + m̃_k + σ_z·ñ_k ),     m̃_k = Σ_j ±p̃_kj
 //! ```
 //!
-//! `x_k'` is the update rounded toward zero to multiples of `q`. The sum `x_k' + m̃_k` is exact. The implementation is compared with `M*` in
-//! three steps. Each is taken twice, for the data set and for its neighbour. `u = 2⁻⁵³`.
+//! `x_k'` is the update rounded toward zero to multiples of `q`. The sum `x_k' + m̃_k` is exact. The implementation is compared with `M*`
+//! in three steps. Each is taken twice, for the data set and for its neighbour. `u = 2⁻⁵³`.
 //!
 //! # 1. The client's own noise
 //!
@@ -25,8 +25,8 @@
 //! # 2. The masks
 //!
 //! Couple the words of a mask with real uniforms that they are the first bits of, and let `p*` be the exact normal values that these
-//! make. `release::normal` bounds the error of a normal value by `11u·r`, with `r` the radius of its pair. The scale and its product add `3u·r`
-//! at most, and the grid `q/2`:
+//! make. `release::normal` bounds the error of a normal value by `11u·r`, with `r` the radius of its pair. The scale and its product add
+//! `3u·r` at most, and the grid `q/2`:
 //!
 //! ```text
 //! |p̃ − p*| ≤ α + β·r,     α = q/2,   β = 14u·σ_p
@@ -77,9 +77,10 @@
 //!
 //! # 3. The update
 //!
-//! `‖x_k'‖ ≤ ‖x_k‖`: a sensitivity that follows from the norm of updates does not grow. For any other sensitivity, the update of the client whose
-//! data differ moves by less than `q` in each value. The others' updates are the same in both data sets. The mean of a Gaussian vector of
-//! covariance at least `σ_z² I` moves by `τ = q·√(d·T)/σ_z` standard deviations in all rounds, so that `ε₃ = τ·√(2·200) + τ²/2`.
+//! `‖x_k'‖ ≤ ‖x_k‖`: a sensitivity that follows from the norm of updates does not grow. For any other sensitivity, the update of the
+//! client whose data differ moves by less than `q` in each value. The others' updates are the same in both data sets. The mean of a
+//! Gaussian vector of covariance at least `σ_z² I` moves by `τ = q·√(d·T)/σ_z` standard deviations in all rounds, so that
+//! `ε₃ = τ·√(2·200) + τ²/2`.
 //!
 //! # Together
 //!
@@ -90,20 +91,21 @@
 //! ```
 //!
 //! For `K = 10⁴`, `d = 10⁸`, `T = 100` and `σ_m = 2.2·√K·σ_z` this is `2ε' < 10⁻³`; for `K = 1000`, `d = 10⁶`, `T = 40` it is below
-//! `10⁻⁵`. Masks are pseudo-random: ChaCha20's words are taken as uniform, for an adversary who cannot break X25519, HKDF-SHA256 or the cipher.
+//! `10⁻⁵`. Masks are pseudo-random: ChaCha20's words are taken as uniform, for an adversary who cannot break X25519, HKDF-SHA256 or the
+//! cipher.
 
 use super::grid::MaskGrid;
 use crate::release::{FloatingPointLoss, LOG_FAILURE, MAX_EPSILON, noise_loss};
 
-/// Maximum number of sent values, all clients and rounds together: 2⁵².
+/// Maximum number of sent values, over all clients and rounds: 2⁵².
 const MAX_SENT: f64 = 4_503_599_627_370_496.0;
 /// Maximum of `K(K − 1)·d·T`: 2⁶⁰.
 const MAX_MASK_VALUES: f64 = 1_152_921_504_606_846_976.0;
 /// The constants of step 1 hold from this number of pairs on: 2³⁰.
 const MIN_PAIRS: f64 = 1_073_741_824.0;
-/// Those of step 2 hold from this `(K − 1)·d·T` on: 2²¹.
+/// The constants of step 2 hold from this `(K − 1)·d·T` on: 2²¹.
 const MIN_MASK_VALUES: f64 = 2_097_152.0;
-/// `β/σ_p`: 14u.
+/// Maximum error of a mask's value per unit of the radius, in units of `σ_p`: `β/σ_p = 14u`.
 const MASK_ERROR: f64 = 7.0 * f64::EPSILON;
 /// `√(π/2)`, rounded up: the mean radius.
 const MEAN_RADIUS: f64 = 1.253_315;
@@ -111,14 +113,14 @@ const MEAN_RADIUS: f64 = 1.253_315;
 const GROWTH: f64 = 1.1;
 
 impl MaskGrid {
-    /// What grids and double precision add to `ε` and `δ`, rounded outward; `None` if there are more than 2⁵² values in all, or more
+    /// The increase of `ε` and `δ` by grids and double precision, rounded outward. `None` if there are more than 2⁵² values in all, or more
     /// than 2⁶⁰ mask values, or if the bound is above 1.
     ///
     /// The statement itself may have an `ε` of at most [`MAX_EPSILON`].
     ///
     /// # Arguments
-    /// * `parameters`: `d`.
-    /// * `rounds`: `T`.
+    /// * `parameters`: number of parameters `d` in an update.
+    /// * `rounds`: number of rounds `T`.
     pub fn loss(&self, parameters: u64, rounds: u64) -> Option<FloatingPointLoss> {
         let clients = f64::from(self.clients());
         let values = parameters as f64 * rounds as f64;
@@ -197,7 +199,7 @@ mod tests {
         assert!(MEAN_RADIUS > (std::f64::consts::PI / 2.0).sqrt());
     }
 
-    /// `E[e^{c‖Bs‖²}]` over all signs, for four clients with pairs of unequal weights, against the bound of step 2.
+    /// `E[e^{c‖Bs‖²}]` over all signs, for four clients with pairs of unequal weights, compared with the bound of step 2.
     #[test]
     fn the_bound_on_random_signs_holds() {
         const PAIRS: [(usize, usize); 6] = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
@@ -221,7 +223,7 @@ mod tests {
         }
     }
 
-    /// The error of masks, as the proof bounds it: 2²⁰ values against the exact transform of the same normal values.
+    /// The error of masks, bounded as in the proof: 2²⁰ values are compared with the exact transform of the same normal values.
     #[test]
     fn masks_err_less_than_the_proof_allows() {
         use crate::masks::{MaskSign, PairSeed, expansion};

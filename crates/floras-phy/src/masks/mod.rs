@@ -14,17 +14,17 @@
 //! μ² = Δ²·[ (1 − 1/K)/(σ_m² + σ_z²) + 1/(K·σ_z²) ]
 //! ```
 //!
-//! | step | what is done | item |
+//! | step | content | item |
 //! |---|---|---|
 //! | pair key | X25519 between two enrolled clients, HKDF-SHA256 | [`PairKeys`] |
 //! | seed | one for each pair, slot and cohort; a slot is used once | [`GroupMember::masked_slot`](crate::assignment::GroupMember::masked_slot) |
 //! | mask | ChaCha20 under the seed, normal values, integers of 64 bits on a public grid | [`add_mask`], [`MaskGrid`] |
 //! | own noise | a generator fit for release; the sum is rounded to a coarser public grid | [`LocalNoise`], [`add_local_noise`] |
-//! | all of it | an update becomes what is sent | [`mask_update`] |
-//! | loss | what grids and arithmetic add to `ε` | [`MaskGrid::loss`] |
+//! | all steps | from an update to the values that are sent | [`mask_update`] |
+//! | loss | the increase of `ε` by grids and arithmetic | [`MaskGrid::loss`] |
 //!
-//! Sums on the fine grid are exact, so that **masks cancel exactly**, whatever the number of clients. Rounding to the coarse grid comes after
-//! the client's own noise: it is what makes noise from a computer private, and adds at most `σ_z²/12288` to its variance.
+//! Sums on the fine grid are exact, so that **masks cancel exactly**, whatever the number of clients. Rounding to the coarse grid comes
+//! after the client's own noise. This step makes noise in floating-point arithmetic private, and adds at most `σ_z²/12288` to its variance.
 //!
 //! The exact bytes, with test vectors, are in `docs/reference/mask-format.md`.
 //!

@@ -6,9 +6,9 @@
 //! seed      = HKDF-SHA256(salt "floras/pair-key/v1", pair key, "floras/mask/v1" ‖ group ‖ epoch ‖ slot ‖ SHA-256(cohort))
 //! ```
 //!
-//! The cohort is the list of the `K` participants' public keys. Two clients with different cohort lists have independent masks, which do not
-//! cancel. If they had the same mask on different scales `σ_m/√K`, a base station that announces a small `K` to all but one client would get that
-//! client's masks with little noise.
+//! The cohort is the list of the `K` participants' public keys. Two clients with different cohort lists have independent masks, which do
+//! not cancel. If they had the same mask on different scales `σ_m/√K`, a base station that announces a small `K` to all but one client
+//! would get that client's masks with little noise.
 //!
 //! `lower` and `higher` are the two public keys, in the order of their bytes. The client with the lower key adds the mask, the
 //! other subtracts it: the base station, which orders the cohort, has no influence on the signs.
@@ -37,7 +37,7 @@ pub enum MaskSign {
 }
 
 impl MaskSign {
-    /// The sign that the client `own` takes in its pair with `other`.
+    /// The sign with which the client `own` adds the mask of its pair with `other`.
     pub fn of(own: PublicKey, other: PublicKey) -> Self {
         if own.to_bytes() < other.to_bytes() { Self::Plus } else { Self::Minus }
     }
@@ -107,11 +107,11 @@ pub struct PairKeys {
 }
 
 impl PairKeys {
-    /// Agrees on a key with each of `members`; the client itself, if listed, is passed over.
+    /// Agrees on a key with each of `members`; the client itself, if listed, is skipped.
     ///
     /// # Arguments
-    /// * `members`: public keys that were enrolled by a way which the base station does not control. A key that it could insert is a
-    ///   client whose masks it knows.
+    /// * `members`: public keys that were enrolled by a way which the base station does not control. For a key that the base station
+    ///   inserts, it knows the masks.
     pub fn agree(
         identity: &ClientIdentity,
         group: GroupId,
@@ -144,7 +144,7 @@ impl PairKeys {
         self.group
     }
 
-    /// The seeds for a cohort, if it is one in which this client takes part under `index`.
+    /// The seeds for a cohort; an error unless this client is in the cohort at `index`.
     pub(crate) fn seeds(
         &self,
         beacon: &Beacon,

@@ -12,7 +12,7 @@ use crate::error::{UplinkError, require, require_count};
 use crate::kernel::TASK;
 use crate::release::{BLOCK, MAX_RELEASED, Normals, ReleaseKey};
 
-/// Where the noise `z_k` of one client in one round comes from. It is used up by one update.
+/// The source of the noise `z_k` of one client in one round. One update consumes it.
 #[derive(Debug)]
 pub struct LocalNoise(ReleaseKey);
 
@@ -52,10 +52,10 @@ pub fn add_mask(
     Ok(())
 }
 
-/// Adds a client's own noise to `values`, which are in units of [`MaskGrid::fine_step`], and rounds them to what is sent: they are
-/// then in units of [`MaskGrid::sent_step`].
+/// Adds a client's own noise to `values`, which are in units of [`MaskGrid::fine_step`], and rounds them to the sent values, in
+/// units of [`MaskGrid::sent_step`].
 ///
-/// This is the last step, after the update and all masks. What it adds to `ε` is in [`MaskGrid::loss`].
+/// This is the last step, after the update and all masks. [`MaskGrid::loss`] bounds its effect on `ε`.
 pub fn add_local_noise(noise: LocalNoise, grid: &MaskGrid, values: &mut [i64]) -> Result<(), UplinkError> {
     check_length(values.len())?;
     values.par_chunks_mut(TASK).enumerate().for_each(|(task, values)| {
@@ -64,7 +64,7 @@ pub fn add_local_noise(noise: LocalNoise, grid: &MaskGrid, values: &mut [i64]) -
     Ok(())
 }
 
-/// What a client sends: its update with its masks and its own noise, in units of [`MaskGrid::sent_step`].
+/// The values that a client sends: its update with its masks and its own noise, in units of [`MaskGrid::sent_step`].
 ///
 /// ```
 /// use floras_phy::assignment::{Beacon, ClientIdentity, Epoch, GroupId, GroupKey, GroupMember};
@@ -86,8 +86,8 @@ pub fn add_local_noise(noise: LocalNoise, grid: &MaskGrid, values: &mut [i64]) -
 ///
 /// # Arguments
 /// * `update`: `x_k`, clipped; at most 2³⁵ values, each below `2⁶¹` fine steps in magnitude.
-/// * `masks`: are used up; as many clients as `grid` is for.
-/// * `noise`: is used up.
+/// * `masks`: for the same number of clients as `grid`; consumed.
+/// * `noise`: consumed.
 pub fn mask_update(
     update: &[f32],
     masks: SlotMasks,
@@ -110,7 +110,7 @@ pub fn mask_update(
     Ok(std::mem::take(&mut *values))
 }
 
-/// Replaces the values from index `first` on, a multiple of [`BLOCK`], by what is sent.
+/// Replaces the values from index `first` on, a multiple of [`BLOCK`], by the values to send.
 fn send(key: &ReleaseKey, grid: &MaskGrid, first: usize, values: &mut [i64]) {
     pulp::Arch::new().dispatch(Send { key, grid, first, values });
 }

@@ -20,7 +20,7 @@ fn grid(vector: &Value) -> MaskGrid {
     MaskGrid::new(cohort(vector).len() as u32, std("mask_std"), std("noise_std")).unwrap()
 }
 
-/// Both ends of each pair: key, seed, signs and all values of the mask.
+/// Both clients of each pair: key, seed, signs and all values of the mask.
 #[test]
 fn both_ends_make_the_masks_of_the_vectors() {
     let vectors = vectors();

@@ -4,7 +4,7 @@ use crate::error::{UplinkError, require};
 
 /// The step of the grid for noise of standard deviation `ν`: the largest power of two that is at most `ν/32`.
 ///
-/// It depends on nothing but `ν`, which the adversary knows anyway. Rounding adds at most `step²/12 ≤ ν²/12288` to the
+/// It depends on `ν` alone, which the adversary is assumed to know. Rounding adds at most `step²/12 ≤ ν²/12288` to the
 /// variance of the noise, less than a part in 12,000.
 ///
 /// # Arguments
@@ -23,9 +23,9 @@ pub fn grid_step(noise_std: f64) -> Result<f64, UplinkError> {
 
 /// `sum + ν·n` rounded to the grid.
 ///
-/// The sum's next grid point is taken off before the noise is added and added again after rounding. Both are exact, so that
-/// the sum's own magnitude costs no precision; where the result is too large for all its digits, it is rounded as an
-/// integer, which is post-processing.
+/// The grid point next to the sum is subtracted before the noise is added, and added again after rounding. Both steps are
+/// exact, so that the sum's own magnitude costs no precision. Where the result is too large for all its digits, it is
+/// rounded as an integer, which is post-processing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Grid {
     noise_std: f64,
@@ -39,7 +39,7 @@ impl Grid {
         Ok(Self { noise_std, step, per_step: 1.0 / step })
     }
 
-    /// The step.
+    /// Distance between neighbouring points of the grid: a power of two.
     pub(crate) fn step(self) -> f64 {
         self.step
     }
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// The sum's last bits would be lost beside 2⁴⁰, and the noise's beside them.
+    /// Near 2⁴⁰ double precision has too few digits for the noise, and a plain sum would lose them.
     #[test]
     fn a_large_sum_keeps_the_noises_digits() {
         let grid = Grid::new(1.0).unwrap();

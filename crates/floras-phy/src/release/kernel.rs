@@ -1,8 +1,8 @@
 //! The sum of a round in double precision, with noise, on the grid.
 //!
-//! Clients are taken in groups of up to 20, whose weighted sum is a chain of fused multiply-adds; the groups are added with
-//! the error of every addition kept (Knuth's two-sum) and added last. So the error of a sum is at most
-//! `(20 + 2)·u·Σ|g_k x_k|` and a second-order term, for any number of clients: below `24u·Σ|g_k x_k|`, `u = 2⁻⁵³`.
+//! Clients are processed in groups of up to 20. The weighted sum of a group is a chain of fused multiply-adds. The groups are added with
+//! Knuth's two-sum: the errors of all additions are accumulated and added last. So the error of a sum is at most `(20 + 2)·u·Σ|g_k x_k|`
+//! and a second-order term, for any number of clients: below `24u·Σ|g_k x_k|`, `u = 2⁻⁵³`.
 //!
 //! With cross-talk the groups have at most 4 clients, and gains and cross gains are chains of their own. The error of a pair of parameters
 //! is then at most `(4 + 2)·u·Σ(|g_k| + |c_k|)·|x_k|` in norm. `|g| + |c| ≤ √2·|g + jc|`, so that it stays below
@@ -19,7 +19,7 @@ use crate::kernel::{self, Kernel, TASK};
 use crate::precode::Scale;
 use crate::updates;
 
-/// The largest number of clients that are added in one chain.
+/// Maximum number of clients that are added in one chain.
 const GROUP: usize = 20;
 
 /// Writes `Σ g_k·s_k(x_k) + ν·n` on the grid, with `s_k` the scale of client `k`; see [`EffectiveChannel::release_into`].
@@ -51,13 +51,12 @@ pub(crate) fn release_into<U: AsRef<[f32]> + Sync>(
     Ok(())
 }
 
-/// Adds noise to a sum that was made elsewhere in double precision, and rounds it to the grid of
-/// [`grid_step`](super::grid_step).
+/// Adds noise to a sum that was computed elsewhere in double precision, and rounds it to the grid of [`grid_step`](super::grid_step).
 ///
 /// # Arguments
 /// * `sum`: the exact sum, up to the rounding that [`summation_is_covered`](super::summation_is_covered) allows.
 /// * `noise_std`: `ν`, 0 or in the range of [`grid_step`](super::grid_step).
-/// * `key`: is used up.
+/// * `key`: consumed.
 /// * `out`: as long as `sum`.
 pub fn add_noise_into(
     sum: &[f64],
@@ -82,7 +81,7 @@ fn check_length(values: usize) -> Result<(), UplinkError> {
     crate::error::require(holds, "the number of values in one release", "at most 2^35", values as f64)
 }
 
-/// Steps after the sum.
+/// The steps after the sum: noise and rounding.
 #[derive(Clone, Copy)]
 struct Finish<'a> {
     key: &'a ReleaseKey,
@@ -141,7 +140,7 @@ struct Release<'a> {
     /// Empty without cross-talk.
     cross_gains: &'a [f64],
     scales: &'a [Scale],
-    /// The index of the normal number of its first parameter.
+    /// Index of the first parameter's normal number.
     first_normal: usize,
     finish: Finish<'a>,
 }
@@ -169,7 +168,7 @@ struct Sums {
     low: [f64; BLOCK],
 }
 
-/// Knuth's two-sum: adds to a sum, and what the addition lost to its errors.
+/// Knuth's two-sum: adds `group` to `high`, and the rounding error of this addition to `low`.
 #[inline(always)]
 fn add_exactly(group: f64, high: &mut f64, low: &mut f64) {
     let before = *high;
@@ -199,7 +198,7 @@ impl Release<'_> {
         }
     }
 
-    /// Adds the cross-talk of `COUNT` clients: each parameter has its partner's. `at` is even.
+    /// Adds the cross-talk of `COUNT` clients: each parameter receives that of its partner. `at` is even.
     #[inline(always)]
     fn add_crossed<const COUNT: usize>(
         &self,
@@ -225,8 +224,8 @@ impl Release<'_> {
         }
     }
 
-    /// Adds `COUNT` clients. Scaled updates are rounded to single precision, as those that were clipped in memory are: their
-    /// norms are bounded as such.
+    /// Adds `COUNT` clients. Scaled updates are rounded to single precision, as after clipping in memory: the bound on their norms holds
+    /// for the rounded values.
     #[inline(always)]
     fn add_group<const COUNT: usize>(
         &self,
@@ -295,7 +294,7 @@ mod tests {
     #[test]
     fn a_release_is_the_formula_on_the_grid() {
         let (clients, parameters) = (47_u32, 2 * TASK + 777);
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let gains: Vec<f64> = (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect();
         let scale = |k: u32| Scale { mean: 0.0, factor: 1.0 / f64::from(k % 3 + 1) };
         let scales: Vec<Scale> = (0..clients).map(scale).collect();
@@ -312,7 +311,7 @@ mod tests {
             let expected = sums[i] + 2.5 * normals[i];
             assert!((f64::from(decoded[i]) - expected).abs() <= step / 2.0 + 1e-9, "parameter {i}");
         }
-        // The same noise on a sum that was made elsewhere. Sums that lie between two grid points may be rounded either way.
+        // The same noise on a sum that was computed elsewhere. Sums that lie between two grid points may be rounded either way.
         let mut elsewhere = vec![0.0; parameters];
         add_noise_into(&sums, 2.5, key(), &mut elsewhere).unwrap();
         let different = decoded.iter().zip(&elsewhere).filter(|(left, right)| left != right).count();
@@ -322,7 +321,7 @@ mod tests {
     #[test]
     fn cross_talk_is_released_too() {
         let (clients, parameters) = (27_u32, TASK + 777);
-        let updates = updates::made_up(clients, parameters);
+        let updates = updates::random_updates(clients, parameters);
         let block = Block {
             parameters: usize::MAX,
             gains: (0..clients).map(|k| 1.0 - 0.3 * f64::from(k % 7)).collect(),

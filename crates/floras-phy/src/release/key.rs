@@ -104,7 +104,7 @@ impl<const COUNT: usize> WordBuffer<COUNT> {
         Self(Zeroizing::new([[0; 8]; COUNT]))
     }
 
-    /// The words.
+    /// The words as little-endian bytes.
     #[inline(always)]
     pub(super) fn bytes(&self) -> &[[u8; 8]; COUNT] {
         &self.0

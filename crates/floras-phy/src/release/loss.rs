@@ -43,13 +43,12 @@
 //! ```
 //!
 //! For at most 2⁴⁰ values in 2²⁰ rounds `2(ε₁ + ε₂) < 4.3·10⁻⁵`. [`FloatingPointLoss::inner_delta`] is the `δ` at which the ideal
-//! mechanism has to be evaluated, for an `ε` of at most [`MAX_EPSILON`]. The likelihood ratios hold given who was
-//! selected and over which channels; leaving those out is post-processing, so that the bound also holds for views that average
-//! over them.
+//! mechanism has to be evaluated, for an `ε` of at most [`MAX_EPSILON`]. The likelihood ratios hold given the selected clients
+//! and their channels. Hiding these is post-processing, so that the bound also holds for views that average over them.
 //!
 //! ChaCha20's words are taken as uniform: a view is a guarantee against an adversary who cannot break the cipher.
 
-/// Maximum number of released values, all rounds together, for which a loss is stated: 2⁴⁰.
+/// Maximum number of released values, over all rounds, for which a loss is stated: 2⁴⁰.
 pub const MAX_VALUES: u64 = 1 << 40;
 /// Maximum number of rounds: 2²⁰.
 pub const MAX_ROUNDS: u64 = 1 << 20;
@@ -67,12 +66,12 @@ const SUM_ROUNDINGS: f64 = 24.0;
 /// `ln(1/δ')` of each step.
 pub(crate) const LOG_FAILURE: f64 = 200.0;
 
-/// What floating-point arithmetic adds to a statement.
+/// The increase of `ε` and `δ` by floating-point arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FloatingPointLoss {
-    /// To be added to `ε`.
+    /// The increase of `ε`, at least 0.
     pub epsilon: f64,
-    /// To be added to `δ`, for an `ε` of at most [`MAX_EPSILON`].
+    /// The increase of `δ`, for an `ε` of at most [`MAX_EPSILON`].
     pub delta: f64,
 }
 
@@ -118,12 +117,12 @@ pub(crate) fn noise_loss(pairs: f64) -> f64 {
 /// other whose error is at most `24u·Σ|g_k x_k|`.
 ///
 /// # Arguments
-/// * `gains`: `g_k` of the round.
-/// * `noise_std`: `ν` of the round.
-/// * `norm`: `C`, the largest norm of an update.
+/// * `gains`: gains `g_k` of the round.
+/// * `noise_std`: standard deviation `ν` of the round's noise.
+/// * `norm`: maximum norm `C` of an update.
 pub fn summation_is_covered(gains: &[f64], noise_std: f64, norm: f64) -> bool {
     let magnitude: f64 = gains.iter().map(|gain| gain.abs()).sum();
-    // A sum of nothing is exact.
+    // An empty sum is exact.
     magnitude == 0.0
         || SUM_ROUNDINGS * (f64::EPSILON / 2.0) * magnitude * norm * (1.0 + 1e-9) <= SUM_ERROR * noise_std
 }

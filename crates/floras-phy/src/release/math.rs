@@ -58,7 +58,7 @@ pub(super) fn cosine(r: f64) -> f64 {
     let z = r * r;
     let half = 0.5 * z;
     let near = 1.0 - half;
-    // What `near` lost in rounding, and the rest of the series.
+    // The rounding error of `near`, and the rest of the series.
     near + (z * z).mul_add(polynomial(&FIT, z), (1.0 - near) - half)
 }
 

@@ -4,14 +4,14 @@
 //! normal values: its radius has 31 bits, so that far pairs lie on known rings, and it ends at 6.66 standard deviations.
 //! An adversary who guesses a client's update can subtract it and search for the rings. The noise here has neither defect:
 //!
-//! | step | what is done | file |
+//! | step | content | file |
 //! |---|---|---|
 //! | words | ChaCha20 under a key of 256 bits from the operating system, used for one release | [`ReleaseKey`] |
 //! | uniforms | at least 53 significant bits at both ends of (0, 1); further words where a word is short of them | `uniform` |
 //! | normals | Box–Muller in double precision, `\|n − n*\| ≤ 2⁻⁴⁹·(1 + r*)`, unbounded | `normal` |
 //! | sum | double precision with compensation, error at most `24·2⁻⁵³·Σ\|g_k x_k\|` | `kernel` |
 //! | grid | the noisy sum is rounded to multiples of a power of two near `ν/32`, which depends on `ν` alone | [`grid_step`] |
-//! | loss | what all of this adds to `ε`, proven and rounded outward | [`floating_point_loss`] |
+//! | loss | the increase of `ε` by all steps, proven and rounded outward | [`floating_point_loss`] |
 //!
 //! ```
 //! use floras_phy::EffectiveChannel;

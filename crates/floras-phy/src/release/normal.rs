@@ -34,14 +34,14 @@ use super::key::{ReleaseKey, WordBuffer, Words};
 use super::math::{cosine, sine};
 use super::uniform::{is_short, minus_ln_continued, minus_ln_uniform};
 
-/// Pairs that are made side by side.
+/// Number of pairs computed in parallel.
 const LANES: usize = 64;
-/// Values that are made together.
+/// Number of values computed together.
 pub(super) const TILE: usize = 2 * LANES;
-/// Values whose words are drawn together.
+/// Number of values whose words are drawn together.
 pub(crate) const BLOCK: usize = 8 * TILE;
 
-/// Values that can be drawn from one key: 2³⁵.
+/// Maximum number of values that can be drawn from one key: 2³⁵.
 pub(crate) const MAX_RELEASED: u64 = 1 << 35;
 
 /// The values of one key, drawn block by block. To be inlined into a kernel that runs under `pulp`'s dispatch.
@@ -93,7 +93,7 @@ fn write_tile(words: &[[u8; 8]; TILE], tile: &mut [f64; TILE]) -> bool {
     any_short
 }
 
-/// Makes the pairs of a tile whose words are short again, with further words. The tile's first pair is number `first`.
+/// Recomputes the pairs of a tile whose radius words are short, with further words. The tile's first pair has number `first`.
 #[cold]
 #[inline(never)]
 fn continue_short(key: &ReleaseKey, first: u64, words: &[[u8; 8]; TILE], tile: &mut [f64; TILE]) {
@@ -124,11 +124,11 @@ pub(crate) fn pair(minus_ln: f64, angle_word: u64) -> [f64; 2] {
     [f64::from_bits(left), f64::from_bits(right)]
 }
 
-/// Writes standard normal values, on the best instructions that this processor has.
+/// Writes standard normal values, with the best instructions that this processor has.
 ///
-/// This is for measurements: noise for a release is added by
-/// [`EffectiveChannel::release_into`](crate::EffectiveChannel::release_into) or
-/// [`add_noise_into`](super::add_noise_into), which round the noisy sum to a grid.
+/// This function is for measurements. Noise for a release is added by
+/// [`EffectiveChannel::release_into`](crate::EffectiveChannel::release_into) or [`add_noise_into`](super::add_noise_into),
+/// which round the noisy sum to a grid.
 pub fn fill_normals(key: ReleaseKey, out: &mut [f64]) {
     pulp::Arch::new().dispatch(Fill { key: &key, out });
 }

@@ -1,8 +1,8 @@
 //! An attack that breaks the simulation's generator and must fail against this one.
 //!
-//! A pair of the simulation's values lies on one of the rings `√(−2 ln((k + ½)/2³¹))`. Far out the rings are further apart than
-//! single precision. After subtracting the correct guess of a client's update, `k` is an integer there; after a wrong guess it is
-//! arbitrary.
+//! A pair of the simulation's values lies on one of the rings `√(−2 ln((k + ½)/2³¹))`. At large radii the rings are further apart
+//! than the rounding errors of single precision. There `k` is an integer after subtracting the correct guess of a client's
+//! update, and arbitrary after a wrong guess.
 
 use floras_core::random::{Purpose, StreamName};
 
@@ -33,7 +33,7 @@ fn score(decoded: &[f32], guess: &[f32], lanes: usize) -> f64 {
     score
 }
 
-/// Guesses in how many rounds the client sent `candidates[round % 2]`, and not the other one.
+/// Number of rounds in which the attack finds that the client sent `candidates[round % 2]` and not the other candidate.
 fn right_guesses(lanes: usize, mut apply: impl FnMut(&EffectiveChannel, u32, &[f32]) -> Vec<f32>) -> u32 {
     let channel = EffectiveChannel::new(vec![1.0], NOISE_STD).unwrap();
     let candidate = |client| {
@@ -53,7 +53,7 @@ fn right_guesses(lanes: usize, mut apply: impl FnMut(&EffectiveChannel, u32, &[f
 }
 
 #[test]
-fn the_simulations_generator_falls_to_the_ring_attack() {
+fn the_simulations_generator_fails_the_ring_attack() {
     let right = right_guesses(32, |channel, round, update| {
         channel.apply(&[update], StreamName::new(1, Purpose::PAYLOAD_NOISE).round(round)).unwrap()
     });
@@ -64,7 +64,7 @@ fn the_simulations_generator_falls_to_the_ring_attack() {
 /// keys are fixed. An attack that is right in 95 rounds of 100 would be found with a probability above 0.999.
 #[test]
 fn release_noise_withstands_the_ring_attack() {
-    // The simulation's places of a pair, and this generator's.
+    // The distance between the values of a pair in the simulation's generator, and in this one.
     for lanes in [32, 64] {
         let right = right_guesses(lanes, |channel, round, update| {
             let mut decoded = vec![0.0; PARAMETERS];

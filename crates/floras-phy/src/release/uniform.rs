@@ -1,19 +1,19 @@
 //! Uniform values on (0, 1) with at least 53 significant bits at both ends, as their logarithm.
 //!
-//! A word `w` of 64 bits says that `U` lies in `[w, w + 1)·2⁻⁶⁴`. The double next to `w·2⁻⁶⁴` then has a relative error of at
-//! most `2⁻⁵² = 2u`, as long as `w ≥ 2⁵³`; and the double next to `(2⁶⁴ − 1 − w)·2⁻⁶⁴` is as near to `1 − U`, as long as
-//! `w < 2⁶⁴ − 2⁵³`. Near 1 the logarithm is computed from `1 − U`. The other words, one in 1024, are continued by further
-//! words, as many as are needed: `U` has no smallest and no largest value.
+//! A word `w` of 64 bits means that `U` lies in `[w, w + 1)·2⁻⁶⁴`. The double next to `w·2⁻⁶⁴` then has a relative error of
+//! at most `2⁻⁵² = 2u`, as long as `w ≥ 2⁵³`. The double next to `(2⁶⁴ − 1 − w)·2⁻⁶⁴` approximates `1 − U` equally well, as
+//! long as `w < 2⁶⁴ − 2⁵³`. Near 1 the logarithm is computed from `1 − U`. The other words, one in 1024, are continued by
+//! further words, as many as are needed: `U` has no smallest and no largest value.
 
 use super::key::Words;
 use super::math::minus_ln;
 
 /// Words from this one on are near 1: `√½·2⁶⁴`, rounded up.
 const NEAR_ONE: u64 = 13_043_817_825_332_782_213;
-/// Words below this one, and those as near to 2⁶⁴, need further words.
+/// Words below this one, and words within the same distance of 2⁶⁴, need further words.
 const SHORT: u64 = 1 << 53;
-/// 2⁻⁶⁴.
-const WORD: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+/// Value of the last bit of a word: 2⁻⁶⁴.
+const LAST_BIT: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
 /// Whether a word has too few significant bits on one of its sides.
 #[inline(always)]
@@ -25,8 +25,8 @@ pub(crate) fn is_short(word: u64) -> bool {
 /// logarithm.
 #[inline(always)]
 pub(crate) fn minus_ln_uniform(word: u64) -> f64 {
-    let (k, f) = reduced(word as f64 * WORD);
-    let below_one = !word as f64 * -WORD;
+    let (k, f) = reduced(word as f64 * LAST_BIT);
+    let below_one = !word as f64 * -LAST_BIT;
     minus_ln(k, if word >= NEAR_ONE { below_one } else { f })
 }
 
@@ -41,11 +41,11 @@ pub(crate) fn minus_ln_continued(word: u64, further: &mut Words) -> f64 {
         return minus_ln(k - 64.0 * zeros, f);
     }
     let (zeros, significant) = significant(!word, || !further.next_word());
-    minus_ln(0.0, -significant * WORD.powf(zeros))
+    minus_ln(0.0, -significant * LAST_BIT.powf(zeros))
 }
 
-/// Reads words up to the one after the first that is not zero: how many zero words there were, and the fraction that the
-/// last two make, with a relative error of at most `2u`.
+/// Reads words up to and including the one after the first nonzero word. Returns the number of zero words, and the fraction
+/// that the last two words represent, with a relative error of at most `2u`.
 fn significant(first: u64, mut next: impl FnMut() -> u64) -> (f64, f64) {
     let (mut zeros, mut high) = (0.0, first);
     while high == 0 {
@@ -53,7 +53,7 @@ fn significant(first: u64, mut next: impl FnMut() -> u64) -> (f64, f64) {
         high = next();
     }
     let both = u128::from(high) << 64 | u128::from(next());
-    (zeros, both as f64 * WORD * WORD)
+    (zeros, both as f64 * LAST_BIT * LAST_BIT)
 }
 
 /// `u = 2^k·(1 + f)` with `√½ ≤ 1 + f < √2`, exactly, for `2⁻¹²⁸ ≤ u ≤ 1`.
@@ -106,12 +106,12 @@ mod tests {
         }
     }
 
-    /// Both sides of the word from which on the logarithm is computed from the other end.
+    /// Both sides of the word from which the logarithm is computed from `1 − U`.
     #[test]
     fn the_logarithm_has_no_step_near_one() {
         let at = |word: u64| minus_ln_uniform(word);
         for word in [NEAR_ONE - 2048, NEAR_ONE - 1, NEAR_ONE, NEAR_ONE + 2048] {
-            let exact = -(word as f64 * WORD).ln();
+            let exact = -(word as f64 * LAST_BIT).ln();
             assert!((at(word) - exact).abs() <= 4.0 * f64::EPSILON * exact, "{word}");
         }
         assert!(at(NEAR_ONE - 4096) > at(NEAR_ONE) && at(NEAR_ONE) > at(NEAR_ONE + 4096));
@@ -123,7 +123,7 @@ mod tests {
         let far = minus_ln_continued(0, &mut further());
         assert!((44.36..120.0).contains(&far), "{far}");
         assert!((2.0 * far).sqrt() > 9.4);
-        // Zeros upon zeros: each word adds 64·ln 2, without an end.
+        // Each zero word adds 64·ln 2, without a limit.
         let mut words = [0, 0, 0, 1 << 63, 0].into_iter();
         let (zeros, value) = significant(0, || words.next().unwrap());
         assert_eq!((zeros, value), (4.0, 0.5));
@@ -135,10 +135,10 @@ mod tests {
     fn a_word_of_ones_has_all_its_digits() {
         // 1 − U < 2⁻⁶⁴, where the double next to U is 1.
         let near = minus_ln_continued(u64::MAX, &mut further());
-        assert!(near > 0.0 && near < WORD, "{near}");
+        assert!(near > 0.0 && near < LAST_BIT, "{near}");
         let word = !5;
         let next = further().next_word();
-        let expected = (5.0 + (!next as f64) * WORD) * WORD;
+        let expected = (5.0 + (!next as f64) * LAST_BIT) * LAST_BIT;
         let near = minus_ln_continued(word, &mut further());
         assert!((near / expected - 1.0).abs() < 4.0 * f64::EPSILON, "{near} {expected}");
     }

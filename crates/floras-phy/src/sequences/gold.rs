@@ -1,8 +1,8 @@
 //! Gold sequences: `u`, `v` and `u ⊕ Tᵏv` for every cyclic shift `k` of `v`, with `u` and `v` a preferred pair of
 //! maximum-length sequences of `L = 2ⁿ − 1` chips.
 //!
-//! Any two of them, at any shift, have a product of `−1`, `−t` or `t − 2` over `L`, with `t = 1 + 2^⌊(n+2)/2⌋`. In step, as
-//! here, `u ⊕ Tⁱv` and `u ⊕ Tʲv` have `−1/L`. There is no preferred pair if 4 divides `n`.
+//! Any two of them, at any shift, have a product of `−1`, `−t` or `t − 2` over `L`, with `t = 1 + 2^⌊(n+2)/2⌋`. Without a
+//! relative shift, as here, `u ⊕ Tⁱv` and `u ⊕ Tʲv` have `−1/L`. There is no preferred pair if 4 divides `n`.
 //!
 //! R. Gold, "Optimal binary sequences for spread spectrum multiplexing", IEEE Trans. Inf. Theory 13(4), 1967. The pairs are the
 //! usual ones, as in D. V. Sarwate and M. B. Pursley, "Crosscorrelation properties of pseudorandom and related sequences",

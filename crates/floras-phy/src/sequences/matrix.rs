@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use crate::error::UplinkError;
 use crate::lines::line_at;
 
-/// Largest number of chips in a set from a file: the test of orthonormality takes `N²·L/2` products.
+/// Maximum number of chips in a set from a file: the test of orthonormality takes `N²·L/2` products.
 pub(super) const MAX_CHIPS: usize = 1 << 22;
-/// Sequences are orthonormal if no two have a product larger than this.
+/// Sequences are orthonormal if no inner product of two of them exceeds this magnitude.
 const TOLERANCE: f64 = 1e-9;
 
 /// The chips of the first `count` sequences of a file, one sequence after the other.
@@ -70,7 +70,7 @@ fn row(record: &csv::StringRecord, length: usize) -> Result<Vec<f64>, String> {
     Ok(numbers.iter().map(|number| number / largest / norm).collect())
 }
 
-/// Whether sequences of unit energy have no product above 1e-9 in size.
+/// Whether no inner product of two sequences of unit energy exceeds 1e-9 in magnitude.
 pub(super) fn is_orthonormal(chips: &[f64], length: usize) -> bool {
     let sequences: Vec<&[f64]> = chips.chunks(length).collect();
     let is_orthogonal =
@@ -78,7 +78,7 @@ pub(super) fn is_orthonormal(chips: &[f64], length: usize) -> bool {
     sequences.len() <= length && sequences.par_iter().enumerate().all(is_orthogonal)
 }
 
-/// `aᵀb`, in eight sums that the processor forms side by side.
+/// `aᵀb`, in eight partial sums that the processor computes in parallel.
 fn product(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     for (a, b) in a.chunks(8).zip(b.chunks(8)) {

@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// Complex orthogonality is more than that of the real chips: a channel may turn the phase.
+    /// Complex orthogonality is more than that of the real chips: a channel may rotate the phase.
     #[test]
     fn shifts_are_orthogonal_over_a_complex_channel() {
         for period in [1, 3, 9, 31] {

@@ -7,8 +7,8 @@
 //! x̃ = Σ_{k admitted} x_k + n/√η
 //! ```
 //!
-//! For privacy the admitted clients may add noise of their own before they divide: each of `m` adds `N(0, a²/m)`, so that
-//! the sum holds `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. The base station must send them `m` besides `√η`.
+//! For privacy the admitted clients may add noise of their own before they divide: each of `m` adds `N(0, a²/m)`, so that the
+//! sum contains `N(0, a²)` whatever the channels are, and `ν² = a² + σ²/η`. The base station must send them `m` besides `√η`.
 //! The power of that noise is not counted against the limit, but in the [cost](crate::Cost).
 //!
 //! Clients divide by their estimates `ĥ_k` of their channels at the time of their pilots, and are admitted by them. Where the
@@ -37,24 +37,24 @@ use crate::round::Round;
 /// Settings of channel inversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelInversionSettings {
-    /// Which clients are admitted.
+    /// The threshold at which clients are admitted.
     pub admission: Admission,
-    /// How the power is set.
+    /// The rule for the received power `η`.
     pub power: PowerRule,
-    /// Which noise applies.
+    /// The noise in a comparison with FLORAS: per symbol, or over the same bandwidth.
     pub noise: NoiseReference,
-    /// `L` of the FLORAS system that this is compared with.
+    /// Sequence length `L` of the FLORAS system for comparison, at least 1.
     pub length: usize,
-    /// Where the channel coefficients come from.
+    /// Source of the channel coefficients.
     pub channels: Channels,
-    /// The noise.
+    /// Signal-to-noise ratio of a received symbol.
     pub snr: Snr,
     /// `a`: standard deviation of the artificial noise in each parameter of the sum, shared equally by the admitted
     /// clients; 0 for none.
     pub artificial_noise_std: f64,
 }
 
-/// The channel inversion uplink.
+/// The uplink with channel inversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelInversion {
     settings: ChannelInversionSettings,
@@ -63,7 +63,7 @@ pub struct ChannelInversion {
 
 /// The admitted clients of a round and their common received amplitude.
 struct Alignment {
-    /// `ĥ_k`.
+    /// The clients' estimates `ĥ_k` of their channels.
     estimates: Vec<Complex64>,
     admitted: Vec<bool>,
     /// `√η`; `None` if no client is admitted.
@@ -80,7 +80,7 @@ impl ChannelInversion {
         Ok(Self { settings, noise })
     }
 
-    /// The settings.
+    /// The settings of the uplink.
     pub fn settings(&self) -> &ChannelInversionSettings {
         &self.settings
     }
@@ -125,7 +125,7 @@ impl ChannelInversion {
         Ok(Some(self.settings.channels.draw_payload(round)?.into_iter().map(block).collect()))
     }
 
-    /// Standard deviation of the noise that every client adds: 0 for those who are not admitted.
+    /// Standard deviation of the noise that every client adds: 0 for clients that are not admitted.
     fn shares(&self, admitted: &[bool]) -> Vec<f64> {
         let share = self.share(admitted);
         admitted.iter().map(|&admitted| share * f64::from(admitted)).collect()
@@ -158,7 +158,7 @@ impl Alignment {
         self.admitted.iter().map(|&admitted| amplitude * f64::from(admitted)).collect()
     }
 
-    /// The amplitude at which clients arrive with these deviations.
+    /// The received amplitude of each client, given these deviations.
     fn arriving(&self, deviation: &[Complex64]) -> Vec<f64> {
         let amplitude = self.common_amplitude.unwrap_or(0.0);
         deviation.iter().map(|gain| amplitude * gain.re).collect()
@@ -212,7 +212,8 @@ impl Uplink for ChannelInversion {
         self.noise.link(payload, alignment.scale())?.with_client_noise(self.shares(&alignment.admitted))
     }
 
-    /// An admitted client multiplies by `√η/|ĥ_k|`. With artificial noise all receive the number of admitted clients.
+    /// An admitted client multiplies by `√η/|ĥ_k|`. With artificial noise the base station sends the number of admitted clients
+    /// to all.
     fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
         let Alignment { estimates, admitted, common_amplitude } = self.align(round)?;
         let arriving = common_amplitude.unwrap_or(0.0);

@@ -52,23 +52,23 @@ use crate::sequences::SequenceSet;
 /// Settings of a FLORAS uplink.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlorasSettings {
-    /// The `N` sequences of length `L`.
+    /// The set of `N` sequences of length `L`.
     pub sequences: SequenceSet,
-    /// Real, phase-corrected or complex.
+    /// How clients map symbols to the carrier: real, phase-corrected or complex.
     pub modulation: Modulation,
-    /// `R`: receive antennas, from 1 to 64, and 1 with phase correction; every round checks it.
+    /// Number of receive antennas `R`, from 1 to 64; 1 with phase correction. Every round checks it.
     pub antennas: usize,
-    /// Parameters per symbol; two need complex modulation, which every round checks.
+    /// Parameters per symbol; two need complex modulation. Every round checks it.
     pub parameters_per_symbol: ParametersPerSymbol,
-    /// The base station's weights.
+    /// The rule that turns channel estimates into weights.
     pub receiver: Receiver,
-    /// Where the channel coefficients come from.
+    /// Source of the channel coefficients.
     pub channels: Channels,
-    /// The noise.
+    /// Signal-to-noise ratio of a received symbol.
     pub snr: Snr,
-    /// The pilot.
+    /// Amplitude and repetitions of the pilot.
     pub pilot: Pilot,
-    /// The scale of the projector, if the sequences overlap.
+    /// The scale of the projector; it has an effect only if the sequences overlap.
     pub projector: Projector,
     /// How the clients of a round learn their sequences.
     pub assignment: Assignment,
@@ -115,15 +115,15 @@ impl Default for FlorasSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Floras {
     settings: FlorasSettings,
-    /// `s = σ/√L`, the noise of a despread payload symbol.
+    /// Standard deviation `s = σ/√L` of the noise in a despread payload symbol.
     despread_noise_std: f64,
-    /// `s_p`, the error of an estimate.
+    /// Standard deviation `s_p` of the error of a channel estimate.
     pilot_noise_std: f64,
     /// The clients' keys, for [`Assignment::Keyed`].
     groups: SimulatedGroups,
 }
 
-/// A round after the pilot, and the received payload if the channel ages.
+/// The signal of a round, and the received payload if the channel ages.
 type SignalAndPayload = (Signal, Option<Vec<ChipBlock>>);
 
 impl Floras {
@@ -134,7 +134,7 @@ impl Floras {
         Self { settings, despread_noise_std, pilot_noise_std, groups: SimulatedGroups::default() }
     }
 
-    /// The settings.
+    /// The settings of the uplink.
     pub fn settings(&self) -> &FlorasSettings {
         &self.settings
     }
@@ -144,8 +144,8 @@ impl Floras {
         self.settings.modulation.branches(self.settings.antennas)
     }
 
-    /// `γ = N − K`, or the error that there are not enough sequences, that unused ones meet no noise, or that the settings of the
-    /// receiver do not fit together.
+    /// `γ = N − K`. An error if there are fewer sequences than clients, if unused sequences have no noise, or if the receiver's settings do
+    /// not match.
     fn unused(&self, round: &Round<'_>) -> Result<usize, UplinkError> {
         let FlorasSettings { modulation, antennas, parameters_per_symbol, .. } = self.settings;
         modulation.check_antennas(antennas)?;
@@ -160,9 +160,8 @@ impl Floras {
         Ok(unused)
     }
 
-    /// The chip level of a round in which client `k` of the round's list uses sequence `assigned[k]`, counted from 0:
-    /// what [`GroupMember::sequence_for`](crate::assignment::GroupMember::sequence_for) returned. Clients that share a
-    /// sequence add up.
+    /// The chip level of a round in which client `k` of the round's list uses sequence `assigned[k]`, counted from 0, as returned by
+    /// [`GroupMember::sequence_for`](crate::assignment::GroupMember::sequence_for). The signals of clients that share a sequence add up.
     pub fn link_assigned(&self, round: &Round<'_>, assigned: Vec<usize>) -> Result<ChipLink, UplinkError> {
         self.unused(round)?;
         require_count("assigned sequences, one for each client", round.clients().len(), assigned.len())?;
@@ -201,7 +200,7 @@ impl Floras {
         Ok((signal, payload))
     }
 
-    /// A round whose pilot is estimated by `estimates`, from the sequences and amplitudes of its clients.
+    /// The signal of a round. `estimates` computes the channel estimates from the sequences and amplitudes of the clients.
     fn signal_with(
         &self,
         round: &Round<'_>,
@@ -224,12 +223,12 @@ impl Floras {
         Ok((signal, payload))
     }
 
-    /// Step 2: the projector takes in all N sequences, because the base station does not know which are in use.
+    /// Step 2: the projector includes all N sequences, because the base station does not know which are in use.
     fn weights(&self, estimates: &[f64], clients: usize) -> Vec<f64> {
         let mut weights: Vec<f64> =
             estimates.chunks(self.branches()).flat_map(|estimate| self.weights_of(estimate)).collect();
         if self.settings.projector == Projector::Normalised && !self.settings.sequences.is_orthonormal() {
-            // vᵀy_s, which the gains add up to without noise.
+            // vᵀy_s, the sum of the gains without noise.
             let total: f64 = weights.iter().zip(estimates).map(|(weight, estimate)| weight * estimate).sum();
             let scale = clients as f64 / total;
             weights.iter_mut().for_each(|weight| *weight *= scale);
@@ -237,8 +236,8 @@ impl Floras {
         weights
     }
 
-    /// Step 1: everyone sends the pilot at once, and the base station despreads all N sequences. The mean of `r` repetitions,
-    /// divided by the amplitude, has noise `s_p` in each chip of each branch.
+    /// Step 1: all clients send the pilot at once, and the base station despreads all N sequences. The mean of `r` repetitions, divided by
+    /// the amplitude, has noise `s_p` in each chip of each branch.
     fn estimates(
         &self,
         round: &Round<'_>,
@@ -264,7 +263,7 @@ impl Floras {
         Ok(estimates)
     }
 
-    /// The same round for a base station that keeps its samples and despreads every sequence by itself.
+    /// The signal of a round at a base station that keeps its samples and despreads every sequence separately.
     ///
     /// The channels and the pilot are those of [`realise`](Uplink::realise).
     pub fn despread(&self, round: &Round<'_>) -> Result<Signal, UplinkError> {
@@ -277,7 +276,7 @@ impl Floras {
         Ok(self.signal_with(round, self.assign(round)?, estimate)?.0)
     }
 
-    /// Which client uses which sequence in a simulated round.
+    /// The sequence of each client in a simulated round, counted from 0.
     fn assign(&self, round: &Round<'_>) -> Result<Vec<usize>, UplinkError> {
         let (sequences, clients) = (self.settings.sequences.count(), round.clients().len());
         match self.settings.assignment {
@@ -291,7 +290,7 @@ impl Floras {
         }
     }
 
-    /// The estimates of [`realise_orthonormal`](Self::realise_orthonormal), each on its sequence.
+    /// The estimates of [`realise_orthonormal`](Self::realise_orthonormal), each in the place of its sequence.
     fn place_estimates(&self, round: &Round<'_>, assigned: &[usize], amplitudes: &[f64]) -> Vec<f64> {
         let mut pilot_noise = round.stream(Purpose::PILOT_NOISE);
         let mut estimate_of = |amplitude: f64| -> f64 {
@@ -318,7 +317,7 @@ impl Floras {
             [estimate] => (0.0, Some(self.weight(estimate))),
             _ => {
                 let size = estimates.iter().map(|estimate| estimate * estimate).sum::<f64>().sqrt();
-                // An estimate of 0 has no direction: the first branch stands for it.
+                // An estimate of 0 has no direction: the weight is that of the first branch.
                 let none = (size == 0.0).then(|| self.weight(0.0));
                 (if size == 0.0 { 0.0 } else { self.weight(size) / size }, none)
             }
@@ -333,7 +332,7 @@ impl Floras {
     fn realise_orthonormal(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let unused = self.unused(round)?;
         if self.settings.assignment == Assignment::Keyed && round.trial().domain() == Domain::Run {
-            // The result does not depend on the assignment; a trial runs the protocol all the same.
+            // The result does not depend on the assignment, but a trial runs the protocol.
             self.assign(round)?;
         }
         let Arrivals { pilot: amplitudes, payload, .. } = self.arrivals(round)?;
@@ -357,7 +356,7 @@ impl Floras {
         let unused_square: f64 = (0..unused).map(|_| square_of_unused()).sum();
         let used_square: f64 = weights.iter().map(|w| w * w).sum();
         let noise_std = self.despread_noise_std * (used_square + unused_square).sqrt();
-        // The weights are the pilot's, whatever the channel does afterwards.
+        // The weights follow from the pilot, also if the channel ages afterwards.
         let block = |parameters: usize, amplitudes: &[f64]| {
             let clients = || amplitudes.chunks(branches).zip(weights.chunks(branches));
             let cross_gains = match self.settings.parameters_per_symbol {
@@ -383,7 +382,7 @@ impl Uplink for Floras {
         if self.settings.sequences.is_orthonormal() {
             self.realise_orthonormal(round)
         } else {
-            // Overlapping sequences have no shortcut: the projector receives all of them.
+            // Overlapping sequences have no shortcut: every estimate depends on the signals of all clients.
             self.link(round)?.effective()
         }
     }
@@ -487,7 +486,8 @@ mod tests {
         }
     }
 
-    /// The pilot of two antennas with complex matrices: `ĥ_r = Aᵀ(A_used h_r + n_r)`, `v_r = Σ_j a_j·w⃗_{j,r}`, `g_k = Σ_r v_rᴴa_k·h_{k,r}`.
+    /// The pilot of two antennas with complex matrices: `ĥ_r = Aᵀ(A_used h_r + n_r)`, `v_r = Σ_j a_j·w⃗_{j,r}`,
+    /// `g_k = Σ_r v_rᴴa_k·h_{k,r}`.
     #[test]
     fn antennas_are_combined_by_maximum_ratio() {
         use num_complex::Complex64;
@@ -689,7 +689,7 @@ mod tests {
         assert_eq!(seen.estimates, uplink.estimates(&round, &seen.assigned, &seen.amplitudes).unwrap());
     }
 
-    /// Both on sequence 1, which then carries h = 2: each of them counts half.
+    /// Both clients use sequence 1, which then carries h = 2: each of them has the gain ½.
     #[test]
     fn clients_that_share_a_sequence_add_up() {
         let snr = Snr::new(60.0, SnrConvention::Symbol).unwrap();

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The sums are over the clients that send, and `K` is the number of selected ones. With two parameters in a symbol the gains are complex,
-//! and the squares are those of magnitudes. Masks cancel as well as the gains agree. A silent
-//! client leaves the masks that it shares with the others in the sum.
+//! and the squares are those of magnitudes. Masks cancel completely only if the gains are equal. The masks that a silent client shares
+//! with the others remain in the sum.
 //!
 //! At the chip level clients send real masks, expanded from seeds as in [`crate::masks`]. The seeds are drawn from the round's streams
 //! and are not secret.
@@ -50,7 +50,7 @@ pub struct Masked {
 }
 
 impl Masked {
-    /// The uplink `inner` with clients that mask what they send.
+    /// The uplink `inner` with clients that mask their updates.
     pub fn new(inner: Box<dyn Uplink>, masks: Masks) -> Self {
         Self { inner, masks }
     }
@@ -74,8 +74,8 @@ impl Masked {
     }
 }
 
-/// The masks of each client of a round, with every other one that was selected. Of two clients, the one with the smaller number draws
-/// their seed, and adds the mask; a silent one is only known to the client that it shares a mask with.
+/// The masks of each client of a round, one for each other selected client. In a pair, the client with the smaller number draws the seed
+/// and adds the mask, and the other one subtracts it. For each silent client, every other client adds a mask that is not subtracted.
 fn pair_masks(round: &Round<'_>) -> Vec<SlotMasks> {
     let clients = round.clients();
     let mut order: Vec<usize> = (0..clients.len()).collect();
@@ -232,7 +232,7 @@ mod tests {
         let uplink = Masked::new(Box::new(Ideal), Masks::new(1000.0, 0.01, 0).unwrap());
         let clients: Vec<u32> = vec![9, 3, 7, 1];
         let round = Round::new(1, 0, 1, &clients).unwrap();
-        let updates = updates::made_up(4, 5000);
+        let updates = updates::random_updates(4, 5000);
         let decoded = transmit(&uplink, &round, &updates, Fidelity::Chip).unwrap();
         let sum = |i: usize| updates.iter().map(|update| update[i]).sum::<f32>();
         for (i, value) in decoded.sum.iter().enumerate() {

@@ -14,8 +14,8 @@
 //!
 //! [`UnitPower`] and [`Masked`] wrap any of them: clients that send at unit power, and clients that mask their updates.
 //!
-//! The table is for channels that are constant over a round and known exactly where they must be known. Each scheme's page
-//! covers ageing channels and estimation errors at the phones.
+//! The table is for channels that are constant over a round and known without error where they must be known. The module of each
+//! scheme covers ageing channels and estimation errors of the clients.
 
 mod central_gaussian;
 mod channel_inversion;
@@ -65,19 +65,19 @@ pub trait Uplink: Send + Sync {
     /// Draws the effective channel of a round.
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError>;
 
-    /// Draws the same round at the chip level, up to and with the pilot. A scheme need not have one.
+    /// Draws the same round at the chip level, including the pilot. An error for a scheme without a chip level.
     fn link(&self, _round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         Err(UplinkError::NoChipLevel { scheme: self.name() })
     }
 
-    /// What the clients of a round send at the chip level in place of their updates, in the order of its list; `None` if they send the
-    /// updates themselves.
+    /// The values that the clients of a round send at the chip level in place of their updates, in the order of its list. `None` if
+    /// they send the updates.
     fn sent(&self, _round: &Round<'_>, _updates: &[&[f32]]) -> Result<Option<Vec<Vec<f32>>>, UplinkError> {
         Ok(None)
     }
 
-    /// The effective channel of a round's [`link`](Self::link) with the noise that clients add to their updates, beside what the
-    /// link knows of.
+    /// Adds to the effective channel of a round's [`link`](Self::link) the noise that clients add to their updates and that the link
+    /// does not include.
     fn with_added_noise(
         &self,
         _round: &Round<'_>,
@@ -86,7 +86,7 @@ pub trait Uplink: Send + Sync {
         Ok(channel)
     }
 
-    /// How the clients of a round send, for its [`Cost`](crate::Cost); `None` for a scheme without a radio.
+    /// The transmission of a round, for its [`Cost`](crate::Cost); `None` for a scheme without a radio.
     fn transmission(&self, _round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
         Ok(None)
     }

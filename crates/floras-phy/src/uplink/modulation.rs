@@ -1,9 +1,10 @@
 //! The received amplitudes of a client's channel under a modulation.
 //!
-//! Without phase correction it is the real part of `h`. A client that knows its channel's phase as `φ + error` turns `h` into
+//! Without phase correction it is the real part of `h`. A client that knows its channel's phase as `φ + error` rotates `h` to
 //! `|h|·e^{−j·error}`, and the base station decodes `|h|·cos(error)` (the paper's Remark 2, after Sery and Cohen 2020).
 //!
-//! A client with the estimate `ĥ` of its channel at the time of the pilot turns by `arg ĥ + error`. What arrives is then
+//! A client with the estimate `ĥ` of its channel at the time of the pilot rotates by `arg ĥ + error`. The received amplitudes are
+//! then
 //!
 //! ```text
 //! pilot    Re(h_0·e^{−j(arg ĥ + error)})
@@ -11,7 +12,7 @@
 //! ```
 //!
 //! With complex modulation the base station sees both branches, `Re h` and `Im h`, of every antenna. With real modulation and several
-//! antennas it sees `Re h` of each. A client's amplitudes stand side by side: with `B` branches, client `k`'s in branch `b` is at
+//! antennas it sees `Re h` of each. A client's amplitudes are adjacent: with `B` branches, that of client `k` in branch `b` is at
 //! `k·B + b`, and antenna `r` has the branches `2r` and `2r + 1` of complex modulation.
 
 use floras_core::random::{Purpose, Stream};
@@ -25,18 +26,18 @@ use crate::chip::ChipBlock;
 use crate::error::UplinkError;
 use crate::round::Round;
 
-/// The amplitudes with which the clients of a round arrive.
+/// The received amplitudes of a round's clients.
 pub(super) struct Arrivals {
-    /// The channels at the time of the pilot: client `k`'s at antenna `r` is at `k·R + r`.
+    /// The channels at the time of the pilot: that of client `k` at antenna `r` is at `k·R + r`.
     pub(super) channels: Vec<Complex64>,
-    /// During the pilot.
+    /// The amplitudes during the pilot: that of client `k` in branch `b` is at `k·B + b`.
     pub(super) pilot: Vec<f64>,
-    /// During each block of the payload; `None` if they are the pilot's.
+    /// The amplitudes during each block of the payload; `None` if they are the pilot's.
     pub(super) payload: Option<Vec<ChipBlock>>,
 }
 
 impl Arrivals {
-    /// Draws them for the antennas of a base station.
+    /// Draws the amplitudes at the antennas of a base station.
     pub(super) fn new(
         modulation: Modulation,
         antennas: usize,
@@ -62,21 +63,22 @@ impl Arrivals {
             let pilot = corrected_amplitudes(error, &drawn, round);
             return Ok(Self { channels: drawn, pilot, payload: None });
         }
-        let turns: Vec<Complex64> = turns(error, &channels.draw_estimates(round)?, round);
-        let turned =
-            |channels: &[Complex64]| channels.iter().zip(&turns).map(|(h, turn)| (h * turn).re).collect();
-        let (pilot, payload) = (turned(&drawn), payload(channels, round, antennas, turned)?);
+        let rotations: Vec<Complex64> = rotations(error, &channels.draw_estimates(round)?, round);
+        let rotated = |channels: &[Complex64]| {
+            channels.iter().zip(&rotations).map(|(h, rotation)| (h * rotation).re).collect()
+        };
+        let (pilot, payload) = (rotated(&drawn), payload(channels, round, antennas, rotated)?);
         Ok(Self { channels: drawn, pilot, payload })
     }
 
-    /// The blocks of the payload, of which there is at least one.
+    /// The blocks of the payload, at least one.
     pub(super) fn into_payload(self) -> Vec<ChipBlock> {
         let Self { pilot, payload, .. } = self;
         payload.unwrap_or_else(|| vec![ChipBlock { parameters: usize::MAX, amplitudes: pilot }])
     }
 }
 
-/// What arrives of the payload; `None` if the channels are the pilot's.
+/// The amplitudes of the payload; `None` if the channels are the pilot's.
 fn payload(
     channels: &Channels,
     round: &Round<'_>,
@@ -93,8 +95,8 @@ fn payload(
     Ok(Some(channels.draw_payload_at(round, antennas)?.into_iter().map(block).collect()))
 }
 
-/// `e^{−j(arg ĥ_k + error_k)}`: by what the clients of a round multiply their symbols.
-pub(super) fn turns(error: PhaseError, estimates: &[Complex64], round: &Round<'_>) -> Vec<Complex64> {
+/// `e^{−j(arg ĥ_k + error_k)}`: the factors by which the clients of a round multiply their symbols.
+pub(super) fn rotations(error: PhaseError, estimates: &[Complex64], round: &Round<'_>) -> Vec<Complex64> {
     let clients = estimates.iter().zip(round.clients());
     clients
         .map(|(estimate, &client)| {

@@ -1,4 +1,4 @@
-//! Aggregation with phase correction and without spreading: each client turns its symbol by its channel's phase.
+//! Aggregation with phase correction and without spreading: each client rotates its symbol by its channel's phase.
 //!
 //! The air adds `Σ_k |h_k|·x_k`, and the base station, which knows the distribution of fading, divides by `E|h|`:
 //!
@@ -6,15 +6,15 @@
 //! x̃ = Σ_k (|h_k|·cos(error_k)/E|h|)·x_k + n/E|h|
 //! ```
 //!
-//! Gains have mean 1 (with perfect phases) and the spread of the fading. A client turns by the phase of its estimate `ĥ` of the
-//! channel at the time of its pilot; with [ageing](Channels::with_ageing) block `b` arrives as `Re(h_b·e^{−j·arg ĥ})`.
+//! Gains have mean 1 (with perfect phases) and the spread of the fading. A client rotates by the phase of its estimate `ĥ` of
+//! the channel at the time of its pilot; with [ageing](Channels::with_ageing) block `b` arrives as `Re(h_b·e^{−j·arg ĥ})`.
 //!
 //! # Citations
 //! Sery, Cohen, *On analog gradient descent learning over multiple access fading channels*, IEEE TSP 68 (2020).
 
 use floras_core::{Fidelity, Modulation, NoiseReference, PhaseError, Snr};
 
-use super::modulation::{Arrivals, turns};
+use super::modulation::{Arrivals, rotations};
 use super::unspread::{ComplexBlock, UnspreadNoise, largest_mu};
 use super::{Signal, Uplink};
 use crate::channels::Channels;
@@ -29,13 +29,13 @@ use crate::round::Round;
 pub struct PhaseCorrectedSettings {
     /// Residual error of the phase correction.
     pub phase_error: PhaseError,
-    /// Which noise applies.
+    /// The noise in a comparison with FLORAS: per symbol, or over the same bandwidth.
     pub noise: NoiseReference,
-    /// `L` of the FLORAS system that this is compared with.
+    /// Sequence length `L` of the FLORAS system for comparison, at least 1.
     pub length: usize,
-    /// Where the channel coefficients come from.
+    /// Source of the channel coefficients.
     pub channels: Channels,
-    /// The noise.
+    /// Signal-to-noise ratio of a received symbol.
     pub snr: Snr,
 }
 
@@ -57,7 +57,7 @@ impl PhaseCorrected {
         Ok(Self { settings, noise, mean_amplitude })
     }
 
-    /// The settings.
+    /// The settings of the uplink.
     pub fn settings(&self) -> &PhaseCorrectedSettings {
         &self.settings
     }
@@ -71,9 +71,10 @@ impl PhaseCorrected {
     /// `k`'s update by `sensitivity` in norm changes the samples by at most `μ_k` standard deviations of their noise.
     pub fn raw_mu(&self, round: &Round<'_>, sensitivity: f64) -> Result<Vec<f64>, UplinkError> {
         let channels = &self.settings.channels;
-        let turns = turns(self.settings.phase_error, &channels.draw_estimates(round)?, round);
+        let rotations = rotations(self.settings.phase_error, &channels.draw_estimates(round)?, round);
         let blocks = channels.draw_payload(round)?.into_iter().map(|block| {
-            let gains = block.channels.iter().zip(&turns).map(|(h, turn)| h * turn / self.mean_amplitude);
+            let gains =
+                block.channels.iter().zip(&rotations).map(|(h, rotation)| h * rotation / self.mean_amplitude);
             ComplexBlock { parameters: block.parameters, gains: gains.collect() }
         });
         let silent = vec![0.0; round.clients().len()];

@@ -9,8 +9,8 @@
 //! With orthonormal sequences `g_k = h_k·w_j` for the client's sequence `j`, and `ν = s·√(Σ_j w_j²)`. A scheme without sequences
 //! has one weight `w`: `g_k = h_k·w`.
 //!
-//! With `B` real branches (see [`Modulation::branches`](floras_core::Modulation::branches)) amplitudes, estimates and weights are vectors of
-//! length `B`, which stand side by side in one list: entry `b` of client or sequence `i` is at `i·B + b`. A product is then an inner
+//! With `B` real branches (see [`Modulation::branches`](floras_core::Modulation::branches)) amplitudes, estimates and weights are vectors
+//! of length `B`, stored next to each other in one list: entry `b` of client or sequence `i` is at `i·B + b`. A product is then an inner
 //! product, as in `g_k = Σ_b h_{k,b}·w_{j,b}`. With two parameters in a symbol the cross-talk is
 //! `c_k = Σ_r (w_{j,2r}·h_{k,2r+1} − w_{j,2r+1}·h_{k,2r})`.
 //!
@@ -23,22 +23,22 @@ use num_complex::Complex64;
 
 use crate::error::{UplinkError, require_count};
 
-/// A round after the pilot, as the simulation drew it.
+/// The signal of a simulated round, given its pilot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
-    /// `B`: real branches of the receiver, at least 1.
+    /// Number of real branches `B` of the receiver, at least 1.
     pub branches: usize,
     /// The complex channel of each client at the time of the pilot, in the order of the round's list: one for each antenna.
     pub channels: Vec<Complex64>,
     /// `h_k`: the real amplitudes at which a unit symbol of each client arrives, one for each branch.
     pub amplitudes: Vec<f64>,
-    /// The sequence of each client, from 0: secret from the base station. Empty for a scheme without sequences.
+    /// The sequence of each client, counted from 0: secret from the base station. Empty for a scheme without sequences.
     pub assigned: Vec<usize>,
     /// `ĥ_j` of each of the `N` sequences, one for each branch; empty for a scheme in which the base station estimates no channel.
     pub estimates: Vec<f64>,
     /// `w_j`: the projector's weights of each sequence, one for each branch, or the one factor of a scheme without sequences.
     pub weights: Vec<f64>,
-    /// `L`: channel uses of one parameter, at least 1.
+    /// Channel uses `L` of one parameter, at least 1.
     pub length: usize,
     /// `s`: standard deviation of the receiver's noise in a despread payload symbol.
     pub symbol_noise_std: f64,

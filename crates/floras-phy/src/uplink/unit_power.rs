@@ -8,7 +8,7 @@
 //! ```
 //!
 //! All send `β·u` with the public constant `β = 1/√P`, and the base station divides by `β`. So the receiver's noise is `1/β` times as
-//! large relative to the updates, and what clients add is not. Pilots keep their power.
+//! large relative to the updates; the relative size of the clients' additions does not change. Pilots keep their power.
 
 use floras_core::{Fidelity, Masks, ParametersPerSymbol};
 
@@ -45,7 +45,7 @@ impl UnitPower {
         Ok(Self { inner, clip, masks })
     }
 
-    /// `β` of a round, and the variance of what clients add to a symbol beside masks.
+    /// `β` of a round, and the variance of the noise other than masks that clients add to a symbol.
     fn scale(&self, round: &Round<'_>) -> Result<(f64, f64), UplinkError> {
         let parameters = round.parameters().ok_or(UplinkError::UnitPowerWithoutParameters)?;
         let (added, packing) = match self.inner.transmission(round)? {
@@ -57,8 +57,8 @@ impl UnitPower {
     }
 }
 
-/// `β = 1/√((C²/d + c)·m)` for updates of norm `clip = C` with `parameters = d`, `m` in a symbol, to which `clients = K` clients add noise
-/// of variance `added_noise_power` and masks.
+/// `β = 1/√((C²/d + c)·m)` for updates of norm `clip = C` with `parameters = d`, `m` in a symbol. `clients = K` clients add noise of
+/// variance `added_noise_power` and masks.
 pub fn unit_scale(
     clip: f64,
     parameters: usize,
@@ -116,7 +116,7 @@ impl Uplink for UnitPower {
         Ok(Some(transmission))
     }
 
-    /// In units of an update: the symbol's noise is divided by `β`, as the base station does.
+    /// In units of an update: the noise of a symbol is divided by `β`, because the base station divides by it.
     fn signal(&self, round: &Round<'_>, fidelity: Fidelity) -> Result<Option<Signal>, UplinkError> {
         let Some(mut signal) = self.inner.signal(round, fidelity)? else { return Ok(None) };
         signal.symbol_noise_std /= self.scale(round)?.0;
@@ -155,7 +155,7 @@ mod tests {
     fn symbols_of_full_norm_have_unit_power() {
         let clients: Vec<u32> = (0..20).collect();
         let masks = Masks::new(3.0, 0.5, 0).unwrap();
-        let updates = crate::updates::made_up(20, 400);
+        let updates = crate::updates::random_updates(20, 400);
         for masks in [None, Some(masks)] {
             let scaled: Box<dyn Uplink> = Box::new(UnitPower::new(floras(), 2.0, masks).unwrap());
             let uplink = match masks {
@@ -183,7 +183,7 @@ mod tests {
         };
         let clients: Vec<u32> = (0..20).collect();
         let masks = Masks::new(3.0, 0.5, 0).unwrap();
-        let updates = crate::updates::made_up(20, 400);
+        let updates = crate::updates::random_updates(20, 400);
         let [noise, twice] = [ParametersPerSymbol::One, ParametersPerSymbol::Two].map(|packing| {
             let scaled = UnitPower::new(uplink(packing), 2.0, Some(masks)).unwrap();
             let noise = scaled.realise(&round(&clients)).unwrap().noise_std();

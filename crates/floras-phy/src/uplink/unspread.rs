@@ -11,7 +11,7 @@ use crate::sequences::{SequenceSet, check_sizes};
 /// The noise of a scheme without spreading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct UnspreadNoise {
-    /// Chips that one parameter takes.
+    /// Number of chips per parameter.
     repetitions: usize,
     /// Standard deviation of the noise in a received symbol of unit energy, and in each of its chips.
     pub(super) std: f64,
@@ -96,7 +96,7 @@ pub(super) fn largest_mu(
     largest
 }
 
-/// Everyone on the same sequence of `length` equal chips of unit energy.
+/// A link on which all clients share one sequence of `length` equal chips of unit energy.
 pub(super) fn repeat_link(
     length: usize,
     amplitudes: Vec<f64>,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_cannot_be_is_refused() {
+    fn lengths_out_of_range_are_refused() {
         for length in [0, usize::MAX] {
             assert!(UnspreadNoise::new(NoiseReference::SameBandwidth, length, Snr::NOISELESS).is_err());
         }

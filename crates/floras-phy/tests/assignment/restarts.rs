@@ -1,4 +1,4 @@
-//! What a client keeps over new epochs and restarts.
+//! The state that a client keeps over new epochs and restarts.
 
 use super::*;
 

@@ -9,9 +9,9 @@ use super::*;
 
 const FALSE_ALARM: f64 = 1e-6;
 
-/// Enough draws to see the small bias of bytes taken modulo 7: it adds 1.8e-4 a draw to the mean of
-/// the statistic of position 0, so 128 in all, where the threshold is near 43 and the standard
-/// deviation of the biased statistic near 23.
+/// Enough draws to detect the small bias of bytes taken modulo 7. It adds 1.8e-4 per draw to the
+/// mean of the statistic of position 0, so 128 in all. The threshold is near 43, and the standard
+/// deviation of the biased statistic is near 23.
 const DRAWS: u64 = 700_000;
 
 fn threshold(cells: usize, tests: usize) -> f64 {

@@ -1,4 +1,4 @@
-//! What the statistical tests share: samples of decoded rounds, and tests that compare them.
+//! Code shared by the statistical tests: samples of decoded rounds, and tests that compare them.
 
 #![expect(dead_code, reason = "each test file uses a part")]
 
@@ -50,7 +50,7 @@ pub(crate) fn decode_rounds(
         .collect()
 }
 
-/// A channel trace of zeros: everybody is in a fade that nothing gets through.
+/// A channel trace of zeros: no client's signal reaches the base station.
 pub(crate) fn silent_fading(clients: u32, rounds: u32) -> Channels {
     let mut rows = "round,client,real,imaginary\n".to_owned();
     for round in 0..rounds {

@@ -49,7 +49,7 @@ pub(crate) fn read(directory: &Path) -> Result<AuditReport, ReportError> {
 
 /// Draws the plots of an audit into `plots/`, and removes those of an earlier audit.
 pub(crate) fn pictures(report: &AuditReport, output: &mut Output) -> Result<(), ReportError> {
-    PLOTS.iter().for_each(|name| output.forget(name));
+    PLOTS.iter().for_each(|name| output.remove_plot(name));
     let sections = report.sections();
     sections.iter().flat_map(Section::plots).try_for_each(|panel| output.panel(panel))?;
     let pictures = sections.iter().flat_map(Section::pictures).filter(|found| !found.originals.is_empty());

@@ -15,7 +15,7 @@ pub(crate) fn figure(html: &mut Html, panel: &Panel, caption: &str) {
     figure_with_categories(html, panel, &[], caption);
 }
 
-/// The same with names for the integers on the horizontal axis, if there are any.
+/// Like [`figure`], with names for the integers on the horizontal axis, if there are any.
 pub(crate) fn figure_with_categories(html: &mut Html, panel: &Panel, categories: &[String], caption: &str) {
     let panel = thinned(panel);
     let drawn = panel::draw(&panel, categories, panel::INLINE);
@@ -108,7 +108,7 @@ fn one_curve(curves: &[Curve], curve: &Curve) -> Value {
     out
 }
 
-/// Five digits are more than a picture shows.
+/// Rounds to five significant digits, more than a picture shows.
 fn significant_value(value: Option<f64>) -> Value {
     let rounded =
         value.and_then(|value| format!("{value:.4e}").parse::<f64>().ok()).filter(|v| v.is_finite());

@@ -13,7 +13,7 @@ pub(crate) use figure::{downloads, figure, figure_with_categories};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Text without markup.
+/// Escapes text so that it contains no markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -45,7 +45,7 @@ impl Html {
         self
     }
 
-    /// Adds text.
+    /// Adds text, with special characters escaped.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.text.push_str(&escape(text));
         self
@@ -58,7 +58,7 @@ impl Html {
         })
     }
 
-    /// Adds an element with more in it.
+    /// Adds an element whose content `fill` adds.
     pub(crate) fn around(
         &mut self,
         tag: &'static str,

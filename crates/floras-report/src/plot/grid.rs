@@ -15,10 +15,10 @@ const LEVELS: [f64; 4] = [0.15, 0.32, 0.5, 1.0];
 const TEXT: u32 = 12;
 const SIZE: f64 = TEXT as f64;
 
-/// How many samples of each label some clients hold.
+/// The numbers of samples of each label, per client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holdings {
-    /// A line above the picture.
+    /// Title above the picture, in one line.
     pub title: String,
     /// Number of all clients, including those without a row.
     pub clients: u32,

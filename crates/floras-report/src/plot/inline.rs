@@ -103,7 +103,7 @@ fn joined(points: &[(f64, f64)]) -> String {
     pairs.join(" ")
 }
 
-/// To a tenth of a unit.
+/// A coordinate as text, rounded to a tenth of a unit.
 fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     (rounded + 0.0).to_string()

@@ -1,7 +1,7 @@
 //! Pictures as SVG and PNG files, written by the crate `kuva`. Only this module uses it.
 //!
-//! It draws our shapes and not its own axes: those lose the dashes of curves with many points in a PNG file, leave out bands
-//! on logarithmic axes, and cannot be shared with the page.
+//! It draws our shapes and not its own axes. Its axes lose the dashes of curves with many points in a PNG file, leave out bands on
+//! logarithmic axes, and cannot be shared with the page.
 
 use kuva::RasterBackend;
 use kuva::backend::svg::SvgBackend;
@@ -12,7 +12,7 @@ use super::font;
 use super::inline::image;
 use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape, dashes, strokes};
 
-/// As the text of an SVG file.
+/// A picture as the text of an SVG file.
 pub(super) fn svg(picture: &Picture) -> String {
     let text = SvgBackend::new().render_scene(&scene(picture, false));
     // Without a view box, a browser cuts a picture off instead of scaling it.
@@ -27,7 +27,7 @@ pub(super) fn svg(picture: &Picture) -> String {
     }
 }
 
-/// As the bytes of a PNG file; `pixels` is the number of pixels per unit.
+/// A picture as the bytes of a PNG file; `pixels` is the number of pixels per unit.
 pub(super) fn png(picture: &Picture, pixels: f32) -> Result<Vec<u8>, String> {
     RasterBackend::new().with_scale(pixels).render_scene(&scene(picture, true))
 }

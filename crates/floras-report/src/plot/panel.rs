@@ -38,11 +38,11 @@ pub(crate) struct Drawn {
 
 /// Curves with fewer points show each of them.
 const FEW_POINTS: usize = 15;
-/// Curves that are never further apart than this share of the axis are drawn as one.
+/// Maximum distance, as a share of the axis, between curves that are drawn as one.
 const APART: f64 = 0.01;
 /// If more curves than this overlap and there are no others, they are counted instead of named.
 const MAX_JOINED: usize = 3;
-/// More names than this stand in a legend.
+/// Maximum number of names at the ends of curves; more names are in a legend.
 const MAX_LABELS: usize = 8;
 /// The widest line of a name at the end of a curve.
 const LABEL_WIDTH: f64 = 165.0;
@@ -104,7 +104,7 @@ pub(crate) fn draw(panel: &Panel, categories: &[String], size: Size) -> Drawn {
     Drawn { picture, frame, x, y, curves }
 }
 
-/// The label of an axis, which says so if the axis is logarithmic.
+/// The label of an axis, with a remark if the axis is logarithmic.
 pub(crate) fn axis_label(axis: &Axis) -> String {
     match (axis.logarithmic, axis.label.strip_suffix(')')) {
         (false, _) => axis.label.clone(),
@@ -164,7 +164,7 @@ fn joined_names(names: &[&str]) -> String {
 /// The names of the curves beside their first or last points.
 struct Labels {
     at_start: bool,
-    /// The room that they take from the axes.
+    /// The width that they take from the axes.
     width: f64,
     /// For each curve, the lines of its name, the height of its end and that of the middle of its name, from above.
     names: Vec<(Vec<String>, f64, f64)>,

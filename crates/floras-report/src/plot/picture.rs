@@ -2,7 +2,7 @@
 
 use floras_sim::figure::Style;
 
-/// A picture.
+/// A picture: its size, and its shapes from back to front.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Picture {
     pub(crate) width: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     pub(crate) height: f64,
 }
 
-/// What a picture is made of.
+/// An element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     Line { points: Vec<(f64, f64)>, ink: Ink, width: f64, style: Style },
@@ -52,7 +52,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// What a shape is drawn in. A page has a light and a dark colour for each.
+/// The colour of a shape. A page has a light and a dark colour for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
     Text,

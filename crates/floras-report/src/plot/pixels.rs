@@ -1,8 +1,8 @@
-//! Grey pixels as an address that holds them: a PNG file in base 64, so that an SVG or a page loads nothing.
+//! Grey pixels as a data URL: a PNG file in base 64, so that an SVG or a page loads nothing.
 
 use super::picture::Pixels;
 
-/// `data:image/png;base64,…`; empty if the pixels do not fill their rows.
+/// The data URL `data:image/png;base64,…`; empty if the pixels do not fill their rows.
 pub(super) fn address(pixels: &Pixels) -> String {
     match encode(pixels) {
         Ok(bytes) => format!("data:image/png;base64,{}", base64(&bytes)),

@@ -8,7 +8,7 @@ use super::picture::{Anchor, Frame, Ink, Picture, Pixels, Shape};
 
 const TEXT: u32 = 12;
 const SIZE: f64 = TEXT as f64;
-/// Between two portraits.
+/// Distance between two portraits.
 const GAP: f64 = 6.0;
 pub(super) const TITLE: &str = "Pictures reconstructed from updates";
 

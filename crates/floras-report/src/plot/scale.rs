@@ -19,7 +19,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The ends of an axis: those that it asks for, or those of the values with some room around them.
+    /// The ends of an axis: its range if it has one, otherwise the range of the values with a margin.
     pub(crate) fn of(axis: &Axis, values: impl Iterator<Item = f64>, room: f64) -> Self {
         let logarithmic = axis.logarithmic;
         let fits = |value: &f64| value.is_finite() && (!logarithmic || *value > 0.0);
@@ -58,7 +58,7 @@ impl Scale {
         if self.logarithmic { 10_f64.powf(value).clamp(f64::MIN_POSITIVE, f64::MAX) } else { value }
     }
 
-    /// Where a value lies, 0 at the lower end and 1 at the upper one; `None` if the axis cannot show it.
+    /// The position of a value: 0 at the lower end and 1 at the upper one; `None` if the axis cannot show it.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         if !value.is_finite() || (self.logarithmic && value <= 0.0) {
             return None;
@@ -67,7 +67,7 @@ impl Scale {
         Some((self.transform(value) - low) / (high - low))
     }
 
-    /// As [`Scale::place`], at the nearer end for what lies outside.
+    /// Like [`Scale::place`], with values outside of the axis at the nearer end.
     pub(crate) fn place_within(&self, value: f64) -> Option<f64> {
         if self.logarithmic && value <= 0.0 {
             return Some(0.0);
@@ -80,7 +80,7 @@ impl Scale {
         if self.logarithmic { self.log_ticks(about) } else { self.linear_ticks(about) }
     }
 
-    /// The same with both ends of the axis, where those are short numbers. Ticks too near to an end make room for it.
+    /// Round values and both ends of the axis, if those are short numbers. Ticks too close to an end are removed.
     pub(crate) fn ticks_with_ends(&self, about: usize) -> Vec<f64> {
         let is_short = |value: &f64| {
             let text = decimal(*value);
@@ -125,7 +125,7 @@ impl Scale {
             all.filter(inside).collect()
         };
         if decades < 0.4 {
-            // Too short for powers of ten to mark it.
+            // The axis is too short for ticks at powers of ten.
             return Self { logarithmic: false, ..*self }
                 .linear_ticks(about)
                 .into_iter()

@@ -156,7 +156,7 @@ pub(crate) fn accuracy_against_cost(lines: &[RoundMetrics], trials: &Trials) -> 
 
 /// The name of a curve that is not a mean.
 const MEDIAN: &str = "median of the trials";
-/// A gain further from the median than this many times the usual distance is a spike.
+/// A gain is a spike if its distance from the median exceeds this multiple of the usual distance.
 const SPIKE: f64 = 5.0;
 
 /// The mean gain of a round. Spikes, as the paper's receiver makes them, are cut off, and the label says so.

@@ -101,7 +101,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     output.page(&page(&format!("{} – floras", run.experiment.settings().name), &body))
 }
 
-/// The report of the sweep that a run is a point of.
+/// The report of the sweep that has the run as a point.
 fn sweep_of(directory: &Path) -> Option<&'static str> {
     let above = directory.parent()?;
     let name = directory.file_name()?.to_str()?;
@@ -154,8 +154,8 @@ fn head(body: &mut Html, directory: &Path, run: &RecordedRun) {
     });
 }
 
-/// The largest number of rounds that a trial spent privacy on, of an incomplete run. The ledger can be ahead of the metrics, because
-/// it is synced first; a line that a crash cut off is ignored.
+/// The largest number of rounds in the ledger of a trial, for an incomplete run. The ledger can be ahead of the metrics, because it
+/// is synced first; a line that a crash cut off is ignored.
 fn rounds_spent(directory: &Path, run: &RecordedRun) -> u32 {
     let ledger = fs::read_to_string(directory.join("ledger.jsonl")).unwrap_or_default();
     let round = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok()?.get("round")?.as_u64();
@@ -416,7 +416,7 @@ fn labels(body: &mut Html, run: &RecordedRun, holdings: &Holdings) {
     });
 }
 
-/// Files of a run that a reader may want, with what they hold.
+/// Files of a run, with descriptions of their content.
 const FILES: [(&str, &str); 6] = [
     ("experiment.toml", "every setting"),
     ("metrics.jsonl", "measurements of every round (not private)"),

@@ -59,7 +59,9 @@ fn partition(partition: Partition) -> String {
             )
         }
         Partition::Unequal(spread) => {
-            format!("Clients hold IID samples, some many and some few (log-normal sizes, spread {spread}).")
+            format!(
+                "Clients draw from the same distribution but hold different amounts of data (log-normal sizes, spread {spread})."
+            )
         }
         Partition::Given => "The caller listed the samples of each client.".to_owned(),
     }

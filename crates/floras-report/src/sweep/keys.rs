@@ -35,7 +35,7 @@ const KNOWN: [Known; 22] = [
 /// A key of a sweep with all of its values, in the order of the grid.
 pub(super) struct Key {
     name: String,
-    /// As in the table, without repetition.
+    /// The distinct values, as in the table.
     values: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Key {
         self.values.iter().position(|other| other == value).unwrap_or_default()
     }
 
-    /// All values as numbers; `None` if one of them is none.
+    /// All values as numbers; `None` if a value is not a number.
     pub(super) fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|value| value.parse().ok().filter(|number: &f64| number.is_finite())).collect()
     }

@@ -1,4 +1,4 @@
-//! Run directories for the tests, and looking into pages.
+//! Run directories for the tests, and checks of pages.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use floras_sim::{Entry, Experiment, PreparedRun, Summary};
 
-/// A small experiment that is done in a moment; sections may follow it.
+/// A small, fast experiment; sections may follow it.
 pub(crate) const SMALL: &str = "name = \"small\"\ntrials = 3\nrounds = 6\n[data]\ntrain = 400\ntest = 100\n";
 
 /// Runs an experiment into a directory.
@@ -16,7 +16,7 @@ pub(crate) fn run_into(directory: &Path, text: &str) -> Summary {
     run.run(&|_| {}, &AtomicBool::new(false)).unwrap().summary
 }
 
-/// Writes the report of a directory and returns the page, which must be sound.
+/// Writes the report of a directory, checks the page, and returns it.
 pub(crate) fn report(directory: &Path) -> String {
     let report = floras_report::write(directory).unwrap();
     assert_eq!(report.page, directory.join("report.html"));

@@ -1,4 +1,4 @@
-//! What a scheme needs to account for a round, and the two kinds of sources: constants and estimates.
+//! The input of a scheme's account, and the two kinds of sources: constants and estimates.
 
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Clipping, Neighbours, TransmitPower, View};
@@ -9,41 +9,42 @@ use super::worst_client;
 use crate::error::SimError;
 use crate::experiment::{ClientSettings, PrivacySettings, Radio, Settings};
 
-/// Draws of a client's channel that make an estimate.
+/// Number of channel draws of an estimate.
 pub(super) const DRAWS: u32 = 20_000;
-/// Coefficients that are drawn for an estimate, where every channel of a round has several.
+/// Maximum number of channel coefficients drawn for an estimate, if a client has several per round.
 const MAX_COEFFICIENTS: u64 = 4_000_000;
-/// Estimated values of `μ` that differ by less, relatively, count as the largest of them.
+/// Relative difference below which estimated values of `μ` are merged into the largest of them.
 const CLOSE: f64 = 0.005;
 
-/// What an account knows beside the settings.
+/// What an account depends on besides the settings.
 #[derive(Clone, Copy)]
 pub(crate) enum Scope {
-    /// A whole experiment, with the number of parameters if the blocks of its channel depend on it. Clients keep their places over
-    /// a trial.
+    /// A whole experiment, with the number of parameters if the blocks of its channel depend on it. Clients keep their positions
+    /// during a trial.
     Experiment { parameters: Option<usize> },
-    /// An uplink on its own: it knows neither the number of parameters nor the places of its clients.
+    /// An uplink without training: the number of parameters and the positions of the clients are unknown.
     Uplink {
         /// Whether selected clients are silent.
         has_silent: bool,
     },
 }
 
-/// What a scheme's account may depend on: the settings, and rounds that can be drawn. Updates are clipped.
+/// The input of [`Scheme::account`](crate::schemes::Scheme::account): the settings, and rounds that can be drawn. Updates are
+/// clipped.
 #[derive(Clone, Copy)]
 pub struct AccountContext<'a> {
     pub(super) settings: &'a Settings,
-    /// Clients in all, those whose selection does not count as secret among them.
+    /// Total number of clients, including those whose selection does not count as secret.
     pub(super) population: u32,
     pub(super) unit: PrivacyUnit,
     pub(super) uplink: &'a dyn Uplink,
     pub(super) scope: Scope,
-    /// The clients that send in a trial's round, counted from 1.
+    /// Returns the clients that send in a round of a trial. Rounds are counted from 1.
     pub(super) select: &'a dyn Fn(TrialId, u32) -> Vec<u32>,
 }
 
 impl AccountContext<'_> {
-    /// `K` and `M`. With dropouts `M = K`: the selection does not count as secret.
+    /// The numbers of clients `K` and `M`. With dropouts `M = K`, because the selection does not count as secret.
     pub fn clients(&self) -> &ClientSettings {
         &self.settings.clients
     }
@@ -61,17 +62,17 @@ impl AccountContext<'_> {
         }
     }
 
-    /// Clients that reveal what they add to their updates: `masks.colluding`, 0 without masks.
+    /// Number of clients that may reveal their masks and noise: `masks.colluding`, or 0 without masks.
     pub fn colluding(&self) -> u32 {
         self.settings.masks.map_or(0, |masks| masks.colluding())
     }
 
-    /// What the statements protect, with the numbers of the smallest client.
+    /// The unit that the statements protect. At the item level it has the batch and sample counts of the smallest client.
     pub fn unit(&self) -> PrivacyUnit {
         self.unit
     }
 
-    /// The radio.
+    /// The settings of the radio that all schemes share.
     pub fn radio(&self) -> &Radio {
         &self.settings.uplink.radio
     }
@@ -81,18 +82,19 @@ impl AccountContext<'_> {
         self.settings.seed
     }
 
-    /// `Δ`, how far one client can move the sum of the updates: `2C`, or `(K+1)·C` under the paper's normalisation.
+    /// `Δ`, the largest change of the sum of the updates by one client: `2C`, or `(K+1)·C` under the paper's normalisation. It is
+    /// infinite without a clip norm.
     pub fn sensitivity(&self) -> f64 {
         sensitivity(self.settings).unwrap_or(f64::INFINITY)
     }
 
-    /// `β·Δ`: how far one client can move what it sends, in units of a symbol of unit amplitude. `None` if it depends on a number of
-    /// parameters that is not known.
+    /// `β·Δ`, the sensitivity in units of a symbol of unit amplitude. `None` if it depends on an unknown number of parameters.
     pub fn sent_sensitivity(&self) -> Option<f64> {
         Some(self.sensitivity() * self.sent_scale()?)
     }
 
-    /// `β`: what clients multiply their updates by.
+    /// `β`, the factor by which clients multiply their updates before sending. `None` if it depends on an unknown number of
+    /// parameters.
     pub(crate) fn sent_scale(&self) -> Option<f64> {
         if self.settings.uplink.power() == TransmitPower::Unscaled {
             return Some(1.0);
@@ -112,7 +114,7 @@ impl AccountContext<'_> {
         Account::new(self.sampling(), self.settings.privacy.delta)
     }
 
-    /// An account that says in every rigorous view why there is no guarantee.
+    /// An account without a guarantee in any rigorous view; each view states the reason.
     pub fn without_guarantee(&self, reason: &str) -> Result<Account, SimError> {
         let mut account = self.account()?;
         for view in View::RIGOROUS {
@@ -121,26 +123,26 @@ impl AccountContext<'_> {
         Ok(account)
     }
 
-    /// The same `μ` in every round: a bound that does not depend on the channels.
+    /// A source with the same `μ` in every round: a bound that does not depend on the channels.
     pub fn constant(&self, mu: f64) -> Source {
         self.caveat(Source::of(MuDistribution::Constant(mu)))
     }
 
-    /// `μ = Δ·|g|/ν` estimated from drawn rounds. This is no bound, and the statement says so.
+    /// Estimates `μ = Δ·|g|/ν` from drawn rounds. The estimate is not a bound, and has a caveat that says so.
     pub fn estimate(&self) -> Result<Source, SimError> {
         let sensitivity = self.sensitivity();
         self.estimate_by(&mut |round| Ok(self.uplink.realise(round)?.mu(sensitivity)))
     }
 
-    /// The distribution of `μ` estimated from drawn rounds, of which `values` returns one value for each client.
+    /// Estimates the distribution of `μ` from drawn rounds. `values` returns one value per client of a round.
     ///
-    /// Clients of unequal mean power keep their gains over a trial: then it is the distribution of the client that reveals most.
+    /// Clients of unequal mean power keep their gains during a trial. The estimate is then that of the client that leaks most.
     pub fn estimate_by(
         &self,
         values: &mut dyn FnMut(&Round<'_>) -> Result<Vec<f64>, UplinkError>,
     ) -> Result<Source, SimError> {
         if self.settings.masks.is_some() {
-            // The bound of the masks takes its place.
+            // The bound of the masks is used instead.
             return Ok(Source::Nothing("no bound but that of the masks is known".to_owned()));
         }
         let radio = self.settings.uplink.radio();
@@ -170,7 +172,7 @@ impl AccountContext<'_> {
         Ok(self.estimated(all, &words))
     }
 
-    /// An estimate from these values of `μ`, described in words.
+    /// An estimate from values of `μ`, with `words` as its caveat.
     pub(super) fn estimated(&self, values: Vec<f64>, words: &str) -> Source {
         let Some(values) = grouped(values) else {
             return Source::Nothing("there are rounds without noise".to_owned());
@@ -178,7 +180,7 @@ impl AccountContext<'_> {
         self.caveat(Source::of(MuDistribution::Values(values))).with_caveat(words)
     }
 
-    /// The number of rounds of an estimate that takes `rounds` if every client has one coefficient in a round.
+    /// Number of rounds to draw: `rounds`, or fewer but at least 20, so that about [`MAX_COEFFICIENTS`] coefficients are drawn.
     pub(super) fn affordable(&self, rounds: u32) -> u32 {
         let radio = self.radio();
         let (Some(coherence), Some(parameters)) = (radio.coherence, self.parameters()) else { return rounds };
@@ -186,7 +188,7 @@ impl AccountContext<'_> {
         rounds.min((MAX_COEFFICIENTS / in_round.max(1)) as u32).max(20)
     }
 
-    /// A round of an estimate. It knows its number of parameters if its channel depends on it.
+    /// A round of an estimate, with the number of parameters if its channel depends on it.
     pub(super) fn round<'c>(
         &self,
         trial: TrialId,
@@ -197,7 +199,7 @@ impl AccountContext<'_> {
         Ok(self.parameters().map_or(round, |parameters| round.with_parameters(parameters)))
     }
 
-    /// `d`, if the channel depends on it.
+    /// Number of parameters `d`, if the channel depends on it.
     fn parameters(&self) -> Option<usize> {
         match self.scope {
             Scope::Experiment { parameters } => parameters.filter(|_| self.settings.needs_parameters()),
@@ -205,7 +207,7 @@ impl AccountContext<'_> {
         }
     }
 
-    /// The source with what the paper's normalisation leaves open, if it is applied.
+    /// Adds the caveat of the paper's normalisation to a source, if that normalisation is applied.
     pub(crate) fn caveat(&self, source: Source) -> Source {
         match self.settings.privacy.normalise {
             Clipping::Each => source,
@@ -213,10 +215,10 @@ impl AccountContext<'_> {
         }
     }
 
-    /// Draws rounds: those of the experiment under a trace, which holds no others, and fresh ones otherwise.
+    /// Draws rounds. With a channel trace these are the rounds of the experiment, because the trace holds no others.
     fn draw_rounds(
         &self,
-        mut see: impl FnMut(&Round<'_>) -> Result<(), UplinkError>,
+        mut visit: impl FnMut(&Round<'_>) -> Result<(), UplinkError>,
     ) -> Result<(), SimError> {
         let settings = self.settings;
         let rounds = self.affordable((DRAWS / settings.clients.per_round).clamp(20, DRAWS));
@@ -231,14 +233,14 @@ impl AccountContext<'_> {
             let number = number % in_trial + 1;
             let clients = (self.select)(trial, number);
             if !clients.is_empty() {
-                see(&self.round(trial, number, &clients)?)?;
+                visit(&self.round(trial, number, &clients)?)?;
             }
         }
         Ok(())
     }
 }
 
-/// Values that lie close together become the largest of them; `None` if some are infinite.
+/// Merges values that are close to each other into the largest of them; `None` if some are infinite.
 fn grouped(mut values: Vec<f64>) -> Option<Values> {
     values.sort_by(|a, b| b.total_cmp(a));
     let mut groups: Vec<(f64, f64)> = Vec::new();
@@ -251,7 +253,7 @@ fn grouped(mut values: Vec<f64>) -> Option<Values> {
     groups.iter().all(|(mu, _)| mu.is_finite()).then(|| Values::new(groups))
 }
 
-/// `Δ`, if anything bounds an update.
+/// `Δ`; `None` if updates are not clipped.
 pub(super) fn sensitivity(settings: &Settings) -> Option<f64> {
     let clip = settings.privacy.clip?;
     Some(match settings.privacy.normalise {

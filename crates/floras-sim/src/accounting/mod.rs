@@ -1,4 +1,4 @@
-//! The account of a federation: what its scheme reveals in each view, over all rounds.
+//! The account of a federation: the privacy loss of its scheme in each view, over all rounds.
 
 mod context;
 pub(crate) mod notes;
@@ -31,7 +31,7 @@ use crate::plotted;
 /// Why an uplink on its own has no statement about symbols of unit power.
 const UNKNOWN_POWER: &str =
     "an uplink on its own does not know the number of parameters, on which symbols of unit power depend";
-/// A larger `μ` counts as this one, at which nothing is hidden.
+/// Larger values of `μ` are recorded as this one, which is finite and gives no privacy.
 const MAX_MU: f64 = 1e100;
 
 /// The account of one federation.
@@ -39,10 +39,10 @@ pub(crate) struct Accounting {
     account: Account,
     protected: Protected,
     sensitivity: Option<f64>,
-    /// `μ` of the masks if some clients may reveal theirs, so that the channel's noise counts too much.
+    /// `μ` of the masks, if some clients may reveal theirs. The channel's noise would then include noise that the adversary knows.
     with_colluders: Option<f64>,
     one_round: BTreeMap<String, f64>,
-    /// The last report, which another run of the same account may ask for.
+    /// The last report, cached for other runs with the same account.
     latest: Mutex<Option<PrivacyReport>>,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Debug for Accounting {
 }
 
 impl Accounting {
-    /// `select` returns the clients of a trial's round, counted from 1.
+    /// `select` returns the clients of a round of a trial. Rounds are counted from 1.
     pub(crate) fn new(
         settings: &Settings,
         protected: &Protected,
@@ -64,7 +64,7 @@ impl Accounting {
         Self::with_curves(settings, protected, Self::curves(settings, protected, uplink, scope, select)?)
     }
 
-    /// The account of clients who are chosen otherwise than all who send are chosen from all there are.
+    /// The account under a given sampling of the clients, instead of the uniform sampling of `K` of `M` clients.
     pub(crate) fn sampled(
         settings: &Settings,
         uplink: &dyn Uplink,
@@ -86,7 +86,7 @@ impl Accounting {
         Ok(Self { account, protected, sensitivity, with_colluders, one_round, latest: Mutex::default() })
     }
 
-    /// The curves alone.
+    /// The privacy account of all views, without ledger and report.
     pub(crate) fn curves(
         settings: &Settings,
         protected: &Protected,
@@ -98,9 +98,7 @@ impl Accounting {
         let settings = &with_known_participants(settings);
         let context = AccountContext { settings, population, unit: protected.unit(), uplink, scope, select };
         let account = match settings.privacy.clip {
-            None => {
-                context.without_guarantee("nothing bounds what a client sends: privacy.clip is \"none\"")?
-            }
+            None => context.without_guarantee("updates have no bounded norm: privacy.clip is \"none\"")?,
             Some(_) if context.sent_scale().is_none() => context.without_guarantee(UNKNOWN_POWER)?,
             Some(_) => settings.uplink.scheme.account(&context)?,
         };
@@ -115,7 +113,7 @@ impl Accounting {
         Ok(account)
     }
 
-    /// The rounds, up to `most`, that a budget allows.
+    /// Number of rounds that a budget of `epsilon` allows, at most `most`.
     pub(crate) fn affordable(&self, view: View, epsilon: f64, most: u32) -> Result<u32, PrivacyError> {
         Ok(self.account.most_rounds(view, epsilon, most.into())? as u32)
     }
@@ -130,7 +128,7 @@ impl Accounting {
         &self.one_round
     }
 
-    /// `μ_k = Δ·|g_k|/ν` of every client in a round with this channel; empty if nothing bounds an update, or there is no noise.
+    /// `μ_k = Δ·|g_k|/ν` of every client in a round with this channel; empty without a clip norm or without noise.
     pub(crate) fn mu(&self, channel: &EffectiveChannel) -> Vec<f64> {
         let (Some(sensitivity), true) = (self.sensitivity, channel.noise_std() > 0.0) else {
             return Vec::new();
@@ -138,7 +136,7 @@ impl Accounting {
         if let Some(bound) = self.with_colluders {
             return channel.gains().iter().map(|&gain| if gain == 0.0 { 0.0 } else { bound }).collect();
         }
-        // A block without noise hides nothing; files have no infinite numbers.
+        // A block without noise has an infinite `μ`, which JSON cannot represent.
         channel.mu(sensitivity).into_iter().map(|mu| mu.min(MAX_MU)).collect()
     }
 
@@ -192,8 +190,8 @@ impl Accounting {
     }
 }
 
-/// The settings that an account takes. Dropouts can reveal who was selected, so that rounds with dropouts are accounted for as if
-/// all clients took part in every round: [`Cohort`](crate::Cohort).
+/// The settings that an account takes. Dropouts can reveal which clients were selected, so rounds with dropouts are accounted for
+/// as if all clients took part in every round: [`Cohort`](crate::Cohort).
 fn with_known_participants(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     if !settings.clients.dropout.is_none() {
@@ -202,7 +200,7 @@ fn with_known_participants(settings: &Settings) -> Settings {
     settings
 }
 
-/// The statements about a number of rounds, each with its adversary in the scheme's words and what it assumes of dropouts.
+/// The statements about a number of rounds, each with the scheme's description of the adversary and the assumption about dropouts.
 pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
     let mut views = account.views(rounds.max(1))?;
     for view in View::ALL {

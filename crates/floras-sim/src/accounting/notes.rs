@@ -1,4 +1,4 @@
-//! What a reader of a privacy statement should know.
+//! Notes on privacy statements: assumptions and caveats.
 
 use floras_core::{Clipping, Receiver, View};
 use floras_privacy::published::{unmet_conditions, unmet_local_work};
@@ -51,7 +51,7 @@ pub(crate) fn of(
     notes
 }
 
-/// What an account of clients that drop out assumes.
+/// The assumption of an account with dropouts; `None` without dropouts.
 pub(crate) fn dropout_assumption(settings: &Settings) -> Option<&'static str> {
     (!settings.clients.dropout.is_none()).then_some("whether a client is silent does not depend on its data")
 }
@@ -77,18 +77,21 @@ fn dropouts(settings: &Settings) -> Option<String> {
         ));
     }
     counted.push(format!("it assumes that {assumption}"));
-    Some(format!("clients drop out, and every round is accounted for so: {}", counted.join("; ")))
+    Some(format!(
+        "clients drop out; the account of every round uses these conventions: {}",
+        counted.join("; ")
+    ))
 }
 
-/// What holds for the noise of every simulation.
+/// Note on the noise of every simulation.
 pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε describes the mechanism with ideal noise, and \
      this run's outputs are not fit for release";
 
-/// What unequal clients mean for the statements.
+/// Note on clients with unequal long-term gains.
 const UNEQUAL: &str = "clients have unequal long-term gains and keep them over a trial: actual and raw-signal are estimates for the \
      client that reveals most, and others reveal less";
 
-/// What a run records at the client level, whatever the level of its statements.
+/// Note that the ledger is at the client level, even if the statements are at the item level.
 pub(super) const LEDGER: &str = "`mu` and `worst` of the ledger, and with them the client with the largest loss, are at the client \
      level: they count all data of a client in the rounds in which it took part";
 
@@ -96,7 +99,7 @@ fn shown_receiver(settings: &Settings) -> Receiver {
     settings.uplink.scheme.floras().map_or(Receiver::Paper, |floras| floras.receiver)
 }
 
-/// What the any-channel number assumes of the radio, where there is such a number.
+/// The assumptions of the any-channel `ε` about the radio, if that view has an `ε` of its own.
 pub(crate) fn any_channel_assumes(views: &Views) -> Option<String> {
     let statement = views.get(View::AnyChannel)?;
     let is_own = statement.epsilon.is_some() && !statement.from_masks;
@@ -104,7 +107,7 @@ pub(crate) fn any_channel_assumes(views: &Views) -> Option<String> {
     has_number.then(|| format!("any-channel assumes: {}", statement.assumptions.join("; ")))
 }
 
-/// What the bound of the masks assumes, where it decides.
+/// The views whose `ε` is the bound of the masks or of the local noise, and the assumptions of that bound.
 pub(crate) fn masks_assume(views: &Views) -> Option<String> {
     let (_, statement) = views.iter().find(|(_, statement)| statement.from_masks)?;
     let decided: Vec<&str> =
@@ -113,7 +116,7 @@ pub(crate) fn masks_assume(views: &Views) -> Option<String> {
     Some(format!("{what} {}: {}", decided.join(", "), statement.assumptions.join("; ")))
 }
 
-/// What sampling needs.
+/// Note on the assumption of amplification by subsampling.
 pub const SELECTION: &str = "K of M helps only against an adversary who does not know who takes part. `known` (in JSON \
      `participation_known`) is for one who sees a random selection: a base station, or anyone who distinguishes clients by \
      their channels, so that the any-channel number is always this one. `every round` (`in_every_round`) is for a client that \

@@ -1,4 +1,4 @@
-//! What the statements about an experiment protect: the level with the numbers of its data and its local training.
+//! The unit that the statements about an experiment protect: a client, or a sample with the sizes of data and batches.
 
 use std::ops::RangeInclusive;
 
@@ -18,8 +18,8 @@ impl Protected {
     /// All data of a client.
     pub(crate) const CLIENT: Self = Self { unit: PrivacyUnit::Client, sizes: 0..=0 };
 
-    /// One sample of a client, for clients whose numbers of samples lie in `sizes`. A sample of the smallest client enters a round with the
-    /// largest probability, so that the statements about it hold for all.
+    /// One sample of a client, for clients with numbers of samples in `sizes`. A sample of the smallest client enters a round with
+    /// the largest probability, so the statements about it hold for all clients.
     pub(crate) fn item(local: LocalSgd, sizes: RangeInclusive<u64>) -> Result<Self, ChoiceError> {
         let samples = *sizes.start();
         let batch = (local.batch() as u64).min(samples);
@@ -30,12 +30,12 @@ impl Protected {
         Ok(Self { unit: PrivacyUnit::Item { batch, samples, local }, sizes })
     }
 
-    /// The unit, with the numbers of the smallest client.
+    /// The unit, with the batch and sample counts of the smallest client.
     pub(crate) fn unit(&self) -> PrivacyUnit {
         self.unit
     }
 
-    /// `b` and `D` of the smallest client, at the item level.
+    /// Batch size `b` and number of samples `D` of the smallest client, at the item level.
     pub(crate) fn batch_and_samples(&self) -> Option<(u64, u64)> {
         match self.unit {
             PrivacyUnit::Client => None,
@@ -43,7 +43,7 @@ impl Protected {
         }
     }
 
-    /// What is counted at the item level, in words.
+    /// A note on participation at the item level; `None` at the client level.
     pub(crate) fn note(&self) -> Option<String> {
         let PrivacyUnit::Item { batch, samples, local } = self.unit else { return None };
         let used = match local {

@@ -11,26 +11,26 @@ use serde::{Deserialize, Serialize};
 use super::Accounting;
 use crate::plotted::PlottedCurves;
 
-/// A view that spends more than this in one round promises nothing, and takes long to compose: it is not followed from round
-/// to round, and only its first and its last number are given.
-const MAX_FOLLOWED: f64 = 1e5;
+/// Maximum `ε` of one round for which intermediate values are computed. A view with a larger one has no useful guarantee and takes
+/// long to compose: only the first and the last `ε` are reported.
+const MAX_FIRST_EPSILON: f64 = 1e5;
 
 /// The privacy report of a run: the content of `privacy` in `summary.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrivacyReport {
     /// `δ` of all statements.
     pub delta: f64,
-    /// The rounds that they cover: the maximum that a trial did.
+    /// Number of rounds that the statements cover: the maximum over the trials.
     pub rounds: u32,
-    /// What they protect: `client` or `item`.
+    /// The unit that the statements protect: `client` or `item`.
     pub level: String,
-    /// The statements.
+    /// The privacy statement of each view.
     pub views: Views,
-    /// The client with the largest loss under the channels that were drawn, of all trials.
+    /// The client with the largest loss over all trials, given the drawn channels.
     pub worst_client: Option<Worst>,
     /// Assumptions and caveats.
     pub notes: Vec<String>,
-    /// How `ε` grew: after some numbers of rounds, from the first to the last. Empty in files of older versions.
+    /// `ε` after increasing numbers of rounds, from the first to the last. Empty in files of older versions.
     #[serde(default)]
     pub growth: Vec<Spent>,
     /// `δ(ε)` and trade-off functions after all rounds. Empty in files of older versions.
@@ -48,17 +48,17 @@ pub struct Spent {
 }
 
 impl Accounting {
-    /// `ε` in every view at rounds that lie evenly on a logarithmic axis. Both ends are known already.
+    /// `ε` in every view at logarithmically spaced rounds. Both ends are taken from earlier results.
     pub(super) fn growth(&self, rounds: u32, last: &Views) -> Result<Vec<Spent>, PrivacyError> {
-        // Sampled clients make the composition slow, and the curve is as smooth with fewer points.
+        // Composition is slow with sampled clients; their curve is as smooth with fewer points.
         let points = if self.account.sampling() == Sampling::Everyone { 8 } else { 5 };
         let mut growth = vec![Spent { rounds: 1, epsilon: self.one_round.clone() }];
         let between =
             log_spaced(rounds, points).into_iter().filter(|&between| between > 1 && between < rounds);
-        let is_followed = |view: &View| self.one_round(*view).is_some_and(|first| first <= MAX_FOLLOWED);
-        let followed: Vec<View> = last.iter().map(|(view, _)| view).filter(is_followed).collect();
+        let has_growth = |view: &View| self.one_round(*view).is_some_and(|first| first <= MAX_FIRST_EPSILON);
+        let growing: Vec<View> = last.iter().map(|(view, _)| view).filter(has_growth).collect();
         let wanted: Vec<(u32, View)> =
-            between.flat_map(|rounds| followed.iter().map(move |&view| (rounds, view))).collect();
+            between.flat_map(|rounds| growing.iter().map(move |&view| (rounds, view))).collect();
         let spent = |&(rounds, view): &(u32, View)| self.account.epsilon(view, rounds.into());
         let epsilons: Vec<Option<f64>> = wanted.par_iter().map(spent).collect::<Result<_, _>>()?;
         for (&(rounds, view), epsilon) in wanted.iter().zip(epsilons) {
@@ -79,8 +79,8 @@ impl Accounting {
     }
 }
 
-/// Fewer rounds leak no more than many, so that a bound for many holds for fewer, too. At large `ε`, a bound for few rounds can be
-/// looser than one for many.
+/// Replaces each bound by the smallest bound for at least as many rounds, because fewer rounds leak no more. At large `ε`, a bound
+/// for few rounds can be looser than one for many.
 fn lower_by_later(growth: &mut [Spent]) {
     let mut least: BTreeMap<String, f64> = BTreeMap::new();
     for spent in growth.iter_mut().rev() {
@@ -92,7 +92,7 @@ fn lower_by_later(growth: &mut [Spent]) {
     }
 }
 
-/// Integers from 1 to `last` whose logarithms lie evenly, each once.
+/// Logarithmically spaced integers from 1 to `last`, each once.
 fn log_spaced(last: u32, points: u32) -> Vec<u32> {
     let at = |point: u32| f64::from(last).powf(f64::from(point) / f64::from(points - 1)).round() as u32;
     let mut rounds: Vec<u32> = (0..points).map(at).collect();

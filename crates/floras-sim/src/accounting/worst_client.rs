@@ -1,9 +1,9 @@
 //! Estimates for clients of unequal mean power.
 //!
-//! A client keeps its long-term gain over a trial, so that its rounds are no independent draws from all clients: an average over
-//! clients would not compose. Here some rounds are drawn for every client, in its place of the run. The two clients with
-//! the largest mean of `δ_G(ε; μ)`, which decides about few rounds, and of `μ²`, which decides about many, are drawn again. The
-//! estimate has the larger of their values of `μ` at every probability.
+//! A client keeps its long-term gain during a trial. Its rounds are therefore not independent draws from all clients, and an
+//! average over clients would not compose. Here some rounds are drawn for every client, at its position in the run. The two clients
+//! with the largest mean of `δ_G(ε; μ)`, which decides about few rounds, and of `μ²`, which decides about many, are drawn again.
+//! The estimate has the larger of their values of `μ` at every probability.
 
 use std::ops::RangeInclusive;
 
@@ -14,16 +14,16 @@ use floras_privacy::{Source, gaussian};
 use super::context::{AccountContext, DRAWS};
 use crate::error::SimError;
 
-/// Clients, over all trials, among which the worst is searched, and how many there are if rounds are large.
+/// Number of candidates for the worst client, over all trials: the maximum, and the minimum if rounds have many clients.
 const CANDIDATES: RangeInclusive<usize> = 20..=1000;
-/// Draws of the search, with all clients of its rounds.
+/// Maximum number of channel draws of the search, over all clients of its rounds.
 const MAX_SEARCHED: usize = 20_000_000;
-/// Rounds that are drawn for each of them.
+/// Number of rounds drawn per candidate.
 const ROUNDS_EACH: u32 = 200;
-/// Draws for the clients that were found, with all other clients of their rounds.
+/// Maximum number of channel draws for the found clients, over all clients of their rounds.
 const MAX_DRAWS: u32 = 2_000_000;
 
-/// A client in its place in a trial of the run.
+/// A client at its position in a trial of the run.
 #[derive(Clone, Copy)]
 struct Candidate {
     trial: u16,
@@ -60,7 +60,7 @@ pub(super) fn estimate(context: &AccountContext<'_>, values: Values<'_>) -> Resu
     Ok(context.estimated(worst, &words))
 }
 
-/// All clients of all trials, or some of them with evenly spaced ranks by their gains, the first and the last among them.
+/// All clients of all trials. If there are too many: those at evenly spaced ranks of the gain, including both ends.
 fn candidates(context: &AccountContext<'_>) -> Result<Vec<Candidate>, SimError> {
     let channels = context.radio().channels()?;
     let clients: Vec<u32> = (0..context.population).collect();
@@ -77,7 +77,7 @@ fn candidates(context: &AccountContext<'_>) -> Result<Vec<Candidate>, SimError> 
     Ok((0..count).map(|index| all[rank(index)]).collect())
 }
 
-/// The values of a client in rounds of its own, with the clients that are selected beside it.
+/// The values of a candidate in rounds that are drawn for it, each with the other clients that are selected.
 fn draw(
     context: &AccountContext<'_>,
     values: Values<'_>,
@@ -89,7 +89,7 @@ fn draw(
     let trial = Domain::Estimate.trial(0);
     for number in first + 1..=first + rounds {
         let mut clients = (context.select)(trial, number);
-        // A round in which all others are silent has this client alone.
+        // If all other clients are silent, the round has only this client.
         if clients.is_empty() {
             clients.push(candidate.client);
         }
@@ -101,14 +101,14 @@ fn draw(
     Ok(drawn)
 }
 
-/// Which of some clients has the largest mean of a quantity.
+/// Index of the client with the largest mean of a quantity.
 fn largest(seen: &[Vec<f64>], of: impl Fn(f64) -> f64) -> usize {
     let mean = |values: &Vec<f64>| values.iter().map(|&mu| of(mu)).sum::<f64>() / values.len() as f64;
     let means: Vec<f64> = seen.iter().map(mean).collect();
     (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0)
 }
 
-/// About the `ε` at which the mean of `δ_G(ε; μ)` is `delta`, over some of the values: it only ranks clients.
+/// Approximate `ε` at which the mean of `δ_G(ε; μ)` over a subset of the values is `delta`. It is only used to rank clients.
 fn epsilon(values: &[f64], delta: f64) -> f64 {
     let some: Vec<f64> = values.iter().copied().step_by(values.len().div_ceil(2000).max(1)).collect();
     let mean =

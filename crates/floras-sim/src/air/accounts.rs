@@ -19,9 +19,9 @@ const MAX_ACCOUNTS: usize = 4096;
 
 /// The account of rounds with one cohort.
 pub(crate) struct RoundAccount {
-    /// Of the rigorous views, at a `δ` that is reduced for floating-point arithmetic.
+    /// The account of the rigorous views, at a `δ` that is reduced for floating-point arithmetic.
     rigorous: Accounting,
-    /// Of the published view, at the `δ` of the settings; `None` if the scheme has no published formula.
+    /// The account of the published view, at the `δ` of the settings; `None` if the scheme has no published formula.
     published: Option<Account>,
 }
 

@@ -31,14 +31,14 @@ use crate::error::SimError;
 use crate::experiment::VERSION;
 use crate::record::{JsonLines, LedgerEntry, RawLine, sync_directory, take_lock};
 
-/// What the rounds of an [`AirInterface`] have leaked.
+/// The privacy loss of the rounds of an [`AirInterface`].
 #[derive(Debug)]
 pub struct AirLedger {
     air: Arc<AirInterface>,
     ledger: Ledger,
     kinds: BTreeMap<Cohort, u64>,
     rounds: u32,
-    /// Why statements about all rounds are no guarantee, because of the noise of one of them.
+    /// Why statements about all rounds are not a guarantee, because of the noise of one of them.
     unfit: Option<&'static str>,
     file: Option<JsonLines>,
     /// The process that opened the file.
@@ -214,7 +214,7 @@ impl AirLedger {
                 return match serde_json::from_slice(line.bytes) {
                     Ok(header) => self.reject_others(&line, &header).map(|()| true),
                     Err(_) if ours.starts_with(line.bytes) => Ok(false),
-                    Err(_) => Err(line.damaged("this is no ledger of an uplink")),
+                    Err(_) => Err(line.damaged("this is not a ledger of an uplink")),
                 };
             }
             if line.bytes == b"\n" {

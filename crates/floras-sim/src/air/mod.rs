@@ -63,8 +63,8 @@ pub struct AirInterface {
 }
 
 impl AirInterface {
-    /// The uplink of the sections `[uplink]`, `[privacy]` and `[masks]`. `clients` is the total number of clients, `None` if all of them take
-    /// part in every round.
+    /// The uplink of the sections `[uplink]`, `[privacy]` and `[masks]`. `clients` is the total number of clients; `None` if all
+    /// clients take part in every round.
     pub fn new(
         uplink: UplinkSettings,
         privacy: PrivacySettings,
@@ -78,7 +78,7 @@ impl AirInterface {
             let allowed = "client for an uplink on its own, which does not know how clients train";
             return Err(wrong("privacy.level", allowed, privacy.level));
         }
-        // As few as there can be; the cohort of every round is checked.
+        // The smallest valid number of clients; the cohort of every round is checked.
         let fewest =
             masks.map_or(0, Masks::colluding).checked_add(2).filter(|&fewest| fewest > 2).unwrap_or(1);
         let (weights, dropout) = (Weights::Equal, Dropout::default());
@@ -134,8 +134,8 @@ impl AirInterface {
         Ok(steps.run(uplink.as_ref(), round, updates)?)
     }
 
-    /// Draws the effective channel of [`aggregate`](Self::aggregate) without any updates. With two parameters in a symbol a client has no
-    /// single gain, and this is refused.
+    /// Draws the effective channel of [`aggregate`](Self::aggregate) without any updates. Fails with two parameters per symbol,
+    /// because a client then has no single gain.
     pub fn realise(&self, spec: &RoundSpec) -> Result<EffectiveChannel, SimError> {
         let round = self.checked(spec)?;
         let uplink = self.uplink(spec.seed)?;
@@ -198,7 +198,7 @@ impl AirInterface {
         Cohort { answered: clients.len() as u32, selected, among }
     }
 
-    /// The scheme; sequences of some families are drawn from the seed.
+    /// Builds the scheme, or returns it from the cache. Sequences of some families are drawn from the seed.
     fn uplink(&self, seed: u64) -> Result<Arc<dyn Uplink>, SimError> {
         let mut latest = self.uplink.lock().unwrap_or_else(PoisonError::into_inner);
         if latest.0 != seed {

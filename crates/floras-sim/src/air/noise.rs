@@ -1,9 +1,9 @@
 //! Whether the noise of a round is fit for release, and the statements about it.
 //!
-//! Statements of an [`AirInterface`](super::AirInterface) are about noise that is fit for release
-//! ([`floras_phy::release`]): the ideal mechanism is evaluated at a `δ` that is reduced for floating-point arithmetic, and the
-//! loss is added to every `ε` except the published one, which is the paper's formula as printed. A statement about rounds whose
-//! noise is not fit for release is no guarantee, and gives the reason.
+//! Statements of an [`AirInterface`](super::AirInterface) are about noise that is fit for release ([`floras_phy::release`]): the
+//! ideal mechanism is evaluated at a `δ` that is reduced for floating-point arithmetic, and the loss is added to every `ε` except
+//! the published one, which is the paper's formula as printed. A statement about rounds whose noise is not fit for release is not a
+//! guarantee, and gives the reason.
 
 use floras_core::{Fidelity, View};
 use floras_phy::release::{
@@ -17,14 +17,14 @@ use crate::experiment::Settings;
 /// Why there is no guarantee under the simulation's generator.
 const SIMULATED: &str =
     "the noise comes from the simulation's generator, which is reproducible and not fit for real data";
-/// Why there is none at the chip level.
+/// Why there is no guarantee at the chip level.
 const CHIPS: &str = "the noise of every chip comes from the simulation's generator, which is not fit for real data; \
      take fidelity = \"symbol\"";
-/// Why there is none for a sum that is much larger than its noise.
+/// Why there is no guarantee for a sum that is much larger than its noise.
 const LOUD: &str = "the sum is so much larger than its noise that the rounding of the sum is not covered";
-/// Why there is none at a very small δ.
+/// Why there is no guarantee at a very small δ.
 const SMALL_DELTA: &str = "delta is smaller than what the bound on floating-point arithmetic covers, 1e-20";
-/// Why there is none for a very large ε.
+/// Why there is no guarantee for a very large ε.
 const LARGE_EPSILON: &str = "the bound on floating-point arithmetic covers no epsilon above 150";
 
 /// The loss of floating-point arithmetic at the `δ` of an interface.
@@ -41,7 +41,7 @@ impl Release {
         Self { loss: epsilon, inner_delta: loss.and_then(|loss: FloatingPointLoss| loss.inner_delta(delta)) }
     }
 
-    /// What is added to every rigorous `ε`.
+    /// The loss that is added to every rigorous `ε`.
     pub(super) fn epsilon(self) -> f64 {
         self.loss
     }

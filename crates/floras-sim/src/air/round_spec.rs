@@ -6,7 +6,7 @@ use floras_privacy::Sampling;
 use super::wrong;
 use crate::error::SimError;
 
-/// The numbers of clients that answered, that were selected, and that they were sampled from.
+/// The numbers of clients that answered, that were selected, and from which they were sampled.
 ///
 /// Subsampling amplifies privacy only while the sample stays secret. Dropouts can reveal it, so a round with dropouts is accounted
 /// for as if its participants were known. The caller asserts that all `among` clients were equally likely to be selected and to
@@ -17,11 +17,11 @@ use crate::error::SimError;
 /// client adds no noise. This is conservative if the pilot is missing as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cohort {
-    /// `K`, the clients that sent an update.
+    /// Number of clients `K` that sent an update.
     pub answered: u32,
-    /// Clients that were selected, at least `answered`.
+    /// Number of selected clients, at least `answered`.
     pub selected: u32,
-    /// Clients that they were sampled from, uniformly.
+    /// Number of clients from which the selected ones were sampled uniformly.
     pub among: u32,
 }
 
@@ -44,15 +44,15 @@ impl Cohort {
 pub struct RoundSpec {
     /// The seed of the round's randomness, except for noise that is fit for release.
     pub seed: u64,
-    /// From 0; each trial has its own randomness.
+    /// The trial, counted from 0; each trial has its own randomness.
     pub trial: u16,
-    /// From 1.
+    /// The round, counted from 1.
     pub round: u32,
     /// The numbers of the clients that sent an update.
     pub clients: Vec<u32>,
     /// Number of clients that were selected.
     pub selected: u32,
-    /// Number of clients that they were sampled from; `None` for all clients.
+    /// Number of clients from which the selected ones were sampled; `None` for all clients.
     pub among: Option<u32>,
     /// The generator of the noise; channels are always drawn from the seed.
     pub noise: Noise,
@@ -83,7 +83,7 @@ impl RoundSpec {
         }
         let round = Round::new(self.seed, self.trial, self.round, &self.clients)?;
         let selected = self.selected as usize;
-        // Fewer than answered are refused as a cohort.
+        // The check of the cohort rejects fewer selected than answered clients.
         if selected < self.clients.len() { Ok(round) } else { Ok(round.with_selected_count(selected)?) }
     }
 }

@@ -264,8 +264,8 @@ fn a_rejected_file_is_not_changed() {
     for (text, air, reason) in [
         (text.clone(), &other, "clip is 1.0 there and 2.0 here"),
         (text.lines().next().unwrap().to_owned(), &other, "clip is 1.0 there and 2.0 here"),
-        ("{\"important\": 1}".to_owned(), &ours, "line 1: this is no ledger of an uplink"),
-        ("\n".to_owned(), &ours, "line 1: this is no ledger of an uplink"),
+        ("{\"important\": 1}".to_owned(), &ours, "line 1: this is not a ledger of an uplink"),
+        ("\n".to_owned(), &ours, "line 1: this is not a ledger of an uplink"),
         (text.replace("\"round\":2", "\"round\":3"), &ours, "line 3: round 3 follows round 1"),
         (text.replace("\"among\":20,", ""), &ours, "line 2: selected, among, gains or noise_std is missing"),
         (text.replace("\"mu\":[", "\"mu\":[1.0,"), &ours, "line 2: there must be 20 values of mu"),

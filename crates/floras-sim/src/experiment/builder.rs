@@ -1,4 +1,4 @@
-//! Putting an experiment together: a preset, a file or nothing to begin with, then changes, then the checks.
+//! Builds an experiment from a preset, a file or the defaults, changes keys, and validates the result.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,10 +15,10 @@ use crate::presets::{PRESETS, Preset};
 use crate::source::SourceError;
 use crate::sweep::Sweep;
 
-/// An experiment file has at most this many bytes.
+/// Maximum size of an experiment file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// An experiment in the making. What is not set has its default.
+/// Builds an [`Experiment`]. Keys that are not set have their defaults.
 ///
 /// ```
 /// use floras_sim::ExperimentBuilder;
@@ -98,7 +98,7 @@ impl ExperimentBuilder {
         self.set_value(key, parse_value(value))
     }
 
-    /// Lets a key take several values, as in `uplink.snr_db=0,10,20`, which makes a sweep. Each value is read as by
+    /// Varies a key over several values, as in `uplink.snr_db=0,10,20`, which makes a sweep. Each value is read as by
     /// [`set`](Self::set); commas within brackets, braces and quotes do not separate values. The key replaces the same key of the
     /// section `[sweep]`, and varies faster than all keys before it.
     ///
@@ -163,7 +163,7 @@ impl ExperimentBuilder {
                 (inner, last)
             }
         };
-        // The choice between epochs and steps is one choice: giving one takes the other's place.
+        // Epochs and steps exclude each other: setting one removes the other.
         if key == "local.steps" {
             place.remove("epochs");
         } else if key == "local.epochs" {
@@ -198,7 +198,7 @@ impl ExperimentBuilder {
         self
     }
 
-    /// Checks everything. The error about an unknown key without a section names the section that has such a key.
+    /// Validates the experiment. The error about an unknown key without a section names the section that has such a key.
     pub fn build(&self) -> Result<Experiment, ExperimentError> {
         Experiment::from_table(&self.table).map_err(|error| match error {
             ExperimentError::UnknownKey { key, hint } => {
@@ -238,7 +238,7 @@ impl ExperimentBuilder {
         given.filter(|key| !used.contains(key)).collect()
     }
 
-    /// What a user may want to know about an experiment that was built from this, before it runs.
+    /// Notes for the user about an experiment that was built from this, before it runs.
     pub fn notes(&self, experiment: &Experiment) -> Vec<String> {
         let mut notes = Vec::new();
         let unused = self.unused_keys(experiment);

@@ -1,4 +1,4 @@
-//! The section `[clients]`: how many there are, how many take part, how much each counts, and which are silent.
+//! The section `[clients]`: numbers of clients, their weights and dropouts.
 
 use floras_core::{Dropout, named_choice};
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use super::error::{COUNTS, ExperimentError, within};
 /// The section `[clients]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientSettings {
-    /// `M`, clients in all: at least 1.
+    /// Total number of clients `M`, at least 1.
     pub total: u32,
-    /// `K`, clients in a round: from 1 to `M`.
+    /// Number of clients per round `K`, from 1 to `M`.
     pub per_round: u32,
-    /// How much each client counts.
+    /// Weight of each client in the average.
     pub weights: Weights,
     /// Which of the selected clients are silent in a round.
     pub dropout: Dropout,
 }
 
-/// How much a client counts in the average.
+/// Weight of a client in the average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weights {
-    /// All the same.
+    /// Equal weights of all clients.
     #[default]
     Equal,
-    /// In proportion to its samples.
+    /// Weights in proportion to the numbers of samples.
     Samples,
 }
 
@@ -35,7 +35,7 @@ named_choice!(
     [Samples => "samples", "in proportion to samples"],
 );
 
-/// The section as it stands in a file.
+/// The section as written in a file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [clients]")]
 pub(super) struct ClientsFile {

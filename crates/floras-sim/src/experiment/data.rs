@@ -1,4 +1,4 @@
-//! The section `[data]`: what is learned from, and who holds what.
+//! The section `[data]`: the data set, and its partition among the clients.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use super::error::{COUNTS, ExperimentError, within};
 /// The section `[data]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSettings {
-    /// Which data set.
+    /// The data set of the task.
     pub set: DataChoice,
-    /// Training samples in all; absent means as many as the set has.
+    /// Number of training samples; all samples of the set if absent.
     pub train: Option<usize>,
-    /// Test samples; absent means as many as the set has.
+    /// Number of test samples; all samples of the set if absent.
     pub test: Option<usize>,
-    /// Who holds what.
+    /// The partition of the training samples among the clients.
     pub partition: Partition,
 }
 
@@ -46,7 +46,7 @@ pub enum DataChoice {
     },
     /// Arrays that the caller holds in memory; see [`OwnData`](crate::OwnData).
     Arrays {
-        /// SHA-256 of the arrays and of who holds which rows, 64 hexadecimal digits.
+        /// SHA-256 of the arrays and of each client's rows, as 64 hexadecimal digits.
         sha256: String,
     },
 }
@@ -69,7 +69,7 @@ impl DataChoice {
         })
     }
 
-    /// Where its files are, if it is read from files.
+    /// The directory of its files, if it is read from files.
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Mnist(directory) | Self::FashionMnist(directory) | Self::Cifar10(directory) => {
@@ -79,8 +79,8 @@ impl DataChoice {
         }
     }
 
-    /// Pixels along one side of a square picture, and whether it has planes of red, green and blue; `None` if samples are no
-    /// pictures.
+    /// Side length of the square images in pixels, and whether they have red, green and blue planes; `None` if samples are not
+    /// images.
     pub fn picture(&self) -> Option<(usize, bool)> {
         match self {
             Self::Digits20 => Some((20, false)),
@@ -103,7 +103,7 @@ impl DataChoice {
         }
     }
 
-    /// The set in a few words.
+    /// A short description of the set.
     pub fn description(&self) -> String {
         match self {
             Self::Digits20 => "images of handwritten digits (20×20 pixels)".to_owned(),
@@ -143,7 +143,7 @@ named_choice!(
     [Arrays => "arrays", "own arrays"],
 );
 
-/// The section as it stands in a file.
+/// The section as written in a file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [data]")]
 pub(super) struct DataFile {
@@ -206,7 +206,7 @@ impl TryFrom<DataFile> for DataSettings {
             let reason = "\"given\" is for arrays in memory, whose rows are listed for each client";
             return Err(ExperimentError::refused("data.partition", reason));
         }
-        // Embedded and generated sets have sizes of their own; a set of files is taken whole.
+        // Embedded and generated sets have default sizes; a set of files is used completely.
         let (train, test) = match set {
             DataChoice::Digits20 | DataChoice::Digits28 => (Some(4000), Some(1000)),
             DataChoice::Synthetic { .. } => (Some(20_000), Some(1000)),
@@ -219,11 +219,11 @@ impl TryFrom<DataFile> for DataSettings {
     }
 }
 
-/// The fingerprint of arrays, which are taken whole.
+/// The fingerprint of arrays, which are used completely.
 fn fingerprint(file: &DataFile) -> Result<String, ExperimentError> {
     for (key, value) in [("data.train", file.train), ("data.test", file.test)] {
         if value.is_some() {
-            return Err(ExperimentError::refused(key, "arrays in memory are taken whole: leave it out"));
+            return Err(ExperimentError::refused(key, "arrays in memory are used completely: leave it out"));
         }
     }
     let given = file.sha256.clone().unwrap_or_default();

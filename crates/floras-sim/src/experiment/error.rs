@@ -1,4 +1,4 @@
-//! What can be wrong with an experiment.
+//! Errors of experiment files.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use floras_core::ChoiceError;
 use thiserror::Error;
 
-/// Why an experiment was refused. Each message names the key and what is allowed.
+/// Why an experiment was rejected. Each message names the key and the allowed values.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ExperimentError {
@@ -15,7 +15,7 @@ pub enum ExperimentError {
     Syntax {
         /// The file or preset.
         source_name: String,
-        /// What is wrong, and where.
+        /// The error of the parser, with its position.
         reason: String,
     },
 
@@ -35,11 +35,11 @@ pub enum ExperimentError {
         key: String,
         /// What is allowed, in words.
         allowed: String,
-        /// What was given, as TOML.
+        /// The value that was given, as TOML.
         value: String,
     },
 
-    /// A value that another part of the system refused, or that does not go with others.
+    /// A value that another crate rejected, or that conflicts with other values.
     #[error("{key}: {reason}")]
     Refused {
         /// The key, with its section.
@@ -51,9 +51,9 @@ pub enum ExperimentError {
     /// A point of a grid whose experiment is wrong.
     #[error("{point}: {error}")]
     Point {
-        /// Its number and its values.
+        /// The number and the values of the point.
         point: String,
-        /// What is wrong.
+        /// The error of the experiment.
         error: Box<ExperimentError>,
     },
 
@@ -61,7 +61,7 @@ pub enum ExperimentError {
     #[error(
         "sweep: there is no section [sweep] with a list of values for some keys, as in uplink.sequences = [20, 25]"
     )]
-    IsNoSweep,
+    NotASweep,
 
     /// A grid of experiments where one experiment was expected.
     #[error("sweep: a file with this section is a grid of experiments, and not one of them")]
@@ -70,34 +70,34 @@ pub enum ExperimentError {
     /// Values of a key to vary, without key or values.
     #[error("a key to vary is key=a,b,c, as in uplink.snr_db=0,10,20, not '{given}'")]
     Variation {
-        /// What was given.
+        /// The text that was given.
         given: String,
     },
 
     /// An assignment without key or value.
     #[error("a setting is key=value, as in uplink.snr_db=10, not '{given}'")]
     Assignment {
-        /// What was given.
+        /// The text that was given.
         given: String,
     },
 }
 
 impl ExperimentError {
-    /// The refusal of a choice, with the key that it stands behind.
+    /// The error of a choice, with its key.
     pub fn value(key: &str, error: ChoiceError) -> Self {
         Self::Value { key: key.to_owned(), allowed: error.allowed, value: error.value }
     }
 
-    /// The refusal of a key's value by another crate, or together with others.
+    /// The error of a value that another crate rejected, or that conflicts with other values.
     pub fn refused(key: &str, reason: impl ToString) -> Self {
         Self::Refused { key: key.to_owned(), reason: reason.to_string() }
     }
 }
 
-/// Counts that have no narrower range.
+/// Range of counts without a narrower limit.
 pub(super) const COUNTS: RangeInclusive<u32> = 1..=u32::MAX - 1;
 
-/// `Ok` if a number that was given lies in a range; the error names the key.
+/// Fails if a number is given and is outside of a range; the error names the key.
 pub fn within<N: PartialOrd + Display>(
     key: &str,
     value: Option<N>,
@@ -112,7 +112,7 @@ pub fn within<N: PartialOrd + Display>(
     }
 }
 
-/// A number without a row of zeros.
+/// A number as text, in scientific notation if it is very large or very small.
 fn plain(number: &impl Display) -> String {
     let text = number.to_string();
     match text.parse::<f64>() {

@@ -1,4 +1,4 @@
-//! The experiment file: one section after another, through `serde`.
+//! Reads and writes the experiment file with `serde`, section by section.
 //!
 //! Every key has a default. Keys that do not exist, values of the wrong type and values out of range are refused with their key.
 
@@ -18,7 +18,7 @@ use super::record::RecordSettings;
 use super::uplink::UplinkSettings;
 use super::{DEFAULT_NAME, Settings, VERSION};
 
-/// All sections.
+/// The keys and sections of an experiment file.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SettingsFile {
@@ -143,7 +143,7 @@ fn is_section(name: &str) -> bool {
     SECTIONS.contains(&name)
 }
 
-/// A name becomes a directory.
+/// Restricts the characters of the name, which also names the run directory.
 fn check_name(name: &str) -> Result<(), ExperimentError> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let holds = (1..=100).contains(&name.len()) && name.chars().all(fits) && !name.starts_with(['.', '-']);
@@ -192,7 +192,7 @@ pub(crate) fn deserialize<T: for<'de> Deserialize<'de>>(table: &Table) -> Result
     deserialize_section("", table)
 }
 
-/// The same for one section.
+/// Deserializes the table of one section; errors name the key with its section.
 pub(crate) fn deserialize_section<T: for<'de> Deserialize<'de>>(
     section: &str,
     table: &Table,
@@ -218,7 +218,7 @@ fn join(section: &str, key: &str) -> String {
     }
 }
 
-/// No key takes a list or a date, which `serde` would read as a section or as text.
+/// Rejects lists and dates, which no key takes. `serde` would read them as a section or as text.
 fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
     for (name, value) in table {
         let key = join(section, name);
@@ -234,7 +234,7 @@ fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// The error of `serde` in our words; `path` is relative to the section.
+/// Rewords an error of `serde`; `path` is relative to the section.
 fn explain(section: &str, path: &str, message: &str, table: &Table) -> ExperimentError {
     if let Some((unknown, known)) =
         message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "))
@@ -264,7 +264,7 @@ fn explain(section: &str, path: &str, message: &str, table: &Table) -> Experimen
     }
 }
 
-/// What `serde` calls a type, for a value that is not of that type.
+/// The allowed values, for the type that `serde` expected and the value that it found.
 fn in_words<'a>(expected: &'a str, value: &Value) -> &'a str {
     match (expected, value) {
         ("u32", Value::Integer(0..)) => "at most 4294967295",
@@ -283,7 +283,8 @@ fn hint(key: &str, section: &str, keys: &[&str]) -> String {
     })
 }
 
-/// A question that names the known name that is meant, if one is near: by distance, or because it begins with the given one.
+/// A question that suggests the most similar known name, if there is one: by edit distance, or with the given name as its
+/// beginning.
 pub(crate) fn nearest(name: &str, names: &[&str]) -> Option<String> {
     let lower = name.to_lowercase();
     let distances = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, known), known));

@@ -1,4 +1,4 @@
-//! The section `[local]`: what a client does in a round.
+//! The section `[local]`: a client's training in a round.
 
 use floras_learn::{LocalSgd, Rate, Work};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::error::{COUNTS, ExperimentError, within};
 /// The section `[local]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalSettings {
-    /// Mini-batches, and how many.
+    /// Batch size, and the number of epochs or steps.
     pub sgd: LocalSgd,
     /// The learning rate.
     pub rate: Rate,
@@ -20,12 +20,12 @@ impl Default for LocalSettings {
     }
 }
 
-/// With a rate of 1, most updates reach the default clip norm, so that the signal is as strong as the noise allows for.
+/// With a rate of 1, most updates reach the default clip norm, which makes the signal as strong as possible.
 fn default_rate() -> Rate {
     Rate::constant(1.0).unwrap_or_default()
 }
 
-/// The section as it stands in a file.
+/// The section as written in a file.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [local]")]
 pub(super) struct LocalFile {

@@ -1,4 +1,4 @@
-//! The section `[masks]`: what clients add to their updates before they send them.
+//! The section `[masks]`: masks and noise that clients add to their updates before sending.
 
 use floras_core::{Clipping, Masks};
 use floras_phy::masks::MaskGrid;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Settings;
 use super::error::ExperimentError;
 
-/// The section as it stands in a file.
+/// The section as written in a file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [masks]")]
 pub(crate) struct MasksFile {
@@ -19,7 +19,7 @@ pub(crate) struct MasksFile {
 impl MasksFile {
     pub(crate) fn masks(self) -> Result<Masks, ExperimentError> {
         let Some(noise_std) = self.noise_std else {
-            let reason = "it must be given with masks, which cancel in the sum: the clients' own noise is what hides them there";
+            let reason = "it must be given with masks: they cancel in the sum, where only the clients' own noise protects updates";
             return Err(ExperimentError::refused("masks.noise_std", reason));
         };
         Masks::new(self.mask_std.unwrap_or(0.0), noise_std, self.colluding).map_err(|error| {
@@ -40,7 +40,7 @@ impl From<Masks> for MasksFile {
 }
 
 impl Settings {
-    /// Masks hide updates that are clipped each on its own, with two honest clients at least.
+    /// Checks what masks require: updates that are clipped individually, and at least two honest clients.
     pub(super) fn check_masks(&self) -> Result<(), ExperimentError> {
         let Some(masks) = self.masks else { return Ok(()) };
         let refused = |key: &str, allowed: String, value: &dyn ToString| {
@@ -64,7 +64,7 @@ impl Settings {
             return refused("masks.colluding", allowed, &colluding);
         }
         if masks.mask_std() > 0.0 && per_round >= 2 {
-            // What no client can send is refused before anything is recorded.
+            // Masks that no client can encode are rejected before anything is recorded.
             MaskGrid::new(per_round, masks.mask_std(), masks.noise_std())
                 .map_err(|error| ExperimentError::refused("masks.mask_std", error))?;
         }

@@ -1,9 +1,9 @@
-//! The experiment file: what is trained, on whose data, over which air, and how it is recorded.
+//! The experiment file: the data, the clients, the model, the uplink, and the recording.
 //!
-//! [`Settings`] are plain values. Their default is a task that learns: clipped updates and the clipped receiver. An [`Experiment`] is settings that were
-//! checked, so that `K > M` or a clip norm of zero cannot reach a federation. An [`ExperimentBuilder`] puts one together from
-//! presets, files and changes. Every key of the file has a default, is checked on its own and together with the others, and is
-//! written out in full into the run directory.
+//! [`Settings`] are plain values. Their default is a task that learns: clipped updates and the clipped receiver. An
+//! [`Experiment`] is validated settings, so `K > M` or a clip norm of zero cannot reach a federation. An [`ExperimentBuilder`]
+//! builds one from presets, files and changes. Every key of the file has a default, and is checked on its own and together with
+//! the others. The run directory contains the file with all keys.
 
 mod builder;
 mod clients;
@@ -55,27 +55,27 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Settings {
     /// A short name, which also names the run directory.
     pub name: String,
-    /// All randomness comes from here: at most 2^63 − 1.
+    /// Seed of all randomness, at most 2^63 − 1.
     pub seed: u64,
-    /// Independent repetitions: from 1 to 65536.
+    /// Number of independent trials, from 1 to 65536.
     pub trials: u32,
-    /// `T`, learning rounds in a trial: at least 1.
+    /// Number of learning rounds `T` per trial, at least 1.
     pub rounds: u32,
-    /// What is learned from.
+    /// The data set, and its partition among the clients.
     pub data: DataSettings,
-    /// Who takes part.
+    /// Numbers of clients, their weights and dropouts.
     pub clients: ClientSettings,
-    /// What is learned.
+    /// The model and its penalty.
     pub model: ModelSettings,
-    /// What a client does in a round.
+    /// A client's training in a round.
     pub local: LocalSettings,
-    /// How updates reach the base station.
+    /// The scheme and the radio that carry the updates.
     pub uplink: UplinkSettings,
-    /// What limits a client's influence.
+    /// Clipping, the parameters of the privacy statements, and the budget.
     pub privacy: PrivacySettings,
-    /// What clients add to their updates; absent means nothing.
+    /// Masks and noise that clients add to their updates; absent means none.
     pub masks: Option<Masks>,
-    /// What is measured, and when.
+    /// Which measurements are recorded, and in which rounds.
     pub record: RecordSettings,
 }
 
@@ -99,7 +99,7 @@ impl Default for Settings {
     }
 }
 
-/// Settings that were checked.
+/// Settings that were validated.
 ///
 /// ```
 /// use floras_sim::{Experiment, Settings};
@@ -119,7 +119,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Checks settings.
+    /// Validates settings. An error names the key and what is allowed.
     pub fn new(settings: Settings) -> Result<Self, ExperimentError> {
         let file = SettingsFile::from(&settings);
         file.check()?;
@@ -127,8 +127,8 @@ impl Experiment {
         if Settings::try_from(file)? == settings {
             return Ok(Self { settings });
         }
-        // What a file cannot say could not be resumed.
-        Err(ExperimentError::refused("the settings", "they hold something that a file cannot say"))
+        // A run with settings that a file cannot represent could not be resumed.
+        Err(ExperimentError::refused("the settings", "they cannot be represented in an experiment file"))
     }
 
     /// Reads and checks an experiment from its text; `source_name` is for messages.
@@ -142,17 +142,17 @@ impl Experiment {
         Ok(Self { settings })
     }
 
-    /// The settings.
+    /// The validated settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The whole experiment as a file, every setting spelled out.
+    /// The text of an experiment file with all settings.
     pub fn to_toml(&self) -> String {
         to_text(&self.to_table())
     }
 
-    /// The same as a table.
+    /// The experiment as a TOML table.
     pub(crate) fn to_table(&self) -> Table {
         SettingsFile::from(&self.settings).to_table()
     }
@@ -188,7 +188,7 @@ pub struct Difference {
     pub key: String,
     /// The value here, as TOML.
     pub ours: String,
-    /// The value there.
+    /// The value of the other one, as TOML.
     pub theirs: String,
 }
 
@@ -206,7 +206,7 @@ impl Difference {
 }
 
 impl Settings {
-    /// Checks what no key can be blamed for alone.
+    /// Checks that settings are consistent with each other.
     fn check(&self) -> Result<(), ExperimentError> {
         let ClientSettings { total, per_round, weights, .. } = self.clients;
         if per_round > total {
@@ -226,7 +226,7 @@ impl Settings {
         self.record.check_rounds(self.rounds)?;
         if weights == Weights::Samples && !self.uplink.scheme.allows_weights() {
             let reason = format!(
-                "the privacy statement of scheme \"{}\" needs clients that count the same; weights = \"samples\" goes with {}",
+                "the privacy statement of scheme \"{}\" requires equal weights; weights = \"samples\" is available with {}",
                 self.uplink.scheme.name(),
                 names_of(|scheme| scheme.allows_weights(), "and")
             );
@@ -241,7 +241,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// Margins describe despreading, and fit the sequences.
+    /// Checks that margins are given only for a scheme that despreads, and fit its sequences.
     fn check_margins(&self) -> Result<(), ExperimentError> {
         let margins = self.privacy.margins;
         let Some(sequences) = self.uplink.scheme.sequences() else {
@@ -269,7 +269,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// What happens to the updates of a round beside the uplink itself: the simulation's noise, and norms are measured.
+    /// The steps of a round around the uplink: clipping, the simulation's noise, and clamping. Norms are measured.
     pub fn aggregation(&self) -> Aggregation {
         Aggregation {
             clip: self.privacy.clip,
@@ -282,8 +282,9 @@ impl Settings {
         }
     }
 
-    /// `β`: what clients multiply updates of `parameters = d` parameters by before they send them. 1 unless they send at unit power;
-    /// `None` at unit power without a clip norm. Artificial noise of channel inversion, which makes it smaller, is not counted.
+    /// `β`, the factor by which clients multiply updates of `parameters = d` parameters before sending: 1 unless they send at unit
+    /// power; `None` at unit power without a clip norm. Artificial noise of channel inversion, which makes `β` smaller, is not
+    /// included.
     pub fn sent_scale(&self, parameters: usize) -> Option<f64> {
         if self.uplink.power() == TransmitPower::Unscaled {
             return Some(1.0);
@@ -300,13 +301,13 @@ impl Settings {
         ))
     }
 
-    /// The uplink of a round: the scheme, at the power at which clients send, with what they add. Sequences of some families are drawn
-    /// from the seed.
+    /// Builds the uplink: the scheme, scaled to the transmit power, with the masks and the noise of the clients. Sequences of some
+    /// families are drawn from the seed.
     pub fn build_uplink(&self, seed: u64) -> Result<Box<dyn Uplink>, ExperimentError> {
         self.with_masks(self.uplink.build(seed)?)
     }
 
-    /// Another uplink in place of the scheme's, at the power at which clients send, with what they add.
+    /// Scales an uplink, which replaces the scheme's, to the transmit power, and adds the masks and the noise of the clients.
     pub fn with_masks(&self, uplink: Box<dyn Uplink>) -> Result<Box<dyn Uplink>, ExperimentError> {
         let uplink = self.at_power(uplink)?;
         Ok(match self.masks {
@@ -315,7 +316,7 @@ impl Settings {
         })
     }
 
-    /// Another uplink in place of the scheme's, at the power at which clients send. Masks count for the power only.
+    /// Scales an uplink, which replaces the scheme's, to the transmit power. Masks affect only the power.
     pub fn at_power(&self, uplink: Box<dyn Uplink>) -> Result<Box<dyn Uplink>, ExperimentError> {
         let (TransmitPower::Unit, Some(clip)) = (self.uplink.power(), self.privacy.clip) else {
             return Ok(uplink);
@@ -329,7 +330,7 @@ impl Settings {
         self.uplink.radio().is_some_and(Radio::needs_parameters) || self.uplink.power() == TransmitPower::Unit
     }
 
-    /// Unit power is that of an update of norm `C`.
+    /// Checks that unit power, which refers to an update of norm `C`, comes with a clip norm.
     fn check_power(&self) -> Result<(), ExperimentError> {
         if self.uplink.power() == TransmitPower::Unscaled || self.privacy.clip.is_some() {
             return Ok(());
@@ -341,7 +342,7 @@ impl Settings {
         })
     }
 
-    /// Scheme, radio and what clients add in a few words for a line of text.
+    /// A short description of scheme, radio, masks and noise, for one line of text.
     pub fn uplink_summary(&self) -> String {
         let mut summary = self.uplink.summary(self.clients.per_round);
         if self.uplink.power() == TransmitPower::Unit {
@@ -358,7 +359,7 @@ impl Settings {
         summary
     }
 
-    /// What a user may want to know about these settings.
+    /// Notes for the user about these settings.
     pub fn notes(&self) -> Vec<String> {
         self.uplink.scheme.notes(self)
     }

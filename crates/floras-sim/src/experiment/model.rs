@@ -1,4 +1,4 @@
-//! The section `[model]`: what is learned.
+//! The section `[model]`: the model and its penalty.
 
 use floras_core::named_choice;
 use floras_learn::{LearnError, Logistic, Model, Perceptron};
@@ -9,13 +9,13 @@ use super::error::{ExperimentError, within};
 /// The section `[model]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelSettings {
-    /// Which model.
+    /// The kind of the model.
     pub kind: ModelKind,
     /// `λ` of the penalty `λ‖w‖²`: from 0 to 1e6.
     pub l2: f64,
 }
 
-/// A model.
+/// The kind of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelKind {
     /// Multinomial logistic regression.
@@ -36,7 +36,7 @@ impl ModelSettings {
         })
     }
 
-    /// The model in a few words.
+    /// A short description of the model.
     pub fn description(&self) -> String {
         match self.kind {
             ModelKind::Logistic => "a linear classifier (logistic regression)".to_owned(),
@@ -59,7 +59,7 @@ named_choice!(
     [Mlp => "mlp", "perceptron with one hidden layer"],
 );
 
-/// The section as it stands in a file.
+/// The section as written in a file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [model]")]
 pub(super) struct ModelFile {

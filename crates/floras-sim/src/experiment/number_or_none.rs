@@ -13,7 +13,7 @@ use super::error::{ExperimentError, within};
 pub(super) struct NumberOrNone(pub(super) Option<f64>);
 
 impl NumberOrNone {
-    /// `Ok` if the number lies in a range, or if there is none.
+    /// Fails if there is a number outside of a range.
     pub(super) fn within(self, key: &str, range: RangeInclusive<f64>) -> Result<(), ExperimentError> {
         within(key, self.0, range).map_err(|error| match error {
             ExperimentError::Value { key, allowed, value } => {

@@ -1,4 +1,4 @@
-//! The section `[privacy]`: what limits a client's influence, and how much may leak.
+//! The section `[privacy]`: clipping, the parameters of the privacy statements, and the budget.
 
 use floras_core::{Clipping, Level, View};
 use floras_privacy::{MAX_EPSILON, Margins};
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::error::{ExperimentError, within};
 use super::number_or_none::NumberOrNone;
 
-/// `C` of an experiment that names none.
+/// Default clip norm `C` of an experiment.
 const DEFAULT_CLIP: f64 = 1.0;
 
 /// The section `[privacy]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySettings {
-    /// `C`, from 1e-30 to 1e30; absent means that updates go out as they are.
+    /// Clip norm `C`, from 1e-30 to 1e30; absent means that updates are not clipped.
     pub clip: Option<f64>,
-    /// How updates are brought to norm `C`.
+    /// How updates are limited to norm `C`.
     pub normalise: Clipping,
     /// `δ` of the privacy statements: from 1e-30 to 0.5.
     pub delta: f64,
     /// What the privacy statements protect: all data of a client, or one sample.
     pub level: Level,
-    /// How far the radio may depart from the model; the decoder's views of scheme `floras` count on it.
+    /// How far the radio may depart from the model; the decoder's views of scheme `floras` assume it.
     pub margins: Margins,
     /// A run stops before the round that would exceed this `ε` in `view`: from 1e-9 to 1e5. Absent: no limit.
     pub budget: Option<f64>,
@@ -30,13 +30,13 @@ pub struct PrivacySettings {
 }
 
 impl PrivacySettings {
-    /// The view of an experiment that names none: any channel, or the raw signal with masks, which hide it.
+    /// The default view: any-channel, or raw-signal with masks, which protect the raw signal.
     pub fn default_view(has_masks: bool) -> View {
         if has_masks { View::RawSignal } else { View::AnyChannel }
     }
 }
 
-/// The section as it stands in a file.
+/// The section as written in a file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [privacy]")]
 pub(crate) struct PrivacyFile {

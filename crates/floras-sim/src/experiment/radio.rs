@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ExperimentError, within};
 
-/// Sequences, and chips in one.
+/// Range of the number of sequences, and of the chips per sequence.
 pub(crate) const SIZES: RangeInclusive<usize> = 1..=1 << 24;
 
-/// What all schemes on the air share.
+/// The settings that all schemes with a radio share.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Radio {
     /// `L`, chips in a sequence, from 1 to 2^24; for schemes without spreading, of the FLORAS system that they are compared
     /// with.
     pub length: usize,
-    /// Where the channel coefficients come from.
+    /// The source of the channel coefficients.
     pub fading: ChannelSource,
     /// SNR in decibels: from −100 to 100, or infinite for no noise.
     pub snr_db: f64,
@@ -32,8 +32,7 @@ pub struct Radio {
     /// Parameters over which an ageing channel is constant, from 1 to 2^40; `None` for all of them.
     #[serde(skip_serializing_if = "is_default")]
     pub coherence: Option<usize>,
-    /// Standard deviation of the error with which clients know their own channels, relative to the channels' mean power 1: from 0
-    /// to 100.
+    /// Standard deviation of the error of the clients' channel estimates, relative to the channels' mean power 1: from 0 to 100.
     #[serde(skip_serializing_if = "is_default")]
     pub channel_error: f64,
     /// The long-term gains of the clients.
@@ -42,7 +41,7 @@ pub struct Radio {
     /// The power at which clients send their updates.
     #[serde(skip_serializing_if = "is_default")]
     pub power: TransmitPower,
-    /// `R`, receive antennas of the base station, from 1 to 64; their channels are independent.
+    /// Number of receive antennas `R` of the base station, from 1 to 64; their channels are independent.
     #[serde(skip_serializing_if = "is_one")]
     pub antennas: usize,
 }
@@ -104,13 +103,13 @@ impl Radio {
         Ok(())
     }
 
-    /// The channel coefficients; reads the trace if they come from one.
+    /// The channel coefficients; reads the trace if it is their source.
     pub fn channels(&self) -> Result<Channels, UplinkError> {
         let channels = Channels::open(&self.fading)?.with_ageing(self.ageing, self.coherence)?;
         channels.with_path_loss(self.path_loss)?.with_estimation_error(self.channel_error)
     }
 
-    /// Whether the payload meets other channels than the pilot.
+    /// Whether the channels of the payload differ from those of the pilot.
     pub fn ages(&self) -> bool {
         self.ageing.correlation() != 1.0
     }
@@ -125,7 +124,7 @@ impl Radio {
         self.path_loss.unequal().is_some()
     }
 
-    /// What the channel does beside fading, in words for a list after a comma.
+    /// Properties of the channel besides fading, as text to append after a comma.
     fn departures(&self) -> String {
         let mut words = match self.antennas {
             1 => String::new(),
@@ -139,7 +138,7 @@ impl Radio {
             };
         }
         if self.channel_error > 0.0 {
-            words += &format!(", phones that know it with an error of {}", self.channel_error);
+            words += &format!(", channel estimates with an error of {}", self.channel_error);
         }
         if self.path_loss != PathLoss::None {
             words += &format!(", {}", self.path_loss.label());
@@ -147,12 +146,12 @@ impl Radio {
         words
     }
 
-    /// The noise.
+    /// The signal-to-noise ratio, with its convention.
     pub fn snr(&self) -> Result<Snr, UplinkError> {
         Ok(Snr::new(self.snr_db, self.snr_convention)?)
     }
 
-    /// The file of the channel coefficients, if they come from one.
+    /// The file of the channel coefficients, if a trace is their source.
     pub fn trace(&self) -> Option<&std::path::Path> {
         match &self.fading {
             ChannelSource::Trace(path) => Some(path),
@@ -160,7 +159,7 @@ impl Radio {
         }
     }
 
-    /// A few words for a line of text, such as `fading channels (Rayleigh), SNR 20 dB`.
+    /// A short description for one line of text, such as `fading channels (Rayleigh), SNR 20 dB`.
     pub fn summary(&self) -> String {
         let fading = match &self.fading {
             ChannelSource::Fading(Fading::None) => "a channel without fading".to_owned(),
@@ -174,7 +173,7 @@ impl Radio {
         }
     }
 
-    /// The same as a sentence.
+    /// The description as a sentence.
     pub fn description(&self) -> String {
         let fading = match &self.fading {
             ChannelSource::Fading(Fading::None) => "does not fade".to_owned(),

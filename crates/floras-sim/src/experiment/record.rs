@@ -1,4 +1,4 @@
-//! The section `[record]`: what is measured, and when.
+//! The section `[record]`: which measurements are recorded, and in which rounds.
 
 use floras_core::{Choice, ChoiceError, RoundSet};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ impl RecordSettings {
         within("record.train_every", Some(self.train_every), COUNTS)
     }
 
-    /// Refuses a list that has a round beyond the last one.
+    /// Rejects a list with a round beyond the last one.
     pub(super) fn check_rounds(&self, rounds: u32) -> Result<(), ExperimentError> {
         match self.signal.last() {
             Some(last) if last > rounds => {

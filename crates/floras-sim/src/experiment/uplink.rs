@@ -1,4 +1,4 @@
-//! The section `[uplink]`: which scheme, its own keys, the radio, and what is decoded.
+//! The section `[uplink]`: the scheme, its own keys, the radio, and the decoder.
 
 use floras_core::{Fidelity, Modulation, Receiver, TransmitPower, list};
 use floras_phy::Uplink;
@@ -14,7 +14,7 @@ use crate::schemes::{self, FlorasScheme, SchemeChoice, SchemeFile as _};
 /// Everything between the clients' updates and the decoded sum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkSettings {
-    /// The scheme.
+    /// The scheme, with its own settings.
     pub scheme: SchemeChoice,
     /// The radio; its defaults for schemes that use none.
     pub radio: Radio,
@@ -24,8 +24,8 @@ pub struct UplinkSettings {
     pub truncate: Option<f64>,
 }
 
-/// The receiver of an experiment that names none: clipped at twice the noise of an estimate. The noise of the paper's receiver,
-/// which is the default of an uplink on its own, has no bound, and such an experiment does not learn.
+/// The default receiver of an experiment: clipped at twice the noise of an estimate. An uplink without training has the paper's
+/// receiver as its default. The noise of that receiver is unbounded, and training with it would fail.
 fn default_receiver() -> Receiver {
     Receiver::clipped(2.0).expect("2 is a valid level")
 }
@@ -49,7 +49,7 @@ struct CommonKeys {
     truncate: NumberOrNone,
 }
 
-/// The keys of every scheme, beside its own: the first stands before its own, the others after.
+/// The keys that every scheme has, besides its own: the first one is written before its own, the others after.
 pub(crate) const RESERVED: [&str; 13] = [
     "scheme",
     "length",
@@ -100,10 +100,10 @@ impl UplinkSettings {
         }
         if scheme.uses_radio() {
             scheme.check_radio(&radio)?;
-            refuse_packing(&scheme, section)?;
+            check_packing(&scheme, section)?;
         }
         if scheme.floras().is_some_and(|floras| !matches!(floras.modulation, Modulation::PhaseCorrected(_))) {
-            // Phones know nothing of their channels, and so make no error about them.
+            // Without phase correction, clients do not know their channels, so the key has no effect.
             radio.channel_error = 0.0;
         }
         Ok(Self { scheme, radio, fidelity: common.fidelity, truncate: common.truncate.0 })
@@ -133,7 +133,7 @@ impl UplinkSettings {
         self.radio().map_or(TransmitPower::Unscaled, |radio| radio.power)
     }
 
-    /// A few words for a line of text.
+    /// A short description for one line of text.
     pub fn summary(&self, per_round: u32) -> String {
         let scheme = self.scheme.summary(per_round);
         match self.radio() {
@@ -157,8 +157,8 @@ impl UplinkSettings {
     }
 }
 
-/// Refuses two parameters in a symbol for a scheme that has real symbols only.
-fn refuse_packing(scheme: &SchemeChoice, section: &Table) -> Result<(), ExperimentError> {
+/// Rejects two parameters per symbol for a scheme with real symbols only.
+fn check_packing(scheme: &SchemeChoice, section: &Table) -> Result<(), ExperimentError> {
     let asked = section.get("parameters_per_symbol").and_then(Value::as_integer);
     if scheme.floras().is_some() || asked.is_none_or(|number| number == 1) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The clients' samples: shared out of a data set, or generated when a client takes part.
+//! The clients' samples: a partition of a data set, or generated when a client takes part.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -13,22 +13,22 @@ use crate::error::SimError;
 use crate::experiment::{DataChoice, DataSettings, Settings};
 use crate::purpose;
 
-/// Training loss over generated data is taken over the samples of the first clients, up to about this many.
+/// Approximate number of generated samples, those of the first clients, over which the training loss is computed.
 const GENERATED_TRAIN_SAMPLES: usize = 4000;
 
-/// Samples up to this size are copied for each trial, in the order of the clients.
+/// Maximum size in bytes of samples that are copied for each trial, in the order of the clients.
 const MAX_COPIED_BYTES: usize = 64 << 20;
 
-/// Where the clients' samples come from.
+/// The source of the clients' samples.
 #[derive(Debug)]
 pub(super) enum Population {
-    /// Samples in memory, to be shared out; with the rows of each client if they are given.
+    /// Samples in memory, and the rows of each client if they are given.
     Stored(Samples, Option<Shares>),
     /// A distribution, and the number of samples that each client draws from it.
     Generated {
         task: Synthetic,
         per_client: usize,
-        /// Samples that were asked for and do not go round.
+        /// Number of requested samples that remain after an equal division among the clients.
         unassigned: usize,
     },
 }
@@ -38,31 +38,31 @@ pub(super) enum Population {
 pub enum Holdings<'p> {
     /// Rows of the samples in memory.
     Shared {
-        /// All of them.
+        /// All training samples.
         train: &'p Samples,
-        /// Those that the clients hold.
+        /// The samples that `shares` refers to.
         held: Cow<'p, Samples>,
-        /// Whose they are.
+        /// The rows of each client.
         shares: Shares,
     },
     /// A distribution, and how a client's samples are drawn from it whenever it takes part.
     Generated {
-        /// The task.
+        /// The generated classification task.
         task: &'p Synthetic,
-        /// Samples of a client.
+        /// Number of samples per client.
         per_client: usize,
-        /// Samples that no client holds.
+        /// Number of samples that no client holds.
         unassigned: usize,
-        /// How labels are shared out.
+        /// How labels are distributed among the clients.
         partition: Partition,
-        /// The stream of a client's samples, for any client.
+        /// The random stream of the samples, from which each client's stream is derived.
         stream: StreamName,
-        /// What training loss is taken over.
+        /// The samples over which the training loss is computed.
         train: Samples,
     },
 }
 
-/// Loads or generates a data set: the clients' samples, and those for the test.
+/// Loads or generates a data set: the clients' samples and the test samples.
 pub(super) fn load(settings: &Settings) -> Result<(Population, Samples), SimError> {
     let DataSettings { ref set, train, test, .. } = settings.data;
     let loaded = match (set.load(train, test), set) {
@@ -88,7 +88,7 @@ fn generate(
     let (clients, train) = (settings.clients.total as usize, settings.data.train.unwrap_or(0));
     if train < clients {
         let reason = format!(
-            "{train} training samples cannot be shared out over {clients} clients: every client needs at least one"
+            "{train} training samples cannot be divided among {clients} clients: every client needs at least one"
         );
         return Err(LearnError::Partition { reason });
     }
@@ -102,7 +102,7 @@ fn generate(
     Ok((Population::Generated { task, per_client: train / clients, unassigned: train % clients }, test))
 }
 
-/// Refuses what would not fit into memory.
+/// Rejects samples that would not fit into memory.
 fn check_size(what: &str, count: usize, features: usize) -> Result<(), LearnError> {
     const MAX_NUMBERS: usize = 1 << 28;
     if count.saturating_mul(features) <= MAX_NUMBERS {
@@ -128,7 +128,7 @@ impl Population {
         }
     }
 
-    /// What the statements about the experiment protect.
+    /// The unit that the statements about the experiment protect.
     pub(super) fn protected(&self, settings: &Settings) -> Result<Protected, SimError> {
         match settings.privacy.level {
             Level::Client => Ok(Protected::CLIENT),
@@ -136,7 +136,7 @@ impl Population {
         }
     }
 
-    /// Samples of the smallest and of the largest client, in all trials.
+    /// Number of samples of the smallest and of the largest client, over all trials.
     fn sizes(&self, settings: &Settings) -> Result<RangeInclusive<u64>, SimError> {
         let partition = settings.data.partition;
         // All other partitions have one size, the same in all trials.
@@ -146,7 +146,7 @@ impl Population {
             _ => (1, 1),
         };
         let (mut smallest, mut largest) = (u64::MAX, 0);
-        let mut see = |size: usize| {
+        let mut add = |size: usize| {
             smallest = smallest.min(size as u64);
             largest = largest.max(size as u64);
         };
@@ -155,21 +155,21 @@ impl Population {
             match self {
                 Self::Stored(samples, given) => {
                     let shares = shares(samples, given.as_ref(), settings, trial)?;
-                    (0..shares.clients()).for_each(|client| see(shares.of(client).len()));
+                    (0..shares.clients()).for_each(|client| add(shares.of(client).len()));
                 }
                 Self::Generated { per_client, .. } => {
                     let stream = StreamName::new(settings.seed, purpose::CLIENT_SAMPLES).trial(trial);
                     let size = |client| {
                         Synthetic::client_size(partition, *per_client, &mut stream.client(client).stream())
                     };
-                    (0..clients).map(size).for_each(&mut see);
+                    (0..clients).map(size).for_each(&mut add);
                 }
             }
         }
         Ok(smallest..=largest)
     }
 
-    /// Shares the samples out for one trial.
+    /// Distributes the samples among the clients for one trial.
     pub(super) fn hold(&self, settings: &Settings, trial: TrialId) -> Result<Holdings<'_>, SimError> {
         let (partition, clients) = (settings.data.partition, settings.clients.total);
         match self {
@@ -187,7 +187,7 @@ impl Population {
     }
 }
 
-/// Who holds which of the samples in a trial.
+/// The rows of each client in a trial.
 fn shares(
     samples: &Samples,
     given: Option<&Shares>,
@@ -223,7 +223,7 @@ fn first_clients(
 }
 
 impl<'p> Holdings<'p> {
-    /// A client's rows are read fastest if they lie side by side; sets for which that takes little memory are put in order.
+    /// Copies small sets in the order of the clients, because adjacent rows are read fastest.
     fn share(train: &'p Samples, shares: Shares) -> Self {
         if size_of_val(train.features()) > MAX_COPIED_BYTES {
             return Self::Shared { train, held: Cow::Borrowed(train), shares };
@@ -232,7 +232,7 @@ impl<'p> Holdings<'p> {
         Self::Shared { train, held, shares: shares.in_order() }
     }
 
-    /// The samples that training loss is taken over: all of them, or those of the first clients if they are generated.
+    /// The samples over which the training loss is computed: all, or those of the first clients if samples are generated.
     pub(super) fn train(&self) -> &Samples {
         match self {
             Self::Shared { train, .. } => train,
@@ -240,7 +240,7 @@ impl<'p> Holdings<'p> {
         }
     }
 
-    /// Samples that no client holds.
+    /// Number of samples that no client holds.
     pub(super) fn unassigned(&self) -> usize {
         match self {
             Self::Shared { shares, .. } => shares.unassigned(),
@@ -248,7 +248,7 @@ impl<'p> Holdings<'p> {
         }
     }
 
-    /// Samples of a client, on average over all clients.
+    /// Mean number of samples per client.
     pub fn mean_size(&self) -> f64 {
         match self {
             Self::Shared { shares, .. } => shares.assigned() as f64 / shares.clients() as f64,
@@ -256,7 +256,7 @@ impl<'p> Holdings<'p> {
         }
     }
 
-    /// Hands a client's samples to `work`.
+    /// Calls `work` with a client's samples.
     pub fn with_client<T>(
         &self,
         client: u32,
@@ -274,7 +274,7 @@ impl<'p> Holdings<'p> {
         }
     }
 
-    /// How many samples of each label a client holds.
+    /// Number of samples of each label that a client holds.
     pub(super) fn label_counts(&self, client: u32) -> Vec<u32> {
         match self {
             Self::Shared { held, shares, .. } => {

@@ -76,7 +76,7 @@ impl Dropouts {
         }
     }
 
-    /// What identifies a trace.
+    /// Bytes that identify a trace; empty without a trace.
     pub(super) fn digest(&self) -> Vec<u8> {
         match self {
             Self::Probability(_) => Vec::new(),

@@ -1,39 +1,39 @@
-//! What is measured in a round.
+//! The measurements of a round.
 
 use floras_phy::Cost;
 use serde::{Deserialize, Serialize};
 
-/// One line of `metrics.jsonl`: a trial's round, and what was measured in it.
+/// One line of `metrics.jsonl`: the measurements of a round of a trial.
 ///
 /// Losses are mean cross-entropies; `train_loss` and `test_loss` include the penalty `λ‖w‖²`, `local_loss` does not.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundMetrics {
-    /// From 0.
+    /// The trial, counted from 0.
     pub trial: u32,
-    /// From 1; what is measured is the model after it.
+    /// The round, counted from 1. The model is measured after it.
     pub round: u32,
-    /// Only in a trial's last line, if it diverged: nothing else is measured then.
+    /// Whether training diverged in this round. It is then the trial's last line, without other measurements.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub diverged: bool,
-    /// `η_t`.
+    /// Learning rate `η_t` of the round.
     pub rate: f64,
-    /// Clients whose update was not finite, and who sent zero instead. A function of their data, and not private.
+    /// Number of clients whose update was not finite and was sent as zero. It depends on their data and is not private.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u32,
-    /// Selected clients that were silent; absent if the experiment has no dropouts.
+    /// Number of selected clients that were silent; absent if the experiment has no dropouts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
-    /// Mean over all clients' mini-batches, before each step.
+    /// Mean loss over all clients' mini-batches, each before its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_loss: Option<f64>,
-    /// Over all training samples.
+    /// Loss over all training samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_loss: Option<f64>,
-    /// Over the test samples.
+    /// Loss over the test samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_loss: Option<f64>,
-    /// Share of the test samples whose class was found.
+    /// Share of the test samples that are classified correctly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<f64>,
     /// Mean norm of the clients' updates, before they are clipped or normalised.
@@ -45,14 +45,14 @@ pub struct RoundMetrics {
     /// `ν`, standard deviation of the noise in every parameter of the sum, on the scale on which updates are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise_std: Option<f64>,
-    /// Mean transmit power of the clients, in that of a unit symbol. This and the following are the round's [`Cost`]; they are
-    /// absent under schemes without a radio.
+    /// Mean transmit power of the clients, relative to that of a unit symbol. This and the following are the round's [`Cost`]; they
+    /// are absent under schemes without a radio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_mean: Option<f64>,
-    /// Transmit power of the client that sends at the highest.
+    /// Largest transmit power of a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_peak: Option<f64>,
-    /// What the channels add to the dynamic range of the clients' signals, in decibels.
+    /// Increase of the dynamic range of the clients' signals by the channels, in decibels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic_range_db: Option<f64>,
     /// Channel uses of the updates.
@@ -64,13 +64,13 @@ pub struct RoundMetrics {
     /// Channel uses of side information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_uses: Option<u64>,
-    /// Energy that all clients spend together, in channel uses at the power of a unit symbol.
+    /// Total energy of all clients, in channel uses at the power of a unit symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
 }
 
 impl RoundMetrics {
-    /// The line of a round in which training broke down.
+    /// The line of a round in which training diverged.
     pub(crate) fn diverged(trial: u32, round: u32, rate: f64) -> Self {
         Self { trial, round, rate, diverged: true, ..Self::default() }
     }
@@ -99,7 +99,7 @@ impl RoundMetrics {
         named.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
 
-    /// What the round cost on the air; `None` for a scheme without a radio, and for lines of earlier versions.
+    /// The cost of the round on the air; `None` for a scheme without a radio, and for lines of earlier versions.
     pub fn cost(&self) -> Option<Cost> {
         Some(Cost {
             power_mean: self.power_mean?,
@@ -122,7 +122,7 @@ impl RoundMetrics {
         self.energy = Some(cost.energy);
     }
 
-    /// Leaves out what is not a number. Whether training continues must not depend on it: it is a function of the clients' data.
+    /// Removes values that are not finite. They depend on the clients' data, so training must not stop because of them.
     pub(crate) fn keep_finite(&mut self) {
         let measured =
             [&mut self.local_loss, &mut self.train_loss, &mut self.test_loss, &mut self.update_norm];

@@ -60,16 +60,16 @@ impl std::fmt::Debug for BoxedUplink {
     }
 }
 
-/// Who holds how many samples of each label in one trial.
+/// The number of samples of each label per client, in one trial.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct PartitionRecord {
-    /// From 0.
+    /// The trial, counted from 0.
     pub trial: u32,
-    /// `M`; only the first of them are listed if there are very many.
+    /// Total number of clients `M`. If there are very many, only the first ones are listed.
     pub clients: u32,
-    /// Training samples that no client holds, because all clients hold the same number.
+    /// Number of training samples that no client holds, because all clients hold the same number.
     pub unassigned: usize,
-    /// One row per client, one column per label.
+    /// Numbers of samples: one row per client, one column per label.
     pub label_counts: Vec<Vec<u32>>,
 }
 
@@ -80,7 +80,7 @@ impl Federation {
         Self::assemble(experiment, population, test)
     }
 
-    /// The same for arrays in memory, whose fingerprint is `data.sha256` of the experiment.
+    /// Like [`new`](Self::new), for arrays in memory whose fingerprint is `data.sha256` of the experiment.
     pub fn with_data(experiment: &Experiment, data: OwnData) -> Result<Self, SimError> {
         let (population, test) = data.population(experiment.settings())?;
         Self::assemble(experiment, population, test)
@@ -110,12 +110,12 @@ impl Federation {
             accounting,
         };
         federation.check_memory(1)?;
-        federation.rehearse()?;
-        federation.keep_budget()?;
+        federation.check_draws()?;
+        federation.apply_budget()?;
         Ok(federation)
     }
 
-    /// The experiment.
+    /// The experiment that this federation runs.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
     }
@@ -160,14 +160,14 @@ impl Federation {
         Ok(self.accounting.get_or_init(|| Arc::new(made)))
     }
 
-    /// `d`, if the channel depends on it.
+    /// Number of parameters `d`, if the channel depends on it.
     fn parameters_of_channel(&self) -> Option<usize> {
         let depends = self.experiment.settings().needs_parameters();
         depends.then(|| self.model.parameters())
     }
 
-    /// Stops before the round that would exceed the budget. A budget that not even one round meets is refused.
-    fn keep_budget(&mut self) -> Result<(), SimError> {
+    /// Limits the rounds to those that the budget allows. A budget below the `ε` of one round is rejected.
+    fn apply_budget(&mut self) -> Result<(), SimError> {
         let settings = self.experiment.settings();
         let (view, Some(epsilon)) = (settings.privacy.view, settings.privacy.budget) else { return Ok(()) };
         let accounting = self.accounting()?;
@@ -178,7 +178,7 @@ impl Federation {
                     "one round alone spends an epsilon of {spent:.4} in the {view} view; allow at least that, or send less \
                      (privacy.clip)"
                 ),
-                None => format!("no epsilon can be stated in the {view} view, so that no budget is ever met"),
+                None => format!("the {view} view has no finite epsilon, so no budget can be enforced in it"),
             };
             return Err(ExperimentError::refused("privacy.budget", reason).into());
         }
@@ -191,7 +191,7 @@ impl Federation {
         self.model.as_ref()
     }
 
-    /// What the updates go over.
+    /// The uplink that carries the updates.
     pub fn uplink(&self) -> &dyn Uplink {
         self.uplink.0.as_ref()
     }
@@ -204,32 +204,33 @@ impl Federation {
         clients.map(copy).collect::<Result<_, _>>().map_err(SimError::learn("data"))
     }
 
-    /// The samples that no client trains on.
+    /// The test samples, which no client holds.
     pub fn test(&self) -> &Samples {
         &self.test
     }
 
-    /// A digest of the experiment, of all samples, of the traces of channels and dropouts and of the file of sequences: what two
-    /// runs must share to be one.
+    /// A digest of the experiment, of all samples, of the traces of channels and dropouts, and of the file of sequences. A run is
+    /// only resumed with the same digest.
     pub fn identity(&self) -> String {
         self.identity_of(&self.experiment.to_toml())
     }
 
-    /// The same for this text of the experiment: earlier versions wrote the same settings in another order and spelling.
+    /// The [`identity`](Self::identity) for this text of the experiment: earlier versions wrote the same settings in another order
+    /// and spelling.
     pub(crate) fn identity_of(&self, experiment: &str) -> String {
         let digest = Sha256::new().chain_update(experiment).chain_update(&self.data_digest).finalize();
         digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Refuses a run whose updates would take more memory than a simulation may, with as many trials at once as threads.
+    /// Rejects a run whose updates would exceed the memory limit, with one trial per thread at once.
     pub fn check_memory(&self, threads: usize) -> Result<(), SimError> {
         const MAX_GIB: usize = 16;
         let settings = self.experiment.settings();
         let trials = threads.clamp(1, settings.trials as usize);
         let parameters = self.model.parameters();
-        // Updates that are clipped in memory are there twice.
+        // Updates that are clipped in memory are stored twice.
         let copies = match settings.uplink.fidelity {
-            // And a third time with masks.
+            // With masks they are stored three times.
             Fidelity::Chip if settings.masks.is_some() => 3,
             Fidelity::Chip if settings.privacy.clip.is_some() => 2,
             Fidelity::Chip | Fidelity::Symbol => 1,
@@ -243,7 +244,7 @@ impl Federation {
         Ok(())
     }
 
-    /// Who holds what in a trial.
+    /// The number of samples of each label per client, in a trial.
     pub fn partition_record(&self, trial: u16) -> Result<PartitionRecord, SimError> {
         /// A record lists a thousand clients with ten labels, or fewer with more.
         const MAX_CLIENTS: usize = 1000;
@@ -265,17 +266,17 @@ impl Federation {
         self.population.hold(self.experiment.settings(), trial.into())
     }
 
-    /// Where a trial's training begins.
+    /// The initial parameters of a trial's model.
     pub fn initial_model(&self, trial: impl Into<TrialId>) -> Vec<f32> {
         self.model.initialise(&mut self.stream_name(purpose::INITIAL_MODEL, trial).stream())
     }
 
-    /// The clients of a round, counted from 1, in ascending order.
+    /// The selected clients of a round, in ascending order. Rounds are counted from 1.
     pub fn select(&self, trial: impl Into<TrialId>, round: u32) -> Vec<u32> {
         select(self.experiment.settings(), trial.into(), round)
     }
 
-    /// The selected clients of a round, counted from 1, that are not silent in it.
+    /// The selected clients that are not silent in a round. Rounds are counted from 1.
     pub fn senders(&self, trial: impl Into<TrialId>, round: u32, selected: &[u32]) -> Vec<u32> {
         self.dropouts.senders(self.experiment.settings().seed, trial.into(), round, selected)
     }
@@ -284,9 +285,9 @@ impl Federation {
         StreamName::new(self.experiment.settings().seed, purpose).trial(trial)
     }
 
-    /// Draws the first round's partition and channel, so that errors appear before anything is recorded; a
-    /// channel trace is asked for every coefficient that will be needed.
-    fn rehearse(&self) -> Result<(), SimError> {
+    /// Draws the first round's partition and channel, so that errors appear before anything is recorded; a channel trace is checked
+    /// for every coefficient that the run needs.
+    fn check_draws(&self) -> Result<(), SimError> {
         let settings = self.experiment.settings();
         self.population.hold(settings, 0.into())?;
         let (mut trials, mut rounds) = (1, 1);
@@ -318,7 +319,8 @@ impl Federation {
     }
 }
 
-/// What the statements about an experiment protect. At the item level its data are read, for the clients' numbers of samples.
+/// The unit that the statements about an experiment protect. At the item level its data are read, for the clients' numbers of
+/// samples.
 pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
     match settings.privacy.level {
         Level::Client => Ok(Protected::CLIENT),
@@ -326,7 +328,7 @@ pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
     }
 }
 
-/// What an account of an experiment knows beside its settings. The data are read if the channel depends on the number of
+/// What an account of an experiment depends on besides its settings. The data are read if the channel depends on the number of
 /// parameters.
 pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
     if !settings.needs_parameters() {
@@ -338,7 +340,7 @@ pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
     Ok(Scope::Experiment { parameters })
 }
 
-/// What identifies the data beside the experiment: checksums of the samples, the trace, and the file of sequences.
+/// Bytes that identify the data: checksums of the samples, the channel trace, and the file of sequences.
 fn data_digest(
     experiment: &Experiment,
     population: &Population,
@@ -359,7 +361,7 @@ fn data_digest(
     Ok(digest)
 }
 
-/// A checksum of checksums is fast, and notices that other files lie where the data lay.
+/// Adds checksums of the samples, which are fast to compute and detect that the data files were replaced.
 fn add_samples(digest: &mut Vec<u8>, samples: &Samples) {
     let features = samples.features().chunks(1 << 16);
     let checksum = features.fold(0, |checksum, some| {

@@ -60,7 +60,7 @@ impl OwnData {
         }
         let is_given = settings.data.partition == Partition::Given;
         if is_given != self.shares.is_some() {
-            let reason = "\"given\" and the rows of each client go together";
+            let reason = "\"given\" requires the rows of each client, and the rows require \"given\"";
             return Err(ExperimentError::refused("data.partition", reason).into());
         }
         let (listed, total) = (self.shares.as_ref().map(Shares::clients), settings.clients.total);

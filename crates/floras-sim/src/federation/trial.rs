@@ -16,15 +16,15 @@ use crate::error::SimError;
 use crate::experiment::{Settings, Weights};
 use crate::purpose;
 
-/// Where a trial stands.
+/// The state of a trial.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// There are rounds to come.
+    /// Some rounds are not done yet.
     Running,
     /// All rounds are done.
     Finished,
-    /// A parameter of the common model left the range of numbers; the trial ended there.
+    /// A parameter of the common model was not finite or too large, and the trial ended.
     Diverged,
 }
 
@@ -36,7 +36,7 @@ pub struct Trial<'f> {
     options: TrialOptions<'f>,
     holdings: Holdings<'f>,
     status: Status,
-    /// Rounds that are done.
+    /// Number of completed rounds.
     round: u32,
     parameters: Vec<f32>,
     /// The updates of one wave of clients.
@@ -44,16 +44,16 @@ pub struct Trial<'f> {
     workspaces: Workspaces,
 }
 
-/// How a trial departs from the experiment's.
+/// How a trial differs from the experiment's own trials.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialOptions<'f> {
-    /// The trial whose partition and initial model this one has; its own if absent.
+    /// The trial whose partition and initial model are used; this trial's own if absent.
     pub start_of: Option<TrialId>,
-    /// A client that takes part in every round, and the samples that it holds instead of its own.
+    /// A watched client, which takes part in every round, and the samples that replace its own.
     pub replaced: Option<(u32, &'f Samples)>,
-    /// Whether the model is scored when it is due.
+    /// Whether the model is evaluated in the rounds that the experiment records.
     pub scored: bool,
-    /// Whether an outcome has the updates as they were sent. They are then all in memory at once.
+    /// Whether outcomes contain the updates as they were sent. All updates of a round are then in memory at once.
     pub keep_sent: bool,
 }
 
@@ -66,13 +66,13 @@ impl Default for TrialOptions<'_> {
 /// The outcome of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundOutcome {
-    /// What was measured.
+    /// The measurements of the round.
     pub metrics: RoundMetrics,
     /// The clients that sent, in ascending order.
     pub clients: Vec<u32>,
     /// The clients that were selected, in ascending order: those that sent and those that were silent.
     pub selected: Vec<u32>,
-    /// The decoded sum and how it came about; `None` if training broke down before, or if all selected clients were silent.
+    /// The decoded sum with its channel; `None` if training diverged before, or if all selected clients were silent.
     pub aggregate: Option<Aggregate>,
     /// The updates as they were sent, in the order of the clients, if the trial keeps them.
     pub sent: Vec<Vec<f32>>,
@@ -80,23 +80,23 @@ pub struct RoundOutcome {
     pub signal: Option<Signal>,
 }
 
-/// Training broke down in this round.
+/// Training diverged in this round.
 struct Diverged;
 
-/// A parameter of the common model beyond this counts as out of range: the product of two such numbers is near the end of
-/// single precision.
-const LARGEST: f32 = 1e18;
+/// Maximum magnitude of a parameter of the common model; training diverges above it. The product of two such numbers is near the
+/// maximum of single precision.
+const MAX_PARAMETER: f32 = 1e18;
 
-/// The bytes that the updates of one wave of clients may take.
+/// Maximum size in bytes of the updates of one wave of clients.
 const WAVE_BYTES: usize = 256 << 20;
 
 impl<'f> Trial<'f> {
-    /// A trial at its beginning.
+    /// Begins a trial, with no round done.
     pub fn begin(federation: &'f Federation, id: impl Into<TrialId>) -> Result<Self, SimError> {
         Self::begin_with(federation, id, TrialOptions::default())
     }
 
-    /// The same with options.
+    /// Begins a trial with options.
     pub fn begin_with(
         federation: &'f Federation,
         id: impl Into<TrialId>,
@@ -107,7 +107,7 @@ impl<'f> Trial<'f> {
         Self::at(federation, id, options, (0, Status::Running), start)
     }
 
-    /// A trial after some rounds, with the status and the parameters that it had then.
+    /// Resumes a trial after some rounds, with the status and the parameters at that point.
     pub fn at(
         federation: &'f Federation,
         id: impl Into<TrialId>,
@@ -132,34 +132,34 @@ impl<'f> Trial<'f> {
         Ok(Self { federation, id, options, holdings, status, round, parameters, updates, workspaces })
     }
 
-    /// Which trial it is.
+    /// The identifier of the trial.
     pub fn id(&self) -> TrialId {
         self.id
     }
 
-    /// From 0.
+    /// The number of the trial, counted from 0.
     pub fn number(&self) -> u16 {
         self.id.number()
     }
 
-    /// Rounds that are done.
+    /// Number of completed rounds.
     pub fn round(&self) -> u32 {
         self.round
     }
 
-    /// Where the trial stands.
+    /// The current state of the trial.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The model as it is now.
+    /// The current parameters of the model.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
     }
 
-    /// One round, on the threads of the current `rayon` pool. A trial that has ended is refused.
+    /// Does one round, on the threads of the current `rayon` pool. Fails if the trial has ended.
     ///
-    /// If training breaks down the parameters stay as they were before the round.
+    /// If training diverges, the parameters stay as they were before the round.
     pub fn step(&mut self) -> Result<RoundOutcome, SimError> {
         if self.status != Status::Running {
             return Err(SimError::TrialEnded { trial: self.number() });
@@ -191,7 +191,7 @@ impl<'f> Trial<'f> {
 
     fn advance(&mut self, outcome: &mut RoundOutcome) -> Result<Result<(), Diverged>, SimError> {
         if outcome.clients.is_empty() {
-            // Nothing is sent and nothing is decoded: the model stays as it is.
+            // Without senders there is no sum, and the model does not change.
             if self.federation.experiment.settings().uplink.radio().is_some() {
                 outcome.metrics.set_cost(Cost::default());
             }
@@ -208,8 +208,8 @@ impl<'f> Trial<'f> {
         let Some(aggregate) = &outcome.aggregate else { return Ok(Err(Diverged)) };
         let mut parameters = self.parameters.clone();
         precode::server_step(&mut parameters, &aggregate.sum, outcome.clients.len())?;
-        // The common model is released, so that ending here reveals nothing that the model does not.
-        if parameters.iter().any(|value| !value.is_finite() || value.abs() > LARGEST) {
+        // The common model is released, so that stopping here leaks no more than the model itself.
+        if parameters.iter().any(|value| !value.is_finite() || value.abs() > MAX_PARAMETER) {
             return Ok(Err(Diverged));
         }
         self.parameters = parameters;
@@ -217,7 +217,7 @@ impl<'f> Trial<'f> {
         Ok(Ok(()))
     }
 
-    /// Every client of the round trains, and its update is sent: as many at once as fit into memory.
+    /// Trains the clients of the round and sends their updates, in waves that fit into memory.
     fn train_and_send(&mut self, outcome: &mut RoundOutcome) -> Result<(), SimError> {
         let federation = self.federation;
         let settings = federation.experiment.settings();
@@ -269,7 +269,7 @@ impl<'f> Trial<'f> {
         Ok(())
     }
 
-    /// The clients of a round. One that is watched takes part in every round.
+    /// The selected clients of a round. A watched client is always selected.
     fn selected(&self, round: u32) -> Vec<u32> {
         let mut clients = self.federation.select(self.id, round);
         if let Some((watched, _)) = self.options.replaced
@@ -281,7 +281,7 @@ impl<'f> Trial<'f> {
         clients
     }
 
-    /// The selected clients that are not silent. One that is watched never is.
+    /// The selected clients that are not silent. A watched client is never silent.
     fn senders(&self, round: u32, selected: &[u32]) -> Vec<u32> {
         let mut senders = self.federation.senders(self.id, round, selected);
         if let Some((watched, _)) = self.options.replaced
@@ -293,8 +293,8 @@ impl<'f> Trial<'f> {
         senders
     }
 
-    /// What the clients of the coming round would send before clipping, were their samples in the order of another trial: what
-    /// someone computes who knows everybody's data and the common model.
+    /// The next round's updates before clipping, with the samples in the order of trial `batches_of`. An adversary that knows all
+    /// clients' data and the common model can compute them.
     pub fn expected_updates(&self, batches_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
         let settings = self.federation.experiment.settings();
         let selected = self.federation.select(self.id, self.round + 1);
@@ -306,7 +306,8 @@ impl<'f> Trial<'f> {
         Ok(updates)
     }
 
-    /// Every client trains; its way back to the common model is left in `updates`. Returns their mean losses.
+    /// Trains the clients and writes their updates, the common model minus the trained one, to `updates`. Returns their mean
+    /// losses.
     fn train_all(
         &self,
         clients: &[u32],
@@ -361,20 +362,21 @@ impl<'f> Trial<'f> {
     }
 }
 
-/// One client's part of a round.
+/// A client's training in a round.
 pub struct LocalTraining<'a> {
-    /// Model and settings.
+    /// The model and the settings.
     pub federation: &'a Federation,
     /// The common model.
     pub parameters: &'a [f32],
     /// The learning rate.
     pub rate: f64,
-    /// Samples of a client, on average.
+    /// Mean number of samples per client.
     pub mean_size: f64,
 }
 
 impl LocalTraining<'_> {
-    /// Trains from the common model, and leaves the way back to it in `update`. Returns the mean loss.
+    /// Trains from the common model, and writes the weighted update, the common model minus the trained one, to `update`. Returns
+    /// the mean loss.
     pub fn train(
         &self,
         data: ClientData<'_>,
@@ -394,13 +396,13 @@ impl LocalTraining<'_> {
     }
 }
 
-/// Hands over all samples of a set as one client's.
+/// Calls `work` with all samples of a set as the data of one client.
 pub fn with_all<T>(samples: &Samples, work: impl FnOnce(ClientData<'_>) -> T) -> T {
     let rows: Vec<u32> = (0..samples.count() as u32).collect();
     work(ClientData { samples, rows: &rows })
 }
 
-/// Clients whose updates are in memory at once: all of a round if they fit, or if the round needs them all.
+/// Number of clients whose updates are in memory at once: all of a round if they fit, or if the round cannot be streamed.
 pub(super) fn wave_size(settings: &Settings, parameters: usize) -> usize {
     let all = settings.clients.per_round as usize;
     if !settings.aggregation().streams() {
@@ -410,7 +412,7 @@ pub(super) fn wave_size(settings: &Settings, parameters: usize) -> usize {
     fit.max(rayon::current_num_threads()).min(all)
 }
 
-/// How much a client's update counts, on average 1.
+/// Weight of a client's update; the mean weight is 1.
 fn weight(weights: Weights, data: ClientData<'_>, mean_size: f64) -> f32 {
     match weights {
         Weights::Equal => 1.0,
@@ -418,7 +420,7 @@ fn weight(weights: Weights, data: ClientData<'_>, mean_size: f64) -> f32 {
     }
 }
 
-/// Memory for the clients that are at work, handed from one to the next.
+/// A pool of workspaces, which clients reuse one after another.
 #[derive(Debug, Default)]
 struct Workspaces(Mutex<Vec<Workspace>>);
 

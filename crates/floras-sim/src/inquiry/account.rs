@@ -11,33 +11,33 @@ use crate::error::SimError;
 /// How private a federation is: what `floras account --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AccountReport {
-    /// `γ = N − K`.
+    /// Number of unused sequences, `γ = N − K`.
     pub gamma: u64,
-    /// `T`.
+    /// Number of rounds `T`.
     pub rounds: u64,
-    /// `δ`.
+    /// Privacy parameter `δ` of all statements.
     pub delta: f64,
     /// `client` or `item`.
     pub level: &'static str,
-    /// `C`.
+    /// Clip norm `C` of an update.
     pub clip: f64,
-    /// `N`.
+    /// Number of sequences `N`.
     pub sequences: u64,
-    /// `K`.
+    /// Number of clients per round `K`.
     pub per_round: u64,
-    /// `M`.
+    /// Total number of clients `M`.
     pub clients: u64,
     /// The receiver's name.
     pub receiver: String,
     /// Masks and local noise, if clients add them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masks: Option<Masks>,
-    /// `B`: real branches of the receiver; left out if it has one.
+    /// Number of real branches `B` of the receiver; left out if it is 1.
     #[serde(skip_serializing_if = "is_one")]
     pub branches: u32,
-    /// The statements.
+    /// The privacy statement of each view.
     pub views: Views,
-    /// One round exactly in `d` dimensions.
+    /// The exact `ε` of one round in `d` dimensions, if requested.
     pub one_round_in_d: Option<OneRound>,
     /// Notes on the statements.
     pub notes: Vec<String>,
@@ -53,7 +53,7 @@ pub struct AccountReport {
     /// A paragraph for a paper, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
-    /// The setting.
+    /// The setting that was accounted for.
     #[serde(skip)]
     pub setting: Setting,
 }
@@ -61,11 +61,11 @@ pub struct AccountReport {
 /// One round of the paper's receiver at high SNR, exactly in `d` dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OneRound {
-    /// `d`.
+    /// Number of parameters `d`, from 1 to 10¹².
     pub dim: u64,
-    /// At the account's `δ`.
+    /// `ε` at the account's `δ`.
     pub epsilon: f64,
-    /// At `δ = 0`.
+    /// `ε` at `δ = 0`.
     pub pure_epsilon: f64,
 }
 
@@ -102,7 +102,7 @@ impl Inquiry {
         })
     }
 
-    /// `ε` in a view after some numbers of rounds; `None` where there is none.
+    /// `ε` in a view after some numbers of rounds; `None` where there is no finite one.
     pub fn epsilon_curve(
         &self,
         sequences: u64,
@@ -113,7 +113,7 @@ impl Inquiry {
         rounds.iter().map(|&rounds| Ok(account.epsilon(view, rounds)?)).collect()
     }
 
-    /// `δ` in a view after all rounds, at some `ε`; `None` where there is none.
+    /// `δ` in a view after all rounds, at some `ε`; `None` where there is no finite one.
     pub fn delta_curve(
         &self,
         sequences: u64,

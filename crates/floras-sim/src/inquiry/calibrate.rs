@@ -18,13 +18,13 @@ const MAX_ROUNDS: u64 = 1_000_000;
 /// The target, and what to find.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// `ε`.
+    /// The target: an upper bound on `ε`.
     pub epsilon: f64,
     /// The view in which to meet it.
     pub view: View,
-    /// What to find.
+    /// The quantity to find.
     pub find: Find,
-    /// `N`, if another quantity is to be found.
+    /// Number of sequences `N`, if another quantity is to be found.
     pub sequences: Option<u64>,
     /// The maximum number of sequences; the length if absent.
     pub max_sequences: Option<u64>,
@@ -59,25 +59,25 @@ named_choice!(
 /// The result: what `floras calibrate --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CalibrationReport {
-    /// `N`; `None` if no setting meets the `ε`.
+    /// Number of sequences `N`; `None` if no setting meets the target.
     pub sequences: Option<u64>,
-    /// `γ = N − K`.
+    /// Number of unused sequences, `γ = N − K`.
     pub gamma: Option<u64>,
     /// The view's name.
     pub view: &'static str,
     /// `ε` of the found setting.
     pub epsilon: Option<f64>,
-    /// The target.
+    /// The target: an upper bound on `ε`.
     pub epsilon_asked: f64,
-    /// `C`.
+    /// Clip norm `C` of the found setting, if there is one.
     pub clip: Option<f64>,
-    /// `T`.
+    /// Number of rounds `T` of the found setting, if there is one.
     pub rounds: Option<u64>,
     /// The receiver's name.
     pub receiver: Option<String>,
     /// Standard deviation of the noise in every parameter of the sum, around which it concentrates, for the clipped projector.
     pub noise_std: Option<f64>,
-    /// `δ`.
+    /// Privacy parameter `δ` of all statements.
     pub delta: f64,
     /// `client` or `item`.
     pub level: &'static str,
@@ -85,7 +85,7 @@ pub struct CalibrationReport {
     pub views: Option<Views>,
     /// Notes on the statements.
     pub notes: Vec<String>,
-    /// Why no setting meets it.
+    /// Why no setting meets the target; `None` if one was found.
     pub reason: Option<String>,
     /// The found federation as an experiment file, with every setting that the search knows. At the item level, `ε` of the file
     /// depends on the samples of its clients.
@@ -99,12 +99,12 @@ pub struct CalibrationReport {
 pub type Found = Calibrated;
 
 impl Inquiry {
-    /// Searches a setting that meets a goal. Without one, the report has a reason.
+    /// Searches a setting that meets a goal. If there is none, the report states the reason.
     pub fn calibrate(&self, goal: &Goal) -> Result<CalibrationReport, SimError> {
         match self.search(goal) {
             Ok(found) => self.report(goal, found),
             Err(SimError::Privacy(error @ PrivacyError::NothingMeets { .. })) => {
-                Ok(self.nothing(goal, error.to_string()))
+                Ok(self.no_setting(goal, error.to_string()))
             }
             Err(other) => Err(other),
         }
@@ -251,7 +251,7 @@ impl Inquiry {
         Ok(builder.to_toml())
     }
 
-    fn nothing(&self, goal: &Goal, reason: String) -> CalibrationReport {
+    fn no_setting(&self, goal: &Goal, reason: String) -> CalibrationReport {
         CalibrationReport {
             sequences: None,
             gamma: None,

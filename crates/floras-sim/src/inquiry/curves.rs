@@ -22,10 +22,10 @@ fn needs_radio(setting: &Setting, view: View) -> bool {
     matches!(view, View::Actual | View::RawSignal) && !has_bound
 }
 
-/// Which curve.
+/// A curve that describes the privacy of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CurveKind {
-    /// `δ(ε)`.
+    /// The privacy profile `δ(ε)`.
     Delta,
     /// The trade-off function: the smallest type II error by type I error.
     TradeOff,
@@ -65,7 +65,7 @@ pub struct CurveReport {
     pub columns: [&'static str; 2],
     /// The points. An infinite number is `null` in JSON.
     pub points: Vec<[f64; 2]>,
-    /// A Rényi curve holds outside an event of at most this probability.
+    /// Maximum probability of the event outside of which a Rényi curve holds; `None` for other curves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<f64>,
 }
@@ -73,9 +73,9 @@ pub struct CurveReport {
 /// `ε` of a group of clients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupReport {
-    /// `k`.
+    /// Number of clients `k` in the group, from 1 to 10⁶.
     pub size: u64,
-    /// By view; `None` if there is no finite one.
+    /// `ε` by view; `None` if there is no finite one.
     pub views: BTreeMap<String, Option<GroupEpsilon>>,
 }
 
@@ -84,9 +84,9 @@ pub struct GroupReport {
 pub struct JointReport {
     /// An upper bound on the `ε` of all of them; `None` if there is no finite one.
     pub epsilon: Option<f64>,
-    /// `δ`.
+    /// Privacy parameter `δ` of `epsilon`.
     pub delta: f64,
-    /// All rounds.
+    /// Total number of rounds of all trainings.
     pub rounds: u64,
     /// Whether every training's number is a guarantee.
     pub guarantee: bool,
@@ -96,7 +96,7 @@ pub struct JointReport {
     pub level: String,
     /// The views of the trainings.
     pub views: Vec<String>,
-    /// Their assumptions.
+    /// The assumptions of the trainings, each listed once.
     pub assumptions: Vec<String>,
     /// Why there is no `ε`.
     pub reason: Option<String>,
@@ -142,7 +142,7 @@ impl Inquiry {
         Ok(GroupReport { size, views: views.into_iter().map(of_view).collect::<Result<_, SimError>>()? })
     }
 
-    /// An error for a view that needs the radio, where none is described.
+    /// Fails for a view that needs the radio, if none is described.
     pub fn require_view(&self, sequences: u64, view: View) -> Result<(), SimError> {
         if needs_radio(&self.accountable(sequences)?, view) {
             let allowed = "published, idealised or any-channel, unless length and snr_db are given";
@@ -201,7 +201,7 @@ fn no_curve(account: &Account, rounds: u64, view: View) -> Result<SimError, SimE
     Ok(wrong("view", "one with a finite epsilon", format!("{view} ({reason})")))
 }
 
-/// Reads a loss distribution from JSON. Errors name where it is from.
+/// Reads a loss distribution from JSON. Errors contain `name`, its source.
 pub fn read_losses(name: &str, text: &str) -> Result<LossFile, SimError> {
     let refused = |why: String| SimError::from(ExperimentError::refused(name, &why));
     let losses: LossFile = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
@@ -248,7 +248,7 @@ fn check_points(kind: CurveKind, at: &[f64]) -> Result<(), SimError> {
     let (name, allowed, range) = match kind {
         CurveKind::Delta => ("epsilon", "between 0 and 1e6", 0.0..=1e6),
         CurveKind::TradeOff => ("type_one_error", "between 0 and 1", 0.0..=1.0),
-        // Checked again where it matters: 1 itself is no order.
+        // The order 1 itself is excluded.
         CurveKind::Renyi => ("order", "above 1 and at most 1e6", 1.0 + f64::EPSILON..=1e6),
     };
     at.iter().find(|x| !range.contains(*x)).map_or(Ok(()), |x| Err(wrong(name, allowed, x)))

@@ -28,29 +28,29 @@ pub struct ExperimentAccount {
 /// The privacy of an experiment: what `floras account FILE --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentReport {
-    /// `γ = N − K`, for schemes with sequences.
+    /// Number of unused sequences, `γ = N − K`, for schemes with sequences.
     pub gamma: Option<u64>,
-    /// `T`.
+    /// Number of rounds `T`.
     pub rounds: u64,
-    /// `δ`.
+    /// Privacy parameter `δ` of all statements.
     pub delta: f64,
-    /// What is protected.
+    /// The unit that is protected.
     pub level: Level,
     /// The experiment's name.
     pub name: String,
     /// The scheme's name.
     pub scheme: &'static str,
-    /// `C`.
+    /// Clip norm `C`; `None` if updates are not clipped.
     pub clip: Option<f64>,
-    /// `N`, for schemes with sequences.
+    /// Number of sequences `N`, for schemes with sequences.
     pub sequences: Option<u64>,
-    /// `K`.
+    /// Number of clients per round `K`.
     pub per_round: u64,
-    /// `M`.
+    /// Total number of clients `M`.
     pub clients: u64,
     /// Scheme and radio in one line.
     pub uplink: String,
-    /// The statements.
+    /// The privacy statement of each view.
     pub views: Views,
     /// Notes on the statements.
     pub notes: Vec<String>,
@@ -83,12 +83,12 @@ impl ExperimentAccount {
         Ok(self.account.views(rounds.max(1).into())?)
     }
 
-    /// `ε` in a view after all rounds; `None` if there is none.
+    /// `ε` in a view after all rounds; `None` if there is no finite one.
     pub fn epsilon(&self, view: View) -> Result<Option<f64>, SimError> {
         Ok(self.account.epsilon(view, self.rounds())?)
     }
 
-    /// `ε` in a view after some rounds; `None` if there is none.
+    /// `ε` in a view after some rounds; `None` if there is no finite one.
     pub fn epsilon_after(&self, view: View, rounds: u32) -> Result<Option<f64>, SimError> {
         Ok(self.account.epsilon(view, rounds.max(1).into())?)
     }
@@ -100,7 +100,7 @@ impl ExperimentAccount {
         Ok(self.account.most_rounds(settings.privacy.view, epsilon, settings.rounds.into())? as u32)
     }
 
-    /// All views.
+    /// The report on all views, after all rounds of the experiment.
     pub fn report(&self) -> Result<ExperimentReport, SimError> {
         let settings = self.experiment.settings();
         let (clients, sequences) = (&settings.clients, settings.uplink.scheme.sequences());
@@ -156,25 +156,25 @@ impl ExperimentAccount {
 pub struct ExperimentCalibration {
     /// The key that was searched, as in `uplink.noise_std`.
     pub key: String,
-    /// Its value; `None` if no value meets the `ε`, and for masks.
+    /// The found value; `None` for masks, and if no value meets the target.
     pub value: Option<f64>,
     /// The masks, if they were searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masks: Option<FoundMasks>,
-    /// `N`, for schemes with sequences.
+    /// Number of sequences `N`, for schemes with sequences.
     pub sequences: Option<u64>,
-    /// `γ = N − K`, for schemes with sequences.
+    /// Number of unused sequences, `γ = N − K`, for schemes with sequences.
     pub gamma: Option<u64>,
     /// The view's name.
     pub view: &'static str,
     /// `ε` of the found experiment.
     pub epsilon: Option<f64>,
-    /// The target.
+    /// The target: an upper bound on `ε`.
     pub epsilon_asked: f64,
     /// The account of the found experiment.
     #[serde(flatten)]
     pub report: Option<ExperimentViews>,
-    /// Why no value meets it.
+    /// Why no value meets the target; `None` if one was found.
     pub reason: Option<String>,
     /// The change as a fragment of an experiment file.
     pub fragment: Option<String>,
@@ -187,11 +187,11 @@ pub struct ExperimentCalibration {
 pub struct ExperimentViews {
     /// Scheme and radio in one line.
     pub uplink: String,
-    /// `T`.
+    /// Number of rounds `T`.
     pub rounds: u64,
-    /// `δ`.
+    /// Privacy parameter `δ` of all statements.
     pub delta: f64,
-    /// The statements.
+    /// The privacy statement of each view.
     pub views: Views,
     /// Notes on the statements.
     pub notes: Vec<String>,
@@ -212,7 +212,7 @@ pub fn calibrate_experiment(
         return masks::calibrate(builder, epsilon, view);
     }
     let base = match (builder.clone().build(), find) {
-        // The number of sequences is what is searched.
+        // The given number of sequences may be too small: it is replaced by the search.
         (Err(_), Find::Sequences) => {
             let length = builder.get("uplink.length").and_then(|text| text.parse().ok());
             builder.clone().set_to("uplink.sequences", length.unwrap_or(32_u64))?.build()?

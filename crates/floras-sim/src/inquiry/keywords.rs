@@ -103,7 +103,7 @@ impl Keywords {
         })
     }
 
-    /// There are masks if the standard deviation of the clients' noise is given.
+    /// The masks, if the standard deviation of the clients' noise is given.
     fn masks(&self) -> Result<Option<Masks>, ExperimentError> {
         let Some(noise_std) = self.noise_std else {
             let given = [("mask_std", self.mask_std.is_some()), ("colluding", self.colluding.is_some())];
@@ -125,22 +125,22 @@ impl Keywords {
         )
     }
 
-    /// `N`, which an account needs.
+    /// Number of sequences `N`, which an account requires.
     pub fn sequences(&self) -> Result<u64, ExperimentError> {
         required(self.sequences, "sequences")
     }
 
-    /// `d`, if one round is to be accounted for exactly.
+    /// Number of parameters `d`, if one round is to be accounted for exactly.
     pub fn dim(&self) -> Option<u64> {
         self.dim
     }
 
-    /// `α`, if the published Rényi divergence is wanted.
+    /// Order `α`, if the published Rényi divergence is requested.
     pub fn alpha(&self) -> Option<f64> {
         self.alpha
     }
 
-    /// What a calibration has to meet, and what to find.
+    /// The target of a calibration, and the quantity to find.
     pub fn goal(&self) -> Result<Goal, ExperimentError> {
         Ok(Goal {
             epsilon: required(self.epsilon, "epsilon")?,
@@ -152,7 +152,7 @@ impl Keywords {
     }
 }
 
-/// The keyword of a number of the pilot.
+/// The keyword of a number of the pilot that is out of range.
 fn pilot_key(error: &ChoiceError) -> &'static str {
     if error.what == Pilot::AMPLITUDE { "pilot_amplitude" } else { "pilot_repetitions" }
 }

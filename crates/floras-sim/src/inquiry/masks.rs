@@ -1,8 +1,8 @@
 //! The masks of an experiment that meet an `ε` with the least noise in the decoded sum.
 //!
-//! `ε`, `δ`, the rounds and the sampling determine `μ` of a round. Masks with that `μ` are a family of one parameter: larger masks need
-//! less noise of the clients, and leave more of themselves where gains differ. Rounds are drawn from a fixed stream, and the median of
-//! their noise is minimised.
+//! `ε`, `δ`, the rounds and the sampling determine `μ` of a round. Masks with that `μ` are a family of one parameter: with larger
+//! masks, clients add less noise, but more of the masks remains in the sum where gains differ. Rounds are drawn from a fixed
+//! stream, and the median of their noise is minimised.
 
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Masks, View};
@@ -17,17 +17,17 @@ use crate::error::SimError;
 use crate::experiment::{ExperimentBuilder, ExperimentError, Settings};
 use crate::federation::{Dropouts, protected, scope, select};
 
-/// Rounds that are drawn.
+/// Number of rounds that are drawn.
 const ROUNDS: u32 = 200;
 
 /// Masks that meet an `ε`, and the noise with them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FoundMasks {
-    /// `σ_m`.
+    /// Standard deviation `σ_m` of the masks.
     pub mask_std: f64,
-    /// `σ_z`.
+    /// Standard deviation `σ_z` of the noise that each client adds.
     pub noise_std: f64,
-    /// Clients of a round that may reveal their keys and noise.
+    /// Number of clients per round that may reveal their keys and noise.
     pub colluding: u32,
     /// Median over drawn rounds of the standard deviation of the noise in a parameter of the decoded sum.
     pub decoded_noise_std: f64,
@@ -56,7 +56,7 @@ pub(super) fn calibrate(
         let changed = base.clone().set_to("masks.mask_std", masks.mask_std())?;
         changed.set_to("masks.noise_std", masks.noise_std())?.set_to("masks.colluding", masks.colluding())
     };
-    // The checks of the section refuse what cannot be masked.
+    // The validation of the section rejects settings that masks do not support.
     with(Masks::new(1.0, 1.0, colluding)?)?.build()?;
     let (protected, scope) = (protected(&settings)?, scope(&settings)?);
     let mu = gaussian_mu(
@@ -115,7 +115,7 @@ fn without_masks(builder: &ExperimentBuilder) -> Result<(ExperimentBuilder, u32)
     Ok((base, colluding))
 }
 
-/// Who takes part, as an account of the experiment has it.
+/// The sampling of clients or items, as in the account of the experiment.
 fn sampling(settings: &Settings, protected: &Protected) -> floras_privacy::Sampling {
     let per_round = settings.clients.per_round.into();
     let total = match settings.clients.dropout.is_none() {

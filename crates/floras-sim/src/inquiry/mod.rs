@@ -40,31 +40,31 @@ use crate::error::{SimError, wrong};
 /// Clients, updates and radio of a federation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inquiry {
-    /// `C`.
+    /// Clip norm `C` of an update.
     pub clip: f64,
-    /// `K`.
+    /// Number of clients per round `K`.
     pub per_round: u64,
-    /// `M`; `K` if absent.
+    /// Total number of clients `M`; `K` if absent.
     pub clients: Option<u64>,
-    /// `T`.
+    /// Number of rounds `T`. If absent: 1, or at most 10⁶ if the rounds are to be found.
     pub rounds: Option<u64>,
-    /// `δ`.
+    /// Privacy parameter `δ` of all statements.
     pub delta: f64,
-    /// What is protected.
+    /// The unit that is protected.
     pub level: Level,
-    /// `b`, at the item level.
+    /// Batch size `b`, at the item level.
     pub batch: Option<u64>,
-    /// `D`, at the item level.
+    /// Number of samples per client `D`, at the item level.
     pub samples: Option<u64>,
     /// Local work of a client in a round, at the item level.
     pub local: LocalWork,
     /// Which populations are neighbours.
     pub neighbours: Neighbours,
-    /// How updates are normalised to norm `C`.
+    /// How updates are limited to norm `C`.
     pub clipping: Clipping,
     /// The base station's weights.
     pub receiver: ReceiverChoice,
-    /// `L`.
+    /// Chips per sequence `L`: the maximum number of sequences, and with `snr_db` part of the radio.
     pub length: Option<u64>,
     /// SNR in decibels.
     pub snr_db: Option<f64>,
@@ -74,9 +74,9 @@ pub struct Inquiry {
     pub fading: Fading,
     /// Which branches the base station decodes, and whether clients correct their channel's phase.
     pub modulation: Modulation,
-    /// `R`, receive antennas: from 1 to 64, and 1 with phase correction.
+    /// Number of receive antennas `R`: from 1 to 64, and 1 with phase correction.
     pub antennas: usize,
-    /// The pilot.
+    /// Amplitude and repetitions of the pilot.
     pub pilot: Pilot,
     /// How far the radio may depart from the model.
     pub margins: Margins,
@@ -87,7 +87,7 @@ pub struct Inquiry {
 /// A receiver, or the clipped projector with a level to be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReceiverChoice {
-    /// This one.
+    /// A receiver with all its parameters.
     Given(Receiver),
     /// The clipped projector at the level with the least noise.
     ClippedAuto,
@@ -203,7 +203,7 @@ impl Inquiry {
         })
     }
 
-    /// `B`, real branches of the receiver.
+    /// Number of real branches `B` of the receiver.
     fn branches(&self) -> Result<u32, SimError> {
         self.modulation
             .check_antennas(self.antennas)

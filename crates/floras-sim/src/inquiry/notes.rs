@@ -60,8 +60,8 @@ pub fn verdict_text(view: View, statement: &Statement) -> String {
     if is_model(view, statement) { format!("{verdict} (model)") } else { verdict.to_string() }
 }
 
-/// What the adversary of a statement sees, for a table: [`View::adversary_sees`], or the adversary in the words of the
-/// statement where it is not the view's own.
+/// What the adversary of a statement sees, for a table: [`View::adversary_sees`], or the statement's own description of a different
+/// adversary.
 pub fn adversary_text(view: View, statement: &Statement) -> &str {
     match &*statement.adversary {
         _ if statement.from_masks => "all sent symbols",
@@ -70,8 +70,8 @@ pub fn adversary_text(view: View, statement: &Statement) -> &str {
     }
 }
 
-/// Further numbers of a view under sampling: for an adversary who knows when a client takes part, and for clients that take part
-/// in every round.
+/// Further numbers of a view under sampling: with participation known to the adversary, and for clients that take part in every
+/// round.
 const SAMPLED: [&str; 2] = ["participation_known", "in_every_round"];
 
 /// Whether clients take part at random.

@@ -18,7 +18,7 @@ pub struct PublishedRenyi {
     pub one_round: f64,
     /// `T·ε(α)`, of all rounds.
     pub all_rounds: f64,
-    /// Always false.
+    /// Whether it is a guarantee: always `false`.
     pub guarantee: bool,
 }
 

@@ -6,7 +6,7 @@ use floras_privacy::{PrivacyUnit, Sampling, Setting, Statement};
 use super::AccountReport;
 use super::notes::epsilon_text;
 
-/// What is outside of every view.
+/// Leakage that no view covers.
 const NOT_COVERED: &str = "The bound covers neither the choice of hyperparameters on the clients' data, nor what clients reveal \
      outside the uplink";
 
@@ -116,7 +116,7 @@ fn neighbours(setting: &Setting) -> String {
     }
 }
 
-/// The numbers for an adversary who knows who takes part.
+/// The sentence about an adversary that knows the participants.
 fn participation(view: View, statement: &Statement) -> Option<String> {
     let detail = |name: &str| statement.details.get(name).map(|&epsilon| epsilon_text(epsilon));
     let in_every_round = detail("in_every_round")?;

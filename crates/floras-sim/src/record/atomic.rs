@@ -1,4 +1,4 @@
-//! Files that are there as a whole or not at all.
+//! Atomic writes: a file is written completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::error::SimError;
 
-/// Writes a file so that it is there as a whole or not at all, even after a power cut.
+/// Writes a file completely or not at all, even if the power fails.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SimError> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// Has a file written under another name beside it, brings it to the disk, and renames it.
+/// Writes a file under a temporary name in the same directory, syncs it, and renames it.
 pub(crate) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -25,17 +25,17 @@ pub(crate) fn write_with(
         fs::rename(&partial, path)
     });
     if let Err(error) = written {
-        // What is half-written would only take room on a disk that may be full.
+        // An incomplete file would only use space on a disk that may be full.
         let _ = fs::remove_file(&partial);
         return Err(SimError::file("write", path)(error));
     }
     sync_directory(path)
 }
 
-/// A new name is on the disk only once its directory is: brings the directory of a file to the disk.
+/// Syncs the directory of a file. A new name is durable only after that.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), SimError> {
     let Some(directory) = path.parent() else { return Ok(()) };
-    // A bare name lies in the current directory.
+    // A name without a directory is in the current one.
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     if cfg!(unix) {
         let synced = File::open(directory).and_then(|directory| directory.sync_all());

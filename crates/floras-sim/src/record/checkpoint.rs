@@ -1,8 +1,8 @@
 //! Parameters on the disk, as safetensors: the final ones of a trial, and those to resume from.
 //!
-//! A file holds the model's tensors by name, and in its metadata, under `floras` and as JSON, the trial, the rounds done and
-//! the status. (One key, because the library writes several in no fixed order.) A file is replaced as a whole, so that
-//! there is always one that is sound.
+//! A file holds the model's tensors by name, and in its metadata, under `floras` and as JSON, the trial, the rounds done and the
+//! status. (One key, because the library writes several in no fixed order.) A file is replaced atomically, so there is always a
+//! complete one.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,14 +18,14 @@ use crate::error::SimError;
 use crate::experiment::VERSION;
 use crate::federation::{Federation, Status, Trial};
 
-/// Where a trial stood when it was saved.
+/// The saved state of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Checkpoint {
     pub(crate) mark: Mark,
     pub(crate) parameters: Vec<f32>,
 }
 
-/// What the metadata say.
+/// The metadata of a checkpoint.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Mark {
     pub(crate) version: String,
@@ -42,7 +42,7 @@ pub(crate) struct Mark {
 
 const KEY: &str = "floras";
 
-/// Saves a trial as it stands; `log_crc` is the checksum of the lines that it has written.
+/// Saves the current state of a trial; `log_crc` is the checksum of its lines in the log.
 pub(crate) fn save(
     path: &Path,
     federation: &Federation,
@@ -79,7 +79,7 @@ fn encode(model: &dyn Model, mut mark: Mark, parameters: &[f32]) -> Result<Vec<u
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 
-/// Reads what was saved of a trial of this federation; `None` if there is no such file.
+/// Reads the checkpoint of a trial of this federation; `None` if there is no such file.
 pub(crate) fn load(path: &Path, federation: &Federation, trial: u16) -> Result<Option<Checkpoint>, SimError> {
     if !path.exists() {
         return Ok(None);
@@ -90,10 +90,10 @@ pub(crate) fn load(path: &Path, federation: &Federation, trial: u16) -> Result<O
         let as_written = as_written.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
         let identities = [federation.identity(), federation.identity_of(&as_written)];
         if !identities.contains(&found.mark.identity) {
-            return Err("it is of another experiment, or of other data, than there are now".to_owned());
+            return Err("it belongs to another experiment or to other data".to_owned());
         }
         if found.mark.trial != trial {
-            return Err(format!("it is of trial {}", found.mark.trial));
+            return Err(format!("it belongs to trial {}", found.mark.trial));
         }
         Ok(found)
     });

@@ -1,6 +1,6 @@
-//! The run directory: what a run leaves behind, and what it needs to resume after a kill.
+//! The run directory: the results of a run, and the files from which it resumes after a kill.
 //!
-//! | path | what it holds |
+//! | path | content |
 //! |---|---|
 //! | `experiment.toml` | the experiment with every setting spelled out, the version and the seed |
 //! | `partition.json` | number of samples of each label per client |
@@ -11,13 +11,13 @@
 //! | `signals/` | the signals of the rounds that the experiment records, as `.npz` |
 //! | `tb/` | event files for TensorBoard |
 //! | `checkpoint/` | the state of each trial, to resume from |
-//! | `lock` | held by the process at work |
+//! | `lock` | locked by the running process |
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::ledger_entry::LedgerEntry;
-use super::read::{if_there, read_json, read_text};
+use super::read::{if_exists, read_json, read_text};
 use super::{atomic, log};
 use crate::error::SimError;
 use crate::experiment::{Difference, Experiment, VERSION};
@@ -32,13 +32,13 @@ pub(super) const INNER: [&str; 3] = ["checkpoint", "parameters", "tb"];
 pub enum Entry {
     /// A new run; the directory must be empty or absent.
     New,
-    /// Resume the run that is there.
+    /// Resume the run in the directory.
     Resume,
-    /// Resume the run that is there, or begin one.
+    /// Resume the run in the directory, or begin one.
     ResumeOrNew,
 }
 
-/// A run directory that this process has to itself.
+/// A run directory that this process has locked.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
@@ -46,7 +46,7 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Enters a directory for an experiment, creating it if need be. A run of another experiment is refused.
+    /// Locks the directory of an experiment, and creates it if it does not exist. Fails if it holds the run of another experiment.
     pub fn enter(path: &Path, experiment: &Experiment, entry: Entry) -> Result<Self, SimError> {
         if path.exists() && !path.is_dir() {
             return Err(SimError::NotADirectory { path: path.to_path_buf() });
@@ -69,7 +69,7 @@ impl RunDirectory {
             if entry == Entry::New {
                 return Err(SimError::AlreadyARun { directory: path.to_path_buf() });
             }
-            Self::refuse_other(path, experiment)?;
+            Self::check_experiment(path, experiment)?;
         }
         for inner in INNER.map(|inner| path.join(inner)) {
             fs::create_dir_all(&inner).map_err(SimError::file("create", &inner))?;
@@ -80,12 +80,12 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// Where a directory keeps its experiment.
+    /// The path of the experiment file.
     pub fn experiment_file(path: &Path) -> PathBuf {
         path.join("experiment.toml")
     }
 
-    /// Where a directory keeps its metrics.
+    /// The path of the metrics of all trials.
     pub(crate) fn metrics_file(path: &Path) -> PathBuf {
         path.join("metrics.jsonl")
     }
@@ -95,8 +95,8 @@ impl RunDirectory {
         path.join("partition.json")
     }
 
-    /// The common metrics and the common ledger of a run directory. They hold the trials that have ended and the first that has
-    /// not.
+    /// The common metrics and the common ledger of a run directory. They contain the trials that have ended and the first one that
+    /// has not.
     pub fn logs(path: &Path) -> [PathBuf; 2] {
         [Self::metrics_file(path), path.join("ledger.jsonl")]
     }
@@ -107,12 +107,12 @@ impl RunDirectory {
         [log::trial_log::<RoundMetrics>(&directory, trial), log::trial_log::<LedgerEntry>(&directory, trial)]
     }
 
-    /// The file that a process at work holds a lock on.
+    /// The path of the lock file, which a running process has locked.
     pub fn lock_file(path: &Path) -> PathBuf {
         path.join("lock")
     }
 
-    /// Where a directory keeps its summary.
+    /// The path of the summary.
     pub fn summary_file(path: &Path) -> PathBuf {
         path.join("summary.json")
     }
@@ -120,7 +120,7 @@ impl RunDirectory {
     /// The experiment of a run directory, without entering it.
     pub fn read_experiment(path: &Path) -> Result<Experiment, SimError> {
         let file = Self::experiment_file(path);
-        let text = if_there(read_text(&file))?;
+        let text = if_exists(read_text(&file))?;
         let text = text.ok_or_else(|| SimError::NothingToResume { directory: path.to_path_buf() })?;
         let experiment = Experiment::parse(&file.display().to_string(), &text)?;
         // Runs of another version may have other results.
@@ -134,7 +134,7 @@ impl RunDirectory {
         }
     }
 
-    /// Every round of every trial of a run directory, as far as it has come, without entering it.
+    /// The metrics of all recorded rounds of a run directory, without entering it.
     pub fn read_metrics(path: &Path) -> Result<Vec<RoundMetrics>, SimError> {
         let path = Self::metrics_file(path);
         let text = read_text(&path)?;
@@ -142,7 +142,7 @@ impl RunDirectory {
         for (number, line) in text.split_inclusive('\n').enumerate() {
             match serde_json::from_str(line) {
                 Ok(line) => metrics.push(line),
-                // A run that is at work, or was killed, may have written half a line.
+                // A run that is in progress, or was killed, may have written an incomplete line.
                 Err(_) if !line.ends_with('\n') => {}
                 Err(error) => return Err(SimError::damaged(&path, format!("line {}: {error}", number + 1))),
             }
@@ -152,21 +152,21 @@ impl RunDirectory {
 
     /// The summary of a run directory, if its run is complete, without entering it.
     pub fn read_summary(path: &Path) -> Result<Option<Summary>, SimError> {
-        if_there(read_json(&Self::summary_file(path)))
+        if_exists(read_json(&Self::summary_file(path)))
     }
 
-    /// Where a run directory keeps the final model of a trial.
+    /// The path of the final model of a trial; trials count from 0.
     pub fn final_parameters(path: &Path, trial: u32) -> PathBuf {
         path.join("parameters").join(format!("trial-{trial:04}.safetensors"))
     }
 
-    /// Where a run directory keeps the signal of a trial's round; trials count from 0, rounds from 1.
+    /// The path of the signal of a round; trials count from 0, rounds from 1.
     pub fn signal_file(path: &Path, trial: u32, round: u32) -> PathBuf {
         path.join("signals").join(format!("trial-{trial:04}")).join(format!("round-{round:06}.npz"))
     }
 
-    /// Refuses a directory that holds the run of another experiment, without entering it.
-    pub fn refuse_other(path: &Path, experiment: &Experiment) -> Result<(), SimError> {
+    /// Fails if a directory holds the run of another experiment. The directory is not entered.
+    pub fn check_experiment(path: &Path, experiment: &Experiment) -> Result<(), SimError> {
         if !Self::experiment_file(path).exists() {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl RunDirectory {
         }
     }
 
-    /// The directory.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -188,7 +188,7 @@ impl RunDirectory {
         Self::read_summary(&self.path)
     }
 
-    /// Writes the summary, which marks the run as complete, and removes what only a resume would need.
+    /// Writes the summary, which marks the run as complete, and removes the logs that only a resume needs.
     pub(crate) fn complete(&self, summary: &Summary) -> Result<(), SimError> {
         let path = Self::summary_file(&self.path);
         let mut text =
@@ -198,7 +198,7 @@ impl RunDirectory {
         self.remove_logs(summary.trials.len())
     }
 
-    /// Removes the trials' logs, which `metrics.jsonl` and `ledger.jsonl` have taken in.
+    /// Removes the trials' logs, whose lines are in `metrics.jsonl` and `ledger.jsonl`.
     pub(crate) fn remove_logs(&self, trials: usize) -> Result<(), SimError> {
         let logs = (0..trials).flat_map(|trial| [self.trial_log(trial), self.trial_ledger(trial)]);
         for path in logs.filter(|path| path.exists()) {
@@ -231,7 +231,7 @@ impl RunDirectory {
         Self::final_parameters(&self.path, trial.into())
     }
 
-    /// TensorBoard takes each directory with an event file for a curve of its own.
+    /// The path of the event file of a trial. It has its own directory, because TensorBoard draws one curve per directory.
     pub(crate) fn events_file(&self, trial: u16) -> Result<PathBuf, SimError> {
         let directory = self.path.join("tb").join(format!("trial-{trial:04}"));
         fs::create_dir_all(&directory).map_err(SimError::file("create", &directory))?;
@@ -244,7 +244,7 @@ fn has_other_files(path: &Path) -> Result<bool, SimError> {
         return Ok(false);
     }
     let entries = fs::read_dir(path).map_err(SimError::file("read", path))?;
-    // A run that was killed in its first moment leaves a lock, or directories without anything in them.
+    // A run that was killed at its beginning leaves a lock file, or empty directories.
     let ours = ["lock", "checkpoint", "parameters", "tb", "experiment.toml.partial"];
     let mut names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
     Ok(names.any(|name| !ours.iter().any(|&known| name == known)))

@@ -18,14 +18,14 @@ use crate::error::SimError;
 pub(crate) struct JsonLines {
     path: PathBuf,
     file: File,
-    /// Where the last line ends, in bytes.
+    /// Position after the last line, in bytes.
     end: u64,
 }
 
-/// One line while it is read.
+/// A line of the file, before it is parsed.
 pub(crate) struct RawLine<'a> {
     pub(crate) path: &'a Path,
-    /// From 1.
+    /// Line number, counted from 1.
     pub(crate) number: usize,
     /// With the newline, unless it is missing at the end of the file.
     pub(crate) bytes: &'a [u8],
@@ -41,7 +41,7 @@ impl RawLine<'_> {
         }
     }
 
-    /// The error of a line that cannot have been written like this.
+    /// The error of a damaged line.
     pub(crate) fn damaged(&self, reason: impl Display) -> SimError {
         SimError::damaged(self.path, format!("line {}: {reason}", self.number))
     }

@@ -1,4 +1,4 @@
-//! One round in a ledger file: what it leaked, to whom it belongs, and the largest loss of a client so far.
+//! One round in a ledger file: what it leaked, its clients, and the largest loss of a client so far.
 //!
 //! A run's `ledger.jsonl` and the file of an [`AirLedger`](crate::AirLedger) have the same entries, one JSON object per line. An
 //! `AirLedger` composes rounds that differ; its entries therefore also hold the cohort, the gains and the noise of the round.
@@ -17,13 +17,13 @@ pub struct LedgerEntry {
     /// The repetition that the round belongs to, from 0. Earlier versions of `AirLedger` did not write it.
     #[serde(default)]
     pub trial: u32,
-    /// From 1.
+    /// The round, counted from 1.
     pub round: u32,
     /// Number of clients that were selected. A run writes it, and `among`, only if it has dropouts; `gains` and the noise are only
     /// in the file of an `AirLedger`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<u32>,
-    /// Number of clients that they were sampled from.
+    /// Number of clients from which the selected ones were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub among: Option<u32>,
     /// `ε` of this round alone, in every view that has one.

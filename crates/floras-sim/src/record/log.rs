@@ -43,9 +43,9 @@ impl Line for LedgerEntry {
     }
 }
 
-/// `metrics.jsonl`.
+/// The logs of the metrics, with `metrics.jsonl` as the common file.
 pub(crate) type MetricsLog = Log<RoundMetrics>;
-/// `ledger.jsonl`.
+/// The logs of the ledgers, with `ledger.jsonl` as the common file.
 pub(crate) type LedgerLog = Log<LedgerEntry>;
 
 /// The logs of all trials, and the common file.
@@ -147,7 +147,7 @@ pub(crate) fn trial_log<L: Line>(directory: &Path, trial: usize) -> PathBuf {
 
 /// Truncates a trial's metrics to the first `rounds` rounds and returns the checksum of their lines. `None` if there are fewer
 /// valid lines: the log is then emptied.
-pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<Option<u32>, SimError> {
+pub(crate) fn truncate_metrics(path: &Path, trial: u16, rounds: u32) -> Result<Option<u32>, SimError> {
     let mut lines = JsonLines::open(path)?;
     let mut count = 0;
     let crc = lines.read(|line| {
@@ -164,11 +164,11 @@ pub(crate) fn cut_back(path: &Path, trial: u16, rounds: u32) -> Result<Option<u3
     Ok(Some(crc))
 }
 
-/// Passes every entry of a trial's ledger to `see` and returns their number.
+/// Passes every entry of a trial's ledger to `visit` and returns their number.
 pub(crate) fn read_ledger(
     path: &Path,
     trial: u16,
-    mut see: impl FnMut(LedgerEntry),
+    mut visit: impl FnMut(LedgerEntry),
 ) -> Result<u32, SimError> {
     let mut count = 0;
     JsonLines::open(path)?.read(|line| {
@@ -179,7 +179,7 @@ pub(crate) fn read_ledger(
             return Err(line.damaged(format!("it belongs to trial {}", entry.trial)));
         }
         count += 1;
-        see(entry);
+        visit(entry);
         Ok(true)
     })?;
     Ok(count)
@@ -196,13 +196,13 @@ pub(crate) fn last_line<L: Line>(path: &Path) -> Result<L, SimError> {
     last.ok_or_else(|| SimError::damaged(path, "its last line is incomplete"))
 }
 
-/// Passes every line of a trial's metrics, which must be complete, to `see`.
-pub(crate) fn each_round(path: &Path, mut see: impl FnMut(&RoundMetrics)) -> Result<(), SimError> {
+/// Passes every line of a trial's metrics, which must be complete, to `visit`.
+pub(crate) fn each_round(path: &Path, mut visit: impl FnMut(&RoundMetrics)) -> Result<(), SimError> {
     let file = File::open(path).map_err(SimError::file("read", path))?;
     for (number, line) in BufReader::new(file).split(b'\n').enumerate() {
         let line = line.map_err(SimError::file("read", path))?;
         let damaged = || SimError::damaged(path, format!("line {} is incomplete", number + 1));
-        see(&from_line(&line).ok_or_else(damaged)?);
+        visit(&from_line(&line).ok_or_else(damaged)?);
     }
     Ok(())
 }
@@ -245,7 +245,7 @@ mod tests {
     fn new_log(directory: &Path, trials: u16) -> (MetricsLog, PathBuf) {
         for trial in 0..trials {
             assert_eq!(
-                cut_back(&trial_log::<RoundMetrics>(directory, trial.into()), trial, 0).unwrap(),
+                truncate_metrics(&trial_log::<RoundMetrics>(directory, trial.into()), trial, 0).unwrap(),
                 Some(0)
             );
         }
@@ -279,9 +279,9 @@ mod tests {
         }
         drop(log);
         fs::write(&path, "torn").unwrap();
-        let crc = cut_back(&trial_log::<RoundMetrics>(directory.path(), 0), 0, 2).unwrap().unwrap();
+        let crc = truncate_metrics(&trial_log::<RoundMetrics>(directory.path(), 0), 0, 2).unwrap().unwrap();
         assert_eq!(crc, crc32c::crc32c(&fs::read(trial_log::<RoundMetrics>(directory.path(), 0)).unwrap()));
-        assert!(cut_back(&trial_log::<RoundMetrics>(directory.path(), 1), 1, 3).unwrap().is_some());
+        assert!(truncate_metrics(&trial_log::<RoundMetrics>(directory.path(), 1), 1, 3).unwrap().is_some());
         let state = |ended| LogState { crc: 0, ended };
         let (_, path) = opened(directory.path(), &[state(false), state(false)]);
         assert_eq!(order(&path), [(0, 1), (0, 2)]);
@@ -304,11 +304,11 @@ mod tests {
             (b"\n\n".to_vec(), 1),
         ] {
             fs::write(&path, bytes).unwrap();
-            assert_eq!(cut_back(&path, 0, rounds).unwrap(), None);
+            assert_eq!(truncate_metrics(&path, 0, rounds).unwrap(), None);
             assert_eq!(fs::read(&path).unwrap(), b"");
         }
         fs::write(&path, lines(&[1, 2])).unwrap();
-        assert_eq!(cut_back(&path, 1, 2).unwrap(), None, "another trial's lines");
+        assert_eq!(truncate_metrics(&path, 1, 2).unwrap(), None, "another trial's lines");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What a run leaves on the disk.
+//! The files of a run.
 
 mod atomic;
 mod checkpoint;
@@ -22,7 +22,7 @@ pub use atomic::write as write_atomically;
 pub(crate) use checkpoint::{Checkpoint, Mark, load, save};
 pub(crate) use json_lines::{JsonLines, RawLine};
 pub use ledger_entry::LedgerEntry;
-pub(crate) use log::{LedgerLog, LogState, MetricsLog, cut_back, each_round, last_line, read_ledger};
+pub(crate) use log::{LedgerLog, LogState, MetricsLog, each_round, last_line, read_ledger, truncate_metrics};
 pub use read::read_json;
 pub(crate) use read::read_text;
 pub use recorded::RecordedRun;

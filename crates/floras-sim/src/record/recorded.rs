@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::directory::RunDirectory;
-use super::read::{if_there, read_json, read_text};
+use super::read::{if_exists, read_json, read_text};
 use crate::error::SimError;
 use crate::experiment::Experiment;
 use crate::federation::{PartitionRecord, RoundMetrics};
@@ -13,7 +13,7 @@ use crate::summary::{Summary, TrialSummary};
 /// The content of a run directory, read without entering it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRun {
-    /// The experiment.
+    /// The experiment that was run.
     pub experiment: Experiment,
     /// The experiment's file, as it was written.
     pub text: String,
@@ -21,14 +21,14 @@ pub struct RecordedRun {
     pub version: Option<String>,
     /// Every round of every trial so far.
     pub metrics: Vec<RoundMetrics>,
-    /// Who holds what, for the first trials.
+    /// Numbers of samples of each label per client, for the first trials.
     pub partitions: Vec<PartitionRecord>,
     /// How the run ended; `None` if it is not complete.
     pub summary: Option<Summary>,
 }
 
 impl RecordedRun {
-    /// Reads a run directory. Of a run that is not complete, everything but the experiment may be missing.
+    /// Reads a run directory. If the run is not complete, all files except the experiment may be missing.
     pub fn read(directory: &Path) -> Result<Self, SimError> {
         let path = RunDirectory::experiment_file(directory);
         let text = read_text(&path)?;
@@ -39,29 +39,30 @@ impl RecordedRun {
         let partitions = read_json(&RunDirectory::partition_file(directory));
         let (metrics, partitions) = match &summary {
             Some(_) => (metrics?, partitions?),
-            None => (if_there(metrics)?.unwrap_or_default(), if_there(partitions)?.unwrap_or_default()),
+            None => (if_exists(metrics)?.unwrap_or_default(), if_exists(partitions)?.unwrap_or_default()),
         };
         let recorded = Self { experiment, text, version, metrics, partitions, summary };
-        recorded.refuse_strangers(directory)?;
+        recorded.check_consistency(directory)?;
         Ok(recorded)
     }
 
-    /// The files of a complete run must be of the same run, and whole.
-    fn refuse_strangers(&self, directory: &Path) -> Result<(), SimError> {
+    /// Checks that the files of a complete run belong to the same run and are complete.
+    fn check_consistency(&self, directory: &Path) -> Result<(), SimError> {
         let Some(summary) = &self.summary else { return Ok(()) };
         let settings = self.experiment.settings();
         let of_experiment = (&settings.name, settings.seed, settings.trials as usize);
         if of_experiment != (&summary.name, summary.seed, summary.trials.len()) {
-            let reason = "it is not of the run that summary.json is about";
+            let reason = "it does not belong to the run in summary.json";
             return Err(SimError::damaged(&RunDirectory::experiment_file(directory), reason));
         }
-        let there: BTreeSet<(u32, u32)> = self.metrics.iter().map(|line| (line.trial, line.round)).collect();
+        let recorded: BTreeSet<(u32, u32)> =
+            self.metrics.iter().map(|line| (line.trial, line.round)).collect();
         for trial in &summary.trials {
             let (trial, last) = match *trial {
                 TrialSummary::Finished { trial, .. } => (trial, summary.rounds),
                 TrialSummary::Diverged { trial, round } => (trial, round),
             };
-            if !there.contains(&(trial, last)) {
+            if !recorded.contains(&(trial, last)) {
                 let reason = format!(
                     "it lacks round {last} of trial {trial} (counted from 0), which is in summary.json"
                 );

@@ -18,14 +18,14 @@ use super::directory::RunDirectory;
 use crate::error::SimError;
 use crate::federation::RoundOutcome;
 
-/// A round's file that is not on the disk yet.
+/// The signal file of a round, before it is written.
 pub(crate) struct SignalFile {
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
 impl SignalFile {
-    /// The file of a round that was decoded; `None` if training broke down before, or if all selected clients were silent.
+    /// The file of a round that was decoded; `None` if training diverged before, or if all selected clients were silent.
     pub(crate) fn new(directory: &RunDirectory, outcome: &RoundOutcome) -> Result<Option<Self>, SimError> {
         let Some(aggregate) = &outcome.aggregate else { return Ok(None) };
         let path = RunDirectory::signal_file(directory.path(), outcome.metrics.trial, outcome.metrics.round);
@@ -33,12 +33,12 @@ impl SignalFile {
         Ok(Some(Self { path, bytes }))
     }
 
-    /// Bytes in memory, and on the disk.
+    /// Size in bytes, in memory and on the disk.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes the file, as a whole or not at all.
+    /// Writes the file atomically.
     pub(crate) fn write(&self) -> Result<(), SimError> {
         if let Some(parent) = self.path.parent() {
             fs::create_dir_all(parent).map_err(SimError::file("create", parent))?;

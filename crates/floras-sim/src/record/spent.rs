@@ -14,9 +14,9 @@ use crate::error::SimError;
 use crate::federation::Federation;
 
 impl RunDirectory {
-    /// The privacy statements about the rounds that are in the ledger, without entering the directory: those of the summary if
-    /// the run is complete; `None` before the first round. Trials are independent repetitions, so that the rounds of the longest
-    /// trial count. The account of an incomplete run is computed again, for which the data are loaded.
+    /// The privacy statements about the rounds in the ledger, without entering the directory; `None` before the first round. Trials
+    /// are independent repetitions, so the statements cover the rounds of the longest trial. For a complete run, the statements are
+    /// those of the summary. For an incomplete run, the data are loaded and the account is computed again.
     pub fn privacy_so_far(path: &Path) -> Result<Option<PrivacyReport>, SimError> {
         if let Some(summary) = Self::read_summary(path)? {
             return Ok(Some(summary.privacy));
@@ -29,7 +29,7 @@ impl RunDirectory {
     }
 }
 
-/// The statements about what a federation has spent.
+/// The privacy report about the recorded rounds of a federation.
 pub(crate) fn report(federation: &Federation, (rounds, worst): Spent) -> Result<PrivacyReport, SimError> {
     let settings = federation.experiment().settings();
     Ok(federation.accounting()?.report(settings, rounds, worst)?)
@@ -38,7 +38,7 @@ pub(crate) fn report(federation: &Federation, (rounds, worst): Spent) -> Result<
 /// Rounds of the longest trial, and the client with the largest loss of all trials.
 type Spent = (u32, Option<Worst>);
 
-/// What the ledgers of the trials hold; `None` before the first round.
+/// The rounds and the largest loss in the ledgers of all trials; `None` before the first round.
 pub(crate) fn spent(path: &Path, trials: u32) -> Result<Option<Spent>, SimError> {
     let mut spent: Option<Spent> = None;
     for trial in 0..trials as usize {

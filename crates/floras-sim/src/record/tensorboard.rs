@@ -1,14 +1,14 @@
 //! TensorBoard's event files.
 //!
-//! A file is a row of records, each an `Event` message of protocol buffers in a frame:
+//! A file is a sequence of records, each an `Event` message of protocol buffers in a frame:
 //!
 //! ```text
 //! length (8 bytes, little-endian) │ masked CRC-32C of the length (4) │ message │ masked CRC-32C of the message (4)
 //! masked = (crc rotated right by 15 bits) + 0xa282ead8
 //! ```
 //!
-//! The first event names the format; then there is one for each round. So a file can be cut back to a round without
-//! reading messages, and a torn end is found by its checksum.
+//! The first event names the format; then there is one for each round. A file can therefore be truncated to a round without reading
+//! messages, and an incomplete end is detected by its checksum.
 //!
 //! # Citations
 //! TensorFlow, `tensorflow/core/util/event.proto`, `tensorflow/core/framework/summary.proto` and
@@ -60,8 +60,8 @@ pub(crate) struct EventFile {
 }
 
 impl EventFile {
-    /// Opens a file for a trial that has done `rounds` rounds: later events are cut off, and a file that has not as many
-    /// is started again.
+    /// Opens a file for a trial that has done `rounds` rounds: later events are removed, and a file with fewer rounds is started
+    /// again.
     pub(crate) fn open(path: &Path, rounds: u32) -> Result<Self, SimError> {
         let wrong = |action| SimError::file(action, path);
         let mut file = OpenOptions::new()
@@ -81,7 +81,7 @@ impl EventFile {
         Ok(events)
     }
 
-    /// Appends what was measured in a round.
+    /// Appends the measurements of a round.
     pub(crate) fn append_round(&mut self, metrics: &RoundMetrics) -> Result<(), SimError> {
         let value = |(name, value): (&str, f64)| Value { tag: tag(name), simple_value: value as f32 };
         let summary = Summary { values: metrics.values().map(value).collect() };
@@ -101,7 +101,7 @@ impl Event {
     }
 }
 
-/// TensorBoard groups charts by what stands before the slash.
+/// The tag of a chart. TensorBoard groups charts by the part before the slash.
 fn tag(name: &str) -> String {
     let group = match name {
         "local_loss" | "train_loss" | "test_loss" => "loss",
@@ -126,7 +126,7 @@ fn masked_crc(bytes: &[u8]) -> [u8; 4] {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
-/// Where record `number` ends, counted from 0; `None` if there are not as many sound ones.
+/// The position after record `number`, counted from 0; `None` if there are fewer valid records.
 fn end_of_record(mut bytes: impl Read, number: u32) -> io::Result<Option<u64>> {
     let mut end = 0;
     for _ in 0..=number {
@@ -138,22 +138,22 @@ fn end_of_record(mut bytes: impl Read, number: u32) -> io::Result<Option<u64>> {
     Ok(Some(end))
 }
 
-/// The length of the next record; `None` if it is torn, damaged or absent.
+/// The length of the next record; `None` if it is incomplete, damaged or absent.
 fn record_length(bytes: &mut impl Read) -> io::Result<Option<u64>> {
-    /// A round takes a few hundred bytes.
-    const MOST: u64 = 1 << 20;
+    /// Maximum length of a message; that of a round has a few hundred bytes.
+    const MAX_LENGTH: u64 = 1 << 20;
     let mut header = Vec::new();
     bytes.take(12).read_to_end(&mut header)?;
     let Some((&length, length_crc)) = header.split_first_chunk::<8>() else { return Ok(None) };
     let message_length = u64::from_le_bytes(length);
-    if length_crc != masked_crc(&length) || message_length > MOST {
+    if length_crc != masked_crc(&length) || message_length > MAX_LENGTH {
         return Ok(None);
     }
     let mut message = Vec::new();
     bytes.take(message_length + 4).read_to_end(&mut message)?;
     let Some((message, message_crc)) = message.split_last_chunk::<4>() else { return Ok(None) };
-    let sound = message.len() as u64 == message_length && *message_crc == masked_crc(message);
-    Ok(sound.then_some(message_length + 16))
+    let is_valid = message.len() as u64 == message_length && *message_crc == masked_crc(message);
+    Ok(is_valid.then_some(message_length + 16))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Runs that were done elsewhere, such as on another machine.
+//! Import of runs that were done elsewhere, for example on another machine.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::directory::INNER;
 use crate::error::SimError;
 
-/// Puts the files of a run into its directory, as a whole or not at all. What was there is replaced.
+/// Writes the files of a run into its directory, completely or not at all. An existing directory is replaced.
 pub(crate) fn put(
     directory: &Path,
     files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>,
@@ -31,9 +31,9 @@ pub(crate) fn put(
     fs::rename(&partial, directory).map_err(SimError::file("write", directory))
 }
 
-/// Removes what a process that was killed has left of [`put`].
+/// Removes the temporary directory of a [`put`] that was killed.
 pub(crate) fn remove_partial(directory: &Path) {
-    // Mostly there is none. One that cannot be removed is only in the way.
+    // Errors are ignored, because the directory usually does not exist.
     let _ = fs::remove_dir_all(partial(directory));
 }
 

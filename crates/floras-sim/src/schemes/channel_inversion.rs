@@ -1,10 +1,11 @@
-//! `channel-inversion`: every client undoes its own channel, the paper's baseline.
+//! `channel-inversion`: every client inverts its own channel. It is the paper's baseline.
 //!
-//! Artificial noise of standard deviation `a` in the sum gives `μ ≤ Δ/a` over every channel: the channel's noise comes on top.
+//! Artificial noise of standard deviation `a` in the sum gives `μ ≤ Δ/a` over every channel, because the channel's noise is added
+//! to it.
 //!
-//! That needs clients who all arrive with a gain of 1. Where channels age, or clients err about theirs, only a client's own share of
-//! the noise, `a/√K` at least, is sure to arrive with its update: `μ ≤ Δ·√K/a`. The base station's samples then have a part in
-//! the other quadrature, which the raw-signal view counts.
+//! This requires that all clients arrive with a gain of 1. If channels age, or clients know theirs with an error, only a client's
+//! own share of the noise is certain to arrive with its update. That share is at least `a/√K`, so `μ ≤ Δ·√K/a`. The base station's
+//! samples then have a component in the other quadrature, which the raw-signal view includes.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +25,7 @@ const ARTIFICIAL_NOISE: RangeInclusive<f64> = 0.0..=1e30;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChannelInversionScheme {
-    /// Who takes part.
+    /// Which clients take part.
     pub admission: Admission,
     /// How the power is set.
     pub power_rule: PowerRule,
@@ -59,7 +60,7 @@ impl ChannelInversionScheme {
     }
 
     fn estimate_raw(&self, context: &AccountContext<'_>) -> Result<Source, SimError> {
-        // In units of what is sent. Under unit power the scale is at most this one.
+        // On the scale of what is sent. Under unit power the scale is at most this one.
         let scale = context.sent_scale().unwrap_or(f64::INFINITY);
         let sent = Self { artificial_noise_std: self.artificial_noise_std * scale, ..*self };
         let uplink = sent.over(context.radio())?;
@@ -72,7 +73,7 @@ impl Scheme for ChannelInversionScheme {
         Ok(Box::new(self.over(radio)?))
     }
 
-    /// Clients that are not admitted reveal nothing. Nothing is spread: raw samples show no more than the sum, unless clients
+    /// Clients that are not admitted leak nothing. Updates are not spread, so raw samples show no more than the sum, unless clients
     /// arrive out of phase.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         let mut account = context.account()?;
@@ -121,7 +122,7 @@ impl Scheme for ChannelInversionScheme {
             0.0 => String::new(),
             noise_std => format!(
                 " Every client adds its share of artificial noise, {noise_std:.3} as a standard deviation in each parameter of \
-                 the sum, which is what hides the single client."
+                 the sum, which protects a single client."
             ),
         };
         format!(

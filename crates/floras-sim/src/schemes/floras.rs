@@ -6,7 +6,7 @@
 //! | orthonormal, several branches under Rayleigh fading | an upper bound of it | a bound over all channels | `Δ·‖h‖/s` over all antennas |
 //! | orthonormal, several branches under other fading | estimated from drawn rounds | a bound over all channels | `Δ·‖h‖/s`, estimated for Rician fading |
 //! | orthonormal, channels from a trace | estimated from the trace | the worst channel | estimated from the trace |
-//! | orthonormal, unequal clients, or phones that err about their phase | estimated from drawn rounds | the worst channel | estimated |
+//! | orthonormal, unequal clients, or clients with phase errors | estimated from drawn rounds | the worst channel | estimated |
 //! | orthonormal, channels that age | estimated from drawn rounds | none without a margin | estimated, in the worst block |
 //! | overlapping (Gaussian, Gold, or such a file) | estimated from drawn rounds | none | `Δ·|h|·‖a‖/s`, estimated as well |
 
@@ -25,7 +25,7 @@ use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, SIZES, Settings, is_default, within};
 
-/// Why Lemma 1 says nothing about overlapping sequences.
+/// Why Lemma 1 does not apply to overlapping sequences.
 pub const OVERLAPPING: &str = "with overlapping sequences the unused ones make no Cauchy noise once clients transmit, so that \
      Remark 3 of the paper does not hold; the actual view counts what they do";
 
@@ -45,7 +45,7 @@ const MARGIN_EXCEEDED: &str = "the channels age, and grow beyond any margin with
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "FlorasKeys")]
 pub struct FlorasScheme {
-    /// `N`, sequences: from 1 to 2^24.
+    /// Number of sequences `N`, from 1 to 2^24.
     pub sequences: usize,
     /// Kind of sequence, or a file of sequences.
     pub family: SequenceSource,
@@ -55,7 +55,7 @@ pub struct FlorasScheme {
     pub parameters_per_symbol: ParametersPerSymbol,
     /// The base station's weights.
     pub receiver: Receiver,
-    /// The pilot.
+    /// Amplitude and repetitions of the pilot.
     pub pilot: Pilot,
     /// The scale of the projector, for sequences that overlap.
     pub projector: Projector,
@@ -215,8 +215,8 @@ impl FlorasScheme {
         }
     }
 
-    /// Whether the sequence of a silent client has at least as much noise in the decoder as that of a client that sends. Weights
-    /// that fall with the size of the estimate have; MMSE weights are largest where estimate and noise are equal.
+    /// Whether the sequence of a silent client has at least as much noise in the decoder as that of a client that sends. This holds
+    /// for weights that decrease with the size of the estimate. MMSE weights are largest where estimate and noise are equal.
     pub(crate) fn noise_grows_with_silence(&self) -> bool {
         self.receiver.regularisation().is_none()
     }
@@ -272,8 +272,8 @@ impl FlorasScheme {
     }
 }
 
-/// The setting in which no noise comes from the other clients' sequences, with the same `γ` and the same sensitivity: a bound
-/// whichever of them are silent.
+/// The setting without noise from the other clients' sequences, with the same `γ` and the same sensitivity. It gives a bound for
+/// any set of silent clients.
 fn of_one_sender(setting: &Setting) -> Setting {
     Setting {
         clip: setting.sensitivity() / 2.0,
@@ -321,7 +321,8 @@ impl Scheme for FlorasScheme {
         let mut account = Account::of(&setting)?;
         if noise_std == 0.0 {
             for view in View::RIGOROUS {
-                account.set(view, Source::Nothing("the channel has no noise, and hides nothing".to_owned()));
+                account
+                    .set(view, Source::Nothing("the channel has no noise, and gives no privacy".to_owned()));
             }
             return Ok(account);
         }
@@ -370,9 +371,9 @@ impl Scheme for FlorasScheme {
             many => format!("{many} sequences"),
         };
         let privacy = match self.sequences.saturating_sub(per_round as usize) {
-            0 => "γ = 0 stayed unused, so that nothing but the receiver's own noise hides the single client"
+            0 => "γ = 0 stayed unused, so that only the receiver's own noise protects a single client"
                 .to_owned(),
-            unused => format!("γ = {unused} stayed unused, and their noise is what hides the single client"),
+            unused => format!("γ = {unused} stayed unused, and their noise protects a single client"),
         };
         let assignment = match self.assignment {
             Assignment::Seed => "",

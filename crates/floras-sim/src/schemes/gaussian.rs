@@ -1,6 +1,6 @@
 //! `gaussian`: a trusted server adds Gaussian noise to the exact sum.
 //!
-//! `μ = Δ/ν` in every round, against everyone who sees the sum.
+//! `μ = Δ/ν` in every round, for any adversary that sees the sum.
 
 use std::ops::RangeInclusive;
 

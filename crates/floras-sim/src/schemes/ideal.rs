@@ -30,7 +30,7 @@ impl Scheme for IdealScheme {
     }
 
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
-        context.without_guarantee("an ideal uplink has no noise, and hides nothing")
+        context.without_guarantee("an ideal uplink has no noise, and gives no privacy")
     }
 
     fn summary(&self, _: u32) -> String {

@@ -1,8 +1,8 @@
 //! The uplink schemes that an experiment can name.
 //!
-//! A scheme is one file here: its keys in `[uplink]`, how it is built, what it reveals in each view, and how it is described.
-//! [`all`] lists them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`,
-//! Python and the report need no change for a new one. Another crate adds its own with [`register`].
+//! A scheme is one file here: its keys in `[uplink]`, how it is built, its privacy account, and its descriptions. [`all`] lists
+//! them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`, Python and the report need
+//! no change for a new one. Another crate adds its own with [`register`].
 
 mod channel_inversion;
 mod fields;
@@ -38,15 +38,16 @@ use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, Settings};
 
-/// What an uplink scheme does. Its values are the scheme's own settings.
+/// An uplink scheme. A value holds the scheme's own settings.
 pub trait Scheme: Any + fmt::Debug + Send + Sync {
     /// The uplink over this radio. Sequences of some families are drawn from the seed.
     fn build(&self, radio: &Radio, seed: u64) -> Result<Box<dyn Uplink>, UplinkError>;
 
-    /// What a round reveals: the distribution of `μ = Δ·|g|/ν` in each view.
+    /// The privacy account of a round: the distribution of `μ = Δ·|g|/ν` in each view.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError>;
 
-    /// A few words for a line of text, such as `floras with 25 sequences (γ = 5 unused)`, for `per_round` clients per round.
+    /// A short description for one line of text, such as `floras with 25 sequences (γ = 5 unused)`, for `per_round` clients per
+    /// round.
     fn summary(&self, per_round: u32) -> String;
 
     /// How the updates reach the base station, in one or two sentences.
@@ -62,12 +63,12 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// `N`, for a scheme that spreads updates over sequences: no more clients than that can take part.
+    /// Number of sequences `N`, for a scheme that spreads updates: at most `N` clients take part in a round.
     fn sequences(&self) -> Option<usize> {
         None
     }
 
-    /// Refuses a radio that the scheme cannot use: most schemes receive with one antenna.
+    /// Rejects a radio that the scheme cannot use: most schemes receive with one antenna.
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
         if radio.antennas == 1 {
             return Ok(());
@@ -76,7 +77,7 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         Err(ExperimentError::refused("uplink.antennas", reason))
     }
 
-    /// Who the adversary of a view is, where it is not the view's usual one.
+    /// The adversary of a view, if it differs from the view's usual one.
     fn adversary(&self, _view: View) -> Option<&'static str> {
         None
     }
@@ -86,7 +87,7 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What a user should know about an experiment with this scheme.
+    /// Notes for the user about an experiment with this scheme.
     fn notes(&self, _settings: &Settings) -> Vec<String> {
         Vec::new()
     }
@@ -97,7 +98,7 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// How a scheme stands in an experiment file.
+/// The form of a scheme in an experiment file.
 ///
 /// Its own keys are the fields of [`Keys`](Self::Keys), all with defaults. A scheme is written with `serde`, under the same
 /// keys.
@@ -106,7 +107,7 @@ pub trait SchemeFile: Scheme + Serialize + Sized {
     const NAME: &'static str;
     /// A short label for tables and figures.
     const LABEL: &'static str;
-    /// The keys as they stand in the file. It must be a struct: its field names are the keys.
+    /// The keys in the file. It must be a struct whose field names are the keys.
     type Keys: DeserializeOwned;
 
     /// Checks the keys. Errors name a key as in `uplink.noise_std`.
@@ -134,13 +135,13 @@ impl SchemeChoice {
         self.name
     }
 
-    /// The settings of scheme `S`, if it is the one.
+    /// The settings of scheme `S`, if it is the chosen one.
     pub fn get<S: Scheme>(&self) -> Option<&S> {
         let scheme: &dyn Any = self.scheme.as_ref();
         scheme.downcast_ref()
     }
 
-    /// The settings of FLORAS, if it is the one.
+    /// The settings of FLORAS, if it is the chosen one.
     pub fn floras(&self) -> Option<&FlorasScheme> {
         self.get()
     }

@@ -14,7 +14,7 @@ use crate::experiment::{ExperimentError, Radio};
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PhaseCorrectedScheme {
-    /// How wrong the clients are about their phase.
+    /// The error of the clients' phase correction.
     pub phase_error: PhaseError,
     /// Which noise applies.
     pub noise: NoiseReference,
@@ -44,8 +44,8 @@ impl Scheme for PhaseCorrectedScheme {
         Ok(Box::new(self.over(radio)?))
     }
 
-    /// Nothing is spread: raw samples show no more than the sum, unless the channel turns between pilot and payload, or clients err
-    /// about its phase. Then they have a part in the other quadrature.
+    /// Updates are not spread, so raw samples show no more than the sum, unless the channel's phase changes between pilot and
+    /// payload, or clients estimate it with an error. The samples then have a component in the other quadrature.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         let mut account = context.account()?;
         let estimate = context.estimate()?;

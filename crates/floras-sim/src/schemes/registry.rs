@@ -21,10 +21,10 @@ const BUILT_IN: [SchemeEntry; 5] = [
     SchemeEntry::of::<GaussianScheme>(),
 ];
 
-/// Those that others have added.
+/// The schemes that [`register`] has added.
 static ADDED: RwLock<Vec<SchemeEntry>> = RwLock::new(Vec::new());
 
-/// One line of the table.
+/// An entry of the table of schemes.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemeEntry {
     name: &'static str,
@@ -117,7 +117,7 @@ pub(crate) fn keys() -> Vec<&'static str> {
     keys
 }
 
-/// Checks the keys of every scheme, also of those that are not chosen.
+/// Checks the keys of every scheme, including those that are not chosen.
 pub(crate) fn read_all(section: &Table) -> Result<(), ExperimentError> {
     all().iter().try_for_each(|entry| entry.read(section).map(|_| ()))
 }

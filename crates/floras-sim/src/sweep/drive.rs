@@ -1,6 +1,6 @@
 //! The driver of a sweep: one run per distinct experiment, each in its own directory, and the table of all points.
 //!
-//! Runs may also be done elsewhere: [`PreparedSweep::to_do`] lists what is left, and [`PreparedSweep::put`] takes in the
+//! Runs may also be done elsewhere: [`PreparedSweep::to_do`] lists the remaining points, and [`PreparedSweep::put`] imports the
 //! files of a run.
 
 use std::fs::{self, File};
@@ -20,18 +20,18 @@ use crate::summary::Summary;
 pub enum SweepEvent<'a> {
     /// The run of a point begins or is resumed.
     PointBegins {
-        /// From 0.
+        /// The point, counted from 0.
         number: usize,
         /// Its values and its experiment.
         point: &'a Point,
-        /// Its federation.
+        /// The federation of the point.
         federation: &'a Federation,
     },
     /// A step of its run.
     Run(Event),
     /// The run is complete and its row is in the table.
     PointEnds {
-        /// From 0.
+        /// The point, counted from 0.
         number: usize,
     },
 }
@@ -42,7 +42,7 @@ pub struct PreparedSweep {
     sweep: Sweep,
     directory: PathBuf,
     threads: usize,
-    /// One per point; `None` until its run is complete.
+    /// One summary per point; `None` until its run is complete.
     done: Vec<Option<Summary>>,
     /// Rounds of all runs that were not complete at the beginning, over all trials.
     rounds_to_do: u64,
@@ -72,7 +72,7 @@ impl PreparedSweep {
             let experiment = &sweep.points()[number].experiment;
             let place = directory.join(Sweep::directory_name(number));
             let prepare = || {
-                RunDirectory::refuse_other(&place, experiment)?;
+                RunDirectory::check_experiment(&place, experiment)?;
                 if RunDirectory::read_summary(&place)?.is_some() {
                     return Ok(0);
                 }
@@ -88,14 +88,14 @@ impl PreparedSweep {
         let summary = |point: &Point| {
             let place = directory.join(Sweep::directory_name(point.run_of));
             record::remove_partial(&place);
-            RunDirectory::refuse_other(&place, &point.experiment)?;
+            RunDirectory::check_experiment(&place, &point.experiment)?;
             RunDirectory::read_summary(&place)
         };
         let done = sweep.points().iter().map(summary).collect::<Result<_, _>>()?;
         Ok(Self { sweep, directory: directory.to_path_buf(), threads, done, rounds_to_do, _lock: lock })
     }
 
-    /// The grid.
+    /// The grid of experiments.
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
     }
@@ -157,7 +157,7 @@ impl PreparedSweep {
         Ok(rounds_done)
     }
 
-    /// Puts the files of a point's run, which was done elsewhere, into their place.
+    /// Imports the files of a point's run, which was done elsewhere, into its directory.
     pub fn put(
         &mut self,
         number: usize,
@@ -179,7 +179,7 @@ impl PreparedSweep {
         self.directory.join(Sweep::directory_name(number))
     }
 
-    /// The run of a point stands for all points of the same experiment.
+    /// Records the summary of a run for all points of the same experiment.
     fn finish(&mut self, number: usize, summary: &Summary) -> Result<(), SimError> {
         for (point, done) in self.sweep.points().iter().zip(&mut self.done) {
             if point.run_of == number {

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
 
-/// More points than this are refused.
+/// Maximum number of points of a sweep.
 const MAX_POINTS: usize = 10_000;
 
 /// A grid of experiments.
@@ -18,14 +18,14 @@ pub struct Sweep {
     points: Vec<Point>,
 }
 
-/// What varies, and its values.
+/// A key that varies, or a group of named cases, with its values.
 #[derive(Clone, Debug, PartialEq)]
 struct Axis {
     key: String,
     choices: Vec<Choice>,
 }
 
-/// One value of an axis: what it is called, and the settings that it stands for.
+/// One value of an axis: its label and its settings.
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     label: String,
@@ -35,9 +35,9 @@ struct Choice {
 /// One point of the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What the keys of the sweep are here, as TOML, in their order.
+    /// The values of the sweep's keys at this point, as TOML, in the order of the keys.
     pub values: Vec<String>,
-    /// The experiment.
+    /// The experiment of this point.
     pub experiment: Experiment,
     /// Keys that were given and have no effect here.
     pub unused_keys: Vec<String>,
@@ -54,14 +54,14 @@ impl Sweep {
     pub(crate) fn from_builder(builder: &ExperimentBuilder) -> Result<Self, ExperimentError> {
         let mut builder = builder.clone();
         let Some(Value::Table(grid)) = builder.remove("sweep") else {
-            return Err(ExperimentError::IsNoSweep);
+            return Err(ExperimentError::NotASweep);
         };
         let axes = read_axes("", &grid)?;
         if ["local.epochs", "local.steps"].iter().all(|key| axes.iter().any(|axis| axis.sets(key))) {
             let reason = "a point has either local.epochs or local.steps, so that only one of them can vary";
             return Err(ExperimentError::refused("sweep", reason));
         }
-        refuse_rivals(&axes)?;
+        check_conflicts(&axes)?;
         let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.choices.len()));
         match points {
             Some(1..=MAX_POINTS) if !axes.is_empty() => {}
@@ -133,12 +133,12 @@ impl Sweep {
         points.filter(|(number, point)| point.run_of == *number).map(|(number, _)| number)
     }
 
-    /// The directory for all runs, unless another is wanted.
+    /// The default directory of all runs.
     pub fn default_directory(&self) -> PathBuf {
         Path::new("runs").join(format!("{}-sweep", self.name))
     }
 
-    /// What the run directory of a point is called, counted from 0.
+    /// The name of the run directory of a point; points count from 0.
     pub fn directory_name(point: usize) -> String {
         format!("point-{:03}", point + 1)
     }
@@ -157,7 +157,7 @@ impl Sweep {
 }
 
 impl Point {
-    /// What a user may want to know about the point before it runs.
+    /// Notes for the user about the point, before it runs.
     pub fn notes(&self) -> Vec<String> {
         let unused = self.unused_keys.join(", ");
         let note = || format!("without effect under the other settings: {unused}");
@@ -185,13 +185,13 @@ fn experiment(
     Ok((experiment, unused_keys))
 }
 
-/// No key may be set by two axes.
-fn refuse_rivals(axes: &[Axis]) -> Result<(), ExperimentError> {
+/// Checks that no two axes set the same key.
+fn check_conflicts(axes: &[Axis]) -> Result<(), ExperimentError> {
     for (number, axis) in axes.iter().enumerate() {
         let keys = axis.choices.iter().flat_map(|choice| choice.settings.iter().map(|(key, _)| key));
         for key in keys {
-            if let Some(rival) = axes[..number].iter().find(|rival| rival.sets(key)) {
-                let reason = format!("both sweep.{} and sweep.{} set it", rival.key, axis.key);
+            if let Some(other) = axes[..number].iter().find(|other| other.sets(key)) {
+                let reason = format!("both sweep.{} and sweep.{} set it", other.key, axis.key);
                 return Err(ExperimentError::refused(key, reason));
             }
         }
@@ -204,7 +204,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// `[sweep] uplink.sequences = […]` reads as a table within a table.
+/// Reads the axes. A key with a section, as in `uplink.sequences = […]`, is a table within a table.
 fn read_axes(prefix: &str, grid: &Table) -> Result<Vec<Axis>, ExperimentError> {
     let mut axes = Vec::new();
     for (name, value) in grid {

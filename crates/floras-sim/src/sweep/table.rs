@@ -67,12 +67,12 @@ pub struct SweepRow {
     pub privacy: Option<PointPrivacy>,
 }
 
-/// What a point guarantees in the view that its experiment quotes: `privacy.view`.
+/// The privacy of a point in the view that its experiment quotes: `privacy.view`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointPrivacy {
     /// Rounds that `epsilon` covers: the maximum that a trial did.
     pub rounds_done: u32,
-    /// The view.
+    /// The view of `epsilon`.
     pub view: View,
     /// `ε` at the experiment's `δ`, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,

@@ -1,4 +1,4 @@
-//! What the tests of whole runs share.
+//! Shared code of the tests of whole runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,8 @@ pub(crate) fn run(
     PreparedRun::new(experiment, directory, entry, threads)?.run(&|_| {}, &AtomicBool::new(false))
 }
 
-/// The files that must not depend on how a run was done: metrics, ledger, summary, experiment, partition, parameters.
+/// The files that must be the same for any number of threads or interruptions: metrics, ledger, summary, experiment, partition,
+/// parameters.
 pub(crate) fn lasting_files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let names = ["metrics.jsonl", "ledger.jsonl", "summary.json", "experiment.toml", "partition.json"];
     let mut paths: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();

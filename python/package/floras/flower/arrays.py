@@ -16,6 +16,18 @@ Vector = NDArray[np.float32]
 class GlobalModel:
     """The common model `w` of a round. It converts the clients' replies into differences `x = w - w_k`.
 
+    Parameters
+    ----------
+    record : ArrayRecord
+        The arrays of the model.
+
+    Raises
+    ------
+    ValueError
+        If no array is floating-point, or if one cannot be read.
+
+    Examples
+    --------
     >>> record = ArrayRecord([np.ones((2, 2), np.float32), np.zeros(3)])
     >>> model = GlobalModel(record)
     >>> model.size
@@ -35,7 +47,23 @@ class GlobalModel:
             raise ValueError("the model must have at least one floating-point array")
 
     def difference(self, trained: ArrayRecord) -> Vector:
-        """Return the difference `w - w_k` for a trained model of a client."""
+        """Return the difference `w - w_k` for a trained model of a client.
+
+        Parameters
+        ----------
+        trained : ArrayRecord
+            The client's model `w_k`.
+
+        Returns
+        -------
+        ndarray of float32
+            The difference, of shape ``(size,)``; zero if it is not finite.
+
+        Raises
+        ------
+        ValueError
+            If arrays are missing, unknown or of another shape.
+        """
         self._check_keys(trained, optional=self.kept)
         vector = np.empty(self.size, np.float32)
         for key, piece in self._pieces(vector):
@@ -47,7 +75,23 @@ class GlobalModel:
         return _finite(vector)
 
     def read(self, difference: ArrayRecord) -> Vector:
-        """Return the difference that a client has computed and clipped itself."""
+        """Return the difference that a client has computed and clipped itself.
+
+        Parameters
+        ----------
+        difference : ArrayRecord
+            The difference by arrays, as `write` makes it.
+
+        Returns
+        -------
+        ndarray of float32
+            The difference, of shape ``(size,)``; zero if it is not finite.
+
+        Raises
+        ------
+        ValueError
+            If arrays are missing, unknown or of another shape.
+        """
         self._check_keys(difference, optional=[])
         vector = np.empty(self.size, np.float32)
         for key, piece in self._pieces(vector):
@@ -56,12 +100,34 @@ class GlobalModel:
         return _finite(vector)
 
     def write(self, difference: Vector) -> ArrayRecord:
-        """Return a difference as arrays of single precision, the inverse of `read`."""
+        """Return a difference as arrays of single precision, the inverse of `read`.
+
+        Parameters
+        ----------
+        difference : ndarray of float32
+            The difference, of shape ``(size,)``.
+
+        Returns
+        -------
+        ArrayRecord
+            One array for each trained array of the model.
+        """
         shaped = {key: piece.reshape(self._arrays[key].shape) for key, piece in self._pieces(difference)}
         return ArrayRecord({key: Array(np.ascontiguousarray(array)) for key, array in shaped.items()})
 
     def step(self, mean: Vector) -> ArrayRecord:
-        """Return the next model `w - mean`, with the keys, shapes and types of this one."""
+        """Return the next model `w - mean`.
+
+        Parameters
+        ----------
+        mean : ndarray of float32
+            The mean difference, of shape ``(size,)``.
+
+        Returns
+        -------
+        ArrayRecord
+            Arrays with the keys, shapes and types of this model.
+        """
         arrays = dict(self._arrays)
         for key, piece in self._pieces(mean):
             old = self._arrays[key]

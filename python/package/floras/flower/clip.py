@@ -35,10 +35,17 @@ def clip_mod(norm: float) -> Mod:
     norm : float
         Largest Euclidean norm of an update, between 1e-30 and 1e30.
 
+    Returns
+    -------
+    Mod
+        The mod.
+
     Raises
     ------
-    TypeError, ValueError
-        If it is not such a number.
+    TypeError
+        If ``norm`` is not a number.
+    ValueError
+        If ``norm`` is out of its range.
 
     Examples
     --------

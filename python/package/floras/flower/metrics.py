@@ -12,7 +12,24 @@ import floras
 def of_round(
     result: floras.Aggregate, ledger: floras.Ledger, sequences: int | None, is_secret: bool
 ) -> MetricRecord:
-    """Return the metrics of a recorded round. If the selection `is_secret`, they identify no client."""
+    """Return the metrics of a recorded round.
+
+    Parameters
+    ----------
+    result : floras.Aggregate
+        The round.
+    ledger : floras.Ledger
+        All rounds so far, including this one.
+    sequences : int or None
+        N, the number of sequences; ``None`` for a scheme without sequences.
+    is_secret : bool
+        Whether the selection of clients is secret. Then no metric identifies a client.
+
+    Returns
+    -------
+    MetricRecord
+        The channel, the clients and epsilon in every view.
+    """
     answered = len(result.clients)
     gains = [float(gain) for gain in result.gains]
     record = _who(ledger, result.selected, answered)
@@ -30,12 +47,40 @@ def of_round(
 
 
 def nothing_sent(ledger: floras.Ledger, selected: int, answered: int, is_secret: bool) -> MetricRecord:
-    """Return the metrics of a round without any update."""
+    """Return the metrics of a round without any update.
+
+    Parameters
+    ----------
+    ledger : floras.Ledger
+        All recorded rounds.
+    selected, answered : int
+        Numbers of clients that were selected and that answered.
+    is_secret : bool
+        Whether the selection of clients is secret. Then no metric identifies a client.
+
+    Returns
+    -------
+    MetricRecord
+        The clients and epsilon in every view.
+    """
     return MetricRecord({**_who(ledger, selected, answered), **_so_far(ledger, is_secret)})
 
 
 def stopped(ledger: floras.Ledger, is_secret: bool) -> MetricRecord:
-    """Return the metrics of the round that the budget has forbidden."""
+    """Return the metrics of the first round that the budget does not allow.
+
+    Parameters
+    ----------
+    ledger : floras.Ledger
+        All recorded rounds.
+    is_secret : bool
+        Whether the selection of clients is secret. Then no metric identifies a client.
+
+    Returns
+    -------
+    MetricRecord
+        ``floras-stopped`` and epsilon in every view.
+    """
     so_far = _so_far(ledger, is_secret)
     return MetricRecord({"floras-stopped": 1, "floras-round": int(ledger.rounds), **so_far})
 
@@ -43,7 +88,26 @@ def stopped(ledger: floras.Ledger, is_secret: bool) -> MetricRecord:
 def summary(
     uplink: floras.Uplink, ledger: floras.Ledger, seed: int | None, budget: float | None, view: str
 ) -> list[str]:
-    """Return the settings of a training as lines for the log."""
+    """Return the settings of a training as lines for the log.
+
+    Parameters
+    ----------
+    uplink : floras.Uplink
+        The radio.
+    ledger : floras.Ledger
+        All recorded rounds.
+    seed : int or None
+        The seed of the noise; ``None`` for noise from the operating system.
+    budget : float or None
+        The epsilon that is not exceeded.
+    view : str
+        The view of the budget.
+
+    Returns
+    -------
+    list of str
+        The lines.
+    """
     settings = ", ".join(f"{key} = {value}" for key, value in uplink.settings.items() if value is not None)
     lines = [f"Uplink: {settings}", "The server simulates the radio and sees every update itself"]
     if uplink.clip is None:

@@ -18,6 +18,20 @@ class NodeNumbers:
 
     If all numbers are in use, a new node gets the number of a disconnected node. Their losses are then added.
 
+    Parameters
+    ----------
+    path : Path, optional
+        The file; without it the numbers are in memory only.
+    limit : int, optional
+        The largest possible number of nodes; no limit if absent.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or has a number that is not below the limit.
+
+    Examples
+    --------
     >>> numbers = NodeNumbers(limit=2)
     >>> numbers.assign([70, 80], connected={70, 80})
     {70: 0, 80: 1}
@@ -39,12 +53,42 @@ class NodeNumbers:
         """Return the connected nodes for which there are numbers; nodes with a number come first.
 
         A node that returns has a new identifier, and its old one counts as connected for a while.
+
+        Parameters
+        ----------
+        connected : collection of int
+            Identifiers of the connected nodes.
+
+        Returns
+        -------
+        list of int
+            Identifiers of at most ``limit`` nodes.
         """
         known = sorted(connected, key=lambda node: (node not in self._numbers, node))
         return known if self._limit is None else known[: self._limit]
 
     def assign(self, nodes: Collection[int], connected: Collection[int]) -> dict[int, int]:
-        """Return the numbers of these nodes. New ones are on the disk before it returns."""
+        """Return the numbers of these nodes. New numbers are on the disk before it returns.
+
+        Parameters
+        ----------
+        nodes : collection of int
+            Identifiers of the nodes that need numbers.
+        connected : collection of int
+            Identifiers of the connected nodes, which keep their numbers.
+
+        Returns
+        -------
+        dict of int to int
+            The number of each node, from 0.
+
+        Raises
+        ------
+        ValueError
+            If there are more nodes than the limit allows.
+        OSError
+            If the file cannot be written.
+        """
         present = set(nodes) | set(connected)
         if self._limit is not None and len(present) > self._limit:
             raise ValueError(

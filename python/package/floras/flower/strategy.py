@@ -155,7 +155,36 @@ class FlorasStrategy(FedAvg):
         evaluate_config: ConfigRecord | None = None,
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> Result:
-        """Train for `num_rounds` more rounds, or until the budget is spent. The arguments are Flower's."""
+        """Train for `num_rounds` more rounds, or until the budget is spent.
+
+        The arguments are those of `FedAvg`.
+
+        Parameters
+        ----------
+        grid : Grid
+            The connected nodes.
+        initial_arrays : ArrayRecord
+            The initial model.
+        num_rounds : int
+            Number of rounds.
+        timeout : float
+            Seconds to wait for the replies of a round.
+        train_config, evaluate_config : ConfigRecord, optional
+            Settings for the clients.
+        evaluate_fn : callable, optional
+            Evaluates a model on the server; it is not called after the budget has ended the training.
+
+        Returns
+        -------
+        Result
+            Metrics of each round and the final model.
+
+        Raises
+        ------
+        ValueError
+            If the model has no floating-point array, if there are not enough sequences, or if the budget is
+            below the first round.
+        """
         # A model that cannot be sent is rejected here, before waiting for nodes.
         GlobalModel(initial_arrays)
         self._stopped_in, self._has_begun = None, False
@@ -176,7 +205,24 @@ class FlorasStrategy(FedAvg):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Select the clients of a round and return their messages, unless the budget forbids the round."""
+        """Select the clients of a round and return their messages, unless the budget forbids the round.
+
+        Parameters
+        ----------
+        server_round : int
+            Flower's number of the round, from 1.
+        arrays : ArrayRecord
+            The common model.
+        config : ConfigRecord
+            Settings for the clients.
+        grid : Grid
+            The connected nodes.
+
+        Returns
+        -------
+        iterable of Message
+            One message for each selected client; none if the budget is spent.
+        """
         self._round = None
         if self.fraction_train == 0.0 or self.stopped:
             return []
@@ -199,7 +245,22 @@ class FlorasStrategy(FedAvg):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Aggregate the answers over the air, record the round, and return the next model."""
+        """Aggregate the answers over the air, record the round, and return the next model.
+
+        Parameters
+        ----------
+        server_round : int
+            Flower's number of the round, from 1.
+        replies : iterable of Message
+            The clients' replies. Unusable replies are logged and left out.
+
+        Returns
+        -------
+        arrays : ArrayRecord or None
+            The next model; ``None`` if it is unchanged.
+        metrics : MetricRecord or None
+            Metrics of the clients and of the uplink.
+        """
         current, self._round = self._round, None
         if current is None:
             return None, self._stop_metrics(server_round)
@@ -224,7 +285,24 @@ class FlorasStrategy(FedAvg):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Select the clients that evaluate, as `FedAvg` does; none after the budget is spent."""
+        """Select the clients that evaluate, as `FedAvg` does.
+
+        Parameters
+        ----------
+        server_round : int
+            Flower's number of the round, from 1.
+        arrays : ArrayRecord
+            The common model.
+        config : ConfigRecord
+            Settings for the clients.
+        grid : Grid
+            The connected nodes.
+
+        Returns
+        -------
+        iterable of Message
+            One message for each selected client; none after the budget is spent.
+        """
         return [] if self.stopped else super().configure_evaluate(server_round, arrays, config, grid)
 
     def _pick(self, grid: Grid) -> tuple[list[int], list[int]]:
@@ -332,7 +410,7 @@ class FlorasStrategy(FedAvg):
         return [answers[client] for client in sorted(answers)]
 
     def _client_metrics(self, contents: list[RecordDict]) -> MetricRecord:
-        """What the clients measured, put together as `FedAvg` does; nothing if it does not go together."""
+        """Return the clients' metrics, combined as in `FedAvg`; no metrics if they cannot be combined."""
         if not any(content.metric_records for content in contents):
             return MetricRecord()
         try:
@@ -341,11 +419,11 @@ class FlorasStrategy(FedAvg):
         except (InconsistentMessageReplies, ValueError, TypeError, ArithmeticError) as error:
             LOG.warning("floras: the clients' metrics are left out: %s", error)
             return MetricRecord()
-        # No client speaks in our name.
+        # Clients must not set metrics with our prefix.
         return MetricRecord({key: value for key, value in combined.items() if not key.startswith("floras-")})
 
     def _stop_metrics(self, server_round: int) -> MetricRecord | None:
-        """Says once, in the round that was not sent, that the budget is spent."""
+        """Return the metrics of the first round that was not sent; `None` in later rounds."""
         is_now = server_round == self._stopped_in
         return metrics.stopped(self.ledger, self._is_secret) if is_now else None
 

@@ -14,30 +14,56 @@ import floras
 from floras import _core
 from floras._types import View
 
-# What `floras.privacy` knows of the radio; the other settings of an uplink do not change its noise.
+# Keywords of `floras.privacy` about the radio; the other settings of an uplink do not change its noise.
 _RADIO = ("receiver", "length", "snr_db", "snr_convention", "fading", "modulation", "phase_error", "antennas")
-# What changes the channel, and what `floras.privacy` does not know.
+# Settings that change the channel and are not keywords of `floras.privacy`.
 _UNPLANNED = ("ageing", "coherence", "channel_error", "path_loss", "power")
 
 
-# What an uplink's epsilon includes for floating-point arithmetic, rounded up, and what that leaves of delta.
+# Floating-point arithmetic adds less than this to epsilon, and uses less than this share of delta.
 _LOSS = 5e-5
 
 
 class FlorasAccountant:
-    """Plans a training of `rounds` rounds with `per_round` of `clients` users, and keeps its ledger.
+    """Plans a training, and keeps its ledger.
 
-    Two of `epsilon`, `delta` and `sequences` must be given, and the third is computed: the fewest sequences
-    that meet an epsilon, the epsilon of a number of sequences, or the delta. The number of
-    sequences is an integer, so the `epsilon` of the plan may be a little below the target. If all three
-    are given they are checked.
+    Two of `epsilon`, `delta` and `sequences` must be given, and the third is computed: the minimum number of
+    sequences that meets an epsilon, the epsilon of a number of sequences, or the delta. The number of
+    sequences is an integer, so the `epsilon` of the plan may be a little below the target. If all three are
+    given, they are checked.
 
-    `view` says against whom epsilon holds (`floras.privacy.account` lists all). `clients` is M; give it
-    only if the users of every round are drawn as `CohortSampler` does it, and None if the same users may be
-    in every round. Every other keyword goes to `floras.Uplink`; with `receiver="clipped"` and no sequences
-    the level of the clipped projector is found, too. `path` is the file of the ledger, None for one in
-    memory.
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds.
+    per_round : int
+        K, the number of users in a round.
+    clip : float
+        C, the norm to which every update is clipped, above 0.
+    clients : int, optional
+        M, the number of all users. Give it only if `CohortSampler` draws the users of every round. Without
+        it, the same users may be in every round.
+    epsilon : float, optional
+        Target, above 0.
+    delta : float, optional
+        Above 0 and at most 0.5.
+    sequences : int, optional
+        N, the number of sequences, at least ``per_round``.
+    view : str, optional
+        The view in which epsilon holds; ``"any-channel"`` by default, ``"raw-signal"`` with masks.
+    path : path, optional
+        File of the ledger; one in memory by default.
+    **uplink
+        Other keywords of `floras.Uplink`. With ``receiver="clipped"`` and no sequences, the level of the
+        clipped projector is found, too.
 
+    Raises
+    ------
+    ValueError
+        If not two of the three are given, if a setting cannot be planned, or if no setting meets the target.
+
+    Examples
+    --------
     >>> plan = FlorasAccountant(rounds=1, per_round=20, clip=1.0, sequences=25, delta=1e-5, view="idealised")
     >>> round(plan.epsilon, 4)
     4.1026
@@ -108,7 +134,7 @@ class FlorasAccountant:
         return self.ledger.epsilon(self.view)
 
     def _question(self) -> dict[str, Any]:
-        """Return the plan in the words of `floras.privacy`."""
+        """Return the plan as keywords of `floras.privacy`."""
         radio = {"length": 32, "snr_db": 20.0}
         radio.update({key: value for key, value in self._settings.items() if key in _RADIO})
         # mask_std, noise_std and colluding are keywords of their own there.

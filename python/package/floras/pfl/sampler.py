@@ -1,8 +1,8 @@
-"""Who takes part in a round: `K` different users out of `M`, all sets equally likely.
+"""The users of a round: `K` different users out of `M`, all sets equally likely.
 
-The accounting of `K` of `M` clients rests on this way of drawing. Neither of pfl's own samplers works like
-this: `random` may draw a user twice in one round, which doubles what that user can change, and
-`minimize_reuse` cycles in a known order, which hides no user.
+The accounting of `K` of `M` clients assumes this draw. Neither of pfl's own samplers does it. `random` may
+draw a user twice in one round, which doubles this user's effect. `minimize_reuse` cycles in a known order, so
+the selection is not secret.
 """
 
 from __future__ import annotations
@@ -21,9 +21,25 @@ class CohortSampler(Generic[User]):
     Every `cohort_size` calls return different users, all sets of them equally likely. So `cohort_size` must
     be the `train_cohort_size` of the algorithm, and the backend must not overshoot it.
 
-    `seed` is None for a draw from the operating system. Give a number to repeat a simulation; anyone who
-    knows it knows who took part, and sampling then gives no privacy.
+    Parameters
+    ----------
+    users : iterable
+        All users, different from one another.
+    cohort_size : int
+        K, the number of users in a cohort, from 1 to the number of users.
+    seed : int, optional
+        Makes the draw reproducible, for simulations. Anyone who knows it knows who took part, and sampling
+        then gives no privacy. By default the draw comes from the operating system.
 
+    Raises
+    ------
+    TypeError
+        If ``cohort_size`` is not an integer.
+    ValueError
+        If a user is repeated, or if ``cohort_size`` is out of its range.
+
+    Examples
+    --------
     >>> sampler = CohortSampler(["ann", "bob", "eve"], cohort_size=2, seed=1)
     >>> first, second = sampler(), sampler()
     >>> first != second

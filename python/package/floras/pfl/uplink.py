@@ -1,22 +1,22 @@
 # mypy: disable-error-code="import-untyped,import-not-found,misc"
 """The uplink as a privacy mechanism of pfl.
 
-What the base station of a linear uplink decodes in a round is (effective channel, `floras.Channel`)
+The base station of a linear uplink decodes in a round (effective channel, `floras.Channel`)
 
     x̃ = Σ_k g_k·clip(x_k, C) + ν·n,     n ~ N(0, I_d)
 
 The gain `g_k` belongs to one user, the noise `ν` to the sum. So the two halves of the formula are the two
 steps that pfl has for a mechanism: `postprocess_one_user` and `postprocess_server`.
 
-**Which sum.** pfl adds the users' statistics up in single precision. Noise that is fit for release needs a
-sum whose rounding is negligible, so `_Round` keeps the same sum in double precision with compensation. That
-one goes to `Channel.add_noise`, and pfl's is only compared with it.
+**Which sum.** pfl adds the users' statistics in single precision. Noise that is fit for release needs a sum
+whose rounding is negligible, so `_Round` keeps the same sum in double precision with compensation. This sum
+is the argument of `Channel.add_noise`, and pfl's sum is only compared with it.
 
 **When the channel is drawn.** pfl reports the size of the cohort only at the end of a round, and a user may
-return nothing at all. Such a user sends nothing, and `K` is the number of those who did answer. Users
-therefore get their place (0, 1, 2, …) in the order in which they answer. The gain at a place does not depend
-on how many places follow, only the noise does; `_Round` draws gains ahead, and the channel of exactly those
-who answered at the end, and checks that the gains are the ones that were applied.
+return no statistics. Such a user sends nothing, and `K` is the number of users that answered. Users therefore
+get their place (0, 1, 2, …) in the order in which they answer. The gain at a place does not depend on the
+number of places that follow; only the noise does. `_Round` draws gains ahead. At the end it draws the channel
+of exactly those users that answered, and checks that its gains are those that were applied.
 """
 
 from __future__ import annotations
@@ -46,25 +46,45 @@ Vector = npt.NDArray[np.float32]
 class FlorasUplink(CentralPrivacyMechanism):
     """Carries the users' statistics over a simulated uplink.
 
-    Put it last into the `postprocessors` of a `SimulatedBackend`, so that nothing changes a user's
-    statistics after they were clipped. Per user it clips to the uplink's `clip` and multiplies by the
-    user's gain of this round; on the server it adds the noise of this round and clamps to the uplink's
+    Put it last into the `postprocessors` of a `SimulatedBackend`, so that no other postprocessor changes a
+    user's statistics after they were clipped. Per user it clips to the uplink's `clip` and multiplies by the
+    user's gain of this round. On the server it adds the noise of this round and clamps to the uplink's
     `truncate`.
 
-    - Every user counts the same: statistics with a weight other than 1 are refused (pfl's weight of a model
-      update is 1 unless a weighting postprocessor changes it).
-    - A user who answers twice in one round is refused, because it could move the sum by twice the clip
+    - All users have the same weight: statistics with a weight other than 1 are rejected (pfl's weight of a
+      model update is 1 unless a weighting postprocessor changes it).
+    - A user that answers twice in one round is rejected, because it could move the sum by twice the clip
       norm. Users without an id cannot be distinguished, and are not checked. See `CohortSampler`.
-    - Evaluation on other populations has no statistics and is not touched.
-    - One process only: with several workers this raises, since each would draw gains and noise of its own.
+    - Evaluation on other populations has no statistics and is not changed.
+    - One process only: several workers are an error, because each would draw its own gains and noise.
 
-    `seed` is None for noise that is fit for real data, from a key of the operating system that is used once.
-    With a number the rounds can be repeated by anyone who knows it, and no view is a guarantee. `ledger` is a
-    `floras.Ledger`, the path of its file, or None for one in memory. The number of a round is the ledger's,
-    so a training that is resumed from a checkpoint never draws the same noise twice. `epsilon_every` is
-    the number of rounds from one epsilon in the metrics to the next; to compute it takes some tenths of a
-    second.
+    The number of a round is the ledger's, so a training that is resumed from a checkpoint never draws the
+    same noise twice.
 
+    Parameters
+    ----------
+    uplink : floras.Uplink
+        The radio.
+    seed : int, optional
+        Makes the rounds reproducible, for experiments: anyone who knows it can subtract the noise, and no
+        view is a guarantee. By default the noise comes from a cryptographic generator with a key from the
+        operating system.
+    ledger : floras.Ledger or path, optional
+        The ledger, or the path of its file; one in memory by default.
+    epsilon_every : int
+        Number of rounds between two epsilons in the metrics, at least 1. An epsilon takes some tenths of a
+        second to compute.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If an argument is out of its range, if the uplink needs all updates at once, or if the ledger belongs
+        to a different uplink.
+
+    Examples
+    --------
     >>> import floras
     >>> mechanism = FlorasUplink(floras.Uplink("floras", sequences=30, clip=1.0), seed=1)
     >>> mechanism.ledger.rounds
@@ -95,7 +115,22 @@ class FlorasUplink(CentralPrivacyMechanism):
     def from_privacy_accountant(
         cls, accountant: FlorasAccountant, *, seed: int | None = None, epsilon_every: int = 1
     ) -> FlorasUplink:
-        """Build the mechanism that an accountant has planned, with the accountant's ledger."""
+        """Build the mechanism that an accountant has planned, with the accountant's ledger.
+
+        Parameters
+        ----------
+        accountant : FlorasAccountant
+            The plan.
+        seed : int, optional
+            As in `FlorasUplink`.
+        epsilon_every : int
+            As in `FlorasUplink`.
+
+        Returns
+        -------
+        FlorasUplink
+            The mechanism.
+        """
         mechanism = cls(accountant.uplink, seed=seed, ledger=accountant.ledger, epsilon_every=epsilon_every)
         mechanism._accountant = accountant
         return mechanism
@@ -112,7 +147,7 @@ class FlorasUplink(CentralPrivacyMechanism):
 
     @property
     def privacy_accountant(self) -> FlorasAccountant | None:
-        """The accountant that this was built from, if it was."""
+        """The accountant from which this was built; None if there is none."""
         return self._accountant
 
     @property
@@ -121,7 +156,18 @@ class FlorasUplink(CentralPrivacyMechanism):
         return self._channel
 
     def postprocess_one_user_metrics(self, *, user_context: UserContext) -> Metrics:
-        """Count a user who was asked, whether or not it answers."""
+        """Count a user that was asked, whether or not it answers.
+
+        Parameters
+        ----------
+        user_context : UserContext
+            The user.
+
+        Returns
+        -------
+        Metrics
+            No metrics.
+        """
         self._this_round().asked += 1
         return Metrics()
 
@@ -130,8 +176,29 @@ class FlorasUplink(CentralPrivacyMechanism):
     ) -> tuple[TrainingStatistics, Metrics]:
         """Clip a user's statistics and multiply them by the user's gain.
 
-        The metrics of clipping come with the server's step: pfl adds the metrics of all users up and cannot
+        The metrics of clipping are part of the server's step: pfl adds the metrics of all users, and cannot
         do so if only some of them have answered.
+
+        Parameters
+        ----------
+        stats : TrainingStatistics
+            The user's statistics, of weight 1.
+        user_context : UserContext
+            The user.
+
+        Returns
+        -------
+        stats : TrainingStatistics
+            The statistics as they arrive at the base station, without noise.
+        metrics : Metrics
+            No metrics.
+
+        Raises
+        ------
+        TypeError
+            If the statistics have one weight per element.
+        ValueError
+            If the weight is not 1, a value is not finite, or the user answers twice.
         """
         _check_weight(stats, user_context)
         this_round = self._this_round()
@@ -143,7 +210,25 @@ class FlorasUplink(CentralPrivacyMechanism):
     def postprocess_server_metrics(
         self, *, central_context: CentralContext, aggregate_metrics: Metrics
     ) -> Metrics:
-        """End a round that has no statistics: an evaluation, or one without answers."""
+        """End a round that has no statistics: an evaluation, or one without answers.
+
+        Parameters
+        ----------
+        central_context : CentralContext
+            The settings of the round.
+        aggregate_metrics : Metrics
+            Metrics of the users.
+
+        Returns
+        -------
+        Metrics
+            No metrics.
+
+        Raises
+        ------
+        ValueError
+            If the statistics are those of another population than the training population.
+        """
         this_round = self._this_round()
         if central_context.population != Population.TRAIN:
             self._round = None
@@ -159,7 +244,33 @@ class FlorasUplink(CentralPrivacyMechanism):
     def postprocess_server(
         self, *, stats: TrainingStatistics, central_context: CentralContext, aggregate_metrics: Metrics
     ) -> tuple[TrainingStatistics, Metrics]:
-        """Add the noise of the round to the sum, clamp it, and put the round on record."""
+        """Add the noise of the round to the sum, clamp it, and record the round.
+
+        Parameters
+        ----------
+        stats : TrainingStatistics
+            The sum of the users' statistics.
+        central_context : CentralContext
+            The settings of the round.
+        aggregate_metrics : Metrics
+            Metrics of the users.
+
+        Returns
+        -------
+        stats : TrainingStatistics
+            The decoded sum.
+        metrics : Metrics
+            Norms, gains, noise and epsilon in every view.
+
+        Raises
+        ------
+        RuntimeError
+            If the sum is not that of the users' updates.
+        ValueError
+            If the weights are not those of the users that answered.
+        OSError
+            If the ledger cannot be written.
+        """
         this_round, self._round = self._this_round(), None
         this_round.check_complete(stats, aggregate_metrics)
         channel = this_round.channel()
@@ -177,7 +288,27 @@ class FlorasUplink(CentralPrivacyMechanism):
     def postprocess_server_live(
         self, *, stats: TrainingStatistics, central_context: CentralContext, aggregate_metrics: Metrics
     ) -> tuple[TrainingStatistics, Metrics]:
-        """Refuse live training: the radio is simulated."""
+        """Reject live training: the radio is simulated.
+
+        Parameters
+        ----------
+        stats : TrainingStatistics
+            Not used.
+        central_context : CentralContext
+            Not used.
+        aggregate_metrics : Metrics
+            Not used.
+
+        Returns
+        -------
+        tuple of TrainingStatistics and Metrics
+            It never returns.
+
+        Raises
+        ------
+        RuntimeError
+            Always.
+        """
         raise RuntimeError("FlorasUplink simulates the radio, and has no place in live training")
 
     def _this_round(self) -> _Round:
@@ -212,7 +343,7 @@ class FlorasUplink(CentralPrivacyMechanism):
         if self._ledger.rounds != 1 and self._ledger.rounds % self._epsilon_every != 0:
             return []
         if self._guarantees is None:
-            # Once: it says much more than epsilon, and takes longer.
+            # Computed once: it has much more than epsilon, and takes longer.
             views = self._ledger.views()
             self._guarantees = {view: said.guarantee for view, said in views.items()}
         named = []
@@ -227,7 +358,7 @@ class FlorasUplink(CentralPrivacyMechanism):
 
 
 class _Round:
-    """Who was asked, who has answered, and with which gain, in the round under way."""
+    """The users of the current round: which were asked, which have answered, and with which gain."""
 
     def __init__(self, uplink: floras.Uplink, number: int, seed: int | None) -> None:
         self._uplink = uplink
@@ -248,7 +379,7 @@ class _Round:
         return len(self.norms)
 
     def answer(self, user: UserContext, norm: float, update: Vector) -> Vector:
-        """Give the next place to a user and return its update times the gain that belongs to it."""
+        """Assign the next place to a user and return its update times the gain of this place."""
         if user.user_id is not None and user.user_id in self._users:
             raise ValueError(
                 f"the users of a round must be different: user {user.user_id!r} answers a second time "
@@ -275,7 +406,7 @@ class _Round:
         return sent.astype(np.float32)
 
     def sum_like(self, total: Vector) -> npt.NDArray[np.float64]:
-        """Return the sum in double precision; it must be the one that pfl has, up to rounding."""
+        """Return the sum in double precision, which must equal pfl's sum up to rounding."""
         if total.shape != self._sum.shape or not np.allclose(
             total, self._sum, rtol=1e-3, atol=self._tolerance()
         ):
@@ -286,7 +417,7 @@ class _Round:
         return self._sum + self._error
 
     def _tolerance(self) -> float:
-        """Return how far pfl's sum may be off: its rounding is relative to what was added."""
+        """Return the allowed error of pfl's sum: its rounding is relative to the updates that were added."""
         return 1e-5 * float(np.abs(self._gains[: self.answered]) @ np.asarray(self.norms))
 
     def channel(self) -> floras.Channel:
@@ -319,14 +450,14 @@ class _Round:
         return self._drawn.with_clients(users, selected)
 
     def _ahead(self, users: int) -> int:
-        """Return for how many users to draw gains if those of `users` are needed."""
+        """Return the number of users for which to draw gains if those of `users` are needed."""
         settings = self._uplink.settings
         if "trace" in settings.get("fading", ""):
             # A trace need not have channels for more.
             return users
         limits = [settings.get("clients"), settings["sequences"] if settings["scheme"] == "floras" else None]
         most = min((limit for limit in limits if limit is not None), default=2 * max(users, 8))
-        # More users than there may be: let the core say so.
+        # If there are too many users, the core reports the error.
         return max(users, most)
 
 
