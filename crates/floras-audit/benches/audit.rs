@@ -1,11 +1,12 @@
-//! Speed of the audit's games: `cargo bench -p floras-sim`. One iteration is a thousand one-round games at d = 4010.
+//! Speed of the audit's games: `cargo bench -p floras-audit`. One iteration is a thousand one-round games.
+//! The model has d = 4010 parameters.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use floras_audit::WorstCaseGame;
 use floras_core::{Fading, Modulation, Receiver, Snr, SnrConvention};
 use floras_phy::{Floras, FlorasSettings, SequenceSet, UplinkError};
 
-/// In each world.
+/// Number of games in each world.
 const GAMES: u32 = 500;
 
 fn floras() -> Result<Floras, UplinkError> {

@@ -30,12 +30,15 @@ use super::game::Evidence;
 use super::presentation::{Cell, Part, Section};
 use super::report::{AuditVerdict, Measured};
 
-/// `K`, `N` and `M`.
+/// Number of clients per round, `K`.
 const PER_ROUND: usize = 20;
+/// Number of sequences, `N`.
 const SEQUENCES: usize = 40;
+/// Total number of clients, `M`.
 const CLIENTS: u64 = 200;
-/// `C`, and the clipped projector's level.
+/// Clip norm `C`.
 const CLIP: f64 = 1.0;
+/// Level of the clipped projector, `c`.
 const LEVEL: ClipLevel = ClipLevel::ONE;
 /// `δ` of all attacks. It is large enough to count the events that it permits: at 10⁻⁵ most of them need 10⁸ games.
 const DELTA: f64 = 1e-3;
@@ -43,11 +46,11 @@ const DELTA: f64 = 1e-3;
 const STRONG: f64 = 1000.0;
 /// Amplitude of a foreign pilot.
 const FOREIGN: f64 = 10.0;
-/// Clients that send a pilot but no payload.
+/// Number of clients that send a pilot but no payload.
 const DEAD: usize = 15;
-/// Games that share a stream.
+/// Number of games that share a random stream.
 const CHUNK: u32 = 4096;
-/// The number of the first table of scores.
+/// Number of the first table of scores.
 const TABLE: u8 = 220;
 
 /// An assumption of the any-channel view, and the `ε` measured where it does not hold.
@@ -55,7 +58,7 @@ const TABLE: u8 = 220;
 /// All attacks use one small federation: 20 clients, 40 sequences, the clipped projector with `c = 1`, `C = 1`, one round.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AssumptionAttack {
-    /// The assumption.
+    /// The violated assumption, in words.
     pub assumption: String,
     /// How it is violated.
     pub attack: String,
@@ -144,15 +147,15 @@ enum Stated {
 /// The events of a round. Amplitudes are in units of the payload noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scene {
-    /// The probability that the watched client takes part.
+    /// Probability that the watched client takes part.
     probability: f64,
     /// The watched client's channel in the pilot.
     pilot: f64,
     /// The watched client's channel in the payload.
     payload: f64,
-    /// `ρ`.
+    /// Standard deviation of the pilot noise, `ρ`, in units of the payload noise.
     pilot_noise: f64,
-    /// Unused sequences with a foreign pilot.
+    /// Number of unused sequences with a foreign pilot.
     foreign_pilots: usize,
 }
 
@@ -233,7 +236,7 @@ impl Stated {
     }
 }
 
-/// All attacks.
+/// All attacks, in the order of the report.
 fn all() -> Vec<Attack> {
     let default = Margins::default();
     let everyone = |margins: Margins| Stated::Everyone(margins, PER_ROUND);

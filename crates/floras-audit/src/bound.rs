@@ -60,7 +60,7 @@ impl Scores {
         LowerBound { epsilon, accuracy: choosing.accuracy(with, without), measured }
     }
 
-    /// The first quarter, in order, and the rest.
+    /// The first quarter of the scores, sorted, and the rest.
     fn split(&self) -> (Choosing, [&[f64]; 2]) {
         let games = self.with.len().min(self.without.len());
         let (with, without) = (&self.with[..games], &self.without[..games]);
@@ -133,7 +133,7 @@ impl Choosing {
         }
     }
 
-    /// Thresholds at scores that 1, 2, 3, 4, 5, 6, 7, 8, 10, … outcomes lie beyond, or short of.
+    /// Thresholds that 1, 2, 3, 4, 5, 6, 7, 8, 10, … outcomes exceed, or fall short of.
     fn candidates(&self) -> Vec<Set> {
         let games = self.with.len();
         let mut sets = Vec::new();

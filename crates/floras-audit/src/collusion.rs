@@ -24,10 +24,10 @@ use super::presentation::{Cell, Part, Section};
 use super::views::known_to_take_part;
 use super::{Bench, WorstCaseGame};
 
-/// The number of the first table of scores.
+/// Numbers of the tables of scores.
 const WITHOUT_KEY: u8 = 210;
 const WITH_KEY: u8 = 211;
-/// Rounds for the median of the noise.
+/// Number of rounds for the median of the noise.
 const ROUNDS: u32 = 2001;
 /// Number of bounds that hold jointly.
 const BOUNDS: f64 = 2.0;

@@ -1,8 +1,8 @@
-//! The effort of an audit.
+//! The effort of an audit: numbers of games and trainings, and confidence.
 
 use floras_sim::SimError;
 
-/// The effort of an audit.
+/// The effort of an audit: numbers of games and trainings, and the joint confidence of its results.
 ///
 /// ```
 /// use floras_audit::Effort;

@@ -8,12 +8,12 @@
 //! y = ±g·C + ν·N(0, 1),     ln p₊(y)/p₋(y) = 2·g·C·y/ν²
 //! ```
 //!
-//! and rounds add up. A client that takes part at random makes each round a mixture. The adversaries differ in their knowledge:
+//! and rounds add up. If the client takes part at random, each round is a mixture. The adversaries differ in their knowledge:
 //!
-//! | adversary | sees | takes for `g` and `ν` |
+//! | adversary | observes | values used for `g` and `ν` |
 //! |---|---|---|
 //! | released model | the sum after truncation, all `d` numbers | 1, and the spread of the other `d − 1` directions |
-//! | decoder | the sum, and the round's `(g, ν)` | what they are |
+//! | decoder | the sum, and the round's `(g, ν)` | the true values |
 //! | raw signal | every despread sequence and the pilot | `ĥ_j` and `s` of each sequence, any of which may be the client's |
 //!
 //! Raw samples are despread with orthonormal sequences: each has the noise `s`, and no part of the others.
@@ -40,11 +40,11 @@ pub struct WorstCaseGame {
     pub probability: f64,
     /// Whether the adversary knows in which rounds the watched client takes part.
     pub participation_known: bool,
-    /// Rounds `T`.
+    /// Number of rounds `T`.
     pub rounds: u32,
     /// Clip norm `C`.
     pub clip: f64,
-    /// Dimension `d`.
+    /// Number of model parameters, `d`.
     pub parameters: usize,
     /// Truncation bound `B` of the sum before a model is released; `None` without truncation.
     pub truncate: Option<f64>,
@@ -109,7 +109,7 @@ fn log_sum(a: f64, b: f64) -> f64 {
 }
 
 impl WorstCaseGame {
-    /// Plays `games` in each world over an uplink, with the sum in all `d` dimensions. Different `table` numbers are
+    /// Plays `games` in each world over an uplink, with the sum in all `d` dimensions. Games with different `table` numbers are
     /// independent.
     pub fn decoded(&self, uplink: &dyn Uplink, games: u32, table: u8) -> Result<DecodedScores, UplinkError> {
         self.decoded_with(uplink, games, table, &|_| {})
@@ -132,8 +132,8 @@ impl WorstCaseGame {
                     let (name, number) = self.name(table, world, game, round);
                     let round =
                         Round::new(name.0, name.1, number, &clients)?.with_parameters(self.parameters);
-                    let heard = self.hear(uplink, &round, &canary, sign, received)?;
-                    scores = (scores.0 + heard.0, scores.1 + heard.1);
+                    let of_round = self.score_decoded(uplink, &round, &canary, sign, received)?;
+                    scores = (scores.0 + of_round.0, scores.1 + of_round.1);
                 }
                 Ok(scores)
             };
@@ -149,8 +149,8 @@ impl WorstCaseGame {
         Ok(DecodedScores { released_model: scores(|pair| pair.0), decoder: scores(|pair| pair.1) })
     }
 
-    /// One round over the air: the scores of both adversaries.
-    fn hear(
+    /// Scores of both adversaries for one round over the air.
+    fn score_decoded(
         &self,
         uplink: &dyn Uplink,
         round: &Round<'_>,
@@ -172,7 +172,7 @@ impl WorstCaseGame {
             return Ok((0.0, 0.0));
         }
         let probability = if self.participation_known { 1.0 } else { self.probability };
-        let update = if takes_part { canary.update(sign) } else { &canary.nothing };
+        let update = if takes_part { canary.update(sign) } else { &canary.absent };
         // The others send 0, so the kernel may omit them.
         let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
         EffectiveChannel::new(vec![gain], noise_std)?.apply_into(&[update], noise, received)?;
@@ -205,7 +205,7 @@ impl WorstCaseGame {
                     let round =
                         Round::new(name.0, name.1, number, &clients)?.with_parameters(self.parameters);
                     let seen = despread(uplink, &round)?;
-                    let evidence = self.despread_game(&seen, &round, sign, has_key);
+                    let evidence = self.score_raw(&seen, &round, sign, has_key);
                     score += evidence.score(self.probability);
                 }
                 Ok(score)
@@ -215,14 +215,14 @@ impl WorstCaseGame {
         Ok(Scores { with: play(1.0, 0)?, without: play(-1.0, 1)? })
     }
 
-    /// One round of raw samples: one number per branch of `N` sequences along the canary's direction; one sequence holds the
-    /// canary.
-    fn despread_game(&self, seen: &Signal, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
+    /// Evidence of one round of raw samples: one number per sequence and branch, along the canary's direction. One of the `N`
+    /// sequences carries the canary.
+    fn score_raw(&self, seen: &Signal, round: &Round<'_>, sign: f64, has_key: bool) -> Evidence {
         let own = seen.assigned[0];
         let present = if self.takes_part(round) { sign * self.clip } else { 0.0 };
         let mut noise = round.stream(purpose::DESPREAD_NOISE);
         let mut evidence = Evidence { plus: f64::NEG_INFINITY, minus: f64::NEG_INFINITY };
-        let mut suspects = 0.0_f64;
+        let mut candidates = 0.0_f64;
         for (sequence, estimates) in seen.estimates.chunks(seen.branches).enumerate() {
             let mut of_sequence = Evidence { plus: 0.0, minus: 0.0 };
             for (estimate, amplitude) in estimates.iter().zip(&seen.amplitudes) {
@@ -238,9 +238,9 @@ impl WorstCaseGame {
             }
             evidence.plus = log_sum(evidence.plus, of_sequence.plus);
             evidence.minus = log_sum(evidence.minus, of_sequence.minus);
-            suspects += 1.0;
+            candidates += 1.0;
         }
-        Evidence { plus: evidence.plus - suspects.ln(), minus: evidence.minus - suspects.ln() }
+        Evidence { plus: evidence.plus - candidates.ln(), minus: evidence.minus - candidates.ln() }
     }
 
     fn takes_part(&self, round: &Round<'_>) -> bool {
@@ -254,7 +254,7 @@ impl WorstCaseGame {
             return ((seed_of_game(self.seed, game), trial), round + 1);
         }
         let number = u64::from(game) * u64::from(self.rounds) + u64::from(round);
-        // A part of the seed that is unique to a trial.
+        // The upper bits of the number select the seed, the lower 31 bits the round.
         ((seed_of_game(self.seed, (number >> 31) as u32), trial), (number as u32 & u32::MAX >> 1) + 1)
     }
 }
@@ -265,7 +265,7 @@ pub(super) fn despread(uplink: &dyn Uplink, round: &Round<'_>) -> Result<Signal,
     signal.ok_or(UplinkError::NoChipLevel { scheme: uplink.name() })
 }
 
-/// A separate seed for every game whose rounds have the experiment's numbers; game 0 has the experiment's seed.
+/// The seed of a game whose rounds have the experiment's numbers. Every game has its own; game 0 has the experiment's seed.
 pub(super) fn seed_of_game(seed: u64, game: u32) -> u64 {
     seed.wrapping_add(u64::from(game).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
@@ -292,7 +292,7 @@ struct Canary {
     direction: Vec<f32>,
     plus: Vec<f32>,
     minus: Vec<f32>,
-    nothing: Vec<f32>,
+    absent: Vec<f32>,
 }
 
 impl Canary {
@@ -305,7 +305,7 @@ impl Canary {
             .collect();
         let scaled = |by: f64| direction.iter().map(|&value| value * by as f32).collect();
         let (plus, minus) = (scaled(game.clip), scaled(-game.clip));
-        Self { plus, minus, nothing: vec![0.0; game.parameters], direction }
+        Self { plus, minus, absent: vec![0.0; game.parameters], direction }
     }
 
     fn update(&self, sign: f64) -> &[f32] {
@@ -357,11 +357,11 @@ mod tests {
         let canary = Canary::new(&game);
         let clients = [0, 1, 2, 3, 4];
         let round = Round::new(game.seed, 7, 10, &clients).unwrap();
-        let mut updates = vec![canary.nothing.clone(); 5];
+        let mut updates = vec![canary.absent.clone(); 5];
         updates[0].clone_from(&canary.plus);
         let whole = transmit(&uplink, &round, &updates, Fidelity::Symbol).unwrap();
         let mut received = vec![0.0; 300];
-        let (_, decoder) = game.hear(&uplink, &round, &canary, 1.0, &mut received).unwrap();
+        let (_, decoder) = game.score_decoded(&uplink, &round, &canary, 1.0, &mut received).unwrap();
         assert_eq!(received, whole.sum);
         let (gain, noise_std) = (whole.channel.gains()[0], whole.channel.noise_std());
         let along: f64 =

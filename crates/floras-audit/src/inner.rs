@@ -1,17 +1,17 @@
 //! Inner products: single precision within short blocks, double precision across blocks.
 
-/// Partial sums computed in parallel by the processor.
+/// Number of partial sums that the processor computes in parallel.
 const LANES: usize = 16;
-/// Numbers per block.
-const STRETCH: usize = 1024;
+/// Number of values per block.
+const BLOCK: usize = 1024;
 
-/// `⟨left, right⟩`.
+/// The inner product `⟨left, right⟩`.
 pub(super) fn dot(left: &[f32], right: &[f32]) -> f64 {
-    let stretches = left.chunks(STRETCH).zip(right.chunks(STRETCH));
-    stretches.map(|(left, right)| stretch(left, right)).sum()
+    let blocks = left.chunks(BLOCK).zip(right.chunks(BLOCK));
+    blocks.map(|(left, right)| dot_of_block(left, right)).sum()
 }
 
-fn stretch(left: &[f32], right: &[f32]) -> f64 {
+fn dot_of_block(left: &[f32], right: &[f32]) -> f64 {
     let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<LANES>(), right.as_chunks::<LANES>());
     let mut lanes = [0.0_f32; LANES];
     for (left, right) in left.iter().zip(right) {

@@ -1,15 +1,15 @@
 //! The audit: attacks on our own air interface, and what they reveal.
 //!
-//! | attack | what it asks |
+//! | attack | question |
 //! |---|---|
 //! | [`WorstCaseGame`] | is a claimed `ε` true? A client's worst update, distinguished from its opposite |
 //! | membership | the same with real data, of a client or of one sample, over one round and over whole runs |
 //! | sequences | which sequences are in use? From the pilot, the payload's energy, and both |
-//! | despreading | what is each client's update, whose is it, and are two by the same client? |
+//! | despreading | what is each client's update, who sent it, and did the same client send two of them? |
 //! | reconstruction | what do the clients' samples look like? |
 //! | collusion | what changes if one client reveals its group key? |
-//! | assumptions | what is the `ε` where an assumption of the any-channel view does not hold? |
-//! | masks | what does an adversary learn who sees every symbol of masked rounds? What if a part of the masks is broken? |
+//! | assumptions | what is `ε` if an assumption of the any-channel view is violated? |
+//! | masks | what does an adversary learn from every symbol of masked rounds? Is a broken part of the masks detected? |
 //!
 //! An adversary's success yields a lower bound on `ε` ([`Scores::lower_bound`]), to compare with the accountant's upper bound.
 //! A lower bound above a claim refutes it; one below a claim proves nothing.
@@ -51,9 +51,9 @@ pub use report::{AuditReport, AuditVerdict, Measured, Verdicts};
 pub use sequences::{DetectorResult, SequenceAttack};
 pub use views::{AuditedView, AuditedViews};
 
-/// Rounds for despreading, linking and identifying clients.
+/// Number of rounds for despreading, linking and identifying clients.
 const DESPREAD_ROUNDS: u32 = 20;
-/// Samples that are reconstructed from updates.
+/// Number of samples that are reconstructed from updates.
 const PORTRAITS: usize = 10;
 /// Names of attacks that require training.
 const DESPREADING: &str = "each client's own update";
@@ -70,10 +70,10 @@ pub enum Stage<'a> {
     Begins {
         /// A description of the step.
         what: &'a str,
-        /// Rounds to play, or other units.
+        /// Number of rounds to play, or of other units of work.
         units: u64,
     },
-    /// This many more units are done.
+    /// Number of units finished since the last report.
     Done(u64),
 }
 
@@ -119,7 +119,7 @@ pub struct Attacks {
     pub despreading: Option<DespreadingAttack>,
     /// Pictures reconstructed from updates.
     pub reconstruction: Option<ReconstructionAttack>,
-    /// Membership inference.
+    /// Results of the membership games, one per canary, adversary and number of rounds.
     pub membership: Vec<MembershipGame>,
     /// One client that reveals its group key.
     pub collusion: Option<CollusionAttack>,
@@ -286,7 +286,7 @@ impl Bench<'_> {
         |done| (self.watch)(Stage::Done(done * u64::from(self.game.rounds)))
     }
 
-    /// Games in each world: a share of the effort, in which each round of a game counts.
+    /// Number of games in each world: a share of the effort, in which each round of a game counts.
     fn games(&self, share: f64) -> u32 {
         let rounds = f64::from(self.effort.games()) * share / 2.0;
         (rounds / f64::from(self.game.rounds)).max(200.0) as u32

@@ -25,7 +25,7 @@ pub struct Section<'a> {
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part<'a> {
-    /// What the adversary does. A terminal omits it.
+    /// The adversary's method. A terminal omits it.
     Explanation(String),
     /// The finding in a sentence or two.
     Finding(String),
@@ -40,7 +40,7 @@ pub enum Part<'a> {
     List(Vec<(String, String)>),
     /// Details. A report shows them collapsed.
     Folded {
-        /// The title.
+        /// The title, shown above the collapsed parts.
         summary: &'static str,
         /// Whether it is short enough for a terminal.
         is_short: bool,
@@ -56,9 +56,9 @@ pub enum Part<'a> {
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Text.
+    /// Any text, shown unchanged.
     Text(String),
-    /// A count.
+    /// A count, shown as an integer.
     Count(u64),
     /// A number with its decimals.
     Number(f64, usize),
@@ -121,12 +121,12 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// All curves.
+    /// The panels of all plots in this section.
     pub fn plots(&self) -> impl Iterator<Item = &'a Panel> {
         self.parts.iter().flat_map(|part| if let Part::Plots(panels) = part { *panels } else { &[] })
     }
 
-    /// All pictures.
+    /// All reconstructions whose pictures this section shows.
     pub fn pictures(&self) -> impl Iterator<Item = &'a ReconstructionAttack> {
         self.parts
             .iter()

@@ -45,14 +45,14 @@ pub(crate) fn attack(
     let Some(canvas) = canvas else { return Ok(None) };
     let clients = federation.select(0, 1);
     let round = Round::new(settings.seed, 0, 1, &clients)?.with_parameters(federation.model().parameters());
-    let sitters = sit(federation, &round)?;
+    let subjects = pick_samples(federation, &round)?;
     let scene = Scene {
         federation,
         canvas,
-        updates: updates(federation, &sitters)?,
-        portraits: portraits_of(&sitters, portraits),
+        updates: updates(federation, &subjects)?,
+        portraits: portraits_of(&subjects, portraits),
         round,
-        sitters,
+        subjects,
     };
     let mut rows = Vec::new();
     match settings.uplink.radio() {
@@ -82,24 +82,24 @@ struct Scene<'a> {
     federation: &'a Federation,
     round: Round<'a>,
     canvas: Canvas,
-    /// The sample of every client, in the order of the round's clients.
-    sitters: Vec<Samples>,
+    /// The picked sample of every client, in the order of the round's clients.
+    subjects: Vec<Samples>,
     /// The sent updates, in the same order.
     updates: Vec<Vec<f32>>,
     /// The positions of the displayed clients in the round.
     portraits: Vec<usize>,
 }
 
-/// Every client of the round picks one of its samples, preferring labels that few others picked.
-fn sit(federation: &Federation, round: &Round<'_>) -> Result<Vec<Samples>, SimError> {
+/// Every client of the round picks one of its samples, preferring labels that few other clients picked.
+fn pick_samples(federation: &Federation, round: &Round<'_>) -> Result<Vec<Samples>, SimError> {
     let holdings = federation.holdings(0)?;
     let mut taken = vec![0_u32; federation.model().classes()];
-    let mut sit_one = |&client: &u32| {
+    let mut pick_one = |&client: &u32| {
         let mut stream = round.stream_of(purpose::PORTRAITS, client);
-        let sat = holdings.with_client(client, |data| pick(data, &mut taken, &mut stream));
-        sat.map_err(SimError::learn("data"))
+        let picked = holdings.with_client(client, |data| pick(data, &mut taken, &mut stream));
+        picked.map_err(SimError::learn("data"))
     };
-    round.clients().iter().map(&mut sit_one).collect()
+    round.clients().iter().map(&mut pick_one).collect()
 }
 
 fn pick(data: ClientData<'_>, taken: &mut [u32], stream: &mut Stream) -> Samples {
@@ -112,40 +112,40 @@ fn pick(data: ClientData<'_>, taken: &mut [u32], stream: &mut Stream) -> Samples
     data.samples.select(&row)
 }
 
-/// One per label while available, then others; each time in the order of the labels.
-fn portraits_of(sitters: &[Samples], most: usize) -> Vec<usize> {
+/// Positions of at most `most` clients: one per label first, then further ones, each time in the order of the labels.
+fn portraits_of(subjects: &[Samples], most: usize) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let mut places: Vec<(u32, u16, usize)> = Vec::new();
-    for (place, sitter) in sitters.iter().enumerate() {
-        let earlier = seen.entry(label(sitter)).or_insert(0);
-        places.push((*earlier, label(sitter), place));
+    for (place, subject) in subjects.iter().enumerate() {
+        let earlier = seen.entry(label(subject)).or_insert(0);
+        places.push((*earlier, label(subject), place));
         *earlier += 1;
     }
     places.sort_unstable();
     places.into_iter().take(most).map(|(.., place)| place).collect()
 }
 
-fn label(sitter: &Samples) -> u16 {
-    sitter.labels().first().copied().unwrap_or(0)
+fn label(subject: &Samples) -> u16 {
+    subject.labels().first().copied().unwrap_or(0)
 }
 
 /// The updates: one step on one sample, clipped as in any round.
-fn updates(federation: &Federation, sitters: &[Samples]) -> Result<Vec<Vec<f32>>, SimError> {
+fn updates(federation: &Federation, subjects: &[Samples]) -> Result<Vec<Vec<f32>>, SimError> {
     let settings = federation.experiment().settings();
     let initial = federation.initial_model(0);
     let sgd = LocalSgd::new(1, Work::Steps(1)).map_err(SimError::learn("local"))?;
     let rate = settings.local.rate.at(1);
     let mut workspace = Workspace::default();
-    let mut step = |sitter: &Samples| {
+    let mut step = |subject: &Samples| {
         let mut update = initial.clone();
-        let data = ClientData { samples: sitter, rows: &[0] };
+        let data = ClientData { samples: subject, rows: &[0] };
         // One step on one sample has no randomness.
         let mut unused = StreamName::new(settings.seed, purpose::PORTRAITS).stream();
         sgd.train(federation.model(), data, rate, &mut unused, &mut update, &mut workspace);
         update.iter_mut().zip(&initial).for_each(|(update, common)| *update = common - *update);
         update
     };
-    let mut updates: Vec<Vec<f32>> = sitters.iter().map(&mut step).collect();
+    let mut updates: Vec<Vec<f32>> = subjects.iter().map(&mut step).collect();
     Precoding::new(&updates, settings.privacy.clip, settings.privacy.normalise)?.apply(&mut updates);
     Ok(updates)
 }
@@ -199,7 +199,7 @@ impl Scene<'_> {
         let uplink = settings.build_uplink(settings.seed)?;
         let decoded = transmit(uplink.as_ref(), &self.round, &self.updates, Fidelity::Symbol)?;
         let sum = self.update(&decoded.sum);
-        let of_label = |&place: &usize| sum.samples_of(label(&self.sitters[place]).into());
+        let of_label = |&place: &usize| sum.samples_of(label(&self.subjects[place]).into());
         let seen: Vec<Vec<f64>> = self.portraits.iter().map(of_label).collect();
         Ok(self.row("decoded sum", snr_db, &seen))
     }
@@ -209,7 +209,7 @@ impl Scene<'_> {
     }
 
     fn original(&self, place: usize) -> Vec<f64> {
-        let features: Vec<f64> = self.sitters[place].features().iter().map(|&value| value.into()).collect();
+        let features: Vec<f64> = self.subjects[place].features().iter().map(|&value| value.into()).collect();
         self.canvas.brightness(&features)
     }
 

@@ -11,7 +11,7 @@ use super::views::{self, AuditedViews};
 /// The results of `floras audit`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AuditReport {
-    /// Program version.
+    /// Version of the program that ran the audit.
     pub version: String,
     /// The experiment's name.
     pub name: String,

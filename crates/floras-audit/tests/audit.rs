@@ -236,7 +236,7 @@ fn an_ideal_uplink_claims_nothing_and_hides_nothing() {
     assert_eq!(actual.lower_bound, actual.measured.ceiling);
 }
 
-/// A worst-case sample moves an update as far as a worst-case client; a natural one is hardly visible in a decoded sum.
+/// A worst-case sample moves an update as far as a worst-case client; a natural one has almost no effect on a decoded sum.
 #[test]
 fn worst_canaries_show_more_than_natural_ones() {
     let report = audited(&["uplink.sequences=20", "uplink.receiver={ clipped = 1.0 }"], few());

@@ -1,4 +1,4 @@
-//! The paper against its own claims.
+//! Reproduction of the paper's figures, and evaluation of its convergence theorem.
 //!
 //! [`reproduce`] reproduces the figures of the paper and compares its claims with them, with the frontier between privacy and
 //! accuracy. [`theory`] evaluates the convergence theorem for an experiment, as printed and corrected.

@@ -1,4 +1,4 @@
-//! The paper's figures: how they are kept, resumed and judged.
+//! The paper's figures: how they are stored, resumed and judged.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -70,14 +70,14 @@ fn directories_with_other_files_are_refused() {
     assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1, "nothing was written");
 }
 
-/// The verdicts that are printed in the book, by claim.
+/// The verdicts that the book prints, by claim.
 fn recorded() -> Reproduction {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction/reproduction.json");
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Three trials are inconclusive where twenty are not, and contradict them nowhere: the probability that the simultaneous intervals of
-/// a quick run miss a number is at most 5%, whatever the seed, and nothing is random with the presets' seed.
+/// With three trials, some verdicts are inconclusive that are conclusive with twenty, but none contradicts them. The simultaneous
+/// intervals of a quick run miss a number with probability at most 5% for any seed; the presets' seed is fixed.
 #[test]
 fn quick_runs_do_not_contradict_the_book() {
     let directory = tempfile::tempdir().unwrap();
@@ -98,19 +98,19 @@ fn quick_runs_do_not_contradict_the_book() {
     let contradictory: Vec<_> =
         pairs.filter(|((_, quick), (_, recorded))| contradicts((*quick, *recorded))).collect();
     assert!(contradictory.is_empty(), "{contradictory:?}");
-    // Three trials have wide intervals. What does not rest on them is decided all the same: the formulas of figure 2 and the costs.
+    // Three trials have wide intervals. Claims that do not depend on them are decided: the formulas of figure 2 and the costs.
     let undecided = quick.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive);
     let curves = claims::FIG4.iter().chain(&claims::FIG5);
     let names: Vec<&str> = curves.map(|claim| claim.claim).collect();
     for (claim, _) in undecided {
         assert!(names.contains(&claim.as_str()), "{claim}");
     }
-    // Some of the narrowest intervals decide even then.
+    // Some of the narrowest intervals are conclusive even then.
     let decided = quick
         .iter()
         .filter(|(claim, verdict)| names.contains(&claim.as_str()) && *verdict != Verdict::Inconclusive);
     assert!(decided.count() >= 3, "{quick:?}");
-    // Wherever the published view is printed, so is the condition that its theorems state and these settings do not meet.
+    // Wherever the published view is printed, so is the condition of its theorems that these settings do not meet.
     for figure in &made.figures {
         let states = |note: &String| note.contains("require K < min{N, M}") && note.contains("K = M");
         assert!(figure.notes.iter().any(states), "{}", figure.name);

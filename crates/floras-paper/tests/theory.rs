@@ -1,5 +1,5 @@
-//! The formulas of the convergence theory against quadrature, simulation and numbers worked out by hand, and where
-//! the printed ones fail.
+//! The formulas of the convergence theory compared with quadrature, simulation and hand calculations, and cases in which
+//! the printed formulas fail.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -100,8 +100,8 @@ fn clamping_is_not_the_conditional_distribution() {
     }
 }
 
-/// A million draws: an error lies in ±(B + |s|), so that means are good to (B + |s|)/1000, one standard deviation,
-/// and squares to (B + |s|)²/1000. Five of them are allowed. The printed D misses the second moment by more
+/// A million draws: an error is within ±(B + |s|), so means have a standard deviation of at most (B + |s|)/1000, and
+/// squares one of (B + |s|)²/1000. Five standard deviations are allowed. The printed D misses the second moment by more
 /// than that.
 #[test]
 fn moments_of_clamping_agree_with_draws() {
@@ -131,12 +131,12 @@ fn the_printed_d_rises_falls_and_turns_negative() {
     assert_eq!(printed(0.0), 0.0);
     let peak = truncation(1.0, 100.0).printed_peak(1.0);
     assert!(printed(peak) >= printed(peak - 1.0) && printed(peak) >= printed(peak + 1.0));
-    // Where it turns, from the expansion of atan: (B+C)³ = 3Cγ².
+    // The point where it becomes negative, from the expansion of atan: (B+C)³ = 3Cγ².
     let turn = (101_f64.powi(3) / 3.0).sqrt();
     assert!(printed(0.99 * turn) > 0.0 && printed(1.01 * turn) < 0.0);
     let clamped = |gamma: f64| truncation(gamma, 100.0).second_moment(0.0);
     assert!(clamped(600.0) > clamped(100.0) && clamped(100.0) > 2.2 * printed(100.0));
-    // For B far above γ clamping has twice the printed second moment.
+    // If B is far above γ, clamping has twice the printed second moment.
     let wide = truncation(1.0, 1e6);
     assert!((wide.second_moment(0.0) / wide.printed(1.0) - 2.0).abs() < 1e-4);
 }
@@ -166,7 +166,7 @@ proptest! {
         prop_assert!(moment <= noise.second_moment(0.0) + sum * sum + slack);
     }
 
-    /// The printed inequality points the wrong way: its right side is below its left for every sum that it allows.
+    /// The printed inequality has the wrong direction: its right side is below its left for every permitted sum.
     #[test]
     fn the_printed_d_is_not_a_bound(
         gamma in 0.01..100.0_f64, bound in 0.1..100.0_f64, clip in 0.01..10.0_f64, share in -1.0..1.0_f64,
@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// A problem whose numbers are easy to follow by hand.
+/// A problem with numbers for hand calculation.
 fn by_hand() -> Problem {
     Problem {
         mu: 2.0,
@@ -240,7 +240,7 @@ fn the_bounds_rates_satisfy_its_lemmas() {
     }
 }
 
-/// The lemma on the noise (the third of appendix B) has 4dD/K²·η²E²H², where its 4 comes from η_{t+1−E} ≤ 2η_t. The
+/// The lemma on the noise (the third of appendix B) has 4dD/K²·η²E²H², where its 4 follows from η_{t+1−E} ≤ 2η_t. The
 /// root of that, doubled by the scalar product, is twice the printed cross term.
 #[test]
 fn the_printed_cross_term_lacks_a_factor_two() {
@@ -281,13 +281,13 @@ fn solved_gammas_and_clients_lie_at_their_edge() {
 fn an_unreachable_condition_has_no_answer() {
     let limits = Limits { clip: 6.33, bound: 6.0 };
     let problem = Problem { mu: 0.02, parameters: 4010.0, per_round: 20.0, clients: 20.0, ..by_hand() };
-    // K·C is beyond B: even without noise the sum is clamped away, and more clients only add to it.
+    // K·C is beyond B: even without noise the sum is clamped, and more clients only increase it.
     assert_eq!(limits.largest_gamma_corrected(&problem), None);
     assert_eq!(limits.least_clients_corrected(5.0, &problem), None);
     assert_eq!(limits.largest_gamma_printed(&problem), Some(0.0));
-    // A convexity beyond the printed D's peak is met by every γ, as the formula has it.
+    // Above the peak of the printed D, a convexity meets the formula for every γ.
     assert_eq!(limits.largest_gamma_printed(&Problem { mu: 1e6, ..problem }), Some(f64::INFINITY));
-    // With the printed D fewer unused sequences can need more clients: it falls with γ there.
+    // With the printed D, fewer unused sequences can need more clients, because D falls with γ there.
     assert!(limits.least_clients_printed(1.0, &problem) > limits.least_clients_printed(5.0, &problem));
 }
 
@@ -302,7 +302,7 @@ fn rounds_converge_to_the_floor() {
         assert!((end / floor - 1.0).abs() < 1e-9);
     }
     assert_eq!(RoundMap::new(&by_hand(), 1.0 / 15.9, noise), None, "above 1/(4L)");
-    // As the rate falls the floor does, to (2ρH/μ)² = 0.09.
+    // As the rate falls, the floor falls to (2ρH/μ)² = 0.09.
     let limit = limit_floor(&by_hand(), noise);
     assert!((limit - 0.09).abs() < 1e-12);
     let floors = [1e-3, 1e-4, 1e-5, 1e-7].map(|rate| RoundMap::new(&by_hand(), rate, noise).unwrap().floor());
@@ -311,8 +311,9 @@ fn rounds_converge_to_the_floor() {
 
 type Vector = [f64; 3];
 
-/// One round as the paper has it, at high SNR: updates centred, scaled to norm `C = 1` together, added, noised with
-/// one draw of the spherical Cauchy distribution, clamped, scaled back. Returns what the server subtracts from its model.
+/// One round as in the paper, at high SNR: updates are centred, scaled to norm `C = 1` together, added, and clamped after
+/// adding one draw of spherical Cauchy noise, then scaled back. Returns the vector that the server subtracts from its
+/// model.
 fn decoded_mean(updates: &[Vector], gamma: f64, bound: f64, stream: &mut Stream) -> Vector {
     let mean = |x: &Vector| x.iter().sum::<f64>() / 3.0;
     let length = |x: &Vector| x.iter().map(|value| (value - mean(x)).powi(2)).sum::<f64>().sqrt();
@@ -332,9 +333,8 @@ fn decoded_mean(updates: &[Vector], gamma: f64, bound: f64, stream: &mut Stream)
     decoded
 }
 
-/// Four clients with quadratic losses, 600 rounds of exact gradients, 1500 trainings. The mean has a standard error
-/// of a few percent; the recursion's bound must lie above it by five of those, and must say more than what was known
-/// at the start.
+/// Four clients with quadratic losses, 600 rounds of exact gradients, 1500 trainings. The mean has a standard error of a
+/// few percent. The recursion's bound must be above it by five standard errors, and below half of the initial value.
 #[test]
 fn training_with_clamped_noise_stays_below_the_recursion() {
     let centres: [Vector; 4] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [-1.0, -1.0, -1.0]];
@@ -361,7 +361,7 @@ fn training_with_clamped_noise_stays_below_the_recursion() {
         mu: 1.0,
         smoothness: 1.0,
         gradient_bound: longest,
-        // The gradients are exact: they have no variance.
+        // Exact gradients have no variance.
         gradient_mean_square: 0.0,
         // Every client's own minimum is 0, and f* is half the mean squared distance of the centres.
         heterogeneity: 0.5 * (3.0 + 3.0) / 4.0,
@@ -383,10 +383,10 @@ fn training_with_clamped_noise_stays_below_the_recursion() {
     assert!(mean > 0.01 * claimed, "{mean} against {claimed}: the recursion is not idle");
 }
 
-/// One client, a quadratic loss, three samples whose gradients cancel at the optimum. All that Theorem 4 asks for
-/// holds, `μ > 2√(dD)EH/K` too. Clamping shortens one of the three gradients more than the others, so that training
-/// settles at another point: the loss there exceeds f* by 0.00152 (mean field, found by a root finder elsewhere),
-/// while the printed bound goes to 0 as 1/t.
+/// One client, a quadratic loss, three samples whose gradients cancel at the optimum. All conditions of Theorem 4 hold,
+/// including `μ > 2√(dD)EH/K`. Clamping shortens one of the three gradients more than the others, so training converges
+/// to another point. The loss there exceeds f* by 0.00152 (mean field, by an independent root finder), while the printed
+/// bound falls to 0 as 1/t.
 #[test]
 fn a_training_violates_the_printed_bound() {
     let samples: [Vector; 3] = [[2.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]];
@@ -426,8 +426,7 @@ fn a_training_violates_the_printed_bound() {
     assert!((mean - 0.00152).abs() < 5.0 * error + 5e-5, "{mean} ± {error}");
 }
 
-/// The same samples, also with a clamp twice as wide as any update: what training does on average at the optimum is
-/// still not nothing.
+/// The same samples, also with a clamp twice as wide as any update: the mean step at the optimum is still not 0.
 #[test]
 fn a_wide_clamp_also_moves_the_optimum() {
     let samples: [Vector; 3] = [[2.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]];
@@ -453,7 +452,7 @@ fn the_proof_replaces_a_distance_by_its_square() {
     assert!(cross(0.25) > 1.9 * as_in_the_proof(0.25) && cross(4.0) < as_in_the_proof(4.0));
 }
 
-/// A task that takes a moment, in which Theorem 4 has something to say.
+/// A task with a short run time to which Theorem 4 applies.
 const SMALL: [&str; 10] = [
     "data.set=synthetic",
     "data.features=8",
@@ -498,7 +497,7 @@ fn training_over_an_ideal_uplink_converges() {
     );
 }
 
-/// The distance that a training really ends at, over an ideal uplink: the recursion must not lie below it.
+/// The final distance of a training over an ideal uplink, which the recursion must not be below.
 #[test]
 fn the_recursion_lies_above_what_the_simulator_does() {
     let theory = theory(&["uplink.scheme=ideal"], 2);

@@ -1,6 +1,7 @@
 //! Speed of the accounting: `cargo bench -p floras-privacy`.
 //!
-//! The first group ends with a pair of real transforms of 2²⁰ points, so that a composed ε can be stated as a multiple of it.
+//! The first group ends with a pair of real transforms of 2²⁰ points, in multiples of which the time of a composition can be
+//! stated.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floras_privacy::{
@@ -8,7 +9,7 @@ use floras_privacy::{
 };
 use realfft::RealFftPlanner;
 
-/// Twice the clip norm 1.
+/// Twice the clip norm, which is 1.
 const SENSITIVITY: f64 = 2.0;
 
 fn composition(criterion: &mut Criterion) {

@@ -37,20 +37,20 @@ use crate::published::theorems::PublishedBound;
 use crate::setting::{NORMALISED, Setting};
 use crate::views::masks::MaskBound;
 use crate::views::statement::{Statement, Views, for_each_view};
-use crate::views::{self, Beside};
+use crate::views::{self, DetailSource};
 
 /// The source of a view's numbers.
 #[derive(Clone)]
 pub enum Source {
     /// The account has no such view.
     Absent,
-    /// There is no guarantee, for this reason.
+    /// No guarantee exists; the text is the reason.
     Nothing(String),
     /// A curve of one round.
     Curve {
-        /// The curve.
+        /// The privacy curve `δ₁(ε)` of one round.
         curve: Arc<dyn Curve>,
-        /// The reason why its numbers are not a guarantee, if they are not.
+        /// The reason why numbers from this curve are not a guarantee; `None` if they are one.
         caveat: Option<String>,
         /// The assumptions of the bound.
         assumptions: Vec<String>,
@@ -58,7 +58,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// A rigorous curve.
+    /// A curve whose bounds are a guarantee.
     pub fn of(curve: impl Curve + 'static) -> Self {
         Self::Curve { curve: Arc::new(curve), caveat: None, assumptions: Vec::new() }
     }
@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// Adds a caveat: its numbers are not a guarantee.
+    /// Marks the curve as no guarantee, with the reason. An earlier reason is kept.
     pub fn with_caveat(mut self, words: &str) -> Self {
         if let Self::Curve { caveat: caveat @ None, .. } = &mut self {
             *caveat = Some(words.to_owned());
@@ -89,13 +89,13 @@ impl Source {
     }
 }
 
-/// The curves of all views.
+/// The privacy account of a federation: sampling, `δ`, and the curve of each view.
 pub struct Account {
     delta: f64,
     sampling: Sampling,
     sources: BTreeMap<View, Source>,
-    /// Where the other numbers of a FLORAS federation's views come from.
-    pub(crate) beside: BTreeMap<View, Beside>,
+    /// Sources of additional numbers per view, for a FLORAS federation.
+    pub(crate) detail_sources: BTreeMap<View, DetailSource>,
     /// The bound of masks, which holds in every rigorous view.
     masks: Option<MaskBound>,
 }
@@ -112,7 +112,8 @@ impl Account {
         Ok(account)
     }
 
-    /// An account of one view of a FLORAS federation, with what its numbers are compared with.
+    /// An account of one view of a FLORAS federation. The any-channel view is accompanied by the idealised one, which bounds it
+    /// from below.
     pub(crate) fn of_view(setting: &Setting, view: View) -> Result<Self, PrivacyError> {
         let mut account = Self::new(setting.sampling(), setting.delta)?;
         if view == View::AnyChannel {
@@ -124,28 +125,28 @@ impl Account {
     }
 
     /// Adds one view of a setting.
-    fn add(&mut self, setting: &Setting, view: View, (source, beside): (Source, Beside)) {
+    fn add(&mut self, setting: &Setting, view: View, (source, details): (Source, DetailSource)) {
         let is_fixed = setting.clipping == Clipping::Each;
         self.set(view, if is_fixed { source } else { source.with_caveat(NORMALISED) });
-        self.beside.insert(view, beside);
+        self.detail_sources.insert(view, details);
     }
 
     /// An account without views yet.
     pub fn new(sampling: Sampling, delta: f64) -> Result<Self, PrivacyError> {
         sampling.check()?;
         require_delta(delta)?;
-        Ok(Self { delta, sampling, sources: BTreeMap::new(), beside: BTreeMap::new(), masks: None })
+        Ok(Self { delta, sampling, sources: BTreeMap::new(), detail_sources: BTreeMap::new(), masks: None })
     }
 
     /// Sets the source of a view.
     pub fn set(&mut self, view: View, source: Source) {
         self.sources.insert(view, source);
-        // They belonged to the source that was there before.
-        self.beside.remove(&view);
+        // The additional numbers belonged to the previous source.
+        self.detail_sources.remove(&view);
     }
 
-    /// Sets the bound of masks: every rigorous view is the smaller of its own bound and this one, and a view without a bound of
-    /// its own has this one.
+    /// Sets the bound of masks. The smaller of this bound and a rigorous view's own bound is stated. A view without a bound of
+    /// its own has this bound.
     pub fn set_masks(&mut self, bound: MaskBound) {
         self.masks = Some(bound);
     }
@@ -161,24 +162,24 @@ impl Account {
         self.sources = sources.into_iter().map(|(view, source)| (view, source.with_caveat(words))).collect();
     }
 
-    /// `δ`.
+    /// Failure probability `δ` of all statements, at least 1e-30 and below 1.
     pub fn delta(&self) -> f64 {
         self.delta
     }
 
-    /// The same with another probability of taking part, such as [`Sampling::Everyone`] against an adversary who knows who took
-    /// part. The published numbers keep the setting's.
+    /// The same account with another sampling, such as [`Sampling::Everyone`] against an adversary who knows the participants.
+    /// The published numbers keep the sampling of the setting.
     pub fn with_sampling(self, sampling: Sampling) -> Result<Self, PrivacyError> {
         sampling.check()?;
         Ok(Self { sampling, ..self })
     }
 
-    /// Who takes part.
+    /// How clients are sampled, and the neighbouring relation.
     pub fn sampling(&self) -> Sampling {
         self.sampling
     }
 
-    /// Where a view's numbers come from, if it was set.
+    /// The source of a view; `None` if it was not set.
     pub(crate) fn source(&self, view: View) -> Option<&Source> {
         self.sources.get(&view)
     }
@@ -205,15 +206,15 @@ impl Account {
     /// The published `ε(α)` of one round (Theorem 1 for items, Theorem 3 for clients), with `order = α` above 1 and at most 1e6;
     /// `None` if the account has no published view.
     pub fn published_divergence(&self, order: f64) -> Result<Option<PublishedBound>, PrivacyError> {
-        match self.beside.get(&View::Published) {
-            Some(Beside::Published(Ok((round, _)))) => round.divergence(order).map(Some),
-            Some(Beside::Published(Err(error))) => Err(error.clone()),
+        match self.detail_sources.get(&View::Published) {
+            Some(DetailSource::Published(Ok((round, _)))) => round.divergence(order).map(Some),
+            Some(DetailSource::Published(Err(error))) => Err(error.clone()),
             _ => Ok(None),
         }
     }
 
-    /// An upper bound on the `δ` of a view for any `ε`, after some rounds; `None` if the view has no curve, as the published one.
-    /// If the view has a caveat, it is about this number too.
+    /// An upper bound on the `δ` of a view for any `ε`, after some rounds; `None` if the view has no curve, such as the published
+    /// view. A caveat of the view also applies to this number.
     pub fn delta_at(&self, view: View, rounds: u64, epsilon: f64) -> Result<Option<f64>, PrivacyError> {
         self.rounds(rounds)?.delta_at(view, epsilon)
     }
@@ -223,7 +224,7 @@ impl Account {
         let holds = |rounds: u64| -> Result<bool, PrivacyError> {
             Ok(self.epsilon(view, rounds)?.is_some_and(|spent| spent <= epsilon))
         };
-        // Often all rounds are allowed, and one evaluation is enough.
+        // Often all rounds are allowed; then this evaluation is enough.
         if limit > 0 && holds(1)? && holds(limit)? {
             return Ok(limit);
         }

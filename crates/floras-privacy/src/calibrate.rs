@@ -71,14 +71,14 @@ impl Target {
         Ok(account.epsilon(self.view, self.rounds)?.unwrap_or(f64::INFINITY))
     }
 
-    fn nothing(&self, why: String) -> PrivacyError {
+    fn no_solution(&self, why: String) -> PrivacyError {
         PrivacyError::NothingMeets { view: self.view, epsilon: self.epsilon, why }
     }
 }
 
 /// Finds the smallest `N`, up to `most`, whose `γ = N − K` unused sequences meet the target.
 pub fn fewest_sequences(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
-    // The idealised view is quick, and the others are not far from it.
+    // The idealised view is computed quickly, and its result is close to those of the other views.
     let mut guess = 1;
     if matches!(target.view, View::Actual | View::AnyChannel) {
         let ideal = Target { view: View::Idealised, ..target };
@@ -110,25 +110,25 @@ pub fn fewest_sequences_near(
     if target.view == View::RawSignal {
         let why = "it does not depend on N: an adversary with the raw samples despreads a client's own sequence; only a smaller \
                    clip norm, fewer rounds or a noisier channel help";
-        return Err(target.nothing(why.to_owned()));
+        return Err(target.no_solution(why.to_owned()));
     }
     let largest = most.saturating_sub(setting.per_round);
     if largest == 0 {
         let why = format!("there are no unused sequences with N ≤ {most} and K = {}", setting.per_round);
-        return Err(target.nothing(why));
+        return Err(target.no_solution(why));
     }
     match smallest(target.epsilon, guess, largest, |gamma| target.epsilon_of(&with(gamma)))? {
         Some((gamma, epsilon)) => Ok(Calibrated { setting: with(gamma), rounds: target.rounds, epsilon }),
-        None => Err(target.nothing(format!(
-            "with N = {}, the most that there may be, it is still {:.4}",
+        None => Err(target.no_solution(format!(
+            "with N = {}, the maximum, epsilon is still {:.4}",
             setting.per_round + largest,
             target.epsilon_of(&with(largest))?
         ))),
     }
 }
 
-/// The smallest number from 1 to `most` whose `ε` is at most the target, with that `ε`, looked for from a guess on. `ε` falls with
-/// the number.
+/// The smallest number from 1 to `most` whose `ε` is at most the target, with that `ε`. The search begins at a guess. `ε` must fall
+/// with the number.
 fn smallest(
     target: f64,
     guess: u64,
@@ -137,7 +137,7 @@ fn smallest(
 ) -> Result<Option<(u64, f64)>, PrivacyError> {
     let guess = guess.clamp(1, most);
     let at_guess = epsilon_of(guess)?;
-    // Numbers with their ε: one that is too small, if any, and one that is enough.
+    // Bracket with ε: the largest number that is too small, if any, and the smallest that is sufficient.
     let (mut lower, mut upper) = (None, None);
     if at_guess <= target {
         upper = Some((guess, at_guess))
@@ -174,7 +174,7 @@ fn smallest(
     }
 }
 
-/// A number between two others: alternately by interpolation of `ln ε` in the logarithm of the number, and the midpoint.
+/// A number between two others: by turns an interpolation of `ln ε` over the logarithm of the number, and the midpoint.
 fn between((lower, above): (u64, f64), (upper, below): (u64, f64), target: f64, step: u64) -> u64 {
     let middle = lower + (upper - lower) / 2;
     let is_interpolated = above.is_finite() && below > 0.0 && !step.trailing_zeros().is_multiple_of(3);
@@ -218,7 +218,7 @@ impl<F: Fn(f64) -> Setting> Family<F> {
         Ok(Calibrated { setting: (self.with)(value), rounds: self.target.rounds, epsilon })
     }
 
-    /// The largest value, up to [`CLOSE`], whose `ε` is at most the target, between one that is and one that is not.
+    /// The largest value whose `ε` is at most the target, to a relative [`CLOSE`]; `is_met` meets the target and `is_not` does not.
     fn largest(&self, is_met: f64, is_not: f64) -> Result<f64, PrivacyError> {
         let error = Cell::new(None);
         let or_infinite = |epsilon: Result<f64, PrivacyError>| {
@@ -240,7 +240,7 @@ impl<F: Fn(f64) -> Setting> Family<F> {
 /// is closer to Gaussian noise, and less of it is needed.
 pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calibrated, PrivacyError> {
     if target.view == View::Published {
-        return Err(target.nothing("the paper says nothing about the clipped projector's level".to_owned()));
+        return Err(target.no_solution("the paper's theorems do not cover the clipped projector".to_owned()));
     }
     let largest = most.saturating_sub(setting.per_round);
     let of = |gamma: u64| {
@@ -255,7 +255,7 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
     let mut best: Option<(f64, Calibrated)> = None;
     let mut gamma = largest;
     'halving: while gamma >= 1 {
-        // Two numbers at a time, the second of which may be for nothing.
+        // Two numbers are computed in parallel; the second result may be unused.
         for found in std::thread::scope(|scope| {
             let of = &of;
             let threads = [gamma, gamma / 2]
@@ -273,7 +273,7 @@ pub fn least_noise(setting: &Setting, target: Target, most: u64) -> Result<Calib
     }
     match best {
         Some((_, found)) => Ok(found),
-        // The same words as without a choice of c.
+        // The same error as without a choice of c.
         None => fewest_sequences(
             &Setting { receiver: Receiver::Clipped(ClipLevel::ONE), ..setting.clone() },
             target,
@@ -301,13 +301,13 @@ fn largest_level(levels: &Family<impl Fn(f64) -> Setting>) -> Result<Option<Cali
         return levels.met_by(LEVELS.1).map(Some);
     }
     let found = levels.largest(lower, LEVELS.1)?;
-    // A short number that is not above it.
+    // Round down to three decimals.
     let short = (found * 1e3).floor() / 1e3;
     let level = if short > 0.0 && levels.is_met(short)? { short } else { found };
     levels.met_by(level).map(Some)
 }
 
-/// Golden section with few steps, for functions that are dear.
+/// Golden section with few steps, for functions that are expensive to evaluate.
 fn least_at_roughly(f: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
     least_at(f, from, to, 8)
 }
@@ -323,7 +323,7 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
         lower /= 4.0;
         if lower < limits.0 {
             let reason = target.reason(setting)?;
-            return Err(target.nothing(format!("no clip norm is small enough: {reason}")));
+            return Err(target.no_solution(format!("no clip norm is small enough: {reason}")));
         }
     }
     while lower == upper || clips.is_met(upper)? {
@@ -337,7 +337,7 @@ pub fn largest_clip(setting: &Setting, target: Target) -> Result<Calibrated, Pri
 }
 
 impl Target {
-    /// Why a setting has no `ε` at all.
+    /// The reason why a setting has no finite `ε`.
     fn reason(&self, setting: &Setting) -> Result<String, PrivacyError> {
         let account = Account::of_view(setting, self.view)?;
         let statement = account.statement(self.view, self.rounds)?;
@@ -347,7 +347,7 @@ impl Target {
     }
 }
 
-/// The most rounds, up to `target.rounds`, that meet the target.
+/// The largest number of rounds, up to `target.rounds`, that meets the target.
 pub fn most_rounds(setting: &Setting, target: Target) -> Result<Calibrated, PrivacyError> {
     target.check(setting)?;
     let account = Account::of_view(setting, target.view)?;
@@ -357,14 +357,14 @@ pub fn most_rounds(setting: &Setting, target: Target) -> Result<Calibrated, Priv
             Some(epsilon) => format!("one round alone has {epsilon:.4}"),
             None => target.reason(setting)?,
         };
-        return Err(target.nothing(why));
+        return Err(target.no_solution(why));
     }
     let epsilon = account.epsilon(target.view, rounds)?.unwrap_or(f64::INFINITY);
     Ok(Calibrated { setting: setting.clone(), rounds, epsilon })
 }
 
-/// The largest `μ` of a Gaussian round with which `rounds` rounds meet `epsilon` at `delta`, if the adversary sees who takes part:
-/// up to 0.01% smaller.
+/// The largest `μ` of a Gaussian round with which `rounds` rounds meet `epsilon` at `delta`, against an adversary who sees who takes
+/// part. The result is up to 0.01% too small.
 pub fn gaussian_mu(epsilon: f64, delta: f64, rounds: u64, sampling: Sampling) -> Result<f64, PrivacyError> {
     require(epsilon > 0.0 && epsilon <= MAX_EPSILON, "epsilon", "above 0 and at most 1e5", epsilon)?;
     let sampling = match sampling {
@@ -395,16 +395,17 @@ pub fn gaussian_mu(epsilon: f64, delta: f64, rounds: u64, sampling: Sampling) ->
     Ok(met)
 }
 
-/// The masks with `μ` in a round that leave the least noise in the decoded sum.
+/// The masks that have `μ` in a round and leave the least noise in the decoded sum.
 ///
-/// Larger masks need less noise of the clients, and leave more of themselves in a sum whose gains differ. `noise` returns what masks
-/// leave, for example the median of drawn rounds; it must first fall and then rise with the masks' standard deviation.
+/// With larger masks the clients need less noise of their own, but a sum whose gains differ keeps a larger part of the masks.
+/// `noise` returns the noise that masks leave, for example the median over simulated rounds. It must first fall and then rise with
+/// the masks' standard deviation.
 ///
 /// # Arguments
 /// * `mu`: `μ`, above 0.
-/// * `sensitivity`: `Δ`, how far a client can move its update.
-/// * `per_round`: `K`, clients that are selected for a round.
-/// * `colluding`: clients of a round that may reveal their secrets, at most `K − 2`.
+/// * `sensitivity`: `Δ`, the largest change of a client's update, in norm.
+/// * `per_round`: `K`, number of clients that are selected for a round.
+/// * `colluding`: number of clients of a round that may reveal their secrets, at most `K − 2`.
 pub fn quietest_masks(
     mu: f64,
     sensitivity: f64,
@@ -415,7 +416,7 @@ pub fn quietest_masks(
     require_positive("μ", mu)?;
     require_positive("the sensitivity", sensitivity)?;
     let masks = |log_std: f64| {
-        // Four digits are enough: the least is flat.
+        // Four digits are enough: the minimum is flat.
         masks_for(mu, sensitivity, per_round, colluding, with_digits(log_std.exp(), 4, f64::round))
     };
     let unit = (sensitivity / mu).ln();

@@ -14,7 +14,7 @@ pub enum PrivacyError {
         name: &'static str,
         /// Allowed range, for the message.
         allowed: &'static str,
-        /// The value given.
+        /// The rejected value.
         value: f64,
     },
 
@@ -29,11 +29,11 @@ pub enum PrivacyError {
         name: &'static str,
         /// The condition on it, for the message.
         allowed: String,
-        /// The value given.
+        /// The rejected value.
         value: u64,
     },
 
-    /// A composition without rounds.
+    /// No rounds to compose.
     #[error("there is nothing to compose: give at least one kind of rounds")]
     NoRounds,
 
@@ -87,12 +87,12 @@ pub enum PrivacyError {
     /// A view that needs the channel, for a setting without one.
     #[error("the {view} view needs the channel: give the length of the sequences and the SNR")]
     NeedsChannel {
-        /// The view.
+        /// The view that was requested.
         view: View,
     },
 
-    /// A calibration without a solution.
-    #[error("nothing meets epsilon = {epsilon} in the {view} view: {why}")]
+    /// No setting meets the target of a calibration.
+    #[error("no setting meets epsilon = {epsilon} in the {view} view: {why}")]
     NothingMeets {
         /// The view of the target.
         view: View,

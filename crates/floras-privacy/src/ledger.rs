@@ -1,8 +1,8 @@
 //! The ledger: each client's accumulated privacy loss for the realised channels.
 //!
-//! Given the realised channels a round is a Gaussian mechanism with `μ_{t,k} = Δ·|g_k|/ν_t` for client `k`. The rounds so far
+//! Given the realised channels, a round is a Gaussian mechanism with `μ_{t,k} = Δ·|g_k|/ν_t` for client `k`. All rounds so far
 //! are a Gaussian mechanism with `μ_k² = Σ_t μ²_{t,k}`, the sum over the rounds in which `k` took part. The largest `μ_k`
-//! decides.
+//! determines the stated loss.
 //!
 //! This module adds up in memory; `floras_sim::LedgerEntry` is the format on disk.
 
@@ -19,15 +19,15 @@ use crate::numerics::gaussian;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worst {
-    /// The client's index.
+    /// Number of the client, from 0.
     pub client: u32,
-    /// `√(Σ_t μ²_{t,k})`.
+    /// Total `μ` of all rounds so far, `√(Σ_t μ²_{t,k})`, at most 1e100.
     pub mu: f64,
-    /// `ε` of a Gaussian mechanism with this `μ`.
+    /// `ε` of a Gaussian mechanism with this `μ`, at the ledger's `δ`.
     pub epsilon: f64,
 }
 
-/// The `ε` of a single round in every view that has one, by name.
+/// `ε` of a single round, by the name of the view, for every view with a finite `ε`.
 pub fn of_one_round(account: &Account) -> Result<BTreeMap<String, f64>, PrivacyError> {
     let mut spent = BTreeMap::new();
     for view in View::ALL {
@@ -38,11 +38,11 @@ pub fn of_one_round(account: &Account) -> Result<BTreeMap<String, f64>, PrivacyE
     Ok(spent)
 }
 
-/// Adds up the loss of each client.
+/// The accumulated loss of each client.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     delta: f64,
-    /// `μ_k²` of each client that took part.
+    /// `μ_k²` of each client that took part so far.
     squares: BTreeMap<u32, f64>,
     worst: Option<(u32, f64)>,
 }
@@ -68,7 +68,7 @@ impl Ledger {
     /// The client with the largest loss; `None` if no `μ` was added.
     pub fn worst(&self) -> Result<Option<Worst>, PrivacyError> {
         let Some((client, square)) = self.worst else { return Ok(None) };
-        // A larger μ hides nothing, and would overflow.
+        // Above this μ nothing is hidden, and its square would overflow.
         let mu = square.sqrt().min(1e100);
         Ok(Some(Worst { client, mu, epsilon: gaussian::epsilon(self.delta, mu)? }))
     }

@@ -44,7 +44,7 @@ pub use engine::compose::{Bounds, Composition, Grid, MAX_EPSILON, Part};
 pub use engine::distribution::{Cells, MuDistribution, Values};
 pub use engine::sampling::{Curve, Sampling};
 pub use error::PrivacyError;
-/// The vocabulary of the accounting.
+/// The terms of the accounting.
 pub use floras_core::{
     ClipLevel, Clipping, Fading, Level, LocalWork, Masks, Modulation, Neighbours, PhaseError, Receiver, View,
 };

@@ -1,29 +1,28 @@
-//! The statements about rounds, of one account or of several: for one view, one `δ` and every way to take part.
+//! The statements about rounds, of one account or of several: for one view, one `δ` and every kind of sampling.
 //!
-//! Where clients do not answer, rounds differ in the number `K` of those who do, and with it in the probability of taking
-//! part. Each kind of round has its own [`Account`]; together they are composed as
-//! [`Composition::mixed`](crate::Composition::mixed) does it. How many rounds there are of which kind must not depend on
-//! anyone's data.
+//! If clients drop out, rounds differ in the number `K` of participants, and so in the probability of taking part. Each kind of round has
+//! its own [`Account`]. Together they are composed by [`Composition::mixed`](crate::Composition::mixed). The number of rounds of each kind
+//! must not depend on anyone's data.
 //!
-//! Three numbers belong to a view under sampling:
+//! Under sampling, a view has three numbers:
 //!
 //! | number | adversary |
 //! |---|---|
 //! | sampled | does not know who takes part in a round |
-//! | participation known | sees who takes part; a client takes part with probability `p`, so a round has the loss `L` with probability `p` and 0 otherwise |
-//! | in every round | as before, for a client that takes part in every round |
+//! | participation known | sees who takes part; in a round, the loss is `L` with probability `p` and 0 otherwise |
+//! | in every round | sees who takes part; the client takes part in every round |
 //!
-//! The first is at most the second, so that the smaller of the two bounds is stated. The any-channel adversary sees from the
-//! pilot who takes part: its number is the second one.
+//! The first is at most the second, so the smaller of the two bounds is stated. The any-channel adversary sees from the pilot who takes
+//! part: its number is the second one.
 //!
-//! A strong client is one of the channels, and [`simple_bound`](crate::simple_bound) holds for all of them. So the any-channel
-//! number is kept between the idealised one and the simple bound, here and nowhere else.
+//! A strong client is one of the channels, and [`simple_bound`](crate::simple_bound) holds for all channels. So the any-channel number is
+//! at least the idealised one and at most the simple bound. Only this module enforces that.
 //!
-//! Masks bound every rigorous view ([`MaskBound`]): the smaller of that bound and the view's own is stated. A
-//! view that has no bound of its own, or an estimate only, has the masks' bound. Its adversary sees who transmits. Masks add
-//! noise that the own bounds do not count, so that nothing is known from below.
+//! Masks bound every rigorous view ([`MaskBound`]): the smaller of that bound and the view's own is stated. A view without a bound of its
+//! own, or with an estimate only, has the bound of the masks. Its adversary sees who transmits. The views' own bounds do not count the
+//! noise that masks add, so with masks there is no lower bound.
 //!
-//! The published view adds up the paper's Rényi divergences at a common order, and takes the best one:
+//! The published view adds up the paper's Rényi divergences at a common order, and uses the best order:
 //!
 //! ```text
 //! min_α [α·U/2 + ln(1/δ)/(α − 1)] = √(2U·ln(1/δ)) + U/2,     U = Σ T_i·u_i²
@@ -70,37 +69,37 @@ use crate::error::{PrivacyError, require_epsilon, require_rounds};
 use crate::published;
 use crate::published::rdp::Conversion;
 use crate::published::theorems::PublishedRound;
-use crate::views::Beside;
+use crate::views::DetailSource;
 use crate::views::masks::{self, MaskBound};
 use crate::views::statement::{Statement, Views, for_each_view};
 
-/// Rounds with accounts of their own.
+/// Rounds of one or several accounts.
 pub struct Mixed<'a> {
     parts: Vec<(&'a Account, u64)>,
     delta: f64,
-    /// What is composed already: views are compared with one another, and a statement has numbers in common with its details.
+    /// Numbers that are already composed: several statements and their details use the same numbers.
     known: Mutex<BTreeMap<(Rounds, Exposure), Shared>>,
 }
 
-/// Which curves are composed.
+/// The curves that are composed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rounds {
-    /// Those of a view.
+    /// The curves of a view.
     Of(View),
-    /// The others that bound it.
+    /// The other curves that bound a view.
     Bounding(View),
-    /// Those of the masks.
+    /// The curves of the masks.
     Masked,
 }
 
-/// What an adversary knows of who takes part.
+/// The adversary's knowledge of who takes part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Exposure {
-    /// As the accounts say: nothing, under sampling.
+    /// As in the accounts: no knowledge under sampling.
     Sampled,
-    /// In which rounds the client takes part.
+    /// The rounds in which the client takes part.
     Known,
-    /// The same, for a client that takes part in all of them.
+    /// The same knowledge, for a client that takes part in every round.
     EveryRound,
 }
 
@@ -113,26 +112,26 @@ impl Exposure {
         }
     }
 
-    /// What the adversary of a view knows.
+    /// The knowledge of a view's adversary.
     fn in_view(view: View) -> Self {
         if view == View::AnyChannel { Self::Known } else { Self::Sampled }
     }
 }
 
-/// Why there is no number: in words, and with the `ε` that is exceeded if that is the reason.
+/// The reason why there is no number, and the `ε` that is exceeded if that is the reason.
 #[derive(Clone)]
 struct NoBound {
     reason: String,
     above: Option<f64>,
 }
 
-/// A number, or why there is none.
+/// A number, or the reason why there is none.
 type Answer<T> = Result<T, NoBound>;
 
-/// An answer that the first thread that asks for it computes.
+/// An answer that is computed by the first thread that requests it.
 type Shared = Arc<OnceLock<Result<Answer<f64>, PrivacyError>>>;
 
-/// What all rounds of a view have to offer.
+/// The bounds of a view in all rounds.
 struct Curves<'a> {
     /// The view's own curves; `None` if only masks bound it.
     own: Option<Vec<Part<'a>>>,
@@ -146,15 +145,15 @@ struct Masked<'a> {
     bound: &'a MaskBound,
 }
 
-/// Rounds whose curve bounds a view.
+/// Rounds whose curve is an upper bound for a view.
 pub(crate) struct Bounding<'a> {
     pub(crate) parts: Vec<Part<'a>>,
-    /// Rounds whose curve the bound is not below.
+    /// Rounds whose curve is a lower limit of the bound: the larger of both counts.
     pub(crate) at_least: Option<Vec<Part<'a>>>,
 }
 
 impl<'a> Mixed<'a> {
-    /// `T_i` rounds of each account. All must have the same `δ`, and neighbours of the same kind.
+    /// `T_i` rounds of each account. All accounts must have the same `δ` and the same kind of neighbours.
     pub fn new(parts: &[(&'a Account, u64)]) -> Result<Self, PrivacyError> {
         crate::engine::compose::common_directions(
             parts.iter().map(|(account, rounds)| (account.sampling(), *rounds)),
@@ -167,17 +166,17 @@ impl<'a> Mixed<'a> {
         }
     }
 
-    /// `δ`.
+    /// Failure probability `δ` of all statements, at least 1e-30 and below 1.
     pub fn delta(&self) -> f64 {
         self.delta
     }
 
-    /// All rounds.
+    /// Total number of rounds of all accounts.
     pub fn rounds(&self) -> u64 {
         self.parts.iter().map(|(_, rounds)| rounds).sum()
     }
 
-    /// The `ε` of a view; `None` if there is none.
+    /// `ε` of a view; `None` if no finite `ε` is established.
     pub fn epsilon(&self, view: View) -> Result<Option<f64>, PrivacyError> {
         if view == View::Published {
             return Ok(self.published()?.and_then(Result::ok));
@@ -191,7 +190,7 @@ impl<'a> Mixed<'a> {
         require_epsilon(epsilon)?;
         let Some(Ok(curves)) = self.curves(view) else { return Ok(None) };
         let at = |parts: &[Part<'_>]| match Composition::mixed(parts)?.delta_upper(epsilon) {
-            // No δ is larger.
+            // δ is at most 1.
             Err(error) if error.is_no_guarantee() => Ok(1.0),
             other => other,
         };
@@ -215,7 +214,7 @@ impl<'a> Mixed<'a> {
         Ok(Some(delta))
     }
 
-    /// The statement of a view; `None` if some rounds have no such view. It is a guarantee if it is one for all rounds.
+    /// The statement of a view; `None` if some rounds have no such view. It is a guarantee if the view is one in all rounds.
     pub fn statement(&self, view: View) -> Result<Option<Statement>, PrivacyError> {
         if view == View::Published {
             return self.published_statement();
@@ -223,16 +222,16 @@ impl<'a> Mixed<'a> {
         let curves = match self.curves(view) {
             None => return Ok(None),
             Some(Err(reason)) => {
-                let nothing = NoBound { reason, above: None };
-                return Ok(Some(Statement::new(view, None, Some(nothing.reason), nothing.above)));
+                let no_bound = NoBound { reason, above: None };
+                return Ok(Some(Statement::new(view, None, Some(no_bound.reason), no_bound.above)));
             }
             Some(Ok(curves)) => curves,
         };
         let exposure = Exposure::in_view(view);
         let upper = self.upper(view, &curves, exposure)?;
         let bounds = match upper {
-            Err(nothing) => Err(nothing),
-            // Own curves count none of the masks' noise, so that the truth may be below their lower bounds.
+            Err(no_bound) => Err(no_bound),
+            // The view's own curves omit the masks' noise, so the true ε may be below their lower bounds.
             Ok(upper) if self.masked().is_some() => Ok(Bounds { lower: 0.0, upper }),
             Ok(upper) => Ok(Bounds { lower: self.lower(&curves, exposure)?.min(upper), upper }),
         };
@@ -249,7 +248,7 @@ impl<'a> Mixed<'a> {
         Ok(Some(statement))
     }
 
-    /// Says of a statement what masks contribute to it.
+    /// Adds to a statement the effect of the masks.
     fn mask(
         &self,
         view: View,
@@ -279,7 +278,7 @@ impl<'a> Mixed<'a> {
                 statement.assumptions.push(masks::RANDOM_SELECTION.to_owned());
             }
         } else if self.is_sampled() {
-            // The numbers for known participation may be the masks'.
+            // With known participation, the numbers may come from the masks.
             statement.assumptions.extend(assumptions.iter().cloned());
         }
         Ok(())
@@ -294,17 +293,17 @@ impl<'a> Mixed<'a> {
         View::ALL.into_iter().zip(statements).filter_map(of).collect()
     }
 
-    /// Whether what is derived from a view's curve is a guarantee.
+    /// Whether statements that follow from a view's curve are guarantees.
     pub fn is_guarantee(&self, view: View) -> bool {
         matches!(self.curves(view), Some(Ok(Curves { caveat: None, .. })))
     }
 
-    /// Whether some clients take part at random.
+    /// Whether clients are sampled at random.
     fn is_sampled(&self) -> bool {
         self.parts.iter().any(|(account, _)| account.sampling() != Sampling::Everyone)
     }
 
-    /// The curves of a view, or why there is no guarantee; `None` if some rounds have no such view.
+    /// The curves of a view, or the reason why there is no guarantee; `None` if some rounds have no such view.
     fn curves(&self, view: View) -> Option<Result<Curves<'a>, String>> {
         let own = self.own_curves(view);
         match (&own, self.masked()) {
@@ -314,14 +313,14 @@ impl<'a> Mixed<'a> {
         }
     }
 
-    /// The same without masks.
+    /// The view's own curves, without masks.
     fn own_curves(&self, view: View) -> Option<Result<Curves<'a>, String>> {
-        let (mut parts, mut nothing) = (Vec::new(), None);
+        let (mut parts, mut no_bound) = (Vec::new(), None);
         let mut curves = Curves { own: None, caveat: None, assumptions: &[] };
         for &(account, rounds) in &self.parts {
             match account.source(view) {
                 None | Some(Source::Absent) => return None,
-                Some(Source::Nothing(reason)) => nothing = nothing.or(Some(reason)),
+                Some(Source::Nothing(reason)) => no_bound = no_bound.or(Some(reason)),
                 Some(Source::Curve { curve, caveat, assumptions }) => {
                     curves.caveat = curves.caveat.or(caveat.as_ref());
                     if curves.assumptions.is_empty() {
@@ -331,10 +330,10 @@ impl<'a> Mixed<'a> {
                 }
             }
         }
-        Some(nothing.map_or(Ok(Curves { own: Some(parts), ..curves }), |reason| Err(reason.clone())))
+        Some(no_bound.map_or(Ok(Curves { own: Some(parts), ..curves }), |reason| Err(reason.clone())))
     }
 
-    /// The bound of masks, if all rounds have one. Rounds that differ are described by those with the fewest honest clients.
+    /// The bound of masks, if all rounds have one. Among different rounds, those with the largest `μ` provide the description.
     fn masked(&self) -> Option<Masked<'a>> {
         let mut weakest: Option<&MaskBound> = None;
         let mut parts = Vec::new();
@@ -348,7 +347,7 @@ impl<'a> Mixed<'a> {
         Some(Masked { parts, bound: weakest? })
     }
 
-    /// The rounds whose curves bound a view, each of which is enough; empty if there is no guarantee.
+    /// The rounds whose curves bound a view; each entry alone is a valid bound. Empty if there is no guarantee.
     pub(crate) fn bounding(&self, view: View) -> Vec<Bounding<'a>> {
         let Some(Ok(curves)) = self.curves(view) else { return Vec::new() };
         let exposure = Exposure::in_view(view);
@@ -374,12 +373,12 @@ impl<'a> Mixed<'a> {
         Some(Bounding { parts: exposed(&masked.parts, Exposure::Known), at_least: None })
     }
 
-    /// The accounts and their rounds.
+    /// The accounts and their numbers of rounds.
     pub(crate) fn parts(&self) -> &[(&'a Account, u64)] {
         &self.parts
     }
 
-    /// The curves that those of a view are not below: a strong client is one of the channels.
+    /// Curves that a view's curves are at least as large as: a strong client is one of the channels.
     fn strong(&self, view: View) -> Option<Vec<Part<'a>>> {
         if view == View::AnyChannel { self.own_curves(View::Idealised)?.ok()?.own } else { None }
     }
@@ -388,7 +387,7 @@ impl<'a> Mixed<'a> {
     fn other_bound(&self, view: View) -> Option<(&'static str, Vec<Part<'a>>)> {
         let mut number = "";
         let of_part = |&(account, rounds): &(&'a Account, u64)| {
-            let Beside::Bound(name, curve) = account.beside.get(&view)? else { return None };
+            let DetailSource::Bound(name, curve) = account.detail_sources.get(&view)? else { return None };
             number = name;
             Some(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds })
         };
@@ -396,7 +395,7 @@ impl<'a> Mixed<'a> {
         Some((number, parts?))
     }
 
-    /// The upper bound of a view for an adversary that knows this much.
+    /// The upper bound of a view against an adversary with this knowledge.
     fn upper(
         &self,
         view: View,
@@ -406,7 +405,7 @@ impl<'a> Mixed<'a> {
         let masked = match self.masked() {
             None => None,
             Some(masked) => {
-                // Who transmits is seen.
+                // The adversary of the masks sees who transmits.
                 let exposure = if exposure == Exposure::Sampled { Exposure::Known } else { exposure };
                 Some(self.composed(Rounds::Masked, &masked.parts, exposure)?)
             }
@@ -422,7 +421,7 @@ impl<'a> Mixed<'a> {
         })
     }
 
-    /// The same without masks.
+    /// The upper bound without masks.
     fn own_upper(
         &self,
         view: View,
@@ -439,38 +438,38 @@ impl<'a> Mixed<'a> {
         if let Some((_, bound)) = self.other_bound(view) {
             upper = smaller(upper, self.composed(Rounds::Bounding(view), &bound, exposure)?);
         }
-        // Someone who takes part in every round shows at least as much.
+        // A client that takes part in every round loses at least as much.
         if upper.is_err() && exposure != Exposure::EveryRound && self.is_sampled() {
             upper = smaller(upper, self.own_upper(view, own, Exposure::EveryRound)?);
         }
         Ok(upper)
     }
 
-    /// The upper bound of some curves alone, which are always the same ones for the same `rounds`.
+    /// The upper bound of some curves. The same `rounds` always come with the same curves.
     fn composed(
         &self,
         rounds: Rounds,
         parts: &[Part<'_>],
         exposure: Exposure,
     ) -> Result<Answer<f64>, PrivacyError> {
-        // Without sampling, everyone takes part in every round.
+        // Without sampling, every client takes part in every round.
         let exposure = if self.is_sampled() { exposure } else { Exposure::EveryRound };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((rounds, exposure)).or_default().clone();
-        // Other threads may look up other answers meanwhile.
+        // Other threads may read other answers in the meantime.
         drop(known);
         let compose = || or_reason(Composition::mixed(&exposed(parts, exposure))?.epsilon_upper(self.delta));
         answer.get_or_init(compose).clone()
     }
 
-    /// What the true `ε` is not below; 0 if nothing is known.
+    /// A lower bound on the true `ε`; 0 if none is known.
     fn lower(&self, curves: &Curves<'_>, exposure: Exposure) -> Result<f64, PrivacyError> {
         let Some(own) = &curves.own else { return Ok(0.0) };
         let parts = exposed(own, exposure);
         Ok(or_reason(Composition::mixed(&parts)?.epsilon_lower(self.delta))?.unwrap_or(0.0))
     }
 
-    /// Other numbers of a view.
+    /// Additional numbers of a view.
     fn details(&self, view: View, curves: &Curves<'_>) -> Result<BTreeMap<String, f64>, PrivacyError> {
         let mut details = BTreeMap::new();
         let mut add = |name: &str, answer: Answer<f64>| {
@@ -486,8 +485,8 @@ impl<'a> Mixed<'a> {
             add(name, self.composed(Rounds::Bounding(view), &bound, Exposure::in_view(view))?);
         }
         if let [(account, rounds)] = self.parts[..]
-            && let (Some(Beside::Renyi(round)), Sampling::Everyone) =
-                (account.beside.get(&view), account.sampling())
+            && let (Some(DetailSource::Renyi(round)), Sampling::Everyone) =
+                (account.detail_sources.get(&view), account.sampling())
         {
             add("renyi", Ok(round.epsilon(rounds, self.delta, Conversion::Improved)?.epsilon));
         }
@@ -501,7 +500,8 @@ impl<'a> Mixed<'a> {
         let mut statement = Statement::new(View::Published, bounds, Some(reason), None);
         statement.epsilon_lower = None;
         if let [(account, rounds)] = self.parts[..]
-            && let Some(Beside::Published(Ok((round, plus_one)))) = account.beside.get(&View::Published)
+            && let Some(DetailSource::Published(Ok((round, plus_one)))) =
+                account.detail_sources.get(&View::Published)
         {
             use published::PublishedComposition::{Advanced, Optimal, Renyi, Sequential};
             let epsilon = |round: &PublishedRound, composition| {
@@ -519,10 +519,11 @@ impl<'a> Mixed<'a> {
         Ok(Some(statement))
     }
 
-    /// The paper's number, or why there is none; `None` if some rounds have no such view.
+    /// The published number, or the reason why there is none; `None` if some rounds have no such view.
     fn published(&self) -> Result<Option<Result<f64, String>>, PrivacyError> {
         if let [(account, rounds)] = self.parts[..]
-            && let Some(Beside::Published(Ok((round, _)))) = account.beside.get(&View::Published)
+            && let Some(DetailSource::Published(Ok((round, _)))) =
+                account.detail_sources.get(&View::Published)
         {
             return Ok(Some(Ok(round
                 .epsilon(published::PublishedComposition::Renyi, rounds, self.delta)?
@@ -531,7 +532,8 @@ impl<'a> Mixed<'a> {
         let mut squares = Ok(0.0);
         for (account, rounds) in &self.parts {
             require_rounds(*rounds)?;
-            let Some(Beside::Published(published)) = account.beside.get(&View::Published) else {
+            let Some(DetailSource::Published(published)) = account.detail_sources.get(&View::Published)
+            else {
                 return Ok(None);
             };
             squares = match (squares, published) {
@@ -549,21 +551,21 @@ fn exposed<'a>(parts: &[Part<'a>], exposure: Exposure) -> Vec<Part<'a>> {
     parts.iter().map(|&part| Part { sampling: exposure.of(part.sampling), ..part }).collect()
 }
 
-/// The smaller of two bounds, of which one is enough.
+/// The smaller of two bounds, each of which is valid by itself.
 fn smaller(one: Answer<f64>, other: Answer<f64>) -> Answer<f64> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok(one.min(other)),
         (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
-        (Err(nothing), Err(_)) => Err(nothing),
+        (Err(no_bound), Err(_)) => Err(no_bound),
     }
 }
 
-/// The larger of two bounds, both of which are needed.
+/// The larger of two numbers, both of which are required.
 fn larger(one: Answer<f64>, other: Answer<f64>) -> Answer<f64> {
     Ok(one?.max(other?))
 }
 
-/// A number, or in words why there is none, if the reason is not in the input.
+/// A number, or the reason why there is none. Invalid input is an error.
 fn or_reason<T>(number: Result<T, PrivacyError>) -> Result<Answer<T>, PrivacyError> {
     match number {
         Ok(number) => Ok(Ok(number)),

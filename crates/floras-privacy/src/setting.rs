@@ -27,7 +27,7 @@ pub enum PrivacyUnit {
         batch: u64,
         /// `D`, samples per client.
         samples: u64,
-        /// How much of its data a client uses in a round.
+        /// The local work of a client in a round.
         local: LocalWork,
     },
 }
@@ -41,17 +41,17 @@ impl PrivacyUnit {
         }
     }
 
-    /// The probability that a client's, or an item's, data enter a round with `per_round = K` of `clients = M`.
+    /// The probability that the data of a client or an item enter a round with `per_round = K` of `clients = M`.
     ///
-    /// `n` mini-batches of `b` out of `D` samples repeat a sample only after a whole pass, in which at most `D mod b` samples are
-    /// left out. So they hold a given sample with probability `n·b/D` within a pass, and with at most that beyond it:
+    /// `n` mini-batches of `b` out of `D` samples repeat a sample only after a whole pass, which leaves out at most `D mod b` samples.
+    /// So they contain a given sample with probability `n·b/D` within a pass, and with at most that probability beyond it:
     ///
     /// ```text
     /// (K/M)·min(1, n·b/D)     n steps,          K/M     epochs
     /// ```
     ///
-    /// Otherwise the update does not depend on the sample, and if it does it moves by at most `2C` as a whole, after any number
-    /// of steps. So amplification by subsampling holds as for one step.
+    /// If the batches do not contain the sample, the update does not depend on it. If they do, the whole update moves by at most `2C`,
+    /// after any number of steps. So amplification by subsampling holds as for one step.
     pub fn sampling(self, per_round: u64, clients: u64, neighbours: Neighbours) -> Sampling {
         let one_more = f64::from(u8::from(neighbours == Neighbours::AddRemove));
         let probability = match self {
@@ -75,24 +75,24 @@ impl PrivacyUnit {
     }
 }
 
-/// Why there is no guarantee under the paper's normalisation.
+/// The reason why there is no guarantee under the paper's normalisation.
 pub const NORMALISED: &str = "the paper's normalisation sends the updates' means and their common scale in the clear, and both \
      depend on the data; one client rescales all, so that the sensitivity counted here is (K+1)·C. Fixed clipping has no \
      such gap";
 
 /// Allowed deviations of the radio from the model between pilot and payload. The default allows none.
 ///
-/// With pilot noise `ρ·s`, weights and noise are those of a receiver with the level `c/ρ` and the sensitivity `ρ·Δ`, in units of
-/// the pilot's noise: `u = max(|t + ρe|, c) = ρ·max(|t/ρ + e|, c/ρ)`. A channel that grows by a factor `κ` from pilot to
-/// payload multiplies `μ` by `κ`. An unused sequence with a foreign pilot is counted as one that adds no noise.
+/// With pilot noise `ρ·s`, weights and noise are those of a receiver with the level `c/ρ` and the sensitivity `ρ·Δ`, in units of the
+/// pilot's noise: `u = max(|t + ρe|, c) = ρ·max(|t/ρ + e|, c/ρ)`. A channel that grows by a factor `κ` from pilot to payload multiplies
+/// `μ` by `κ`. An unused sequence with a foreign pilot counts as one without noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margins {
-    /// `ρ`: the pilot noise's standard deviation relative to what the pilot should have, at least 0.01 and at most 100. For the
-    /// paper's pilot that is the payload noise's.
+    /// `ρ`: standard deviation of the pilot noise relative to its nominal value, from 0.01 to 100. For the paper's pilot the nominal
+    /// value is the payload noise.
     pub pilot_noise: f64,
     /// `κ`: the largest ratio of a client's channel in the payload to its channel in the pilot, from 1 to 1000.
     pub channel_growth: f64,
-    /// Unused sequences on which someone else may send a pilot; at most all of them.
+    /// Number of unused sequences on which another sender may transmit a pilot; at most all unused sequences.
     pub foreign_pilots: u64,
 }
 
@@ -162,13 +162,13 @@ impl Margins {
 /// The parameters of a federation that determine its privacy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// `C`, the norm that every update is clipped to.
+    /// `C`, the norm that every update is clipped to, above 0.
     pub clip: f64,
-    /// `N`, the number of sequences.
+    /// `N`, the number of sequences, at least `per_round`.
     pub sequences: u64,
-    /// `K`, the number of clients per round.
+    /// `K`, the number of clients per round, at least 1.
     pub per_round: u64,
-    /// `M`, the total number of clients.
+    /// `M`, the total number of clients, at least `per_round`.
     pub clients: u64,
     /// `δ`, at least 1e-30 and below 1.
     pub delta: f64,
@@ -178,19 +178,21 @@ pub struct Setting {
     pub neighbours: Neighbours,
     /// How updates are clipped or normalised to norm `C`.
     pub clipping: Clipping,
-    /// The base station's weights.
+    /// The receiver, which determines the base station's weights.
     pub receiver: Receiver,
-    /// `B`: real branches on which a sequence is received ([`Modulation::branches`](floras_core::Modulation::branches)), from 1 to 128.
+    /// `B`: number of real branches on which a sequence is received, from 1 to 128. See
+    /// [`Modulation::branches`](floras_core::Modulation::branches).
     pub branches: u32,
-    /// The distribution of the channels, without which there is no actual and no raw-signal view.
+    /// The distribution of the channels; without it there is no actual and no raw-signal view.
     pub channel: Option<Coefficients>,
-    /// The pilot. With `r = s_p/s` its noise relative to the payload's, and weights for estimates with errors of `s_p`, a round
-    /// has in units of `s_p` the noise of a round with `r = 1`, and the sensitivity `r·Δ`: every view of the decoder follows from
-    /// that substitution.
+    /// The pilot. Let `r = s_p/s` be its noise relative to the payload's, and let the weights suit estimates with errors of `s_p`.
+    /// Then, in units of `s_p`, a round has the noise of a round with `r = 1`, and the sensitivity `r·Δ`. Every view of the decoder
+    /// follows from that substitution.
     pub pilot: Pilot,
     /// Allowed deviations of the radio from the model.
     pub margins: Margins,
-    /// What clients add to their updates. Their noise in the decoded sum is not counted; their own bound is.
+    /// The masks and the noise that clients add to their updates. The decoded sum's own bounds do not count this noise; the bound of
+    /// masks does.
     pub masks: Option<Masks>,
 }
 
@@ -264,8 +266,8 @@ impl Setting {
         self.sequences.saturating_sub(self.per_round)
     }
 
-    /// `Δ = 2C`: replaced, a clipped update moves the sum by no more. Added or removed too, because `K` is fixed and someone
-    /// else takes the place. Under the paper's normalisation one client rescales all others: `(K + 1)·C`.
+    /// `Δ = 2C`: replacing a clipped update moves the sum by at most that. So does adding or removing a client, because `K` is fixed
+    /// and another client takes its place. Under the paper's normalisation one client rescales all others: `Δ = (K + 1)·C`.
     pub fn sensitivity(&self) -> f64 {
         match self.clipping {
             Clipping::Each => 2.0 * self.clip,
@@ -273,8 +275,8 @@ impl Setting {
         }
     }
 
-    /// The standard deviation around which the noise in every parameter of the sum concentrates, for weights that are bounded:
-    /// of the unused sequences, and of the used ones if the channel is known.
+    /// The value around which the standard deviation of each parameter of the sum concentrates; `None` unless the receiver clips its
+    /// weights. It counts the unused sequences, and the used ones if the channel is known.
     pub fn noise_std(&self) -> Option<f64> {
         let c = self.receiver.level()?;
         let ratio = self.pilot.noise_ratio();
@@ -286,22 +288,22 @@ impl Setting {
         Some((self.gamma() as f64 * unused + self.per_round as f64 * used).sqrt() / ratio)
     }
 
-    /// `Δ·s_p/s`: the sensitivity in units in which pilot and payload have equal noise.
+    /// `Δ·s_p/s`: the sensitivity in units in which pilot and payload have the same noise.
     pub fn decoded_sensitivity(&self) -> f64 {
         self.sensitivity() * self.pilot.noise_ratio()
     }
 
-    /// The probability that a client's, or an item's, data enter a round.
+    /// How clients or items are sampled.
     pub fn sampling(&self) -> Sampling {
         self.unit.sampling(self.per_round, self.clients, self.neighbours)
     }
 
-    /// The curve of one round in a rigorous view, or why there is none.
+    /// The curve of one round in a rigorous view, or the reason why there is none.
     pub fn source(&self, view: View) -> Result<Source, PrivacyError> {
         Ok(views::of(self, view)?.0)
     }
 
-    /// The source of a view of the decoder, with what it assumes of the radio.
+    /// The source of a view of the decoder, with its assumptions about the radio.
     pub(crate) fn decoded(
         &self,
         source: impl FnOnce(Decoder) -> Result<Source, PrivacyError>,
@@ -314,7 +316,7 @@ impl Setting {
         Ok(source(decoder)?.assuming(self.margins.assumptions(self.receiver, self.branches, self.pilot)))
     }
 
-    /// The source of a view that is an average over the channels; absent if their distribution is not known.
+    /// The source of a view that is an average over the channels; absent if their distribution is unknown.
     pub(crate) fn averaged(
         &self,
         distribution: impl FnOnce(&Coefficients) -> Result<MuDistribution, PrivacyError>,
@@ -323,7 +325,7 @@ impl Setting {
         Source::or_reason(distribution(channel).map(boxed))
     }
 
-    /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with it.
+    /// The decoder in units of the pilot's noise; `None` if the receiver's weights do not scale with that noise.
     pub(crate) fn decoder(&self) -> Result<Option<Decoder>, PrivacyError> {
         let Margins { pilot_noise, channel_growth, foreign_pilots } = self.margins;
         if self.receiver.regularisation().is_some() && pilot_noise != 1.0 {
@@ -362,7 +364,7 @@ pub(crate) struct Decoder {
     pub(crate) channel_scale: f64,
 }
 
-/// The largest number of branches: 64 antennas with two each.
+/// Maximum number of branches: 64 antennas with two branches each.
 const MAX_BRANCHES: u32 = 128;
 
 pub(crate) fn require_branches(branches: u32) -> Result<(), PrivacyError> {

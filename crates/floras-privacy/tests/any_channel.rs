@@ -22,8 +22,8 @@ fn is_near(found: f64, printed: f64, tolerance: f64, what: &str) {
     assert!((found / printed - 1.0).abs() < tolerance, "{what}: {found}, printed {printed}");
 }
 
-/// Values from a distribution of the noise with 1,500 draws, said to be good to 1%. Two digits after the point are
-/// worth another half per cent. Ours bounds the truth from above.
+/// Reference values use 1,500 draws of the noise, with a stated accuracy of 1%. Two printed decimals add half a percent. Our values
+/// bound the truth from above.
 #[test]
 fn the_any_channel_table_is_reproduced() {
     for (c, unused, any, strong, simple) in [
@@ -63,8 +63,7 @@ fn despread(snr_db: f64, sequences: u64) -> f64 {
     10_f64.powf(-snr_db / 20.0) / (sequences as f64).sqrt()
 }
 
-/// Values by Monte Carlo, `L = N`, one round, `δ` = 1e-5. A sampled tail of 1e-5
-/// is good to a few per cent.
+/// Reference values by Monte Carlo, `L = N`, one round, `δ` = 1e-5. A sampled tail of 1e-5 is accurate to a few percent.
 #[test]
 fn the_table_of_actual_channels_is_reproduced() {
     let clipped = |c: f64| Receiver::clipped(c).unwrap();
@@ -92,8 +91,8 @@ fn the_table_of_actual_channels_is_reproduced() {
     }
 }
 
-/// 200,000 draws of the pilot and the noise, 5 standard errors: a false alarm in 1.7 million a case. The bounds may be a
-/// per cent apart, so that a distribution that is off by 3% in `δ` is found out.
+/// 200,000 draws of the pilot and the noise, 5 standard errors: one false alarm in 1.7 million per case. The bounds may be 1% apart,
+/// so a distribution that is off by 3% in `δ` fails.
 #[test]
 fn distributions_of_mu_follow_samples() {
     const DRAWS: usize = 200_000;
@@ -141,7 +140,7 @@ fn distributions_of_mu_follow_samples() {
     }
 }
 
-/// The supremum is found to 1e-4, whatever channel is tried. (Beyond 50 the limit of a strong client takes over, whose distribution is
+/// The supremum is accurate to 1e-4 for every tried channel. (Beyond 50 the limit of a strong client applies, whose distribution is
 /// rounded less than that of a single channel.)
 #[test]
 fn the_any_channel_curve_is_above_every_channel() {
@@ -152,7 +151,7 @@ fn the_any_channel_curve_is_above_every_channel() {
         (Receiver::clipped(0.3).unwrap(), 5),
         (Receiver::Mmse, 20),
         (Receiver::Paper, 10),
-        // At a small ε the curve turns within a millionth of where it ends.
+        // For small ε, the curve changes within a millionth of its range.
         (Receiver::Paper, 2000),
         (Receiver::clipped(1.0).unwrap(), 1),
     ] {
@@ -172,7 +171,7 @@ fn the_any_channel_curve_is_above_every_channel() {
     }
 }
 
-/// A curve that reaches to a large `ε` turns within a millionth of it, near 0.
+/// A curve whose range includes a large `ε` changes within a millionth of it, near 0.
 #[test]
 fn the_any_channel_curve_bounds_small_epsilons() {
     let curve = AnyChannel::new(Receiver::Paper, 1697, 20.4).unwrap();
@@ -223,7 +222,7 @@ fn any_channel_is_between_fading_and_simple_bound() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// `μ` with the noise of other used sequences ≤ without it ≤ `Δ(1 + |e|/c)/ν_γ`, for any channels at all.
+    /// `μ` with the noise of other used sequences ≤ `μ` without it ≤ `Δ(1 + |e|/c)/ν_γ`, for arbitrary channels.
     #[test]
     fn the_chain_of_inequalities_holds(
         log_t in -3.0_f64..4.0,
@@ -246,8 +245,8 @@ proptest! {
     }
 }
 
-/// The paper's normalisation at its own scale: C = 63 and Δ = 21·C for 20 clients. At such numbers the table behind the
-/// any-channel curve is coarse; a strong client is one of its channels all the same.
+/// The paper's normalisation at its own scale: C = 63 and Δ = 21·C for 20 clients. For such numbers the table behind the any-channel
+/// curve is coarse, but must still bound a strong client, which is one of its channels.
 #[test]
 fn the_any_channel_tail_bounds_strong_clients() {
     let setting = Setting {
@@ -282,7 +281,7 @@ fn distributions_without_noise_or_range_are_refused() {
     );
 }
 
-/// Values of `μ` far below 1 were once taken for 0.
+/// Regression test: values of `μ` far below 1 were once rounded to 0.
 #[test]
 fn tiny_sensitivities_are_not_taken_for_none() {
     for receiver in [Receiver::clipped(1.0).unwrap(), Receiver::Mmse, Receiver::Paper] {

@@ -1,7 +1,7 @@
-//! Several real branches: the views against the mechanism itself, sampled.
+//! Several real branches: the views compared with samples of the mechanism itself.
 //!
-//! Pilot noise and channels are drawn as vectors, the weights are `(τ/‖τ‖)·w(‖τ‖)`, and `δ` is the mean of `δ_G(ε; μ)`. None of the
-//! accounting's formulas are used. A comparison allows 5 standard errors: a false alarm in 1.7 million. Seeds are fixed.
+//! Pilot noise and channels are drawn as vectors, the weights are `(τ/‖τ‖)·w(‖τ‖)`, and `δ` is the mean of `δ_G(ε; μ)`. No formula
+//! of the accounting is used. A comparison allows 5 standard errors: one false alarm in 1.7 million. Seeds are fixed.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -14,7 +14,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-/// Twice the clip norm 1.
+/// Twice the clip norm, which is 1.
 const SENSITIVITY: f64 = 2.0;
 const ERRORS: f64 = 5.0;
 
@@ -35,7 +35,7 @@ impl Sampler {
         receiver.weight(scale * length(&self.normals(branches)), 1.0).powi(2)
     }
 
-    /// `μ` of a client with this channel, where the other sequences have this noise.
+    /// `μ` of a client with this channel, given the noise `others` of the other sequences.
     fn mu(&mut self, receiver: Receiver, channel: &[f64], others: f64) -> f64 {
         let noise = self.normals(channel.len() as u32);
         let estimate: Vec<f64> = channel.iter().zip(noise).map(|(h, e)| h + e).collect();
@@ -59,7 +59,7 @@ fn sampled(draws: usize, epsilon: f64, mut mu: impl FnMut() -> f64) -> (f64, f64
         squares += delta * delta;
     }
     let (count, mean) = (draws as f64, sum / draws as f64);
-    // Not negative by rounding where all draws are the same, and with the rounding of the sum.
+    // Rounding must not make the variance negative if all draws are equal; the rounding of the sum is added.
     (mean, ((squares / count - mean * mean).max(0.0) / count).sqrt() + 1e-9 * mean)
 }
 
@@ -67,7 +67,7 @@ fn receivers() -> [Receiver; 3] {
     [Receiver::clipped(1.0).unwrap(), Receiver::Mmse, Receiver::regularised(3.0).unwrap()]
 }
 
-/// The bounds are within a few per cent of one another, so that a `δ` that is off by 5% is found.
+/// The bounds are within a few percent of each other, so a `δ` that is off by 5% fails.
 #[test]
 fn idealised_distributions_follow_samples() {
     let mut sampler = Sampler::new(41);
@@ -98,7 +98,7 @@ fn idealised_paper_receiver_is_a_t_distribution() {
     for branches in [2, 4, 8] {
         let closed = idealised_of_branches(Receiver::Paper, branches, 1, SENSITIVITY).unwrap();
         assert_eq!(closed, MuDistribution::Chi { scale: SENSITIVITY, rounds: branches.into() });
-        // Clipping at 0.01 changes one R in 20,000 or less, and nothing that hides less.
+        // Clipping at 0.01 changes at most one R in 20,000, and only reduces the noise.
         let clipped = Receiver::clipped(0.01).unwrap();
         let almost = idealised_of_branches(clipped, branches, 1, SENSITIVITY).unwrap();
         for epsilon in [1.0, 8.0, 30.0] {
@@ -124,7 +124,7 @@ fn idealised_paper_receiver_is_a_t_distribution() {
     );
 }
 
-/// No channel leaks more than the bound, whatever its length; a strong client leaks what the idealised view states.
+/// No channel, however long, leaks more than the bound; a strong client leaks what the idealised view states.
 #[test]
 fn any_channel_bounds_every_sampled_channel() {
     let mut sampler = Sampler::new(43);
@@ -184,14 +184,14 @@ fn actual_bound_is_above_samples() {
             let case =
                 format!("{modulation}, R = {antennas}, {receiver}, γ = {unused}: {mean} ± {error}, {upper}");
             assert!(mean - ERRORS * error <= upper, "{case}");
-            // Loose where a client may fade, and close where it has eight branches.
+            // Loose if a client may fade, and tight with eight branches.
             let slack = if antennas == 4 { 1.15 } else { 20.0 };
             assert!(upper <= slack * mean, "{case}");
         }
     }
 }
 
-/// `μ = Δ·‖h‖/s` over both branches of all antennas: `‖h‖²` is a sum of `R` powers. The curve is known to a few per mille.
+/// `μ = Δ·‖h‖/s` over both branches of all antennas: `‖h‖²` is a sum of `R` powers. The curve is accurate to a few per mille.
 #[test]
 fn raw_samples_of_all_antennas_follow_samples() {
     let mut sampler = Sampler::new(45);
@@ -236,7 +236,7 @@ fn every_rigorous_view_counts_the_branches() {
         let composition = Composition::new(curve.as_ref(), Sampling::Everyone, 1).unwrap();
         composition.epsilon(1e-5).unwrap().upper
     };
-    // More branches leave less noise of unused sequences, and show more of the channel.
+    // More branches reduce the noise of unused sequences, and show more of the channel.
     for view in View::RIGOROUS {
         let [one, four] = [1, 4].map(|antennas| epsilon(antennas, view));
         assert!(one < four, "{view}: {one} and {four}");

@@ -1,4 +1,4 @@
-//! Calibration finds the edge: what it returns meets the target, and the next step does not.
+//! Calibration is tight: its result meets the target, and the next step does not.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -51,7 +51,7 @@ fn every_guess_finds_the_same_sequences() {
     }
 }
 
-/// The number that a search asks for is the upper bound of the statement.
+/// The result of a search is the upper bound of the statement.
 #[test]
 fn a_single_view_epsilon_equals_the_statement() {
     let channel = Some(Coefficients::normal(0.1 / 8.0, 0.5_f64.sqrt()).unwrap());
@@ -91,7 +91,7 @@ fn unreachable_targets_state_the_reason() {
     let why = |found: Result<_, PrivacyError>| {
         found.map(|_: floras_privacy::calibrate::Calibrated| ()).unwrap_err().to_string()
     };
-    assert!(why(fewest_sequences(&setting(), target, 24)).contains("it is still"));
+    assert!(why(fewest_sequences(&setting(), target, 24)).contains("epsilon is still"));
     assert!(why(fewest_sequences(&setting(), target, 20)).contains("no unused sequences"));
     assert!(why(most_rounds(&setting(), target)).contains("one round alone has 1.7227"));
     let actual = Target { view: View::Actual, ..target };

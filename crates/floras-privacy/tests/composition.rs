@@ -1,4 +1,4 @@
-//! Composition against closed forms, the prototype's numbers, and an independent library of privacy loss distributions.
+//! Composition compared with closed forms, the prototype's numbers, and an independent library of privacy loss distributions.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -8,10 +8,10 @@ use floras_privacy::{
 };
 use serde_json::Value;
 
-/// A relative difference to the recorded numbers, which are upper bounds on grids of their own.
+/// Relative tolerance for the recorded numbers, which are upper bounds on their own grids.
 const TOLERANCE: f64 = 2e-4;
 
-/// What upper and lower bounds may be on the wrong side of a recorded number, relatively: its own grid's error.
+/// Relative amount by which bounds may be on the wrong side of a recorded number: the error of its grid.
 const GRACE: f64 = 1e-5;
 
 fn rows(file: &str, list: &str) -> Vec<Value> {
@@ -60,7 +60,7 @@ impl Curve for Opaque {
     }
 }
 
-/// Around a number that is exact, and close to it.
+/// Asserts that the bounds enclose an exact number and are close to it.
 #[track_caller]
 fn encloses(bounds: Bounds, exact: f64, tolerance: f64, row: &dyn std::fmt::Display) {
     let Bounds { lower, upper } = bounds;
@@ -71,7 +71,7 @@ fn encloses(bounds: Bounds, exact: f64, tolerance: f64, row: &dyn std::fmt::Disp
     assert!((upper / exact - 1.0).abs() < tolerance, "{upper} is not {exact}: {row}");
 }
 
-/// Against a recorded upper bound.
+/// Asserts that the bounds agree with a recorded upper bound.
 #[track_caller]
 fn agrees(bounds: Bounds, recorded: f64, row: &Value) {
     let Bounds { lower, upper } = bounds;
@@ -81,7 +81,7 @@ fn agrees(bounds: Bounds, recorded: f64, row: &Value) {
     assert!(lower > 0.95 * recorded, "{lower} is far below {recorded}: {row}");
 }
 
-/// The same under sampling with a replaced client, where the lower bound is that of one pair of neighbours.
+/// The same under sampling with a replaced client; the lower bound is that of one pair of neighbours.
 #[track_caller]
 fn agrees_above(bounds: Bounds, recorded: f64, row: &Value) {
     let Bounds { lower, upper } = bounds;
@@ -90,7 +90,7 @@ fn agrees_above(bounds: Bounds, recorded: f64, row: &Value) {
     assert!(lower <= recorded * (1.0 + GRACE) && lower > 0.5 * recorded, "{lower}, {recorded}: {row}");
 }
 
-/// The closed form `E_{R~χ_T}[δ_G(ε; a·R)]`: a relative 1e-6, and 1e-3 where it is composed on a grid.
+/// The closed form `E_{R~χ_T}[δ_G(ε; a·R)]`: relative tolerance 1e-6, and 1e-3 if it is composed on a grid.
 #[test]
 fn rounds_of_everyone_agree_with_the_prototype() {
     for row in privacy("unsubsampled") {
@@ -199,7 +199,7 @@ fn unused_sequence_noise_agrees_with_the_library() {
     }
 }
 
-/// What was published beside what holds, as in docs/reference/accounting.md.
+/// The published numbers compared with valid ones, as in docs/reference/accounting.md.
 #[test]
 fn the_published_numbers_fail_where_documented() {
     let cases = [
@@ -222,7 +222,7 @@ fn the_published_numbers_fail_where_documented() {
     }
 }
 
-/// There and back, for probabilities down to 1e-15. What comes back is off by the two windows' rounding: 1e-4 in `δ` and `ε`.
+/// Round trip for probabilities down to 1e-15. The rounding of two windows changes the result by 1e-4 in `δ` and `ε`.
 #[test]
 fn delta_and_epsilon_are_each_other_s_inverse() {
     let half = half_normal(5.0);
@@ -254,7 +254,7 @@ fn delta_and_epsilon_are_each_other_s_inverse() {
     }
 }
 
-/// Without sampling, `T` Gaussian rounds are one with `μ√T`, whatever route the numbers take.
+/// Without sampling, `T` Gaussian rounds are one round with `μ√T`, by every method of computation.
 #[test]
 fn composed_gaussian_deltas_match_the_closed_form() {
     for (mu, rounds, epsilon) in
@@ -271,7 +271,7 @@ fn composed_gaussian_deltas_match_the_closed_form() {
     }
 }
 
-/// From hardly any loss to a huge one: on a grid as in closed form, to a relative 1e-3 in `ε`, and on the right side.
+/// From nearly no loss to a very large one: the grid agrees with the closed form to a relative 1e-3 in `ε`, on the right side.
 #[test]
 fn rounds_of_any_size_match_the_closed_form() {
     for scale in [1e-4, 0.03, 1.0, 9.0, 60.0] {
@@ -299,7 +299,7 @@ fn rounds_of_any_size_match_the_closed_form() {
     }
 }
 
-/// A step that hides a round's loss is made finer instead of claiming that there is no bound.
+/// A step that does not resolve a round's loss is refined; the result is not "no bound".
 #[test]
 fn every_grid_step_gives_an_upper_bound() {
     for (distribution, p, rounds) in [
@@ -322,7 +322,7 @@ fn every_grid_step_gives_an_upper_bound() {
     }
 }
 
-/// The tilted middle may lie a thousand below the `ε` in question, where `e^ε` and what it multiplies leave the range of a double.
+/// The tilted mean may be a thousand below the requested `ε`, where `e^ε` and its factor leave the range of a double.
 #[test]
 fn tails_far_above_the_window_centre_are_counted() {
     let distribution = idealised(Receiver::clipped(1.0).unwrap(), 1, 9.0).unwrap();
@@ -333,8 +333,8 @@ fn tails_far_above_the_window_centre_are_counted() {
     assert!(back.lower > 0.5 * back.upper, "{there:?}, {back:?}");
 }
 
-/// A loss that is large and nearly the same in every round. With probability `p^T` someone takes part in all rounds, each of
-/// which then loses no more than `−ln p`.
+/// A loss that is large and nearly the same in every round. With probability `p^T` a client takes part in all rounds, each of
+/// which then loses at most `−ln p`.
 #[test]
 fn losses_that_are_large_and_alike_compose() {
     let p = 0.999_f64;
@@ -350,7 +350,7 @@ fn losses_that_are_large_and_alike_compose() {
     }
 }
 
-/// For certain, neighbours that are added or removed are as far apart as replaced ones.
+/// With probability 1, neighbours that are added or removed differ as much as replaced ones.
 #[test]
 fn certain_participation_is_the_same_for_all_neighbours() {
     for (distribution, rounds) in
@@ -363,7 +363,7 @@ fn certain_participation_is_the_same_for_all_neighbours() {
     }
 }
 
-/// Beyond the largest `ε` there is no answer, found without a composition: it would take minutes here.
+/// Beyond the largest `ε` there is no result. This is found without a composition, which would take minutes here.
 #[test]
 fn an_unreachable_epsilon_is_found_quickly() {
     let begin = std::time::Instant::now();
@@ -378,7 +378,7 @@ fn an_unreachable_epsilon_is_found_quickly() {
     assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }
 
-/// Hardly any loss on a grid that cannot show it.
+/// A small loss on a grid that cannot resolve it.
 #[test]
 fn a_step_above_all_losses_is_made_finer() {
     for (distribution, sampling, rounds, delta, step) in [

@@ -1,4 +1,4 @@
-//! What the paper prints and what holds, where no other test shows it. The book's page `docs/reference/errata.md` links here.
+//! Errors of the paper that no other test shows. The book's page `docs/reference/errata.md` links here.
 
 use floras_privacy::cauchy::CauchyRound;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight, batch_ratio};
@@ -31,8 +31,8 @@ fn products_of_cauchy_densities_are_not_rotation_invariant() {
     }
 }
 
-/// The density of the decoder's noise is `(‖x‖² + γ²)^{−(d+1)/2}` but for a constant. Along the line through both neighbours the
-/// logarithm of the ratio is `(d+1)/2` times that of one coordinate, and off the line it is smaller.
+/// The density of the decoder's noise is `(‖x‖² + γ²)^{−(d+1)/2}` up to a constant. Along the line through both neighbours, the
+/// logarithm of the ratio is `(d+1)/2` times that of one coordinate. Off the line it is smaller.
 #[test]
 fn the_largest_loss_grows_with_the_dimension() {
     let (clip, gamma) = (1.0, 5.0);
@@ -72,9 +72,9 @@ fn choices(all: u64, count: u32) -> impl Iterator<Item = u64> {
     (0..1_u64 << all).filter(move |set| set.count_ones() == count)
 }
 
-/// Appendix A takes all combinations of clients and mini-batches for equally likely. Clients are chosen first, and the one with
-/// the additional sample has more mini-batches to choose from, so each of them is rarer: the probability is `(K/M)·b/(D + 1)`, counted
-/// here, and the printed `pq/(1 + pq)` is above it.
+/// Appendix A treats all combinations of clients and mini-batches as equally likely. Clients are chosen first, and the client with the
+/// additional sample has more possible mini-batches, so each of its combinations is rarer. The probability is `(K/M)·b/(D + 1)`,
+/// counted here; the printed `pq/(1 + pq)` is above it.
 #[test]
 fn the_printed_sample_weight_exceeds_its_probability() {
     for (clients, per_round, samples, batch) in [(5, 2, 6, 3), (4, 3, 5, 1), (3, 1, 7, 6)] {
@@ -90,8 +90,9 @@ fn the_printed_sample_weight_exceeds_its_probability() {
     }
 }
 
-/// Appendix A bounds the loss of `𝓜(𝒟)` against the mixture `𝓜(𝒟′)` by `ln(1 + w·(2C√(C²+γ²) − 2C²)/γ²)`, and calls it the larger
-/// of the two. It is above that, and the smaller of the two. The larger one is bounded as printed, so that the result stands.
+/// Appendix A bounds the loss of `𝓜(𝒟)` against the mixture `𝓜(𝒟′)` by `ln(1 + w·(2C√(C²+γ²) − 2C²)/γ²)`, and calls it the larger of
+/// the two losses. The loss exceeds that bound, and is the smaller of the two. The larger loss is bounded as printed, so the result is
+/// unaffected.
 #[test]
 fn the_two_losses_are_printed_in_reverse() {
     let (clip, gamma) = (1.0_f64, 5.0);
@@ -108,8 +109,8 @@ fn the_two_losses_are_printed_in_reverse() {
     }
 }
 
-/// When a client's estimate comes close to 0, its signal and the noise of its own sequence are multiplied by the same large
-/// number: `μ → Δ·t`, whatever `γ` is. The clipped projector has no such point.
+/// If a client's estimate is close to 0, its signal and the noise of its own sequence are multiplied by the same large number:
+/// `μ → Δ·t` for any `γ`. The clipped projector has no such point.
 #[test]
 fn unused_sequences_do_not_hide_a_small_estimate() {
     let (sensitivity, t) = (2.0, 4.0);
@@ -122,7 +123,7 @@ fn unused_sequences_do_not_hide_a_small_estimate() {
         assert!((paper / (sensitivity * t) - 1.0).abs() < 1e-5, "ν = {noise}: {paper}");
         assert!(mu(Receiver::clipped(1.0).unwrap(), 1e-9, noise) < 1.01 * sensitivity * t / noise);
     }
-    // So the worst channel stays bad where strong clients are well hidden.
+    // So the worst channel leaks much even if strong clients are well hidden.
     for unused in [20, 108] {
         let paper = AnyChannel::new(Receiver::Paper, unused, sensitivity).unwrap();
         assert!(paper.lower(10.0) > 1e-5 && paper.strong_client().upper(1.0) < 1e-5, "γ = {unused}");
@@ -146,8 +147,8 @@ fn setting(sequences: u64, per_round: u64, clients: u64) -> Setting {
     }
 }
 
-/// Theorem 2 counts one mini-batch a client and round. After an epoch every sample was used, and hiding one is as hard as hiding
-/// its client: the printed 0.257 stands against 3.425.
+/// Theorem 2 counts one mini-batch per client and round. After an epoch every sample was used, and hiding a sample is as hard as
+/// hiding its client: the printed 0.257 compares with 3.425.
 #[test]
 fn samples_of_every_round_count_like_their_client() {
     let (batch, samples) = (20, 200);
@@ -166,8 +167,7 @@ fn samples_of_every_round_count_like_their_client() {
     }
 }
 
-/// A base station that keeps its samples: forty times as many unused sequences change nothing, as long as sequences have the
-/// same length.
+/// A base station that stores its samples: forty times as many unused sequences change nothing, if the sequences have the same length.
 #[test]
 fn the_raw_signal_ignores_unused_sequences() {
     let raw_signal = |sequences| {
@@ -182,7 +182,7 @@ fn the_raw_signal_ignores_unused_sequences() {
     assert!(epsilon.is_none() && delta > 1e-3, "{epsilon:?}, {delta}");
 }
 
-/// Theorem 3 says `p = K/M` and its proof `K/(M + 1)`: replaced clients and added ones. Both have a rigorous form here.
+/// Theorem 3 states `p = K/M` and its proof uses `K/(M + 1)`: replaced clients and added ones. Both have a rigorous form here.
 #[test]
 fn replaced_and_added_clients_have_different_probabilities() {
     let sampling = |neighbours| Setting { neighbours, ..setting(25, 20, 20) }.sampling();

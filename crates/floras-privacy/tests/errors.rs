@@ -1,4 +1,4 @@
-//! Each reason why there is no number, and what it says.
+//! Every reason for a missing number, and its message.
 
 use floras_privacy::mixed::Mixed;
 use floras_privacy::published::Participation;
@@ -86,7 +86,7 @@ fn no_unused_sequence_is_no_guarantee() {
     says(error, "no guarantee without unused sequences");
 }
 
-/// Everything leaks with some probability.
+/// A curve that leaks everything with some probability.
 struct Leaky;
 
 impl Curve for Leaky {
@@ -114,7 +114,7 @@ fn delta_below_the_leaked_mass_is_refused() {
     let PrivacyError::DeltaOutOfReach { delta, least } = error else { panic!("{error:?}") };
     assert!(delta == 1e-5 && (least / 5e-5 - 1.0).abs() < 1e-4, "{error:?}");
     says(error, "there is no epsilon for delta = 0.00001");
-    // Above, there is one, and an ε of 0 is enough.
+    // For a larger delta there is an ε, and 0 is enough.
     let one = Composition::new(&Leaky, Sampling::Everyone, 1).unwrap();
     assert_eq!(one.epsilon(1e-5).unwrap().upper, 0.0);
     assert_eq!(one.delta(3.0).unwrap().upper, 1e-6);

@@ -1,15 +1,16 @@
-//! Lower bounds of curves against quadrature: Gauss rules of three points in narrow panels that end at every kink, over the size of
-//! the estimate, the noise of the unused sequences and the channel. Written from `μ = Δ·t/√(1 + u²ν²)`, without cells and bins.
+//! Lower bounds of curves compared with quadrature over the size of the estimate, the noise of the unused sequences and the
+//! channel. Gauss rules of three points are used in narrow panels that end at every kink. They evaluate `μ = Δ·t/√(1 + u²ν²)`,
+//! without cells and bins.
 
 use floras_privacy::{AnyChannel, Coefficients, MuDistribution, Receiver, gaussian, normal};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 const SENSITIVITY: f64 = 2.0;
-/// What the quadrature may be off by, relatively.
+/// Relative error of the quadrature.
 const ERROR: f64 = 1e-5;
 
-/// Nodes and weights up to `to`: panels that grow by a factor from `to/1e7` on, and are no wider than `widest`.
+/// Nodes and weights up to `to`. Panels grow by a constant factor from `to/1e7` on, and are at most `widest` wide.
 fn nodes(to: f64, kinks: &[f64], ratio: f64, widest: f64) -> Vec<(f64, f64)> {
     let mut ends = vec![0.0, 1e-7 * to];
     while let Some(&last) = ends.last()
@@ -27,7 +28,7 @@ fn nodes(to: f64, kinks: &[f64], ratio: f64, widest: f64) -> Vec<(f64, f64)> {
     ends.windows(2).flat_map(panel).collect()
 }
 
-/// `1/|w(τ)|`.
+/// The divisor `u(τ) = 1/|w(τ)|` for an estimate of this size.
 fn divisor(receiver: Receiver, size: f64) -> f64 {
     1.0 / receiver.weight(size, 1.0).abs()
 }
@@ -77,7 +78,7 @@ fn encloses(distribution: &MuDistribution, epsilon: f64, truth: f64, looseness: 
     assert!(truth < 1e-12 || lower >= truth * (1.0 - looseness), "{case}");
 }
 
-/// Where the lower bound was 0.126189.
+/// Regression test: here the lower bound was once 0.126189.
 #[test]
 fn a_known_point_of_the_paper_receiver() {
     let noises = noises(Receiver::Paper, 5, 1.05);

@@ -86,7 +86,8 @@ fn views_without_a_bound_take_the_masks() {
     assert_eq!(account.most_rounds(View::RawSignal, exact * 1.000_001, 100).unwrap(), 4);
 }
 
-/// `K = 20` of `M = 200`: a binomial number of rounds at μ, which is composed here by hand.
+/// `K = 20` of `M = 200`: the number of rounds of a client is binomial; the composition at this μ is computed
+/// directly.
 #[test]
 fn sampling_amplifies_nothing_under_masks() {
     let (mu, rounds, p) = (0.5, 10_u32, 0.1_f64);
@@ -190,7 +191,7 @@ fn neighbours_of_either_kind_have_the_same_bound() {
     assert!(added <= replaced && added > 0.99 * replaced, "{replaced} {added}");
 }
 
-/// Noise with a known best: gains of which a share `r` does not cancel have `σ_m²·r·K + σ_z²·K`.
+/// Noise with a known minimum: a share `r` of the masks does not cancel, which leaves `σ_m²·r·K + σ_z²·K`.
 #[test]
 fn the_quietest_masks_are_found() {
     let (clients, mu, left) = (200.0_f64, 0.3, 0.004);
@@ -198,7 +199,7 @@ fn the_quietest_masks_are_found() {
     let found = calibrate::quietest_masks(mu, 2.0, 200, 3, noise).unwrap();
     let bound = |masks: Masks| MaskBound::new(masks, 200, 2.0).unwrap().mu();
     assert!((bound(found) / mu - 1.0).abs() < 1e-4 && bound(found) <= mu * (1.0 + 1e-9));
-    // Around it, each with the noise that it needs, everything is louder.
+    // Larger and smaller masks, each with the noise that it needs, leave more noise.
     for factor in [0.5, 0.9, 1.1, 2.0] {
         let mask_std = factor * found.mask_std();
         let (mut low, mut high) = (1e-3, 1e3);

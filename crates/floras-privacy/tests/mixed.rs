@@ -25,7 +25,7 @@ fn setting() -> Setting {
     }
 }
 
-/// The account of rounds in which `per_round` clients answered.
+/// The account of rounds with `per_round` participants.
 fn answered(per_round: u64) -> Account {
     Account::of(&Setting { per_round, ..setting() }).unwrap()
 }
@@ -53,7 +53,7 @@ fn one_account_alone_is_itself() {
     assert_eq!((mixed.rounds(), mixed.delta()), (7, 1e-5));
 }
 
-/// In every view, to the width of a step, and with the same words.
+/// Every view agrees to the width of a grid step, with the same texts.
 #[test]
 fn equal_accounts_compose_to_their_total_rounds() {
     let account = answered(20);
@@ -79,7 +79,7 @@ fn equal_accounts_compose_to_their_total_rounds() {
     }
 }
 
-/// Two clients who die are two sequences more that make noise, and two clients fewer to be drawn.
+/// Two clients that drop out leave two more unused sequences, which add noise, and reduce the sampling probability.
 #[test]
 fn rounds_with_dropouts_spend_less_than_full_ones() {
     let (all, fewer) = (answered(20), answered(18));
@@ -100,7 +100,7 @@ fn gaussian_accounts_add_up_their_squares() {
     assert!(found.guarantee && found.reason.is_none());
 }
 
-/// No order is better than the formula's, and one of a hundred thousand is nearly as good.
+/// No order is better than that of the formula, and one of a hundred thousand orders is nearly as good.
 #[test]
 fn published_divergences_add_up_at_a_common_order() {
     let settings = [20, 17, 12].map(|per_round| Setting { per_round, ..setting() });
@@ -133,7 +133,7 @@ fn a_guarantee_needs_guarantees_in_all_rounds() {
     assert!(!both.guarantee && both.epsilon.is_some() && both.reason.as_deref() == Some(NORMALISED));
     let three = statement(&[(&whole, 2), (&estimated, 1), (&normalised, 1)], View::Idealised);
     assert_eq!((three.guarantee, three.reason.as_deref()), (false, Some("an estimate")));
-    // No unused sequence in one round: nothing is hidden in it, and so not in all.
+    // One round without unused sequences hides nothing, and so all rounds together hide nothing.
     let crowded = answered(40);
     let found = statement(&[(&estimated, 5), (&crowded, 1)], View::Idealised);
     assert!(!found.guarantee && found.epsilon.is_none() && found.epsilon_lower.is_none());
@@ -153,13 +153,14 @@ fn views_missing_in_some_rounds_are_omitted() {
     let stated: Vec<View> = views.iter().map(|(view, _)| view).collect();
     assert_eq!(stated, [View::Published, View::Idealised, View::AnyChannel]);
     assert_eq!(mixed.epsilon(View::Actual).unwrap(), None);
-    // Neither has a published round.
+    // Neither account has a published round.
     let mixed = [gaussian_account(1.0), gaussian_account(2.0)];
     let mixed = Mixed::new(&[(&mixed[0], 1), (&mixed[1], 1)]).unwrap();
     assert!(mixed.statement(View::Published).unwrap().is_none());
 }
 
-/// Beyond the largest `ε`, no view has one; an any-channel `δ` that falls short, here by design, is a strong client's.
+/// Beyond the largest `ε`, no view has a number. An any-channel `δ` that is too small, here by design, is replaced by
+/// that of a strong client.
 #[test]
 fn rounds_without_privacy_bound_a_strong_client() {
     let account = |any, strong| {
@@ -179,7 +180,7 @@ fn rounds_without_privacy_bound_a_strong_client() {
     assert_eq!(delta(View::AnyChannel, 9.95e4), delta(View::Idealised, 9.95e4));
 }
 
-/// There and back, as closely as two windows agree; in closed form to the last digits.
+/// Round trip, up to the agreement of two windows; in closed form to the last digits.
 #[test]
 fn delta_at_is_the_inverse_of_epsilon() {
     let account = answered(20);
@@ -204,7 +205,7 @@ fn delta_at_says_nothing_without_a_curve() {
     }
     assert_eq!(answered(20).delta_at(View::Published, 1, 1.0).unwrap(), None);
     assert_eq!(gaussian_account(1.0).delta_at(View::Idealised, 1, 1.0).unwrap(), None);
-    // A curve that comes down nowhere is no error: no δ is above 1.
+    // A curve that never falls is not an error: δ is at most 1.
     let hopeless = gaussian_account(1e6);
     assert_eq!(hopeless.delta_at(View::Actual, 1, 1.0).unwrap(), Some(1.0));
     let hopeless = hopeless.with_sampling(Sampling::ReplaceOne(0.5)).unwrap();

@@ -1,4 +1,4 @@
-//! Rounds of several kinds, against closed forms, an integral, and an independent library of privacy loss distributions.
+//! Rounds of several kinds compared with closed forms, an integral, and an independent library of privacy loss distributions.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -38,7 +38,7 @@ fn epsilon(parts: &[Part<'_>], delta: f64) -> Bounds {
     Composition::mixed(parts).unwrap().epsilon(delta).unwrap()
 }
 
-/// The same, with no bounds at all where `ε` is out of reach.
+/// The same; without bounds if `ε` is out of reach.
 fn epsilon_if_any(composition: &Composition<'_>, delta: f64) -> Bounds {
     match composition.epsilon(delta) {
         Err(PrivacyError::EpsilonOutOfReach { .. }) => Bounds { lower: 0.0, upper: f64::INFINITY },
@@ -46,7 +46,7 @@ fn epsilon_if_any(composition: &Composition<'_>, delta: f64) -> Bounds {
     }
 }
 
-/// Around a number that is exact, and close to it.
+/// Asserts that the bounds enclose an exact number and are close to it.
 #[track_caller]
 fn encloses(bounds: Bounds, exact: f64, tolerance: f64, case: &dyn std::fmt::Debug) {
     let Bounds { lower, upper } = bounds;
@@ -57,7 +57,7 @@ fn encloses(bounds: Bounds, exact: f64, tolerance: f64, case: &dyn std::fmt::Deb
     assert!((upper / exact - 1.0).abs() < tolerance, "{upper} is not {exact}: {case:?}");
 }
 
-/// Each bound the same, to a relative tolerance.
+/// Asserts that both bounds are the same, each to a relative tolerance.
 #[track_caller]
 fn is_the_same(one: Bounds, other: Bounds, [lower, upper]: [f64; 2], case: &dyn std::fmt::Debug) {
     for (one, other, tolerance) in [(one.lower, other.lower, lower), (one.upper, other.upper, upper)] {
@@ -65,7 +65,7 @@ fn is_the_same(one: Bounds, other: Bounds, [lower, upper]: [f64; 2], case: &dyn 
     }
 }
 
-/// Gaussian rounds with their `μ`, everyone in each.
+/// Curves of Gaussian rounds with their `μ`, in which every client takes part.
 fn gaussian_rounds(kinds: &[(f64, u64)]) -> (Vec<MuDistribution>, Vec<Opaque>, f64) {
     let distributions: Vec<MuDistribution> =
         kinds.iter().map(|&(mu, _)| MuDistribution::Constant(mu)).collect();
@@ -77,8 +77,8 @@ fn parts_of<'a, C: Curve>(curves: &'a [C], kinds: &[(f64, u64)], sampling: Sampl
     curves.iter().zip(kinds).map(|(curve, &(_, rounds))| part(curve, sampling, rounds)).collect()
 }
 
-/// One with `μ = √(Σ T_i·μ_i²)`: exactly by the short way, to a relative 1e-4 and on the right side on a grid; to 1e-3 in the
-/// last cases, where one kind's losses hide in the common step.
+/// One round with `μ = √(Σ T_i·μ_i²)`: exact in closed form, and to a relative 1e-4 on the right side on a grid. The last cases have 1e-3,
+/// because the common step does not resolve the losses of one kind.
 #[test]
 fn gaussian_rounds_of_several_kinds_add_in_quadrature() {
     let cases: [&[(f64, u64)]; 6] = [
@@ -107,7 +107,8 @@ fn gaussian_rounds_of_several_kinds_add_in_quadrature() {
     }
 }
 
-/// `MuDistribution::Values` of a single value has no closed form for several rounds, and is composed on a grid beside a distribution that has.
+/// `MuDistribution::Values` of a single value has no closed form for several rounds. It is composed on a grid with a distribution that has
+/// one.
 #[test]
 fn distributions_without_a_closed_form_use_a_grid() {
     let values = MuDistribution::Values(floras_privacy::Values::new([(0.3, 1.0)]));
@@ -117,8 +118,8 @@ fn distributions_without_a_closed_form_use_a_grid() {
     encloses(epsilon(&parts, 1e-6), exact, 1e-4, &"values and a constant");
 }
 
-/// The paper's receiver with other numbers of unused sequences: `μ² = a²·R² + b²·S²` with `R ~ χ_3` and `S ~ χ_5`, whose
-/// densities are even: a plain rule of 300² points has nearly all digits.
+/// The paper's receiver with different numbers of unused sequences: `μ² = a²·R² + b²·S²` with `R ~ χ_3` and `S ~ χ_5`. Their densities are
+/// even, so an equally spaced rule of 300² points is accurate to nearly all digits.
 #[test]
 fn two_round_kinds_agree_with_a_double_integral() {
     let points = || (0..300).map(|i| 0.04 * (f64::from(i) + 0.5));
@@ -164,7 +165,7 @@ fn sampled_mixed_rounds_agree_with_the_library() {
                 .collect();
             let Bounds { lower, upper } = epsilon(&parts, row["delta"].as_f64().unwrap());
             let recorded = row["epsilon"].as_f64().unwrap();
-            // The recorded number is an upper bound on a grid of its own.
+            // The recorded number is an upper bound on its own grid.
             assert!((upper / recorded - 1.0).abs() < 5e-5, "{upper} is not {recorded}: {row}");
             assert!(upper >= recorded * (1.0 - 1e-5), "{upper} is below {recorded}: {row}");
             assert!(lower <= recorded * (1.0 + 1e-5) && lower > 0.95 * recorded, "{lower}: {row}");
@@ -172,7 +173,7 @@ fn sampled_mixed_rounds_agree_with_the_library() {
     }
 }
 
-/// Kinds of rounds of all sorts: smooth and in cells, sampled and not, with an infinite loss and without.
+/// Curves of all kinds: smooth and in cells, and with and without an infinite loss.
 fn curves() -> [Box<dyn Curve>; 4] {
     [
         Box::new(MuDistribution::HalfNormal { scale: 0.4 }),
@@ -182,7 +183,7 @@ fn curves() -> [Box<dyn Curve>; 4] {
     ]
 }
 
-/// Their steps differ a little.
+/// The grid steps differ slightly.
 #[test]
 fn equal_parts_compose_to_their_total_rounds() {
     for (i, curve) in curves().iter().enumerate() {
@@ -218,7 +219,7 @@ fn the_order_of_the_parts_does_not_matter() {
     }
 }
 
-/// More unused sequences hide better: between all rounds of the one kind and all of the other.
+/// More unused sequences hide better: a mixture is between rounds of one kind only and rounds of the other.
 #[test]
 fn a_mixture_lies_between_its_kinds() {
     let [few, many] = [5, 8].map(|gamma| idealised(Receiver::clipped(1.0).unwrap(), gamma, 2.0).unwrap());
@@ -257,7 +258,7 @@ fn with_parts<R>(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// On any grid, and back again.
+    /// On any grid, and with a round trip.
     #[test]
     fn bounds_are_in_order(kinds in kinds(), add_or_remove: bool, delta in ten_to(-12.0..-0.5), step in ten_to(-4.0..0.0)) {
         with_parts(&kinds, add_or_remove, |parts| {
@@ -277,7 +278,7 @@ proptest! {
         })?;
     }
 
-    /// Upper bounds come from grids of their own, so that they are monotone up to those.
+    /// Upper bounds use their own grids, so they are monotone only up to the grids' accuracy.
     #[test]
     fn epsilon_rises_with_the_rounds_of_any_kind(
         kinds in kinds(),
@@ -294,7 +295,7 @@ proptest! {
         prop_assert!(is_in_reach, "{here:?}, {there:?}");
         prop_assert!(here.lower <= there.upper * (1.0 + 1e-9), "{here:?}, {there:?}");
         prop_assert!(here.upper <= there.upper * (1.0 + 2e-3) + (here.upper - here.lower), "{here:?}, {there:?}");
-        // A kind left out leaks nothing.
+        // Omitting a kind of rounds omits its leakage.
         let without = with_parts(&kinds[1..], add_or_remove, bounds);
         prop_assert!(without.lower <= here.upper * (1.0 + 1e-9), "{without:?}, {here:?}");
     }

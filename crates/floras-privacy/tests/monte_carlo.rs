@@ -1,9 +1,9 @@
-//! The mechanism itself, sampled: channels, pilot and noise are drawn, the decoder's weights are formed from them, and an
-//! adversary that sees its output and knows the channels takes the likelihood ratio. None of the accounting's formulas are used.
+//! Samples of the mechanism itself: channels, pilot and noise are drawn, and the decoder's weights are computed from them. An
+//! adversary that sees the output and knows the channels computes the likelihood ratio. No formula of the accounting is used.
 //!
-//! A difference of `Δ` between two neighbours' sums arrives as `g_k·Δ` along one direction, under noise of the standard deviation
-//! `ν` in every direction: along all others the two sums do not differ. So one coordinate is drawn, and the loss of an outcome
-//! `x` is the logarithm of the two densities' ratio.
+//! A difference of `Δ` between two neighbours' sums is received as `g_k·Δ` along one direction, under noise of standard deviation `ν`
+//! in every direction. Along all other directions the two sums are equal. So one coordinate is drawn, and the loss of an outcome `x`
+//! is the logarithm of the ratio of the two densities.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -14,9 +14,9 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-/// Twice the clip norm 1.
+/// Twice the clip norm, which is 1.
 const SENSITIVITY: f64 = 2.0;
-/// Standard errors: a false alarm in 30,000 a comparison.
+/// Number of standard errors: one false alarm in 30,000 per comparison.
 const ERRORS: f64 = 4.0;
 
 struct Sampler(Xoshiro256PlusPlus);
@@ -30,7 +30,7 @@ impl Sampler {
         self.0.sample(StandardNormal)
     }
 
-    /// `ln p(x)/p'(x)` of an outcome under `p`, where the difference arrives with a gain.
+    /// `ln p(x)/p'(x)` of an outcome under `p`, for a difference that is received with a gain.
     fn loss(&mut self, gain: f64, noise: f64) -> f64 {
         let (here, there) = (0.0, gain * SENSITIVITY);
         let x = here + noise * self.normal();
@@ -96,8 +96,8 @@ fn published_epsilon(gamma: u64, rounds: u64) -> f64 {
     round.epsilon(published::PublishedComposition::Renyi, rounds, 1e-5).unwrap().as_printed()
 }
 
-/// At the published `ε`, the paper states `δ = 1e-5`. The true `δ` is 1e-4 to 1e-3, so that with a million draws plain sampling has a
-/// standard error of a tenth of it or less, and the published number fails by 4 of them.
+/// At the published `ε`, the paper states `δ = 1e-5`. The true `δ` is 1e-4 to 1e-3, so the standard error of a million plain draws is
+/// at most a tenth of it. The published number fails by 4 standard errors.
 #[test]
 fn idealised_samples_violate_only_the_published_bound() {
     for (unused, rounds, draws) in [(5, 1, 1_000_000), (10, 1, 1_000_000), (5, 10, 1_000_000)] {
@@ -132,7 +132,7 @@ fn samples_of_the_clipped_projector_keep_its_bound() {
     }
 }
 
-/// K = 20, γ = 10, 20 dB, `L = N`: with 14.0 for `δ` = 1e-5, the high-SNR formula's 1.72 does not hold.
+/// K = 20, γ = 10, 20 dB, `L = N`: at `δ` = 1e-5 the bound is 14.0, and the high-SNR formula's 1.72 is violated.
 #[test]
 fn actual_samples_violate_only_the_high_snr_bound() {
     let (used, unused) = (20, 10);

@@ -1,4 +1,5 @@
-//! The normal distribution and the Gaussian mechanism against `reference/normal.json`, made with long arithmetic.
+//! The normal distribution and the Gaussian mechanism compared with `reference/normal.json`, computed with long
+//! arithmetic.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -14,7 +15,7 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap()
 }
 
-/// Relative differences, where there is something to compare with.
+/// Relative errors of the recorded numbers.
 fn errors(list: &str, key: &str, ours: impl Fn(&Value) -> f64) -> Vec<(f64, Value)> {
     let compared: Vec<(f64, Value)> = rows(list)
         .into_iter()
@@ -37,7 +38,7 @@ fn all_within(tolerance: f64, errors: &[(f64, Value)]) {
     }
 }
 
-/// A relative 1e-12, far out in both tails.
+/// Relative tolerance 1e-12, far into both tails.
 #[test]
 fn the_normal_distribution_agrees_with_long_arithmetic() {
     all_within(1e-12, &errors("normal", "cdf", |row| normal::cdf(number(row, "x"))));
@@ -45,14 +46,15 @@ fn the_normal_distribution_agrees_with_long_arithmetic() {
     all_within(1e-12, &errors("normal", "mills_ratio", |row| normal::mills_ratio(number(row, "x"))));
 }
 
-/// A relative 1e-9 down to values of 1e-290 and to a `μ` of 1e-6, where the two terms of the formula nearly cancel.
+/// Relative tolerance 1e-9 down to values of 1e-290 and to a `μ` of 1e-6, where the two terms of the formula nearly
+/// cancel.
 #[test]
 fn the_gaussian_curve_agrees_with_long_arithmetic() {
     let ours = |row: &Value| gaussian::delta(number(row, "epsilon"), number(row, "mu"));
     all_within(1e-9, &errors("delta", "delta", ours));
 }
 
-/// A relative 1e-10, both for `ε` and for `μ`, down to `δ` = 1e-15.
+/// Relative tolerance 1e-10, both for `ε` and for `μ`, down to `δ` = 1e-15.
 #[test]
 fn the_curve_is_inverted_to_high_precision() {
     let epsilon = |row: &Value| gaussian::epsilon(number(row, "delta"), number(row, "mu")).unwrap();

@@ -1,14 +1,14 @@
-//! What holds for all numbers in range, whatever the accounting makes of them.
+//! Properties of the accounting for all numbers in range.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use floras_privacy::{Bounds, Composition, Curve, Grid, MAX_EPSILON, MuDistribution, PrivacyError, Sampling};
 use proptest::prelude::*;
 
-/// Upper bounds of two problems come from two grids, so that a monotone truth is monotone in them only up to this, relatively.
+/// Relative tolerance for monotonicity: the upper bounds of two problems use two grids.
 const SLACK: f64 = 2e-3;
 
-/// A problem within the ranges that the accounting is made for.
+/// A problem within the ranges that the accounting supports.
 #[derive(Clone, Copy, Debug)]
 struct Problem {
     clip: f64,
@@ -59,13 +59,13 @@ impl Problem {
         Composition::new(&distribution, self.sampling, self.rounds).unwrap().delta(epsilon).unwrap()
     }
 
-    /// The truth of another problem is not above this one's.
+    /// Asserts that the true value of another problem is not above this one's.
     fn is_above(self, other: Self) -> Result<(), TestCaseError> {
         let (here, there) = (self.epsilon(Grid::Auto), other.epsilon(Grid::Auto));
         let is_in_reach = there.upper.is_finite() || here.upper > 0.99 * MAX_EPSILON;
         prop_assert!(is_in_reach, "{other:?}: {there:?}, above {here:?}");
         prop_assert!(there.lower <= here.upper * (1.0 + 1e-9), "{other:?}: {there:?}, above {here:?}");
-        // Where the bounds are close together, they show the order themselves.
+        // If the bounds are close together, they must have the same order.
         if here.upper - here.lower < 0.01 * here.upper {
             prop_assert!(
                 there.upper <= here.upper * (1.0 + SLACK) + (there.upper - there.lower),

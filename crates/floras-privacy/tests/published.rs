@@ -1,4 +1,5 @@
-//! The accounting against `reference/privacy.json`: numbers of an independent prototype, for clip norm 1.
+//! The accounting compared with `reference/privacy.json`: numbers of an independent prototype, for clip norm
+//! 1.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
@@ -8,7 +9,7 @@ use floras_privacy::rdp::{Conversion, RenyiRound};
 use floras_privacy::{Account, Margins, Setting, View};
 use serde_json::Value;
 
-/// The prototype solved for `ε` a little closer than this.
+/// Relative accuracy of the prototype's solutions for `ε`.
 const TOLERANCE: f64 = 1e-11;
 
 fn reference(section: &str) -> Value {
@@ -80,7 +81,7 @@ fn the_renyi_form_of_the_idealised_round_agrees() {
     }
 }
 
-/// The Rényi form is of the decoder without margins, and belongs to the source that it came with.
+/// The Rényi form applies to the decoder without margins, and belongs to its source.
 #[test]
 fn renyi_forms_are_stated_where_they_hold() {
     let renyi = |account: &Account| {
@@ -110,7 +111,7 @@ fn one_round_in_d_dimensions_agrees() {
     }
 }
 
-/// One round shows twice what was published at γ = 5, and a third more at 50.
+/// One round leaks twice the published amount at γ = 5, and a third more at 50.
 #[test]
 fn one_round_shows_more_than_was_published() {
     for (gamma, factor) in [(5.0, 2.0), (50.0, 1.3)] {

@@ -1,6 +1,6 @@
-//! What holds for the account of every setting in range: the order of views, monotony, mixed rounds and calibration.
+//! Properties of the account for every setting in range: the order of views, monotonicity, mixed rounds and calibration.
 //!
-//! Settings are drawn log-uniformly over the allowed range. `PROPTEST_CASES` sets how many, `PROPTEST_RNG_SEED` which.
+//! Settings are drawn log-uniformly over the allowed range. `PROPTEST_CASES` sets their number, `PROPTEST_RNG_SEED` the seed.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ use floras_privacy::{
 };
 use proptest::prelude::*;
 
-/// A stated `ε` is an upper bound from a grid of its own; two of them may be in the wrong order by this much, relatively.
+/// Relative tolerance: a stated `ε` is an upper bound from its own grid, so two of them may be in the wrong order.
 const SLACK: f64 = 0.02;
 
 fn config(cases: u32) -> ProptestConfig {
@@ -67,10 +67,11 @@ fn bounds(setting: &Setting, view: View, rounds: u64) -> Option<(f64, f64)> {
     Some((statement.epsilon_lower?, statement.epsilon?))
 }
 
-/// What one account says is not above what another one says. Where a bound is out of reach, the larger one has to be, too.
+/// Asserts that the number of one account is not above that of another. If a bound is out of reach, the larger one must be,
+/// too.
 fn is_below(small: Option<(f64, f64)>, large: Option<(f64, f64)>, what: &str) -> Result<(), TestCaseError> {
     let Some((large_lower, large)) = large else { return Ok(()) };
-    // Beyond this, a bound may be out of reach on one grid and not on another.
+    // Above this value, a bound may be out of reach on one grid and not on another.
     let Some((lower, upper)) = small else {
         prop_assert!(large > 3e4, "{what}: nothing stated, but {large} for more");
         return Ok(());
@@ -116,7 +117,8 @@ proptest! {
         prop_assert!(deltas[0] <= deltas[1], "{deltas:?}");
     }
 
-    /// Larger with a smaller `δ`, fewer unused sequences, a larger clip norm, more rounds and fewer clients to choose from.
+    /// `ε` is larger with a smaller `δ`, fewer unused sequences, a larger clip norm, more rounds and fewer clients to choose
+    /// from.
     #[test]
     fn epsilon_is_monotone_in_the_setting((setting, rounds) in settings(), which in 0..5, factor in 1.05_f64..3.0) {
         let (mut more, mut more_rounds) = (setting.clone(), rounds);
@@ -128,12 +130,12 @@ proptest! {
             _ => more.clients = ((setting.clients as f64 / factor).ceil() as u64).max(setting.per_round),
         }
         for view in [View::Idealised, View::Actual, View::AnyChannel, View::RawSignal] {
-            // Used sequences are noise too: with fewer of them unused the others stay.
+            // Used sequences also add noise: with fewer unused sequences, the used ones stay.
             is_below(bounds(&setting, view, rounds), bounds(&more, view, more_rounds), &format!("{view}, {which}"))?;
         }
     }
 
-    /// Rounds of two equal kinds are the same as rounds of one.
+    /// Rounds of two equal kinds give the same result as rounds of one kind.
     #[test]
     fn equal_rounds_mixed_are_rounds_composed((setting, rounds) in settings(), others in whole(0.0..3.0)) {
         let [one, other] = [(); 2].map(|()| Account::of(&setting).unwrap());
@@ -155,7 +157,7 @@ proptest! {
 proptest! {
     #![proptest_config(config(5))]
 
-    /// What calibration finds, the account confirms; a clip norm leaves at most 1% of `ε` to spare, and one sequence less is
+    /// The account confirms the result of calibration: for a clip norm at most 1% of `ε` is unused, and one sequence less is
     /// too few.
     #[test]
     fn calibration_meets_its_target((setting, rounds) in settings(), epsilon in ten_to(-2.0..1.7), which in 0..3_usize) {

@@ -72,19 +72,19 @@ pub(crate) fn attack(federation: &Federation, rounds: u32) -> Result<Option<Desp
         if trial.status() == Status::Diverged {
             break;
         }
-        let kept = station.listen(&trial, &outcome)?;
+        let stored = station.store_round(&trial, &outcome)?;
         if clients.is_empty() {
-            clients = kept.compare(&outcome.sent);
+            clients = stored.compare(&outcome.sent);
         }
-        let recovered = station.recover(&kept);
-        tally.in_round.add(recovered.owners.iter().flatten().count(), kept.clients.len());
-        tally.by_strength.add(station.pair_halves(&kept), kept.clients.len());
-        tally.named.add(name(&recovered, &kept.clients, shadows), kept.clients.len());
+        let recovered = station.recover(&stored);
+        tally.in_round.add(recovered.owners.iter().flatten().count(), stored.clients.len());
+        tally.by_strength.add(station.pair_halves(&stored), stored.clients.len());
+        tally.named.add(name(&recovered, &stored.clients, shadows), stored.clients.len());
         if let Some(before) = &before {
-            let (right, both) = link(before, &recovered, &kept.clients);
+            let (right, both) = link(before, &recovered, &stored.clients);
             tally.across_rounds.add(right, both);
         }
-        before = Some(Recovered { present: kept.clients, ..recovered });
+        before = Some(Recovered { present: stored.clients, ..recovered });
         tally.rounds += 1;
     }
     Ok(Some(tally.report(clients, settings.clients.per_round)))
@@ -106,8 +106,8 @@ struct Station {
     seed: u64,
 }
 
-/// The stored samples of a round, and the ground truth.
-struct Kept {
+/// The stored samples of a round, and the true senders.
+struct StoredRound {
     air: Signal,
     clients: Vec<u32>,
     /// `z_j` of every sequence.
@@ -121,13 +121,13 @@ struct Recovered {
     owners: Vec<Option<u32>>,
     /// `z/ĥ` without the common part, one per sequence.
     updates: Vec<Vec<f32>>,
-    /// All participants.
+    /// Numbers of all clients that took part in the round.
     present: Vec<u32>,
 }
 
 impl Station {
     /// A despread round of a trial: the decoder's channels and pilot, and independent payload noise.
-    fn listen(&self, trial: &Trial<'_>, outcome: &RoundOutcome) -> Result<Kept, SimError> {
+    fn store_round(&self, trial: &Trial<'_>, outcome: &RoundOutcome) -> Result<StoredRound, SimError> {
         let clients = &outcome.clients;
         let parameters = trial.parameters().len();
         let round = Round::new(self.seed, trial.id(), trial.round(), clients)?.with_parameters(parameters);
@@ -149,61 +149,62 @@ impl Station {
             payload
         };
         let payloads = sent.par_iter().enumerate().map(receive).collect();
-        Ok(Kept { air, clients: clients.to_vec(), payloads, noise })
+        Ok(StoredRound { air, clients: clients.to_vec(), payloads, noise })
     }
 
-    /// The `K` sequences with the highest scores, in descending order.
-    fn suspect(&self, kept: &Kept) -> Vec<usize> {
-        let in_use = kept.clients.len();
-        let mut suspects: Vec<usize> = (0..kept.payloads.len()).collect();
-        if suspects.len() == in_use {
-            return suspects;
+    /// The `K` sequences with the highest scores, which the base station considers in use, in descending order.
+    fn detect(&self, stored: &StoredRound) -> Vec<usize> {
+        let in_use = stored.clients.len();
+        let mut detected: Vec<usize> = (0..stored.payloads.len()).collect();
+        if detected.len() == in_use {
+            return detected;
         }
         let score = |sequence: &usize| {
-            let energy = (precode::norm(&kept.payloads[*sequence]) / kept.air.symbol_noise_std).powi(2);
+            let energy = (precode::norm(&stored.payloads[*sequence]) / stored.air.symbol_noise_std).powi(2);
             generalised(
-                Seen { pilot: kept.air.estimates[*sequence] / kept.pilot_noise_std(), energy },
+                Seen { pilot: stored.air.estimates[*sequence] / stored.pilot_noise_std(), energy },
                 self.payload,
             )
         };
-        let scores: Vec<f64> = suspects.par_iter().map(score).collect();
-        suspects.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
-        suspects.truncate(in_use);
-        suspects
+        let scores: Vec<f64> = detected.par_iter().map(score).collect();
+        detected.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
+        detected.truncate(in_use);
+        detected
     }
 
-    fn recover(&self, kept: &Kept) -> Recovered {
-        let mut owner_of = vec![None; kept.payloads.len()];
-        kept.air
+    fn recover(&self, stored: &StoredRound) -> Recovered {
+        let mut owner_of = vec![None; stored.payloads.len()];
+        stored
+            .air
             .assigned
             .iter()
-            .zip(&kept.clients)
+            .zip(&stored.clients)
             .for_each(|(&sequence, &client)| owner_of[sequence] = Some(client));
-        let suspects = self.suspect(kept);
-        let owners = suspects.iter().map(|&sequence| owner_of[sequence]).collect();
+        let detected = self.detect(stored);
+        let owners = detected.iter().map(|&sequence| owner_of[sequence]).collect();
         let weights: Vec<f64> =
-            suspects.iter().map(|&sequence| kept.air.estimates[sequence].powi(2)).collect();
-        let mut updates: Vec<Vec<f32>> = suspects.iter().map(|&sequence| kept.estimate(sequence)).collect();
+            detected.iter().map(|&sequence| stored.air.estimates[sequence].powi(2)).collect();
+        let mut updates: Vec<Vec<f32>> = detected.iter().map(|&sequence| stored.estimate(sequence)).collect();
         remove_mean(&mut updates, &weights);
         Recovered { owners, updates, present: Vec::new() }
     }
 
     /// The number of clients that are matched by their channel if sequences change half-way, with a second pilot.
-    fn pair_halves(&self, kept: &Kept) -> usize {
-        let Signal { estimates, assigned, amplitudes, .. } = &kept.air;
+    fn pair_halves(&self, stored: &StoredRound) -> usize {
+        let Signal { estimates, assigned, amplitudes, .. } = &stored.air;
         let mut normals = vec![0.0; amplitudes.len()];
-        kept.noise.client(estimates.len() as u32).normals().fill(0, &mut normals);
+        stored.noise.client(estimates.len() as u32).normals().fill(0, &mut normals);
         let first: Vec<f64> = assigned.iter().map(|&sequence| estimates[sequence]).collect();
         let second: Vec<f64> = amplitudes
             .iter()
             .zip(normals)
-            .map(|(h, normal)| h + kept.pilot_noise_std() * f64::from(normal))
+            .map(|(h, normal)| h + stored.pilot_noise_std() * f64::from(normal))
             .collect();
         by_order(&first, &second).iter().enumerate().filter(|&(one, &other)| one == other).count()
     }
 }
 
-impl Kept {
+impl StoredRound {
     /// `s_p`, the estimation error.
     fn pilot_noise_std(&self) -> f64 {
         self.air.pilot_noise_std.unwrap_or(self.air.symbol_noise_std)

@@ -1,6 +1,6 @@
 //! Deliberately broken masks, which the attack must detect.
 //!
-//! | broken | what the adversary computes | its `μ` |
+//! | broken part | the adversary's computation | its `μ` |
 //! |---|---|---|
 //! | no local noise | `Σ_k u_k`, in which the masks cancel exactly | ∞ |
 //! | a slot is used twice | `u − u'` of the victim, in which its masks cancel | `√2·Δ/σ_z` |

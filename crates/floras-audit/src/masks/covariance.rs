@@ -84,7 +84,7 @@ impl Covariance {
     }
 }
 
-/// `2C·wᵀy`.
+/// The log-likelihood ratio `2C·wᵀy`, given `w` and the values `y`.
 pub(super) fn score(weights: &[f64], along: impl IntoIterator<Item = f64>, clip: f64) -> f64 {
     2.0 * clip * weights.iter().zip(along).map(|(weight, y)| weight * y).sum::<f64>()
 }

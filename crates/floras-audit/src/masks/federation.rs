@@ -29,11 +29,11 @@ pub(super) const MAX_CLIENTS: u32 = 10;
 pub(super) const PARAMETERS: usize = 8;
 /// The client that the adversary attacks.
 pub(super) const VICTIM: usize = 0;
-/// Games per round, each with its own parameters.
+/// Number of games per round, each with its own parameters.
 pub(super) const GAMES: usize = 16;
-/// Values per client and round.
+/// Number of values per client and round.
 pub(super) const VALUES: usize = GAMES * PARAMETERS;
-/// Rounds per unit of work of a thread.
+/// Number of rounds per unit of work of a thread.
 const CHUNK: u32 = 32;
 
 /// Values of a client in a round, on the masks' grid.
@@ -69,7 +69,7 @@ impl SmallFederation {
         Ok(Self { masks: Masks::new(0.0, noise_std, 0)?, grid, clip, seed })
     }
 
-    /// `K'`.
+    /// Number of clients per game, `K'`.
     pub(super) fn clients(&self) -> usize {
         self.grid.clients() as usize
     }
@@ -87,12 +87,12 @@ impl SmallFederation {
         self.seed
     }
 
-    /// `C`.
+    /// Clip norm `C` of an update.
     pub(super) fn clip(&self) -> f64 {
         self.clip
     }
 
-    /// `σ_p²` and `σ_z²`.
+    /// Variances `σ_p²` of a pair's mask and `σ_z²` of a client's noise.
     pub(super) fn variances(&self) -> (f64, f64) {
         (self.grid.pair_std().powi(2), self.grid.noise_std().powi(2))
     }
@@ -174,7 +174,7 @@ pub(super) struct MaskedRound<'a> {
     federation: &'a SmallFederation,
     /// Unique per world and table of scores.
     pub(super) trial: TrialId,
-    /// Round number, from 0.
+    /// Number of the round, from 0.
     pub(super) number: u32,
 }
 

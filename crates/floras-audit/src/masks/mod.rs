@@ -34,11 +34,11 @@ use super::bound::{LowerBound, Scores};
 use super::report::AuditVerdict;
 use super::{Bench, WorstCaseGame};
 
-/// Divisor: games of an audit per game of a row in each world.
+/// Number of games of a row in the audit's main table per game of a row here, in each world.
 const SHARE: u32 = 10;
 /// The same for rows that run the clients' protocol.
 const SHARE_OF_PROTOCOL: u32 = 40;
-/// Chips of all games over the radio, in both worlds.
+/// Maximum number of chips of all games over the radio, in both worlds.
 const MAX_CHIPS: u64 = 400_000_000;
 /// Minimum number of games per row in each world.
 const MIN_GAMES: u32 = 500;
@@ -56,14 +56,14 @@ mod table {
     pub(super) const UNMASKED: u8 = 238;
 }
 
-/// Games per row in each world.
+/// Numbers of games per row in each world.
 #[derive(Clone, Copy, Debug)]
 struct Games {
-    /// For rows with symbols.
+    /// Number of games for rows with symbols.
     symbols: u32,
-    /// For rows that run the clients' protocol.
+    /// Number of games for rows that run the clients' protocol.
     protocol: u32,
-    /// For the row with raw samples.
+    /// Number of games for the row with raw samples.
     radio: u32,
 }
 
@@ -174,8 +174,8 @@ impl Scene<'_> {
         Ok(self.federation.stated(colluding, rounds, self.bench.settings.privacy.delta)?)
     }
 
-    /// Clients that reveal their keys and noise: the experiment's share of the game's clients, at least one, leaving at least
-    /// two honest; 0 if there are too few clients.
+    /// Number of clients that reveal their keys and noise: the experiment's share of the game's clients, at least one. At least two
+    /// stay honest; 0 if there are too few clients.
     fn colluding(&self) -> u32 {
         let (clients, settings) = (self.federation.clients() as u32, self.bench.settings);
         let assumed = settings.masks.map_or(0, Masks::colluding);

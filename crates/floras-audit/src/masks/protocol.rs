@@ -1,6 +1,6 @@
 //! The clients' protocol in a game: a base station that violates it with its announcements.
 //!
-//! Keys are agreed between the clients' identities, and each client asks its [`GroupMember`] for the masks of a slot.
+//! Keys are agreed between the clients' identities, and each client obtains the masks of a slot from its [`GroupMember`].
 //!
 //! - **A repeated slot** with a different list: the same clients in reverse order. A member that answered twice would send two
 //!   updates under the same masks.
@@ -23,7 +23,7 @@ use crate::bound::Scores;
 
 const GROUP: GroupId = GroupId(*b"floras/audit/mas");
 
-/// The keys of all clients. They are not secret: they come from the audit's seed.
+/// The keys of all clients. They follow from the audit's seed, so they are not secret.
 struct Clients {
     pairs: Vec<PairKeys>,
     cohort: Vec<PublicKey>,
@@ -58,9 +58,9 @@ impl Clients {
 /// The members' answers to the second announcement of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Replays {
-    /// Repeated requests.
+    /// Number of second requests for masks of a slot, one per client and slot.
     pub(super) requested: u64,
-    /// Refused requests.
+    /// Number of second requests that the clients refused.
     pub(super) refused: u64,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn scores_of_lists(
     })
 }
 
-/// One slot.
+/// One slot of the clients' protocol, in one world.
 struct Game<'a> {
     federation: &'a SmallFederation,
     clients: &'a Clients,
@@ -234,7 +234,7 @@ mod tests {
         scores
     }
 
-    /// The bound is wrong once in 10⁴ seeds. With 40,000 games, the bounds of eight seeds were from 1.98 to 2.60, all above what is stated.
+    /// The bound is wrong once in 10⁴ seeds. With 40,000 games, the bounds of eight seeds were from 1.98 to 2.60, all above the stated `ε`.
     #[test]
     fn masks_that_ignore_the_list_are_caught() {
         let federation = federation(1);

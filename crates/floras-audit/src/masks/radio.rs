@@ -51,17 +51,18 @@ impl Radio<'_> {
                     // Every game has its own channels.
                     let number = round.number * GAMES as u32 + game as u32 + 1;
                     let air = Round::new(federation.seed(), round.trial, number, &clients)?;
-                    let heard = self.hear(&air.with_parameters(self.parameters), &sent.symbols, game)?;
-                    let weights = covariance.clone().with_noise(&heard.variances).weights();
-                    *score = covariance::score(&weights, heard.along, federation.clip());
+                    let received =
+                        self.receive(&air.with_parameters(self.parameters), &sent.symbols, game)?;
+                    let weights = covariance.clone().with_noise(&received.variances).weights();
+                    *score = covariance::score(&weights, received.along, federation.clip());
                 }
                 Ok([scores])
             },
         )
     }
 
-    /// Sends the symbols of a game over the air.
-    fn hear(&self, round: &Round<'_>, symbols: &[Symbols], game: usize) -> Result<Heard, UplinkError> {
+    /// Sends the symbols of a game over the air and returns the adversary's observation.
+    fn receive(&self, round: &Round<'_>, symbols: &[Symbols], game: usize) -> Result<Received, UplinkError> {
         let clients = symbols.len();
         let signal = self.uplink.signal(round, Fidelity::Chip)?;
         let Signal { amplitudes, assigned, symbol_noise_std, .. } =
@@ -92,14 +93,14 @@ impl Radio<'_> {
             }
         }
         let variances = squares.iter().map(|square| symbol_noise_std * symbol_noise_std / square);
-        Ok(Heard { along: combined, variances: variances.collect() })
+        Ok(Received { along: combined, variances: variances.collect() })
     }
 }
 
 /// The adversary's observation of each client in a game.
-struct Heard {
+struct Received {
     /// `û_k` along the canary's direction.
     along: Vec<f64>,
-    /// `s²/‖h_k‖²`.
+    /// Variance of the noise of each `û_k`, `s²/‖h_k‖²`.
     variances: Vec<f64>,
 }

@@ -1,10 +1,10 @@
 //! Adversaries who see every symbol that every client transmits.
 //!
-//! | adversary | holds |
+//! | adversary | observes |
 //! |---|---|
-//! | everyone | `u_k` of all clients |
-//! | colluders | the same, and the keys and the noise of `a` clients: it subtracts the masks that these share with the others |
-//! | dropout | the same without one client, which is silent and leaves its masks with the others |
+//! | every symbol | `u_k` of all clients |
+//! | colluders | the same, and the keys and the noise of `a` clients, whose shared masks it subtracts |
+//! | dropout | the same without one client, which is silent; its masks do not cancel in the others' symbols |
 
 use floras_phy::UplinkError;
 

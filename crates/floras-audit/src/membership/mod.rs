@@ -30,13 +30,13 @@ use super::report::Claims;
 use super::views::{has_papers_receiver, known_to_take_part};
 use super::{Bench, Stage, WorstCaseGame, branches, unless_diverged};
 
-/// Games of one round, in each world, for canaries that require training.
+/// Maximum number of games of one round, in each world, for canaries that require training.
 const MAX_ONE_ROUND_GAMES: u32 = 20_000;
-/// Limit on the numbers sent over the air in these games, in each world.
+/// Maximum number of values sent over the air in these games, in each world.
 const MAX_NUMBERS: u64 = 4_000_000_000;
-/// The number of the first table of scores, after those of the main table.
+/// Numbers of the tables of scores, after those of the main table.
 const WORST_CASE_TABLES: [u8; 2] = [200, 201];
-/// The adversary with raw samples.
+/// Name of the adversary with raw samples.
 const RAW_SIGNAL: &str = "raw signal";
 
 /// Plays every game; also returns the names of those that could not be played because training diverges.
@@ -120,7 +120,7 @@ struct Players<'a> {
     bench: &'a Bench<'a>,
     /// The uplink, if its raw samples are attacked.
     spread: Option<Box<dyn Uplink>>,
-    /// Samples of a client, on average.
+    /// Mean number of samples per client.
     mean_size: f64,
 }
 
@@ -173,7 +173,7 @@ impl Players<'_> {
                     .with_parameters(bench.game.parameters);
                 start.local(updates, &worlds[world], &round, workspace)?;
                 let sent = Sent { updates, watched: 0 };
-                self.witness().hear(&round, &sent, &start.hypotheses)
+                self.witness().score(&round, &sent, &start.hypotheses)
             };
             let fresh = || (start.updates.clone(), Workspace::default());
             let played: Result<Vec<Verdict>, UplinkError> =
@@ -192,7 +192,7 @@ impl Players<'_> {
         affordable.min(bench.effort.games() / 2).max(200)
     }
 
-    /// Whole trainings, equally many in each world.
+    /// Scores of whole trainings, equally many in each world.
     fn whole_runs(&self, canary: Canary) -> Result<AllScores, SimError> {
         let bench = self.bench;
         let each = (bench.effort.trainings() / 2).max(4);
@@ -211,7 +211,7 @@ impl Players<'_> {
         Ok(sorted_by_view(&scores))
     }
 
-    /// One training in one of both worlds.
+    /// Scores of one training, in one of both worlds.
     fn whole_run(&self, worlds: &[Samples; 2], world: usize, number: TrialId) -> Result<Verdict, SimError> {
         let federation = self.bench.federation;
         let options = TrialOptions {
@@ -235,8 +235,8 @@ impl Players<'_> {
                 .with_parameters(self.bench.game.parameters);
             let sent = Sent { updates: &sent, watched };
             let largest_norm = aggregate.normalisation.map(|normalisation| normalisation.largest_norm());
-            match unless_diverged(self.hear(&round, &sent, expected, largest_norm))? {
-                Some(heard) => verdict = verdict.add(heard),
+            match unless_diverged(self.score_round(&round, &sent, expected, largest_norm))? {
+                Some(scores) => verdict = verdict.add(scores),
                 // The adversary's prediction diverged; it uses the scores so far.
                 None => break,
             }
@@ -244,8 +244,8 @@ impl Players<'_> {
         Ok(verdict)
     }
 
-    /// A round of a whole run, scored with the watched client's hypothetical updates in both worlds.
-    fn hear(
+    /// The scores of one round of a whole run, with the watched client's hypothetical updates in both worlds.
+    fn score_round(
         &self,
         round: &Round<'_>,
         sent: &Sent<'_>,
@@ -253,7 +253,7 @@ impl Players<'_> {
         largest_norm: Option<f64>,
     ) -> Result<Verdict, SimError> {
         let [with, without] = expected.map(|update| self.as_sent(update, largest_norm));
-        Ok(self.witness().hear(round, sent, &Hypotheses::new(&with?, &without?))?)
+        Ok(self.witness().score(round, sent, &Hypotheses::new(&with?, &without?))?)
     }
 
     fn witness(&self) -> Witness<'_> {

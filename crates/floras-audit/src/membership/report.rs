@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::presentation::{Cell, Part, Section};
 use crate::report::{Measured, Verdicts};
 
-/// With fewer games in each world, a share is marked: of this many, one half is uncertain by a tenth.
+/// Shares from fewer games in each world are marked: with this number, a share near one half is uncertain by
+/// a tenth.
 const FEW_GAMES: u64 = 50;
 
 /// Terms of the games.
@@ -20,7 +21,7 @@ const WORDS: [(&str, &str); 7] = [
     ("raw signal", "the adversary stores the radio samples and despreads every sequence"),
 ];
 /// Headings that describe a row.
-const WHOSE: [&str; 3] = ["replaced", "adversary", "rounds"];
+const ROW_HEADINGS: [&str; 3] = ["replaced", "adversary", "rounds"];
 
 /// One distinguishing game.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -29,15 +30,15 @@ pub struct MembershipGame {
     pub level: String,
     /// `worst-case` or `natural`.
     pub canary: String,
-    /// The rounds of the game.
+    /// Number of rounds of the game, at least 1.
     pub rounds: u32,
-    /// The adversary.
+    /// The adversary: `released model`, `decoder` or `raw signal`.
     pub view: String,
     /// The paper's `ε` at this level and for these rounds.
     pub published: Option<f64>,
     /// The accountant's `ε`.
     pub rigorous: Option<f64>,
-    /// Whether that is a proven bound, without estimates and caveats.
+    /// Whether `rigorous` is a proven bound, without estimates and caveats.
     pub is_guarantee: bool,
     /// Lower bound on the true `ε` at `confidence`.
     pub lower_bound: f64,
@@ -52,7 +53,7 @@ pub struct MembershipGame {
 }
 
 impl MembershipGame {
-    fn whose(&self) -> Vec<Cell> {
+    fn row_description(&self) -> Vec<Cell> {
         vec![
             Cell::text(format!("{}, {} canary", self.level, self.canary)),
             Cell::text(self.view.as_str()),
@@ -62,7 +63,7 @@ impl MembershipGame {
 
     fn row(&self) -> Vec<Cell> {
         let few = if self.measured.games < FEW_GAMES { "few games" } else { "" };
-        let mut row = self.whose();
+        let mut row = self.row_description();
         row.extend([
             Cell::Share(self.accuracy, few),
             Cell::claim(self.published, self.verdict.published, "not claimed"),
@@ -80,8 +81,9 @@ pub(crate) fn section(games: &[MembershipGame]) -> Option<Section<'_>> {
                        reaches 50 %. The measured ε depends on the rare cases in which the adversary is certain. It can be large \
                        where the adversary is rarely right.";
     let finding = format!("All measured numbers hold together with a confidence of {}.", share(confidence));
-    let heading = [&WHOSE[..], &["right", "published ε", "rigorous ε", "measured ε"]].concat();
-    let counts = Part::counts(&WHOSE, games.iter().map(|game| (game.whose(), &game.measured)));
+    let heading = [&ROW_HEADINGS[..], &["right", "published ε", "rigorous ε", "measured ε"]].concat();
+    let counts =
+        Part::counts(&ROW_HEADINGS, games.iter().map(|game| (game.row_description(), &game.measured)));
     Some(Section {
         title: "Who, or what, took part?",
         parts: vec![

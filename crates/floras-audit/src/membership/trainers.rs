@@ -11,7 +11,7 @@ use super::Players;
 use super::canary::WATCHED;
 use super::witness::Hypotheses;
 
-/// Trainings of the watched client per averaged expected update.
+/// Number of the watched client's trainings that are averaged for its expected update.
 const SHADOWS: u32 = 16;
 
 /// The adversary's own training.
@@ -24,7 +24,7 @@ pub(super) struct Shadow<'a> {
 }
 
 impl Shadow<'_> {
-    /// The watched client's update if these were its samples; the same number means the same order of mini-batches.
+    /// The watched client's update if it had these samples. The same `number` gives the same order of mini-batches.
     pub(super) fn update(&self, samples: &Samples, number: u32, workspace: &mut Workspace) -> Vec<f32> {
         let federation = self.players.bench.federation;
         let seed = self.players.bench.settings.seed;
@@ -43,7 +43,8 @@ pub(super) struct FirstRound<'a> {
     pub(super) clients: Vec<u32>,
     parameters: Vec<f32>,
     rate: f64,
-    /// As sent if each is clipped on its own, and before normalisation otherwise; the first is the watched client's.
+    /// Updates as sent if each is clipped on its own, and before normalisation otherwise. The first one is the
+    /// watched client's.
     pub(super) updates: Vec<Vec<f32>>,
     pub(super) hypotheses: Hypotheses,
 }

@@ -50,7 +50,7 @@ impl Hypotheses {
     }
 
     /// The log-likelihood ratio, given `⟨y, m₁ − m₀⟩`.
-    fn weigh(&self, along: f64, gain: f64, noise_std: f64) -> f64 {
+    fn log_likelihood_ratio(&self, along: f64, gain: f64, noise_std: f64) -> f64 {
         let exponent = gain * along - gain * gain * self.offset;
         if gain == 0.0 || self.difference.iter().all(|&value| value == 0.0) {
             0.0
@@ -78,7 +78,7 @@ pub(super) struct Witness<'a> {
 
 impl Witness<'_> {
     /// Sends the updates of a round over the air and returns the scores of all three adversaries.
-    pub(super) fn hear(
+    pub(super) fn score(
         &self,
         round: &Round<'_>,
         sent: &Sent<'_>,
@@ -116,30 +116,34 @@ impl Witness<'_> {
         let arrived =
             seen.amplitudes[sent.watched] * dot(&sent.updates[sent.watched], &hypotheses.difference);
         let along = arrived + seen.symbol_noise_std * size * normal;
-        Ok(hypotheses.weigh(along, seen.estimates[seen.assigned[sent.watched]], seen.symbol_noise_std))
+        Ok(hypotheses.log_likelihood_ratio(
+            along,
+            seen.estimates[seen.assigned[sent.watched]],
+            seen.symbol_noise_std,
+        ))
     }
 }
 
 /// The adversary knows every gain, and subtracts all other updates.
 fn decoder(sum: &[f32], channel: &EffectiveChannel, sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 {
-    let others: f64 = each_other(sent)
+    let others: f64 = others_of(sent)
         .map(|place| channel.gains()[place] * dot(&sent.updates[place], &hypotheses.difference))
         .sum();
     let along = dot(sum, &hypotheses.difference) - others;
-    hypotheses.weigh(along, channel.gains()[sent.watched], channel.noise_std())
+    hypotheses.log_likelihood_ratio(along, channel.gains()[sent.watched], channel.noise_std())
 }
 
 /// The adversary assumes that every gain is 1, and that the residual is noise.
 fn released_model(sum: &[f32], sent: &Sent<'_>, hypotheses: &Hypotheses) -> f64 {
     let mut rest = sum.to_vec();
-    for place in each_other(sent) {
+    for place in others_of(sent) {
         rest.iter_mut().zip(&sent.updates[place]).for_each(|(rest, known)| *rest -= known);
     }
     let spread = (dot(&rest, &rest) / rest.len() as f64).sqrt();
-    hypotheses.weigh(dot(&rest, &hypotheses.difference), 1.0, spread)
+    hypotheses.log_likelihood_ratio(dot(&rest, &hypotheses.difference), 1.0, spread)
 }
 
-fn each_other(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
+fn others_of(sent: &Sent<'_>) -> impl Iterator<Item = usize> {
     let watched = sent.watched;
     (0..sent.updates.len()).filter(move |&place| place != watched)
 }
@@ -179,7 +183,7 @@ mod tests {
         let witness = Witness { settings: &settings, uplink: &uplink, spread: Some(&uplink) };
         for number in 0..20 {
             let round = Round::new(2, 3, number + 1, &[4, 5, 6]).unwrap();
-            let found = witness.hear(&round, &sent, &hypotheses).unwrap().decoder;
+            let found = witness.score(&round, &sent, &hypotheses).unwrap().decoder;
             let decoded = transmit(&uplink, &round, &updates, Fidelity::Symbol).unwrap();
             let (gains, noise_std) = (decoded.channel.gains(), decoded.channel.noise_std());
             let distance = |expected: &[f32]| -> f64 {
@@ -203,13 +207,13 @@ mod tests {
         let hypotheses = Hypotheses::new(&updates[1], &other);
         let sent = Sent { updates: &updates, watched: 1 };
         let witness = Witness { settings: &settings, uplink: &uplink, spread: Some(&uplink) };
-        let heard: Vec<Verdict> = (0..400)
+        let scores: Vec<Verdict> = (0..400)
             .map(|number| {
                 let round = Round::new(2, 4, number + 1, &[4, 5, 6]).unwrap();
-                witness.hear(&round, &sent, &hypotheses).unwrap()
+                witness.score(&round, &sent, &hypotheses).unwrap()
             })
             .collect();
-        let right = |of: fn(&Verdict) -> f64| heard.iter().filter(|verdict| of(verdict) > 0.0).count();
+        let right = |of: fn(&Verdict) -> f64| scores.iter().filter(|verdict| of(verdict) > 0.0).count();
         let (released, decoder, raw) =
             (right(|v| v.released_model), right(|v| v.decoder), right(|v| v.raw_signal));
         assert!(released > 200 && decoder > 220, "{released}, {decoder}");
@@ -230,7 +234,7 @@ mod tests {
         let hypotheses = Hypotheses::new(&updates[1], &other);
         let sent = Sent { updates: &updates, watched: 1 };
         let witness = Witness { settings: &settings, uplink: &uplink, spread: Some(&uplink) };
-        let hear = |number: u32| {
+        let score = |number: u32| {
             let round = Round::new(2, 6, number + 1, &[4, 5, 6]).unwrap();
             let seen = uplink.despread(&round).unwrap();
             // The comparison omits the product of the pilot's error and an update that is 100 times the difference.
@@ -238,9 +242,9 @@ mod tests {
             let bias = (seen.amplitudes[1] - pilot) * pilot * dot(&updates[1], &hypotheses.difference);
             witness.raw_signal(&round, &sent, &hypotheses).unwrap() - bias / seen.symbol_noise_std.powi(2)
         };
-        let heard: Vec<f64> = (0..4000).map(hear).collect();
-        let mean = heard.iter().sum::<f64>() / 4000.0;
-        let variance = heard.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 4000.0;
+        let scores: Vec<f64> = (0..4000).map(score).collect();
+        let mean = scores.iter().sum::<f64>() / 4000.0;
+        let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 4000.0;
         assert!((mean - 0.5).abs() < 0.07, "{mean}");
         assert!((variance - 1.0).abs() < 0.1, "{variance}");
     }
@@ -252,9 +256,10 @@ mod tests {
         let witness = Witness { settings: &settings, uplink: &Ideal, spread: None };
         let round = Round::new(2, 5, 1, &[4, 5, 6]).unwrap();
         let sent = Sent { updates: &updates, watched: 1 };
-        let hear = |other: &[f32]| witness.hear(&round, &sent, &Hypotheses::new(&updates[1], other)).unwrap();
-        let certain = hear(&updates[0]);
+        let score =
+            |other: &[f32]| witness.score(&round, &sent, &Hypotheses::new(&updates[1], other)).unwrap();
+        let certain = score(&updates[0]);
         assert_eq!((certain.decoder, certain.raw_signal), (f64::INFINITY, 0.0));
-        assert_eq!(hear(&updates[1]), Verdict::default());
+        assert_eq!(score(&updates[1]), Verdict::default());
     }
 }

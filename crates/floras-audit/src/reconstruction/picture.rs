@@ -16,7 +16,8 @@
 
 use floras_sim::DataChoice;
 
-/// Steps of the power method. If they do not suffice, two directions are equally strong and no picture is recognisable.
+/// Number of steps of the power method. If they do not suffice, two directions are equally strong and no picture is
+/// recognisable.
 const STEPS: usize = 300;
 
 /// The size of a picture, and the mapping from features to pixels.
@@ -74,7 +75,7 @@ impl Update<'_> {
         for (row, weight) in rows.iter().zip(&left) {
             right.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
         }
-        upright(&mut right);
+        correct_sign(&mut right);
         right.pop();
         right
     }
@@ -88,9 +89,9 @@ impl Update<'_> {
     }
 }
 
-/// `(x, 1)` has bias 1 and non-negative pixels, so the right sign makes their sum positive. This also corrects the sign of a
-/// channel estimate.
-fn upright(sample: &mut [f64]) {
+/// Corrects the sign of a picture, and so that of a channel estimate: `(x, 1)` has bias 1 and non-negative pixels, so the
+/// right sign makes their sum positive.
+fn correct_sign(sample: &mut [f64]) {
     if sample.iter().sum::<f64>() < 0.0 {
         sample.iter_mut().for_each(|value| *value = -*value);
     }

@@ -13,7 +13,7 @@ pub struct ReconstructionAttack {
     pub height: usize,
     /// The clients' samples, from 0 (black) to 255 (white).
     pub originals: Vec<Vec<u8>>,
-    /// The reconstructions.
+    /// The reconstructions, one row per source and SNR.
     pub rows: Vec<ReconstructionRow>,
     /// The settings, in words.
     pub settings: Vec<(String, String)>,

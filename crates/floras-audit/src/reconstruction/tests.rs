@@ -28,10 +28,10 @@ fn a_single_client_without_noise_is_reconstructed() {
     let text = format!("{ALONE}[privacy]\nclip = 63.0\nnormalise = \"paper\"\n");
     let federation = federation(&text);
     let round = Round::new(1, 0, 1, &[0]).unwrap();
-    let sitters = sit(&federation, &round).unwrap();
-    let sent = updates(&federation, &sitters).unwrap();
+    let subjects = pick_samples(&federation, &round).unwrap();
+    let sent = updates(&federation, &subjects).unwrap();
     let seen = Update { values: &sent[0], classes: 10 }.sample();
-    let original: Vec<f64> = sitters[0].features().iter().map(|&value| value.into()).collect();
+    let original: Vec<f64> = subjects[0].features().iter().map(|&value| value.into()).collect();
     assert!(correlation(&seen, &original) > 0.999_999);
 }
 
@@ -74,11 +74,11 @@ fn ten_portraits_show_ten_different_digits() {
         let text = format!("[data]\npartition = \"{partition}\"\n");
         let federation = federation(&text);
         let clients = federation.select(0, 1);
-        let sitters = sit(&federation, &Round::new(1, 0, 1, &clients).unwrap()).unwrap();
-        let shown = portraits_of(&sitters, 10);
-        let labels: Vec<u16> = shown.iter().map(|&place| label(&sitters[place])).collect();
+        let subjects = pick_samples(&federation, &Round::new(1, 0, 1, &clients).unwrap()).unwrap();
+        let shown = portraits_of(&subjects, 10);
+        let labels: Vec<u16> = shown.iter().map(|&place| label(&subjects[place])).collect();
         assert_eq!(labels, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "{partition}");
-        assert_eq!(portraits_of(&sitters, 1000).len(), 20);
+        assert_eq!(portraits_of(&subjects, 1000).len(), 20);
     }
 }
 
@@ -111,10 +111,10 @@ fn overlapping_sequences_carry_something_of_everyone() {
     let settings = federation.experiment().settings();
     let clients = [0, 1, 2, 3];
     let round = Round::new(settings.seed, 0, 1, &clients).unwrap();
-    let sitters = sit(&federation, &round).unwrap();
-    let updates = updates(&federation, &sitters).unwrap();
+    let subjects = pick_samples(&federation, &round).unwrap();
+    let updates = updates(&federation, &subjects).unwrap();
     let canvas = Canvas::of(&settings.data.set).unwrap();
-    let scene = Scene { federation: &federation, round, canvas, sitters, updates, portraits: vec![2] };
+    let scene = Scene { federation: &federation, round, canvas, subjects, updates, portraits: vec![2] };
     let scheme = settings.uplink.scheme.floras().unwrap();
     let snr = floras_core::Snr::new(100.0, SnrConvention::Symbol).unwrap();
     let uplink =

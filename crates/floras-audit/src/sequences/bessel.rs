@@ -54,7 +54,7 @@ fn log_0f1_of_large_order(a: f64, x: f64) -> f64 {
         + (debye(1.0 / root, order) / debye(1.0, order)).ln()
 }
 
-/// `Σ_{k≤4} u_k(p)/ν^k`.
+/// The first five terms of Debye's expansion, `Σ_{k≤4} u_k(p)/ν^k`.
 fn debye(p: f64, order: f64) -> f64 {
     let q = p * p;
     let terms = [
@@ -67,8 +67,8 @@ fn debye(p: f64, order: f64) -> f64 {
     1.0 + terms.iter().rev().fold(0.0, |sum, term| (sum + term) / order)
 }
 
-/// `I_a(z)/I_{a−1}(z)` for `a ≥ ½`: an estimate a few orders up, and the recursion down, which reduces errors. Accurate to
-/// about 1e-6, enough to locate a peak.
+/// `I_a(z)/I_{a−1}(z)` for `a ≥ ½`, from an estimate at a higher order and the downward recursion, which reduces its error.
+/// Accurate to about 1e-6, enough to locate a peak.
 pub(super) fn ratio(a: f64, z: f64) -> f64 {
     const STEPS: u32 = 12;
     let upper = a + f64::from(STEPS);

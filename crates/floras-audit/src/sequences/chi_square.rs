@@ -13,8 +13,8 @@
 
 use statrs::function::gamma::{checked_gamma_ur, ln_gamma};
 
-/// `e^{−u}` is negligible beside 1.
-const NOTHING: f64 = 40.0;
+/// `e^{−u}` is negligible relative to 1.
+const NEGLIGIBLE: f64 = 40.0;
 
 /// `P(χ'²_d(λ) > x)`.
 pub(super) fn tail(x: f64, dimensions: f64, noncentrality: f64) -> f64 {
@@ -22,11 +22,11 @@ pub(super) fn tail(x: f64, dimensions: f64, noncentrality: f64) -> f64 {
         return 1.0;
     }
     let mean = dimensions + noncentrality;
-    let far = 2.0 * ((dimensions + 2.0 * noncentrality) * NOTHING).sqrt();
+    let far = 2.0 * ((dimensions + 2.0 * noncentrality) * NEGLIGIBLE).sqrt();
     if x < mean - far {
         return 1.0;
     }
-    if x > mean + far + 2.0 * NOTHING {
+    if x > mean + far + 2.0 * NEGLIGIBLE {
         return 0.0;
     }
     mixture(0.5 * x, 0.5 * dimensions, 0.5 * noncentrality).clamp(0.0, 1.0)
@@ -66,7 +66,7 @@ fn mixture(y: f64, half_dimensions: f64, rate: f64) -> f64 {
 
 /// The `x` that a central `χ²_d` exceeds with this probability.
 pub(super) fn threshold(probability: f64, dimensions: f64) -> f64 {
-    let (mut low, mut high) = (0.0, dimensions + 2.0 * (dimensions * NOTHING).sqrt() + 2.0 * NOTHING);
+    let (mut low, mut high) = (0.0, dimensions + 2.0 * (dimensions * NEGLIGIBLE).sqrt() + 2.0 * NEGLIGIBLE);
     while high - low > 1e-12 * high {
         let middle = 0.5 * (low + high);
         if middle == low || middle == high {
@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(tail(-1.0, 3.0, 0.0), 1.0);
         // Where the shortcut ends, the sum continues.
         let (dimensions, noncentrality) = (10.0, 2000.0_f64);
-        let edge = dimensions + noncentrality - 2.0 * ((dimensions + 2.0 * noncentrality) * NOTHING).sqrt();
+        let edge =
+            dimensions + noncentrality - 2.0 * ((dimensions + 2.0 * noncentrality) * NEGLIGIBLE).sqrt();
         assert!((tail(edge + 1e-6, dimensions, noncentrality) - 1.0).abs() < 1e-12);
     }
 

@@ -25,7 +25,7 @@ use gauss_quad::GaussLegendre;
 use super::bessel::{log_0f1, ratio};
 use super::distribution::{ChannelDistribution, Density};
 
-/// Nodes on either side of the peak of an average.
+/// Number of nodes on either side of the peak of an average.
 const NODES: usize = 24;
 /// Values further below the peak than this, in the log domain, are neglected.
 const DEEP: f64 = 25.0;
@@ -52,7 +52,7 @@ pub(crate) struct Seen {
 /// The adversary's assumption about every update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Payload {
-    /// `d`.
+    /// Number of values per update, `d`.
     pub(crate) dimensions: f64,
     /// `C·s_p/s`: the change of the payload per unit of `t = h/s_p`, in units of its own noise.
     pub(crate) norm: f64,
@@ -69,11 +69,11 @@ impl Payload {
 #[derive(Clone, Copy)]
 struct Evidence {
     pilot: f64,
-    /// `C√T`.
+    /// The factor of `t` in the argument of the Bessel function, `C√T`.
     root: f64,
     /// `1 + C²`.
     curvature: f64,
-    /// `d/2`.
+    /// Half the number of values per update, `d/2`.
     half: f64,
 }
 
@@ -89,13 +89,13 @@ impl Evidence {
         log_0f1(self.half, 0.25 * (t * self.root).powi(2)) - 0.5 * self.curvature * t * t
     }
 
-    /// The maximiser of `|p|·t + …`.
+    /// The `t ≥ 0` that maximises `|p|·t + without_pilot(t)`.
     fn peak(&self) -> f64 {
         let mut t = (self.pilot + self.root) / self.curvature;
         for _ in 0..60 {
             let z = t * self.root;
             if z <= 0.0 {
-                // No energy: a parabola with its peak at the start.
+                // Without energy, this is a parabola, and its peak is the start value.
                 return t.max(0.0);
             }
             let bessel = ratio(self.half, z);
@@ -175,7 +175,7 @@ impl Average<'_> {
         let (low, high) = self.density.range();
         let (low, high) = (low / self.noise_std, high / self.noise_std);
         let scale = self.evidence.curvature.sqrt().recip().min(0.05 * (high - low));
-        let (peak, top) = self.climb(low, high, scale);
+        let (peak, top) = self.find_peak(low, high, scale);
         let left = self.reach(peak, top, -scale, low);
         let right = self.reach(peak, top, scale, high);
         let mut sum = 0.0;
@@ -191,8 +191,9 @@ impl Average<'_> {
         top + (sum * self.noise_std).max(f64::MIN_POSITIVE).ln()
     }
 
-    /// The integrand's peak: uphill from the likelihood's, or from the distribution's if that is better.
-    fn climb(&self, low: f64, high: f64, scale: f64) -> (f64, f64) {
+    /// The peak of the integrand. The search starts at the peak of the likelihood, or at that of the distribution if the
+    /// integrand is larger there.
+    fn find_peak(&self, low: f64, high: f64, scale: f64) -> (f64, f64) {
         let at = |t: f64| (t, self.log_integrand(t));
         let inside = |t: f64| t.clamp(low, high);
         let (likeliest, usual) =

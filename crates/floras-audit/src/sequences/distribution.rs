@@ -13,15 +13,15 @@ use std::f64::consts::PI;
 use floras_core::{Fading, Modulation, PhaseError};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Points of a table.
+/// Number of points of a table.
 const POINTS: usize = 1024;
-/// Angles that represent a distribution of phase errors.
+/// Number of angles that represent a distribution of phase errors.
 const ANGLES: usize = 256;
 
 /// The distribution of `h`.
 #[derive(Clone, Debug)]
 pub(super) enum ChannelDistribution {
-    /// Point masses.
+    /// Point masses: values of `h` with their probabilities.
     Points(Vec<(f64, f64)>),
     /// Densities on both sides of 0.
     Density(Density),
@@ -121,7 +121,7 @@ fn real_part(fading: Fading, high: f64) -> Density {
     })
 }
 
-/// `∫₀^∞ f(√(x²+u²))/√(x²+u²) du`, but for a factor, with the trapezoid rule in `ln u`.
+/// `∫₀^∞ f(√(x²+u²))/√(x²+u²) du`, up to a constant factor, by the trapezoid rule in `ln u`.
 fn project(fading: Fading, x: f64, high: f64) -> f64 {
     const STEPS: i32 = 400;
     let (from, to) = ((1e-5 * high).ln(), high.ln());

@@ -17,7 +17,7 @@ use super::detector::{Payload, Seen};
 pub(super) struct Scene {
     /// The air interface.
     pub(super) floras: Floras,
-    /// The participants of each round, repeated from the beginning.
+    /// The clients of each round; after the last round the list starts again.
     pub(super) clients: Vec<Vec<u32>>,
     /// The assumed update.
     pub(super) payload: Payload,
@@ -32,7 +32,7 @@ pub(super) struct DrawnRound {
 }
 
 impl Scene {
-    /// `K`.
+    /// Number of sequences in use, `K`.
     pub(super) fn in_use(&self) -> usize {
         self.clients.first().map_or(0, Vec::len)
     }
@@ -70,7 +70,7 @@ impl Scene {
 struct Energies {
     stream: floras_core::random::Stream,
     norm: f64,
-    /// There is none in one dimension.
+    /// Distribution of the energy in the other `d − 1` dimensions; `None` for `d = 1`.
     rest: Option<ChiSquared<f64>>,
 }
 

@@ -1,12 +1,12 @@
-//! Which `K` of the `N` sequences are in use? The first question of a base station that wants more than the sum.
+//! Detection of the `K` sequences in use among `N`, the first step of a base station that attacks single clients.
 //!
 //! The scheme's noise comes from unused sequences that the base station decodes like used ones. An adversary who can
 //! distinguish them omits them, and their noise. A sequence shows its pilot and the energy of its payload; [`detector`] weighs
 //! both, [`theory`] computes the success rate.
 //!
 //! The adversary assumes that every update has norm `C`, and in the draws every update has it: the worst case for the client.
-//! It uses the one real branch that the receiver decodes; with real modulation the other branch holds the same amount again. It
-//! knows `K`, and selects the `K` sequences with the highest scores.
+//! It uses the one real branch that the receiver decodes; with real modulation the other branch has as much information again.
+//! It knows `K`, and selects the `K` sequences with the highest scores.
 
 mod bessel;
 mod chi_square;
@@ -86,7 +86,7 @@ fn clients(federation: &Federation, trace: Option<&Trace>) -> Vec<Vec<u32>> {
     }
 }
 
-/// Few rounds of many sequences, and at most those of a trace.
+/// The number of rounds within the limit on examined sequences, and within the rounds of a trace.
 fn affordable(rounds: u32, sequences: usize, recorded: Option<usize>) -> u32 {
     let most = (MAX_SEQUENCES / sequences.max(1)).max(20);
     rounds.min(most.min(recorded.unwrap_or(most)) as u32).max(1)

@@ -19,7 +19,7 @@ const WORDS: [(&str, &str); 6] = [
 /// Results of sequence detection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SequenceAttack {
-    /// Simulated rounds.
+    /// Number of simulated rounds.
     pub rounds: u32,
     /// Number `N` of sequences.
     pub sequences: usize,
@@ -42,7 +42,7 @@ pub struct DetectorResult {
     pub area: f64,
     /// Detection rate at a false-alarm rate of 1%.
     pub detections: f64,
-    /// The detection rate in theory, where a closed form exists.
+    /// The detection rate in theory; `None` without a closed form.
     pub detections_in_theory: Option<f64>,
     /// Share of rounds in which the `K` highest scores are exactly the sequences in use.
     pub exact_set: f64,

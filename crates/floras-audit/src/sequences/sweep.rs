@@ -49,7 +49,8 @@ impl Line<'_> {
         2 * self.detector as usize + usize::from(self.distribution.is_some())
     }
 
-    /// Both together are often no better than the better of the two, whose curve must remain visible below.
+    /// Both inputs together are often no better than the better one alone, whose curve must remain visible
+    /// below.
     fn style(self) -> Style {
         if self.detector == Detector::Both { Style::Dotted } else { Style::Solid }
     }

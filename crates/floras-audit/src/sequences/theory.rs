@@ -13,7 +13,7 @@ use super::chi_square;
 use super::detector::{Payload, rule};
 use super::distribution::ChannelDistribution;
 
-/// Nodes of a panel.
+/// Number of nodes per panel.
 const NODES: usize = 6;
 
 /// `E[f(|t|)]` with `t = h/s`, for a function that changes at `|t| ≈ 1`, or at `1/C` if that is less.

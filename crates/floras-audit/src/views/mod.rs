@@ -14,13 +14,13 @@ use super::bound::{LowerBound, Scores};
 use super::report::Claims;
 use super::{Bench, WorstCaseGame};
 
-/// High SNR, for the idealised view.
+/// SNR in dB for the idealised view.
 const STRONG_DB: f64 = 100.0;
 /// Amplitudes `h/s` of the watched client that are searched for the worst channel.
 const STRENGTHS: [f64; 12] = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 1000.0];
 /// Amplitude of all other clients in units of `s`: their sequences add no noise.
 const STRENGTH_OF_OTHERS: f64 = 1e4;
-/// Rows of the table, which hold jointly.
+/// Number of rows of the table, which hold jointly.
 const ROWS: f64 = 5.0;
 
 /// Numbers of the tables of scores, each with independent randomness.

@@ -64,9 +64,9 @@ impl<'de> Deserialize<'de> for AuditedViews {
 pub struct AuditedView {
     /// The paper's `ε`; `None` if it has none for the scheme.
     pub published: Option<f64>,
-    /// The accountant's `ε`; `None` if none is finite.
+    /// The accountant's `ε`; `None` if no finite `ε` is established.
     pub rigorous: Option<f64>,
-    /// Whether that is a proven bound, without estimates and caveats.
+    /// Whether `rigorous` is a proven bound, without estimates and caveats.
     pub is_guarantee: bool,
     /// Lower bound on the true `ε` at the stated confidence.
     pub lower_bound: f64,

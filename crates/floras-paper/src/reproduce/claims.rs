@@ -1,9 +1,9 @@
 //! The paper's claims as data, and the rules for verdicts.
 //!
 //! All rules compare the paper's number with an interval of ours for a difference between two curves. The interval is widened by
-//! [`Measure::margin`] for what the paper rounds ("about", "almost the same"). Two intervals are used, both from Student's
-//! distribution: the 95% interval of one claim, and the *simultaneous* one, which has `1 − 5%/12` for the twelve claims on curves
-//! (Bonferroni), so that the probability that any of them misses its number is at most 5%.
+//! [`Measure::margin`] for what the paper rounds ("about", "almost the same"). Two intervals are used, both from Student's distribution:
+//! the 95% interval of one claim, and the *simultaneous* one. The latter has the level `1 − 5%/12` for the twelve claims on curves
+//! (Bonferroni), so the probability that any of them misses its number is at most 5%.
 //!
 //! | the paper's number | reproduced | not reproduced | inconclusive |
 //! |---|---|---|---|
@@ -12,10 +12,10 @@
 //!
 //! Why both need more than the 95% interval:
 //!
-//! - A wide interval holds nearly every number. *Reproduced* needs power: the interval distinguishes the number from no effect and from half of
-//!   the effect. If the effect is the paper's, an interval of `±p/4` does so with a probability of 97.5%.
-//! - A 95% interval misses one number in twenty, so that twelve of them contradict a true paper in up to 46% of all runs. With three
-//!   trials that happens when they are close to each other by accident. *Not reproduced* therefore takes the simultaneous interval.
+//! - A wide interval contains nearly every number. *Reproduced* needs power: the interval distinguishes the number from no effect and from
+//!   half of the effect. If the effect is the paper's, an interval of `±p/4` does so with a probability of 97.5%.
+//! - A 95% interval misses one number in twenty, so twelve of them contradict a correct paper in up to 46% of all runs. With three trials,
+//!   this happens if the trials are close to each other by accident. *Not reproduced* therefore uses the simultaneous interval.
 //!
 //! One trial has no interval and is inconclusive. The rules were fixed before the runs that they judge.
 
@@ -25,18 +25,18 @@ use floras_sim::figure::{Claim, Verdict};
 /// Training loss in nats where every curve begins: all parameters are 0, and ten digits are equally likely.
 pub const START_LOSS: f64 = std::f64::consts::LN_10;
 
-/// What two curves are compared in, at their last round.
+/// The quantity in which two curves are compared, at their last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Test accuracy, in points (hundredths).
     Accuracy,
-    /// Training loss with penalty, in percent of the other curve's decrease from [`START_LOSS`]. Percent of the loss itself would
-    /// have no power: early in a training all losses are near to where they began, and so to each other.
+    /// Training loss with penalty, in percent of the other curve's decrease from [`START_LOSS`]. Percent of the loss itself would have no
+    /// power: early in training all losses are close to their start value, and so to each other.
     Loss,
 }
 
 impl Measure {
-    /// What "about" and "almost the same" may mean: 1 point of accuracy, 5% of the decrease of the loss.
+    /// Tolerance for "about" and "almost the same": 1 point of accuracy, 5% of the decrease of the loss.
     pub fn margin(self) -> f64 {
         match self {
             Self::Accuracy => 1.0,
@@ -44,8 +44,8 @@ impl Measure {
         }
     }
 
-    /// Half the width of the widest interval that can show that there is no effect: half the smallest effect in the paper, 2.5
-    /// points, and half of the margin for the loss.
+    /// Maximum half width of an interval that can show the absence of an effect. For accuracies it is half of 2.5 points, the smallest
+    /// effect in the paper. For losses it is half of the margin.
     pub fn resolution(self) -> f64 {
         match self {
             Self::Accuracy => 1.25,
@@ -53,7 +53,7 @@ impl Measure {
         }
     }
 
-    /// By how much a final value is above another, in the unit of the measure. Accuracies are from 0 to 1, losses in nats.
+    /// The difference of two final values, `of` minus `than`, in the unit of the measure. Accuracies are from 0 to 1, losses in nats.
     pub fn difference(self, of: f64, than: f64) -> f64 {
         match self {
             Self::Accuracy => 100.0 * (of - than),
@@ -72,7 +72,7 @@ impl Measure {
 /// A difference between two curves that the paper states.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveClaim {
-    /// The sentence.
+    /// The claim, in one sentence.
     pub claim: &'static str,
     /// The quantity that is compared.
     pub measure: Measure,
@@ -80,7 +80,7 @@ pub struct CurveClaim {
     pub published: f64,
     /// The partition, as in an experiment file.
     pub partition: &'static str,
-    /// The curve whose difference from `than` is stated.
+    /// The curve whose value is above or below that of `than`.
     pub of: &'static str,
     /// The reference curve.
     pub than: &'static str,
@@ -299,9 +299,9 @@ mod tests {
         assert_eq!(verdict(&FIG4[0], &[10.983, 11.017]), Verdict::Inconclusive);
     }
 
-    /// Twelve true claims, three trials each, a standard deviation of 100 beside which margins are small: the share of runs with a
-    /// claim that is not reproduced is `1 − (1 − 5%/12)^12 = 4.9%`, less what the margins take. Of 4,000 runs it is within 3.5% and
-    /// 6.0% with a probability of 99.8%. Intervals of 95% would have 46%.
+    /// Twelve true claims with three trials each, and a standard deviation of 100, relative to which margins are small. The share of runs
+    /// with a claim that is not reproduced is `1 − (1 − 5%/12)^12 = 4.9%`, less the effect of the margins. For 4,000 runs it is between
+    /// 3.5% and 6.0% with probability 99.8%. With 95% intervals it would be 46%.
     #[test]
     fn true_claims_are_rarely_contradicted() {
         let mut random = StreamName::new(5, Purpose(0)).stream();
@@ -338,7 +338,7 @@ mod tests {
         };
         near(START_LOSS, 1.0, 100.0);
         near(1.0, 1.0, 0.0);
-        // Half of the way of the other, although both are within 3% of where they began.
+        // Half the decrease of the other, although both are within 3% of the start value.
         near(START_LOSS - 0.03, START_LOSS - 0.06, 50.0);
     }
 

@@ -8,7 +8,7 @@ use floras_sim::{Cost, Estimate};
 
 use super::workbench::RunRecord;
 
-/// Points that "full use of transmit power" may be off by.
+/// Tolerance of "full use of transmit power", in points.
 const MARGIN: f64 = 5.0;
 
 /// The two runs that the claims compare.
@@ -17,20 +17,20 @@ pub(super) struct Compared<'a> {
     pub(super) inversion: &'a RunRecord,
     /// `C²/d`: the power of a client that sends an update of norm `C`.
     pub(super) limit: f64,
-    /// `K`.
+    /// Number of clients per round, `K`.
     pub(super) clients: u32,
     /// `θ`, the admission threshold of channel inversion on `|h|`.
     pub(super) threshold: f64,
 }
 
-/// What was measured, and what the claim says about it.
+/// A measured quantity and the claim about it.
 struct Finding<'a> {
     claim: &'a str,
     published: Option<f64>,
-    /// One number for each trial, or pair of trials.
+    /// One number per trial, or per pair of trials.
     ours: Vec<f64>,
     unit: &'a str,
-    /// Whether an estimate agrees with the claim: `None` if its interval does not decide.
+    /// Whether an estimate agrees with the claim; `None` if its interval does not decide.
     agrees: fn(mean: f64, half: f64) -> Option<bool>,
     reason: String,
 }
@@ -157,12 +157,12 @@ impl Finding<'_> {
     }
 }
 
-/// A number of every trial that has its cost recorded.
+/// One number per trial whose cost is recorded.
 fn of(record: &RunRecord, pick: impl Fn(Cost) -> Option<f64>) -> Vec<f64> {
     record.summary.trials.iter().filter_map(|trial| pick(trial.cost()?)).collect()
 }
 
-/// A number of every pair of trials, which share their channels.
+/// One number per pair of trials, which share their channels.
 fn pairs(compared: &Compared<'_>, pick: impl Fn(Cost, Cost) -> f64) -> Vec<f64> {
     let both = compared.floras.summary.trials.iter().zip(&compared.inversion.summary.trials);
     both.filter_map(|(floras, inversion)| Some(pick(floras.cost()?, inversion.cost()?))).collect()
@@ -197,7 +197,7 @@ fn fixed_power_share(threshold: f64) -> f64 {
     x * (-EULER - x.ln() - sum)
 }
 
-/// `γ_E`.
+/// Euler's constant `γ_E`.
 const EULER: f64 = 0.577_215_664_901_532_9;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Figure 2: what composition makes of the published bound of one round, and what holds.
+//! Figure 2: compositions of the published bound of one round, and a valid bound.
 //!
-//! The paper compares three ways to add up `T` rounds and says that the Rényi form is the tightest throughout. It states
-//! `q` and `γ`; `C = 1`, `p = 1` and `δ = 10⁻⁵` are taken here. What holds is the idealised view of one sample, drawn with
-//! probability `q/(1 + q)`, one mini-batch step per round.
+//! The paper compares three compositions of `T` rounds and states that the Rényi form is the tightest throughout. It
+//! states `q` and `γ`; `C = 1`, `p = 1` and `δ = 10⁻⁵` are assumed here. The valid bound is the idealised view of one
+//! sample, which is drawn with probability `q/(1 + q)`, and one mini-batch step per round.
 
 use floras_core::Receiver;
 use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
@@ -39,7 +39,7 @@ const COMPOSITIONS: [(PublishedComposition, &str, Style); 4] = [
     (PublishedComposition::Optimal, "optimal composition of the published round", Style::Dotted),
 ];
 
-/// The figure.
+/// Computes figure 2.
 pub(crate) fn fig2(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     (bench.watch)(Stage::Working("composing the curves of figure 2"));
     let mut figure = Figure {
@@ -113,7 +113,7 @@ impl Setting {
         floras_privacy::Composition::new(distribution, sampling, rounds)?.epsilon(DELTA)
     }
 
-    /// The panel, the claims, and the rounds from which on the Rényi form is below the sequential one.
+    /// The panel, the claims, and the number of rounds from which on the Rényi form is below the sequential one.
     fn draw(self, quick: bool) -> Result<(Panel, Vec<Claim>, u64), PrivacyError> {
         let round = self.published()?;
         let distribution = idealised(Receiver::Paper, self.gamma, 2.0 * CLIP)?;
@@ -181,7 +181,7 @@ impl Setting {
     }
 }
 
-/// Where a panel's last curve, which holds, is above the published Rényi form.
+/// The numbers of rounds at which a panel's last curve, the valid bound, is above the published Rényi form.
 fn exceeded_words(panel: &Panel) -> String {
     let [.., renyi, _, holds] = &panel.curves[..] else { return String::new() };
     let above = |&place: &usize| holds.y[place] > renyi.y[place];

@@ -1,8 +1,8 @@
-//! Figure 4: FLORAS against channel inversion at 0 and 15 dB.
+//! Figure 4: FLORAS compared with channel inversion at 0 and 15 dB.
 //!
-//! The paper does not say how channel inversion sets its power, nor whether its decoded values are truncated, and that decides
-//! the outcome. The figure is drawn with a convention that comes near to the paper's numbers. Beside it stand channel inversion
-//! that is not truncated, the two rules that treat it better, and FLORAS with the `B ≫ C` that section VI asks for.
+//! The paper does not specify how channel inversion sets its power, nor whether its decoded values are truncated. Both
+//! determine the outcome. The figure uses a convention that approximates the paper's numbers. For comparison it also shows
+//! channel inversion without truncation and under two more favourable rules, and FLORAS with `B ≫ C` as section VI requires.
 
 use super::Workbench;
 use super::claims::{FIG4, Measure};
@@ -21,7 +21,7 @@ fn inversion_file() -> &'static str {
     super::preset("fig4-inversion")
 }
 
-/// The curves of the paper, and then those that it leaves out.
+/// The curves of the paper. The constants below are curves that the paper omits.
 const PAPER: [&str; 4] = ["FLORAS 15 dB", "channel inversion 15 dB", "FLORAS 0 dB", "channel inversion 0 dB"];
 const FLORAS: &str = "FLORAS 0 dB";
 const WORST_ADMITTED: &str = "channel inversion 0 dB, worst admitted client at full power";
@@ -29,12 +29,12 @@ const SAME_BANDWIDTH: &str = "channel inversion 0 dB, same bandwidth";
 const NOT_TRUNCATED: &str = "channel inversion 0 dB, not truncated";
 const WIDE: [&str; 2] = ["FLORAS 0 dB, B = 10 C", "FLORAS 15 dB, B = 10 C"];
 
-/// How cost is counted.
+/// The definition of cost in the report.
 const COUNT: &str = "Power is relative to a symbol of amplitude 1, and energy is in channel uses at that power, of all clients together. A chip \
      is a channel use, and the receiver's noise is the same in all. Clients of channel inversion learn their channels without \
      reciprocity: K pilots, and K coefficients in the downlink.";
 
-/// The figure.
+/// Runs the experiments of figure 4 and draws it.
 pub(crate) fn fig4(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let runs = Runs::make(bench, "fig4", cases()?)?;
     let mut panels = runs.panels("fig4", &PAPER);
@@ -120,7 +120,7 @@ fn cases() -> Result<Vec<Case>, SimError> {
         style,
     };
     let (floras, inversion) = (floras_file(), inversion_file());
-    // The presets are the curves at 0 dB. Their key may be another number: of decibels over unit power.
+    // The presets are the curves at 0 dB. Their SNR key may be another number, because it refers to unit power.
     let experiment = Experiment::parse("fig4", floras)?;
     let settings = experiment.settings();
     let snr_db = settings.uplink.radio.snr_db;

@@ -1,4 +1,4 @@
-//! Figure 5: what `γ = 0, 1, 5, 10` unused sequences cost at 20 dB.
+//! Figure 5: the cost of `γ = 0, 1, 5, 10` unused sequences at 20 dB.
 
 use super::Workbench;
 use super::claims::{FIG5, START_LOSS};
@@ -13,7 +13,7 @@ const CURVES: [(&str, &str, Style); 4] = [
     ("γ = 10", "30", Style::Solid),
 ];
 
-/// The figure.
+/// Runs the experiments of figure 5 and draws it.
 pub(crate) fn fig5(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let case = |(number, (curve, sequences, style)): (usize, (&'static str, &'static str, Style))| Case {
         curve,

@@ -1,4 +1,4 @@
-//! Curves of learning: one experiment for each, and the panels and claims that they add up to.
+//! Learning curves: one experiment per curve, and the panels and claims that use them.
 
 use std::collections::BTreeMap;
 
@@ -11,46 +11,46 @@ use super::Workbench;
 use super::claims::{CurveClaim, Measure};
 use super::workbench::RunRecord;
 
-/// How the note on a condition that is not met begins, see [`floras_privacy::published::unmet_conditions`].
+/// Beginning of the note on a condition that is not met, see [`floras_privacy::published::unmet_conditions`].
 const UNMET: &str = "published: the theorems require K < min{N, M}";
-/// Trials of the small version.
+/// Number of trials of the small version.
 const QUICK_TRIALS: u32 = 3;
 
-/// The paper's two ways to deal out the data, with the learning rate and the rounds of each.
+/// The paper's two partitions of the data, with the learning rate and the rounds of each.
 pub(super) const PARTITIONS: [Partition; 2] = [
     Partition { key: "iid", words: "IID", rate: 0.005, rounds: None },
     Partition { key: "one-label", words: "non-IID", rate: 0.001, rounds: Some(360) },
 ];
 
-/// A way to deal out the data.
+/// A partition of the data among clients.
 #[derive(Clone, Copy)]
 pub(super) struct Partition {
-    /// As in an experiment file.
+    /// Name in an experiment file.
     pub(super) key: &'static str,
-    /// As in the paper.
+    /// Name in the paper.
     pub(super) words: &'static str,
-    /// `η`.
+    /// Learning rate `η`.
     rate: f64,
-    /// `T`, where it differs from that of the figure's experiment file.
+    /// Number of rounds `T`, if it differs from that of the figure's experiment file.
     pub(super) rounds: Option<u32>,
 }
 
-/// A curve that is to be drawn.
+/// A curve to be drawn, and its experiment.
 #[derive(Clone)]
 pub(super) struct Case {
-    /// As in the legend.
+    /// Name in the legend.
     pub(super) curve: &'static str,
-    /// The experiment file that it begins with,
+    /// Text of the experiment file that the curve is based on.
     pub(super) file: &'static str,
-    /// and what differs from it.
+    /// Changes to that file, as key and value.
     pub(super) settings: Vec<(&'static str, String)>,
-    /// Curves of one colour belong together,
+    /// Index of the colour, which related curves share.
     pub(super) colour: usize,
-    /// and differ in style.
+    /// Line style, which distinguishes curves of one colour.
     pub(super) style: Style,
 }
 
-/// Everything that was run for a figure, by partition and curve.
+/// All runs of a figure, by partition and curve.
 pub(super) struct Runs {
     cases: Vec<Case>,
     records: BTreeMap<(&'static str, &'static str), RunRecord>,
@@ -80,7 +80,7 @@ impl Runs {
             .map(|(_, record)| record)
     }
 
-    /// By how much one curve ends above another, trial by trial: the two share channels and batches.
+    /// Differences between the final values of two curves, trial by trial. Both share channels and batches.
     pub(super) fn differences(&self, measure: Measure, partition: &str, of: &str, than: &str) -> Vec<f64> {
         let finals = |curve| {
             self.record(partition, curve).map(|record| match measure {
@@ -93,7 +93,7 @@ impl Runs {
         pairs.filter_map(|(of, than)| Some(measure.difference(of?, than?))).collect()
     }
 
-    /// The same, in words.
+    /// The mean difference of the final accuracies, in words.
     pub(super) fn difference_words(&self, partition: &str, of: &str, than: &str) -> String {
         match Estimate::of(&self.differences(Measure::Accuracy, partition, of, than)) {
             None => "no trial finished".to_owned(),
@@ -102,7 +102,7 @@ impl Runs {
         }
     }
 
-    /// A curve's mean training loss at its end, in words.
+    /// Mean final training loss of a curve, in words.
     pub(super) fn loss_words(&self, partition: &str, curve: &str) -> String {
         let losses = self.record(partition, curve).map(RunRecord::final_losses).unwrap_or_default();
         let finished: Vec<f64> = losses.into_iter().flatten().collect();
@@ -127,7 +127,7 @@ impl Runs {
         panels
     }
 
-    /// One measure for one partition, of some curves.
+    /// One measure for one partition and some curves.
     pub(super) fn panel(
         &self,
         figure: &str,
@@ -153,7 +153,7 @@ impl Runs {
         }
     }
 
-    /// Test accuracy against what was spent for it, channel uses and energy.
+    /// Test accuracy against its cost, in channel uses and in energy.
     pub(super) fn spending_panels(
         &self,
         figure: &str,
@@ -186,7 +186,8 @@ impl Runs {
         spendings.map(panel).into_iter().filter(|panel| !panel.curves.is_empty()).collect()
     }
 
-    /// A sentence about curves that do not meet the conditions of the published theorems, if there are any.
+    /// A sentence about curves that do not meet the conditions of the published theorems; empty without such
+    /// curves.
     pub(super) fn unmet(&self) -> Vec<String> {
         let is_unmet = |curve: &str| {
             let mut records = PARTITIONS.iter().filter_map(|partition| self.record(partition.key, curve));
@@ -201,7 +202,7 @@ impl Runs {
         vec![format!("{condition} These curves do not meet it, as K = M: {}.", curves.join(", "))]
     }
 
-    /// What each curve's setting guarantees.
+    /// The privacy statements of each curve's setting.
     pub(super) fn privacy(&self) -> Vec<PrivacyRow> {
         let mut rows = Vec::new();
         for partition in PARTITIONS {
@@ -227,7 +228,7 @@ impl Measure {
             Self::Accuracy => line.test_accuracy.map(|accuracy| 100.0 * accuracy),
         };
         let points = record.curve(pick);
-        // No accuracy lies beyond 0 and 100%, and no loss below 0.
+        // Intervals are limited to possible values: accuracies from 0 to 100%, and losses of at least 0.
         let largest = if self == Self::Accuracy { 100.0 } else { f64::INFINITY };
         let interval = |estimate: &Estimate| {
             let half = estimate.ci95?;
@@ -260,7 +261,7 @@ fn experiment(figure: &str, partition: Partition, case: &Case, quick: bool) -> R
     Ok(builder.build()?)
 }
 
-/// `fig4-iid-floras-0-dB`.
+/// The name of a run directory, e.g. `fig4-iid-floras-0-dB`.
 fn directory_name(figure: &str, partition: Partition, curve: &str) -> String {
     let curve = curve.replace("γ = ", "gamma-").replace([' ', ','], "-").replace("--", "-");
     format!("{figure}-{}-{curve}", partition.key)

@@ -1,9 +1,9 @@
-//! The paper, reproduced: every figure next to what the paper claims about it.
+//! Reproduction of the paper: every figure with the paper's claims about it.
 //!
-//! [`reproduce`] runs the experiments of some figures, each in a run directory of its own, and returns what they show:
-//! curves, verdicts on the paper's claims, and what each setting guarantees. The paper leaves open `C`, `B`, `L`, the number
-//! of rounds, what SNR refers to and how channel inversion sets its power; the presets `fig4-floras`,
-//! `fig4-inversion` and `fig5` say what was chosen, and why.
+//! [`reproduce`] runs the experiments of some figures, each in its own run directory. It returns curves, verdicts on the
+//! paper's claims, and the guarantees of each setting. The paper does not specify `C`, `B`, `L`, the number of rounds, what
+//! SNR refers to, and how channel inversion sets its power. The presets `fig4-floras`, `fig4-inversion` and `fig5` document
+//! these choices and their reasons.
 
 pub mod claims;
 mod cost;
@@ -28,21 +28,21 @@ pub use workbench::{RunRecord, Stage, Workbench};
 /// A figure that can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Compositions.
+    /// Figure 2: composition of the published bound over many rounds.
     Fig2,
-    /// Against channel inversion.
+    /// Figure 4: FLORAS compared with channel inversion.
     Fig4,
-    /// Unused sequences.
+    /// Figure 5: the effect of unused sequences on training.
     Fig5,
-    /// Accuracy at equal privacy: this project's own.
+    /// The frontier: accuracy at equal privacy, which is not in the paper.
     Frontier,
 }
 
 impl Target {
-    /// All of them, the paper's in its order.
+    /// All targets, those of the paper first.
     pub const ALL: [Self; 4] = [Self::Fig2, Self::Fig4, Self::Fig5, Self::Frontier];
 
-    /// As on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fig2 => "fig2",
@@ -91,7 +91,7 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
     Ok(reproduction)
 }
 
-/// Takes the directory for a command, creating it if need be, until the returned file is dropped.
+/// Locks the directory for a command until the returned file is dropped; creates the directory if necessary.
 fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     let directory = bench.directory;
     if directory.exists() && !directory.is_dir() {
@@ -116,17 +116,18 @@ fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     }
 }
 
-/// What a 95% interval is about.
+/// Explanation of the 95% intervals.
 const INTERVALS: &str = "Bands and intervals are 95% over the trials (Student's distribution). All curves share their channels, their batches \
      and their partition, so that differences are taken trial by trial.";
-/// What the paper's theorems on privacy ask for.
+/// The condition of the paper's theorems on privacy.
 const CONDITION: &str = "Theorems 1 to 3, which are the published view, require K < min{N, M}.";
-/// What the choice of conventions rests on.
+/// The reason for the choice of conventions.
 const CHOICE: &str = "The paper does not specify C, B, L and T, what SNR refers to, whether E = 1 is one step or one epoch, and how channel \
      inversion sets its power. The choice here is the nearest of a search on another seed with at least 100 rounds for both partitions. It \
      shows settings that yield the paper's numbers, not what the authors did. The chapter on reproduction has the ranking.";
 
-/// What some experiment files, whose curve has some SNR in the paper, choose where the paper is silent, as key and value.
+/// Settings of some experiment files that the paper does not specify, as key and value. `paper_snr_db` is the SNR of their
+/// curve in the paper.
 fn conventions(files: &[&str], paper_snr_db: f64) -> Result<Vec<(String, String)>, SimError> {
     const OPEN: [(&str, &str); 10] = [
         ("local.steps", "E, local SGD steps in a round"),

@@ -11,50 +11,51 @@ use floras_sim::{
 /// The progress of a reproduction.
 #[derive(Debug)]
 pub enum Stage<'a> {
-    /// Something other than training takes its time.
+    /// A step other than training, with its description.
     Working(&'a str),
     /// An experiment begins.
     Begins {
-        /// Its name.
+        /// Name of the run, also the name of its directory.
         name: &'a str,
-        /// What is run.
+        /// The federation of the experiment.
         federation: &'a Federation,
     },
-    /// Something happens in it.
+    /// An event of the experiment.
     Event(Event),
-    /// It has ended.
+    /// The experiment has ended.
     Ends,
 }
 
-/// Where and how a figure's experiments are run.
+/// The directory and the options of a figure's experiments.
 #[derive(Clone, Copy)]
 pub struct Workbench<'a> {
     /// Whether to run the small version.
     pub quick: bool,
-    /// Where everything is kept; experiments have a directory each under `runs/`.
+    /// Directory of all files; each experiment has a directory of its own under `runs/`.
     pub directory: &'a Path,
-    /// Threads to work with. Results do not depend on it.
+    /// Number of threads. Results do not depend on it.
     pub threads: usize,
     /// Receives the progress.
     pub watch: &'a (dyn Fn(Stage<'_>) + Sync),
 }
 
-/// An experiment that was run to its end.
+/// The results of a finished experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRecord {
-    /// How it ended.
+    /// Summary at the end of the run.
     pub summary: Summary,
-    /// Every round of every trial.
+    /// Metrics of every round of every trial.
     pub metrics: Vec<RoundMetrics>,
 }
 
 impl Workbench<'_> {
-    /// Runs an experiment, or what is left of it.
+    /// Runs an experiment, or resumes an unfinished run.
     pub fn run(&self, name: &str, experiment: &Experiment) -> Result<RunRecord, SimError> {
         self.run_after(&mut None, name, experiment)
     }
 
-    /// The same, and leaves its federation for the next one, which may be as private and need not account for it again.
+    /// The same, with the federation of the previous run in `before`. If both have the same privacy, its account is
+    /// reused.
     pub(super) fn run_after(
         &self,
         before: &mut Option<Federation>,
@@ -94,7 +95,7 @@ impl RunRecord {
         self.summary.trials.iter().map(loss).collect()
     }
 
-    /// A measured value over the rounds: round, mean over the trials, and its 95% interval.
+    /// A metric over the rounds: round number, mean over the trials, and its 95% interval.
     pub fn curve(&self, pick: impl Fn(&RoundMetrics) -> Option<f64>) -> Vec<(u32, Estimate)> {
         let mut values: std::collections::BTreeMap<u32, Vec<f64>> = std::collections::BTreeMap::new();
         for line in &self.metrics {

@@ -1,4 +1,4 @@
-//! Theorem 4 as printed, with any second moment `D` put into it.
+//! Theorem 4 as printed, evaluated for any second moment `D`.
 //!
 //! ```text
 //! μ' = μ − 2√(dD)·EH/K > 0,     η_t = 2/(μ'(t + r))
@@ -6,11 +6,10 @@
 //! E f(w_t) − f* ≤ L/(t + r)·[4G/μ'² + (1 + r)‖w_0 − w*‖²]
 //! ```
 //!
-//! `t` counts SGD steps, `E` of them in a round. The theorem says "for some `r ≥ 0`"; its lemmas need `η_t ≤ 1/(4L)`
-//! and `η_t ≤ 2η_{t+E}` for all `t ≥ 0`, hence `r ≥ max(8L/μ', E)`, and the least such `r` is taken.
+//! `t` counts SGD steps, `E` of them per round. The theorem says "for some `r ≥ 0`". Its lemmas need `η_t ≤ 1/(4L)`
+//! and `η_t ≤ 2η_{t+E}` for all `t ≥ 0`, hence `r ≥ max(8L/μ', E)`. The smallest such `r` is used.
 //!
-//! The number is what the formula gives. It is not a guarantee, whichever `D` is put in: [`notes`](super::notes) says
-//! why.
+//! The result is the value of the formula. It is not a guarantee, for any `D`: [`notes`](super::notes) explains why.
 
 use std::convert::Infallible;
 
@@ -19,62 +18,62 @@ use serde::Serialize;
 
 use super::truncation::Truncation;
 
-/// The constants that the theorem asks for.
+/// The constants of the theorem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
-    /// `μ`, strong convexity.
+    /// Strong convexity `μ` of the loss.
     pub mu: f64,
-    /// `L`, smoothness.
+    /// Smoothness `L` of the clients' losses.
     pub smoothness: f64,
-    /// `H`, a bound of mini-batch gradients.
+    /// Upper bound `H` on the norm of mini-batch gradients.
     pub gradient_bound: f64,
-    /// `Σ_k H_k²/M²`.
+    /// Mean square of the clients' gradient bounds, `Σ_k H_k²/M²`.
     pub gradient_mean_square: f64,
-    /// `Γ = f* − Σ p_k f_k*`.
+    /// Heterogeneity of the clients, `Γ = f* − Σ p_k f_k*`.
     pub heterogeneity: f64,
-    /// `‖w_0 − w*‖²`.
+    /// Squared distance of the initial model from the minimum, `‖w_0 − w*‖²`.
     pub distance_squared: f64,
-    /// `E`, SGD steps in a round.
+    /// Number of SGD steps per round, `E`.
     pub local_steps: f64,
-    /// `M`.
+    /// Total number of clients, `M`.
     pub clients: f64,
-    /// `K`.
+    /// Number of clients per round, `K`.
     pub per_round: f64,
-    /// `d`.
+    /// Number of model parameters, `d`.
     pub parameters: f64,
 }
 
-/// The pieces of Theorem 4 where its condition holds.
+/// The terms of Theorem 4, if its condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bound {
-    /// `μ'`.
+    /// Strong convexity less the effect of the noise, `μ' = μ − 2√(dD)·EH/K`; above 0.
     pub mu_prime: f64,
-    /// `r`, the least that the lemmas allow.
+    /// The offset `r`, the smallest that the lemmas allow.
     pub offset: f64,
-    /// `η_1`.
+    /// Learning rate of the first step, `η_1`.
     pub first_rate: f64,
-    /// `G`.
+    /// The sum `G` of the error terms, as in the module documentation.
     pub g: f64,
-    /// `t`, SGD steps.
+    /// Number of SGD steps, `t`.
     pub step: f64,
-    /// What `E f(w_t) − f*` is at most.
+    /// Upper bound on `E f(w_t) − f*`.
     pub excess_loss: f64,
 }
 
 impl Problem {
-    /// `(M−K)/(M−1)`, 0 if everyone takes part.
+    /// `(M−K)/(M−1)`; 0 if every client takes part in every round.
     pub fn sampling_share(&self) -> f64 {
         if self.clients > 1.0 { (self.clients - self.per_round) / (self.clients - 1.0) } else { 0.0 }
     }
 
-    /// `2√(dD)·EH/K`, which `μ` must exceed; `None` if `D` is negative, where the root has no value.
+    /// `2√(dD)·EH/K`, which `μ` must exceed; `None` if `D` is negative and has no root.
     pub fn needed_convexity(&self, second_moment: f64) -> Option<f64> {
         let root = (self.parameters * second_moment).sqrt();
         let needed = 2.0 * root * self.local_steps * self.gradient_bound / self.per_round;
         (second_moment >= 0.0).then_some(needed)
     }
 
-    /// `true` if `μ > 2√(dD)·EH/K`.
+    /// Whether `μ > 2√(dD)·EH/K`.
     pub fn meets(&self, second_moment: f64) -> bool {
         self.needed_convexity(second_moment).is_some_and(|needed| self.mu > needed)
     }
@@ -98,12 +97,12 @@ impl Problem {
     }
 }
 
-/// What bounds the noise of a round: the clip norm `C` and the clamp `B`.
+/// The quantities that bound the noise of a round: the clip norm `C` and the clamp bound `B`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// `C`.
+    /// Clip norm `C`.
     pub clip: f64,
-    /// `B`.
+    /// Bound `B` to which decoded values are clamped.
     pub bound: f64,
 }
 
@@ -117,38 +116,38 @@ impl Limits {
         self.truncation(gamma).map_or(f64::NAN, |truncation| truncation.printed(self.clip))
     }
 
-    /// `D'(γ) = [(d−1)m(0) + m(KC)]/(dC²)`: what the printed `D` stands for, as clamping has it, averaged over
-    /// coordinates.
+    /// `D'(γ) = [(d−1)m(0) + m(KC)]/(dC²)`: the second moment of clamped noise, averaged over coordinates, in place
+    /// of the printed `D`.
     pub fn corrected(self, gamma: f64, problem: &Problem) -> f64 {
         let (d, sum_norm) = (problem.parameters, problem.per_round * self.clip);
         let error = self.truncation(gamma).map_or(f64::NAN, |noise| noise.largest_error(sum_norm, d));
         error / (d * self.clip * self.clip)
     }
 
-    /// The largest whole `γ` up to which the condition holds with the printed `D`. `None` if not even `γ = 0` meets
-    /// it, infinity if every `γ` for which the printed `D` has a root does.
+    /// The largest integer `γ` up to which the condition holds with the printed `D`. `None` if it fails for `γ = 0`,
+    /// infinity if it holds for every `γ` at which the printed `D` has a root.
     pub fn largest_gamma_printed(self, problem: &Problem) -> Option<f64> {
         let peak = self.truncation(1.0)?.printed_peak(self.clip);
         largest(peak, |gamma| problem.meets(self.printed(gamma)))
     }
 
-    /// The largest whole `γ` for which the condition holds with the corrected `D'`, which grows with `γ`. `None` if
-    /// not even `γ = 0` does.
+    /// The largest integer `γ` for which the condition holds with the corrected `D'`, which grows with `γ`. `None` if
+    /// it fails for `γ = 0`.
     pub fn largest_gamma_corrected(self, problem: &Problem) -> Option<f64> {
         largest(1e15, |gamma| problem.meets(self.corrected(gamma, problem)))
     }
 
-    /// The least `K` for which the condition holds with the printed `D`, which does not depend on `K`.
+    /// The smallest `K` for which the condition holds with the printed `D`, which does not depend on `K`.
     pub fn least_clients_printed(self, gamma: f64, problem: &Problem) -> Option<f64> {
         let with = |per_round: f64| Problem { per_round, ..*problem };
         let needed = with(1.0).needed_convexity(self.printed(gamma))?;
         Some(least((needed / problem.mu).floor() + 2.0, |k| with(k).meets(self.printed(gamma))))
     }
 
-    /// The least `K` for which the condition holds with the corrected `D'`; `None` if no `K` does.
+    /// The smallest `K` for which the condition holds with the corrected `D'`; `None` if no `K` does.
     ///
-    /// `√(dD')/K` falls with `K` as long as the noise dominates, and rises to 1 when the sum `K·C` outgrows `B`: `m`
-    /// is convex in `s²`, so that `[(d−1)m(0) + m(KC)]/K²` has one valley. The least `K` lies on the way down.
+    /// `√(dD')/K` falls with `K` as long as the noise dominates, and rises to 1 once the sum `K·C` exceeds `B`. `m`
+    /// is convex in `s²`, so `[(d−1)m(0) + m(KC)]/K²` has one minimum. The smallest `K` is on its falling side.
     pub fn least_clients_corrected(self, gamma: f64, problem: &Problem) -> Option<f64> {
         let with = |per_round: f64| Problem { per_round, ..*problem };
         let needed =
@@ -166,7 +165,8 @@ impl Limits {
     }
 }
 
-/// The largest integer up to `most` that meets, where those that meet come first. Infinity if `most` meets.
+/// The largest integer up to `most` for which `meets` is true, if it is true up to some integer. Infinity if it is
+/// true for `most`.
 fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
     if !meets(0.0) {
         return None;
@@ -178,7 +178,7 @@ fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
     Some(found as f64)
 }
 
-/// The smallest integer above 0 that meets, where those that meet come last and `high` is one of them.
+/// The smallest integer above 0 for which `meets` is true, if it is true from some integer on and for `high`.
 fn least(high: f64, meets: impl Fn(f64) -> bool) -> f64 {
     let Ok(fails) =
         largest_integer::<Infallible>((high as u64).saturating_sub(1), |number| Ok(!meets(number as f64)));

@@ -9,19 +9,19 @@ use super::constants::Constants;
 use super::notes;
 use super::report::{Evaluation, Sizes};
 
-/// Something that the theorem assumes or asks for.
+/// An assumption or a condition of the theorem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// What.
+    /// Name of the condition.
     pub name: &'static str,
     /// Whether it holds; `None` if unknown.
     pub holds: Option<bool>,
-    /// Why, with numbers.
+    /// The reason, with numbers.
     pub detail: String,
 }
 
-/// Whether the noise is the theorem's: the paper's receiver of one branch, with orthonormal sequences, whose unused ones make Cauchy
-/// noise.
+/// Whether the noise is that of the theorem: the paper's receiver with one branch and orthonormal sequences, whose unused sequences
+/// produce Cauchy noise.
 pub(super) fn is_cauchy(settings: &Settings) -> bool {
     let floras = settings.uplink.scheme.floras();
     floras.is_some_and(|floras| floras.receiver == Receiver::Paper)
@@ -29,24 +29,24 @@ pub(super) fn is_cauchy(settings: &Settings) -> bool {
         && branches(settings) == 1
 }
 
-/// `B`: real branches of the receiver; 1 for other schemes.
+/// Number of real branches of the receiver, `B`; 1 for other schemes.
 fn branches(settings: &Settings) -> usize {
     let antennas = settings.uplink.radio.antennas;
     settings.uplink.scheme.floras().map_or(1, |floras| floras.modulation.branches(antennas))
 }
 
-/// Whether sequences overlap. A file that cannot be read was refused before.
+/// Whether sequences overlap. Unreadable files were rejected earlier.
 fn overlaps(settings: &Settings) -> bool {
     let floras = settings.uplink.scheme.floras();
     floras.is_some_and(|floras| floras.is_orthonormal(settings.uplink.radio.length) != Ok(true))
 }
 
-/// Whether there is no noise at all.
+/// Whether the uplink is ideal, without noise.
 pub(super) fn is_ideal(settings: &Settings) -> bool {
     settings.uplink.scheme.get::<IdealScheme>().is_some()
 }
 
-/// Everything that the theorem assumes or asks for, one by one.
+/// All assumptions and conditions of the theorem.
 pub(super) fn conditions(
     (settings, is_convex): (&Settings, bool),
     sizes: &Sizes,
@@ -158,7 +158,7 @@ fn clamp_condition(settings: &Settings, sizes: &Sizes) -> Condition {
     Condition { name, holds, detail }
 }
 
-/// The notes that belong beside the numbers of this experiment.
+/// The notes that apply to this experiment.
 pub(super) fn collect_notes(
     settings: &Settings,
     sizes: &Sizes,

@@ -1,14 +1,14 @@
 //! The constants of Theorem 4 for the regularised logistic task, from an experiment's own data (trial 0).
 //!
-//! | constant | how it is found |
+//! | constant | method |
 //! |---|---|
 //! | `μ = 2λ` | exact: the penalty `λ‖w‖²` takes in all parameters |
 //! | `L` | an upper bound from the spectrum of the clients' features |
 //! | `H`, `H_k` | **measured**: the longest mini-batch gradient in a training over an ideal uplink; no proof that none is longer |
 //! | `f*`, `Γ`, `‖w_0 − w*‖²` | by minimising, with a certified error |
 //!
-//! `H` cannot be proved: a strongly convex function has gradients of any length far from its minimum, so that
-//! Assumptions 2 and 4 contradict each other on the whole space and can only hold together along a training.
+//! `H` cannot be proved: a strongly convex function has gradients of any length far from its minimum. So Assumptions 2 and 4
+//! contradict each other on the whole space, and can only hold together along a training.
 
 use std::sync::Mutex;
 
@@ -22,47 +22,47 @@ use serde::Serialize;
 
 use super::objective::{Objective, smoothness};
 
-/// At most this many clients are minimised for; they stand for all if there are more.
+/// Maximum number of clients whose losses are minimised; if there are more, these clients represent all.
 pub const MAX_CLIENTS: u32 = 200;
-/// Gradients are measured in at most this many local trainings.
+/// Maximum number of local trainings in which gradients are measured.
 pub const MAX_TRAININGS: u32 = 10_000;
-/// Minima are found to this accuracy of the loss, or to what rounding allows.
+/// Accuracy of the minima in the loss, unless rounding prevents it.
 const TOLERANCE: f64 = 1e-10;
 
-/// What Theorem 4 asks for, with its errors.
+/// The constants of Theorem 4, with their errors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Constants {
-    /// `μ`.
+    /// Strong convexity `μ` of the loss.
     pub mu: f64,
-    /// `L`, an upper bound.
+    /// Upper bound on the smoothness `L`.
     pub smoothness: f64,
-    /// `H`, measured.
+    /// Norm of the longest mini-batch gradient, `H`, measured.
     pub gradient_bound: f64,
-    /// The least `H_k` of a client, measured.
+    /// The smallest `H_k` of a client, measured.
     pub least_client_gradient: f64,
-    /// `Σ_k H_k²/M²`, measured.
+    /// Mean square of the clients' gradient bounds, `Σ_k H_k²/M²`, measured.
     pub gradient_mean_square: f64,
-    /// Clients whose gradients were seen.
+    /// Number of clients whose gradients were measured.
     pub clients_measured: usize,
-    /// Rounds of the training that gradients were measured in.
+    /// Number of rounds in which gradients were measured.
     pub rounds_measured: u32,
-    /// `f*`.
+    /// Minimum of the loss, `f*`.
     pub minimum: f64,
-    /// `f*` lies at most this far below.
+    /// The true `f*` is below `minimum` by at most this.
     pub minimum_error: f64,
-    /// `Γ`.
+    /// Heterogeneity of the clients, `Γ = f* − Σ p_k f_k*`.
     pub heterogeneity: f64,
-    /// `Γ` is wrong by at most this much.
+    /// Maximum error of `Γ`.
     pub heterogeneity_error: f64,
-    /// `‖w_0 − w*‖²`.
+    /// Squared distance of the initial model from the minimum, `‖w_0 − w*‖²`.
     pub distance_squared: f64,
-    /// `‖w_0 − w*‖` is wrong by at most this much.
+    /// Maximum error of `‖w_0 − w*‖`.
     pub distance_error: f64,
-    /// `L`, `f*` and `Γ` are over this many clients.
+    /// Number of clients from which `L`, `f*` and `Γ` are computed.
     pub clients_minimised: u32,
-    /// `E`: SGD steps in a round, of the client with the most.
+    /// Number of SGD steps per round, `E`: the maximum over the clients.
     pub local_steps: usize,
-    /// Whether all of those clients hold the same number of samples.
+    /// Whether all these clients hold the same number of samples.
     pub equal_sizes: bool,
     /// Whether every mini-batch gradient is unbiased given the steps before: one step per round, or full batches.
     pub unbiased_batches: bool,
@@ -120,7 +120,7 @@ impl Constants {
             minimum_error: common.value_error,
             heterogeneity: (common.value - mean(|own| own.0)).max(0.0),
             heterogeneity_error: common.value_error.max(mean(|own| own.1)),
-            // A logistic model begins at 0.
+            // The initial parameters of a logistic model are 0.
             distance_squared: square,
             distance_error: common.point_error,
             clients_minimised: count,
@@ -134,7 +134,7 @@ impl Constants {
     }
 }
 
-/// `p_k`: all the same, or by samples.
+/// The weights `p_k`: all equal, or proportional to the number of samples.
 fn weights(weights: Weights, sizes: &[usize]) -> Vec<f64> {
     let all: usize = sizes.iter().sum();
     match weights {
@@ -147,14 +147,14 @@ fn weights(weights: Weights, sizes: &[usize]) -> Vec<f64> {
 struct Gradients {
     largest: f64,
     least_client: f64,
-    /// The mean of `H_k²` over the clients that were seen.
+    /// The mean of `H_k²` over the measured clients.
     mean_square: f64,
     clients: usize,
     rounds: u32,
 }
 
 impl Gradients {
-    /// The experiment's own trial 0, but for an uplink that adds up exactly, without clipping.
+    /// The experiment's own trial 0, with an exact uplink and without clipping.
     fn measure(federation: &Federation, holdings: &Holdings<'_>) -> Result<Self, SimError> {
         let settings = federation.experiment().settings();
         let rounds = federation.rounds().min(MAX_TRAININGS.div_ceil(settings.clients.per_round));
@@ -165,11 +165,11 @@ impl Gradients {
             let round = Round::new(settings.seed, 0, number, &clients)?;
             let rate = settings.local.rate.at(number);
             let train = |data: ClientData<'_>, client: u32| {
-                let witness = Witness { model: federation.model(), longest: Mutex::new(0.0) };
+                let recording = RecordingModel { model: federation.model(), longest: Mutex::new(0.0) };
                 let (mut moved, mut workspace) = (parameters.clone(), Workspace::default());
                 let mut stream = round.stream_of(purpose::BATCHES, client);
-                settings.local.sgd.train(&witness, data, rate, &mut stream, &mut moved, &mut workspace);
-                (moved, witness.longest.into_inner().unwrap_or(f64::INFINITY))
+                settings.local.sgd.train(&recording, data, rate, &mut stream, &mut moved, &mut workspace);
+                (moved, recording.longest.into_inner().unwrap_or(f64::INFINITY))
             };
             let train = |&client: &u32| holdings.with_client(client, |data| train(data, client));
             let trained: Result<Vec<_>, _> = clients.par_iter().map(train).collect();
@@ -198,14 +198,14 @@ impl Gradients {
     }
 }
 
-/// A model that remembers the longest gradient that it gave.
+/// A model that records the longest gradient that it has returned.
 #[derive(Debug)]
-struct Witness<'a> {
+struct RecordingModel<'a> {
     model: &'a dyn Model,
     longest: Mutex<f64>,
 }
 
-impl Model for Witness<'_> {
+impl Model for RecordingModel<'_> {
     fn features(&self) -> usize {
         self.model.features()
     }

@@ -1,7 +1,7 @@
-//! The convergence theory of the paper (Theorem 4, section VI and appendix B): what it claims for an experiment, and
-//! what holds.
+//! The convergence theory of the paper (Theorem 4, section VI and appendix B): its claims for an experiment, and what can
+//! be proved.
 //!
-//! | module item | what it holds |
+//! | module item | contents |
 //! |---|---|
 //! | [`Truncation`] | the noise after clamping: exact second moment and bias, and `D(γ)` as printed |
 //! | [`Problem`], [`Limits`] | the theorem's condition and bound with any `D`; which `γ` or `K` would meet the condition |

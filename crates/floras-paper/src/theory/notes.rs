@@ -1,6 +1,6 @@
-//! Where the printed theorem and its proof fail, in words. What can be computed of it has a test in `tests/theory.rs`.
+//! Errors of the printed theorem and its proof, in words. Those that can be computed have a test in `tests/theory.rs`.
 
-/// What is wrong with the proof wherever there is noise.
+/// Errors of the proof that matter whenever there is noise.
 pub const PROOF: [&str; 5] = [
     "the bound is no guarantee, whichever D is put into it: the proof's cross term holds E‖u − w*‖, and the proof then uses its \
      square; where the distance is below 1 the square is smaller. What can be proved is a floor, and O(1/t) is not",
@@ -13,7 +13,7 @@ pub const PROOF: [&str; 5] = [
     "the paper's server adds the decoded sum of w_t − w_{t+1}^k to the model; it must be subtracted, and is here",
 ];
 
-/// What is wrong with the statement for every experiment, with noise or without.
+/// Errors of the statement, for every experiment with or without noise.
 pub const STATEMENT: [&str; 3] = [
     "the theorem says \"for some r ≥ 0\"; its lemmas need r ≥ max(8L/μ', E), which is what is used here",
     "Assumptions 1 and 2 print f_k where its gradient is meant, and H_k is never defined; it is read as H for client k alone",
@@ -21,11 +21,11 @@ pub const STATEMENT: [&str; 3] = [
      mini-batch gradient and not only its mean square. H is measured here, not proved",
 ];
 
-/// The theorem leaves out all of the decoder but the unused sequences.
+/// The theorem omits all noise other than that of the unused sequences.
 pub const HIGH_SNR: &str = "the theorem takes every client's gain for 1 and leaves out the noise of the used sequences; a decoder over a fading \
                             channel has more of both";
 
-/// The sum is clamped away.
+/// The sum itself is clamped.
 pub const SUM_BEYOND_BOUND: &str = "K·C lies beyond B: if the updates agree, it is the sum itself that is clamped away, with or without noise, and more \
                                     clients do not help; B must grow with K·C";
 

@@ -4,15 +4,16 @@
 //! f(w) = Σ_k p_k f_k(w),    f_k(w) = mean cross-entropy over client k + λ‖w‖²
 //! ```
 //!
-//! The penalty takes in weights and biases, so that `μ = 2λ`. The Hessian of the cross-entropy in the logits,
-//! `diag(p) − ppᵀ`, lies below `½(I − 11ᵀ/c)` (Böhning 1992), so that `L_k ≤ 2λ + ½·λ_max(X̃ᵀX̃/D_k)`, with a feature
-//! of ones appended for the bias. A point with gradient `∇f` misses the minimum by `f − f* ≤ ‖∇f‖²/(2μ)` and `‖w −
-//! w*‖ ≤ ‖∇f‖/μ`.
+//! The penalty includes weights and biases, so `μ = 2λ`. The Hessian of the cross-entropy in the logits,
+//! `diag(p) − ppᵀ`, is at most `½(I − 11ᵀ/c)` (Böhning 1992). So `L_k ≤ 2λ + ½·λ_max(X̃ᵀX̃/D_k)`, with a feature of
+//! ones appended for the bias. A point with gradient `∇f` misses the minimum by `f − f* ≤ ‖∇f‖²/(2μ)` and
+//! `‖w − w*‖ ≤ ‖∇f‖/μ`.
 //!
-//! **The largest eigenvalue, from above.** Take a start `b` of norm 1, `k` steps of the power method on `S =
-//! X̃ᵀX̃/D`, and the last Rayleigh quotient `ξ = bᵀS^{2k+1}b / bᵀS^{2k}b`. Power means grow with their exponent: `ξ ≥
-//! (bᵀS^{2k}b)^{1/2k} ≥ λ_max·|b₁|^{1/k}`, where `b₁` is the part of `b` along the first eigenvector. For `b` uniform
-//! on the sphere of `m` dimensions `P(|b₁| < τ) ≤ τ√m`. So `λ_max ≤ ξ·τ^{−1/k}` but for a probability of `τ√m`.
+//! **The largest eigenvalue, from above.** Take a start `b` of norm 1, `k` steps of the power method on
+//! `S = X̃ᵀX̃/D`, and the last Rayleigh quotient `ξ = bᵀS^{2k+1}b / bᵀS^{2k}b`. Power means grow with their exponent:
+//! `ξ ≥ (bᵀS^{2k}b)^{1/2k} ≥ λ_max·|b₁|^{1/k}`, where `b₁` is the part of `b` along the first eigenvector. For `b`
+//! uniform on the sphere of `m` dimensions `P(|b₁| < τ) ≤ τ√m`. So `λ_max ≤ ξ·τ^{−1/k}`, except with probability
+//! `τ√m`.
 //!
 //! # Citations
 //! Böhning, *Multinomial logistic regression algorithm*, Ann. Inst. Statist. Math. 44 (1992). Nocedal, Wright,
@@ -23,41 +24,41 @@ use floras_core::random::StreamName;
 use floras_learn::Samples;
 use rayon::prelude::*;
 
-/// Steps of the power method, and the logarithm of `1/τ`: the result is at most 1.11 times too large, but for a
-/// probability of `√m·1e-10`.
+/// Number of steps of the power method, and `ln(1/τ)`. The result is at most 1.11 times too large, except with
+/// probability `√m·1e-10`.
 const POWER_STEPS: u32 = 250;
 const START_LOG: f64 = 10.0 * std::f64::consts::LN_10;
-/// Pairs that L-BFGS remembers.
+/// Number of pairs that L-BFGS stores.
 const MEMORY: usize = 12;
 const MAX_STEPS: usize = 2000;
 
-/// Clients with their weights `p_k`, and the penalty. Parameters are one row of classes for each feature, and the
-/// biases last.
+/// Clients with their weights `p_k`, and the penalty. Parameters are ordered by feature, one row of classes per
+/// feature; the biases are last.
 #[derive(Debug)]
 pub(super) struct Objective<'a> {
     pub(super) parts: Vec<(f64, &'a Samples)>,
-    /// `λ`.
+    /// Factor `λ` of the penalty `λ‖w‖²`.
     pub(super) l2: f64,
 }
 
-/// An approximate minimum, and how far it can be from the true one.
+/// An approximate minimum, with bounds on its error.
 #[derive(Clone, Debug)]
 pub(super) struct Minimum {
     pub(super) point: Vec<f64>,
     pub(super) value: f64,
-    /// `f − f*` is at most this.
+    /// Upper bound on `f − f*`.
     pub(super) value_error: f64,
-    /// `‖w − w*‖` is at most this.
+    /// Upper bound on `‖w − w*‖`.
     pub(super) point_error: f64,
 }
 
 impl Objective<'_> {
-    /// `d`.
+    /// Number of model parameters, `d`.
     pub(super) fn parameters(&self) -> usize {
         self.parts.first().map_or(0, |(_, samples)| (samples.width() + 1) * samples.classes())
     }
 
-    /// The value at `w`; the gradient is written.
+    /// The value at `w`. The gradient is written to `gradient`.
     pub(super) fn evaluate(&self, w: &[f64], gradient: &mut [f64]) -> f64 {
         let each: Vec<(f64, Vec<f64>)> =
             self.parts.par_iter().map(|(weight, samples)| cross_entropy(samples, *weight, w)).collect();
@@ -72,7 +73,7 @@ impl Objective<'_> {
         value
     }
 
-    /// The minimum from `w = 0` on, until `‖∇f‖²/(2μ)` is below `tolerance` or nothing improves.
+    /// Minimises from `w = 0` on, until `‖∇f‖²/(2μ)` is below `tolerance` or no step improves the value.
     pub(super) fn minimise(&self, tolerance: f64) -> Minimum {
         let mut w = vec![0.0; self.parameters()];
         let mut gradient = w.clone();
@@ -123,7 +124,7 @@ struct Step {
     gradient: Vec<f64>,
 }
 
-/// The direction of L-BFGS: two loops over the remembered pairs (Nocedal, Wright, algorithm 7.4).
+/// The direction of L-BFGS: two loops over the stored pairs (Nocedal, Wright, algorithm 7.4).
 fn descent(memory: &[(Vec<f64>, Vec<f64>)], gradient: &[f64]) -> Vec<f64> {
     let mut way: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
     let mut shares = Vec::with_capacity(memory.len());
@@ -134,7 +135,7 @@ fn descent(memory: &[(Vec<f64>, Vec<f64>)], gradient: &[f64]) -> Vec<f64> {
     }
     let scale = match memory.last() {
         Some((moved, changed)) => dot(moved, changed) / dot(changed, changed),
-        // A first step of length 1 at most.
+        // The first step has length at most 1.
         None => 1.0 / dot(gradient, gradient).sqrt().max(1.0),
     };
     way.iter_mut().for_each(|way| *way *= scale);
@@ -169,7 +170,7 @@ fn cross_entropy(samples: &Samples, weight: f64, w: &[f64]) -> (f64, Vec<f64>) {
         logits.iter_mut().for_each(|logit| *logit = (*logit - largest).exp());
         let sum: f64 = logits.iter().sum();
         loss += sum.ln() + largest - of_label;
-        // From here on the derivatives of the loss by the logits.
+        // From here on, `logits` holds the derivatives of the loss by the logits.
         logits.iter_mut().for_each(|logit| *logit *= share / sum);
         logits[usize::from(label)] -= share;
         for (&feature, slopes) in row.iter().zip(gradient.chunks_exact_mut(classes)) {
@@ -183,12 +184,12 @@ fn cross_entropy(samples: &Samples, weight: f64, w: &[f64]) -> (f64, Vec<f64>) {
     (share * loss, gradient)
 }
 
-/// An upper bound of the smoothness of one client's loss.
+/// An upper bound on the smoothness of one client's loss.
 pub(super) fn smoothness(samples: &Samples, l2: f64, start: StreamName) -> f64 {
     2.0 * l2 + 0.5 * largest_eigenvalue(samples, start)
 }
 
-/// An upper bound of `λ_max(X̃ᵀX̃/D)`.
+/// An upper bound on `λ_max(X̃ᵀX̃/D)`.
 fn largest_eigenvalue(samples: &Samples, start: StreamName) -> f64 {
     let mut normals = vec![0.0; samples.width() + 1];
     start.normals().fill(0, &mut normals);
@@ -202,12 +203,12 @@ fn largest_eigenvalue(samples: &Samples, start: StreamName) -> f64 {
         vector = next;
     }
     let squares: f64 = samples.features().iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-    // All eigenvalues together are the trace.
+    // The sum of all eigenvalues is the trace.
     let trace = squares / samples.count() as f64 + 1.0;
     (quotient * (START_LOG / f64::from(POWER_STEPS)).exp()).min(trace)
 }
 
-/// `X̃ᵀX̃·v/D`.
+/// The product `X̃ᵀX̃·v/D` with `v = vector`.
 fn covariance_times(samples: &Samples, vector: &[f64]) -> Vec<f64> {
     let width = samples.width();
     let mut product = vec![0.0; width + 1];
@@ -287,7 +288,7 @@ mod tests {
         let samples = some_samples(width, classes, 30);
         let model = Logistic::new(width, classes, 0.05).unwrap();
         let w: Vec<f64> = (0..15).map(|i| 0.3 * f64::from(i + 1).sin()).collect();
-        // Ours is feature after feature, the model's class after class, and both have the biases last.
+        // Our order is by feature, the model's by class; both have the biases last.
         let place = |i: usize| if i < 12 { (i % classes) * width + i / classes } else { i };
         let (mut parameters, mut theirs) = (vec![0.0_f32; 15], vec![0.0_f32; 15]);
         (0..15).for_each(|i| parameters[place(i)] = w[i] as f32);
@@ -310,7 +311,7 @@ mod tests {
             for size in [0.0, 0.5, 3.0] {
                 let w: Vec<f64> = (0..5 * classes).map(|i| size * (i as f64 + 1.0).sin()).collect();
                 let eigenvalues = hessian_eigenvalues(&samples, l2, &w);
-                // Adding the same to all classes changes nothing but the penalty.
+                // Adding the same value to all classes changes only the penalty.
                 assert!((eigenvalues[0] - 2.0 * l2).abs() < 1e-8, "{}", eigenvalues[0]);
                 largest = largest.max(eigenvalues[5 * classes - 1]);
             }

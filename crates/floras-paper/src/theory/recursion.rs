@@ -1,8 +1,8 @@
-//! What can be proved instead of Theorem 4: training reaches a neighbourhood of the optimum, and stays there.
+//! A provable result in place of Theorem 4: training reaches a neighbourhood of the optimum, and stays there.
 //!
 //! **Setting.** Assumptions 1 to 3; every mini-batch gradient has norm `H` at most; the paper's normalisation; a rate
-//! `η ≤ 1/(4L)` that is constant within a round of `E` steps; `e` is what clamped noise adds to the clean average `u`
-//! of a round. The noise of a round is independent of what is sent, at high SNR.
+//! `η ≤ 1/(4L)` that is constant within a round of `E` steps; `e` is the error that clamped noise adds to the clean
+//! average `u` of a round. The noise of a round is independent of the sent updates, at high SNR.
 //!
 //! **Claim.** With `Δ = E‖w − w*‖²` before a round and `Δ⁺` after it,
 //!
@@ -27,41 +27,41 @@
 //! which it leads from anywhere: the **floor**. With `x = √A`, the fixed point solves `(1−α)x² − 2αb·x − (αv + g) =
 //! 0`.
 //!
-//! **Rates that fall to 0** (with `Σ η = ∞`): `g` and `v` shrink as `η²`, while `b` and `1 − α` shrink as `η`, so
-//! that for any `Δ` above `(2ρH/μ)²`, `ρ = |β(KC)|/(KC)`, the step down is eventually larger than all steps up. So
-//! `limsup Δ_t ≤ (2ρH/μ)²`. It is 0 only where clamping has no bias. This is why `O(1/t)` is not proved. `ρ` lies
-//! between 0 and 1. Where the gradient of `f` is bounded by `H`, `‖w − w*‖ ≤ H/μ` is known anyway, so that the floor
-//! says something new only for `ρ < ½`.
+//! **Rates that fall to 0** (with `Σ η = ∞`): `g` and `v` shrink as `η²`, while `b` and `1 − α` shrink as `η`. So for
+//! any `Δ` above `(2ρH/μ)²`, `ρ = |β(KC)|/(KC)`, the decrease per round eventually exceeds all increases, and
+//! `limsup Δ_t ≤ (2ρH/μ)²`. This limit is 0 only if clamping has no bias, which is why `O(1/t)` is not proved. `ρ` is
+//! between 0 and 1. If the gradient of `f` is bounded by `H`, `‖w − w*‖ ≤ H/μ` holds anyway, so the floor is
+//! informative only for `ρ < ½`.
 //!
 //! # Citations
 //! Li, Huang, Yang, Wang, Zhang, *On the convergence of FedAvg on non-IID data*, ICLR 2020.
 
 use super::bound::Problem;
 
-/// What a round's noise is at most, as shares of `K` times the longest update: bias `ρ` and root mean square.
+/// Upper bounds on the noise of a round, relative to `K` times the longest update: bias `ρ`, and second moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RelativeNoise {
-    /// `ρ = |β(KC)|/(KC)`.
+    /// Relative bias `ρ = |β(KC)|/(KC)`, from 0 to 1.
     pub bias: f64,
-    /// `[(d−1)m(0) + m(KC)]/(KC)²`.
+    /// Relative second moment, `[(d−1)m(0) + m(KC)]/(KC)²`.
     pub second_moment: f64,
 }
 
-/// One round's effect on `Δ = E‖w − w*‖²`, at most.
+/// An upper bound on the effect of one round on `Δ = E‖w − w*‖²`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundMap {
-    /// `α`.
+    /// Factor `α` of the previous `Δ`, between 0 and 1.
     pub contraction: f64,
-    /// `g`.
+    /// Error `g` that a round without noise adds to `Δ`.
     pub drift: f64,
-    /// `b`.
+    /// Bound `b` on the norm of the noise's bias.
     pub bias: f64,
-    /// `v`.
+    /// Bound `v` on the second moment of the noise.
     pub noise: f64,
 }
 
 impl RoundMap {
-    /// The map of a round at rate `η`. `None` if `η > 1/(4L)`, where the lemma of one step says nothing.
+    /// The map of a round at rate `η`; `None` unless `0 < η ≤ 1/(4L)`, as the lemma of one step requires.
     pub fn new(problem: &Problem, rate: f64, noise: RelativeNoise) -> Option<Self> {
         if !(rate > 0.0 && 4.0 * problem.smoothness * rate <= 1.0) {
             return None;
@@ -82,13 +82,13 @@ impl RoundMap {
         })
     }
 
-    /// `Δ⁺`, at most.
+    /// Upper bound on `Δ⁺`, for `Δ = distance_squared`.
     pub fn apply(self, distance_squared: f64) -> f64 {
         let clean = self.contraction * distance_squared + self.drift;
         clean + 2.0 * self.bias * clean.sqrt() + self.noise
     }
 
-    /// The floor: the fixed point, to which all rounds at this rate lead.
+    /// The floor: the fixed point, to which rounds at this rate converge from any start.
     pub fn floor(self) -> f64 {
         let Self { contraction, drift, bias, noise } = self;
         let lost = 1.0 - contraction;
@@ -98,7 +98,7 @@ impl RoundMap {
     }
 }
 
-/// `(2ρH/μ)²`, what is left of `E‖w − w*‖²` at most when the rate falls to 0.
+/// `(2ρH/μ)²`, an upper bound on the limit of `E‖w − w*‖²` if the rate falls to 0.
 pub fn limit_floor(problem: &Problem, noise: RelativeNoise) -> f64 {
     (2.0 * noise.bias * problem.gradient_bound / problem.mu).powi(2)
 }

@@ -1,4 +1,4 @@
-//! All of the theory for one experiment.
+//! The complete theory for one experiment.
 
 use floras_core::Clipping;
 use floras_sim::{Federation, Settings, SimError};
@@ -10,73 +10,74 @@ use super::constants::Constants;
 use super::recursion::{RelativeNoise, RoundMap, limit_floor};
 use super::truncation::Truncation;
 
-/// What the theory says about an experiment.
+/// The results of the theory for an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Theory {
-    /// The experiment.
+    /// Name of the experiment.
     pub name: String,
-    /// What the experiment fixes.
+    /// Quantities that the experiment's settings determine.
     pub sizes: Sizes,
-    /// What its data fix; `None` if the loss is not strongly convex.
+    /// Quantities that its data determine; `None` if the loss is not strongly convex.
     pub constants: Option<Constants>,
     /// The noise after clamping; `None` if it is not the clamped Cauchy noise of the theorem.
     pub noise: Option<NoiseMoments>,
-    /// What the theorem assumes and asks for.
+    /// Assumptions and conditions of the theorem.
     pub conditions: Vec<Condition>,
     /// The theorem as printed.
     pub printed: Option<Evaluation>,
     /// The theorem's formula with the corrected second moment.
     pub corrected: Option<Evaluation>,
-    /// What can be proved instead, for the experiment's own rates.
+    /// The bound that can be proved instead, for the experiment's own rates.
     pub reached: Option<Reached>,
-    /// Where the proof fails, and what was left out.
+    /// Errors of the proof, and omissions.
     pub notes: Vec<String>,
 }
 
-/// What the experiment fixes.
+/// Quantities that the experiment's settings determine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sizes {
-    /// `M`.
+    /// Total number of clients, `M`.
     pub clients: u32,
-    /// `K`.
+    /// Number of clients per round, `K`.
     pub per_round: u32,
-    /// `d`.
+    /// Number of model parameters, `d`.
     pub parameters: usize,
     /// `γ = N − K`; `None` if the scheme has no sequences.
     pub gamma: Option<usize>,
-    /// `C`.
+    /// Clip norm `C`; `None` without clipping.
     pub clip: Option<f64>,
-    /// `B`.
+    /// Bound `B` to which decoded values are clamped; `None` without clamping.
     pub bound: Option<f64>,
-    /// `T`.
+    /// Number of rounds, `T`.
     pub rounds: u32,
 }
 
-/// Second moments of one coordinate's noise in units of `C²`, and its bias in units of `K·C`.
+/// Second moments of the noise of one coordinate, in units of `C²`, and its bias, in units of `K·C`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NoiseMoments {
     /// `D(γ)` as printed.
     pub printed: f64,
-    /// The distribution conditioned on not being clamped, at a sum of 0.
+    /// Second moment of the distribution conditioned on no clamping, at a sum of 0.
     pub conditioned_at_zero: f64,
-    /// Clamping, at a sum of 0.
+    /// Second moment of clamped noise, at a sum of 0.
     pub clamped_at_zero: f64,
-    /// Clamping, at the worst sum of one coordinate, `K·C`.
+    /// Second moment of clamped noise, at the worst sum of one coordinate, `K·C`.
     pub clamped_at_worst: f64,
-    /// `D'(γ)`: clamping, for the worst sum of the whole vector, averaged over its coordinates.
+    /// `D'(γ)`: second moment of clamped noise for the worst sum of the whole vector, averaged over its
+    /// coordinates.
     pub corrected: f64,
     /// `ρ`: the largest bias of the whole vector.
     pub bias: f64,
 }
 
-/// The integers that would meet the condition.
+/// The integers that meet the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// None would.
+    /// No integer meets the condition. In JSON: `null`.
     None,
-    /// Any would.
+    /// Every integer meets the condition. In JSON: `"any"`.
     Any,
-    /// This one is the last or the first that would.
+    /// The largest or the smallest integer that meets the condition.
     Number(u64),
 }
 
@@ -100,35 +101,35 @@ impl Answer {
     }
 }
 
-/// Theorem 4 with one second moment put in.
+/// Theorem 4 evaluated for one second moment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// `D`.
+    /// Second moment `D` of the noise, in units of `C²`.
     pub second_moment: f64,
-    /// `2√(dD)·EH/K`; `None` if `D` is negative.
+    /// `2√(dD)·EH/K`, which `μ` must exceed; `None` if `D` is negative.
     pub needed_convexity: Option<f64>,
-    /// Whether `μ` exceeds it.
+    /// Whether `μ` exceeds that number.
     pub met: bool,
     /// The bound at the last step; `None` if the condition fails.
     pub bound: Option<Bound>,
-    /// The largest `γ` that meets the condition, all else the same.
+    /// The largest `γ` that meets the condition, with all other settings unchanged.
     pub largest_gamma: Answer,
-    /// The least `K` that does, with as many unused sequences as now.
+    /// The smallest `K` that meets the condition, with the same number of unused sequences.
     pub least_clients: Answer,
-    /// The least `K` that does with a single unused sequence.
+    /// The smallest `K` that meets the condition with one unused sequence.
     pub least_clients_at_one: Answer,
 }
 
 /// The bound that training provably reaches with the experiment's own rates, by [`RoundMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reached {
-    /// `E‖w_T − w*‖²` is at most this after all rounds.
+    /// Upper bound on `E‖w_T − w*‖²` after all rounds.
     pub distance_squared: f64,
-    /// `E f(w_T) − f*` is at most this.
+    /// Upper bound on `E f(w_T) − f*`.
     pub excess_loss: f64,
-    /// What `E‖w − w*‖²` comes down to at the last rate, at most.
+    /// Upper bound on the limit of `E‖w − w*‖²` at the last rate.
     pub floor: f64,
-    /// What is left of it when the rate falls to 0, at most.
+    /// Upper bound on the limit of `E‖w − w*‖²` if the rate falls to 0.
     pub limit_floor: f64,
 }
 
@@ -137,7 +138,7 @@ impl Theory {
     pub fn of(federation: &Federation, report: &(dyn Fn(&str) + Sync)) -> Result<Self, SimError> {
         let settings = federation.experiment().settings();
         let sizes = sizes(federation);
-        // As the model has it, in single precision, where a tiny penalty is none.
+        // As in the model, which has single precision: a tiny penalty is 0.
         let convex = federation.model().is_softmax_regression() && federation.model().l2() > 0.0;
         let constants = if convex { Some(Constants::find(federation, report)?) } else { None };
         let problem = constants.as_ref().map(|constants| problem(constants, &sizes));
@@ -248,7 +249,7 @@ impl Variant {
         };
         let met = problem.meets(second_moment);
         let least = |gamma: f64| match (limits, self) {
-            // Without noise there is nothing to solve for.
+            // Without noise there is no equation to solve.
             (None, _) => {
                 if met {
                     Some(1.0)

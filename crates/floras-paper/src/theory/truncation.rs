@@ -1,4 +1,4 @@
-//! The noise of the unused sequences after the base station has clamped what it decoded to `[−B, B]`.
+//! The noise of the unused sequences after the base station has clamped its decoded values to `[−B, B]`.
 //!
 //! With `n ~ Cauchy(0, γ)`, `s` the clean sum of one coordinate and `Q(x) = P(n > x) = ½ − atan(x/γ)/π`, the error of
 //! clamping is `e = clamp(s + n) − s`. It equals `n` inside, and `B − s` or `−B − s` at the two ends, so that
@@ -8,7 +8,7 @@
 //! E[e]  = (γ/2π)·ln[(γ²+(B−s)²)/(γ²+(B+s)²)] + (B−s)·Q(B−s) − (B+s)·Q(B+s)
 //! ```
 //!
-//! for **every** `s`, also beyond `B`, where the sum itself is clamped away.
+//! for **every** `s`, including those beyond `B`, where the sum itself is clamped.
 //!
 //! **The worst sum.** Let `m(s) = E[e²]` and `g(x) = d/dx [x·Q(x)] = Q(x) − γx/(π(x²+γ²))`, which falls from 1 to 0.
 //! Then `m'(s) = 2[(B+s)Q(B+s) − (B−s)Q(B−s)] > 0` for `s > 0`. As a function of `q = s²` its slope is the mean of
@@ -24,25 +24,25 @@
 //! and so `β²` is convex in `s²` and `‖E e‖ ≤ |β(K·C)|` by the same corner. Neither result needs the coordinates to
 //! be independent, which they are not: all of them share one set of pilot samples.
 //!
-//! The paper prints another quantity, [`Truncation::printed`], for the reasons listed there.
+//! The paper prints another quantity; [`Truncation::printed`] gives the reasons.
 
 use std::f64::consts::PI;
 
 use thiserror::Error;
 
-/// A number that the formulas are not made for.
+/// A number outside the range of the formulas.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{name} must be {allowed}, not {value}")]
 pub struct TheoryError {
-    /// What was given.
+    /// Name of the quantity.
     pub name: &'static str,
-    /// What is allowed, in words.
+    /// Allowed range, for the message.
     pub allowed: &'static str,
-    /// The value.
+    /// The rejected value.
     pub value: f64,
 }
 
-/// Cauchy noise of scale `γ`, and the clamp to `[−B, B]` that it goes through.
+/// Cauchy noise of scale `γ` that is clamped to `[−B, B]` together with the sum.
 ///
 /// ```
 /// use floras_paper::theory::Truncation;
@@ -70,12 +70,12 @@ impl Truncation {
         Ok(Self { gamma, bound })
     }
 
-    /// `γ`.
+    /// Scale `γ` of the Cauchy noise, from 0 to 1e15.
     pub fn gamma(self) -> f64 {
         self.gamma
     }
 
-    /// `B`.
+    /// Clamp bound `B`, from 1e-30 to 1e30.
     pub fn bound(self) -> f64 {
         self.bound
     }
@@ -100,7 +100,7 @@ impl Truncation {
         }
         let inside = gamma * (2.0 * bound - gamma * self.angle(sum)) / PI;
         let ends = above * above * self.tail(above) + below * below * self.tail(below);
-        // Rounding alone can push the part inside below 0, where γ is far beyond B.
+        // Rounding alone can make the inner part negative, if γ is much larger than B.
         inside.max(0.0) + ends
     }
 
@@ -117,9 +117,8 @@ impl Truncation {
         size.min(0.0) * sum.signum()
     }
 
-    /// `E[n² | −B ≤ s + n ≤ B] = 2γB/A − γ²`, the second moment of the distribution that the paper takes the noise to have:
-    /// conditioned on not being clamped, which is not what clamping does. `None` if the sum lies beyond `±B`, where
-    /// the paper has no formula.
+    /// `E[n² | −B ≤ s + n ≤ B] = 2γB/A − γ²`, the second moment that the paper uses: that of the distribution conditioned on
+    /// no clamping, which differs from clamping. `None` if the sum is beyond `±B`, where the paper has no formula.
     pub fn conditioned_second_moment(self, sum: f64) -> Option<f64> {
         let Self { gamma, bound } = self;
         if sum.abs() > bound {
@@ -133,8 +132,8 @@ impl Truncation {
 
     /// `D(γ)` as printed in Theorem 4, in units of `C²`; 0 in the limit `γ → 0`.
     ///
-    /// It replaces `A` of the conditioned distribution by `2·atan((B+C)/γ)`, which is larger than `A` for every sum, so that
-    /// the printed `≤` points the wrong way; and it turns negative near `γ² = (B+C)³/(3C)`.
+    /// It replaces `A` of the conditioned distribution by `2·atan((B+C)/γ)`, which is larger than `A` for every sum. So the
+    /// printed `≤` has the wrong direction. It is negative beyond about `γ² = (B+C)³/(3C)`.
     pub fn printed(self, clip: f64) -> f64 {
         let Self { gamma, bound } = self;
         if gamma == 0.0 {
@@ -144,7 +143,7 @@ impl Truncation {
         gamma * gamma / (clip * clip * angle) * (bound / gamma - angle)
     }
 
-    /// Where the printed `D(γ)` is largest over `γ`, for this `B`.
+    /// The `γ` at which the printed `D(γ)` is largest, for this `B`.
     pub fn printed_peak(self, clip: f64) -> f64 {
         let beyond = ((self.bound + clip).powi(3) / clip).sqrt();
         let value = |gamma: f64| Self { gamma, ..self }.printed(clip);

@@ -1,4 +1,4 @@
-//! `δ(ε)` of a view after all rounds, ready to be read at many `ε`.
+//! `δ(ε)` of a view after all rounds, for fast evaluation at many `ε`.
 //!
 //! A window of composed losses ([`crate::engine::window`]) bounds `δ` from above at every `ε`, and is tight around the `ε` for which
 //! it was tilted. So a few windows are composed, tilted for different `ε`, and the smallest bound counts. That takes a few
@@ -14,11 +14,11 @@ use crate::engine::window::Composed;
 use crate::error::PrivacyError;
 use crate::mixed::{Bounding, Mixed};
 
-/// Where windows are tilted for, relative to the largest `ε` of interest.
+/// Values of `ε` for which windows are tilted, relative to the largest `ε` of interest.
 const TILTED_FOR: [f64; 6] = [0.0, 0.12, 0.25, 0.45, 0.7, 1.0];
-/// The same for a curve that is only drawn.
+/// The same for plots.
 const TILTED_FOR_PLOTS: [f64; 3] = [0.0, 0.4, 1.0];
-/// Curves are read down to the first of these `δ` for which there is an `ε`.
+/// A curve ends where it reaches the first of these `δ` at which a finite `ε` exists.
 const SMALLEST_DELTAS: [f64; 4] = [1e-12, 1e-10, 1e-8, 1e-6];
 
 /// An upper bound on `δ(ε)` of a view after all rounds.
@@ -35,25 +35,25 @@ const SMALLEST_DELTAS: [f64; 4] = [1e-12, 1e-10, 1e-8, 1e-6];
 /// # Ok::<(), floras_privacy::PrivacyError>(())
 /// ```
 pub struct DeltaCurve<'a> {
-    /// Each of them is enough; a bound is not below its companion.
+    /// Each entry is an upper bound: the larger of a profile and of its companion, if it has one.
     bounds: Vec<(Profile<'a>, Option<Profile<'a>>)>,
     /// Beyond this `ε`, the curve is below every `δ` of interest.
     end: f64,
 }
 
-/// How closely to look.
+/// Accuracy of the curve.
 #[derive(Clone, Copy)]
 enum Precision {
-    /// As closely as a statement.
+    /// The accuracy of a statement.
     Full,
-    /// As a plot shows it, up to this `ε`.
+    /// The accuracy of a plot, for `ε` up to this value.
     Plot(f64),
 }
 
-/// The curves of all directions of a composition, of which the largest counts.
+/// The curves of all directions of a composition; the largest of them counts.
 struct Profile<'a>(Vec<OfDirection<'a>>);
 
-/// A composition seen from one direction.
+/// The curve of a composition in one direction.
 enum OfDirection<'a> {
     /// All rounds together are one Gaussian mechanism with a random `μ`.
     MuDistribution(MuDistribution),
@@ -80,7 +80,7 @@ impl<'a> DeltaCurve<'a> {
             let of = |parts: Vec<Part<'a>>| Profile::new(&parts, rounds.delta(), precision);
             let Some((profile, profile_end)) = of(parts)? else { continue };
             let companion = match at_least.map(of).transpose()? {
-                // The companion has no ε, so that neither does the bound.
+                // The companion has no finite ε, and so the bound has none.
                 Some(None) => continue,
                 Some(Some((companion, companion_end))) => {
                     end = end.min(profile_end.max(companion_end));
@@ -104,12 +104,12 @@ impl<'a> DeltaCurve<'a> {
         self.bounds.iter().map(of_bound).fold(1.0, f64::min)
     }
 
-    /// From here on, `δ` is too small to be of interest.
+    /// The largest `ε` of interest; beyond it, `δ` is too small.
     pub fn end(&self) -> f64 {
         self.end
     }
 
-    /// `ε` from 0 to the end in equal steps.
+    /// `count` equally spaced values of `ε`, from 0 to the end.
     pub fn epsilons(&self, count: usize) -> Vec<f64> {
         let last = count.max(2) - 1;
         (0..=last).map(|i| self.end * i as f64 / last as f64).collect()
@@ -209,7 +209,7 @@ mod tests {
         account
     }
 
-    /// Values keep the engine from using the closed form.
+    /// `Values` prevent the engine from using the closed form.
     fn certain(mu: f64) -> MuDistribution {
         MuDistribution::Values(crate::engine::distribution::Values::new([(mu, 1.0)]))
     }

@@ -1,4 +1,4 @@
-//! Group privacy: what a view leaks about `k` clients together.
+//! Group privacy: the leakage of a view about `k` clients together.
 //!
 //! Two neighbouring populations then differ in up to `k` clients (or items) instead of one. Two bounds hold, and the smaller
 //! one is stated:
@@ -16,8 +16,8 @@
 //! q = 1 − (M−k choose K)/(M choose K)      (replace-one),      q = 1 − (M choose K)/(M+k choose K)      (add-or-remove)
 //! ```
 //!
-//! and `q` is at most `kp`. At the item level, a group is counted as entering every round. In the actual and the any-channel view clients have channels of their own, and no
-//! scaled bound is known here: the generic one is stated. The published view has no group privacy.
+//! and `q` is at most `kp`. At the item level, a group is counted as entering every round. In the actual and the any-channel view, every
+//! client has its own channel, and no scaled bound is known: the generic bound is stated. The published view has no group privacy.
 //!
 //! # Citations
 //! Dwork, Roth, *The algorithmic foundations of differential privacy*, 2014, theorem 2.2. Vadhan, *The complexity of
@@ -38,13 +38,13 @@ pub const MAX_GROUP: u64 = 1_000_000;
 /// Ratio of successive `ε` in the search for the smallest.
 const RATIO: f64 = 1.25;
 
-/// Which bound a group's `ε` is from.
+/// The bound that gives the `ε` of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupBound {
-    /// The sensitivity times `k`.
+    /// The curve of one client with `k` times the sensitivity.
     Scaled,
-    /// One client at a time.
+    /// The bound of one client, applied `k` times.
     Generic,
 }
 
@@ -53,7 +53,7 @@ pub enum GroupBound {
 pub struct GroupEpsilon {
     /// `ε` at the account's `δ`, an upper bound.
     pub epsilon: f64,
-    /// Where it is from.
+    /// The bound that gives this `ε`.
     pub bound: GroupBound,
 }
 
@@ -79,7 +79,7 @@ pub fn group_epsilon(
     Ok(both.min_by(|one, other| one.epsilon.total_cmp(&other.epsilon)))
 }
 
-/// The sensitivity times `k`, and `q` in place of `p`.
+/// The scaled bound: sensitivity `kΔ`, and probability `q` in place of `p`.
 fn scaled(setting: &Setting, rounds: u64, group: u64) -> Result<Option<f64>, PrivacyError> {
     if setting.clipping == Clipping::Paper {
         return Ok(None);
@@ -89,7 +89,7 @@ fn scaled(setting: &Setting, rounds: u64, group: u64) -> Result<Option<f64>, Pri
     account.epsilon(View::Idealised, rounds)
 }
 
-/// Who takes part, of a group.
+/// The sampling of a group, of which at least one member takes part.
 fn sampling(setting: &Setting, group: u64) -> Sampling {
     let probability = match setting.unit {
         PrivacyUnit::Client => match setting.neighbours {
@@ -98,12 +98,12 @@ fn sampling(setting: &Setting, group: u64) -> Sampling {
                 at_least_one(setting.clients.saturating_add(group), setting.per_round, group)
             }
         },
-        // Items of one client may be all that it has, so that no others could take their places.
+        // A client may hold no items other than those of the group, so that none could take their places.
         PrivacyUnit::Item { .. } if group > 1 => 1.0,
         PrivacyUnit::Item { .. } => setting.sampling().probability(),
     };
     match setting.neighbours {
-        // Without others who could take the group's places, everyone is counted as taking part.
+        // Without others who could take the group's places, every client counts as a participant.
         Neighbours::ReplaceOne if probability >= 1.0 => Sampling::Everyone,
         Neighbours::ReplaceOne => Sampling::ReplaceOne(probability),
         Neighbours::AddRemove => Sampling::AddRemove(probability),
@@ -120,7 +120,7 @@ fn at_least_one(clients: u64, per_round: u64, group: u64) -> f64 {
     (-log_none.exp_m1() * (1.0 + 1e-12)).min(1.0)
 }
 
-/// One client at a time.
+/// The generic bound, for `k` steps of one client each.
 fn generic(account: &Account, view: View, rounds: u64, group: u64) -> Result<Option<f64>, PrivacyError> {
     let Some(one) = account.epsilon(view, rounds)? else { return Ok(None) };
     if group == 1 {
@@ -134,7 +134,7 @@ fn generic(account: &Account, view: View, rounds: u64, group: u64) -> Result<Opt
         Ok(delta.ln() + (k - 1.0) * epsilon + log_ratio(k * epsilon) - log_ratio(epsilon)
             + if epsilon == 0.0 { k.ln() } else { 0.0 })
     };
-    // δ of the group exceeds that of one client, so that its ε does too: from there upwards.
+    // δ of the group exceeds that of one client, and so does its ε. The search begins there.
     let (mut below, mut epsilon) = (0.0, one.max(1e-3));
     loop {
         if log_delta(epsilon)? <= target {
@@ -155,7 +155,7 @@ fn generic(account: &Account, view: View, rounds: u64, group: u64) -> Result<Opt
     Ok(Some(k * refined.min(epsilon)))
 }
 
-/// `ln(1 − e^{−x})`, and 0 at 0, where the ratio of two of them is taken.
+/// `ln(1 − e^{−x})`; 0 for `x = 0`, where the caller adds the logarithm of the limit.
 fn log_ratio(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { (-(-x).exp_m1()).ln() }
 }

@@ -1,4 +1,4 @@
-//! What a view leaks as curves: `δ(ε)`, the trade-off function, the Rényi divergence, loss distributions, groups of clients.
+//! Privacy curves of a view: `δ(ε)`, the trade-off function, the Rényi divergence, loss distributions, groups of clients.
 
 pub(crate) mod delta;
 pub(crate) mod group;

@@ -2,7 +2,7 @@
 //!
 //! A [`LossFile`] holds what dp-accounting calls a `PrivacyLossDistribution`: the masses of the privacy loss of one round at
 //! `step·(first + i)`, the mass of an infinite loss, and the number of rounds. The masses connect the dots of the round's
-//! curve, so the estimate is pessimistic: whatever composes them gets an upper bound.
+//! curve, so the estimate is pessimistic: every composition of them yields an upper bound.
 //!
 //! Several trainings on the same clients compose: their losses add up, as those of rounds of several kinds do. They must be
 //! about the same neighbours and the same level, and no training's settings may depend on another's results other than
@@ -30,16 +30,17 @@ const FORMAT: &str = "floras-loss-distribution";
 const VERSION: u32 = 1;
 /// Maximum number of grid points of one round's loss.
 const MAX_POINTS: f64 = (1_u32 << 17) as f64;
-/// A file with more points is refused.
+/// Maximum number of points of a file that is read.
 const MAX_POINTS_READ: usize = 1 << 24;
-/// Points in a window of the composition.
+/// Number of points in a window of the composition.
 const WINDOW: f64 = (1_u32 << 20) as f64;
-/// Points in a window that only serves to find out where to look.
+/// Number of points in a window of the coarse search.
 const ROUGH: f64 = (1_u32 << 14) as f64;
-/// What is cut off all rounds together, relative to `δ`, and what a composition cuts off, relative to its `δ`.
+/// Probability that is cut off all rounds together, relative to `δ`.
 const CUT: f64 = 1e-5;
+/// Probability that a composition cuts off, relative to its `δ`.
 const CUT_OF_COMPOSITION: f64 = 1e-7;
-/// The grid moves `ε` by about this, relative to it.
+/// Approximate relative error of `ε` because of the grid.
 const ACCURACY: f64 = 1e-6;
 /// Maximum number of tilts that are tried.
 const MAX_TILTS: usize = 30;
@@ -48,27 +49,27 @@ const MAX_TILTS: usize = 30;
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossFile {
-    /// `floras-loss-distribution`.
+    /// Name of the format, always `floras-loss-distribution`.
     pub format: String,
-    /// 1.
+    /// Version of the format; this crate reads and writes version 1.
     pub version: u32,
-    /// The view's name, or where else the distribution comes from.
+    /// Name of the view, or another source of the distribution.
     pub view: String,
-    /// Whether what is derived from it is a guarantee.
+    /// Whether statements that follow from this distribution are guarantees.
     pub guarantee: bool,
     /// `replace-one` or `add-remove`.
     pub neighbours: String,
     /// `client` or `item`.
     pub level: String,
-    /// Rounds, each with this loss.
+    /// Number of rounds, each with this loss.
     pub rounds: u64,
-    /// Distance between losses on the grid.
+    /// Step of the grid, in nats; from 1e-12 to 10.
     pub step: f64,
     /// Always `true`: the masses describe a mechanism that leaks at least as much.
     pub pessimistic: bool,
-    /// One distribution that holds for both orders of the neighbours, or one for each.
+    /// One distribution that holds for both directions, or one per direction.
     pub losses: Vec<RoundLoss>,
-    /// What the view assumes.
+    /// Assumptions of the view.
     #[serde(default)]
     pub assumptions: Vec<String>,
 }
@@ -77,13 +78,13 @@ pub struct LossFile {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundLoss {
-    /// Which of the neighbours has the data.
+    /// The direction: which of the neighbours has the data.
     pub direction: LossDirection,
-    /// The first mass belongs to the loss `step·first`.
+    /// Index of the first mass, whose loss is `step·first`.
     pub first: i64,
-    /// Masses, one for each point of the grid.
+    /// Mass of each grid point, at least 0. With `infinity` they sum to 1.
     pub masses: Vec<f64>,
-    /// The mass of an infinite loss.
+    /// Probability of an infinite loss.
     pub infinity: f64,
 }
 
@@ -91,48 +92,48 @@ pub struct RoundLoss {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossDirection {
-    /// Either: the distribution is the same.
+    /// Either neighbour: the loss has the same distribution.
     Both,
-    /// The one with the data; the other lacks them.
+    /// The neighbour with the data; the other lacks them.
     Remove,
-    /// The one without the data.
+    /// The neighbour without the data; the other has them.
     Add,
 }
 
-/// What is wrong with a loss distribution that was read.
+/// An error in a loss distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LossFileError {
     /// A field that is out of range.
     #[error("{field} must be {allowed}, not {value}")]
     Field {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What is allowed, in words.
+        /// Allowed values, for the message.
         allowed: &'static str,
-        /// What was found.
+        /// The rejected value.
         value: String,
     },
-    /// Distributions that are about different things.
+    /// Distributions of different neighbours or levels.
     #[error("distributions with {field} {one} and {other} do not compose: all must have the same")]
     Different {
-        /// The field.
+        /// Name of the field that differs.
         field: &'static str,
-        /// The first one's.
+        /// Its value in the first distribution.
         one: String,
-        /// Another one's.
+        /// Its value in another distribution.
         other: String,
     },
-    /// No distribution.
+    /// The list of distributions is empty.
     #[error("there is nothing to compose: give at least one loss distribution")]
     Nothing,
-    /// The accounting refused something.
+    /// An error of the accounting.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
 }
 
 impl LossFile {
-    /// The loss of one round of a view, fine enough for the `ε` of all rounds at the accounts' `δ`; `None` if the view has no
-    /// finite `ε`. All rounds must be of one kind.
+    /// The loss of one round of a view, on a grid that is fine enough for the `ε` of all rounds at the accounts' `δ`. `None`
+    /// if the view has no finite `ε`. All rounds must be of one kind.
     pub fn of_view(
         rounds: &Mixed<'_>,
         view: View,
@@ -184,7 +185,7 @@ impl LossFile {
         }))
     }
 
-    /// `Ok` if it is a loss distribution that can be composed.
+    /// Returns `Ok` if all fields are in range and consistent.
     pub fn check(&self) -> Result<(), LossFileError> {
         let wrong = |field, allowed, value: String| Err(LossFileError::Field { field, allowed, value });
         if self.format != FORMAT {
@@ -231,7 +232,7 @@ impl RoundLoss {
             Direction::Remove => LossDirection::Remove,
             Direction::Add => LossDirection::Add,
         };
-        // Points without mass at the ends take room and say nothing.
+        // Points without mass at the ends are dropped.
         let from = loss.masses.iter().position(|&mass| mass > 0.0).unwrap_or(0);
         let to = loss.masses.iter().rposition(|&mass| mass > 0.0).map_or(from, |last| last + 1);
         Self {
@@ -266,7 +267,7 @@ impl RoundLoss {
     }
 }
 
-/// A number with two digits that is not above.
+/// Rounds down to two significant digits.
 fn short(step: f64) -> f64 {
     let power = step.log10().floor() - 1.0;
     // A power of ten below 1 has no exact double; its reciprocal has.
@@ -274,7 +275,7 @@ fn short(step: f64) -> f64 {
     (step * scale).floor() / scale
 }
 
-/// Several trainings together.
+/// The joint privacy loss of several trainings.
 ///
 /// ```
 /// use floras_privacy::mixed::Mixed;
@@ -290,14 +291,14 @@ fn short(step: f64) -> f64 {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct JointLoss {
-    /// For each direction, each training's loss and rounds.
+    /// For each direction, the loss of a round and the number of rounds of each training.
     directions: Vec<Vec<(LossDistribution, u64)>>,
     rounds: u64,
     guarantee: bool,
 }
 
 impl JointLoss {
-    /// Trainings that are about the same neighbours and level.
+    /// The joint loss of trainings with the same neighbours and level.
     pub fn new(files: &[LossFile]) -> Result<Self, LossFileError> {
         let [first, others @ ..] = files else { return Err(LossFileError::Nothing) };
         let mut rounds = 0_u64;
@@ -317,7 +318,7 @@ impl JointLoss {
         let directions: &[usize] = if is_symmetric { &[0] } else { &[0, 1] };
         let of_direction = |&direction: &usize| {
             let of_file = |file: &LossFile| {
-                // One that holds for both orders serves for each.
+                // A distribution for both directions serves for each of them.
                 let loss = file.losses.get(direction).unwrap_or(&file.losses[0]);
                 (loss.distribution(file.step), file.rounds)
             };
@@ -327,17 +328,17 @@ impl JointLoss {
         Ok(Self { directions: directions.iter().map(of_direction).collect(), rounds, guarantee })
     }
 
-    /// All rounds of all trainings.
+    /// Total number of rounds of all trainings.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Whether every training's number is a guarantee.
+    /// Whether the numbers of all trainings are guarantees.
     pub fn guarantee(&self) -> bool {
         self.guarantee
     }
 
-    /// The smallest `ε` for a `δ`, an upper bound.
+    /// An upper bound on the smallest `ε` at a `δ`.
     pub fn epsilon_upper(&self, delta: f64) -> Result<f64, PrivacyError> {
         require_delta(delta)?;
         self.directions.iter().try_fold(0.0, |worst: f64, kinds| Ok(worst.max(epsilon_of(kinds, delta)?)))
@@ -365,7 +366,7 @@ fn epsilon_of(kinds: &[(LossDistribution, u64)], delta: f64) -> Result<f64, Priv
         };
         Composed::new(kinds.iter().map(on_step), step, window).epsilon_upper(delta)
     };
-    // Every window gives an upper bound; the next one is tilted for the bound before.
+    // Every window yields an upper bound; the next window is tilted for the previous bound.
     let (mut epsilon, _) = tilts.quantile(delta.ln());
     for _ in 0..MAX_TILTS {
         let found = around(epsilon, ROUGH)?.min(epsilon);

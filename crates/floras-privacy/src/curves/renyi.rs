@@ -27,28 +27,28 @@ use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::sampling::{Direction, Sampling};
 use crate::error::{PrivacyError, require};
 use crate::mixed::Mixed;
-use crate::views::Beside;
+use crate::views::DetailSource;
 
-/// Orders that are usually looked at.
+/// Orders `α` in common use.
 pub const ORDERS: [f64; 20] = [
     1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0,
     128.0, 256.0,
 ];
-/// The event's probability over all rounds is about this, relative to `δ`.
+/// Approximate probability of the event over all rounds, relative to `δ`.
 const EVENT: f64 = 1e-5;
-/// What a composition cuts off, relative to its `δ`.
+/// Probability that a composition cuts off, relative to its `δ`.
 const CUT: f64 = 1e-7;
-/// Points in the loss of a round.
+/// Number of grid points of a round's loss.
 const POINTS: f64 = (1_u32 << 15) as f64;
 
 /// Rényi divergences of a view after all rounds.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RenyiCurve {
-    /// `α > 1`.
+    /// Orders `α`, each above 1 and at most 1e6.
     pub orders: Vec<f64>,
-    /// An upper bound on the divergence at each order; infinite where there is none.
+    /// An upper bound on the divergence at each order; infinite where no finite bound is known.
     pub epsilons: Vec<f64>,
-    /// The divergences hold outside an event of at most this probability; 0 if they hold without one.
+    /// The divergences hold outside an event whose probability is at most this; 0 if they always hold.
     pub event: f64,
 }
 
@@ -76,7 +76,7 @@ impl RenyiCurve {
         Ok(best)
     }
 
-    /// Whichever is smaller at each order.
+    /// The smaller bound at each order.
     fn smaller(self, other: Self) -> Self {
         let epsilons = self.epsilons.iter().zip(other.epsilons).map(|(one, other)| one.min(other));
         Self { epsilons: epsilons.collect(), event: self.event.max(other.event), orders: self.orders }
@@ -91,8 +91,8 @@ fn paper_receiver(
 ) -> Result<Option<RenyiCurve>, PrivacyError> {
     let mut epsilons = vec![0.0; orders.len()];
     for (account, rounds) in rounds.parts() {
-        let (Some(Beside::Renyi(round)), Sampling::Everyone) =
-            (account.beside.get(&view), account.sampling())
+        let (Some(DetailSource::Renyi(round)), Sampling::Everyone) =
+            (account.detail_sources.get(&view), account.sampling())
         else {
             return Ok(None);
         };

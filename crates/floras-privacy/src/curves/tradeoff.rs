@@ -6,8 +6,8 @@
 //! f(α) = sup_{ε ≥ 0} max(0, 1 − δ(ε) − e^ε·α, e^{−ε}·(1 − δ(ε) − α))
 //! ```
 //!
-//! which is convex, decreasing and at most `1 − α`. An upper bound on `δ`, and a supremum over some `ε` only, both make `f`
-//! smaller: what is returned is a lower bound, so that it holds.
+//! which is convex, decreasing and at most `1 − α`. Both an upper bound on `δ` and a supremum over finitely many `ε` make
+//! `f` smaller. So the result is a valid lower bound.
 //!
 //! # Citations
 //! Dong, Roth, Su, *Gaussian differential privacy*, J. R. Stat. Soc. B 84, 2022, proposition 6 and equation 3.
@@ -16,13 +16,13 @@ use crate::curves::delta::DeltaCurve;
 
 /// Number of `ε` between 0 and the curve's end; each gives one line.
 const LINES: usize = 600;
-/// Below this type I error, a plot shows nothing.
+/// Small type I errors that a plot shows in addition to equal steps.
 const SMALL_ERRORS: [f64; 5] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
 
 /// A lower bound on the trade-off function: the largest of some straight lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TradeOff {
-    /// `ε` and `1 − δ(ε)`.
+    /// `ε` and `1 − δ(ε)` of each line.
     lines: Vec<(f64, f64)>,
 }
 
@@ -32,9 +32,9 @@ impl TradeOff {
         Self::from_curve(|epsilon| curve.delta(epsilon), curve.end())
     }
 
-    /// The trade-off function of any `δ(ε)`, of which `ε` between 0 and `end` are read.
+    /// The trade-off function of any `δ(ε)`, which is evaluated for `ε` between 0 and `end`.
     pub fn from_curve(delta: impl Fn(f64) -> f64, end: f64) -> Self {
-        // Denser towards 0, where the curve turns most.
+        // Denser towards 0, where the curvature is largest.
         let epsilon = |i: usize| end * (i as f64 / (LINES - 1) as f64).powf(1.5);
         Self { lines: (0..LINES).map(epsilon).map(|epsilon| (epsilon, 1.0 - delta(epsilon))).collect() }
     }

@@ -1,39 +1,39 @@
-//! A curve that is dear to ask, by chords between some of its points: for compositions.
+//! Chords between points of a curve that is expensive to evaluate, for compositions.
 //!
-//! A curve `D` is convex as a function of `x = e^ε`. So values that are not below it at some points, replaced by their greatest convex
-//! minorant and connected by chords, are not below it anywhere. Wrinkles of the values, which a supremum over cells has,
-//! disappear in the minorant.
+//! A curve `D` is a convex function of `x = e^ε`. Take values at some points, none of them below the curve. Chords between the points
+//! of their greatest convex minorant are nowhere below the curve. The minorant also removes the deviations from convexity that a
+//! supremum over cells has.
 
 use crate::engine::compose::MAX_EPSILON;
 
-/// From one point to the next, `ln δ` falls by about this much: where `δ` is above each of these values.
+/// Decrease of `ln δ` from one point to the next, where `δ` is above the first number of a pair.
 const FALLS: [(f64, f64); 3] = [(1e-3, 0.1), (1e-8, 0.2), (0.0, 0.4)];
-/// No more points are taken; where they end, what is left counts as infinite.
+/// Maximum number of points. If it is reached, the rest of the curve counts as an infinite loss.
 const MAX_POINTS: usize = 2000;
 
 /// Points of a curve with chords between them.
 pub(crate) struct Chords {
-    /// `ε` and `δ`.
+    /// `ε` and `δ` of each point.
     points: Vec<(f64, f64)>,
-    /// What lies beyond the last point.
+    /// `δ` beyond the last point.
     pub(crate) beyond: f64,
 }
 
 impl Chords {
-    /// Takes points of a decreasing `f` until it is at most `nothing`.
-    pub(crate) fn new(f: impl Fn(f64) -> f64, nothing: f64) -> Self {
+    /// Takes points of a decreasing `f` until it is at most `negligible`.
+    pub(crate) fn new(f: impl Fn(f64) -> f64, negligible: f64) -> Self {
         let mut points = vec![(0.0, f(0.0))];
         let mut step = 1e-4;
         while let Some(&(epsilon, value)) = points.last()
-            && value > nothing
+            && value > negligible
             && epsilon < MAX_EPSILON
             && points.len() < MAX_POINTS
         {
             let next = (epsilon + step).min(MAX_EPSILON);
-            let at_next = f(next).clamp(1e-3 * nothing, value);
+            let at_next = f(next).clamp(1e-3 * negligible, value);
             let fall = FALLS.iter().find(|&&(above, _)| value > above).map_or(0.4, |&(_, fall)| fall);
             let fallen = (value / at_next).ln();
-            if fallen > 2.0 * fall && step > 1e-6 * next && at_next > nothing {
+            if fallen > 2.0 * fall && step > 1e-6 * next && at_next > negligible {
                 step *= 0.5;
                 continue;
             }
@@ -45,7 +45,7 @@ impl Chords {
         Self { points: convex_minorant(points), beyond }
     }
 
-    /// The chord's value; 0 beyond the last point.
+    /// The value of the chord; 0 beyond the last point.
     pub(crate) fn upper(&self, epsilon: f64) -> f64 {
         let right = self.points.partition_point(|&(point, _)| point < epsilon);
         match (right.checked_sub(1).and_then(|left| self.points.get(left)), self.points.get(right)) {
@@ -56,9 +56,9 @@ impl Chords {
     }
 }
 
-/// How far from one `e^ε` to another a third one lies.
+/// Position of `e^epsilon` between `e^from` (0) and `e^to` (1).
 fn share(from: f64, epsilon: f64, to: f64) -> f64 {
-    // Relative to the far end, lest anything overflows.
+    // Relative to the far end, to avoid overflow.
     ((epsilon - to).exp() - (from - to).exp()) / -(from - to).exp_m1()
 }
 
@@ -80,21 +80,21 @@ mod tests {
     use super::*;
     use crate::numerics::gaussian;
 
-    /// A curve with 2% wrinkles above the true one: chords stay above the truth, and lose the wrinkles.
+    /// A curve with deviations of 2% above the true one: chords stay above the truth and remove the deviations.
     #[test]
-    fn chords_are_above_the_curve_and_without_wrinkles() {
+    fn chords_are_above_the_curve_and_convex() {
         for mu in [0.05, 0.7, 3.0, 40.0] {
-            let wrinkled = |epsilon: f64| {
+            let non_convex = |epsilon: f64| {
                 gaussian::delta(epsilon, mu) * (1.01 + 0.01 * (40.0 * (1.0 + epsilon).ln()).sin())
             };
-            let chords = Chords::new(wrinkled, 1e-30);
+            let chords = Chords::new(non_convex, 1e-30);
             assert!(chords.points.len() < 500, "{}", chords.points.len());
             let end = gaussian::epsilon(1e-25, mu).unwrap();
             for i in 0..=3000 {
                 let epsilon = end * f64::from(i) / 3000.0;
                 let exact = gaussian::delta(epsilon, mu);
                 let ratio = chords.upper(epsilon) / exact;
-                // Where ε is large, a chord in e^ε is nearly a step, and off by what δ falls from point to point.
+                // For large ε a chord in e^ε is nearly a step, whose error is the decrease of δ from point to point.
                 let most = if mu > 5.0 {
                     1.7
                 } else if exact > 1e-3 {

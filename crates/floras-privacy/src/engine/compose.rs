@@ -7,18 +7,18 @@
 //! δ_T(ε) = E[(1 − e^{ε − S})₊],     S = l_1 + … + l_T
 //! ```
 //!
-//! The tilt moves the middle of the distribution to the `ε` in question, where the transform is exact relative to what is
-//! there; without it, a `δ` of 1e-15 would drown in rounding. Everything that is left out is counted as leaked: what
-//! lies beyond the grid and above the window (Chernoff's bound), what is infinite, and the rounding of the transform. So
-//! the upper bound is one.
+//! The tilt moves the bulk of the distribution to the `ε` of interest. There the rounding error of the transform is small relative to
+//! the masses; without a tilt, it would exceed a `δ` of 1e-15. Everything that is left out counts as leaked: losses beyond the grid,
+//! losses above the window (Chernoff's bound), infinite losses, and the rounding error of the transform. So the result is a valid
+//! upper bound.
 //!
-//! Rounds may be of several kinds, each with its own curve and probability of taking part: `T_i` rounds of kind `i`. Their losses
-//! are independent too, so that on one common grid the transforms' powers are multiplied, and what is left out is added up.
-//! How many rounds there are of which kind must not depend on anyone's data.
+//! Rounds may be of several kinds, each with its own curve and probability of taking part: `T_i` rounds of kind `i`. Their losses are
+//! independent too. On one common grid, the powers of the transforms are multiplied, and the masses that are left out are added. The
+//! number of rounds of each kind must not depend on anyone's data.
 //!
-//! The lower bound shows how far off it can be. Connecting the dots moves a loss by `Y`, less than a step `h`, with
-//! `E[e^{−Y}] = 1` given the loss; by Hoeffding's lemma `0 ≤ E[Y] ≤ h²/8`, and all `T` together exceed
-//! `T·h²/8 + h·√(T·ln(1/η)/2)` with a probability of at most `η`, of whatever kinds they are.
+//! The lower bound shows how far the upper bound can be from the truth. Connecting the dots moves a loss by `Y`, less than a step
+//! `h`, with `E[e^{−Y}] = 1` given the loss. By Hoeffding's lemma `0 ≤ E[Y] ≤ h²/8`. The moves of all `T` rounds together exceed
+//! `T·h²/8 + h·√(T·ln(1/η)/2)` with probability at most `η`, for rounds of any kinds.
 //!
 //! # Citations
 //! Koskela, Jälkö, Honkela, *Computing tight differential privacy guarantees using FFT*, AISTATS 2020. Gopi, Lee, Wutschitz,
@@ -31,40 +31,40 @@ use crate::engine::window::{Composed, MIN_DELTA};
 use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 
-/// No `ε` beyond this is looked for. A loss beyond it in one round counts as infinite.
+/// The largest `ε` of every search. In one round, a loss above it counts as infinite.
 pub const MAX_EPSILON: f64 = 1e5;
-/// A curve that is known less well than this has wrinkles.
-pub(crate) const WRINKLED: f64 = 1e-9;
-/// Shares of `δ` that rare, large losses may cost, in the order in which they are tried.
+/// A curve with a larger tolerance may deviate from convexity by more than rounding.
+pub(crate) const CONVEX_TOLERANCE: f64 = 1e-9;
+/// Shares of `δ` for which rare, large losses may count as infinite, in the order in which they are tried.
 const HEAVY_TAIL_CUTS: [f64; 3] = [1e-3, 0.02, 0.2];
 
-/// A value that lies between two others.
+/// A lower and an upper bound on a value.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Bounds {
-    /// The truth is not below.
+    /// The true value is at least this.
     pub lower: f64,
-    /// The truth is not above: the one to state.
+    /// The true value is at most this: the bound to state.
     pub upper: f64,
 }
 
-/// How finely the loss of a round is resolved.
+/// Resolution of a round's loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Grid {
-    /// As finely as it takes for the number of rounds: 2¹⁶ to 2¹⁸ points.
+    /// Chosen for the number of rounds: 2¹⁶ to 2¹⁸ points.
     #[default]
     Auto,
-    /// In steps of this `ε`, or finer ones where a round's loss would not show in them.
+    /// Steps of this `ε`, or finer steps if they would not resolve the loss of a round.
     Step(f64),
 }
 
 /// Rounds of one kind.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// The curve of a round in which someone takes part for certain.
+    /// The curve of a round in which the client certainly takes part.
     pub curve: &'a dyn Curve,
-    /// Who takes part, drawn independently in each round.
+    /// How clients are sampled, independently in each round.
     pub sampling: Sampling,
-    /// `T_i`.
+    /// Number of rounds of this kind, `T_i`, from 1 to 1e9.
     pub rounds: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct Composition<'a> {
 }
 
 impl<'a> Composition<'a> {
-    /// `rounds` rounds with a curve, each with its own draw of who takes part.
+    /// `rounds` rounds with a curve; clients are sampled independently in each round.
     pub fn new(curve: &'a dyn Curve, sampling: Sampling, rounds: u64) -> Result<Self, PrivacyError> {
         Self::mixed(&[Part { curve, sampling, rounds }])
     }
@@ -102,7 +102,7 @@ impl<'a> Composition<'a> {
         Ok(Self { parts: parts.to_vec(), directions, grid: Grid::Auto })
     }
 
-    /// The same on a given grid.
+    /// The same composition on a given grid, whose step must be between 1e-12 and 1.
     pub fn on_grid(self, grid: Grid) -> Result<Self, PrivacyError> {
         if let Grid::Step(step) = grid {
             require((1e-12..=1.0).contains(&step), "the grid's step", "between 1e-12 and 1", step)?;
@@ -110,13 +110,13 @@ impl<'a> Composition<'a> {
         Ok(Self { grid, ..self })
     }
 
-    /// The least `ε` for a `δ`.
+    /// Bounds on the smallest `ε` at `delta`.
     pub fn epsilon(&self, delta: f64) -> Result<Bounds, PrivacyError> {
         let upper = self.epsilon_upper(delta)?;
         Ok(Bounds { lower: self.epsilon_lower(delta)?.min(upper), upper })
     }
 
-    /// The upper bound of [`epsilon`](Self::epsilon) alone, in about half the time.
+    /// The upper bound of [`epsilon`](Self::epsilon) only, in about half the time.
     pub fn epsilon_upper(&self, delta: f64) -> Result<f64, PrivacyError> {
         require_delta(delta)?;
         let least = at_least_once(&self.parts);
@@ -126,31 +126,32 @@ impl<'a> Composition<'a> {
         self.largest(|direction| self.epsilon_of(direction, Side::Upper, delta))
     }
 
-    /// The lower bound of [`epsilon`](Self::epsilon) alone: a pair of neighbours exists that has at least this `ε`.
+    /// The lower bound of [`epsilon`](Self::epsilon) only: a pair of neighbours exists that has at least this `ε`.
     pub fn epsilon_lower(&self, delta: f64) -> Result<f64, PrivacyError> {
         require_delta(delta)?;
         self.largest(|direction| self.epsilon_of(direction.realised(), Side::Lower, delta))
     }
 
-    /// The least `δ` for an `ε`.
+    /// Bounds on the smallest `δ` at `epsilon`.
     pub fn delta(&self, epsilon: f64) -> Result<Bounds, PrivacyError> {
         let upper = self.delta_upper(epsilon)?;
         let lower = self.largest(|direction| self.delta_of(direction.realised(), Side::Lower, epsilon))?;
         Ok(Bounds { lower: lower.min(upper), upper })
     }
 
-    /// The upper bound of [`delta`](Self::delta) alone, which takes less time.
+    /// The upper bound of [`delta`](Self::delta) only, which takes less time.
     pub fn delta_upper(&self, epsilon: f64) -> Result<f64, PrivacyError> {
         require_epsilon(epsilon)?;
         self.largest(|direction| self.delta_of(direction, Side::Upper, epsilon))
     }
 
-    /// The value of the worse direction.
+    /// The largest value of all directions.
     fn largest(&self, of: impl Fn(Direction) -> Result<f64, PrivacyError>) -> Result<f64, PrivacyError> {
         self.directions.iter().try_fold(0.0, |worst: f64, &direction| Ok(worst.max(of(direction)?)))
     }
 
-    /// A single round that is the same as all rounds together, if there is one, and the probability to take part in it.
+    /// Evaluates one round that is equivalent to all rounds together, with the probability of taking part in it. `None` if there is
+    /// no such round.
     fn with_one_round<R>(&self, use_it: impl FnOnce(&dyn Curve, f64) -> R) -> Option<R> {
         if let Some(distribution) = self.as_one_distribution() {
             return Some(use_it(&distribution, 1.0));
@@ -161,8 +162,8 @@ impl<'a> Composition<'a> {
         }
     }
 
-    /// The distribution of `μ` of all rounds together, if everyone takes part and it has a simple form: `√(Σ μ²)` if each kind's is
-    /// known for certain.
+    /// The distribution of `μ` of all rounds together, if every client takes part and a closed form exists. If `μ` of every kind is
+    /// constant, it is `√(Σ μ²)`.
     pub(crate) fn as_one_distribution(&self) -> Option<MuDistribution> {
         let of_part = |part: &Part<'_>| {
             if part.sampling.probability() < 1.0 { None } else { part.curve.composed(part.rounds) }
@@ -178,7 +179,7 @@ impl<'a> Composition<'a> {
         Some(MuDistribution::Constant(squares.sqrt()))
     }
 
-    /// Total variation at most adds up.
+    /// An upper bound on the total variation of all rounds: the sum over the rounds.
     fn total_variation(&self) -> f64 {
         let of_part = |Part { curve, sampling, rounds }: &Part<'_>| {
             let apart =
@@ -206,15 +207,15 @@ impl<'a> Composition<'a> {
         if self.total_variation() <= delta {
             return Ok(0.0);
         }
-        // Rounds together show at least as much as one of them.
+        // All rounds together leak at least as much as one of them.
         if side == Side::Upper && self.parts.iter().any(|part| is_beyond_reach(part, direction, delta)) {
             return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
         }
         self.composed_epsilon(direction, side, delta)
     }
 
-    /// A bound on `ε`. Where rare, large losses spoil the transform or take up its grid, more of them count as infinite: what is lost
-    /// to `δ` by that is less than what rounding would cost.
+    /// A bound on `ε`. Rare, large losses can spoil the transform or take up its grid. Then more of them count as infinite, which
+    /// costs less of `δ` than the rounding would.
     fn composed_epsilon(&self, direction: Direction, side: Side, delta: f64) -> Result<f64, PrivacyError> {
         let mut best: Option<f64> = None;
         for cut in [CUT].into_iter().chain(HEAVY_TAIL_CUTS) {
@@ -222,7 +223,7 @@ impl<'a> Composition<'a> {
             if prepared.is_out_of_reach(delta) {
                 break;
             }
-            // Where a transform shows nothing, one with fewer large losses may.
+            // If a transform yields no bound, one with fewer large losses may.
             let Ok(composed) = prepared.around_delta(delta) else { continue };
             best = match side {
                 Side::Upper => best.into_iter().chain(composed.epsilon_upper(delta)).reduce(f64::min),
@@ -248,7 +249,7 @@ impl<'a> Composition<'a> {
         })
     }
 
-    /// What is cut off a round's loss has to be small beside a `δ` that is not known yet.
+    /// The probability that is cut off a round's loss must be small relative to `δ`, which is not known yet.
     fn around_epsilon(
         &self,
         direction: Direction,
@@ -265,7 +266,7 @@ impl<'a> Composition<'a> {
         loop {
             let composed = prepared.around_epsilon(epsilon, Resolution::Fine);
             let found = composed.delta_upper(epsilon);
-            // What is cut off is 1e-7 of the guess.
+            // The cut-off probability is 1e-7 of the guess.
             if found >= 1e-3 * guess || guess <= MIN_DELTA {
                 return Ok(composed);
             }
@@ -275,7 +276,7 @@ impl<'a> Composition<'a> {
     }
 }
 
-/// The directions that all kinds of rounds have in common, if they are rounds that can be composed.
+/// The directions that all kinds of rounds share; an error if the rounds cannot be composed.
 pub(crate) fn common_directions(
     kinds: impl Iterator<Item = (Sampling, u64)>,
 ) -> Result<&'static [Direction], PrivacyError> {
@@ -294,7 +295,7 @@ pub(crate) fn common_directions(
     Ok(common)
 }
 
-/// `1 − Π (1 − p_i)^{T_i}`: something infinite is seen.
+/// Probability of at least one infinite loss, `1 − Π (1 − p_i)^{T_i}`.
 fn at_least_once(parts: &[Part<'_>]) -> f64 {
     let never = |Part { curve, sampling, rounds }: &Part<'_>| {
         *rounds as f64 * (-(sampling.probability() * curve.infinite()).min(1.0)).ln_1p()
@@ -310,7 +311,7 @@ pub(crate) fn one_round_delta(
     side: Side,
     epsilon: f64,
 ) -> f64 {
-    // For certain, all directions have the same curve, and the added side would be a difference of large numbers.
+    // With p = 1 all directions have the same curve, and `Add` would subtract large numbers.
     let direction = if p == 1.0 { Direction::Replace } else { direction };
     let infinite = if side == Side::Upper { p * curve.infinite() } else { 0.0 };
     infinite
@@ -350,7 +351,7 @@ fn one_round_epsilon(
             first_at_most(|e| distribution.lower(e), target, 1e-3, MAX_EPSILON, 1e-3)
         };
         let epsilon = match curve.simpler().map(simpler) {
-            // What is below the simpler curve's root is below this one's.
+            // The root of the simpler curve is at most that of this curve.
             Some(start) => {
                 first_at_most_from(at, target, 0.99 * start.unwrap_or(MAX_EPSILON), MAX_EPSILON, 1e-9)
             }

@@ -1,22 +1,21 @@
-//! A distribution of `μ`: what every rigorous view comes down to.
+//! A distribution of `μ`: the form of every rigorous view.
 //!
-//! Given the channels and the pilot's noise, which do not depend on anyone's data, a round is a Gaussian mechanism with
-//! some `μ`. The view says what the distribution of `μ` is; the curve of one round is
+//! Given the channels and the pilot's noise, which do not depend on anyone's data, a round is a Gaussian mechanism with some `μ`. The
+//! view determines the distribution of `μ`; the curve of one round is
 //!
 //! ```text
 //! δ₁(ε) = E_μ[δ_G(ε; μ)]
 //! ```
 //!
-//! A distribution that comes from a sum or an integral over many variables is kept in cells of `μ`, each with its mass and its mean.
-//! Because `∂δ_G/∂μ = φ(μ/2 − ε/μ)`, the curve is convex in `μ` below `√(2ε)` and concave above. So a convex cell's mass may
-//! be moved to its two ends and a concave cell's mass to its mean, and the curve only grows: a bound that is off by the
-//! square of the cell's width. What is put into a cell is itself a range of `μ` with a mass and a mean, so that no rule of
-//! integration has to resolve where `δ_G` turns.
+//! If the distribution is a sum or an integral over many variables, it is kept in cells of `μ`, each with its mass and its mean.
+//! Because `∂δ_G/∂μ = φ(μ/2 − ε/μ)`, the curve is convex in `μ` below `√(2ε)` and concave above. So the curve only grows if a convex
+//! cell's mass moves to its two ends, and a concave cell's mass to its mean. The error of this bound is quadratic in the width of the
+//! cell. Each contribution to a cell is itself a range of `μ` with a mass and a mean, so no integration rule has to resolve the
+//! transition of `δ_G`.
 //!
-//! The lower bound has cells of its own, made from noise and estimates that are rounded the other way: no `μ` in them is too large, no
-//! mass and no mean. A convex cell's mass counts at its mean and a concave cell's at its ends. What is not in them counts as
-//! `μ = 0`. They are made when a lower bound is first asked for: many questions, such as a calibration's, are about upper bounds
-//! alone.
+//! The lower bound has cells of its own, from noise and estimates that are rounded the other way. In them, no `μ`, no mass and no mean
+//! is too large. A convex cell's mass counts at its mean, and a concave cell's at its ends. Missing mass counts as `μ = 0`. These
+//! cells are computed at the first request for a lower bound, because many callers, such as a calibration, use upper bounds only.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,23 +26,23 @@ use crate::numerics::quadrature::panels;
 
 /// Width of a cell in `ln μ`.
 pub(crate) const FINE_CELL: f64 = 0.005;
-/// The same for distributions that many integrals go into.
+/// The same for distributions that are computed from many integrals.
 pub(crate) const COARSE_CELL: f64 = 0.01;
-/// Cells reach this far below 1, or below the largest `μ` if that is smaller, in `ln μ`.
+/// Depth of the cells in `ln μ`, below 1 or below the largest `μ` if that is smaller.
 const DEPTH: f64 = 20.0;
-/// Ends of a range that are further apart than this factor are not kept apart.
+/// A range counts as its end on the safe side if its ends differ by more than this factor.
 const WIDE_RANGE: f64 = 1.2;
-/// A cell with less mass counts as infinite.
-const NEVER: f64 = 1e-38;
-/// What masses and means may be off by, relatively, as differences of nearly equal numbers: taken off lower bounds.
+/// A cell with less mass is dropped, and its mass is added to the exception.
+const MIN_MASS: f64 = 1e-38;
+/// Relative error of masses and means, which are differences of nearly equal numbers. Lower bounds are reduced by it.
 const DIGITS: f64 = 1e-9;
-/// From here on, `δ_G` is below 1e-300.
-const NOTHING: f64 = 37.5;
+/// From this `ε/μ − μ/2` on, `δ_G` is below 1e-300.
+const NEGLIGIBLE: f64 = 37.5;
 
 /// A distribution of `μ ≥ 0`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MuDistribution {
-    /// Always the same, as in the central Gaussian mechanism.
+    /// The same `μ` in every round, as in the central Gaussian mechanism.
     Constant(f64),
     /// `a·|G|` with a standard normal `G`: the unused sequences' noise under the paper's receiver.
     HalfNormal {
@@ -54,12 +53,12 @@ pub enum MuDistribution {
     Chi {
         /// `a = Δ/γ`.
         scale: f64,
-        /// `T`.
+        /// Number of rounds `T`, the degrees of freedom of `R`.
         rounds: u64,
     },
-    /// Weighted values, exact up to the rule of integration that they come from.
+    /// Weighted values, exact up to the error of the integration rule that they come from.
     Values(Values),
-    /// Cells, rounded so that the curve is never too small.
+    /// Cells, rounded so that the upper bound on the curve is never too small.
     Cells(Cells),
 }
 
@@ -67,27 +66,27 @@ pub enum MuDistribution {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values(Vec<(f64, f64)>);
 
-/// Cells of `μ`, in ascending order, with what may be infinite.
+/// Cells of `μ` in ascending order, with the probability of `μ = ∞`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
-    /// For the upper bound.
+    /// Cells for the upper bound.
     cells: Vec<Cell>,
     infinite: f64,
     below: Below,
 }
 
-/// Cells for the lower bound, made when it is first asked for.
+/// Cells for the lower bound, computed at the first request.
 #[derive(Clone, Debug)]
 struct Below(Arc<LazyLock<CellsBelow, MakeBelow>>);
 
 type MakeBelow = Box<dyn FnOnce() -> CellsBelow + Send>;
 
-/// Cells of `μ` for a lower bound, in ascending order; empty where there is none.
+/// Cells of `μ` for a lower bound, in ascending order; empty without a lower bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CellsBelow {
     cells: Vec<Cell>,
-    /// The probability that `μ` is smaller than the cells have it.
-    unlucky: f64,
+    /// Probability that `μ` is smaller than in the cells.
+    exception: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +97,7 @@ struct Cell {
     mean: f64,
 }
 
-/// Which side of the truth a curve is on.
+/// Upper or lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Upper,
@@ -106,17 +105,17 @@ pub(crate) enum Side {
 }
 
 impl MuDistribution {
-    /// `δ₁(ε)` for `ε ≥ 0`, never too small.
+    /// An upper bound on `δ₁(ε)` for `ε ≥ 0`.
     pub fn delta_upper(&self, epsilon: f64) -> f64 {
         self.infinite() + self.finite(epsilon, Side::Upper)
     }
 
-    /// `δ₁(ε)` for `ε ≥ 0`, never too large.
+    /// A lower bound on `δ₁(ε)` for `ε ≥ 0`.
     pub fn delta_lower(&self, epsilon: f64) -> f64 {
         self.finite(epsilon, Side::Lower)
     }
 
-    /// The curve without what is infinite.
+    /// The curve without infinite losses.
     fn finite(&self, epsilon: f64, side: Side) -> f64 {
         match self {
             Self::Constant(mu) => gaussian::delta(epsilon, *mu),
@@ -127,11 +126,11 @@ impl MuDistribution {
         }
     }
 
-    /// The distribution of `√(μ_1² + … + μ_T²)`, where it is a simple one: `T` rounds are a Gaussian mechanism with that `μ`.
+    /// The distribution of `√(μ_1² + … + μ_T²)`, if it has a closed form: `T` rounds are a Gaussian mechanism with that `μ`.
     fn of_rounds(&self, rounds: u64) -> Option<Self> {
         match self {
             Self::Constant(mu) => Some(Self::Constant(mu * (rounds as f64).sqrt())),
-            // The same nodes serve for every ε, unless the curve turns more sharply than the distribution.
+            // The same nodes serve for every ε, unless the transition of the curve is sharper than the distribution.
             Self::HalfNormal { scale } if *scale <= SHARP => {
                 let nodes = chi_nodes(&chi_points(rounds), rounds).into_iter();
                 Some(Self::Values(Values::new(nodes.map(|(r, weight)| (scale * r, weight)))))
@@ -167,7 +166,7 @@ impl Curve for MuDistribution {
 
     fn tolerance(&self) -> f64 {
         match self {
-            // Where cells begin and end shows a little.
+            // The boundaries of cells have a small effect.
             Self::Cells(_) => 5e-5,
             Self::Constant(_) | Self::HalfNormal { .. } | Self::Chi { .. } | Self::Values(_) => 1e-10,
         }
@@ -175,7 +174,7 @@ impl Curve for MuDistribution {
 }
 
 impl Values {
-    /// Values of `μ` with their weights; those without weight are dropped, and the weights are made to sum to 1.
+    /// Values of `μ` with their weights. Values with weight 0 are dropped, and the weights are scaled to sum to 1.
     pub fn new(values: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let mut values: Vec<(f64, f64)> = values.into_iter().filter(|&(_, weight)| weight > 0.0).collect();
         let total: f64 = values.iter().map(|&(_, weight)| weight).sum();
@@ -184,26 +183,26 @@ impl Values {
     }
 
     fn delta(&self, epsilon: f64) -> f64 {
-        let sum: f64 = self.0.iter().map(|&(mu, weight)| weight * delta_or_nothing(epsilon, mu)).sum();
+        let sum: f64 = self.0.iter().map(|&(mu, weight)| weight * delta_or_zero(epsilon, mu)).sum();
         sum.min(1.0)
     }
 }
 
-/// Cells in the making.
+/// Builder of cells.
 pub(crate) struct CellsBuilder {
     top: f64,
     width: f64,
-    /// The lowest cell.
+    /// Upper end of the lowest cell.
     floor: f64,
-    /// From the top downwards.
+    /// Cells in descending order.
     cells: Vec<Cell>,
-    /// The mass of `μ = ∞` in an upper bound, and the probability that `μ` is smaller than here in a lower one.
+    /// For an upper bound, the probability of `μ = ∞`. For a lower bound, the probability that `μ` is smaller than in the cells.
     exception: f64,
     side: Side,
 }
 
 impl CellsBuilder {
-    /// For finite values up to `largest`, in cells of this width in `ln μ`.
+    /// Cells for finite values up to `largest`, with this width in `ln μ`.
     pub(crate) fn new(largest: f64, width: f64, side: Side) -> Self {
         let count = ((DEPTH + largest.ln().max(0.0)) / width) as usize;
         let empty = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
@@ -212,10 +211,10 @@ impl CellsBuilder {
         Self { top, width, floor, cells: vec![empty; count + 1], exception: 0.0, side }
     }
 
-    /// Adds a mass that lies between two values, with a mean that is not below the true one for an upper bound, and not above it
-    /// for a lower one. Masses need not sum to 1: what is missing counts as `μ = 0`.
+    /// Adds a mass that lies between two values. For an upper bound the mean must not be below the true one, for a lower bound not
+    /// above it. Masses need not sum to 1: missing mass counts as `μ = 0`.
     pub(crate) fn add_range(&mut self, mean: f64, (lower, upper): (f64, f64), mass: f64) {
-        // A wide range would widen the cell for everything else in it; it counts as its end on the safe side.
+        // A wide range would widen the cell for its other masses; it counts as its end on the safe side.
         let (mean, lower, upper) = match self.side {
             _ if upper <= WIDE_RANGE * lower => (mean, lower, upper),
             Side::Upper => (upper, upper, upper),
@@ -223,7 +222,7 @@ impl CellsBuilder {
         };
         let index = ((self.top - mean.ln()) / self.width).max(0.0) as usize;
         let lowest = self.cells.len() - 1;
-        // What is less than the lowest cell counts as in it, or as 0.
+        // A value below the lowest cell counts as its upper end in an upper bound, and as 0 in a lower bound.
         if index >= lowest && self.side == Side::Lower {
             return;
         }
@@ -241,18 +240,18 @@ impl CellsBuilder {
         self.exception += mass;
     }
 
-    /// Adds the probability that `μ` is smaller than the cells of a lower bound have it.
-    pub(crate) fn add_unlucky(&mut self, probability: f64) {
+    /// Adds to the probability that `μ` is smaller than in the cells of a lower bound.
+    pub(crate) fn add_exception(&mut self, probability: f64) {
         self.exception += probability;
     }
 
-    /// The cells that have a mass, in ascending order, and the exception.
+    /// The cells with positive mass, in ascending order, and the exception.
     fn finished(self) -> (Vec<Cell>, f64) {
         let mut exception = self.exception;
         let mut cells: Vec<Cell> = Vec::new();
         for cell in self.cells.iter().rev().filter(|cell| cell.mass > 0.0) {
-            // What hardly ever occurs costs as much time as the rest.
-            if cell.mass < NEVER {
+            // A cell of negligible mass would take as much time as any other.
+            if cell.mass < MIN_MASS {
                 exception += cell.mass;
                 continue;
             }
@@ -261,13 +260,13 @@ impl CellsBuilder {
         (cells, exception)
     }
 
-    /// A distribution with an upper bound alone: its lower one is 0.
+    /// A distribution with an upper bound only; its lower bound is 0.
     pub(crate) fn build(self) -> MuDistribution {
         let (cells, infinite) = self.finished();
         MuDistribution::Cells(Cells { cells, infinite, below: Below::default() })
     }
 
-    /// A distribution with cells for its lower bound too, which are made when it is first asked for.
+    /// A distribution with both bounds; the cells of the lower bound are computed at the first request.
     pub(crate) fn build_above(self, below: impl FnOnce() -> Self + Send + 'static) -> MuDistribution {
         let (cells, infinite) = self.finished();
         MuDistribution::Cells(Cells { cells, infinite, below: Below::new(|| below().build_below()) })
@@ -275,8 +274,8 @@ impl CellsBuilder {
 
     /// The cells of a lower bound.
     pub(crate) fn build_below(self) -> CellsBelow {
-        let (cells, unlucky) = self.finished();
-        CellsBelow { cells, unlucky }
+        let (cells, exception) = self.finished();
+        CellsBelow { cells, exception }
     }
 }
 
@@ -310,7 +309,7 @@ impl Cells {
         let turn = (2.0 * epsilon).sqrt();
         let mut sum = 0.0;
         for cell in self.cells.iter().rev() {
-            if is_nothing(epsilon, cell.upper) {
+            if is_negligible(epsilon, cell.upper) {
                 break;
             }
             sum += cell.mass
@@ -319,7 +318,7 @@ impl Cells {
                 } else {
                     let at_upper = gaussian::delta(epsilon, cell.upper);
                     if cell.upper <= turn {
-                        let at_lower = delta_or_nothing(epsilon, cell.lower);
+                        let at_lower = delta_or_zero(epsilon, cell.lower);
                         at_lower + cell.share() * (at_upper - at_lower)
                     } else {
                         cell.envelope(epsilon, turn, at_upper)
@@ -329,8 +328,8 @@ impl Cells {
         sum
     }
 
-    /// Masses at whole powers of `e^step`: every cell's mass at the two nodes around it, so that its mean is kept. A cell that is
-    /// wider than `widest` counts as its upper end. Returns the first node and the masses.
+    /// Masses at integer powers of `e^step`. The mass of every cell is split between the two nodes around it, so that its mean is
+    /// unchanged. A cell that is wider than `widest` counts as its upper end. Returns the index of the first node, and the masses.
     pub(crate) fn at_nodes(&self, step: f64, widest: f64) -> (i64, Vec<f64>) {
         let node = |mu: f64| (mu.max(1e-300).ln() / step).floor() as i64;
         let ends = |cell: &Cell| {
@@ -351,20 +350,20 @@ impl Cells {
         (first, masses)
     }
 
-    /// The widest cell, in `ln μ`.
+    /// Width of the widest cell, in `ln μ`.
     pub(crate) fn widest(&self) -> f64 {
         self.cells.iter().map(Cell::width).fold(0.0, f64::max)
     }
 }
 
 impl CellsBelow {
-    /// `δ₁(ε)` for `ε ≥ 0`, never too large: a convex cell's mass at its mean, a concave cell's at its ends.
+    /// A lower bound on `δ₁(ε)` for `ε ≥ 0`: a convex cell's mass counts at its mean, a concave cell's at its ends.
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         let turn = (2.0 * epsilon).sqrt();
-        let at = |mu: f64| delta_or_nothing(epsilon, mu);
+        let at = |mu: f64| delta_or_zero(epsilon, mu);
         let mut sum = 0.0;
         for cell in self.cells.iter().rev() {
-            if is_nothing(epsilon, cell.upper) {
+            if is_negligible(epsilon, cell.upper) {
                 break;
             }
             let cell = cell.scaled(1.0 - DIGITS);
@@ -378,7 +377,7 @@ impl CellsBelow {
                     cell.minorant(epsilon, turn)
                 };
         }
-        (sum - self.unlucky).max(0.0)
+        (sum - self.exception).max(0.0)
     }
 }
 
@@ -388,21 +387,21 @@ impl Cell {
         Self { lower: factor * lower, upper: factor * upper, mass, mean: factor * mean }
     }
 
-    /// In `ln μ`.
+    /// Width in `ln μ`.
     fn width(&self) -> f64 {
         (self.upper / self.lower.max(1e-300)).ln()
     }
 
-    /// How far from the lower end to the upper one the mean lies.
+    /// Position of the mean between the lower end (0) and the upper end (1).
     fn share(&self) -> f64 {
         (self.mean - self.lower) / (self.upper - self.lower)
     }
 
-    /// The least concave function above the curve, at the mean of a cell that the turn from convex to concave falls in: a
-    /// line from the lower end that touches the curve, and the curve itself beyond.
+    /// The least concave function above the curve, at the mean of a cell in which the curve changes from convex to concave. It is the
+    /// line from the lower end that touches the curve, and beyond the point of contact the curve itself.
     fn envelope(&self, epsilon: f64, turn: f64, at_upper: f64) -> f64 {
-        let at_lower = delta_or_nothing(epsilon, self.lower);
-        // Positive where the line from the lower end is still steeper than the curve.
+        let at_lower = delta_or_zero(epsilon, self.lower);
+        // Positive while the line from the lower end is steeper than the curve.
         let gap =
             |mu: f64, at: f64| at - at_lower - (mu - self.lower) * normal::density(0.5 * mu - epsilon / mu);
         let line = |slope: f64| at_lower + slope * (self.mean - self.lower);
@@ -417,17 +416,17 @@ impl Cell {
         if self.mean >= to {
             return gaussian::delta(epsilon, self.mean);
         }
-        // The slope falls from `from` to the point of contact, so that this line is not below the one that touches.
+        // The slope falls from `from` to the point of contact, so this line is not below the touching line.
         line(normal::density(0.5 * from - epsilon / from))
     }
 
-    /// A convex function below the curve, at the mean of a cell that the turn from convex to concave falls in: the curve itself up
-    /// to the point from which a line to the upper end stays below it, and that line beyond.
+    /// A convex function below the curve, at the mean of a cell in which the curve changes from convex to concave. It is the curve up
+    /// to the point from which a line to the upper end stays below it, and beyond that point the line.
     fn minorant(&self, epsilon: f64, turn: f64) -> f64 {
-        let at = |mu: f64| delta_or_nothing(epsilon, mu);
+        let at = |mu: f64| delta_or_zero(epsilon, mu);
         let at_upper = at(self.upper);
         let slope = |mu: f64| (at_upper - at(mu)) / (self.upper - mu);
-        // Left of the point of contact the curve is flatter than the line to the upper end.
+        // Left of the point of contact, the curve is flatter than the line to the upper end.
         let is_left = |mu: f64| normal::density(0.5 * mu - epsilon / mu) < slope(mu);
         let (mut from, mut to) = (self.lower, turn);
         if is_left(from) {
@@ -436,7 +435,7 @@ impl Cell {
                 if is_left(middle) { from = middle } else { to = middle }
             }
         }
-        // A line from a point on the left would cut the curve; the tangent there stays below it, and below the upper end.
+        // A line from a point on the left would cut the curve. The tangent there stays below the curve, and below the upper end.
         if self.mean <= from {
             return at(self.mean);
         }
@@ -445,18 +444,18 @@ impl Cell {
     }
 }
 
-fn is_nothing(epsilon: f64, mu: f64) -> bool {
-    epsilon > mu * (NOTHING + 0.5 * mu)
+fn is_negligible(epsilon: f64, mu: f64) -> bool {
+    epsilon > mu * (NEGLIGIBLE + 0.5 * mu)
 }
 
-fn delta_or_nothing(epsilon: f64, mu: f64) -> f64 {
-    if is_nothing(epsilon, mu) { 0.0 } else { gaussian::delta(epsilon, mu) }
+fn delta_or_zero(epsilon: f64, mu: f64) -> f64 {
+    if is_negligible(epsilon, mu) { 0.0 } else { gaussian::delta(epsilon, mu) }
 }
 
-/// `E_{R~χ_T}[δ_G(ε; a·R)]`, by panels that suit the distribution of `R`, and the curve's turn where that is the sharper of the two.
+/// `E_{R~χ_T}[δ_G(ε; a·R)]`, with panels that resolve the distribution of `R`, and the transition of the curve if it is sharper.
 fn chi_mean(epsilon: f64, scale: f64, rounds: u64) -> f64 {
     let mean = |nodes: &[(f64, f64)]| -> f64 {
-        nodes.iter().map(|&(r, weight)| weight * delta_or_nothing(epsilon, scale * r)).sum()
+        nodes.iter().map(|&(r, weight)| weight * delta_or_zero(epsilon, scale * r)).sum()
     };
     if scale <= SHARP && rounds == 1 {
         return mean(half_normal_nodes());
@@ -464,7 +463,7 @@ fn chi_mean(epsilon: f64, scale: f64, rounds: u64) -> f64 {
     let mut points = chi_points(rounds);
     let total: f64 = chi_nodes(&points, rounds).iter().map(|&(_, weight)| weight).sum();
     if scale > SHARP {
-        // The curve rises with μ as Φ does, no slower than with a deviation of 1 below its turn and of 2 above.
+        // The curve rises with μ as Φ does, with a standard deviation of at most 1 below its transition and at most 2 above.
         let turn = (2.0 * epsilon).sqrt();
         let (from, to) = (points[0], points[points.len() - 1]);
         let around = (-8..=16).map(|i| (turn + 1.25 * f64::from(i)) / scale);
@@ -474,10 +473,10 @@ fn chi_mean(epsilon: f64, scale: f64, rounds: u64) -> f64 {
     mean(&chi_nodes(&points, rounds)) / total
 }
 
-/// With a larger `a` than this, `δ_G(ε; a·r)` turns within less of `r` than the distribution of `R` does.
+/// With a larger `a`, the transition of `δ_G(ε; a·r)` in `r` is sharper than the distribution of `R`.
 const SHARP: f64 = 5.0;
 
-/// `|G|` with its weights.
+/// Nodes of `|G|` with their weights.
 fn half_normal_nodes() -> &'static [(f64, f64)] {
     static NODES: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| {
         let mut nodes = chi_nodes(&chi_points(1), 1);
@@ -488,7 +487,8 @@ fn half_normal_nodes() -> &'static [(f64, f64)] {
     &NODES
 }
 
-/// Ends of panels for `R ~ χ_T`: all but 1e-43 of it, and finer towards 0, where the curve turns within `ε/a`.
+/// Ends of panels for `R ~ χ_T`. They cover all but 1e-43 of it, and are finer towards 0, where the transition of the curve is within
+/// `ε/a`.
 fn chi_points(rounds: u64) -> Vec<f64> {
     let mode = (rounds as f64 - 1.0).sqrt();
     let from = mode - 14.0;
@@ -500,7 +500,7 @@ fn chi_points(rounds: u64) -> Vec<f64> {
     [0.0].into_iter().chain(fine).chain(equal.filter(|&r| r > 1.0)).collect()
 }
 
-/// `R ~ χ_T` with its weights, up to a common factor.
+/// Nodes of `R ~ χ_T` with their weights, up to a common factor.
 fn chi_nodes(points: &[f64], rounds: u64) -> Vec<(f64, f64)> {
     let degrees = rounds as f64;
     let mode = (degrees - 1.0).sqrt();
@@ -534,7 +534,7 @@ mod tests {
         values.iter().map(|&(mu, mass)| mass * gaussian::delta(epsilon, mu)).sum()
     }
 
-    /// Cells wide enough that both values fall into one, at random places around the turn.
+    /// Cells wide enough to contain both values, at random places around the transition.
     #[test]
     fn cells_of_two_values_enclose_their_curve() {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(51);
@@ -555,7 +555,7 @@ mod tests {
         }
     }
 
-    /// `|G|` by its nodes: halving the cells brings a quarter of the difference.
+    /// `|G|` by its nodes: with half the cell width, the difference is a quarter.
     #[test]
     fn bounds_converge_quadratically_in_the_cell_width() {
         let distribution = MuDistribution::HalfNormal { scale: 1.0 };
@@ -566,7 +566,7 @@ mod tests {
             };
             let (wide, narrow) = (gap(0.04), gap(0.01));
             assert!(wide < 2e-2 * distribution.upper(epsilon), "{wide}");
-            // Nodes are few, so that the order shows roughly.
+            // There are few nodes, so the order is seen only roughly.
             assert!(narrow < wide / 8.0, "{wide} and {narrow}");
             let fine = cells(half_normal_nodes(), 0.001);
             assert!((fine.upper(epsilon) / distribution.upper(epsilon) - 1.0).abs() < 1e-5);
@@ -580,7 +580,7 @@ mod tests {
         above.add_range(1.0, (1.0, 1.0), 0.9);
         above.add_infinite(0.1);
         below.add_range(0.99, (0.99, 0.99), 0.9);
-        below.add_unlucky(1e-3);
+        below.add_exception(1e-3);
         let distribution = above.build_above(|| below);
         assert!(
             (distribution.delta_upper(100.0) - 0.1).abs() < 1e-15 && distribution.delta_lower(100.0) < 1e-15
@@ -607,7 +607,7 @@ mod tests {
         assert!(distribution.delta_lower(0.5) > 0.0 && copy.delta_lower(1.0) > 0.0 && count() == 1);
     }
 
-    /// Sharp turns too, by a plain rule of a million points: a relative 1e-8.
+    /// Sharp transitions too, compared with a midpoint rule of 400,000 points: relative error below 1e-8.
     #[test]
     fn rounds_of_any_scale_match_the_chi_average() {
         for (scale, rounds, r) in

@@ -4,7 +4,7 @@
 //! losses `l_i` and their masses `m_i`. Conversely, chords between points of a convex curve lie above it, so the pair that
 //! they describe leaks at least as much as the true one: an upper bound that survives composition.
 //!
-//! What is computed with is the excess `E(x) = D(x) − (1 − x)₊`, which is small wherever the loss seldom is. For a grid
+//! Computed is the excess `E(x) = D(x) − (1 − x)₊`, which is small wherever losses are improbable. For a grid
 //! of step `h` the masses are second differences of it,
 //!
 //! ```text
@@ -23,7 +23,7 @@ pub(crate) struct LossDistribution {
     pub(crate) step: f64,
     pub(crate) first: i64,
     pub(crate) masses: Vec<f64>,
-    /// Mass at infinity.
+    /// Probability of an infinite loss.
     pub(crate) infinite: f64,
 }
 
@@ -42,29 +42,29 @@ impl LossDistribution {
             excesses(pair, -step, first + 1)
         };
         let infinite = positive[last] + pair.infinite();
-        // In ascending order, with the 0 that both have once.
+        // In ascending order; both halves contain the point 0, which is kept once.
         let mut excess = negative;
         excess.reverse();
         excess.extend(&positive[1..]);
-        if pair.has_wrinkles() {
+        if pair.may_be_non_convex() {
             make_convex(&mut excess, step, first);
         }
         let (up, down) = (1.0 / step.exp_m1(), -1.0 / (-step).exp_m1());
-        // A mass can only be negative by rounding, and to leave it out makes the curve larger.
+        // Only rounding makes a mass negative; replacing it by 0 raises the curve.
         let mass = |rise: f64, fall: f64| (rise * up - fall * down).max(0.0);
         let mut masses = Vec::with_capacity(excess.len());
         // Below the grid, the chord to D(0) = 1.
         masses.push(((excess[1] - excess[0]) * up - excess[0]).max(0.0));
         masses.extend(excess.windows(3).map(|dots| mass(dots[2] - dots[1], dots[1] - dots[0])));
         masses.push(mass(0.0, excess[first + last] - excess[first + last - 1]));
-        // The kink of (1 − x)₊ adds to what may be negative without it.
+        // The kink of (1 − x)₊ adds to a term that may be negative without it.
         let rise = (excess[first + 1] - excess[first]) * up;
         masses[first] = (rise - (excess[first] - excess[first - 1]) * down + 1.0).max(0.0);
         Self { step, first: -(first as i64), masses, infinite }
     }
 
-    /// Takes what the masses exceed 1 by, if a wrinkle left something, off the lowest losses. Below the lowest loss that keeps mass
-    /// the curve is then the chord to `D(0) = 1`, which no convex curve exceeds; above, it stays.
+    /// Removes the excess of the total mass over 1, which deviations from convexity can leave, from the lowest losses. Below the
+    /// lowest remaining loss the curve is then the chord to `D(0) = 1`, which no convex curve exceeds. Above, it is unchanged.
     pub(crate) fn remove_excess(&mut self) {
         let mut excess = self.masses.iter().sum::<f64>() + self.infinite - 1.0;
         for mass in &mut self.masses {
@@ -74,7 +74,7 @@ impl LossDistribution {
         }
     }
 
-    /// The finite losses that have mass, with it.
+    /// The finite losses with positive mass, and their masses.
     pub(crate) fn losses(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
         let at = |(index, &mass): (i64, &f64)| (self.step * index as f64, mass);
         (self.first..).zip(&self.masses).map(at).filter(|&(_, mass)| mass > 0.0)
@@ -90,7 +90,7 @@ impl LossDistribution {
         self.step * (self.first + self.masses.len() as i64 - 1) as f64
     }
 
-    /// The same on a grid of another step; it leaks at least as much.
+    /// The same loss on a grid of another step, which leaks at least as much.
     pub(crate) fn with_step(&self, step: f64) -> Self {
         let (first, last) = ((self.lowest() / step).floor(), (self.highest() / step).ceil());
         let points: Vec<f64> = (first as i64..=last as i64).map(|index| step * index as f64).collect();
@@ -104,7 +104,7 @@ impl LossDistribution {
     }
 }
 
-/// Exponentials of equidistant points are multiplied from one to the next, and set right every so often.
+/// Exponentials of equidistant points are multiplied from one to the next, and computed exactly after each block.
 const BLOCK: usize = 16;
 
 /// Multiplies the values by `1, e^s, e^{2s}, …`.
@@ -113,7 +113,7 @@ fn multiply_by_exponentials(values: &mut [f64], step: f64) {
     for (block, values) in values.chunks_mut(BLOCK).enumerate() {
         let mut factor = (step * (block * BLOCK) as f64).exp();
         for value in values {
-            // What is 0 stays so, even if the factor overflows.
+            // A zero stays zero, even if the factor overflows.
             if *value != 0.0 {
                 *value *= factor;
             }
@@ -122,10 +122,10 @@ fn multiply_by_exponentials(values: &mut [f64], step: f64) {
     }
 }
 
-/// `E` at `count` losses `0, s, 2s, …`, as [`Pair::excess`] has them one by one.
+/// `E` at `count` losses `0, s, 2s, …`; single values are [`Pair::excess`].
 fn excesses(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
     let is_removed_above = match pair.direction {
-        // The same from both sides.
+        // The loss has the same distribution in both directions.
         Direction::Replace | Direction::Known => true,
         Direction::Remove => step > 0.0,
         Direction::Add => step < 0.0,
@@ -140,7 +140,7 @@ fn excesses(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
 
 /// `p·D₁(1 + (x − 1)/p)` for `x = 1, e^h, e^{2h}, …`; `p·D₁(x)` if participation is known.
 fn above(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
-    /// From here on, `x − 1` is `x` to a rounding.
+    /// From this exponent on, `x − 1` equals `x` up to rounding.
     const LARGE: f64 = 40.0;
     let p = pair.probability;
     let mut values: Vec<f64> = (0..count).map(|i| i as f64 * step).collect();
@@ -185,7 +185,7 @@ fn below(pair: &Pair<'_>, step: f64, count: usize) -> Vec<f64> {
     values
 }
 
-/// `ln(1 + x)`, by the quicker logarithm where it is exact.
+/// `ln(1 + x)`, by the faster logarithm where it is exact.
 fn log_one_plus(x: f64) -> f64 {
     if x.abs() < 0.5 { x.ln_1p() } else { (1.0 + x).ln() }
 }
@@ -193,12 +193,12 @@ fn log_one_plus(x: f64) -> f64 {
 /// Replaces the excess `E` of a nearly convex `D(x) = E(x) + (1 − x)₊`, `x = e^{step·(i − zero)}`, by that of the greatest convex
 /// minorant of `D`.
 ///
-/// A curve that was tabulated is convex but for its tolerance, and a wrinkle would count as mass. A convex function that lies
-/// below the values lies below their minorant too, so that an upper bound stays one; and so does a lower bound.
+/// A tabulated curve is convex up to its tolerance, and a deviation would count as mass. A convex function below the values is also
+/// below their minorant. So an upper bound remains an upper bound, and a lower bound a lower bound.
 fn make_convex(values: &mut [f64], step: f64, zero: usize) {
     // (1 − x)₊, whose kink is at 0.
     let kink = |i: usize| if i < zero { -((i as f64 - zero as f64) * step).exp_m1() } else { 0.0 };
-    // Corners of the minorant so far. Widths in x are taken relative to the corner in the middle; most are of one step.
+    // Corners of the minorant so far. Widths in x are relative to the middle corner; most span one step.
     let mut corners: Vec<usize> = Vec::with_capacity(values.len());
     let (one_left, one_right) = (-(-step).exp_m1(), step.exp_m1());
     let left_of = |count: usize| if count == 1 { one_left } else { -(-(count as f64) * step).exp_m1() };
@@ -224,7 +224,7 @@ fn make_convex(values: &mut [f64], step: f64, zero: usize) {
         if to == from + 1 {
             continue;
         }
-        // A segment across 0 is straight in D, and others are in E as well.
+        // In D, a segment across 0 is straight; the other segments are straight in E too.
         let of_kink = |i: usize| if from < zero && zero < to { kink(i) } else { 0.0 };
         let start = values[from] + of_kink(from);
         let slope = (values[to] + of_kink(to) - start) / right_of(to - from);
@@ -234,8 +234,8 @@ fn make_convex(values: &mut [f64], step: f64, zero: usize) {
     }
 }
 
-/// Moves masses to the points of a coarser or finer set, in ascending order, that covers them: each to the two points around it,
-/// so that `Σ m e^{−l}` stays. The curve of the result connects dots of the first one's, and is nowhere below it.
+/// Moves masses to the points of another set, in ascending order, that covers them. Each mass is split between the two points
+/// around it, so that `Σ m e^{−l}` is unchanged. The curve of the result connects dots of the first curve, and is nowhere below it.
 pub(crate) fn moved_to_points(losses: impl Iterator<Item = (f64, f64)>, points: &[f64]) -> Vec<f64> {
     let mut masses = vec![0.0; points.len()];
     for (loss, mass) in losses {
@@ -252,19 +252,19 @@ pub(crate) fn moved_to_points(losses: impl Iterator<Item = (f64, f64)>, points: 
     masses
 }
 
-/// By how much a sketch's dots grow further apart.
+/// Ratio of successive distances between the dots of a sketch.
 const RATIO: f64 = 1.1;
-/// Dots are no further apart than this share of the largest loss: large losses may all be nearly the same.
-const FURTHEST: f64 = 1.0 / 200.0;
+/// Maximum distance between dots, relative to the largest loss: large losses may all be nearly equal.
+const MAX_DISTANCE: f64 = 1.0 / 200.0;
 
-/// Losses and masses at points that lie ever denser towards 0: a sketch from which sizes and tilts are chosen.
+/// Losses and masses at points that are denser towards 0: a sketch for the choice of grid sizes and tilts.
 #[derive(Clone, Debug)]
 pub(crate) struct Sketch {
     /// Losses with the logarithms of their masses.
     dots: Vec<(f64, f64)>,
 }
 
-/// `K(θ) = ln Σ m e^{θl}`, and the mean and the variance of the loss under the measure tilted by `e^{θl}`: `K'` and `K''`.
+/// `K(θ) = ln Σ m e^{θl}`, and its derivatives `K'` and `K''`: mean and variance of the loss under the measure tilted by `e^{θl}`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     pub(crate) log_moment: f64,
@@ -276,7 +276,7 @@ impl Sketch {
     /// Connects dots whose distances from 0 grow by a constant factor, and further out by a constant distance.
     pub(crate) fn new(pair: &Pair<'_>, lowest: f64, highest: f64) -> Self {
         let spread = |end: f64| {
-            let next = move |&e: &f64| (e < end).then(|| (RATIO * e).min(e + FURTHEST * end).min(end));
+            let next = move |&e: &f64| (e < end).then(|| (RATIO * e).min(e + MAX_DISTANCE * end).min(end));
             std::iter::successors(Some(1e-9 * end), next)
         };
         let mut losses: Vec<f64> = spread(-lowest).map(|e| -e).collect();
@@ -286,12 +286,12 @@ impl Sketch {
         Self::connecting(pair, &losses)
     }
 
-    /// Connects dots of a grid: all of them near 0, and further out those whose distances grow by a constant factor. It
-    /// leaks at least as much as the grid.
+    /// Connects dots of a grid: all dots near 0, and further out those whose distances grow by a constant factor. The result leaks
+    /// at least as much as the grid.
     pub(crate) fn on_grid(pair: &Pair<'_>, step: f64, lowest: f64, highest: f64) -> Self {
         let spread = |end: f64| {
             let last = (end / step).ceil().max(1.0);
-            let furthest = FURTHEST * last;
+            let furthest = MAX_DISTANCE * last;
             let further = move |i: f64| (RATIO * i).min(i + furthest).floor().max(i + 1.0).min(last);
             let next = move |&i: &f64| (i < last).then(|| further(i));
             std::iter::successors(Some(1.0), next).map(move |i| step * i)
@@ -348,7 +348,7 @@ impl Sketch {
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
         for dot in &self.dots {
             let exponent = exponent(dot) - largest;
-            // What is smaller adds nothing.
+            // Smaller terms are negligible.
             if exponent > -40.0 {
                 let weight = exponent.exp();
                 sum += weight;
@@ -365,13 +365,13 @@ impl Sketch {
     }
 }
 
-/// `ln Σ e^x`, safe from overflow.
+/// `ln Σ e^x` without overflow.
 pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
         return largest;
     }
-    // What is smaller than that adds nothing.
+    // Smaller terms are negligible.
     let exponents = terms.map(|term| term - largest).filter(|&exponent| exponent > -100.0);
     largest + exponents.map(f64::exp).sum::<f64>().ln()
 }
@@ -387,7 +387,7 @@ mod tests {
         gaussian::delta(i as f64 * step, 1.0)
     }
 
-    /// `D(x) = Σ m·(1 − x·e^{−l})₊`, what is infinite included.
+    /// `D(x) = Σ m·(1 − x·e^{−l})₊`, with infinite losses.
     fn curve(loss: &LossDistribution, epsilon: f64) -> f64 {
         let at = |(i, mass): (i64, &f64)| -mass * (epsilon - loss.step * i as f64).min(0.0).exp_m1();
         (loss.first..).zip(&loss.masses).map(at).sum::<f64>() + loss.infinite
@@ -438,7 +438,8 @@ mod tests {
         }
     }
 
-    /// Two hundredths too many: off the lowest losses, so that the total is 1 and the curve above them stays.
+    /// The total is 0.02 too large: it is reduced at the lowest losses, so that the total is 1 and the curve above them is
+    /// unchanged.
     #[test]
     fn excess_mass_is_taken_off_the_lowest_losses() {
         let mut loss =
@@ -482,25 +483,26 @@ mod tests {
         }
     }
 
-    /// Wrinkles everywhere, and values at and around 0 that are too large: a steep fall there would be a negative mass at 0.
+    /// Deviations from convexity everywhere, and values at and around 0 that are too large: a steep decrease there would be a
+    /// negative mass at 0.
     #[test]
-    fn wrinkles_are_smoothed_from_below() {
+    fn non_convex_values_are_smoothed_from_below() {
         let (step, zero) = (0.005, 400);
         let truth = excess(zero, step);
         for around_zero in [0, 1, 5] {
-            let wrinkle =
+            let deviation =
                 |i: usize| 1e-3 * (i % 7) as f64 + if i.abs_diff(zero) <= around_zero { 0.02 } else { 0.0 };
-            let wrinkled: Vec<f64> =
-                truth.iter().enumerate().map(|(i, value)| value * (1.0 + wrinkle(i))).collect();
-            let mut values = wrinkled.clone();
+            let non_convex: Vec<f64> =
+                truth.iter().enumerate().map(|(i, value)| value * (1.0 + deviation(i))).collect();
+            let mut values = non_convex.clone();
             make_convex(&mut values, step, zero);
             for i in 0..values.len() {
-                let (least, most) = (truth[i] * (1.0 - 1e-12), wrinkled[i] * (1.0 + 1e-12));
+                let (least, most) = (truth[i] * (1.0 - 1e-12), non_convex[i] * (1.0 + 1e-12));
                 assert!((least..=most).contains(&values[i]), "{i}: {least}, {}, {most}", values[i]);
             }
             let masses = second_differences(&values, step, zero);
-            // What is too large at 0 alone would be a negative mass there.
-            assert!(around_zero > 0 || second_differences(&wrinkled, step, zero)[zero - 1] < -0.1);
+            // A value that is too large only at 0 would be a negative mass there.
+            assert!(around_zero > 0 || second_differences(&non_convex, step, zero)[zero - 1] < -0.1);
             assert!(
                 masses.iter().all(|&mass| mass > -1e-11),
                 "{:?}",

@@ -1,6 +1,6 @@
-//! The way from curves to their composition: each in a table, all on a grid of one step, around the `ε` in question.
+//! From curves to their composition: each curve in a table, all losses on a grid of one step, around the `ε` of interest.
 
-use crate::engine::compose::{Grid, MAX_EPSILON, Part, WRINKLED};
+use crate::engine::compose::{CONVEX_TOLERANCE, Grid, MAX_EPSILON, Part};
 use crate::engine::distribution::Side;
 use crate::engine::loss::{LossDistribution, Sketch};
 use crate::engine::sampling::{Direction, Pair, diluted, value};
@@ -11,33 +11,32 @@ use crate::error::PrivacyError;
 use crate::numerics::solve::first_at_most;
 use crate::numerics::table::Table;
 
-/// Points in a window that only serves to find out where to look, and in a round's loss for it.
+/// Number of points in a window of the coarse search, and in a round's loss for it.
 const ROUGH: f64 = (1_u32 << 12) as f64;
 const ROUGH_ROUND: f64 = (1_u32 << 14) as f64;
-/// Points in a round's loss, if a window has fewer.
+/// Minimum number of points in a round's loss.
 const ROUND: f64 = (1_u32 << 16) as f64;
-/// Points in a window for a thousand rounds, and the limits for other numbers of them.
+/// Number of points in a window for a thousand rounds, and its limits for other numbers of rounds.
 const WINDOW: f64 = (1_u32 << 16) as f64;
 const WINDOWS: (f64, f64) = ((1_u32 << 16) as f64, (1_u32 << 18) as f64);
-/// A grid or a window never has more points.
+/// Maximum number of points of a grid or a window.
 const MAX_POINTS: f64 = (1_u32 << 21) as f64;
-/// How far the lower bound may be below the upper one because of the grid, relatively, if that takes no more than the most
-/// points of a window.
+/// Relative distance between the bounds that the grid may cause, as long as a window needs at most the maximum number of points.
 const GAP: f64 = 0.03;
 
-/// How closely to look.
+/// Resolution of a composition.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Resolution {
-    /// To find out where to look.
+    /// For the coarse search.
     Rough,
-    /// For a picture.
+    /// For a plot.
     Plot,
     /// For the bounds.
     Fine,
 }
 
 impl Resolution {
-    /// Points in a window and in a round's loss. Connecting the dots moves the sum of `T` losses by `T·h²/12`, so that more
+    /// Numbers of points in a window and in a round's loss. Connecting the dots moves the sum of `T` losses by `T·h²/12`, so more
     /// rounds need a finer step `h`.
     fn points(self, rounds: f64) -> (f64, f64) {
         match self {
@@ -48,20 +47,20 @@ impl Resolution {
     }
 }
 
-/// What is cut off a round's loss and counts as infinite, relative to `δ/T`.
+/// Probability that is cut off a round's loss and counts as infinite, relative to `δ/T`.
 pub(crate) const CUT: f64 = 1e-7;
-/// Pieces in the table of a curve that is not smooth are not shorter than this, relative to their end.
+/// Minimum length of a piece in the table of a non-smooth curve, relative to its end.
 const SHORTEST: f64 = 0.15;
-/// The tilts that are tried first, relative to the one that the sketch shows.
+/// The tilts that are tried first, relative to the tilt from the sketch.
 const TILT_SHARES: [f64; 4] = [1.0, 0.8, 0.5, 0.0];
 /// Maximum number of tilts that are tried.
 const MAX_TILTS: usize = 30;
 
-/// The curve of one kind of rounds tabulated, with a sketch of their loss.
+/// The tabulated curve of one kind of rounds, with a sketch of its loss.
 struct Kind<'a> {
     part: Part<'a>,
     table: Table,
-    /// The probability of a loss beyond the table's end, which counts as infinite.
+    /// Probability of a loss beyond the end of the table, which counts as infinite.
     beyond: f64,
     lowest: f64,
     highest: f64,
@@ -76,11 +75,14 @@ impl<'a> Kind<'a> {
         let end = first_at_most(curve, floor, 1e-6, MAX_EPSILON, 1e-3).unwrap_or(MAX_EPSILON).max(1e-12);
         let tolerance = part.curve.tolerance();
         let beyond = probability * (1.0 + tolerance) * curve(end);
-        // Never 0, whose logarithm the table could not hold.
+        // Above 0, because the table holds the logarithm.
         let above_zero = |epsilon: f64| curve(epsilon).max(1e-3 * floor);
-        let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
-        let close =
-            if side == Side::Lower && tolerance > WRINKLED { TOLERANCE_BELOW } else { 0.1 * tolerance };
+        let shortest = if tolerance > CONVEX_TOLERANCE { SHORTEST } else { 0.0 };
+        let close = if side == Side::Lower && tolerance > CONVEX_TOLERANCE {
+            TOLERANCE_BELOW
+        } else {
+            0.1 * tolerance
+        };
         let table = Table::new(above_zero, end, close, shortest, side);
         let pair = Pair::new(&table, direction, probability, part.curve).finite();
         // Beyond the table the curve is zero.
@@ -94,7 +96,7 @@ impl<'a> Kind<'a> {
         Self { part, table, beyond, lowest, highest }
     }
 
-    /// The probability of a loss that counts as infinite, in one round.
+    /// Probability of an infinite loss in one round, including losses that count as infinite.
     fn infinite(&self) -> f64 {
         self.part.sampling.probability() * self.part.curve.infinite() + self.beyond
     }
@@ -103,7 +105,7 @@ impl<'a> Kind<'a> {
         self.highest - self.lowest
     }
 
-    /// A sketch of the loss, as a grid shows it if there is one.
+    /// A sketch of the loss, on the points of a grid if a step is given.
     fn sketch(&self, direction: Direction, step: Option<f64>) -> Sketch {
         let pair =
             Pair::new(&self.table, direction, self.part.sampling.probability(), self.part.curve).finite();
@@ -126,14 +128,14 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// All kinds of rounds, seen from one direction and one side.
+/// All kinds of rounds, in one direction and for one side of the bounds.
 pub(crate) struct Prepared<'a> {
     kinds: Vec<Kind<'a>>,
     tilts: Tilts,
     grid: Grid,
     direction: Direction,
     side: Side,
-    /// `T`.
+    /// Total number of rounds of all kinds, `T`.
     rounds: f64,
     cut: f64,
 }
@@ -152,22 +154,21 @@ impl<'a> Prepared<'a> {
         let of_side =
             |side: Side| parts.iter().map(|&part| Kind::new(part, direction, side, cut)).collect::<Vec<_>>();
         let tilts = |kinds: &[Kind<'_>]| {
-            // The finest step that there can be.
+            // The finest possible step.
             let step = longest_reach(kinds) / MAX_POINTS;
             tilts(kinds, direction, (kinds.len() > 1).then_some(step))
         };
         let kinds = of_side(side);
-        // A lower bound has jumps, which a sketch takes for losses; where to look is seen from above.
+        // A lower bound has jumps, which a sketch takes for losses. The tilt is therefore found from the upper bound.
         let tilts = if side == Side::Lower { tilts(&of_side(Side::Upper)) } else { tilts(&kinds) };
         Ok(Self { kinds, tilts, grid, direction, side, rounds, cut })
     }
 
     /// The composed loss around the `ε` that belongs to a `δ`.
     ///
-    /// The sketch shows a tilt that nearly always suits. Where it does not, as with a heavy tail, a weaker one may. If none does, the
-    /// `ε` is found from afar: with a tilt for too large an `ε`, the rounding of the transform hides the true one, but shows a smaller
-    /// one than before.
-    /// Where a tilt shows nothing at all below, the true one is looked for by halving.
+    /// The tilt from the sketch nearly always suits. If it does not, for example because of a heavy tail, weaker tilts are tried. If
+    /// none suits, `ε` is approached from above: with a tilt for too large an `ε`, the rounding of the transform hides the true one,
+    /// but yields a smaller upper bound than before. If a tilt yields no bound at all, the true `ε` is found by bisection.
     pub(crate) fn around_delta(&self, delta: f64) -> Result<Composed, PrivacyError> {
         if self.is_out_of_reach(delta) {
             return Err(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON });
@@ -178,7 +179,7 @@ impl<'a> Prepared<'a> {
             if !composed.resolves(delta) {
                 continue;
             }
-            // With a heavy tail, the ε may be far below the middle of the window, and the step not fine enough for it.
+            // With a heavy tail, ε may be far below the middle of the window, and the step too coarse for it.
             let epsilon = composed.epsilon_upper(delta)?;
             if self.is_fine(&composed, epsilon, delta) {
                 return Ok(composed);
@@ -189,7 +190,7 @@ impl<'a> Prepared<'a> {
         let (mut below, mut above) = (0.0, f64::INFINITY);
         for _ in 0..MAX_TILTS {
             let rough = self.around_epsilon(epsilon, Resolution::Rough);
-            // A window far above the true one shows nothing at all.
+            // A window far above the true ε yields no bound at all.
             let found = rough.epsilon_upper(delta).unwrap_or(f64::INFINITY);
             let is_hidden = found > 0.0 && rough.delta_upper(found) < 0.1 * delta;
             if is_hidden || found >= above {
@@ -213,24 +214,24 @@ impl<'a> Prepared<'a> {
         Ok(self.view(self.tilts.theta_at(epsilon), delta.ln(), Resolution::Fine))
     }
 
-    /// Whether the step of the grid is small enough for an `ε`, or given.
+    /// Whether the step of the grid is small enough for an `ε`, or was given by the caller.
     pub(crate) fn is_fine(&self, composed: &Composed, epsilon: f64, delta: f64) -> bool {
         let enough = step_within(1.3 * GAP * epsilon, self.rounds, delta.ln());
         epsilon == 0.0 || enough >= composed.step() || self.grid != Grid::Auto
     }
 
-    /// Whether it is plain without a transform that no `ε` up to the largest one belongs to a `δ`.
+    /// Whether a transform is unnecessary, because every `ε` up to the largest one belongs to a larger `δ`.
     pub(crate) fn is_out_of_reach(&self, delta: f64) -> bool {
         if self.side == Side::Lower {
             return false;
         }
         let never = |kind: &Kind<'_>| kind.part.rounds as f64 * (-kind.infinite().min(1.0)).ln_1p();
         let infinite = -self.kinds.iter().map(never).sum::<f64>().exp_m1();
-        // Half of what is above by 1 counts 1 − 1/e.
+        // With half of the mass at least 1 above ε, δ is at least ½·(1 − 1/e).
         infinite >= delta || (delta < 0.3 && self.tilts.is_mostly_above(1.2 * MAX_EPSILON))
     }
 
-    /// A guess at the `δ` that belongs to an `ε`.
+    /// An estimate of the `δ` that belongs to an `ε`.
     pub(crate) fn guess_delta(&self, epsilon: f64) -> f64 {
         self.tilts.log_delta(epsilon).min(0.0).exp()
     }
@@ -241,7 +242,7 @@ impl<'a> Prepared<'a> {
         self.view(theta, log_delta.min(0.0), resolution)
     }
 
-    /// The composed loss around the tilted mean, with everything that matters for a `δ` of `e^{log_delta}`.
+    /// The composed loss around the tilted mean, with all losses that matter for a `δ` of `e^{log_delta}`.
     fn view(&self, theta: f64, log_delta: f64, resolution: Resolution) -> Composed {
         let mut window = self.tilts.window(theta, log_delta);
         let mut step = self.step(window.below + window.above, resolution);
@@ -250,7 +251,8 @@ impl<'a> Prepared<'a> {
             let least = (window.below + window.above).max(longest_reach(&self.kinds)) / WINDOWS.1;
             step = step.min(step_within(GAP * epsilon, self.rounds, log_delta).max(least));
         }
-        // One kind's step suits its own loss. A common one may be coarse for some, which then spread by more than a little.
+        // The step of a single kind suits its own loss. A common step may be coarse for some kinds, whose losses then spread
+        // noticeably.
         if self.kinds.len() > 1 {
             window = tilts(&self.kinds, self.direction, Some(step)).window(theta, log_delta);
             step = step.max((window.below + window.above) / MAX_POINTS);
@@ -267,7 +269,7 @@ impl<'a> Prepared<'a> {
         self.kinds.iter().map(|kind| kind.on_grid(self.direction, self.side, step)).collect()
     }
 
-    /// How far apart the ends of a round's loss are, of whichever kind is longest.
+    /// Length of the interval of a round's losses, for the kind with the longest one.
     pub(crate) fn reach(&self) -> f64 {
         longest_reach(&self.kinds)
     }
@@ -275,7 +277,7 @@ impl<'a> Prepared<'a> {
     fn step(&self, window: f64, resolution: Resolution) -> f64 {
         let reach = longest_reach(&self.kinds);
         let least = window.max(reach) / MAX_POINTS;
-        // A round's own spread has to show, and T·h²/12, by which connecting the dots moves the sum, must not take it out of
+        // The step must resolve the spread of one round. It must also keep T·h²/12, by which connecting the dots moves the sum, within
         // the window.
         let showing = |resolution: Resolution| {
             let (points, of_round) = resolution.points(self.rounds);

@@ -1,4 +1,4 @@
-//! Taking part at random: K of M clients without replacement, and what it does to the curve of a round.
+//! Sampling: `K` of `M` clients without replacement, and its effect on the curve of a round.
 //!
 //! With `p` the probability that a client's (or an item's) data enter a round, and `D₁` the curve of a round that they enter
 //! for certain, as a function of `x = e^ε`:
@@ -10,8 +10,8 @@
 //! | add one | the same from the other side |
 //! | either, participation known | `p·D₁(x) + (1 − p)·(1 − x)₊` |
 //!
-//! The first three need an adversary who does not know who takes part. One who does sees a loss of 0 in the rounds without
-//! the client: nothing is amplified, but those rounds cost nothing.
+//! The first three rows need an adversary who does not know who takes part. For an adversary who knows it, rounds without the
+//! client have a loss of 0: nothing is amplified, but those rounds cost nothing.
 //!
 //! Poisson sampling is not an option here: `K`, and with it `γ = N − K`, is fixed.
 //!
@@ -19,34 +19,35 @@
 //! Balle, Barthe, Gaboardi, *Privacy amplification by subsampling: tight analyses via couplings and divergences*, NeurIPS
 //! 2018, theorems 2 and 9.
 
-use crate::engine::compose::WRINKLED;
+use crate::engine::compose::CONVEX_TOLERANCE;
 use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::tabulated::TOLERANCE_BELOW;
 use crate::error::{PrivacyError, require};
 use crate::numerics::table::Table;
 
-/// Who takes part, and what neighbouring populations are.
+/// How clients are sampled, and the neighbouring relation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sampling {
-    /// Everyone in every round; replace-one neighbours.
+    /// Every client takes part in every round; replace-one neighbours.
     Everyone,
-    /// With this probability; replace-one neighbours.
+    /// A client takes part with this probability; replace-one neighbours.
     ReplaceOne(f64),
-    /// With this probability; neighbours have one client more or one less. The worse of both directions counts.
+    /// A client takes part with this probability; one neighbour has one client more than the other. The worse of both
+    /// directions counts.
     AddRemove(f64),
-    /// With this probability, and the adversary sees in which rounds; neighbours of either kind.
+    /// A client takes part with this probability, and the adversary sees in which rounds; neighbours of either kind.
     Known(f64),
 }
 
 impl Sampling {
-    /// `Ok` if the probability is one.
+    /// Returns `Ok` if the probability is above 0 and at most 1.
     pub(crate) fn check(self) -> Result<(), PrivacyError> {
         let probability = self.probability();
         let holds = probability > 0.0 && probability <= 1.0;
         require(holds, "the probability of taking part", "above 0 and at most 1", probability)
     }
 
-    /// `p`.
+    /// Probability `p` that a client or an item takes part in a round; above 0 and at most 1.
     pub fn probability(self) -> f64 {
         match self {
             Self::Everyone => 1.0,
@@ -56,7 +57,7 @@ impl Sampling {
         }
     }
 
-    /// The directions that have to be composed.
+    /// The directions that a composition has to cover.
     pub(crate) fn directions(self) -> &'static [Direction] {
         match self {
             Self::Everyone | Self::ReplaceOne(_) => &[Direction::Replace],
@@ -66,50 +67,52 @@ impl Sampling {
     }
 }
 
-/// Which of two neighbours is the one with the data.
+/// Which of the two neighbours has the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Replace,
     Remove,
     Add,
-    /// Either: the rounds in which the data enter are seen.
+    /// Either neighbour: the adversary sees in which rounds the data enter.
     Known,
 }
 
 impl Direction {
-    /// The direction of a pair of neighbours that exists. The curve for replaced data bounds both directions at once, which no
-    /// single pair reaches in every round; a cohort whose other members send what the replacement sends reaches one of them.
+    /// A direction that some pair of neighbours attains in every round. The curve for replaced data bounds both directions at
+    /// once, which no single pair attains in every round. A pair attains one direction if the other members of the cohort send
+    /// the same as the replacement.
     pub(crate) fn realised(self) -> Self {
         if self == Self::Replace { Self::Remove } else { self }
     }
 }
 
-/// The curve of one round in which someone takes part for certain.
+/// The privacy curve of one round in which the client certainly takes part.
 pub trait Curve: Send + Sync {
-    /// `δ₁(ε)` for `ε ≥ 0`, without what is infinite: an upper bound.
+    /// An upper bound on `δ₁(ε)` for `ε ≥ 0`, without infinite losses.
     fn upper(&self, epsilon: f64) -> f64;
 
-    /// The same, a lower bound.
+    /// A lower bound on `δ₁(ε)` for `ε ≥ 0`, without infinite losses.
     fn lower(&self, epsilon: f64) -> f64;
 
-    /// The probability of an infinite loss, in the upper bound.
+    /// An upper bound on the probability of an infinite loss.
     fn infinite(&self) -> f64;
 
-    /// The distribution of `μ` of a number of rounds together in which a client certainly takes part, if it has a simple form.
+    /// The distribution of `μ` of several rounds together in which a client certainly takes part; `None` without a closed
+    /// form.
     fn composed(&self, rounds: u64) -> Option<MuDistribution> {
         let _ = rounds;
         None
     }
 
-    /// A simpler curve that is nowhere above this one, from which a search may start.
+    /// A simpler curve that is nowhere above this one, from which a search may begin.
     fn simpler(&self) -> Option<&MuDistribution> {
         None
     }
 
-    /// How far the upper bound may be below the truth by rounding, relative to it.
+    /// Relative amount by which rounding may put the upper bound below the truth.
     fn tolerance(&self) -> f64;
 
-    /// The same curve in a form that is quicker to ask often, if there is one. What is below `least` does not matter.
+    /// The same curve in a form that is faster for many evaluations, if there is one. Values below `least` may be inaccurate.
     fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
         let _ = least;
         None
@@ -123,40 +126,40 @@ pub(crate) fn value(curve: &dyn Curve, epsilon: f64, side: Side) -> f64 {
     }
 }
 
-/// A curve with sampling, seen from one direction.
+/// A curve with sampling, in one direction.
 pub(crate) struct Pair<'a> {
     pub(crate) table: &'a Table,
     pub(crate) direction: Direction,
     pub(crate) probability: f64,
     infinite: f64,
-    wrinkles: bool,
-    /// The curve is taken as this much larger: by its tolerance, and for a lower bound smaller.
+    non_convex: bool,
+    /// Factor of the curve for its tolerance: above 1 for an upper bound, below 1 for a lower one.
     pub(crate) scale: f64,
 }
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(table: &'a Table, direction: Direction, probability: f64, curve: &dyn Curve) -> Self {
-        // For certain, all directions have the same curve, and this one has no differences of large numbers.
+        // With probability 1 all directions have the same curve, and this one does not subtract large numbers.
         let direction = if probability == 1.0 { Direction::Replace } else { direction };
-        let wrinkles = curve.tolerance() > WRINKLED;
+        let non_convex = curve.tolerance() > CONVEX_TOLERANCE;
         let scale = 1.0 + curve.tolerance();
-        Self { table, direction, probability, infinite: curve.infinite(), wrinkles, scale }
+        Self { table, direction, probability, infinite: curve.infinite(), non_convex, scale }
     }
 
-    /// The same without what is infinite.
+    /// The same pair without infinite losses.
     pub(crate) fn finite(self) -> Self {
         Self { infinite: 0.0, ..self }
     }
 
-    /// The same for a lower bound. Tables of curves with wrinkles are made less closely from below.
+    /// The same pair for a lower bound. Tables of curves that are not convex are less accurate for lower bounds.
     pub(crate) fn lower(self) -> Self {
-        let tables = if self.wrinkles { 2.0 * TOLERANCE_BELOW } else { 0.0 };
+        let tables = if self.non_convex { 2.0 * TOLERANCE_BELOW } else { 0.0 };
         Self { scale: 2.0 - self.scale - tables, ..self.finite() }
     }
 
     /// Whether the tabulated curve may fail to be convex by more than rounding.
-    pub(crate) fn has_wrinkles(&self) -> bool {
-        self.wrinkles
+    pub(crate) fn may_be_non_convex(&self) -> bool {
+        self.non_convex
     }
 
     /// Whether the loss has the same distribution from both sides.
@@ -164,7 +167,7 @@ impl<'a> Pair<'a> {
         matches!(self.direction, Direction::Replace | Direction::Known)
     }
 
-    /// The mass of an infinite loss; it adds to whatever is cut off the table.
+    /// Probability of an infinite loss, without the probability that is cut off the table.
     pub(crate) fn infinite(&self) -> f64 {
         // From the added side the loss is at most −ln(1 − p); an infinite one is still counted, which is safe.
         self.probability * self.infinite
@@ -193,7 +196,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// `ln(1 + (e^ε − 1)/p)` for `ε ≥ 0`: what a loss of `ε` with sampling comes from without.
+/// `ln(1 + (e^ε − 1)/p)` for `ε ≥ 0`: the loss without sampling that becomes `ε` with sampling.
 pub(crate) fn amplified(epsilon: f64, probability: f64) -> f64 {
     if probability == 1.0 {
         epsilon
@@ -224,7 +227,7 @@ mod tests {
         for p in [1e-6, 0.01, 0.5, 0.999, 1.0] {
             for epsilon in [1e-9, 1e-3, 0.5, 1.0, 3.0, 100.0, 1e4] {
                 for there_and_back in [diluted(amplified(epsilon, p), p), amplified(diluted(epsilon, p), p)] {
-                    // What is diluted to p·ε keeps fewer digits of a large ε.
+                    // For large ε, diluting to p·ε loses digits.
                     assert!(
                         (there_and_back / epsilon - 1.0).abs() < 1e-9,
                         "p = {p}, ε = {epsilon}: {there_and_back}"
@@ -290,7 +293,7 @@ mod tests {
                     "{case}: {}, {added}",
                     ours(Direction::Add)
                 );
-                // Replace one: the same from above as remove one, and symmetric.
+                // Replace one: from above the same as remove one, and symmetric.
                 let replaced = if epsilon >= 0.0 {
                     removed
                 } else {

@@ -1,21 +1,21 @@
-//! A curve that is dear to ask, in tables: once for many compositions.
+//! A curve that is expensive to evaluate, in tables that many compositions share.
 
 use std::sync::OnceLock;
 
-use crate::engine::compose::{MAX_EPSILON, WRINKLED};
+use crate::engine::compose::{CONVEX_TOLERANCE, MAX_EPSILON};
 use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::sampling::Curve;
 use crate::numerics::solve::first_at_most;
 use crate::numerics::table::Table;
 
-/// What is smaller than this counts as infinite loss.
-const NOTHING: f64 = 1e-40;
-/// Pieces of the tables of a curve with kinks are not shorter than this, relative to their end.
+/// A `δ` below this is not tabulated; it counts as infinite loss.
+const NEGLIGIBLE: f64 = 1e-40;
+/// Minimum length of a piece in the table of a curve with kinks, relative to its end.
 const SHORTEST: f64 = 0.1;
-/// Tables of lower bounds, which have small jumps, are this good.
+/// Tolerance of tables of lower bounds, which have small jumps.
 pub(crate) const TOLERANCE_BELOW: f64 = 1e-3;
 
-/// A curve with tables of its bounds, which are made when a composition first asks for them. A single question goes to the
+/// A curve with tables of its bounds, which are computed when a composition first needs them. A single evaluation uses the
 /// curve itself.
 pub(crate) struct Tabulated<C>(Tables<C>);
 
@@ -51,7 +51,7 @@ impl<C: Curve> Curve for Tabulated<C> {
     }
 }
 
-/// The curve as its tables have it.
+/// The curve as given by its tables.
 struct Tables<C> {
     curve: C,
     extent: OnceLock<Extent>,
@@ -59,39 +59,39 @@ struct Tables<C> {
     lower: OnceLock<Table>,
 }
 
-/// How far the tables reach.
+/// The range of the tables.
 #[derive(Clone, Copy)]
 struct Extent {
     end: f64,
-    /// What is too small to tabulate.
-    nothing: f64,
-    /// An upper bound on what lies beyond the end, which counts as infinite.
+    /// Values of `δ` below this are not tabulated.
+    negligible: f64,
+    /// An upper bound on `δ` beyond the end, which counts as infinite loss.
     beyond: f64,
 }
 
 impl<C: Curve> Tables<C> {
     fn extent(&self) -> Extent {
         *self.extent.get_or_init(|| {
-            // What is given up at the far end is nothing beside what is infinite.
-            let nothing = NOTHING.max(1e-6 * self.curve.infinite());
-            let end = first_at_most(|epsilon| self.curve.upper(epsilon), nothing, 1.0, MAX_EPSILON, 0.01);
+            // The probability cut off at the far end is negligible relative to that of infinite losses.
+            let negligible = NEGLIGIBLE.max(1e-6 * self.curve.infinite());
+            let end = first_at_most(|epsilon| self.curve.upper(epsilon), negligible, 1.0, MAX_EPSILON, 0.01);
             match end {
-                Some(end) => Extent { end: end.max(1e-12), nothing, beyond: nothing },
-                // A tail that reaches further than any ε of use is infinite for all purposes.
-                None => Extent { end: MAX_EPSILON, nothing, beyond: self.curve.upper(MAX_EPSILON) },
+                Some(end) => Extent { end: end.max(1e-12), negligible, beyond: negligible },
+                // A tail beyond every useful ε counts as infinite.
+                None => Extent { end: MAX_EPSILON, negligible, beyond: self.curve.upper(MAX_EPSILON) },
             }
         })
     }
 
     fn table(&self, f: impl Fn(f64) -> f64, tolerance: f64, side: Side) -> Table {
-        let Extent { end, nothing, .. } = self.extent();
-        let shortest = if tolerance > WRINKLED { SHORTEST } else { 0.0 };
-        Table::new(|epsilon| f(epsilon).max(1e-3 * nothing), end, tolerance, shortest, side)
+        let Extent { end, negligible, .. } = self.extent();
+        let shortest = if tolerance > CONVEX_TOLERANCE { SHORTEST } else { 0.0 };
+        Table::new(|epsilon| f(epsilon).max(1e-3 * negligible), end, tolerance, shortest, side)
     }
 }
 
 impl<C: Curve> Curve for Tables<C> {
-    /// To half the curve's own tolerance.
+    /// Interpolated to half the tolerance of the curve.
     fn upper(&self, epsilon: f64) -> f64 {
         let table = || self.table(|epsilon| self.curve.upper(epsilon), 0.5 * self.tolerance(), Side::Upper);
         self.upper.get_or_init(table).value(epsilon)

@@ -1,4 +1,4 @@
-//! Where to look: the tilt that moves the middle of the sum to the `ε` in question, and how far the sum strays from there.
+//! The choice of the tilt, which moves the bulk of the sum to the `ε` of interest, and the spread of the sum around it.
 //!
 //! With `K_i(θ) = ln E[e^{θl}]` of a round of kind `i`, all rounds together have `K(θ) = Σ T_i·K_i(θ)`, and exceed an `ε`
 //! with a probability of at most `e^{K(θ) − θε}` (Chernoff's bound). The `θ` for which this is least is the tilt for `ε`.
@@ -6,9 +6,9 @@
 use crate::engine::loss::{Moments, Sketch};
 use crate::engine::window::{BEYOND, Window};
 
-/// Steps with which a tilt is looked for at most.
+/// Maximum number of steps in the search for a tilt.
 const MAX_STEPS: usize = 60;
-/// Tilts are looked for within this factor of `1/highest`, in logarithms.
+/// Range of the search for tilts: `ln θ` differs from `ln(1/highest)` by at most this.
 const RANGE: f64 = 16.0;
 
 /// Sketches of all kinds' losses, from which tilts are chosen.
@@ -36,8 +36,8 @@ impl Tilts {
         })
     }
 
-    /// The `θ > 0` at which an increasing function is 0, by Newton's method in `ln θ`, with halving where that leads astray. The
-    /// function returns its value and its derivative with respect to `ln θ`; values as small as `tolerance` are good enough.
+    /// The `θ > 0` at which an increasing function is 0, by Newton's method in `ln θ`, with bisection where it fails. The function
+    /// returns its value and its derivative with respect to `ln θ`. The search ends at values of at most `tolerance`.
     fn root(&self, f: impl Fn(f64) -> (f64, f64), tolerance: f64) -> f64 {
         let (mut from, mut to) = (-RANGE - self.highest.ln(), RANGE - self.highest.ln());
         let mut log_theta = 0.5 * (from + to);
@@ -57,9 +57,9 @@ impl Tilts {
         log_theta.exp()
     }
 
-    /// Where `K(θ) − θ·ε` is least: the tilt that brings the mean of the sum to `ε`.
+    /// The `θ` that minimises `K(θ) − θ·ε`: the tilt that moves the mean of the sum to `ε`.
     pub(crate) fn theta_at(&self, epsilon: f64) -> f64 {
-        // In nats, so that the tolerance has a meaning.
+        // In nats, the unit of the tolerance.
         let slope = |theta: f64| {
             let Moments { mean, variance, .. } = self.moments(theta);
             (theta * (mean - epsilon), theta * (mean - epsilon).abs() + theta * theta * variance)
@@ -67,7 +67,7 @@ impl Tilts {
         self.root(slope, 1e-3)
     }
 
-    /// `min_θ [K(θ) + ln(1/tail)]/θ`: what the sum exceeds with a probability of at most `tail`, and the `θ` that shows it.
+    /// `min_θ [K(θ) + ln(1/tail)]/θ`, which the sum exceeds with probability at most `tail`, and the minimising `θ`.
     pub(crate) fn quantile(&self, log_tail: f64) -> (f64, f64) {
         let theta = self.root(
             |theta| {
@@ -79,7 +79,7 @@ impl Tilts {
         ((self.moments(theta).log_moment - log_tail) / theta, theta)
     }
 
-    /// The tilt that brings the mean of the sum to about the `ε` that belongs to a `δ`, by the approximation
+    /// The tilt that moves the mean of the sum to about the `ε` that belongs to a `δ`, by the approximation
     /// `δ ≈ e^{K(θ) − θε}/(1 + θ(1 + θ)·√(2πK''))`.
     pub(crate) fn theta_for(&self, log_delta: f64) -> f64 {
         self.root(
@@ -98,19 +98,19 @@ impl Tilts {
         log_delta_at(theta, Moments { mean: epsilon, ..moments })
     }
 
-    /// Whether the sum is above `epsilon` in half of all cases at least, by Chernoff's bound from the other side.
+    /// Whether the sum is above `epsilon` with probability at least ½, by Chernoff's bound for the lower tail.
     pub(crate) fn is_mostly_above(&self, epsilon: f64) -> bool {
         if self.moments(0.0).mean <= epsilon {
             return false;
         }
-        // Convex in θ, so that any θ shows it, and a coarse search is enough.
+        // The bound holds for every θ, and is convex, so a coarse search is enough.
         let log_probability = |theta: f64| self.moments(-theta).log_moment + theta * epsilon;
         let steps = (-40..=0).map(|power| 2_f64.powi(power));
         steps.map(log_probability).fold(f64::INFINITY, f64::min) < -std::f64::consts::LN_2
     }
 
-    /// How far from its mean the tilted sum strays to one side, but with a probability of `e^{−BEYOND}`, and the further tilt that
-    /// shows it.
+    /// Distance from its mean that the tilted sum exceeds on one side with probability at most `e^{−BEYOND}`, and the additional
+    /// tilt that proves it.
     pub(crate) fn reach(&self, theta: f64, sign: f64) -> (f64, f64) {
         let here = self.moments(theta);
         let rise = |shift: f64, there: Moments| there.log_moment - here.log_moment - sign * shift * here.mean;
@@ -125,14 +125,14 @@ impl Tilts {
         ((BEYOND + rise(shift, self.moments(theta + sign * shift))) / shift, shift)
     }
 
-    /// The window around the tilted mean that holds everything that matters for a `δ` of `e^{log_delta}`.
+    /// The window around the tilted mean that contains all losses that matter for a `δ` of `e^{log_delta}`.
     pub(crate) fn window(&self, theta: f64, log_delta: f64) -> Window {
         let (beyond, top_theta) = self.quantile(log_delta - BEYOND);
         let middle = self.moments(theta).mean;
         let (below, shift) = self.reach(theta, -1.0);
         let below = below.max(0.0);
         let above = self.reach(theta, 1.0).0.max(beyond - middle).max(0.0);
-        // The grid spreads the loss a little more than the sketch does.
+        // The grid spreads the loss slightly more than the sketch.
         let margin = 0.02 * (below + above);
         let bottom_theta = theta - shift;
         Window { theta, top_theta, bottom_theta, below: below + margin, above: above + margin }

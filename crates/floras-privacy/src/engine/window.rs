@@ -1,8 +1,8 @@
-//! The sum of all losses on a window of a grid, under a tilted measure: where the bounds are read off.
+//! The sum of all losses on a window of a grid, under a tilted measure. The bounds are computed from it.
 //!
 //! The masses of a round are tilted by `e^{θl}`, folded into the window, and raised to the power of its kind's number of
-//! rounds by FFT; the kinds' transforms are multiplied, transformed back and tilted back. What is infinite, what lies above
-//! the window and what the transform rounds is added to the upper bound and taken off the lower one.
+//! rounds by FFT. The kinds' transforms are multiplied, transformed back and tilted back. Infinite losses, losses above the
+//! window and the rounding error of the transform are added to the upper bound and subtracted from the lower one.
 
 use crate::engine::compose::MAX_EPSILON;
 use crate::engine::loss::{LossDistribution, log_sum_exp};
@@ -10,34 +10,34 @@ use crate::error::PrivacyError;
 use crate::numerics::fourier::{self, Complex64, fast_length};
 use crate::numerics::solve::first_at_most;
 
-/// A `δ` below this is not distinguished from 0.
+/// Below this value, a `δ` is not distinguished from 0.
 pub(crate) const MIN_DELTA: f64 = 1e-200;
-/// `−ln` of what may lie above the window relative to `δ`, and below it under the tilted measure.
+/// `−ln` of the probability that may be above the window, relative to `δ`, and below it under the tilted measure.
 pub(crate) const BEYOND: f64 = 18.0;
-/// Exponentials of neighbouring points are computed by multiplication, and exactly again after this many points.
+/// Exponentials of neighbouring points are computed by multiplication, and exactly after each block.
 const BLOCK: usize = 16;
 /// Partial sums are stored once per this many points.
 const SUMS: usize = 64;
-/// The shares of `δ` that rounding and what is folded into the window may be, if a tilt suits it.
+/// Maximum shares of `δ` for the rounding error and for the mass folded into the window, if a tilt is to be accepted.
 const ROUNDED: f64 = 1e-6;
 const FOLDED: f64 = 1e-3;
-/// The share of `δ` that the lower bound spends on unlucky rounding.
-const UNLUCKY: f64 = 1e-3;
+/// The share of `δ` that the lower bound spends on an improbable rounding of losses.
+const FAILURE_SHARE: f64 = 1e-3;
 
-/// Which part of the sum's distribution is looked at, and under which measure.
+/// A part of the sum's distribution, and the measure that it is computed under.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) theta: f64,
     /// The tilt with which Chernoff's bound is tightest above the window.
     pub(crate) top_theta: f64,
-    /// The same below.
+    /// The tilt with which Chernoff's bound is tightest below the window.
     pub(crate) bottom_theta: f64,
-    /// How far the window reaches below and above the tilted mean.
+    /// Distances from the tilted mean to the lower and to the upper end of the window.
     pub(crate) below: f64,
     pub(crate) above: f64,
 }
 
-/// What lies at and above a point.
+/// Sums over all points at and above point `j`.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     /// `Σ_{i≥j} f_i e^{−θ(S_i − reference)}`.
@@ -58,24 +58,24 @@ pub(crate) struct Composed {
     /// `K(θ) − θ·reference`.
     log_scale: f64,
     reference: f64,
-    /// `f`, the tilted masses, of which that of the window's first point is somewhere in the middle.
+    /// `f`, the tilted masses. The transform is cyclic, so the first point of the window is in the middle.
     tilted: Vec<f64>,
-    /// Sums over what lies at and above every 64th point.
+    /// Sums at and above every 64th point.
     sums: Vec<Sums>,
-    /// The first point whose sums could be formed.
-    sound_from: usize,
-    /// How far a tilted mass may be off.
+    /// The first point at which the sums did not overflow.
+    valid_from: usize,
+    /// Maximum rounding error of a tilted mass.
     rounding: f64,
-    /// What is infinite or above the window.
+    /// Probability of an infinite loss or of a sum above the window.
     beyond: f64,
-    /// `ln` of what lies below the window, and is folded into it, under the tilted measure.
+    /// `ln` of the mass below the window under the tilted measure, which is folded into the window.
     log_below: f64,
-    /// What was cut off all rounds' losses.
+    /// Probability that was cut off the losses of all rounds.
     pub(crate) cut_off: f64,
 }
 
 impl Composed {
-    /// The sum over some rounds of each kind, whose losses are on a grid of a common step.
+    /// The sum over some rounds of each kind, whose losses have a common grid step.
     pub(crate) fn new(
         kinds: impl Iterator<Item = (LossDistribution, u64)>,
         step: f64,
@@ -90,8 +90,8 @@ impl Composed {
         let (tilted, peak) = transformed_back(std::mem::take(&mut all.spectrum), count);
         let start = (all.mean - window.below / step).floor() as i64;
         let size: f64 = tilted.chunks(64).map(|masses| masses.iter().map(|f| f * f).sum::<f64>()).sum();
-        // Rounding errors of a transform are as good as independent: no point gets more than a few times its share. The
-        // error of a kind's transform counts once for each of its rounds.
+        // Rounding errors of a transform are nearly independent: no point gets more than a few times its share. The error of
+        // a kind's transform counts once per round of that kind.
         let digits = 8.0 * f64::EPSILON * (count as f64).log2() / (count as f64).sqrt();
         let of_kinds: f64 = all.spreads.iter().map(|&(rounds, spread)| rounds * peak * spread).sum();
         let (bottom, top) = (step * start as f64, step * (start + count as i64) as f64);
@@ -109,7 +109,7 @@ impl Composed {
             reference,
             tilted,
             sums: Vec::new(),
-            sound_from: 0,
+            valid_from: 0,
             rounding: digits * (of_kinds + size.sqrt()),
             beyond: -all.log_finite.exp_m1() + above_window,
             log_below: below_window.max(-BEYOND),
@@ -127,7 +127,7 @@ impl Composed {
         self.step * (self.start + point as i64) as f64
     }
 
-    /// Adds up from the top to the first point that is sound, and keeps the sums at every 64th.
+    /// Adds up from the top to the lowest point without overflow, and stores the sums at every 64th point.
     fn add_up(&mut self) {
         let count = self.tilted.len();
         self.sums = vec![Sums::default(); count / SUMS + 2];
@@ -137,7 +137,7 @@ impl Composed {
             match self.add(sums, from, to) {
                 Some(more) => sums = more,
                 None => {
-                    self.sound_from = to;
+                    self.valid_from = to;
                     break;
                 }
             }
@@ -145,12 +145,12 @@ impl Composed {
         }
     }
 
-    /// Adds the points from `from` to below `to`, a block at most, to the sums above them; `None` where that overflows.
+    /// Adds the points from `from` to below `to`, at most one block, to the sums above them; `None` on overflow.
     fn add(&self, mut sums: Sums, from: usize, to: usize) -> Option<Sums> {
         if to <= from {
             return Some(sums);
         }
-        // Factors from one point to the next: an exponential for each point takes longer.
+        // Factors from one point to the next are faster than an exponential per point.
         let (ratio, other_ratio) = (self.ratio, self.other_ratio);
         let mut untilt = (-self.theta * (self.loss(to - 1) - self.reference)).exp();
         if untilt.is_nan() || untilt > 1e200 {
@@ -167,24 +167,24 @@ impl Composed {
         Some(sums)
     }
 
-    /// The sums at and above a point that is sound.
+    /// The sums at and above a point; `None` below the lowest point without overflow.
     fn sums_from(&self, point: usize) -> Option<Sums> {
         let block = point.div_ceil(SUMS);
         self.add(self.sums[block], point, (block * SUMS).min(self.tilted.len()))
     }
 
-    /// `δ(ε)` by what is in the window, and how far rounding may have moved it; `None` below the window.
+    /// `δ(ε)` from the masses in the window, and its rounding error; `None` below the window.
     fn in_window(&self, epsilon: f64) -> Option<(f64, f64)> {
-        // A lower bound that is nowhere positive has a step of nothing.
+        // A lower bound that is nowhere positive has a step of 0.
         let point = ((epsilon / self.step).floor() as i64).saturating_add(1).saturating_sub(self.start);
-        // What lies below the window is folded into its top, where it counts for too little.
-        if point < self.sound_from as i64 {
+        // Mass below the window is folded into its top, where it counts for too little.
+        if point < self.valid_from as i64 {
             return None;
         }
         let point = (point as usize).min(self.tilted.len());
         let sums = self.sums_from(point)?;
         let distance = epsilon - self.reference;
-        // The exponent is between −step and 0: a larger one could overflow where the sum is too small for a double.
+        // The exponent is between −step and 0. A larger one could overflow where the sum is too small for a double.
         let kept = sums.above - (epsilon - self.loss(point)).min(0.0).exp() * sums.other;
         let scale = self.log_scale.exp();
         let points = (1.0 / -(-self.theta * self.step).exp_m1()).min(self.tilted.len() as f64);
@@ -192,28 +192,28 @@ impl Composed {
         Some((scale * kept.max(0.0), scale * error))
     }
 
-    /// Never too small.
+    /// An upper bound on `δ`.
     pub(crate) fn delta_upper(&self, epsilon: f64) -> f64 {
         let Some((kept, error)) = self.in_window(epsilon) else { return 1.0 };
         (kept + error + self.beyond).min(1.0)
     }
 
-    /// Never too large, but for the rounding of losses to the grid.
+    /// A lower bound on `δ`, apart from the rounding of losses to the grid.
     fn delta_before_rounding(&self, epsilon: f64) -> f64 {
         let Some((kept, error)) = self.in_window(epsilon) else { return 0.0 };
         (kept - error - self.beyond - self.cut_off - self.folded(epsilon)).max(0.0)
     }
 
-    /// What rounding to the grid can add to the sum of all losses, but with a probability of `η`.
-    fn rounding_of_losses(&self, unlucky: f64) -> f64 {
+    /// The amount that rounding to the grid can add to the sum of all losses, except with probability `failure`.
+    fn rounding_of_losses(&self, failure: f64) -> f64 {
         let (h, rounds) = (self.step, self.rounds);
-        rounds * h * h / 8.0 + h * per_step(rounds, unlucky.ln())
+        rounds * h * h / 8.0 + h * per_step(rounds, failure.ln())
     }
 
-    /// Never too large.
+    /// A lower bound on `δ`.
     pub(crate) fn delta_lower(&self, epsilon: f64) -> f64 {
-        let unlucky = (UNLUCKY * self.delta_upper(epsilon)).max(MIN_DELTA);
-        (self.delta_before_rounding(epsilon + self.rounding_of_losses(unlucky)) - unlucky).max(0.0)
+        let failure = (FAILURE_SHARE * self.delta_upper(epsilon)).max(MIN_DELTA);
+        (self.delta_before_rounding(epsilon + self.rounding_of_losses(failure)) - failure).max(0.0)
     }
 
     pub(crate) fn epsilon_upper(&self, delta: f64) -> Result<f64, PrivacyError> {
@@ -222,26 +222,27 @@ impl Composed {
         epsilon.ok_or(PrivacyError::EpsilonOutOfReach { most: MAX_EPSILON })
     }
 
-    /// Whether the tilt suits a `δ`: neither the rounding of the transform nor what is folded into the window counts there.
+    /// Whether the tilt suits a `δ`: both the rounding error of the transform and the mass folded into the window are
+    /// negligible there.
     pub(crate) fn resolves(&self, delta: f64) -> bool {
         let Ok(epsilon) = self.epsilon_upper(delta) else { return false };
         let Some((_, error)) = self.in_window(epsilon) else { return false };
-        // A jump at the end of what is sound hides where the curve comes down to δ.
+        // A jump at the lowest point without overflow hides the ε at which the curve reaches δ.
         let is_hidden = epsilon > 0.0 && self.delta_upper(epsilon) < 0.1 * delta;
         !is_hidden && error <= ROUNDED * delta && self.folded(epsilon) <= FOLDED * delta
     }
 
-    /// What may be folded into the window from below, as it counts at an `ε`.
+    /// An upper bound on the effect of mass that is folded into the window from below, at an `ε`.
     fn folded(&self, epsilon: f64) -> f64 {
         (self.log_scale - self.theta * (epsilon - self.reference) + self.log_below).exp()
     }
 
     pub(crate) fn epsilon_lower(&self, delta: f64) -> f64 {
-        let unlucky = UNLUCKY * delta;
-        let is_above = |epsilon: f64| self.delta_before_rounding(epsilon) > delta + unlucky;
-        // From the upper bound downwards, as far as the window is sound.
+        let failure = FAILURE_SHARE * delta;
+        let is_above = |epsilon: f64| self.delta_before_rounding(epsilon) > delta + failure;
+        // The search goes downwards from the upper bound, as far as the sums are valid.
         let mut upper = self.epsilon_upper(delta).unwrap_or(0.0);
-        let mut width = self.rounding_of_losses(unlucky).max(1e-6 * upper);
+        let mut width = self.rounding_of_losses(failure).max(1e-6 * upper);
         let mut lower = upper;
         while !is_above(lower) {
             if lower <= 0.0 {
@@ -254,27 +255,27 @@ impl Composed {
             let middle = 0.5 * (lower + upper);
             if is_above(middle) { lower = middle } else { upper = middle }
         }
-        (lower - self.rounding_of_losses(unlucky)).max(0.0)
+        (lower - self.rounding_of_losses(failure)).max(0.0)
     }
 }
 
-/// By how many steps the losses of all rounds may be rounded, but with a probability of `e^{log_unlucky}`, beside their mean.
-fn per_step(rounds: f64, log_unlucky: f64) -> f64 {
-    (-0.5 * rounds * log_unlucky).sqrt()
+/// Number of steps by which the rounding of all losses may exceed its mean, except with probability `e^{log_failure}`.
+fn per_step(rounds: f64, log_failure: f64) -> f64 {
+    (-0.5 * rounds * log_failure).sqrt()
 }
 
-/// The step with which the rounding of losses takes about `gap` off the lower bound for a `δ`.
+/// The step for which the rounding of losses reduces the lower bound by about `gap`, at a `δ`.
 pub(crate) fn step_within(gap: f64, rounds: f64, log_delta: f64) -> f64 {
-    gap.max(0.0) / per_step(rounds, UNLUCKY.ln() + log_delta)
+    gap.max(0.0) / per_step(rounds, FAILURE_SHARE.ln() + log_delta)
 }
 
 /// The sum of all rounds of all kinds.
 struct AllKinds {
-    /// The product of the tilted losses' transforms, each to the power of its rounds.
+    /// The product of the transforms of the tilted losses, each to the power of its number of rounds.
     spectrum: Vec<Complex64>,
     /// Points in the window.
     count: usize,
-    /// `T`.
+    /// Total number of rounds of all kinds, `T`.
     rounds: f64,
     /// The tilted mean, in steps.
     mean: f64,
@@ -282,7 +283,7 @@ struct AllKinds {
     log_moment: f64,
     top_moment: f64,
     bottom_moment: f64,
-    /// `ln Π (1 − p_i)^{T_i}`, where `p_i` is infinite.
+    /// `ln Π (1 − p_i)^{T_i}`, with `p_i` the probability of an infinite loss.
     log_finite: f64,
     /// The rounds of each kind, and the root of the sum of its squared masses.
     spreads: Vec<(f64, f64)>,
@@ -314,11 +315,11 @@ impl AllKinds {
         for (block, masses) in round.masses.chunks(BLOCK).enumerate() {
             let start = round.first + (block * BLOCK) as i64;
             let mut factor = exponential(start);
-            // Where the exponential leaves the range of a double within a block, each is formed by itself.
-            let is_tame = factor > 1e-200 && exponential(start + BLOCK as i64) > 1e-200;
+            // If the exponential leaves the range of a double within a block, each value is computed by itself.
+            let is_in_range = factor > 1e-200 && exponential(start + BLOCK as i64) > 1e-200;
             for (index, &mass) in (start..).zip(masses) {
                 if mass > 0.0 {
-                    let weight = mass * if is_tame { factor } else { exponential(index) };
+                    let weight = mass * if is_in_range { factor } else { exponential(index) };
                     tilted[slot] += weight;
                     spread += weight * weight;
                     mean += weight * index as f64;
@@ -340,7 +341,7 @@ impl AllKinds {
         self.multiply(fourier::forward(&mut tilted), rounds);
     }
 
-    /// Multiplies the spectrum by the power of another.
+    /// Multiplies the spectrum by a power of another spectrum.
     fn multiply(&mut self, mut other: Vec<Complex64>, rounds: u64) {
         fourier::raise(&mut other, rounds);
         if self.spectrum.is_empty() {
@@ -353,7 +354,7 @@ impl AllKinds {
     }
 }
 
-/// `ln Σ m e^{θl}` of what is finite.
+/// `ln Σ m e^{θl}` over the finite losses.
 fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
     let exponent = |index: i64| theta * round.step * index as f64;
     let ratio = (theta * round.step).exp();
@@ -366,7 +367,7 @@ fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
         }
         sum
     };
-    // Within a block, no factor may leave the range of a double and come back.
+    // Within a block, factors must stay in the range of a double.
     if (theta * round.step).abs() * (BLOCK as f64) < 100.0 {
         let sum: f64 = round.masses.chunks(BLOCK).enumerate().map(of_block).sum();
         if sum.is_finite() && sum > 1e-200 {
@@ -377,9 +378,9 @@ fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
     log_sum_exp(terms.map(|(index, mass)| mass.ln() + exponent(index)))
 }
 
-/// The masses of a spectrum, and its mean magnitude, which no mass exceeds.
+/// The masses of a spectrum, and its mean magnitude, which bounds every mass.
 fn transformed_back(spectrum: Vec<Complex64>, count: usize) -> (Vec<f64>, f64) {
-    // Side by side, because a sum in order is slow.
+    // Several sums in parallel, because a sum in order is slow.
     let mut magnitudes = [0.0; 8];
     for values in spectrum.chunks(8) {
         for (magnitude, value) in magnitudes.iter_mut().zip(values) {

@@ -6,14 +6,14 @@ use pulp::{Arch, Simd, WithSimd};
 use realfft::RealFftPlanner;
 pub(crate) use realfft::num_complex::Complex64;
 
-/// Plans are expensive to make. All views, on threads of their own, and all steps of a calibration need the same ones.
+/// Plans are expensive to compute. All views, in separate threads, and all steps of a calibration use the same ones.
 fn planner() -> MutexGuard<'static, RealFftPlanner<f64>> {
     static PLANNER: LazyLock<Mutex<RealFftPlanner<f64>>> =
         LazyLock::new(|| Mutex::new(RealFftPlanner::new()));
     PLANNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The transform of some masses.
+/// The real Fourier transform of some masses.
 pub(crate) fn forward(masses: &mut [f64]) -> Vec<Complex64> {
     let plan = planner().plan_fft_forward(masses.len());
     let mut spectrum = plan.make_output_vec();
@@ -21,10 +21,10 @@ pub(crate) fn forward(masses: &mut [f64]) -> Vec<Complex64> {
     spectrum
 }
 
-/// The masses of a transform of `count` of them.
+/// The `count` masses of a transform.
 pub(crate) fn inverse(mut spectrum: Vec<Complex64>, count: usize) -> Vec<f64> {
     let plan = planner().plan_fft_inverse(count);
-    // What is real by symmetry must be so exactly.
+    // Two values are real by symmetry; their imaginary parts must be exactly 0.
     spectrum[0].im = 0.0;
     if count.is_multiple_of(2) {
         spectrum[count / 2].im = 0.0;
@@ -36,16 +36,16 @@ pub(crate) fn inverse(mut spectrum: Vec<Complex64>, count: usize) -> Vec<f64> {
     masses
 }
 
-/// Too small to matter, if squared: taken as 0, because subnormal numbers are slow.
-const NOTHING: f64 = 1e-100;
+/// Squares below this are taken as 0, because subnormal numbers are slow.
+const NEGLIGIBLE: f64 = 1e-100;
 
 /// The product of two values of transforms.
 pub(crate) fn product(one: Complex64, other: Complex64) -> Complex64 {
     let product = one * other;
-    if product.norm_sqr() < NOTHING { Complex64::default() } else { product }
+    if product.norm_sqr() < NEGLIGIBLE { Complex64::default() } else { product }
 }
 
-/// Number of powers that are computed side by side.
+/// Number of powers that are computed in parallel.
 const LANES: usize = 8;
 
 /// Replaces each value `z` by `z^n`, by squaring.
@@ -58,7 +58,7 @@ struct Raise<'a> {
     exponent: u64,
 }
 
-/// Real and imaginary parts side by side.
+/// Real and imaginary parts of several numbers.
 #[derive(Clone, Copy)]
 struct Lanes {
     re: [f64; LANES],
@@ -74,12 +74,13 @@ impl Lanes {
         Self { re: of(|a, b, c, d| a * c - b * d), im: of(|a, b, c, d| a * d + b * c) }
     }
 
-    /// With what is negligible as 0, and the square of the largest size.
+    /// The numbers with negligible values set to 0, and the largest squared magnitude.
     #[inline(always)]
     fn cleared(&self) -> (Self, f64) {
         let sizes: [f64; LANES] = std::array::from_fn(|i| self.re[i] * self.re[i] + self.im[i] * self.im[i]);
-        let clear =
-            |parts: &[f64; LANES]| std::array::from_fn(|i| if sizes[i] < NOTHING { 0.0 } else { parts[i] });
+        let clear = |parts: &[f64; LANES]| {
+            std::array::from_fn(|i| if sizes[i] < NEGLIGIBLE { 0.0 } else { parts[i] })
+        };
         let cleared = Self { re: clear(&self.re), im: clear(&self.im) };
         (cleared, sizes.iter().fold(0.0_f64, |a, &b| a.max(b)))
     }
@@ -109,7 +110,7 @@ impl WithSimd for Raise<'_> {
                 }
                 let (cleared, largest) = bases.cleared();
                 bases = cleared.times(&cleared);
-                if largest < NOTHING {
+                if largest < NEGLIGIBLE {
                     results = ZERO;
                     break;
                 }

@@ -4,9 +4,9 @@
 //! δ_G(ε; μ) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ)
 //! ```
 //!
-//! The second factor is the first one's density seen from the other side, `e^ε·φ(−μ/2 − ε/μ) = φ(μ/2 − ε/μ)`, so that with
-//! the Mills ratio `M` and `x = ε/μ` the curve is `φ(x − μ/2)·[M(x − μ/2) − M(x + μ/2)]`: no large exponentials, and in
-//! the tails no cancellation. For `x < μ/2` it is `1 − φ(x − μ/2)·[M(μ/2 − x) + M(x + μ/2)]`.
+//! The second term is the first one's density seen from the other side, `e^ε·φ(−μ/2 − ε/μ) = φ(μ/2 − ε/μ)`. With the Mills
+//! ratio `M` and `x = ε/μ`, the curve is therefore `φ(x − μ/2)·[M(x − μ/2) − M(x + μ/2)]`. This form has no large
+//! exponentials, and no cancellation in the tails. For `x < μ/2` it is `1 − φ(x − μ/2)·[M(μ/2 − x) + M(x + μ/2)]`.
 //!
 //! # Citations
 //! Balle, Wang, *Improving the Gaussian mechanism for differential privacy*, ICML 2018, theorem 8. Dong, Roth, Su, *Gaussian
@@ -17,7 +17,7 @@ use crate::numerics::normal::{density, mills_ratio, mills_slope};
 use crate::numerics::quadrature::short_panel;
 use crate::numerics::solve::first_at_most;
 
-/// Below this `μ` the bracket is integrated instead of subtracted.
+/// Below this `μ`, the bracket is integrated instead of subtracted.
 const SMALL: f64 = 0.02;
 
 /// `δ_G(ε; μ)` for any real `ε`, with `μ ≥ 0`; 1 for `μ = ∞`.
@@ -50,7 +50,7 @@ pub fn delta(epsilon: f64, mu: f64) -> f64 {
     }
 }
 
-/// The least `ε` with `δ_G(ε; μ) ≤ δ`.
+/// The smallest `ε` with `δ_G(ε; μ) ≤ δ`.
 pub fn epsilon(delta_allowed: f64, mu: f64) -> Result<f64, PrivacyError> {
     require_delta(delta_allowed)?;
     require_mu(mu)?;
@@ -61,11 +61,11 @@ pub fn epsilon(delta_allowed: f64, mu: f64) -> Result<f64, PrivacyError> {
     Ok(epsilon.unwrap_or(most))
 }
 
-/// The largest `μ` with `δ_G(ε; μ) ≤ δ`: how much the optimal central mechanism may show.
+/// The largest `μ` with `δ_G(ε; μ) ≤ δ`, the sensitivity over the noise of the optimal central mechanism.
 pub fn mu(epsilon: f64, delta_allowed: f64) -> Result<f64, PrivacyError> {
     require_epsilon(epsilon)?;
     require_delta(delta_allowed)?;
-    // In terms of the noise 1/μ the curve decreases.
+    // As a function of the noise 1/μ, the curve decreases.
     let at = |noise: f64| delta(epsilon, 1.0 / noise);
     let noise = first_at_most(at, delta_allowed, 1.0, 1e300, 1e-13);
     Ok(noise.map_or(0.0, |noise| 1.0 / noise))

@@ -1,4 +1,5 @@
-//! Numerical tools: the normal and the chi distribution in their tails, transforms, rules of integration, searches, tables, sums of products.
+//! Numerical tools: the normal and the chi distribution with their tails, Fourier transforms, quadrature, searches, tables, sums of
+//! products.
 
 pub(crate) mod chi;
 pub(crate) mod fourier;

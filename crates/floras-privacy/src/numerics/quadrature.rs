@@ -1,11 +1,11 @@
-//! Integrals: composite Gauss–Legendre, 16 nodes a panel.
+//! Integrals: composite Gauss–Legendre rules, with 16 nodes per panel.
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
 use gauss_quad::GaussLegendre;
 
-/// Nodes in a panel.
+/// Number of nodes per panel.
 pub(crate) const NODES: usize = 16;
 
 /// Nodes and weights on `[−1, 1]`.
@@ -27,7 +27,8 @@ pub(crate) fn panel(from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
     scaled(RULE.as_slice(), from, to)
 }
 
-/// Nodes and weights of consecutive panels between the given points, none wider than `widest`, eight nodes each.
+/// Nodes and weights of consecutive panels between the given points, each at most `widest` wide, with eight
+/// nodes.
 pub(crate) fn narrow_panels(points: &[f64], widest: f64) -> Vec<(f64, f64)> {
     let mut nodes = Vec::new();
     for ends in points.windows(2) {

@@ -3,8 +3,8 @@
 /// Maximum number of bisection or interpolation steps.
 const MAX_STEPS: usize = 200;
 
-/// The smallest `x ≥ 0`, up to `tolerance` relative to itself, at which the decreasing `f` is at most `target`: what is
-/// returned is always on the far side, where `f(x) ≤ target`. `None` if that is nowhere below `most`.
+/// The smallest `x ≥ 0` at which the decreasing `f` is at most `target`, to a relative `tolerance`. The result is always on the far
+/// side, where `f(x) ≤ target`. `None` if there is no such `x` below `most`.
 pub(crate) fn first_at_most(
     f: impl Fn(f64) -> f64,
     target: f64,
@@ -30,7 +30,7 @@ pub(crate) fn first_at_most(
     }
 }
 
-/// [`first_at_most`] for a function that is known to exceed the target below `start`, in steps that grow from there.
+/// [`first_at_most`] for a function that is known to exceed the target below `start`; the search begins there with growing steps.
 pub(crate) fn first_at_most_from(
     f: impl Fn(f64) -> f64,
     target: f64,
@@ -58,8 +58,8 @@ pub(crate) fn first_at_most_from(
     None
 }
 
-/// [`first_at_most`] between two points with their values, of which the first exceeds the target and the second does not: bisection
-/// in `x`, with steps of false position in `ln f` (where curves of privacy are nearly straight) in between.
+/// [`first_at_most`] between two points with their values; the first exceeds the target and the second does not. Bisection in `x`
+/// alternates with false position in `ln f`, in which privacy curves are nearly straight.
 pub(crate) fn refine(
     f: &impl Fn(f64) -> f64,
     target: f64,
@@ -75,7 +75,7 @@ pub(crate) fn refine(
         let mut x = 0.5 * (lower.0 + upper.0);
         if step % 3 != 2 && upper.1 > 0.0 && lower.1.is_finite() {
             let share = (lower.1 / target).ln() / (lower.1 / upper.1).ln();
-            // A little beyond the estimate, now on this side and now on that, so that both ends move.
+            // Slightly beyond the estimate, on alternating sides, so that both ends move.
             let nudge = if step % 3 == 0 { 1.0 } else { -1.0 } * 0.4 * tolerance * upper.0;
             let estimate = lower.0 + share * width + nudge;
             if estimate > lower.0 && estimate < upper.0 {
@@ -88,7 +88,7 @@ pub(crate) fn refine(
     upper.0
 }
 
-/// Where a function that first falls and then rises is least on an interval, by golden section.
+/// The minimiser on an interval of a function that first falls and then rises, by golden section.
 pub(crate) fn least_at(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64, steps: usize) -> f64 {
     let ratio = 0.5 * (5_f64.sqrt() - 1.0);
     let inner = |from: f64, to: f64| (to - ratio * (to - from), from + ratio * (to - from));
@@ -110,8 +110,8 @@ pub(crate) fn least_at(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64, steps
 
 /// The largest integer from 0 to `max` for which `holds` returns `true`; 0 is taken to hold and is not evaluated.
 ///
-/// If it holds for an integer, it must hold for all smaller ones. The search starts at 1 and doubles, because the caller's
-/// functions are cheaper at small integers; then it bisects.
+/// If it holds for an integer, it must hold for all smaller ones. The search starts at 1 and doubles, because the callers'
+/// functions are cheaper for small integers; then it bisects.
 pub fn largest_integer<E>(max: u64, holds: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
     let mut lower = 0_u64;
     let mut upper = loop {

@@ -1,36 +1,37 @@
-//! Functions that are dear to compute, tabulated: pieces of polynomials of `ln f`, fitted at Chebyshev's nodes.
+//! Tables of functions that are expensive to compute: piecewise polynomials for `ln f`, fitted at Chebyshev nodes.
 
 use crate::engine::distribution::Side;
 
-/// Coefficients in a piece.
+/// Number of coefficients per piece.
 const ORDER: usize = 14;
-/// Pieces at the start, each half as long as the next one, because curves turn fastest near 0.
+/// Number of pieces at the start, each half as long as the next one, because curves change fastest near 0.
 const HALVED: i32 = 8;
 /// Maximum number of pieces below these, each a quarter as long as the next one.
 const QUARTERED: usize = 40;
-/// Up to the end of the first piece the curve falls by no more than this, or a tenth of the tolerance, so that no fall is hidden.
+/// Maximum relative decrease of `f` within the first piece, or a tenth of the tolerance if that is larger. A larger decrease could be
+/// missed.
 const HIDDEN_FALL: f64 = 1e-6;
-/// A piece is halved until it is as good as its tolerance, but not more often.
+/// Maximum number of pieces. Pieces are halved until they meet the tolerance or this limit.
 const MAX_PIECES: usize = 2000;
 
-/// `ln δ` on `[0, end]`; beyond, `δ` is taken as 0 by [`Table::value`].
+/// `ln δ` on `[0, end]`; beyond the end, [`Table::value`] returns 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pieces: Vec<Piece>,
     end: f64,
 }
 
-/// `ln f` of a positive function where it is smooth. Where it is not, there is nothing.
+/// `ln f` of a positive function where it is smooth, without values elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Smooth {
     from: f64,
-    /// Pieces, or what they would be if the function were smooth there, with their ends.
+    /// Pieces with their ends; `None` where the function is not smooth.
     pieces: Vec<(f64, Option<Piece>)>,
 }
 
 impl Smooth {
-    /// Interpolates `f` on an interval to a relative `tolerance`, in pieces that are at most `longest` long and, where `f` is smooth, not
-    /// shorter than a sixteenth of it.
+    /// Interpolates `f` on an interval to a relative `tolerance`. Pieces are at most `longest` long and, where `f` is smooth, at least a
+    /// sixteenth of that.
     pub(crate) fn new(f: impl Fn(f64) -> f64, from: f64, to: f64, longest: f64, tolerance: f64) -> Self {
         let count = ((to - from) / longest).ceil().max(1.0);
         let length = (to - from) / count;
@@ -65,15 +66,15 @@ struct Piece {
     to: f64,
     middle: f64,
     inverse_half: f64,
-    /// Of the powers of `x`, which is −1 and 1 at the ends.
+    /// Coefficients of the powers of `x`, which is −1 and 1 at the ends.
     coefficients: [f64; ORDER],
-    /// Of the last two of Chebyshev's polynomials: as large as what is left out, or larger.
+    /// Magnitude of the last two Chebyshev coefficients, which estimates the truncation error from above.
     last: f64,
 }
 
 impl Table {
-    /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`. A piece that is not as good
-    /// when it is as short as `shortest`, relative to its end, is moved by what it is seen to be off: up or down.
+    /// Tabulates a decreasing positive `f` on `[0, end]`, each piece to a relative `tolerance`. A piece of length `shortest`, relative to
+    /// its end, may miss the tolerance. It is then shifted by its observed error: up for an upper bound, down for a lower one.
     pub(crate) fn new(f: impl Fn(f64) -> f64, end: f64, tolerance: f64, shortest: f64, side: Side) -> Self {
         let mut ends = first_ends(&f, end, HIDDEN_FALL.max(0.1 * tolerance));
         let mut pieces: Vec<Piece> = Vec::new();
@@ -105,13 +106,13 @@ impl Table {
         self.pieces.get(index).map_or(0.0, |piece| piece.log_value(epsilon).exp())
     }
 
-    /// Replaces ascending `ε ≥ 0` by their values.
+    /// Replaces each `ε ≥ 0` of an ascending list by its tabulated value.
     pub(crate) fn replace_by_values(&self, epsilons: &mut [f64]) {
         let mut rest = epsilons;
         for piece in &self.pieces {
             let count = rest.partition_point(|&epsilon| epsilon <= piece.to);
             let (here, beyond) = std::mem::take(&mut rest).split_at_mut(count);
-            // In two loops, of which the first one has no calls.
+            // Two loops, of which the first has no function calls and can be vectorised.
             here.iter_mut().for_each(|epsilon| *epsilon = piece.log_value(*epsilon));
             here.iter_mut().for_each(|value| *value = value.exp());
             rest = beyond;
@@ -154,7 +155,7 @@ impl Piece {
         self.coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient)
     }
 
-    /// The largest difference in `ln f` that is seen between the nodes.
+    /// The largest observed error of `ln f` between the nodes.
     fn error(&self, f: impl Fn(f64) -> f64, from: f64) -> f64 {
         let width = self.to - from;
         let checks = (0..=ORDER).map(|j| {
@@ -166,7 +167,7 @@ impl Piece {
     }
 
     fn is_good(&self, f: impl Fn(f64) -> f64, from: f64, tolerance: f64) -> bool {
-        // The ends lie between no nodes, and the middle between two of them.
+        // The ends lie outside all nodes, and the middle lies between two of them.
         self.last <= tolerance
             && [0.0, 0.003, 0.5, 1.0].iter().all(|share| {
                 let epsilon = from + share * (self.to - from);
@@ -175,7 +176,7 @@ impl Piece {
     }
 }
 
-/// A series of Chebyshev's polynomials in powers: a few digits are lost only if the series hardly falls.
+/// Converts a Chebyshev series to powers; a few digits are lost only if the series hardly decreases.
 fn in_powers(chebyshev: &[f64; ORDER]) -> [f64; ORDER] {
     // T_{k+1} = 2x·T_k − T_{k−1}.
     let (mut before, mut here) = ([0.0; ORDER], [0.0; ORDER]);
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(table.value(12.1), 0.0);
     }
 
-    /// A curve with a kink every so often: neither pieces nor nodes run out before the end, and no value is on the wrong side.
+    /// A curve with kinks at regular distances: pieces and nodes suffice up to the end, and no value is on the wrong side.
     #[test]
     fn tables_of_non_smooth_curves_are_one_sided() {
         let f = |epsilon: f64| (-epsilon - 0.05 * (3.0 * epsilon).sin().abs()).exp();
@@ -233,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A fall near 0 that no node of an even division would see. What matters is small beside the curve's end.
+    /// A decrease near 0 that equally spaced nodes would miss. The tolerance is small relative to the curve's end.
     #[test]
     fn a_fall_near_zero_is_not_missed() {
         for fall in [1e-6, 1e-8, 1e-12] {
@@ -254,7 +255,7 @@ mod tests {
         }
     }
 
-    /// A function with a kink, a jump to 0 and smooth parts: nothing near the kink and beyond the jump, and the rest to its tolerance.
+    /// A function with a kink, a jump to 0 and smooth parts: no value near the kink and beyond the jump, elsewhere the tolerance holds.
     #[test]
     fn smooth_parts_are_interpolated_and_others_are_not() {
         let f = |x: f64| if x > 7.3 { 0.0 } else { (x - 3.7).abs().exp() * (2.0 + x.sin()) };

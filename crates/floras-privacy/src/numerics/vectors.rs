@@ -1,14 +1,14 @@
-//! Sums of products with the widest instructions of the processor. Every sum has the same order on every processor, and no
-//! product is fused with an addition, so that the results are the same to the last digit.
+//! Sums of products with the widest vector instructions of the processor. Every sum has the same order on every processor,
+//! and no product is fused with an addition. So the results are identical to the last digit.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Partial sums of a dot product.
+/// Number of partial sums of a dot product.
 const LANES: usize = 8;
-/// Rows of a convolution that are added in one pass.
+/// Number of rows of a convolution that are added in one pass.
 const ROWS: usize = 4;
 
-/// The sum of the products, as far as both reach. Several sums side by side, because one in order is slow.
+/// The sum of the products, up to the shorter length. Several partial sums run in parallel, because one in order is slow.
 pub(crate) fn dot(one: &[f64], other: &[f64]) -> f64 {
     Arch::new().dispatch(Dot { one, other })
 }
@@ -36,13 +36,13 @@ impl WithSimd for Dot<'_> {
     }
 }
 
-/// `Σ_i one_i·other_{k−i}` for every `k`: the masses of a sum of two independent integers. Empty if either is.
+/// `Σ_i one_i·other_{k−i}` for every `k`: the masses of a sum of two independent integers. Empty if one of them is empty.
 pub(crate) fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
     if one.is_empty() || other.is_empty() {
         return Vec::new();
     }
     let count = one.len() + other.len() - 1;
-    // Rows of zeros around the second factor and at the end of the first one, so that all passes are alike.
+    // Zeros around the second factor and at the end of the first one make all passes equal.
     let rows = one.len().next_multiple_of(ROWS);
     let mut padded = vec![0.0; other.len() + 2 * (ROWS - 1)];
     padded[ROWS - 1..ROWS - 1 + other.len()].copy_from_slice(other);
@@ -74,7 +74,7 @@ impl WithSimd for Convolve<'_> {
             let [first, second, third, fourth]: [&[f64]; ROWS] =
                 std::array::from_fn(|row| &self.padded[ROWS - 1 - row..][..reach]);
             for i in 0..reach {
-                // In the order of the rows, as if they were added one after another.
+                // The order of the rows, as if they were added one after another.
                 let sum = sums[i] + factors[0] * first[i] + factors[1] * second[i];
                 sums[i] = sum + factors[2] * third[i] + factors[3] * fourth[i];
             }
@@ -90,7 +90,7 @@ mod tests {
         (0..count).map(|i| if i % 5 == 3 { 0.0 } else { (seed + i as f64).sin() }).collect()
     }
 
-    /// Against the definition, for lengths that are no multiples of anything, to the last digit.
+    /// Compared with the definition to the last digit, for lengths that are not multiples of the lanes or rows.
     #[test]
     fn convolutions_are_sums_in_order() {
         for (one, other) in [(1, 1), (3, 7), (4, 4), (17, 5), (5, 17), (40, 33)] {

@@ -9,11 +9,11 @@
 //!
 //! and with `k = e^{2ε/(d+1)}` the whole curve is
 //!
-//! ```text
+//! and with `k = e^{2ε/(d+1)}` the whole curve is
 //! δ(ε) = 2/π ∫ [1 − ½(k − 1)(coth η·cosh v − 1)]^{(d+1)/2} · sinh η / (1 + cosh²η·sinh²v) dv
 //! ```
 //!
-//! over the `v ≥ 0` where the bracket is positive. In particular `δ(0) = (2/π)·atan(C/γ)`, whatever `d` is.
+//! over the `v ≥ 0` where the bracket is positive. In particular `δ(0) = (2/π)·atan(C/γ)`, for every `d`.
 //!
 //! # Derivation
 //! The outcomes with a loss above `ε` form a ball `‖x − z₀e₁‖ ≤ R`. Along the first coordinate `x` let
@@ -38,12 +38,12 @@ pub const MAX_DIMENSION: u64 = 1_000_000_000_000;
 
 /// At this many standard deviations, a Gaussian density is below 3·10⁻²⁰ of its maximum.
 const FAR: f64 = 9.5;
-/// A panel that adds a smaller share than this is the last.
+/// A panel whose share of the integral is smaller than this is the last.
 const NEGLIGIBLE: f64 = 1e-17;
-/// From this width on, the curve is where it starts, to all digits.
+/// For a larger width, the curve equals its value at 0 to all digits.
 const WIDEST: f64 = 1e200;
 
-/// What one round shows of a client whose update is clipped to `C`, under spherical Cauchy noise of scale `γ`.
+/// The privacy loss of one round for a client whose update is clipped to `C`, under spherical Cauchy noise of scale `γ`.
 ///
 /// ```
 /// use floras_privacy::cauchy::CauchyRound;
@@ -59,7 +59,7 @@ pub struct CauchyRound {
     degree: f64,
     /// `sinh η = C/γ`.
     sinh: f64,
-    /// `cosh η`.
+    /// The hyperbolic cosine of `η`, `√(1 + C²/γ²)`.
     cosh: f64,
 }
 
@@ -72,7 +72,7 @@ impl CauchyRound {
         Ok(Self { degree: dimension as f64 + 1.0, sinh, cosh: sinh.hypot(1.0) })
     }
 
-    /// `(d + 1)·asinh(C/γ)`: the largest loss there is.
+    /// The largest loss of any outcome, `(d + 1)·asinh(C/γ)`.
     pub fn pure_epsilon(self) -> f64 {
         self.degree * libm::asinh(self.sinh)
     }
@@ -105,7 +105,7 @@ impl CauchyRound {
         (scale * doubling_panels(integrand, first, last)).min(1.0)
     }
 
-    /// The least `ε` with `δ(ε) ≤ δ`.
+    /// The smallest `ε` with `δ(ε) ≤ δ`.
     pub fn epsilon(self, delta: f64) -> Result<f64, PrivacyError> {
         require_delta(delta)?;
         let most = self.pure_epsilon();
@@ -134,7 +134,7 @@ pub(crate) fn clip_ratio(clip: f64, gamma: f64) -> Result<f64, PrivacyError> {
     Ok(clip / gamma)
 }
 
-/// `∫₀^last` of a falling function that is smooth on the scale of `first` at 0 and of `x` at `x`.
+/// `∫₀^last` of a decreasing function that is smooth on the scale `first` at 0, and on the scale `x` at `x`.
 fn doubling_panels(f: impl Fn(f64) -> f64, first: f64, last: f64) -> f64 {
     let integral = |from: f64, to: f64| panel(from, to).map(|(x, weight)| weight * f(x)).sum::<f64>();
     let mut sum = integral(0.0, first);

@@ -1,5 +1,5 @@
-//! What the paper states, and closed forms for its receiver: the theorems as printed, the optimal composition of pure mechanisms,
-//! one round in `d` dimensions, its Rényi form.
+//! The theorems of the paper as printed, and closed forms for its receiver: the optimal composition of pure mechanisms, one round
+//! in `d` dimensions, its Rényi form.
 
 pub mod cauchy;
 pub(crate) mod pure;

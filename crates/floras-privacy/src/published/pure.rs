@@ -1,4 +1,4 @@
-//! The optimal composition of pure mechanisms: the least `ε` that `T` rounds of `u`-DP are sure to meet at `δ`.
+//! The optimal composition of pure mechanisms: the smallest `ε` that `T` rounds of `u`-DP are guaranteed to meet at `δ`.
 //!
 //! The worst `u`-DP mechanism answers one bit, and lies with probability `1/(1 + e^u)`. With `l` lies among `T` rounds the
 //! loss is `(T − 2l)u`, so that
@@ -7,8 +7,9 @@
 //! δ(ε) = Σ_l C(T, l)·[e^{(T−l)u} − e^{ε+lu}]₊ / (1 + e^u)^T = Σ_l P(l)·[1 − e^{ε−(T−2l)u}]₊,   l ~ Bin(T, 1/(1 + e^u))
 //! ```
 //!
-//! Between two neighbouring losses this is linear in `e^ε`. One walk upwards in `l`, from where the terms begin to matter,
-//! finds the piece that contains `δ`, and the piece is solved in closed form: about `√T` steps, none with a subtraction.
+//! Between two neighbouring losses this is linear in `e^ε`. One pass upwards in `l`, from where the terms begin to matter,
+//! finds the piece that contains `δ`. The piece is solved in closed form. This takes about `√T` steps, without
+//! subtractions.
 //!
 //! # Citations
 //! Kairouz, Oh, Viswanath, *The composition theorem for differential privacy*, IEEE Trans. Inf. Theory 63, 2017, theorem
@@ -18,10 +19,10 @@ use std::f64::consts::TAU;
 
 /// Terms below `e^{−70}·δ` are left out: all of them together are below `10⁻²¹·δ`.
 const LEAST: f64 = 70.0;
-/// Stirling's series.
+/// Coefficients of Stirling's series for `ln n!`.
 const STIRLING: [f64; 5] = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0];
 
-/// The least `ε ≥ 0` with `δ(ε) ≤ δ`, for `u > 0`, `rounds ≥ 1` and `0 < δ < 1`.
+/// The smallest `ε ≥ 0` with `δ(ε) ≤ δ`, for `u > 0`, `rounds ≥ 1` and `0 < δ < 1`.
 pub(crate) fn optimal_epsilon(u: f64, rounds: u64, delta: f64) -> f64 {
     let log_mass = |lies: u64| log_binomial(lies, rounds, u) - delta.ln();
     let mut lies = first_that_matters(log_mass, most_likely(rounds, u));
@@ -42,7 +43,7 @@ pub(crate) fn optimal_epsilon(u: f64, rounds: u64, delta: f64) -> f64 {
     0.0
 }
 
-/// The smallest `l` up to `mode` whose mass is above the least; up to there masses rise.
+/// The smallest `l` up to `mode` whose mass is not negligible; masses increase up to the mode.
 fn first_that_matters(log_mass: impl Fn(u64) -> f64, mode: u64) -> u64 {
     let (mut below, mut above) = (0, mode);
     while below < above {
@@ -125,7 +126,7 @@ mod tests {
         }
     }
 
-    /// 50-digit sums.
+    /// Expected values are from sums in 50-digit arithmetic.
     #[test]
     fn many_rounds_agree_with_long_arithmetic() {
         for (u, rounds, delta, expected) in [
@@ -175,7 +176,7 @@ mod tests {
             let epsilon = optimal_epsilon(u, rounds, allowed);
             prop_assert!((0.0..=rounds as f64 * u).contains(&epsilon));
             let back = delta(epsilon, u, rounds);
-            // A rounding of ε moves δ by as much, relative to what is near.
+            // A rounding of ε changes δ by a similar relative amount.
             let slack = 1e-9 * allowed + 1e-15 * epsilon;
             if epsilon == 0.0 {
                 prop_assert!(back <= allowed + slack, "{back}");

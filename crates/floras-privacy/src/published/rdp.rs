@@ -7,9 +7,9 @@
 //! ε(α) = −ln(1 − α(α − 1)a²) / (2(α − 1))     while α(α − 1)a² < 1, and ∞ from α_max = ½ + √(¼ + 1/a²) on
 //! ```
 //!
-//! and `T` adaptive rounds have `T·ε(α)`. At any `α` this becomes an `(ε, δ)`, by either [`Conversion`]; the best order is
-//! found by search, since both are quasi-convex in `α`. The result holds. It is looser than the exact curve, and has its
-//! place where orders are what one adds up.
+//! and `T` adaptive rounds have `T·ε(α)`. At any `α` this becomes an `(ε, δ)`, by either [`Conversion`]. The best order is
+//! found by search, since both are quasi-convex in `α`. The result is a valid bound. It is looser than the exact curve,
+//! and useful where Rényi divergences are added up.
 //!
 //! # Citations
 //! Mironov, *Rényi differential privacy*, CSF 2017, proposition 3. Balle, Barthe, Gaboardi, Hsu, Sato, *Hypothesis testing
@@ -19,7 +19,7 @@
 use crate::error::{PrivacyError, require, require_delta, require_rounds};
 use crate::published::cauchy::clip_ratio;
 
-/// How a divergence at order `α` becomes an `(ε, δ)`.
+/// The conversion of a divergence at order `α` to an `(ε, δ)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Conversion {
     /// `ε(α) + ln(1/δ)/(α − 1)` (Mironov 2017).
@@ -30,7 +30,7 @@ pub enum Conversion {
 }
 
 impl Conversion {
-    /// From a divergence at order `1 + x`.
+    /// Converts a divergence at order `1 + x`.
     fn apply(self, divergence: f64, x: f64, log_delta: f64) -> f64 {
         match self {
             Self::Classical => divergence - log_delta / x,
@@ -39,16 +39,16 @@ impl Conversion {
     }
 }
 
-/// An `ε` and the order that gave it.
+/// An `ε` and the order that yields it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtOrder {
     /// `ε`, at least 0.
     pub epsilon: f64,
-    /// `α`.
+    /// The order `α`, above 1.
     pub order: f64,
 }
 
-/// One idealised round in Rényi's terms.
+/// The Rényi divergence of one idealised round.
 ///
 /// ```
 /// use floras_privacy::rdp::{Conversion, RenyiRound};
@@ -61,7 +61,7 @@ pub struct AtOrder {
 pub struct RenyiRound {
     /// `a = 2C/γ`.
     a: f64,
-    /// `α_max − 1`, which keeps its digits where `α_max` is close to 1.
+    /// `α_max − 1`, which loses no digits if `α_max` is close to 1.
     most: f64,
 }
 
@@ -86,11 +86,11 @@ impl RenyiRound {
         Ok(if spent < 1.0 { -(-spent).ln_1p() / (2.0 * x) } else { f64::INFINITY })
     }
 
-    /// The `ε` of `rounds` rounds at `δ`, at its best order.
+    /// `ε` of `rounds` rounds at `δ`, at the best order.
     pub fn epsilon(self, rounds: u64, delta: f64, conversion: Conversion) -> Result<AtOrder, PrivacyError> {
         require_rounds(rounds)?;
         require_delta(delta)?;
-        // x = α − 1 and what is left of it up to α_max, neither by subtraction.
+        // x = α − 1 and its distance from α_max − 1, both without subtraction.
         let order = |y: f64| (self.most / (1.0 + (-y).exp()), self.most / (1.0 + y.exp()));
         let at = |y: f64| {
             let (x, left) = order(y);
@@ -111,7 +111,7 @@ impl RenyiRound {
     }
 }
 
-/// Where a function with a single valley is lowest, by golden sections.
+/// The minimiser of a function with a single minimum, by golden section.
 fn lowest(f: impl Fn(f64) -> f64, mut from: f64, mut to: f64) -> f64 {
     let golden = 0.5 * (5_f64.sqrt() - 1.0);
     let inner = |from: f64, to: f64| (to - golden * (to - from), from + golden * (to - from));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// A hundred orders on either side are no better.
+        /// A hundred orders on either side are not better.
         #[test]
         fn no_other_order_is_better(
             log_gamma in -1.0_f64..6.0,

@@ -12,10 +12,10 @@
 //!
 //! `p` is `K/M` in the theorems and `K/(M + 1)` in the proof of Theorem 3. [`PublishedComposition`] holds what Fig. 2 compares.
 //!
-//! For one coordinate (`d = 1`) a client's `u` holds. For more, the proof rotates the noise and then takes its coordinates
-//! for independent; it is spherical, so it may be rotated, but its coordinates are not independent. The right bound,
-//! `(d + 1)·asinh(C/γ)`, is in the hundreds for a model of the paper's size, and so is all that these steps make of it:
-//! [`crate::published::cauchy`] and [`crate::published::rdp`] go other ways.
+//! For one coordinate (`d = 1`) a client's `u` holds. For more coordinates, the proof rotates the noise and then treats its
+//! coordinates as independent. The noise is spherical, so it may be rotated, but its coordinates are not independent. The right
+//! bound, `(d + 1)·asinh(C/γ)`, is in the hundreds for a model of the paper's size, and so is every number that these steps
+//! derive from it. [`crate::published::cauchy`] and [`crate::published::rdp`] use other methods.
 //!
 //! # Citations
 //! Dwork, Rothblum, Vadhan, *Boosting and differential privacy*, FOCS 2010. Bun, Steinke, *Concentrated differential
@@ -30,7 +30,7 @@ use crate::error::{PrivacyError, require, require_delta, require_positive, requi
 use crate::published::cauchy::clip_ratio;
 use crate::published::pure::optimal_epsilon;
 
-/// Why a published number can be smaller than what holds. One line, to follow "the published number is smaller because".
+/// Why a published number can be smaller than a valid bound. One line, to follow "the published number is smaller because".
 pub const WHY_NOT_A_GUARANTEE: &str = "it bounds one coordinate of the update, 2·asinh(C/γ), while a vector of d coordinates \
      shares one noise scale and shows up to (d+1)·asinh(C/γ)";
 
@@ -44,7 +44,7 @@ pub const WHY_ITEM_LEVEL_NEEDS_ONE_STEP: &str = "its weight counts one mini-batc
 /// The largest order of a Rényi divergence.
 const MAX_ORDER: f64 = 1e6;
 
-/// What the item-level weight counts otherwise than a client that works like this; `None` for one step.
+/// How the local work of a client differs from the single mini-batch that the item-level weight counts; `None` for one step.
 pub fn unmet_local_work(local: LocalWork) -> Option<String> {
     match local {
         LocalWork::ONE_STEP => None,
@@ -55,12 +55,12 @@ pub fn unmet_local_work(local: LocalWork) -> Option<String> {
     }
 }
 
-/// A number that rests on the paper's bound of one round. It is no guarantee, and does not turn into one.
+/// A number that depends on the paper's bound of one round. It is not a guarantee, and cannot be converted into one.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct PublishedBound(f64);
 
 impl PublishedBound {
-    /// The bare number, to print or to compare with what holds.
+    /// The bare number, to print or to compare with valid bounds.
     pub fn as_printed(self) -> f64 {
         self.0
     }
@@ -73,7 +73,7 @@ impl fmt::Display for PublishedBound {
     }
 }
 
-/// Which `p` is meant: the paper has two.
+/// The definition of `p`: the paper has two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Participation {
     /// `p = K/M`, as in the theorems.
@@ -101,7 +101,7 @@ pub fn batch_ratio(batch: u64, samples: u64) -> Result<f64, PrivacyError> {
     Ok(batch as f64 / ((samples - batch) as f64 + 1.0))
 }
 
-/// `w`: the share of outcomes that the neighbours do not have in common, in the paper's count.
+/// `w`: the share of outcomes that the neighbours do not have in common, as the paper counts it.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Weight(f64);
 
@@ -119,13 +119,13 @@ impl Weight {
         Ok(Self(p))
     }
 
-    /// `w`.
+    /// The weight `w`, above 0 and at most 1.
     pub fn value(self) -> f64 {
         self.0
     }
 }
 
-/// How the bounds of single rounds become one of `T` rounds: the curves of Fig. 2, and what they could have been.
+/// How the bounds of single rounds are composed to a bound of `T` rounds: the curves of Fig. 2, and better compositions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PublishedComposition {
     /// `T·u`. Needs no `δ`.
@@ -134,17 +134,17 @@ pub enum PublishedComposition {
     Advanced,
     /// `√(2T·ln(1/δ))·u + T·u²/2`: the published result.
     Renyi,
-    /// `T` times the Rényi result of one round at `δ/T`: the other reading of the figure's "sequential composition of
-    /// (ε, δ)-DP".
+    /// `T` times the Rényi result of one round at `δ/T`: another reading of "sequential composition of (ε, δ)-DP" in the
+    /// figure.
     SequentialOfConverted,
     /// `min(T·u, √(2T·ln(1/δ))·u + T·u·tanh(u/2))` (Kairouz, Oh, Viswanath, theorem 3.4). Not in the paper.
     Kairouz,
-    /// The least `ε` that `T` rounds of `u`-DP are sure to meet (the same, theorem 3.3). Not in the paper.
+    /// The smallest `ε` that `T` rounds of `u`-DP are guaranteed to meet (the same, theorem 3.3). Not in the paper.
     Optimal,
 }
 
 impl PublishedComposition {
-    /// All of them.
+    /// All compositions, in the order of their definition.
     pub const ALL: [Self; 6] = [
         Self::Sequential,
         Self::Advanced,
@@ -154,7 +154,7 @@ impl PublishedComposition {
         Self::Optimal,
     ];
 
-    /// Why the number is no guarantee, in one line.
+    /// Why the number is not a guarantee, in one line.
     pub fn why_not_a_guarantee(self) -> &'static str {
         match self {
             Self::Sequential | Self::Advanced | Self::Renyi | Self::SequentialOfConverted => {
@@ -189,18 +189,18 @@ impl PublishedRound {
         Ok(Self { u: (weight.0 * 2.0 * c * (c.hypot(1.0) + c)).ln_1p() })
     }
 
-    /// `u`, said to hold with `δ = 0`. With `w = 1` it is `2·asinh(C/γ)`.
+    /// `u`, which the paper states for `δ = 0`. With `w = 1` it is `2·asinh(C/γ)`.
     pub fn pure(self) -> PublishedBound {
         PublishedBound(self.u)
     }
 
-    /// `ε(α) = α·u²/2`, said to hold at every order `α > 1`.
+    /// `ε(α) = α·u²/2`, which the paper states for every order `α > 1`.
     pub fn divergence(self, order: f64) -> Result<PublishedBound, PrivacyError> {
         require(order > 1.0 && order <= MAX_ORDER, "the order", "above 1 and at most 1e6", order)?;
         Ok(PublishedBound(0.5 * order * self.u * self.u))
     }
 
-    /// The `ε` of `rounds` rounds at `δ`.
+    /// `ε` of `rounds` rounds at `δ`.
     pub fn epsilon(
         self,
         composition: PublishedComposition,
@@ -223,7 +223,7 @@ impl PublishedRound {
         }))
     }
 
-    /// `α = 1 + √(2·ln(1/δ)/(T·u²))`, the order at which [`PublishedComposition::Renyi`] is reached.
+    /// `α = 1 + √(2·ln(1/δ)/(T·u²))`, the order that yields [`PublishedComposition::Renyi`].
     pub fn best_order(self, rounds: u64, delta: f64) -> Result<f64, PrivacyError> {
         require_rounds(rounds)?;
         require_delta(delta)?;
@@ -231,7 +231,7 @@ impl PublishedRound {
     }
 }
 
-/// `1 ≤ part ≤ whole`.
+/// Checks `1 ≤ part ≤ whole`.
 fn at_most(name: &'static str, part: u64, of: &str, whole: u64) -> Result<(), PrivacyError> {
     if (1..=whole).contains(&part) {
         return Ok(());
@@ -243,13 +243,13 @@ fn at_most(name: &'static str, part: u64, of: &str, whole: u64) -> Result<(), Pr
     })
 }
 
-/// `0 < p ≤ 1`.
+/// Checks `0 < p ≤ 1`.
 fn require_share(p: f64) -> Result<(), PrivacyError> {
     require((1e-30..=1.0).contains(&p), "the participation p", "between 1e-30 and 1", p)
 }
 
-/// The conditions that Theorems 1 to 3 state and that these numbers do not meet: `K < min{N, M}`, and at the item level `b < D`
-/// for `item = (b, D)`. The formulas are evaluated all the same.
+/// The conditions of Theorems 1 to 3 that are not met: `K < min{N, M}`, and at the item level `b < D` for `item = (b, D)`. The
+/// formulas are evaluated nevertheless.
 pub fn unmet_conditions(
     per_round: u64,
     sequences: u64,
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// The paper states that Fig. 2 shows the Rényi result as the smallest.
+    /// The paper states that the Rényi result in Fig. 2 is the smallest.
     #[test]
     fn up_to_23_rounds_plain_sums_are_smaller() {
         let weight = Weight::item(0.05, 1.0).unwrap();

@@ -1,4 +1,4 @@
-//! The actual channel: what the base station's own decoder leaks, averaged over a distribution of fading.
+//! The actual channel: the leakage of the base station's own decoder, averaged over a distribution of fading.
 //!
 //! Client `k` has the coefficient `t = h_k/s`, the pilot adds `e`, and with the divisor `u = u(t + e)` ([`crate::views::pilot`])
 //!
@@ -6,33 +6,33 @@
 //! μ_k = Δ·|t|·g,     g = 1/√(1 + u²·(ν_γ² + ν_used²)),     ν_used² = Σ_{j ≠ k used} w(t_j + e_j)²
 //! ```
 //!
-//! all in units of `s`. Nothing is dropped: when a client fades (`t + e → 0`), the paper's receiver amplifies it together with
-//! the noise of its own sequence, and `μ_k → Δ·|t|` whatever `γ` is.
+//! all in units of `s`. No client is dropped. If a client fades (`t + e → 0`), the paper's receiver amplifies it together with the noise of
+//! its own sequence, and `μ_k → Δ·|t|` for any `γ`.
 //!
-//! A base station that keeps its raw samples despreads every sequence by itself and meets the channel's own noise and
-//! nothing more. Its samples are complex, so that it has the whole amplitude, whatever the modulation: `μ_k = Δ·|h|/s`.
+//! A base station that stores its raw samples despreads every sequence separately, and the only noise is that of the channel. Its samples
+//! are complex, so it has the whole amplitude for any modulation: `μ_k = Δ·|h|/s`.
 //!
 //! # How the distribution of `μ` is bounded
-//! Coefficients lie in cells of `ln t`, each with its mass and mean. For each of them the divisor `u` and the noise `ν` lie in bins
-//! whose logarithms add ([`crate::views::gains`]). Every step keeps a range and a mean that bound the true ones, so that
-//! [`crate::Cells`] bounds the curve; no rule of integration has to resolve where `δ_G` turns.
+//! Coefficients are in cells of `ln t`, each with its mass and mean. For each cell the divisor `u` and the noise `ν` are in bins whose
+//! logarithms add ([`crate::views::gains`]). Every step keeps a range and a mean that bound the true ones, so [`crate::Cells`] bounds the
+//! curve. No integration rule has to resolve the transition of `δ_G`.
 //!
 //! # Several branches
-//! Under Rayleigh fading with `B` real branches the channel is a vector of `B` independent normal numbers, `t = ‖h‖/s`. A client's own
+//! Under Rayleigh fading with `B` real branches, the channel is a vector of `B` independent normal numbers, `t = ‖h‖/s`. A client's own
 //! share is bounded by that of one branch, as in [`crate::views::any_channel`]. The estimate of another client has the length of `B` normal
-//! numbers of variance `1 + E[h²]/s²`, so that its noise is exact. There is no lower bound, and none of either kind under other fading.
-//! Raw samples show `‖h‖` over both branches of all antennas.
+//! numbers of variance `1 + E[h²]/s²`, so its noise is exact. There is no lower bound, and no bound at all under other fading. Raw samples
+//! show `‖h‖` over both branches of all antennas.
 //!
 //! # The lower bound
-//! Noise and divisors are rounded up, and one distribution of the estimate stands for all coefficients of a cell `t₀ ≤ t ≤ t₁` with
-//! the mean `m`:
+//! Noise and divisors are rounded up. One distribution of the estimate represents all coefficients of a cell `t₀ ≤ t ≤ t₁` with the mean
+//! `m`:
 //!
 //! 1. *For faint ones*, `φ(τ − t) + φ(τ + t) = 2φ(τ)·e^{−t²/2}·cosh(tτ) ≥ 2φ(τ)·e^{−t₁²/2}`.
-//! 2. *Given the estimate* `τ`, by Jensen's inequality for `ln φ`, `E_t[φ(τ − t)] ≥ φ(τ − m)·e^{−V/2}` with `V = (m − t₀)(t₁ − m)`, which is
-//!    not below the variance of `t`. The mean of `t` under these weights moves by their tilt `|τ − m|` times a variance of at most
+//! 2. *Given the estimate* `τ`, by Jensen's inequality for `ln φ`, `E_t[φ(τ − t)] ≥ φ(τ − m)·e^{−V/2}` with `V = (m − t₀)(t₁ − m)`, which
+//!    is at least the variance of `t`. The mean of `t` under these weights moves by their tilt `|τ − m|` times a variance of at most
 //!    `(t₁ − t₀)²/4`.
-//! 3. *Given the pilot's noise* `e`, for strong ones, `t·g(t + e)` is between `t/m` and `(1 + e/m)/(1 + e/t)` times `m·g(m + e)`: from 1 on,
-//!    `u(τ)` rises and `u(τ)/τ` falls.
+//! 3. *Given the pilot's noise* `e`, for strong ones, `t·g(t + e)` is between `t/m` and `(1 + e/m)/(1 + e/t)` times `m·g(m + e)`: from 1
+//!    on, `u(τ)` rises and `u(τ)/τ` falls.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ use crate::numerics::normal;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
 use crate::numerics::table::Smooth;
 use crate::setting::{Setting, require_branches};
-use crate::views::Beside;
+use crate::views::DetailSource;
 use crate::views::estimates;
 use crate::views::gains::{self, LogBins, STEP};
 use crate::views::noise::{Noise, Term};
@@ -56,26 +56,25 @@ use crate::views::receiver::{
     with_growing_divisor,
 };
 
-/// Coefficients below this count as this large.
+/// Coefficients below this value count as equal to it.
 const WEAKEST: f64 = 1e-5;
-/// Used sequences of the paper's receiver count as if their weights were bounded like this: their noise is then smaller
-/// than in truth.
+/// Used sequences of the paper's receiver count as if their weights had this bound. Their noise is then smaller than the true one.
 fn bounded() -> Receiver {
     Receiver::clipped(0.05).expect("0.05 is in range")
 }
-/// Panels of the estimate, and cells of the coefficient, for the noise of used sequences.
+/// Ratio of successive panel ends of the estimate, and width of the coefficient's cells, for the noise of used sequences.
 const USED_RATIO: f64 = 1.002;
 const USED_STEP: f64 = 0.02;
 
-/// What an average over the channels assumes.
+/// The assumption of an average over the channels.
 pub(super) const ONE_DISTRIBUTION: &str =
     "the channels of all clients have one distribution, drawn independently for every client and round";
 
 /// The view of a federation.
-pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, DetailSource), PrivacyError> {
     if setting.channel.as_ref().is_some_and(|channel| !channel.bounds_actual()) {
         let reason = "with several branches there is a bound for Rayleigh fading only".to_owned();
-        return Ok((Source::Nothing(reason), Beside::Nothing));
+        return Ok((Source::Nothing(reason), DetailSource::Absent));
     }
     let source = setting.decoded(|decoder| {
         setting.averaged(|channel| {
@@ -83,40 +82,40 @@ pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> 
             channel.actual(decoder.receiver, setting.per_round, decoder.unused, decoder.sensitivity)
         })
     })?;
-    Ok((source.assuming([ONE_DISTRIBUTION]), Beside::Nothing))
+    Ok((source.assuming([ONE_DISTRIBUTION]), DetailSource::Absent))
 }
 
-/// The distribution of a client's channel as the base station sees it, in units of the despread noise.
+/// The distribution of a client's channel at the base station, in units of the despread noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficients {
-    /// `|h|/s` where `h` is real after modulation.
+    /// `|h|/s` on the decoded branch, where `h` is real after modulation.
     seen: Arc<[Coefficient]>,
-    /// The same in narrower cells, for lower bounds.
+    /// The same distribution in narrower cells, for lower bounds.
     narrow: Arc<[Coefficient]>,
-    /// Standard deviation of `h/s`, if `h` is normal around 0: Rayleigh fading and real modulation.
+    /// Standard deviation of `h/s`, if `h` is normal with mean 0: Rayleigh fading and real modulation.
     normal_std: Option<f64>,
-    /// `B`: with several branches `h` above is a vector of that length, and `|h|` its norm.
+    /// Number of real branches, `B`. With several branches `h` is a vector of that length, and `|h|` its norm.
     branches: u32,
-    /// The whole amplitude `|h|/s`, for raw samples.
+    /// The full amplitude `|h|/s`, for raw samples.
     amplitude: Arc<[Coefficient]>,
     used: UsedValues,
 }
 
-/// What used sequences add to `ν²`, for some receivers: the steps of a calibration ask for the same again.
+/// Contributions of used sequences to `ν²`, for the receivers of recent calls; the steps of a calibration repeat them.
 #[derive(Clone, Debug, Default)]
 struct UsedValues(Arc<Mutex<Vec<UsedValue>>>);
 
 type UsedValue = ((Receiver, Side), Arc<[(f64, f64)]>);
 
 impl PartialEq for UsedValues {
-    /// They follow from the coefficients.
+    /// Always equal, because the values follow from the coefficients.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
 impl UsedValues {
-    /// What is known, or else is computed; the last few are kept.
+    /// Returns a stored value, or computes it; the last few values are stored.
     fn get_or_compute(
         &self,
         key: (Receiver, Side),
@@ -146,38 +145,38 @@ struct Coefficient {
 
 /// The distribution of `|h|`, the amplitude of a complex channel coefficient.
 pub(crate) enum Amplitude<'a> {
-    /// Always the same: a cable.
+    /// The same amplitude always, as over a cable.
     Constant(f64),
     /// A density, which need not be normalised.
     Density {
-        /// Where the amplitude lies.
+        /// The range of the amplitude.
         range: (f64, f64),
-        /// The density there.
+        /// The density within that range.
         density: &'a dyn Fn(f64) -> f64,
     },
 }
 
-/// The distribution of the angle `θ` between a channel and the axis that the base station looks along: it sees `|h|·cos θ`.
+/// The distribution of the angle `θ` between a channel and the real axis of the base station's decoder, which receives `|h|·cos θ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Angle {
-    /// None: phases are corrected.
+    /// Always 0: phases are corrected.
     Zero,
     /// Uniform over the circle: phases are not corrected.
     Uniform,
-    /// Uniform up to this many radians on both sides.
+    /// Uniform between plus and minus this angle, in radians.
     Within(f64),
-    /// Normal with this standard deviation in radians.
+    /// Normal with mean 0 and this standard deviation, in radians.
     Normal(f64),
 }
 
 impl Coefficients {
-    /// The distribution under fading and a modulation, with `noise_std > 0` the standard deviation of the despread noise.
+    /// The distribution under fading and a modulation; `noise_std > 0` is the standard deviation of the despread noise.
     pub fn of(fading: Fading, modulation: Modulation, noise_std: f64) -> Result<Self, PrivacyError> {
         if (fading, modulation) == (Fading::Rayleigh, Modulation::Real) {
             return Self::normal(noise_std, 0.5_f64.sqrt());
         }
         let angle = match modulation {
-            // Both branches of one antenna are not one branch: `of_antennas` has them.
+            // One antenna has two branches here, which `of_antennas` handles.
             Modulation::Complex => {
                 let one = "real or phase-corrected; complex modulation has two branches";
                 return Err(PrivacyError::Choice(ChoiceError {
@@ -186,7 +185,7 @@ impl Coefficients {
                     value: modulation.to_string(),
                 }));
             }
-            // A cable turns no phase.
+            // A cable does not change the phase.
             Modulation::Real if fading == Fading::None => Angle::Zero,
             Modulation::Real => Angle::Uniform,
             Modulation::PhaseCorrected(PhaseError::None) => Angle::Zero,
@@ -204,8 +203,8 @@ impl Coefficients {
         Self::new(noise_std, &amplitude, angle)
     }
 
-    /// The distribution for a base station with `antennas ≥ 1` receive antennas, independent of one another; `None` where it has no simple
-    /// form: Rician fading, and real modulation under Nakagami fading, with several branches.
+    /// The distribution for a base station with `antennas ≥ 1` independent receive antennas. `None` without a closed form: with several
+    /// branches, Rician fading, and real modulation under Nakagami fading.
     pub fn of_antennas(
         fading: Fading,
         modulation: Modulation,
@@ -222,7 +221,7 @@ impl Coefficients {
             return Self::of(fading, modulation, noise_std).map(Some);
         }
         let antennas = antennas as f64;
-        // Without fading every antenna receives with the amplitude 1, and a gamma distribution of shape m has m = 1 for Rayleigh.
+        // Without fading every antenna receives amplitude 1. The gamma distribution of shape m has m = 1 for Rayleigh fading.
         let shape = match (fading, modulation) {
             (Fading::None, _) => {
                 let all = Self::from_values(noise_std, &[(antennas.sqrt(), 1.0)])?;
@@ -252,12 +251,12 @@ impl Coefficients {
         Ok(Some(Self { seen, narrow, normal_std, branches, amplitude, used }))
     }
 
-    /// `B`: real branches of the receiver that it describes.
+    /// Number of real branches of the described receiver, `B`.
     pub fn branches(&self) -> u32 {
         self.branches
     }
 
-    /// Whether there is a bound for the actual view: for one branch, and for several under Rayleigh fading.
+    /// Whether the actual view has a bound: with one branch, and with several under Rayleigh fading.
     pub fn bounds_actual(&self) -> bool {
         self.branches == 1 || self.normal_std.is_some()
     }
@@ -302,7 +301,7 @@ impl Coefficients {
         }
     }
 
-    /// From the density of `|h|` on a range; it need not be normalised. Raw samples show no more.
+    /// From the density of `|h|` on a range, which need not be normalised. Raw samples show the same distribution.
     pub fn from_density(
         noise_std: f64,
         range: (f64, f64),
@@ -319,7 +318,7 @@ impl Coefficients {
         })
     }
 
-    /// `h` normal around 0 with this standard deviation in either branch: Rayleigh fading under real modulation, `std = √½`.
+    /// `h` normal with mean 0 and this standard deviation on either branch. Rayleigh fading under real modulation has `std = √½`.
     pub fn normal(noise_std: f64, std: f64) -> Result<Self, PrivacyError> {
         require_positive("the standard deviation of the channel", std)?;
         let range = (0.0, 12.5 * std);
@@ -334,7 +333,7 @@ impl Coefficients {
         })
     }
 
-    /// Values of `h` with their weights; raw samples show no more.
+    /// Values of `h` with their weights. Raw samples show the same distribution.
     pub fn from_values(noise_std: f64, values: &[(f64, f64)]) -> Result<Self, PrivacyError> {
         require_positive("the despread noise", noise_std)?;
         for &(h, _) in values {
@@ -350,7 +349,7 @@ impl Coefficients {
         Ok(Self { amplitude, narrow, seen: cells, normal_std: None, branches: 1, used })
     }
 
-    /// The same in a unit that is smaller by this factor.
+    /// The same distribution in a unit that is smaller by this factor.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
         if factor == 1.0 {
             return self.clone();
@@ -374,7 +373,7 @@ impl Coefficients {
         }
     }
 
-    /// The distribution of `μ` of the whole decoder for one of `per_round` clients, with `unused` sequences to spare.
+    /// The distribution of `μ` of the whole decoder for one of `per_round` clients, with `unused` unused sequences.
     pub fn actual(
         &self,
         receiver: Receiver,
@@ -395,7 +394,7 @@ impl Coefficients {
         }))
     }
 
-    /// An upper bound alone, with a client's own weight replaced by that of one branch with a divisor that grows.
+    /// An upper bound only: a client's own weight is replaced by that of one branch with a growing divisor.
     fn actual_bound(
         &self,
         receiver: Receiver,
@@ -426,7 +425,7 @@ impl Coefficients {
         Ok(self.cells_above(growing, &others, sensitivity).0.build())
     }
 
-    /// The cells of the upper bound, with the noise of the others rounded down, and the size of estimates that count as one.
+    /// The cells of the upper bound, with the noise of the others rounded down, and the size below which estimates count as equal.
     fn cells_above(&self, receiver: Receiver, others: &Noise, sensitivity: f64) -> (CellsBuilder, f64) {
         let largest = self.seen.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Upper);
@@ -436,8 +435,8 @@ impl Coefficients {
         let noise = LogBins::of_noise(others, step, Side::Upper);
         let gains =
             |t: f64| pilot::divisors(receiver, t, small, step, Side::Upper).gains(&noise, Side::Upper);
-        // The density of an estimate's size for a coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). So for all coefficients
-        // below a small one it is at most e^{t²/2} times that of the small one.
+        // The density of an estimate's size for coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). For all coefficients below a small
+        // one, it is at most e^{t²/2} times that of the small one.
         let faint = gains(FAINT);
         for group in groups(&self.seen, step) {
             let own = (group.largest > FAINT).then(|| gains(group.mean));
@@ -455,7 +454,7 @@ impl Coefficients {
     fn cells_below(&self, receiver: Receiver, others: &Noise, small: f64, sensitivity: f64) -> CellsBuilder {
         let largest = self.narrow.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Lower);
-        cells.add_unlucky(others.none);
+        cells.add_exception(others.none);
         if others.cells().is_empty() {
             return cells;
         }
@@ -464,7 +463,7 @@ impl Coefficients {
         let gains =
             |t: f64| pilot::divisors(receiver, t, small, step, Side::Lower).gains(&noise, Side::Lower);
         let faint = gains(0.0);
-        // What may be as small as 0 counts as 0.
+        // A coefficient that may be 0 counts as 0.
         for group in narrow_groups(&self.narrow).filter(|group| group.least > 0.0) {
             let shared = Shared::of(&group);
             let own = (shared.channel > 0.0).then(|| gains(shared.channel));
@@ -477,7 +476,7 @@ impl Coefficients {
         cells
     }
 
-    /// `E[w(t + e)²]`: what a used sequence adds to `ν²` on average, for weights that are bounded.
+    /// `E[w(t + e)²]`: the mean contribution of a used sequence to `ν²`, for bounded weights.
     pub fn mean_square_weight(&self, receiver: Receiver) -> f64 {
         if let (Some(std), true) = (self.normal_std, self.branches > 1) {
             return term_of_branches(receiver, self.branches, (1.0 + std * std).sqrt(), 1).mean();
@@ -485,14 +484,14 @@ impl Coefficients {
         self.used_values(receiver, Side::Upper).iter().map(|&(value, mass)| value * mass).sum()
     }
 
-    /// The distribution of `μ = Δ·|h|/s` for a base station that keeps its raw samples.
+    /// The distribution of `μ = Δ·|h|/s` for a base station that stores its raw samples.
     pub fn raw_signal(&self, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
         require_positive("the sensitivity", sensitivity)?;
         let largest = self.amplitude.iter().map(|cell| sensitivity * cell.largest).fold(0.0, f64::max);
         let amplitude = self.amplitude.clone();
         let cells_of = move |side: Side| {
             let mut cells = CellsBuilder::new(largest, RAW_STEP, side);
-            // What may be as small as 0 counts as 0 in a lower bound.
+            // A coefficient that may be 0 counts as 0 in a lower bound.
             for cell in amplitude.iter().filter(|cell| side == Side::Upper || cell.least > 0.0) {
                 let [mean, least, largest] = [cell.mean, cell.least, cell.largest].map(|t| sensitivity * t);
                 cells.add_range(mean, (least, largest), cell.mass);
@@ -504,16 +503,16 @@ impl Coefficients {
         Ok(above.build_above(move || cells_of(Side::Lower)))
     }
 
-    /// The distribution of `ν²` less a client's own share: unused sequences, and `others` used ones. Rounded down for an upper bound, up for
-    /// a lower one.
+    /// The distribution of `ν²` without a client's own share: unused sequences, and `others` used ones. Rounded down for an upper bound, up
+    /// for a lower one.
     fn other_noise(&self, receiver: Receiver, others: u64, unused: u64, side: Side) -> Noise {
         match (has_limit(receiver), self.normal_std) {
             (false, Some(std)) => {
-                // Estimates of used sequences are normal too, and 1/ĥ² of all of them together is one Lévy number.
+                // Estimates of used sequences are normal too, and the sum of all 1/ĥ² is one Lévy number.
                 let scale = unused as f64 + others as f64 / (1.0 + std * std).sqrt();
                 if scale == 0.0 { Noise::of_sum(&[], side) } else { Noise::cauchy(scale, side) }
             }
-            // How much more noise used sequences make in truth is not known.
+            // The amount by which the true noise of used sequences is larger is unknown.
             (false, None) if others > 0 && side == Side::Lower => Noise::unlimited(),
             (false, None) => {
                 let used = Noise::of_sum(&[self.used_term(bounded(), others, side)], side);
@@ -528,7 +527,7 @@ impl Coefficients {
         }
     }
 
-    /// `w(t + e)²` of another client, rounded down or, for a lower bound, up, with probabilities.
+    /// Values of `w(t + e)²` of another client with their probabilities, rounded down or, for a lower bound, up.
     fn used_values(&self, receiver: Receiver, side: Side) -> Arc<[(f64, f64)]> {
         self.used.get_or_compute((receiver, side), || self.compute_used_values(receiver, side))
     }
@@ -549,7 +548,7 @@ impl Coefficients {
             }
             Side::Lower => {
                 let channels = narrow_groups(&self.narrow).map(|group| {
-                    // A stronger channel has a larger estimate, and a smaller weight.
+                    // A stronger channel has a larger estimate, and so a smaller weight.
                     let shared = Shared::of(&group);
                     (if group.least >= STRONG { group.least } else { shared.channel }, shared.mass)
                 });
@@ -577,7 +576,7 @@ impl Coefficients {
 
     fn used_term(&self, receiver: Receiver, count: u64, side: Side) -> Term {
         let mut values = self.used_values(receiver, side).to_vec();
-        // What is missing to 1 is without noise, or, for a lower bound, as loud as can be.
+        // Missing probability counts as no noise, or, for a lower bound, as the maximum noise.
         let missing = match side {
             Side::Upper => 0.0,
             Side::Lower => receiver.weight(receiver.level().unwrap_or(1.0), 1.0).powi(2),
@@ -588,19 +587,19 @@ impl Coefficients {
     }
 }
 
-/// Coefficients below this have about the same estimates.
+/// Coefficients below this value have nearly the same estimates.
 const FAINT: f64 = 0.05;
-/// From here on the pilot's noise is small beside a coefficient. No estimate is below 1.
+/// From this coefficient on, the pilot's noise is relatively small, and no estimate is below 1.
 const STRONG: f64 = 20.0;
-/// Width of a cell in `ln t` and in `ln μ` for raw samples, whose `ε` is large and turns within a small part of itself.
+/// Width of a cell in `ln t` and in `ln μ` for raw samples. Their `ε` is large, and its transition relatively sharp.
 const RAW_STEP: f64 = 0.001;
 
 /// Coefficients `t₀ ≤ t ≤ t₁` that share one distribution of the estimate, for a lower bound.
 struct Shared {
-    /// The channel whose estimate it is.
+    /// The channel whose estimate is used.
     channel: f64,
     mass: f64,
-    /// What stands for `t` beside the gains of that channel.
+    /// The value used for `t` as a factor of that channel's gains.
     least: f64,
     largest: f64,
     mean: f64,
@@ -639,7 +638,7 @@ impl Shared {
     }
 }
 
-/// Coefficients in cells whose width suits [`Shared`]: narrower for stronger ones.
+/// Coefficients in cells whose width suits [`Shared`]: narrower for stronger coefficients.
 fn narrow_groups(coefficients: &[Coefficient]) -> impl Iterator<Item = Coefficient> {
     grouped(coefficients, |t| match t {
         _ if t < FAINT => 5.0 * STEP,
@@ -661,8 +660,8 @@ fn seen_cells(
     Ok([cells_of(noise_std, range, &density, STEP)?, cells_of(noise_std, range, &density, NARROW)?])
 }
 
-/// The same of a density that is an integral itself. It is interpolated for the narrower cells, to less than what is taken off lower
-/// bounds.
+/// The same for a density that is itself an integral. For the narrower cells it is interpolated; the error is smaller than the reduction of
+/// lower bounds.
 fn integral_cells(
     noise_std: f64,
     range: (f64, f64),
@@ -675,7 +674,7 @@ fn integral_cells(
     Ok([seen, cells_of(noise_std, range, interpolated, NARROW)?])
 }
 
-/// The cells of a density of `|h|`, in units of the despread noise, of this width in `ln t`.
+/// The cells of a density of `|h|`, in units of the despread noise, with this width in `ln t`.
 fn cells_of(
     noise_std: f64,
     range: (f64, f64),
@@ -688,12 +687,12 @@ fn cells_of(
     let at = |t: f64| density(t * noise_std);
     let mut cells = Vec::new();
     if from < WEAKEST {
-        // Panels that halve towards 0, where a density may grow without bound.
+        // Panels that halve towards 0, where a density may be unbounded.
         let ends: Vec<f64> = (0..120).rev().map(|power| WEAKEST * 0.5_f64.powi(power)).collect();
         let mass: f64 = narrow_panels(&ends, f64::INFINITY).into_iter().map(|(t, w)| w * at(t)).sum();
         cells.push(Coefficient { mass, least: 0.0, largest: WEAKEST, mean: WEAKEST });
     }
-    // Cells end at integer multiples of the step, and are no wider than a part of the range.
+    // Cells end at integer multiples of the step, and are at most a fixed share of the range.
     let parts = (width * to / (0.02 * (to - from))).ceil().max(1.0);
     let step = width / parts;
     let mut number = (from.max(WEAKEST).ln() / step).floor();
@@ -746,7 +745,7 @@ fn grouped(coefficients: &[Coefficient], width: impl Fn(f64) -> f64) -> impl Ite
 }
 
 impl Angle {
-    /// `|cos θ|` with its weights, finer where it comes near 0.
+    /// Values of `|cos θ|` with their weights, finer near 0.
     fn cosines(self) -> Vec<(f64, f64)> {
         let density: Box<dyn Fn(f64) -> f64> = match self {
             Self::Zero | Self::Within(0.0) | Self::Normal(0.0) => return vec![(1.0, 1.0)],
@@ -755,7 +754,7 @@ impl Angle {
         };
         let most = match self {
             Self::Within(half_width) => half_width,
-            // Wider distributions are uniform within the accuracy of the account.
+            // Wider distributions are uniform to the accuracy of the account.
             Self::Normal(std) if std < 1.5 => 8.0 * std,
             _ => FRAC_PI_2,
         };
@@ -795,8 +794,8 @@ mod tests {
     use crate::engine::sampling::Curve;
     use crate::numerics::gaussian;
 
-    /// Without its own share of the noise counted, a client of the paper's decoder meets Cauchy noise of scale
-    /// `γ + (K − 1)·s/√(½ + s²)`; with it, `γ_eff = γ + K·s/√(½ + s²)`. A quantile of `(scale/G)²` determines the scale.
+    /// Without its own noise share, a client of the paper's decoder has Cauchy noise of scale `γ + (K − 1)·s/√(½ + s²)`. With its own share
+    /// the scale is `γ_eff = γ + K·s/√(½ + s²)`. A quantile of `(scale/G)²` determines the scale.
     #[test]
     fn the_noise_of_the_whole_decoder_is_cauchy() {
         let s = 0.3_f64;
@@ -811,7 +810,7 @@ mod tests {
         }
     }
 
-    /// Those used sequences whose distribution is not normal are counted with less noise than they make.
+    /// Used sequences whose distribution is not normal count with less than their true noise.
     #[test]
     fn other_clients_never_make_a_curve_larger() {
         for receiver in [Receiver::Paper, Receiver::Mmse, Receiver::clipped(1.0).unwrap()] {
@@ -829,11 +828,11 @@ mod tests {
         for epsilon in [0.1, 1.0, 10.0] {
             let exact = 0.5 * (gaussian::delta(epsilon, 4.0) + gaussian::delta(epsilon, 8.0));
             assert!((distribution.upper(epsilon) / exact - 1.0).abs() < 1e-12);
-            // Whatever the receiver does with them, it cannot show more than the samples do.
+            // No receiver can show more than its samples do.
             let actual = channel.actual(Receiver::clipped(1.0).unwrap(), 3, 5, 2.0).unwrap();
             assert!(actual.lower(epsilon) <= distribution.upper(epsilon));
         }
-        // Without any other sequence there is no other noise.
+        // Without other sequences there is no other noise.
         let alone = channel.actual(Receiver::Paper, 1, 0, 2.0).unwrap();
         assert!((alone.upper(1.0) / distribution.upper(1.0) - 1.0).abs() < 1e-3);
     }
@@ -893,7 +892,7 @@ mod tests {
         }
     }
 
-    /// A cable with phases that are off by up to 0.5 radians: `E|cos θ| = sin(½)/½`.
+    /// A cable with phase errors of up to 0.5 radians: `E|cos θ| = sin(½)/½`.
     #[test]
     fn a_phase_error_weakens_a_client() {
         let cable = Coefficients::new(1.0, &Amplitude::Constant(1.0), Angle::Within(0.5)).unwrap();

@@ -1,4 +1,4 @@
-//! A guarantee for every channel: the worst over what a client's channel can be.
+//! A guarantee for every channel: the worst case over a client's channel.
 //!
 //! Orthonormal sequences. Client `k` has the channel `t = h_k/s` and the estimate `τ = t + e`, both in units of the despread
 //! noise `s`; the decoder divides by `u(τ)` ([`crate::views::pilot`]), and `ν_γ² = Σ_{j≤γ} w(G_j)²` comes from the unused sequences
@@ -9,31 +9,31 @@
 //! δ*(ε) = sup_t δ_t(ε),     δ_t(ε) = E_{e,G}[δ_G(ε; Δ·|t|·g(t + e))]
 //! ```
 //!
-//! whatever the distribution of fading is, the SNR, and what the adversary knows of the channels. As a supremum of such
-//! curves it is one itself, and is composed like the others. It is not sampled: an adversary who knows the channels sees from
-//! the pilot who takes part.
+//! for any distribution of fading, any SNR, and any knowledge of the channels. The supremum of such curves is such a curve too, and is
+//! composed like the others. It is not amplified by sampling: an adversary who knows the channels sees from the pilot who takes part.
 //!
 //! # The supremum is certified
-//! The channels `t ≥ 0` are cut into cells, and each is halved until its bound is close to a value that is reached:
+//! The channels `t ≥ 0` are cut into cells. Each cell is halved until its bound is close to a value that some channel attains:
 //!
 //! 1. *Between two channels* `t₀ < t₁`, `h = t₁ − t₀`. The density of `τ` satisfies
 //!    `φ(τ − t) = φ(τ − t₀)^{1−λ}·φ(τ − t₁)^λ·e^{λ(1−λ)h²/2}`, and `ln δ_G(ε; Δtg)` as a function of `t` has a second derivative
 //!    of at least `−B/t₀²`, `B = 3/2·(y² + yz + z²) + 12`, wherever `ε/μ − μ/2 ≤ z` in the cell, `y² = z² + 2ε` (below). Hölder's
 //!    inequality over `τ` and `ν` gives `δ_t ≤ e^{(1 + B/t₀²)h²/8}·max(δ_{t₀}, δ_{t₁}) + Φ(−z₁)`, where `z₁` is `z` at the end `t₁`.
-//! 2. *The same, for `g` that falls with `|τ|`* (MMSE weights are replaced by their largest one below `|τ| = 1`): `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of
-//!    `τ` are symmetric and unimodal; Anderson's inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}`
-//!    with every `μ` larger by `t₁/t₀`. With `t₀ = 0` it covers the weakest channels.
+//! 2. *The same, for `g` that falls with `|τ|`* (MMSE weights are replaced by their largest one below `|τ| = 1`):
+//!    `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of `τ` are symmetric and unimodal; Anderson's
+//!    inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}` with every `μ` larger by `t₁/t₀`. With `t₀ = 0` it
+//!    covers the weakest channels.
 //! 3. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ = 1/(|1 + e/t|·ν_γ)`. As a function of `x`, `δ_G(ε; m/(1 + x))` is convex while
 //!    `μ = m/(1 + x) ≤ √8`, for every `ε`: its second derivative has the sign of `(ε/μ)² − μ²/4 + 2`. So the sum of its values at
 //!    `±|e|/t` falls with `t`, and is largest at `t₀`. Where `μ` is larger, `1/(1 − |e|/t₀)` and 1 bound the two factors.
 //!
 //! *The curvature.* Let `f = ln δ_G(ε; e^s)`, `z = ε/μ − μ/2`, `y = ε/μ + μ/2`, so that `y − z = μ` and `y² − z² = 2ε`, and `M` the Mills
 //! ratio. Then `f' = μ/(M(z) − M(y))`, `f'' = f'·(1 + yz − f')`, and the second derivative in `t` is `−f'·(f' − yz)/t²`. With
-//! `S = −M' = 1 − xM`, `1/f'` is the mean of `S` on `[z, y]`. For `x ≥ 0`, `1/(x² + 3) ≤ S ≤ 1/(x² + 1)`, so that, for `z ≥ 0`,
-//! `1 + yz ≤ f' ≤ wr`, `w = 3 + yz`, `r = x/arctan x`, `x = √3·μ/w`. `F·(F − yz)` rises with `F ≥ yz`, and at `F = wr` it is `w²r(r − 1) + 3wr`.
-//! With `y² + yz + z² = w²x²/3 + 3w − 9`, what is left to show is `w²·(x²/2 − r(r − 1)) + 3w·(3/2 − r) − 3/2 ≥ 0` for `w ≥ 3` and
-//! `x ≥ 0`: a parabola in `w` that rises from its least value at `w = 3`. For `z < 0`, `S ≥ 1` makes `f'` smaller. A test evaluates all
-//! three inequalities, and the curvature itself for both signs of `z`, on grids.
+//! `S = −M' = 1 − xM`, `1/f'` is the mean of `S` on `[z, y]`. For `x ≥ 0`, `1/(x² + 3) ≤ S ≤ 1/(x² + 1)`. So for `z ≥ 0`,
+//! `1 + yz ≤ f' ≤ wr`, with `w = 3 + yz`, `r = x/arctan x`, `x = √3·μ/w`. `F·(F − yz)` rises with `F ≥ yz`, and at `F = wr` it is
+//! `w²r(r − 1) + 3wr`. With `y² + yz + z² = w²x²/3 + 3w − 9`, it remains to show `w²·(x²/2 − r(r − 1)) + 3w·(3/2 − r) − 3/2 ≥ 0` for
+//! `w ≥ 3` and `x ≥ 0`: a parabola in `w` that rises from its least value at `w = 3`. For `z < 0`, `S ≥ 1` makes `f'` smaller. A test
+//! evaluates all three inequalities, and the curvature itself for both signs of `z`, on grids.
 //!
 //! For the clipped projector, `u = max(|t + e|, c)`, there is a simple bound: `μ ≤ Δ·(1 + |e|/c)/ν_γ`. For if
 //! `|t + e| ≥ c` then `|t|/u ≤ 1 + |e|/|t + e| ≤ 1 + |e|/c`, and if not, `|t| ≤ c + |e|` and `|t|/c ≤ 1 + |e|/c`.
@@ -46,10 +46,10 @@
 //! μ = Δ·t·|cos θ|/√(1 + u(‖τ‖)²·ν²)  ≤  Δ·t/√(1 + u(|t + e₁|)²·ν²)
 //! ```
 //!
-//! for a divisor `u` that grows with the size of the estimate, because `|cos θ| ≤ 1` and `‖τ‖ ≥ |t + e₁|`. The right side is `μ` of one branch
-//! with the noise `ν_γ` that the unused sequences have over `B` branches, so that the search above bounds it. With two parameters in a
-//! symbol the gain is complex, and its size is at most `t·w(‖τ‖)` as well. Regularised weights are replaced by the clipped ones with
-//! `c = 2√κ`, which are nowhere smaller and have such a divisor. The bound is not tight where a client fades. Its lower bound is that of a
+//! for a divisor `u` that grows with the size of the estimate, because `|cos θ| ≤ 1` and `‖τ‖ ≥ |t + e₁|`. The right side is `μ` of one
+//! branch with the noise `ν_γ` that the unused sequences have over `B` branches, so the search above bounds it. With two parameters in a
+//! symbol the gain is complex, and its size is also at most `t·w(‖τ‖)`. Regularised weights are replaced by the clipped ones with
+//! `c = 2√κ`, which are nowhere smaller and have such a divisor. The bound is not tight if a client fades. Its lower bound is that of a
 //! strong client.
 //!
 //! # Citations
@@ -78,41 +78,41 @@ use crate::views::nodes::{self, NodeDistribution, Nodes};
 use crate::views::noise::Noise;
 use crate::views::pilot::{self, BEYOND_REACH, REACH};
 use crate::views::receiver::{is_monotone, noise_of_branches, noise_of_unused, with_growing_divisor};
-use crate::views::{Beside, boxed};
+use crate::views::{DetailSource, boxed};
 
-/// From one channel to the next, `ln t` grows by this much: no cell is shorter.
+/// Step between channels in `ln t`; no cell is shorter.
 const FINE: f64 = 0.0025;
-/// Number of steps per cell in the first, coarse search.
+/// Number of such steps per cell in the first, coarse search.
 const COARSE: usize = 96;
-/// The weakest and the strongest channel between cells, in units of the larger of `s` and `c·s`.
+/// The weakest and the strongest channel at the end of a cell, in units of the larger of `s` and `c·s`.
 const CHANNELS: (f64, f64) = (1e-4, 1e5);
-/// Where the search begins, in the same units; towards weaker and stronger channels it goes as far as it has to.
+/// Range of channels where the search begins, in the same units. It extends to weaker and stronger channels as needed.
 const START: (f64, f64) = (1.0, 20.0);
-/// Regions are chosen again on each rung: up to this `ε`, and then each larger than the last by this factor.
+/// The first rung above 0, an `ε`, and the ratio of successive rungs. Regions are chosen separately for each rung.
 const LADDER: (f64, f64) = (1e-3, 1.25);
-/// From 0 to beyond the largest `ε` that is ever looked at.
+/// Number of rungs: from 0 to beyond the largest `ε` of any search.
 const RUNGS: usize = 84;
-/// How far the curve may be off, relatively: it is a supremum over many channels, and has kinks.
+/// Relative tolerance of the curve: it is a supremum over many channels, and has kinks.
 const TOLERANCE: f64 = 1e-3;
 /// Up to this `μ`, `δ_G(ε; m/(1 + x))` is convex in `x` for every `ε`.
 const CONVEX: f64 = 2.8;
-/// The `δ` at which the worst channel for the lower bound of a composition is looked for.
+/// The `δ` at which the worst channel is determined for the lower bound of a composition.
 const SMALL: f64 = 1e-5;
-/// Chords reach down to the first of these that a composition is content with.
+/// Smallest `δ` of the chords; a composition uses the first that is small enough.
 const SMALLEST: [f64; 3] = [1e-16, 1e-23, 1e-40];
 
-/// `δ*(ε)`, a curve for every channel. A single question is answered by the search for the worst channel, a composition by chords
-/// between some of its answers.
+/// `δ*(ε)`, a curve for every channel. A single evaluation searches for the worst channel. A composition uses chords between some of these
+/// values.
 pub struct AnyChannel {
     worst: Arc<Worst>,
     /// The chords down to each of [`SMALLEST`].
     composable: [Composable; 3],
 }
 
-/// Chords that are computed when a composition first asks for them.
+/// Chords that are computed when a composition first needs them.
 struct Composable {
     worst: Arc<Worst>,
-    /// What is smaller counts as infinite.
+    /// Smaller values of `δ` count as infinite loss.
     smallest: f64,
     upper: OnceLock<Chords>,
 }
@@ -123,7 +123,7 @@ impl AnyChannel {
         Ok(Self::of(Worst::new(receiver, unused, sensitivity)?))
     }
 
-    /// The same for sequences that are received on `branches ≥ 1` real branches: an upper bound, with the lower bound of a strong client.
+    /// The same for sequences that are received on `branches ≥ 1` real branches. The lower bound is that of a strong client.
     pub fn of_branches(
         receiver: Receiver,
         branches: u32,
@@ -163,7 +163,7 @@ impl AnyChannel {
 impl Composable {
     fn upper_chords(&self) -> &Chords {
         let smallest = self.smallest.max(1e-6 * self.worst.infinite());
-        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.kept_supremum(epsilon), smallest))
+        self.upper.get_or_init(|| Chords::new(|epsilon| self.worst.stored_supremum(epsilon), smallest))
     }
 }
 
@@ -221,22 +221,22 @@ pub(crate) struct Worst {
     sensitivity: f64,
     noise: Arc<Noise>,
     noise_bins: LogBins,
-    /// The noise for lower bounds, with its bins.
-    loud: OnceLock<(Arc<Noise>, LogBins)>,
+    /// The noise for lower bounds, rounded up, with its bins.
+    upper_noise: OnceLock<(Arc<Noise>, LogBins)>,
     unused: u64,
-    /// Whether the curves of single channels are bounds that no channel need reach.
+    /// Whether the curves of single channels are upper bounds that no channel need attain.
     is_bound: bool,
     strong: MuDistribution,
     /// Unit of [`CHANNELS`].
     scale: f64,
-    /// For each channel that cells end at: its own curve, bounds for all weaker and for all stronger ones, and a bound on its own
-    /// curve whose gains fall with the estimate.
+    /// For each channel at the end of a cell: its own curve, bounds for all weaker and for all stronger channels, and a bound on its own
+    /// curve with gains that fall with the estimate.
     channels: Vec<[OnceLock<NodeDistribution>; 4]>,
-    /// The cells of channels that a lower bound was asked of.
+    /// The cells of single channels for lower bounds, computed when needed.
     below: Vec<OnceLock<CellsBelow>>,
     /// The channel for the lower bound of a composition.
     one_channel: OnceLock<usize>,
-    /// The answers that chords asked for, by the bits of `ε`: shorter chords begin like longer ones.
+    /// Suprema computed for chords, by the bits of `ε`: chords of different length have their first points in common.
     suprema: Mutex<HashMap<u64, f64>>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
 }
@@ -254,7 +254,7 @@ impl<'a> AtEpsilon<'a> {
         Self::with(worst, Arc::new(Nodes::new(epsilon)))
     }
 
-    /// At the `ε` of a rung, which is the same for all searches.
+    /// At the `ε` of a rung, which all searches share.
     fn at_rung(worst: &'a Worst, rung: usize) -> Self {
         static NODES: [OnceLock<Arc<Nodes>>; RUNGS + 1] = [const { OnceLock::new() }; RUNGS + 1];
         let epsilon = if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
@@ -266,21 +266,21 @@ impl<'a> AtEpsilon<'a> {
         Self { worst, nodes, strong, own: RefCell::default() }
     }
 
-    /// `δ_t(ε)` of a channel between cells.
+    /// `δ_t(ε)` of the channel at the end of a cell.
     fn own(&self, index: usize) -> f64 {
         let value = || self.worst.own(index).upper(&self.nodes, 0);
         *self.own.borrow_mut().entry(index).or_insert_with(value)
     }
 }
 
-/// Channels that are looked at together.
+/// A range of channels with a common bound.
 #[derive(Clone, Copy)]
 enum Region {
-    /// Up to this one.
+    /// All channels up to this one.
     Weaker(usize),
-    /// From this one to that one.
+    /// All channels between these two.
     Between(usize, usize),
-    /// From this one on.
+    /// All channels from this one on.
     Stronger(usize),
 }
 
@@ -314,7 +314,7 @@ impl Worst {
         Ok(Self::with_noise(receiver, unused, sensitivity, strong, noise))
     }
 
-    /// One branch with the noise that unused sequences have over several.
+    /// One branch with the noise of unused sequences over several branches.
     fn of_branches(
         receiver: Receiver,
         branches: u32,
@@ -341,13 +341,13 @@ impl Worst {
         let below = (0..=count).map(|_| OnceLock::new()).collect();
         let noise_bins = LogBins::of_noise(&noise, gains::step(receiver), Side::Upper);
         let rungs = (0..RUNGS).map(|_| OnceLock::new()).collect();
-        let loud = OnceLock::new();
+        let upper_noise = OnceLock::new();
         Self {
             receiver,
             sensitivity,
             noise,
             noise_bins,
-            loud,
+            upper_noise,
             unused,
             is_bound: false,
             strong,
@@ -366,13 +366,13 @@ impl Worst {
 
     /// The cells of `Δ·t·g(τ)` for an estimate `τ` around `t`, for a lower bound.
     fn cells_below(&self, t: f64) -> CellsBuilder {
-        let (noise, bins) = self.loud.get_or_init(|| {
+        let (noise, bins) = self.upper_noise.get_or_init(|| {
             let noise = noise_of_unused(self.receiver, self.unused, Side::Lower);
             let bins = LogBins::of_noise(&noise, gains::step(self.receiver), Side::Lower);
             (noise, bins)
         });
         let mut below = self.cells(t, t, self.small_estimate(), bins, Side::Lower);
-        below.add_unlucky(noise.none);
+        below.add_exception(noise.none);
         below
     }
 
@@ -381,12 +381,12 @@ impl Worst {
         self.distribution_with(t, t, self.small_estimate())
     }
 
-    /// The same of `Δ·a·g(τ)`, where estimates below `small` count as having the largest weight of them.
+    /// The same for `Δ·a·g(τ)` with `a = amplitude`. Estimates below `small` count as having their largest weight.
     fn distribution_with(&self, t: f64, amplitude: f64, small: f64) -> MuDistribution {
         self.cells_above(t, amplitude, small).build()
     }
 
-    /// The cells of the same. What is without noise is infinite.
+    /// The cells of that distribution. Outcomes without noise count as infinite losses.
     fn cells_above(&self, t: f64, amplitude: f64, small: f64) -> CellsBuilder {
         let mut cells = self.cells(t, amplitude, small, &self.noise_bins, Side::Upper);
         cells.add_infinite(self.noise.none + BEYOND_REACH);
@@ -407,7 +407,7 @@ impl Worst {
         pilot::small_estimate(self.receiver, &self.noise)
     }
 
-    /// A bound on the distribution of `μ` for all channels from `t` on, as in 3. `t` is above [`REACH`].
+    /// A bound on the distribution of `μ` for all channels from `t` on, by step 3 of the module documentation. `t` is above [`REACH`].
     fn distribution_from(&self, t: f64) -> MuDistribution {
         let panels = sizes_relative_to(t);
         let most = panels.iter().map(|panel| panel.above.1).fold(1.0, f64::max);
@@ -446,7 +446,7 @@ impl Worst {
         self.below[index].get_or_init(|| self.cells_below(self.channel(index)).build_below())
     }
 
-    /// A bound on a channel's curve with gains that fall with the estimate's size: MMSE weights do so from 1 on.
+    /// A bound on a channel's curve with gains that fall with the estimate's size; MMSE weights do so only from 1 on.
     fn falling(&self, index: usize) -> &NodeDistribution {
         if is_monotone(self.receiver) {
             return self.own(index);
@@ -492,7 +492,7 @@ impl Worst {
         }
     }
 
-    /// The largest value of some regions' channels and of a strong client.
+    /// The largest attained value of some regions' channels and of a strong client.
     fn largest(&self, regions: &[Region], at: &AtEpsilon<'_>) -> f64 {
         let of_region = |&region: &Region| match region {
             Region::Weaker(index) => at.own(index),
@@ -502,7 +502,7 @@ impl Worst {
         regions.iter().map(of_region).fold(at.strong, f64::max)
     }
 
-    /// The parts of a region, if it can be cut.
+    /// The two parts of a region; `None` if it cannot be cut.
     fn cut(&self, region: Region) -> Option<[Region; 2]> {
         let last = self.channels.len() - 1;
         Some(match region {
@@ -524,7 +524,7 @@ impl Worst {
         })
     }
 
-    /// Where the search begins.
+    /// The regions at the start of the search.
     fn start(&self) -> Vec<Region> {
         let index = |channel: f64| ((channel / CHANNELS.0).ln() / FINE) as usize / COARSE * COARSE;
         let (from, to) = (index(START.0), index(START.1));
@@ -532,7 +532,7 @@ impl Worst {
         between.chain([Region::Weaker(from), Region::Stronger(to)]).collect()
     }
 
-    /// Cuts regions until the bound of none exceeds what is reached at `ε` by more than a little.
+    /// Cuts regions until every bound is close to the largest value attained at `ε`.
     fn refine(&self, regions: &mut Vec<Region>, at: &AtEpsilon<'_>) {
         let mut reached = self.largest(regions, at);
         let bounded = |region: Region, reached: f64| Bounded(self.bound(region, at, reached), region);
@@ -553,13 +553,13 @@ impl Worst {
         regions.extend(open.into_iter().map(|Bounded(_, region)| region));
     }
 
-    /// Which rung of the ladder of `ε` is at or below one.
+    /// The index of the rung for an `ε`: the last rung that is not above it.
     fn rung(epsilon: f64) -> usize {
         let rung = (epsilon / LADDER.0).max(1e-9).ln() / LADDER.1.ln();
         (rung.floor() + 1.0).clamp(0.0, RUNGS as f64 - 1.0) as usize
     }
 
-    /// All channels in regions that suit the `ε` from a rung to the next, with their bounds at the rung, the largest first.
+    /// Regions that cover all channels and suit the `ε` from a rung to the next, with their bounds at the rung, in descending order.
     fn regions(&self, rung: usize) -> &[(f64, Region)] {
         self.rungs[rung].get_or_init(|| {
             let [from, to] = [rung, rung + 1].map(|rung| AtEpsilon::at_rung(self, rung));
@@ -574,7 +574,7 @@ impl Worst {
         })
     }
 
-    /// A bound on `δ*(ε)`: the largest bound of all regions. Each falls with `ε`, so that most need not be computed.
+    /// A bound on `δ*(ε)`: the largest bound of all regions. Each bound falls with `ε`, so most of them need not be computed.
     fn supremum(&self, epsilon: f64) -> f64 {
         let regions = self.regions(Self::rung(epsilon));
         let at = AtEpsilon::new(self, epsilon);
@@ -589,8 +589,8 @@ impl Worst {
         bound.min(1.0)
     }
 
-    /// The same for someone who may ask again.
-    fn kept_supremum(&self, epsilon: f64) -> f64 {
+    /// The same bound, stored for repeated calls.
+    fn stored_supremum(&self, epsilon: f64) -> f64 {
         let known = || self.suprema.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known().get(&epsilon.to_bits()).copied();
         found.unwrap_or_else(|| {
@@ -600,7 +600,7 @@ impl Worst {
         })
     }
 
-    /// A channel that is about the worst where `δ` is small: a client may have it in every round.
+    /// A channel that is nearly the worst one at a small `δ`; a client may have it in every round.
     fn one_channel(&self) -> &CellsBelow {
         let index = self.one_channel.get_or_init(|| {
             let start = first_at_most(|e| self.strong.lower(e), SMALL, 1e-3, MAX_EPSILON, 1e-3);
@@ -617,7 +617,7 @@ impl Worst {
         2.0 * BEYOND_REACH + self.strong.infinite()
     }
 
-    /// The channel at the end of a region whose value is the largest one.
+    /// The channel with the largest value among the ends of all regions.
     fn worst_at(&self, epsilon: f64) -> usize {
         let at = AtEpsilon::new(self, epsilon);
         let regions = self.regions(Self::rung(epsilon)).iter();
@@ -629,7 +629,7 @@ impl Worst {
         values.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index)
     }
 
-    /// A value that some channel reaches.
+    /// A value that some channel attains.
     fn attained(&self, epsilon: f64) -> f64 {
         if self.is_bound {
             return self.strong.lower(epsilon);
@@ -639,19 +639,19 @@ impl Worst {
     }
 }
 
-/// Pilot noise of about the same size, relative to a channel.
+/// Pilot noise in a narrow range of sizes, relative to a channel.
 struct Sizes {
     /// The probability of each sign.
     share: f64,
-    /// The least and the largest value of `1/(1 − |e|/t)`, and a bound on its mean.
+    /// Minimum and maximum of `1/(1 − |e|/t)`, and a bound on its mean.
     above: (f64, f64, f64),
-    /// The same of `1/(1 + |e|/t)`.
+    /// The same for `1/(1 + |e|/t)`.
     below: (f64, f64, f64),
 }
 
-/// `|e|/t` in panels, up to [`REACH`]. Both factors are convex in it, so that their means are at most the chords at its mean.
+/// Panels of `|e|/t` up to [`REACH`]. Both factors are convex in it, so their means are at most the chords at its mean.
 fn sizes_relative_to(t: f64) -> Vec<Sizes> {
-    /// Width of a panel, and the fewest panels.
+    /// Width of a panel, and the minimum number of panels.
     const WIDTH: f64 = 0.008;
     const FEWEST: f64 = 8.0;
     let count = (REACH / (WIDTH * t)).ceil().max(FEWEST);
@@ -668,12 +668,12 @@ fn sizes_relative_to(t: f64) -> Vec<Sizes> {
     (0..count as usize).map(panel).collect()
 }
 
-/// By how much the bound of a region may exceed what is reached: `ε` moves by a tenth of it or less where `δ` is small.
+/// Relative tolerance of a region's bound above the attained value. For small `δ`, it changes `ε` by at most a tenth of that.
 fn close(reached: f64) -> f64 {
     if reached > 1e-4 { 0.003 } else { 0.01 }
 }
 
-/// `B` for all `μ` that add more than `least` to a curve, in a cell of this width in `ln t`.
+/// `B` for all `μ` that add more than `least` to a curve, in a cell with this width in `ln t`.
 fn curvature(epsilon: f64, least: f64, width: f64) -> f64 {
     if epsilon == 0.0 {
         return largest_curvature(0.0, 0.0);
@@ -690,12 +690,12 @@ fn largest_curvature(epsilon: f64, z: f64) -> f64 {
     1.5 * (y * y + y * z + z * z) + 12.0
 }
 
-/// The distribution of `Δ·(1 + |e|/c)/ν_γ`, above that of `μ` for every channel under the clipped projector.
+/// The distribution of `Δ·(1 + |e|/c)/ν_γ`, which bounds `μ` for every channel under the clipped projector.
 pub fn simple_bound(level: ClipLevel, unused: u64, sensitivity: f64) -> Result<MuDistribution, PrivacyError> {
     simple_bound_of_branches(level, 1, unused, sensitivity)
 }
 
-/// The same for sequences that are received on some branches.
+/// The same for sequences that are received on several branches.
 fn simple_bound_of_branches(
     level: ClipLevel,
     branches: u32,
@@ -705,7 +705,7 @@ fn simple_bound_of_branches(
     let (receiver, c) = (Receiver::Clipped(level), level.get());
     idealised_of_branches(receiver, branches, unused, sensitivity)?;
     let noise = noise_of_branches(receiver, branches, unused, Side::Upper);
-    // |e| up to the end of each panel, which is 0.4% of 1 + |e|/c wide.
+    // |e| up to the end of each panel, whose width is 0.4% of 1 + |e|/c.
     let mut ends = vec![0.0];
     while let Some(&end) = ends.last()
         && end < REACH
@@ -721,21 +721,21 @@ fn simple_bound_of_branches(
     Ok(distribution.build())
 }
 
-/// The view of a federation. Its `simple_bound` is a number of its own for the clipped projector with unused sequences.
-pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
+/// The view of a federation. For the clipped projector with unused sequences, it has the additional number `simple_bound`.
+pub(super) fn view(setting: &Setting) -> Result<(Source, DetailSource), PrivacyError> {
     let source = setting.decoded(|decoder| {
         let Decoder { receiver, branches, unused, sensitivity, .. } = decoder;
         let curve = AnyChannel::of_branches(receiver, branches, unused, sensitivity);
         Source::or_reason(curve.map(|curve| Box::new(curve) as Box<dyn Curve>))
     })?;
-    let beside = match setting.decoder()? {
+    let details = match setting.decoder()? {
         Some(Decoder { receiver: Receiver::Clipped(c), branches, unused, sensitivity, .. }) if unused > 0 => {
             let bound = simple_bound_of_branches(c, branches, unused, sensitivity)?;
-            Beside::Bound("simple_bound", boxed(bound))
+            DetailSource::Bound("simple_bound", boxed(bound))
         }
-        _ => Beside::Nothing,
+        _ => DetailSource::Absent,
     };
-    Ok((source, beside))
+    Ok((source, details))
 }
 
 #[cfg(test)]
@@ -750,9 +750,9 @@ mod tests {
             for j in 0..=480 {
                 let z = -8.0 + 0.1 * f64::from(j);
                 let y = (z * z + 2.0 * epsilon).sqrt();
-                // Where z < 0, y − z has all digits; otherwise (y² − z²)/(y + z) has.
+                // If z < 0, y − z keeps all digits; otherwise (y² − z²)/(y + z) does.
                 let mu = if z < 0.0 { y - z } else { 2.0 * epsilon / (y + z) };
-                // The mean of −M' by the midpoint rule: a difference of M loses digits where μ is small.
+                // The mean of −M' by the midpoint rule; a difference of M loses digits if μ is small.
                 let slope = if mu < 1e-3 {
                     normal::mills_slope(z + 0.5 * mu)
                 } else {
@@ -776,8 +776,8 @@ mod tests {
         }
     }
 
-    /// From 16 noise levels on, up to channels 30 times as strong, and for a strong client. From 1000 on, the bound is within 3% of a
-    /// strong client.
+    /// From 16 noise levels on, for channels up to 30 times as strong, and for a strong client. From 1000 on, the bound is within 3% of
+    /// that of a strong client.
     #[test]
     fn bounds_cover_all_stronger_channels() {
         for (receiver, unused) in [
@@ -807,7 +807,7 @@ mod tests {
         }
     }
 
-    /// What the proof of the bound needs: two bounds on `−M'`, and a parabola that rises from a positive value.
+    /// The inequalities of the proof: two bounds on `−M'`, and a parabola that rises from a positive value.
     #[test]
     fn inequalities_of_the_proof_hold() {
         for i in 0..=4000 {

@@ -1,31 +1,31 @@
-//! How large the estimate of a channel is, if the channel itself is one of many.
+//! The size of a channel estimate, if the channel itself is random.
 //!
-//! With channels `t` of the probabilities `m_t`, in units of the despread noise, the estimate's size has the density
+//! For channels `t` with probabilities `m_t`, in units of the despread noise, the size of the estimate has the density
 //!
 //! ```text
 //! f(x) = Σ_t m_t·[φ(x − t) + φ(x + t)]
 //! ```
 //!
-//! The probability of a panel is a sum of differences of tails, channel by channel ([`by_tails`]). A lower bound has many more channels
-//! than an upper one. Weak ones lie closer together than the pilot's noise spreads them, so that `ln f` is smooth there: it is
-//! interpolated at Chebyshev's nodes, and the probability of a narrow panel is the integral of the interpolant ([`interpolated`]),
-//! to a relative 1e-11. That costs no more for a few thousand panels than for a few hundred.
+//! The probability of a panel is a sum of differences of tails over all channels ([`by_tails`]). A lower bound has many more channels
+//! than an upper one. Weak channels are closer together than the standard deviation of the pilot's noise, so `ln f` is smooth there. It
+//! is interpolated at Chebyshev nodes. The probability of a narrow panel is the integral of the interpolant ([`interpolated`]), to a
+//! relative 1e-11. The cost is almost the same for a few hundred and a few thousand panels.
 
 use crate::numerics::normal;
 use crate::numerics::quadrature::short_panel;
 use crate::numerics::table::Smooth;
 use crate::views::pilot::{self, REACH};
 
-/// Up to here `ln f` is interpolated. A panel is at most 0.2% as wide, and four nodes integrate `f` over it.
+/// Up to this size, `ln f` is interpolated. A panel's relative width is at most 0.2%, and four nodes integrate `f` over it.
 const NEAR: f64 = 20.0;
-/// Pieces of the interpolant are not longer.
+/// Maximum length of a piece of the interpolant.
 const LONGEST: f64 = 1.0;
-/// How far it may be off, relatively.
+/// Relative tolerance of the interpolant.
 const TOLERANCE: f64 = 3e-13;
-/// Fewer channels are quicker one by one.
+/// For fewer channels, the sum over channels is faster.
 const FEW: usize = 8;
 
-/// The probabilities of panels of an estimate's size between ascending ends, for channels with their probabilities.
+/// The probabilities of panels of an estimate's size between ascending ends. Each channel comes with its probability.
 pub(crate) fn by_tails(ends: &[f64], channels: &[(f64, f64)]) -> Vec<f64> {
     let mut masses = vec![0.0; ends.len() - 1];
     add_tails(&mut masses, ends, channels);
@@ -41,9 +41,9 @@ fn add_tails(masses: &mut [f64], ends: &[f64], channels: &[(f64, f64)]) {
     }
 }
 
-/// The same, where the first end is 0 and each other at most 0.2% above the one before, and the last one beyond all estimates.
+/// The same probabilities. The first end is 0, each other is at most 0.2% above the previous one, and the last is beyond all estimates.
 pub(crate) fn interpolated(ends: &[f64], mut channels: Vec<(f64, f64)>) -> Vec<f64> {
-    // Values of a channel need not be in order, and faint ones are the same.
+    // Channels may be unordered. Equal ones are merged, such as all faint channels.
     channels.sort_by(|a, b| a.0.total_cmp(&b.0));
     channels.dedup_by(|next, last| {
         let same = next.0 == last.0;
@@ -53,7 +53,7 @@ pub(crate) fn interpolated(ends: &[f64], mut channels: Vec<(f64, f64)>) -> Vec<f
         same
     });
     let mut masses = vec![0.0; ends.len() - 1];
-    // Panels up to here.
+    // Number of panels in the interpolated range.
     let near = if channels.len() <= FEW { 1 } else { ends.partition_point(|&end| end <= NEAR).max(2) - 1 };
     let smooth = Smooth::new(
         |x| density(within_reach(&channels, x, x), x),
@@ -76,21 +76,21 @@ pub(crate) fn interpolated(ends: &[f64], mut channels: Vec<(f64, f64)>) -> Vec<f
     let far = &ends[near..];
     let strong = within_reach(&channels, far[0], far[far.len() - 1]);
     add_tails(&mut masses[near..], far, strong);
-    // Together they are what the channels are: a rounding less would count as a channel without an estimate.
+    // The total must be that of the channels: a missing share would count as a channel without an estimate.
     let all: f64 = channels.iter().map(|&(_, share)| share).sum();
     let scale = all / masses.iter().sum::<f64>();
     masses.iter_mut().for_each(|mass| *mass *= scale);
     masses
 }
 
-/// The channels whose estimates reach a range.
+/// The channels whose estimates can be in a range.
 fn within_reach(channels: &[(f64, f64)], from: f64, to: f64) -> &[(f64, f64)] {
     let first = channels.partition_point(|&(channel, _)| channel < from - REACH);
     let last = channels.partition_point(|&(channel, _)| channel <= to + REACH);
     &channels[first..last]
 }
 
-/// `f`.
+/// Density `f(x)` of an estimate's size, for channels with their probabilities.
 fn density(channels: &[(f64, f64)], x: f64) -> f64 {
     let of = |&(channel, share): &(f64, f64)| {
         share * (normal::density(x - channel) + pilot::mirrored(x, channel, || normal::density(x + channel)))
@@ -112,7 +112,8 @@ mod tests {
         ends
     }
 
-    /// Many channels, two far apart with others beside them, weak ones and strong ones: each panel by itself, channel by channel.
+    /// Many channels: two far apart, each with others nearby, weak ones and strong ones. Each panel is compared with a sum over
+    /// channels.
     #[test]
     fn panels_have_the_probabilities_of_all_channels() {
         let spread = |from: f64, ratio: f64, count: usize| -> Vec<(f64, f64)> {

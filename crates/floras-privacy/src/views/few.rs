@@ -1,42 +1,42 @@
 //! The distribution of a sum of a few terms, on a grid that grows by a constant factor.
 //!
-//! MMSE weights may be close to 0, so that a few unused sequences make hardly any noise with a probability that matters: with two of
-//! them, `P(ν² < x)` is about `x`. An even grid takes such values for 0. On the grid `x_i = x_0·e^{ih}`,
+//! MMSE weights may be close to 0, so a few unused sequences produce almost no noise with a relevant probability. With two
+//! sequences, `P(ν² < x)` is about `x`. An equally spaced grid rounds such values to 0. On the grid `x_i = x_0·e^{ih}`,
 //!
 //! ```text
 //! x_i + x_j = x_0·e^{(i + ln(1 + e^{−(i−j)h})/h)·h},     j ≤ i
 //! ```
 //!
-//! so that two values add up to one whose index depends on the distance of theirs alone. Every value is rounded down: less noise
+//! so the index of the sum of two values depends on the distance of their indices only. Every value is rounded down: less noise
 //! hides less.
 
 /// Width of a bin in `ln x`.
 const STEP: f64 = 0.002;
-/// Values below the grid are smaller than the sum by more than this factor.
+/// Values below the grid are smaller than the sum by at least this factor.
 const NEGLIGIBLE: f64 = 1e-3;
-/// A sum of values that are all below the grid has a smaller probability than this.
-const NEVER: f64 = 1e-31;
-/// The grid reaches no further down than this, relative to the largest value of a term.
-const DEEPEST: f64 = 1e-56;
+/// The probability that all terms are below the grid is smaller than this.
+const MIN_PROBABILITY: f64 = 1e-31;
+/// Lower limit of the grid, relative to the largest value of a term.
+const MIN_RELATIVE: f64 = 1e-56;
 
-/// Masses on the grid, and the mass of what counts as 0.
+/// Masses on the grid, and the mass of values that count as 0.
 #[derive(Clone)]
 pub(crate) struct LogSum {
-    /// `x_0`.
+    /// First point of the grid, `x_0`.
     least: f64,
     masses: Vec<f64>,
     pub(crate) zero: f64,
-    /// How often values were rounded down.
+    /// Number of times that values were rounded down.
     rounded: u32,
-    /// How much all values below the grid may add up to.
+    /// Upper bound on the sum of all values below the grid.
     lost: f64,
 }
 
-/// Independent terms of one distribution.
+/// Independent terms with the same distribution.
 pub(crate) struct Few<'a> {
-    /// At least 1.
+    /// Number of terms, at least 1.
     pub(crate) count: u64,
-    /// No value is larger.
+    /// Maximum value of a term.
     pub(crate) most: f64,
     /// `P(Y < y)` for `0 < y ≤ most`.
     pub(crate) below: &'a dyn Fn(f64) -> f64,
@@ -55,12 +55,12 @@ impl LogSum {
         let all_below = |x: f64| -> f64 {
             terms.iter().map(|term| term.probability_below(x).powf(term.count as f64)).product()
         };
-        let is_deep = |x: f64| x < DEEPEST * most || all_below(x) < NEVER;
+        let is_deep = |x: f64| x < MIN_RELATIVE * most || all_below(x) < MIN_PROBABILITY;
         let mut depth = 1.0;
         while !is_deep(most * f64::exp(-depth)) {
             depth *= 1.1;
         }
-        // The sum is hardly ever below that, and values that are all far smaller add nothing to it.
+        // The sum is hardly ever smaller than this, and much smaller values do not contribute to it.
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let bins = ((depth + (number / NEGLIGIBLE).ln()) / STEP).ceil() as usize;
         let least = most * (-(bins as f64) * STEP).exp();
@@ -76,7 +76,7 @@ impl LogSum {
         Self { least, masses, zero: up_to[0], rounded: 1, lost: least }
     }
 
-    /// The sum of `count ≥ 1` independent ones, by doubling.
+    /// The sum of `count ≥ 1` independent copies, by doubling.
     fn times(self, count: u64) -> Self {
         let (mut sum, mut power, mut rest): (Option<Self>, _, _) = (None, self, count);
         loop {
@@ -98,7 +98,7 @@ impl LogSum {
         let starts = starts_of_rises();
         let length = self.masses.len().max(other.masses.len());
         let mut masses = vec![0.0; length + starts.len()];
-        // Pairs of which the first is not smaller, and then those of which the second is larger.
+        // First the pairs in which the value of `self` is at least as large, then those in which that of `other` is larger.
         for (large, small, least_distance) in [(self, other, 0), (other, self, 1)] {
             let below = small.sums_below(length);
             for (rise, &start) in starts.iter().enumerate() {
@@ -116,7 +116,7 @@ impl LogSum {
         }
     }
 
-    /// The mass of 0 and of all values before each index, up to `length` of them.
+    /// For each index up to `length`, the mass of 0 and of all values before it.
     fn sums_below(&self, length: usize) -> Vec<f64> {
         let masses = self.masses.iter().copied().chain(std::iter::repeat(0.0)).take(length);
         let mut sum = self.zero;
@@ -133,17 +133,17 @@ impl LogSum {
         self.masses.iter().enumerate().map(value)
     }
 
-    /// The largest value that may have been rounded down to this one. By induction: a sum of two is rounded down by less than a bin,
-    /// after what its parts were rounded by.
+    /// The largest value that may have been rounded down to this one. By induction, a sum of two is rounded down by less than a bin,
+    /// in addition to the rounding of its parts.
     pub(crate) fn rounded_up(&self, value: f64) -> f64 {
         (value + self.lost) * (f64::from(self.rounded) * STEP).exp()
     }
 }
 
-/// How far two values have to be apart so that their sum is at most `rise` bins above the larger one, for each `rise`.
+/// For each `rise`, the minimum distance in bins of two values so that their sum is at most `rise` bins above the larger one.
 fn starts_of_rises() -> Vec<usize> {
     let mut starts = Vec::new();
-    // From here on a value raises another one by less than a bin.
+    // From this distance on, a value raises another one by less than a bin.
     let mut distance = (STEP.ln() / -STEP).ceil() as usize + 1;
     while distance > 0 {
         let rise = ((-((distance - 1) as f64) * STEP).exp().ln_1p() / STEP).floor() as usize;
@@ -154,10 +154,10 @@ fn starts_of_rises() -> Vec<usize> {
     starts
 }
 
-/// Adds to each sum a mass of `large` times the mass of all values at distances from `start` on, and before `end` if it has one.
+/// Adds to each sum a mass of `large` times the mass of all values at distances from `start` to below `end`, or without upper limit.
 fn add_products(sums: &mut [f64], large: &[f64], below: &[f64], start: usize, end: Option<usize>) {
     let Some(end) = end else {
-        // Without an end, 0 is among the values.
+        // Without an upper limit, the values include 0.
         for (i, (sum, mass)) in sums.iter_mut().zip(large).enumerate() {
             *sum += mass * below[(i + 1).saturating_sub(start)];
         }

@@ -1,10 +1,11 @@
-//! The gain `g = 1/√(1 + u²ν²)` of a client: it depends on the divisor `u` and on the noise `ν` through their product alone.
+//! The gain `g = 1/√(1 + u²ν²)` of a client, which depends on the divisor `u` and on the noise `ν` through their product only.
 //!
-//! So both are put into bins of their logarithms, all of one width, and the bins of the product are found by adding indices. A bin
-//! keeps its mass and its mean; means of independent factors multiply. What is in a bin of the product lies within two
-//! widths, and `g` between its chord and its tangent there, up to the cube of the width.
+//! So both are sorted into bins of their logarithms, all of one width, and the bin of a product is the sum of two indices. A bin
+//! keeps its mass and its mean; means of independent factors multiply. The products in one bin span two widths. There, `g` is
+//! between its chord and its tangent up to the cube of the width.
 //!
-//! Upper bounds on gains come from means that are not above the true ones, lower bounds from means that are not below: `g` falls.
+//! Because `g` decreases, upper bounds on gains use means that are not above the true ones, and lower bounds means that are not
+//! below.
 
 use floras_core::Receiver;
 
@@ -13,10 +14,10 @@ use crate::numerics::vectors::convolved;
 use crate::views::noise::{Noise, NoiseCell};
 use crate::views::pilot::{Panel, least_mean_gain};
 
-/// Width of a bin.
+/// Width of a bin in the logarithm.
 pub(crate) const STEP: f64 = 0.01;
 
-/// Width of a bin for a receiver: the paper's divisors reach over many bins, and need not be known as well.
+/// Width of a bin for a receiver: the paper's divisors span many bins, and need less accuracy.
 pub(crate) fn step(receiver: Receiver) -> f64 {
     if receiver == Receiver::Paper { 2.0 * STEP } else { STEP }
 }
@@ -30,15 +31,15 @@ pub(crate) struct LogBins {
     step: f64,
     first: i64,
     masses: Vec<f64>,
-    /// Masses times means.
+    /// For each bin, its mass times its mean.
     weighted: Vec<f64>,
     zero: f64,
-    /// What is in a bin lies within this many widths from its start.
+    /// Values in a bin exceed its start by at most this many widths.
     widths: i64,
 }
 
 impl LogBins {
-    /// From masses with a least value and a mean, each within one width.
+    /// From masses, each with a smallest value and a mean, and each within one width.
     pub(crate) fn new(step: f64, parts: &[(f64, f64, f64)]) -> Self {
         let index = |least: f64| ((least.ln() / step) + 1e-9).floor() as i64;
         let positive = || parts.iter().filter(|&&(least, ..)| least > 0.0);
@@ -59,19 +60,19 @@ impl LogBins {
         Self { step, first, masses, weighted, zero, widths: 1 }
     }
 
-    /// The noise `ν`, from its square, which is rounded for the same bound.
+    /// The noise `ν`, from its square rounded for the same side.
     pub(crate) fn of_noise(noise: &Noise, step: f64, side: Side) -> Self {
         let part = |cell: &NoiseCell| {
             let (least, largest) = (cell.least.sqrt(), cell.largest.sqrt());
             match side {
-                // The root is concave, so that its mean is not below the chord, and not above the root of the mean.
+                // The root is concave: its mean is not below the chord, and not above the root of the mean.
                 Side::Upper => (least, cell.chord(least, largest), cell.mass),
                 Side::Lower if cell.least > 0.0 => (least, cell.mean.sqrt(), cell.mass),
                 Side::Lower => (largest, largest, cell.mass),
             }
         };
         let mut bins = Self::new(step, &noise.cells().iter().map(part).collect::<Vec<_>>());
-        // A cell begins within a bin, and ends by its own width later, which is half as much as that of the square.
+        // A cell begins within a bin. It ends after its own width, which is half of the width of the square's cell.
         let widest =
             noise.cells().iter().filter(|cell| cell.least > 0.0).map(|cell| cell.largest / cell.least);
         let width = 0.5 * widest.fold(1.0, f64::max).ln();
@@ -79,13 +80,13 @@ impl LogBins {
         bins
     }
 
-    /// The same, where what is in a bin may reach one width further.
+    /// The same bins, whose values may extend one width further.
     pub(crate) fn unaligned(mut self) -> Self {
         self.widths += 1;
         self
     }
 
-    /// The gains for the product of two independent quantities: for each bin the mass, a bound on the mean and the range.
+    /// The gains for the product of two independent quantities. Each bin has its mass, a bound on the mean and the range.
     pub(crate) fn gains(&self, other: &Self, side: Side) -> Vec<Gain> {
         let first = self.first + other.first;
         let masses = convolved(&self.masses, &other.masses);
@@ -95,7 +96,7 @@ impl LogBins {
         let mut gains: Vec<Gain> = Vec::with_capacity(masses.len() + 1);
         let mut least = 0.0;
         for (bin, (&mass, &weighted)) in masses.iter().zip(&weighted).enumerate() {
-            // Factors from one bin to the next, set right every so often.
+            // Factors from one bin to the next are computed exactly at regular distances.
             least = if bin.is_multiple_of(64) {
                 ((first + bin as i64) as f64 * self.step).exp()
             } else {
@@ -127,7 +128,7 @@ impl LogBins {
 mod tests {
     use super::*;
 
-    /// Two values each: four products, each within its bin, and the gain of 1 where a factor is 0.
+    /// Two values each: four products, each within its bin, and a gain of 1 if a factor is 0.
     #[test]
     fn gains_are_those_of_all_products() {
         let one = LogBins::new(STEP, &[(0.5, 0.5, 0.25), (2.0, 2.0, 0.75)]);

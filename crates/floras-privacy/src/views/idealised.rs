@@ -10,13 +10,13 @@ use crate::setting::{Decoder, Margins, Setting, require_branches};
 use crate::views::noise::{Noise, NoiseCell};
 use crate::views::pilot::BEYOND_REACH;
 use crate::views::receiver::noise_of_branches;
-use crate::views::{Beside, boxed};
+use crate::views::{DetailSource, boxed};
 
-/// Upper limit of `μ`; above it no `ε` in range is reached.
+/// Upper limit of `μ`; with a larger `μ`, every `ε` is out of range.
 pub(super) const MAX_MU: f64 = 1e8;
 
 /// The view of a federation. For the paper's receiver with fixed clipping and without margins, a round has a Rényi form.
-pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> {
+pub(super) fn view(setting: &Setting) -> Result<(Source, DetailSource), PrivacyError> {
     let source = setting.decoded(|decoder| {
         let Decoder { receiver, branches, unused, sensitivity, .. } = decoder;
         Source::or_reason(idealised_of_branches(receiver, branches, unused, sensitivity).map(boxed))
@@ -26,11 +26,13 @@ pub(super) fn view(setting: &Setting) -> Result<(Source, Beside), PrivacyError> 
         && setting.clipping == Clipping::Each
         && setting.gamma() > 0
         && setting.margins == Margins::default();
-    let beside = match has_form {
-        true => Beside::Renyi(RenyiRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64)?),
-        false => Beside::Nothing,
+    let details = match has_form {
+        true => {
+            DetailSource::Renyi(RenyiRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64)?)
+        }
+        false => DetailSource::Absent,
     };
-    Ok((source.assuming(["no client's channel fades: the SNR is high for everyone"]), beside))
+    Ok((source.assuming(["no client's channel fades: the SNR is high for everyone"]), details))
 }
 
 /// The distribution of `μ` at high SNR, where only the noise of the unused sequences counts: `Δ/ν_γ`.
@@ -38,9 +40,9 @@ pub fn idealised(receiver: Receiver, unused: u64, sensitivity: f64) -> Result<Mu
     idealised_of_branches(receiver, 1, unused, sensitivity)
 }
 
-/// The same for sequences that are received on `branches ≥ 1` real branches: with `R_j` the lengths of vectors of as many standard
-/// normal numbers, `μ = Δ/√(Σ_{j≤γ} w(R_j)²)`. The paper's weights and one unused sequence make `μ = Δ·R` of it: the noise is then a
-/// multivariate t distribution with as many degrees of freedom as there are branches.
+/// The same for sequences that are received on `branches ≥ 1` real branches: `μ = Δ/√(Σ_{j≤γ} w(R_j)²)`, where `R_j` is the length of a
+/// vector of `branches` standard normal numbers. For the paper's weights and one unused sequence, `μ = Δ·R`: the noise then has a
+/// multivariate t distribution, with as many degrees of freedom as branches.
 pub fn idealised_of_branches(
     receiver: Receiver,
     branches: u32,
@@ -67,19 +69,19 @@ pub fn idealised_of_branches(
 fn cells_below(receiver: Receiver, branches: u32, unused: u64, sensitivity: f64) -> CellsBuilder {
     let noise = noise_of_branches(receiver, branches, unused, Side::Lower);
     let strength = |noise: f64| sensitivity / noise.sqrt();
-    let heard = || noise.cells().iter().filter(|cell| strength(cell.least) < MAX_MU);
-    let largest = heard().map(|cell| strength(cell.least)).fold(0.0, f64::max);
+    let limited = || noise.cells().iter().filter(|cell| strength(cell.least) < MAX_MU);
+    let largest = limited().map(|cell| strength(cell.least)).fold(0.0, f64::max);
     let mut below = CellsBuilder::new(largest, FINE_CELL, Side::Lower);
-    for cell in heard() {
-        // A convex function of the noise has a mean that is not below its value at the mean.
+    for cell in limited() {
+        // A convex function of the noise has a mean that is at least its value at the mean.
         below.add_range(strength(cell.mean), (strength(cell.largest), strength(cell.least)), cell.mass);
     }
-    below.add_unlucky(noise.none);
+    below.add_exception(noise.none);
     below
 }
 
-/// A distribution of `factor/√(ν² + …)`, whose `μ` has no limit but the noise: what is without noise is infinite. A convex
-/// falling function gives factors and probabilities for the least and for the largest noise of a cell. These are cells for an upper bound.
+/// Cells of `factor/√(ν² + …)` for an upper bound. Only the noise limits this `μ`: outcomes without noise count as infinite losses. A
+/// convex decreasing function returns factors and probabilities for the smallest and the largest noise of a cell.
 pub(super) fn without_channel<I>(noise: &Noise, values_of: impl Fn(f64) -> I) -> CellsBuilder
 where
     I: IntoIterator<Item = (f64, f64)>,

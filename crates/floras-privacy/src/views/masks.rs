@@ -6,16 +6,16 @@
 //! Σ = (σ_m²/K)·(K·I − 11ᵀ) + σ_z²·I,     eigenvalues σ_z² on 1 and σ_m² + σ_z² on its complement.
 //! ```
 //!
-//! A client that moves by `Δ` is a Gaussian mechanism with `μ² = Δ²·(Σ⁻¹)_kk`. If `a` clients reveal their masks and noise,
-//! `H = K − a` honest ones are left, whose masks among one another have `Σ_H = (σ_m²/K)·(H·I − 11ᵀ) + σ_z²·I`:
+//! If a client moves by `Δ`, the round is a Gaussian mechanism with `μ² = Δ²·(Σ⁻¹)_kk`. If `a` clients reveal their masks and
+//! noise, `H = K − a` honest ones are left. Their masks among each other have `Σ_H = (σ_m²/K)·(H·I − 11ᵀ) + σ_z²·I`:
 //!
 //! ```text
 //! μ² = Δ²·[(1 − 1/H)/(σ_m²·H/K + σ_z²) + 1/(H·σ_z²)]
 //! ```
 //!
-//! Whatever a receiver obtains from the radio is computed from the `u_k` and from noise that does not depend on the data, so that
-//! this bounds every view. Silent clients leave a principal submatrix of `Σ_H`, whose inverse has no larger diagonal: `μ` does not
-//! increase. Who transmits is seen, so that sampling amplifies nothing.
+//! Everything that a receiver obtains from the radio is computed from the `u_k` and from noise that does not depend on the data.
+//! So this bounds every view. If clients are silent, the covariance is a principal submatrix of `Σ_H`, whose inverse has no larger
+//! diagonal: `μ` does not increase. The adversary sees who transmits, so there is no amplification by sampling.
 //!
 //! # Citations
 //! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017, for pairwise masks. Liao,
@@ -27,18 +27,18 @@ use floras_core::Masks;
 use crate::engine::distribution::MuDistribution;
 use crate::error::{PrivacyError, require_positive};
 
-/// Who the adversary is where the bound of the masks decides.
+/// The adversary of the bound of masks.
 pub(crate) const ADVERSARY: &str =
     "an adversary who sees every symbol that every client transmits, all channels and all receiver noise";
-/// The same for noise alone.
+/// The same adversary for local noise without masks.
 pub(crate) const ADVERSARY_WITHOUT_MASKS: &str =
     "an adversary who sees everything that every client transmits, all channels and all receiver noise";
 
-/// What the number for `K` of `M` clients assumes.
+/// The assumption of the number for `K` of `M` clients.
 pub(crate) const RANDOM_SELECTION: &str = "the adversary sees which clients take part, and does not select them: against a base \
      station that selects them, the number for a client in every round holds";
 
-/// What masks and local noise leave of one client in a round, against an adversary who sees all that is transmitted.
+/// The privacy loss of one client in a round with masks and local noise, against an adversary who sees every transmitted symbol.
 ///
 /// ```
 /// use floras_core::Masks;
@@ -69,14 +69,14 @@ impl MaskBound {
         Ok(Self { curve: MuDistribution::Constant(mu), assumptions, adversary, mu })
     }
 
-    /// `μ` of a round in which a client takes part: all rounds of a client are a Gaussian mechanism with `√T·μ`. Rounded up.
+    /// `μ` of a round in which a client takes part, rounded up. All rounds of a client are a Gaussian mechanism with `√T·μ`.
     pub fn mu(&self) -> f64 {
         self.mu
     }
 }
 
-/// The masks of standard deviation `mask_std` whose clients' noise is just enough for `μ` in a round, with `per_round = K`,
-/// `colluding = a` and `sensitivity = Δ` as in [`MaskBound::new`]. The noise is rounded up to six digits.
+/// The masks of standard deviation `mask_std` whose local noise is just sufficient for `μ` in a round. `per_round = K`,
+/// `colluding = a` and `sensitivity = Δ` are those of [`MaskBound::new`]. The noise is rounded up to six digits.
 ///
 /// With `A = σ_m²·H/K` and `q = (μ/Δ)²`, the bound is `q·z² + (q·A − 1)·z − A/H = 0` in `z = σ_z²`.
 pub(crate) fn masks_for(
@@ -91,7 +91,7 @@ pub(crate) fn masks_for(
     let unit = sensitivity / mu;
     let a = (mask_std / unit).powi(2) * honest / per_round as f64;
     let root = ((1.0 - a).powi(2) + 4.0 * a / honest).sqrt();
-    // Of two forms of the positive root, the one without cancellation.
+    // The form of the positive root that has no cancellation.
     let z = if a < 1.0 { 0.5 * (1.0 - a + root) } else { 2.0 * a / honest / (a - 1.0 + root) };
     let noise_std = unit * z.sqrt() * (1.0 + 1e-12);
     Ok(Masks::new(mask_std, with_digits(noise_std, 6, f64::ceil), colluding)?)
@@ -100,7 +100,7 @@ pub(crate) fn masks_for(
 /// The number rounded by `round` to this many significant decimal digits.
 pub(crate) fn with_digits(number: f64, digits: i32, round: impl Fn(f64) -> f64) -> f64 {
     let exponent = number.log10().floor() as i32 + 1 - digits;
-    // Through text, so that the double is the one that the short number stands for.
+    // Parsing the decimal text yields the double that the short number stands for.
     let steps = round(number / 10_f64.powi(exponent));
     format!("{steps}e{exponent}").parse().unwrap_or(number)
 }
@@ -123,7 +123,7 @@ fn honest(masks: Masks, per_round: u64) -> Result<u64, PrivacyError> {
 
 fn mu(masks: Masks, honest: f64, clients: f64, sensitivity: f64) -> f64 {
     let (mask, noise) = (masks.mask_std(), masks.noise_std());
-    // Relative to the noise, so that no square overflows.
+    // Relative to the noise, to avoid overflow of a square.
     let ratio = mask / noise;
     let masked = (1.0 - 1.0 / honest) / (ratio * ratio * honest / clients + 1.0);
     // A dozen roundings, each of at most 2⁻⁵³.

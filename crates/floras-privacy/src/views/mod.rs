@@ -1,4 +1,4 @@
-//! The views: the distribution of `μ` against each adversary, and what is stated about it.
+//! The views: the distribution of `μ` against each adversary, and the statements about it.
 //!
 //! The decoder's noise `ν` is a sum over sequences (`noise`, `few`), each weighted by the receiver (`receiver`) with a channel
 //! estimate (`pilot`, `estimates`). `gains` joins both to `g`; [`actual`] averages over the channels, [`any_channel`] takes the worst one,
@@ -30,31 +30,31 @@ use crate::published::rdp::RenyiRound;
 use crate::published::theorems::PublishedRound;
 use crate::setting::Setting;
 
-/// Where the numbers of a view beside its `ε` come from.
-pub(crate) enum Beside {
-    /// There are no others.
-    Nothing,
-    /// One round as published, with the theorems' `p` and with the appendix's.
+/// The source of a view's additional numbers.
+pub(crate) enum DetailSource {
+    /// The view has no additional numbers.
+    Absent,
+    /// One round as published, with `p` of the theorems and of the appendix.
     Published(Result<(PublishedRound, PublishedRound), PrivacyError>),
-    /// The Rényi form of one round in which everyone takes part.
+    /// The Rényi form of one round in which every client takes part.
     Renyi(RenyiRound),
     /// Another curve that bounds the view, and the name of its number.
     Bound(&'static str, Box<dyn Curve>),
 }
 
-/// All views: where the `ε` of each comes from in a FLORAS federation, with what it assumes, and its other numbers.
-pub(crate) fn of(setting: &Setting, view: View) -> Result<(Source, Beside), PrivacyError> {
-    let (source, beside) = match view {
+/// The source of the `ε` of a view in a FLORAS federation, with its assumptions, and the source of its additional numbers.
+pub(crate) fn of(setting: &Setting, view: View) -> Result<(Source, DetailSource), PrivacyError> {
+    let (source, details) = match view {
         View::Published => published::view(setting),
         View::Idealised => idealised::view(setting),
         View::Actual => actual::view(setting),
         View::AnyChannel => return any_channel::view(setting),
         View::RawSignal => raw_signal::view(setting),
     }?;
-    // Sampling makes these smaller. The any-channel adversary sees from the pilot who takes part.
+    // Sampling reduces these numbers. The any-channel adversary sees from the pilot who takes part.
     let is_sampled = setting.sampling().probability() < 1.0;
     let secret = is_sampled.then_some("the adversary does not know who takes part in a round");
-    Ok((source.assuming(secret), beside))
+    Ok((source.assuming(secret), details))
 }
 
 /// The curve of a distribution.

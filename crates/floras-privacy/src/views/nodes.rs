@@ -1,9 +1,9 @@
-//! Many distributions of `μ` at one `ε`: `δ_G` once at common nodes, and then a dot product for each distribution.
+//! Many distributions of `μ` at one `ε`: `δ_G` is computed once at common nodes; each distribution then needs one dot product.
 //!
-//! A distribution's mass lies at whole powers of `e^STEP`, every cell's at the two nodes around it so that its mean is kept. For a
-//! function `f` with `f'' ≥ −κ` between two points `a` and `b`, `E[f] ≤ ` chord `+ κ(b − a)²/8`. As a function of `μ`, `δ_G` has
-//! `μ²f'' = zφ(z)·μ·y` with `z = ε/μ − μ/2` and `y = ε/μ + μ/2`, which is negative for `z < 0` only. So a bound on the curve is the dot
-//! product of the masses with `f + κ(b − a)²/8` at the nodes.
+//! A distribution's mass is on integer powers of `e^STEP`. The mass of every cell is split between the two nodes around it, so that its
+//! mean is unchanged. For a function `f` with `f'' ≥ −κ` between two points `a` and `b`, `E[f]` is at most the chord plus
+//! `κ(b − a)²/8`. As a function of `μ`, `δ_G` has `μ²f'' = zφ(z)·μ·y` with `z = ε/μ − μ/2` and `y = ε/μ + μ/2`, which is negative only
+//! for `z < 0`. So the dot product of the masses with `f + κ(b − a)²/8` at the nodes bounds the curve.
 
 use crate::engine::distribution::MuDistribution;
 use crate::engine::sampling::Curve;
@@ -11,11 +11,11 @@ use crate::numerics::gaussian;
 use crate::numerics::normal;
 use crate::numerics::vectors::dot;
 
-/// Distance of two nodes in `ln μ`.
+/// Distance between two nodes in `ln μ`.
 pub(crate) const STEP: f64 = 0.004;
 /// A cell that is wider than this in `ln μ` counts as its upper end.
 const WIDEST: f64 = 0.06;
-/// No other cell reaches further than this many nodes.
+/// Maximum number of nodes that a cell spans otherwise.
 const REACH: usize = 17;
 
 /// A distribution of `μ` with its masses at nodes.
@@ -23,7 +23,7 @@ pub(crate) struct NodeDistribution {
     pub(crate) distribution: MuDistribution,
     first: i64,
     masses: Vec<f64>,
-    /// The sum of all masses before each.
+    /// For each node, the sum of all masses before it.
     before: Vec<f64>,
     /// `(b − a)²/8` of the widest cell, relative to `μ²`.
     spread: f64,
@@ -51,7 +51,7 @@ impl NodeDistribution {
         Self { distribution, first, masses, before, spread }
     }
 
-    /// An upper bound on the curve, with every `μ` larger by a number of nodes.
+    /// An upper bound on the curve, with every `μ` larger by `shift` nodes.
     pub(crate) fn upper(&self, nodes: &Nodes, shift: i64) -> f64 {
         if self.masses.is_empty() {
             return self.distribution.upper(nodes.epsilon);
@@ -62,18 +62,19 @@ impl NodeDistribution {
         let from = start.max(0) as usize;
         let [values, curved] =
             [&nodes.values, &nodes.curved].map(|values| dot(masses, values.get(from..).unwrap_or_default()));
-        // Beyond the last node nothing is hidden.
+        // Beyond the last node, `δ_G` counts as 1.
         let beyond = masses.get(nodes.values.len().saturating_sub(from)..).unwrap_or_default();
-        // Below the first one the curve is not above its value there.
+        // Below the first node, the curve is at most its value at that node.
         let below = self.before[below] * nodes.values.first().copied().unwrap_or(1.0);
         below + values + self.spread * curved + beyond.iter().sum::<f64>()
     }
 }
 
 /// `δ_G` is below 1e-49 where `z` exceeds this.
-const FURTHEST: f64 = 15.0;
+const MAX_Z: f64 = 15.0;
 
-/// `δ_G(ε; μ)` at nodes, and the largest `−μ²f''` nearby; at most the first one below it, 1 beyond the last one.
+/// `δ_G(ε; μ)` at nodes, and the maximum of `−μ²f''` nearby. Smaller `μ` have at most the value of the first node, and larger ones have
+/// 1.
 pub(crate) struct Nodes {
     pub(crate) epsilon: f64,
     first: i64,
@@ -83,12 +84,12 @@ pub(crate) struct Nodes {
 
 impl Nodes {
     pub(crate) fn new(epsilon: f64) -> Self {
-        /// The lowest `ln μ`.
+        /// The smallest `ln μ`.
         const LOWEST: f64 = -35.0;
         // δ_G is 1 where z is below −9.
         let mu_at = |z: f64| (z * z + 2.0 * epsilon).sqrt() - z;
         let node = |mu: f64| (mu.max(LOWEST.exp()).ln() / STEP).floor() as i64;
-        let (first, last) = (node(mu_at(FURTHEST)) - 1, node(mu_at(-9.0)) + 1);
+        let (first, last) = (node(mu_at(MAX_Z)) - 1, node(mu_at(-9.0)) + 1);
         let at = |index: i64| {
             let mu = (index as f64 * STEP).exp();
             let (z, y) = (epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu);
@@ -103,7 +104,7 @@ impl Nodes {
             .map_or(0, |(index, _)| index);
         let nearby = |index: usize| {
             let (from, to) = (index.saturating_sub(REACH), (index + REACH).min(exact.len() - 1));
-            // It has one peak.
+            // The function has one peak.
             if (from..=to).contains(&peak) { exact[peak].1 } else { exact[from].1.max(exact[to].1) }
         };
         let curved = (0..exact.len()).map(nearby).collect();
@@ -119,8 +120,8 @@ mod tests {
     use super::*;
     use crate::engine::distribution::{CellsBuilder, Side};
 
-    /// Ranges up to 15% wide at random places, with everything at one end or the other: never below, and within the square of
-    /// the width where `ε` is small.
+    /// Ranges up to 15% wide at random places, with all mass at one end or the other. The bound is never too small, and for small `ε`
+    /// its error is quadratic in the width.
     #[test]
     fn nodes_bound_the_curve_of_cells() {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(7);

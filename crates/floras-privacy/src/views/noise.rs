@@ -1,18 +1,17 @@
 //! The distribution of `ν²`, the square of the decoder's noise in units of `s²`: a sum of independent bounded terms.
 //!
-//! What comes of it is a list of [`NoiseCell`]s: masses with the range and the mean of `ν²`. `1/√(a + ν²)` is convex in `ν²`, so
-//! that its mean over a cell is at most the chord at the cell's mean: a bound that is off by the square of the cell's width.
+//! The result is a list of [`NoiseCell`]s: masses with the range and the mean of `ν²`. `1/√(a + ν²)` is convex in `ν²`, so its mean over a
+//! cell is at most the chord at the cell's mean. The error of that bound is quadratic in the width of the cell.
 //!
-//! A term's distribution is put on a grid, every value rounded *down*, and convolved by FFT as often as there are such terms. A smaller
-//! noise hides less, so rounding down is rounding to the safe side. What rounding loses on average is added again, less
-//! what Hoeffding's inequality allows for bad luck: all but a share of 1e-30 of the distribution is then still on the safe side,
-//! and that share is counted as no noise at all.
+//! A term's distribution is put on a grid, with every value rounded *down*, and convolved by FFT once per term. Smaller noise hides less,
+//! so rounding down is safe. The mean loss from rounding is then added again, minus the deviation that Hoeffding's inequality permits. The
+//! result is safe except for a share of 1e-30 of the distribution, and that share counts as no noise at all.
 //!
-//! A lower bound on what leaks has the noise rounded *up*: what rounding down may lose is added to every value in full, masses are
-//! rounded down, and what is missing to 1 is noise without limit. With a probability of at most 1e-30 there is more noise than that.
+//! A lower bound on the leakage needs the noise rounded *up*. The maximum loss from rounding down is added to every value, masses are
+//! rounded down, and missing mass counts as unlimited noise. With probability at most 1e-30 there is more noise than that.
 //!
-//! The lower end of the distribution decides about small `δ`, and a plain transform knows it only to about 1e-16 of the whole. So
-//! the transform is made under several tilts `e^{−θν²}`, each of which sees another part of the lower end sharply.
+//! Small `δ` depend on the lower end of the distribution, which a plain transform resolves to about 1e-16 of the total only. So the
+//! transform is computed under several tilts `e^{−θν²}`, each of which resolves another part of the lower end.
 
 use std::slice::from_ref;
 
@@ -25,43 +24,44 @@ use crate::numerics::solve::least_at;
 use crate::views::few::{Few, LogSum};
 use crate::views::pilot;
 
-/// Points of the grid.
+/// Number of points of the grid.
 const POINTS: usize = 1 << 16;
-/// The same where rounding to that grid would move little noise by more than [`ROUNDING`], relatively.
+/// Number of points if rounding to the smaller grid would change small values of the noise by more than [`ROUNDING`], relatively.
 const MORE_POINTS: usize = 1 << 18;
 const ROUNDING: f64 = 3e-4;
-/// An even grid is given up if rounding to it may move the sum's `e^{−FEW_BELOW}` quantile by more than this, relatively.
+/// An even grid is not used if rounding may move the sum's `e^{−FEW_BELOW}` quantile by more than this, relatively.
 const FEW_ROUNDING: f64 = 2e-2;
-/// `−ln` of the probability in [`FEW_ROUNDING`].
+/// `−ln` of the probability of the quantile in [`FEW_ROUNDING`].
 const FEW_BELOW: f64 = 25.0;
-/// Fewer terms than this are then added on a grid that grows by a constant factor.
+/// Sums of fewer terms are then computed on a grid that grows by a constant factor.
 const MAX_FEW: f64 = 100.0;
-/// Points with which sizes and tilts are chosen.
+/// Number of points of the sketch, from which sizes and tilts are chosen.
 const SKETCH: usize = 1 << 10;
-/// `−ln` of the share that may lie above the grid.
+/// `−ln` of the probability that may be above the grid.
 const ABOVE: f64 = 45.0;
-/// `−ln` of the share that is given up at the lower end, and of the bad luck in rounding.
+/// `−ln` of the probability that is neglected at the lower end, and of larger rounding losses than permitted.
 const BELOW: f64 = 69.0;
-/// `−ln` of what a tilt has to bring to the middle.
+/// `−ln` of the lower-tail probability at which each tilt centres the distribution.
 const TILTS: [f64; 3] = [0.0, 20.0, 48.0];
-/// Above these the second tilt and the third are not asked: what lies below the grid is folded to there.
-const LIMITS: [f64; 2] = [14.0, 40.0];
-/// The strongest tilt, relative to the mean.
+/// `−ln` of the lower-tail probabilities whose quantiles limit the second and the third tilt. Mass from below the grid is folded to the
+/// range above them.
+const TILT_LIMITS: [f64; 2] = [14.0, 40.0];
+/// The strongest tilt, times the mean.
 const MAX_TILT: f64 = 1e5;
-/// Neighbouring values are put together until they span this much, relatively.
+/// Neighbouring values are merged until they span this relative width.
 const WIDTH: f64 = 0.02;
-/// Sums of cells are put together that begin within this much, relatively.
+/// Sums of cells are merged if they begin within this relative width.
 const SUM_WIDTH: f64 = 0.01;
-/// A smaller `|G|` makes at least as much Cauchy noise as this one.
-const QUIETEST: f64 = 0.01;
+/// Lower limit of `|G|`: Cauchy noise with a smaller `|G|` is at least as large as with this one.
+const MIN_ABS_NORMAL: f64 = 0.01;
 
-/// Independent terms of one distribution.
+/// Independent terms with the same distribution.
 pub(crate) struct Term {
     count: u64,
-    /// No value is larger.
+    /// Maximum value of a term.
     most: f64,
     mean: f64,
-    /// `P(Y < y)`, to all digits where it is small: little noise is what matters.
+    /// `P(Y < y)`, with small relative error for small values: small noise matters most.
     below: Box<dyn Fn(f64) -> f64 + Sync>,
 }
 
@@ -76,13 +76,13 @@ impl Term {
         Self { count, most, mean, below: Box::new(below) }
     }
 
-    /// `count` terms that take some values with some probabilities.
+    /// `count` terms with discrete values and their probabilities.
     pub(crate) fn discrete(count: u64, mut values: Vec<(f64, f64)>) -> Self {
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mean = values.iter().map(|&(value, mass)| value * mass).sum();
         let most = values.last().map_or(0.0, |&(value, _)| value);
         let mut sum = 0.0;
-        // Smallest first, each with the mass of all values up to it.
+        // In ascending order, each with the mass of all values up to it.
         let sums: Vec<(f64, f64)> = values
             .iter()
             .map(|&(value, mass)| {
@@ -97,12 +97,12 @@ impl Term {
         Self { count, most, mean, below: Box::new(below) }
     }
 
-    /// `E[Y]`.
+    /// Mean of one term, `E[Y]`.
     pub(crate) fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Masses at `0, step, 2·step, …`, every value rounded down.
+    /// Masses at `0, step, 2·step, …`, with every value rounded down.
     fn masses(&self, step: f64) -> Vec<f64> {
         let last = (self.most / step).floor() as usize;
         let mut below: Vec<f64> =
@@ -112,7 +112,7 @@ impl Term {
     }
 }
 
-/// Values of `ν²` that lie close together.
+/// A range of values of `ν²`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NoiseCell {
     pub(crate) mass: f64,
@@ -133,28 +133,28 @@ impl NoiseCell {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// How far from the least value to the largest one the mean lies.
+    /// Position of the mean between the smallest value (0) and the largest value (1).
     fn share(&self) -> f64 {
         if self.least == self.largest { 0.0 } else { (self.mean - self.least) / (self.largest - self.least) }
     }
 
-    /// A bound on the mean of a convex falling function, from its values at the smallest and at the largest noise.
+    /// A bound on the mean of a convex decreasing function, from its values at the smallest and at the largest noise.
     pub(crate) fn chord(&self, at_least: f64, at_largest: f64) -> f64 {
         at_least + self.share() * (at_largest - at_least)
     }
 }
 
-/// A distribution of `ν²` in cells, in ascending order. For an upper bound on what leaks it is rounded down, and what is missing to 1 is
-/// without noise; for a lower bound it is rounded up, and what is missing is noise without limit.
+/// A distribution of `ν²` in cells, in ascending order. For an upper bound on the leakage it is rounded down, and missing mass counts as no
+/// noise. For a lower bound it is rounded up, and missing mass counts as unlimited noise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Noise {
     cells: Vec<NoiseCell>,
-    /// The share that is counted as no noise at all; rounded up, the probability that there is more noise than here.
+    /// Rounded down, the probability that counts as no noise at all. Rounded up, the probability of more noise than in the cells.
     pub(crate) none: f64,
 }
 
 impl Noise {
-    /// Cells in ascending order; those close together become one.
+    /// From cells in ascending order; neighbouring cells are merged.
     fn ascending(all: impl IntoIterator<Item = NoiseCell>) -> Self {
         let mut cells: Vec<NoiseCell> = Vec::new();
         for cell in all.into_iter().filter(|cell| cell.mass > 0.0) {
@@ -166,7 +166,7 @@ impl Noise {
         Self { cells, none: 0.0 }
     }
 
-    /// Noise of which no upper limit is known.
+    /// Noise without a known upper limit.
     pub(crate) fn unlimited() -> Self {
         Self { cells: Vec::new(), none: 0.0 }
     }
@@ -174,15 +174,15 @@ impl Noise {
     /// `(scale/G)²` with a standard normal `G`: spherical Cauchy noise.
     pub(crate) fn cauchy(scale: f64, side: Side) -> Self {
         let mut cells = Vec::new();
-        // From large |G|, which makes little noise, to small ones.
+        // From large |G|, with little noise, to small |G|.
         let mut upper = pilot::REACH;
-        while upper > QUIETEST {
+        while upper > MIN_ABS_NORMAL {
             let lower = upper / (1.0 + 0.5 * WIDTH);
             let mass = 2.0 * normal::between(lower, upper);
             let nodes = short_panel(lower, upper);
             let weighted: f64 = nodes.map(|(r, w)| 2.0 * w * normal::density(r) / (r * r)).sum();
             let (from, to) = ((scale / upper).powi(2), (scale / lower).powi(2));
-            // A smaller mean than the true one is on the safe side of an upper bound, a larger one on that of a lower bound.
+            // A smaller mean is safe for an upper bound, a larger mean for a lower bound.
             let digits = if side == Side::Upper { 1.0 - 1e-9 } else { 1.0 + 1e-9 };
             let mean = (scale * scale * weighted / mass * digits).clamp(from, to);
             cells.push(NoiseCell { mass, least: from, largest: to, mean });
@@ -191,7 +191,7 @@ impl Noise {
         if side == Side::Lower {
             return Self { cells, none: 0.0 };
         }
-        // The loudest noise hides at least as much as the loudest cell.
+        // All larger noise hides at least as much as the cell with the largest noise.
         cells.push(NoiseCell::of((scale / upper).powi(2), 2.0 * normal::between(0.0, upper)));
         Self { cells, none: pilot::BEYOND_REACH }
     }
@@ -206,7 +206,7 @@ impl Noise {
         &self.cells
     }
 
-    /// The value that the given share lies at or below.
+    /// A value that the given share of the distribution is at or below: the mean of a cell.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sum = self.none;
         let found = self.cells.iter().find(|cell| {
@@ -216,7 +216,7 @@ impl Noise {
         found.or(self.cells.last()).map_or(0.0, |cell| cell.mean)
     }
 
-    /// The distribution of the sum of two independent ones, rounded the same way.
+    /// The distribution of the sum of two independent variables, rounded in the same direction.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let sum = |a: &NoiseCell, b: &NoiseCell| NoiseCell {
             mass: a.mass * b.mass,
@@ -224,7 +224,7 @@ impl Noise {
             largest: a.largest + b.largest,
             mean: a.mean + b.mean,
         };
-        // By where they begin: sorting all of them takes longer than anything else.
+        // Grouped by the lower end, because sorting all sums would dominate the run time.
         let index = |least: f64| (least.max(1e-300).ln() / SUM_WIDTH).floor() as i64;
         let least = |of: fn(&[NoiseCell]) -> Option<&NoiseCell>| {
             [self, other].iter().filter_map(|noise| of(&noise.cells)).map(|cell| cell.least).sum::<f64>()
@@ -248,13 +248,13 @@ impl Noise {
     }
 }
 
-/// A sum of independent terms, from which both roundings of its distribution follow.
+/// A sum of independent terms; both rounded distributions follow from it.
 pub(crate) enum Sum {
-    /// Without terms, or of terms that are 0.
+    /// No terms, or terms that are all 0.
     Zero,
     Even(EvenSum),
     Few(LogSum),
-    /// Each kind of terms on a grid of its own.
+    /// Two kinds of terms, each on its own grid.
     Two(Box<[Sum; 2]>),
 }
 
@@ -272,12 +272,12 @@ impl Sum {
         let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
         let above = (sketch.quantile(1.0, ABOVE) - sketch.mean()).max(0.0);
         let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
-        let finest = luck(&terms, (below + above).max(largest) / MORE_POINTS as f64);
+        let finest = rounding_deviation(&terms, (below + above).max(largest) / MORE_POINTS as f64);
         if finest > FEW_ROUNDING * sketch.quantile(-1.0, FEW_BELOW) {
             if number < MAX_FEW {
                 return Self::Few(few(&terms));
             }
-            // Many small terms beside a few large ones.
+            // Many small terms together with a few large ones.
             if let [one, other] = terms[..] {
                 return Self::Two(Box::new([one, other].map(|term| Self::new(from_ref(term)))));
             }
@@ -313,36 +313,36 @@ fn rounded_few(sum: &LogSum, side: Side) -> Noise {
     noise
 }
 
-/// A sum on an even grid, under several tilts.
+/// A sum on an equally spaced grid, under several tilts.
 pub(crate) struct EvenSum {
     step: f64,
-    /// The index of the lowest value.
+    /// Grid index of the smallest value.
     start: i64,
     /// Lower and upper bound on the loss from rounding down.
     lost: (f64, f64),
     tilts: [Tilted; TILTS.len()],
-    /// Below these indices the second tilt and the third may be asked.
-    limits: [f64; LIMITS.len()],
+    /// Grid indices below which the second and the third tilt are used.
+    limits: [f64; TILT_LIMITS.len()],
 }
 
 impl EvenSum {
     fn new(terms: &[&Term], sketch: &SumSketch, below: f64, above: f64) -> Self {
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
-        let rough = luck(terms, (below + above) / POINTS as f64);
+        let rough = rounding_deviation(terms, (below + above) / POINTS as f64);
         let little = (sketch.mean() - 0.5 * below).max(1e-300);
         let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
-        // Rounding spreads the sum by less than half a step a term, at random.
+        // Rounding moves the sum by less than half a step per term, at random.
         let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
-        // A term has to fit too, or it would be folded onto itself.
+        // A single term must also fit, or it would be folded onto itself.
         let step = (1.05 * (below + above)).max(largest) / (count as f64 - 2.0 * spread - 2.0);
         let parts: Vec<(u64, Vec<f64>)> = terms.iter().map(|term| (term.count, term.masses(step))).collect();
-        // Rounded down, the sum lies elsewhere than the sketch; its own mean says where.
+        // Rounding down moves the sum away from the sketch; the mean of the rounded terms locates it.
         let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
         let start = ((mean - 1.025 * below / step - spread).floor() as i64).max(0);
-        let lost = regained(terms, &parts, step);
+        let lost = rounding_loss(terms, &parts, step);
         let tilts = TILTS.map(|rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
-        let limits = LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
+        let limits = TILT_LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
         Self { step, start, lost, tilts, limits }
     }
 
@@ -369,7 +369,7 @@ impl EvenSum {
         let mut noise = Noise::ascending(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
         noise.none = 2.0 * (-BELOW).exp();
         if side == Side::Upper {
-            // Whatever went missing is without noise.
+            // Missing mass counts as no noise.
             let total: f64 = noise.cells.iter().map(|cell| cell.mass).sum();
             noise.none += (1.0 - total).max(0.0);
         }
@@ -384,26 +384,26 @@ fn mean_index(masses: &[f64]) -> f64 {
 
 /// Lower and upper bound on the loss from rounding down, each except with probability `ξ`:
 /// `Σ E[Y − ⌊Y⌋] ∓ h·√(n·ln(1/ξ)/2)`, between 0 and `h` for each term.
-fn regained(terms: &[&Term], parts: &[(u64, Vec<f64>)], step: f64) -> (f64, f64) {
+fn rounding_loss(terms: &[&Term], parts: &[(u64, Vec<f64>)], step: f64) -> (f64, f64) {
     let (mut mean, mut most, mut number) = (0.0, 0.0, 0.0);
     for (term, (count, masses)) in terms.iter().zip(parts) {
         let rounded = step * mean_index(masses);
-        // A little less than the mean, which is a difference of nearly equal numbers.
+        // Slightly below the mean, which is a difference of nearly equal numbers.
         mean += *count as f64 * (term.mean * (1.0 - 1e-12) - rounded);
         most += *count as f64 * (term.mean * (1.0 + 1e-12) - rounded);
         number += *count as f64;
     }
-    let luck = luck(terms, step);
-    ((mean - luck).max(0.0), (most + luck).min(number * step))
+    let rounding_deviation = rounding_deviation(terms, step);
+    ((mean - rounding_deviation).max(0.0), (most + rounding_deviation).min(number * step))
 }
 
-/// How far the sum of what rounding loses may be off its mean, by Hoeffding's inequality.
-fn luck(terms: &[&Term], step: f64) -> f64 {
+/// Deviation of the total rounding loss from its mean, by Hoeffding's inequality.
+fn rounding_deviation(terms: &[&Term], step: f64) -> f64 {
     let number: f64 = terms.iter().map(|term| term.count as f64).sum();
     step * (0.5 * number * BELOW).sqrt()
 }
 
-/// The sum's distribution under `e^{θν²}`, `θ ≤ 0`, folded onto the grid.
+/// The distribution of the sum under `e^{θν²}`, `θ ≤ 0`, folded onto the grid.
 struct Tilted {
     theta: f64,
     log_moment: f64,
@@ -417,7 +417,7 @@ impl Tilted {
         let mut log_moment = 0.0;
         for (times, masses) in parts.iter().filter(|(times, _)| *times > 0) {
             let mut tilted = vec![0.0; count];
-            // Relative to the lowest value that occurs, lest nothing is left under a strong tilt.
+            // Relative to the smallest value with positive mass, so that strong tilts do not underflow.
             let lowest = masses.iter().position(|&mass| mass > 0.0).unwrap_or(0);
             for (i, mass) in masses.iter().enumerate().skip(lowest).filter(|&(_, &mass)| mass > 0.0) {
                 let factor = if theta == 0.0 { 1.0 } else { (theta * (i - lowest) as f64 * step).exp() };
@@ -445,7 +445,7 @@ impl Tilted {
     }
 }
 
-/// The terms' distributions in few points, for Chernoff's bounds: how many there are, and points of one.
+/// The terms' distributions in few points, for Chernoff's bounds: the number of terms, and the points of one term.
 struct SumSketch(Vec<(f64, Vec<SketchPoint>)>);
 
 struct SketchPoint {
@@ -482,7 +482,7 @@ impl SumSketch {
         self.0.iter().filter_map(|(_, points)| points.last()).map(|point| point.value).fold(1e-300, f64::max)
     }
 
-    /// What the sum exceeds (or for `sign = −1` falls below) with a probability of at most `e^{−rate}`.
+    /// A value that the sum exceeds (or, for `sign = −1`, falls below) with probability at most `e^{−rate}`.
     fn quantile(&self, sign: f64, rate: f64) -> f64 {
         let bound = |log_theta: f64| {
             let theta = log_theta.exp() / self.scale();
@@ -491,7 +491,7 @@ impl SumSketch {
         sign * bound(least_at(bound, -16.0, 16.0, 40))
     }
 
-    /// The `θ ≤ 0` under which the mean lies where the sum falls below with a probability of about `e^{−rate}`.
+    /// The `θ ≤ 0` that moves the mean to the value below which the sum falls with probability about `e^{−rate}`.
     fn theta_of_rate(&self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
@@ -501,7 +501,7 @@ impl SumSketch {
             (self.log_moment(-theta) + rate) / theta
         };
         let theta = least_at(bound, -16.0, 16.0, 40).exp() / self.scale();
-        // A sum that hardly varies needs no tilt, and a strong one would only cost digits.
+        // A sum with little variation needs no tilt, and a strong tilt would only lose digits.
         -theta.min(MAX_TILT / self.mean())
     }
 }
@@ -519,7 +519,7 @@ mod tests {
     use crate::views::receiver::{clipped_mean, noise_of_unused, unused_term};
     use floras_core::Receiver;
 
-    /// What a value may be rounded down by: the cells, and the luck of rounding.
+    /// Factor by which a value may be rounded down: the width of the cells, and the permitted deviation of rounding losses.
     const ROUNDED: f64 = 1.03;
 
     fn share_up_to(noise: &Noise, most: f64) -> f64 {
@@ -542,7 +542,7 @@ mod tests {
         }
     }
 
-    /// Never less than the truth, and not more than the truth a rounding further up.
+    /// Never below the true probability, and at most the true probability of a slightly larger value.
     #[track_caller]
     fn is_rounded_down(noise: &Noise, truth: impl Fn(f64) -> f64, values: &[f64]) {
         for &value in values {
@@ -570,7 +570,7 @@ mod tests {
         for c in [0.5, 1.0, 2.0] {
             let noise = noise_of_unused(Receiver::clipped(c).unwrap(), 2, Side::Upper);
             let truth = |v: f64| {
-                // Panels end where the other term's distribution has its atom.
+                // Panels end at the atom of the other term's distribution.
                 let mut points = vec![f64::max(c, 1.0 / v.sqrt()), 40.0];
                 let left = v - 1.0 / (c * c);
                 if left > 0.0 && left < 1.0 / (c * c) {
@@ -587,8 +587,8 @@ mod tests {
         }
     }
 
-    /// 400,000 draws and 5 standard errors on both sides: a false alarm in 1.7 million for each of 30 values. A distribution that is
-    /// off by 2% in `ν²` fails at the median.
+    /// 400,000 draws and 5 standard errors on both sides: for each of 30 values, one false alarm in 1.7 million runs. A distribution that
+    /// is off by 2% in `ν²` fails at the median.
     #[test]
     fn sums_of_many_terms_follow_samples() {
         const DRAWS: usize = 400_000;
@@ -614,7 +614,7 @@ mod tests {
                 let value = squares[rank];
                 let ours = share_up_to(&noise, value);
                 let error = |share: f64| 5.0 * (share * (1.0 - share) / DRAWS as f64).sqrt() + 1e-9;
-                // The paper's distribution is integrated by few nodes, each of which stands for its surroundings.
+                // The paper's distribution is integrated with few nodes, each of which represents a range.
                 let (lower, upper) = if receiver == Receiver::Paper {
                     (value / 1.4, value * 1.4)
                 } else {
@@ -627,8 +627,8 @@ mod tests {
         }
     }
 
-    /// Far down, draws of normal numbers around the likeliest values are weighted by what they stand for: 1e-7 to 1e-21 here.
-    /// 5 standard errors are below 5%, and a distribution that is off by 1% in `ν²` fails.
+    /// In the far lower tail, 1e-7 to 1e-21 here, by importance sampling: normal draws around the likeliest values, with weights. 5
+    /// standard errors are below 5%, and a distribution that is off by 1% in `ν²` fails.
     #[test]
     fn the_lower_tail_follows_weighted_samples() {
         const DRAWS: usize = 400_000;
@@ -693,7 +693,7 @@ mod tests {
         let mut below = 0.0;
         for (successes, ways) in [1.0, 4.0, 6.0, 4.0, 1.0].into_iter().enumerate() {
             let value = 4.0 + 2.0 * successes as f64;
-            // The value's cell begins at most its width below, and nothing lies in between.
+            // The cell of a value begins at most one width below it, and no other mass is in between.
             assert!((share_up_to(&noise, value * 0.975) - below).abs() < 1e-9, "below {value}");
             below += ways * 0.25_f64.powi(successes as i32) * 0.75_f64.powi(4 - successes as i32);
             assert!((share_up_to(&noise, value) - below).abs() < 1e-9, "up to {value}");
@@ -702,8 +702,8 @@ mod tests {
         assert_eq!(none.cells(), [NoiseCell::of(0.0, 1.0)]);
     }
 
-    /// One unused sequence with a large weight beside many used ones with small weights: a grid for the large one does not lose them. A kind
-    /// without terms does not widen the grid.
+    /// One unused sequence with a large weight and many used ones with small weights: a grid for the large weight keeps the small ones. A
+    /// kind without terms does not widen the grid.
     #[test]
     fn small_terms_count_beside_large_ones() {
         let large = Receiver::clipped(0.01).unwrap();
@@ -732,7 +732,7 @@ mod tests {
         assert_eq!(sum.quantile(0.2), 12.0);
     }
 
-    /// From one term to a billion, from levels that nearly every estimate exceeds to levels that none does.
+    /// From one term to a billion, and from levels that nearly every estimate exceeds to levels that no estimate exceeds.
     #[test]
     fn a_sum_has_unit_mass_and_its_mean() {
         for (c, count) in [

@@ -1,4 +1,4 @@
-//! The pilot: what the base station's estimate of a client's channel does to the client's weight.
+//! The pilot: the effect of the base station's channel estimate on a client's weight.
 //!
 //! In units of the despread noise `s` the estimate is `τ = t + e` with a standard normal `e`, and the decoder divides by
 //! `u(τ) = 1/|w(τ)|`: `|τ|` (paper), `max(|τ|, c)` (clipped) or `|τ| + 1/|τ|` (MMSE). With noise `ν²` from the other sequences,
@@ -7,9 +7,9 @@
 //! μ = Δ·t·g,     g = 1/√(1 + ν²u²)
 //! ```
 //!
-//! The estimate's size is cut into [`Panel`]s, each with its exact probability, the range of `u` and a bound on its mean. In
-//! a panel of relative width `h`, `g` lies between its chord and its tangent up to `h³`, so that its mean is known to `h³`
-//! without any rule of integration.
+//! The range of the estimate's size is cut into [`Panel`]s, each with its exact probability, the range of `u` and a bound on its mean. In
+//! a panel of relative width `h`, `g` is between its chord and its tangent up to `h³`. So its mean is known up to `h³` without an
+//! integration rule.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -21,32 +21,32 @@ use crate::views::gains::LogBins;
 use crate::views::noise::Noise;
 use crate::views::receiver::{divisor, flat_up_to, has_limit, is_monotone};
 
-/// Estimates further than this from the channel are counted as infinite losses.
+/// Maximum distance of an estimate from the channel; larger distances count as infinite losses.
 pub(crate) const REACH: f64 = 12.0;
-/// The probability of an estimate beyond [`REACH`], and more than that of any other tail that is left out.
+/// Upper bound on the probability of an estimate beyond [`REACH`], and of any other tail that is left out.
 pub(crate) const BEYOND_REACH: f64 = 1e-32;
-/// What a panel's mean of `g` may be off by, relatively: `h³` times the third derivative, at most 5·h³/8.
+/// Factor for the relative error of a panel's mean of `g`: `h³` times the third derivative, at most 5·h³/8.
 const CURVED: f64 = 1.0 + 1e-5;
-/// From here on, the tail of a standard normal number is 0 as a double.
-const FAR: f64 = 40.0;
-/// Panels with less probability are counted as infinite losses.
-const NEVER: f64 = 1e-40;
+/// From this argument on, the tail of a standard normal number is 0 as a double.
+const TAIL_IS_ZERO: f64 = 40.0;
+/// Panels with less probability count as infinite losses.
+const MIN_PROBABILITY: f64 = 1e-40;
 
-/// Estimates of about the same size.
+/// A range of sizes of the estimate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {
     pub(crate) probability: f64,
-    /// `u` at its least and at its largest.
+    /// Minimum and maximum of `u`.
     pub(crate) least: f64,
     pub(crate) largest: f64,
-    /// A mean of `u` that is not above the true one.
+    /// A lower bound on the mean of `u`.
     pub(crate) mean: f64,
-    /// A mean of `u` that is not below the true one.
+    /// An upper bound on the mean of `u`.
     pub(crate) mean_above: f64,
 }
 
 impl Panel {
-    /// `g` at the smallest `u` and at the largest, and a bound on its mean, under noise `ν²`.
+    /// `g` at the smallest and at the largest `u`, and an upper bound on its mean, under noise `ν²`.
     pub(crate) fn gains(&self, noise: f64) -> (f64, (f64, f64)) {
         let gain = |u: f64| 1.0 / (1.0 + noise * u * u).sqrt();
         let (high, low) = (gain(self.least), gain(self.largest));
@@ -59,9 +59,9 @@ impl Panel {
     }
 }
 
-/// A lower bound on the mean of `g = 1/√(1 + x²)` for `x` between two values with a mean that is at most this. `g` is concave below `√½`
-/// and convex above, and `|g'''| < 2`, so that where it turns `|g''|` is below twice the width and the mean of `g` is at most a quarter of
-/// its cube below `g` at the mean.
+/// A lower bound on the mean of `g = 1/√(1 + x²)`, for `x` between two values with a mean of at most `mean`. `g` is concave below `√½` and
+/// convex above, and `|g'''| < 2`. So near `√½`, `|g''|` is below twice the width, and the mean of `g` is below `g` at the mean by at most
+/// a quarter of the cubed width.
 pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
     let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
     let low = gain(largest);
@@ -78,8 +78,8 @@ pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
     }
 }
 
-/// Ends of panels of `|τ|`, wherever an estimate of the channel `t` can lie: whole powers of `e^step`, and where weights turn. The
-/// first panel reaches up to `small` where weights have no limit.
+/// Ends of panels of `|τ|` that cover all possible estimates of the channel `t`: integer powers of `e^step`, and the kinks of the weights.
+/// If weights are unbounded, the first panel ends at `small`.
 pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64> {
     let (from, to) = ((t - REACH).max(0.0), t + REACH);
     let start = flat_up_to(receiver, small);
@@ -93,8 +93,8 @@ pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64
     ends
 }
 
-/// The divisors `u` of a client with the channel `t`, in bins. Where weights have no limit, the smallest divisors count as 0. For a lower
-/// bound they count as the largest of them, and divisors without limit are left out.
+/// The divisors `u` of a client with the channel `t`, in bins. If weights are unbounded, the smallest divisors count as 0. For a lower
+/// bound they count as the largest of them, and unbounded divisors are omitted.
 pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: Side) -> LogBins {
     let ends = ends(receiver, t, small, step);
     let part = |panel: Panel| match side {
@@ -107,20 +107,20 @@ pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: 
         Side::Lower => (panel.least, panel.mean_above, panel.probability),
     };
     let bins = LogBins::new(step, &panels(receiver, &ends, t).into_iter().map(part).collect::<Vec<_>>());
-    // MMSE divisors are no function of the end of a panel alone.
+    // MMSE divisors are not monotone over a panel.
     if is_monotone(receiver) { bins } else { bins.unaligned() }
 }
 
-/// A size below which estimates need not be distinguished: dividing by them makes no difference beside a client's own noise, or, with
+/// A size below which estimates need not be distinguished. Dividing by them makes no difference relative to a client's own noise; with
 /// MMSE weights, their weights are small.
 pub(crate) fn small_estimate(receiver: Receiver, noise: &Noise) -> f64 {
     if receiver == Receiver::Mmse { 0.1 } else { (0.02 / noise.quantile(0.9).sqrt()).clamp(1e-9, 1e-3) }
 }
 
-/// The probabilities of panels between some ends for a client with the channel `t`, from the first one within reach on.
+/// The probabilities of panels between some ends for a client with the channel `t`, and the index of the first panel within reach.
 pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     let from = ends.partition_point(|&end| end <= t - REACH).saturating_sub(1);
-    // P(|τ| < size) less 1 where that is close to 0: no digits are lost in either tail.
+    // P(|τ| < size), minus 1 where it is close to 1, so that no digits are lost in either tail.
     let below = |size: f64| {
         let (near, far) = (size - t, size + t);
         let near_tail = normal::tail(near.abs());
@@ -141,7 +141,7 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     (from, probabilities)
 }
 
-/// What the normal density around `−t` has at a size, or beyond it; 0 where that is below the digits of what the one around `t` has:
+/// The normal density around `−t` at a size, or its tail. It is 0 where it is negligible relative to the density around `t`:
 /// `φ(x + t)/φ(x − t) = e^{−2xt}`.
 pub(crate) fn mirrored(size: f64, t: f64, value: impl FnOnce() -> f64) -> f64 {
     /// `e^{−2·20}` is 4e-18.
@@ -149,13 +149,13 @@ pub(crate) fn mirrored(size: f64, t: f64, value: impl FnOnce() -> f64) -> f64 {
     if size * t > NEGLIGIBLE { 0.0 } else { value() }
 }
 
-/// The panels between some ends, for a client with the channel `t`. What they leave out is below [`BEYOND_REACH`].
+/// The panels between some ends, for a client with the channel `t`. The omitted probability is below [`BEYOND_REACH`].
 pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
     let mut panels = Vec::with_capacity(ends.len());
     let mut before = ends.first().map(|&end| End::new(receiver, end, t));
     for end in ends.iter().skip(1).map(|&end| End::new(receiver, end, t)) {
         let Some(start) = before.replace(end) else { break };
-        // Both signs of the estimate.
+        // Both signs of the estimate contribute.
         let same = if end.near < 0.0 {
             end.near_tail - start.near_tail
         } else if start.near < 0.0 {
@@ -165,15 +165,15 @@ pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
         };
         let other = start.far_tail - end.far_tail;
         let probability = same + other;
-        if probability < NEVER {
+        if probability < MIN_PROBABILITY {
             continue;
         }
         let moments = start.near_density - end.near_density + start.far_density - end.far_density;
         let mean = ((t * (same - other) + moments) / probability).clamp(start.size, end.size);
         let (least, largest) = (start.divisor.min(end.divisor), start.divisor.max(end.divisor));
-        // u is convex in |τ| for every receiver, so that it is not above its mean at the mean of |τ|.
+        // u is convex in |τ| for every receiver, so at the mean of |τ| it is at most its mean.
         let below = if start.size > 0.0 { divisor(receiver, mean).clamp(least, largest) } else { least };
-        // For the same reason its mean is not above the chord. MMSE divisors have no limit towards an estimate of 0.
+        // For the same reason its mean is at most the chord. MMSE divisors are unbounded towards an estimate of 0.
         let mean_above = if start.size == 0.0 && !is_monotone(receiver) {
             f64::INFINITY
         } else {
@@ -192,7 +192,7 @@ struct End {
     divisor: f64,
     near: f64,
     near_density: f64,
-    /// `Φ(−|near|)`.
+    /// Tail of the nearer density beyond this end, `Φ(−|near|)`.
     near_tail: f64,
     far_density: f64,
     far_tail: f64,
@@ -202,7 +202,7 @@ impl End {
     fn new(receiver: Receiver, size: f64, t: f64) -> Self {
         let (near, far) = (size - t, size + t);
         let of = |x: f64| {
-            if x > FAR {
+            if x > TAIL_IS_ZERO {
                 return (0.0, 0.0);
             }
             let density = normal::density(x);
@@ -219,7 +219,8 @@ mod tests {
     use super::*;
     use crate::numerics::quadrature::equal_panels;
 
-    /// The mean of `g` over all estimates, by panels and by a plain rule with kinks resolved: between them lies less than 1e-4.
+    /// The mean of `g` over all estimates, from panels and from an integration rule that resolves the kinks: they differ by less than
+    /// 1e-4.
     #[test]
     fn panels_enclose_the_mean_gain() {
         for receiver in [

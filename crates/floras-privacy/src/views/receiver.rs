@@ -1,4 +1,4 @@
-//! The base station's weights, as far as privacy depends on them, and the noise of the unused sequences.
+//! The base station's weights, as far as they determine privacy, and the noise of the unused sequences.
 //!
 //! In units of the despread noise `s`, with `τ = ĥ/s` the estimate of a sequence's channel, the weight is `w(τ)/s`. An
 //! unused sequence has `τ = G`, a standard normal number, and adds `Y = w(G)²` to the square of the noise `ν`:
@@ -9,9 +9,10 @@
 //! | MMSE | `τ/(τ² + 1)` | a sum of bounded terms |
 //! | clipped at `c` | `1/max(|τ|, c)` | a sum of bounded terms |
 //!
-//! With `B` real branches an estimate is a vector, and its weights have the size `w(‖τ‖)`. An unused sequence has `‖τ‖ = R`, the length of
-//! `B` standard normal numbers, and adds `Y = w(R)²`. From two branches on the paper's receiver is as one with bounded weights: what
-//! is left out of the noise, where `R` is smallest, makes it smaller than in truth. One unused sequence has the closed form `ν = 1/R`.
+//! With `B` real branches an estimate is a vector, and the size of its weights is `w(‖τ‖)`. An unused sequence has `‖τ‖ = R`, the length
+//! of `B` standard normal numbers, and adds `Y = w(R)²`. From two branches on, the paper's receiver is treated as one with bounded
+//! weights. This omits noise at the smallest `R`, so the computed noise is at most the true noise. One unused sequence has the closed form
+//! `ν = 1/R`.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -22,7 +23,7 @@ use crate::numerics::quadrature::narrow_panels;
 use crate::numerics::{chi, normal};
 use crate::views::noise::{Noise, Sum, Term};
 
-/// `u = 1/|w|` for an estimate of this size: what the decoder divides by. It is convex in the size.
+/// The divisor of the decoder, `u = 1/|w|`, for an estimate of this size. It is convex in the size.
 pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
     match receiver {
         Receiver::Paper => size,
@@ -32,7 +33,7 @@ pub(crate) fn divisor(receiver: Receiver, size: f64) -> f64 {
     }
 }
 
-/// Whether the weights have a limit, so that the noise of a sequence has moments.
+/// Whether the weights are bounded, so that the noise of a sequence has moments.
 pub(crate) fn has_limit(receiver: Receiver) -> bool {
     match receiver {
         Receiver::Paper => false,
@@ -40,7 +41,7 @@ pub(crate) fn has_limit(receiver: Receiver) -> bool {
     }
 }
 
-/// The size of estimates up to which the divisor is constant, or `small` where it is not.
+/// The size of estimates up to which the divisor is constant; `small` if it is not constant anywhere.
 pub(crate) fn flat_up_to(receiver: Receiver, small: f64) -> f64 {
     match receiver {
         Receiver::Clipped(c) => c.get(),
@@ -48,7 +49,7 @@ pub(crate) fn flat_up_to(receiver: Receiver, small: f64) -> f64 {
     }
 }
 
-/// Whether `u` only grows with the estimate's size.
+/// Whether `u` increases with the estimate's size.
 pub(crate) fn is_monotone(receiver: Receiver) -> bool {
     receiver.regularisation().is_none()
 }
@@ -60,16 +61,16 @@ pub(crate) fn with_growing_divisor(receiver: Receiver) -> Receiver {
     level.and_then(|level| Receiver::clipped(level).ok()).unwrap_or(receiver)
 }
 
-/// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down for an upper bound and up for a lower one. The last few are kept, because
-/// several views ask for the same one.
+/// The distribution of `ν² = Σ_{j≤γ} w(G_j)²`, rounded down for an upper bound and up for a lower one. The last few results are stored,
+/// because several views need the same one.
 pub(crate) fn noise_of_unused(receiver: Receiver, unused: u64, side: Side) -> Arc<Noise> {
     noise_of_branches(receiver, 1, unused, side)
 }
 
-/// The same for sequences that are received on some branches.
+/// The same for sequences that are received on several branches.
 pub(crate) fn noise_of_branches(receiver: Receiver, branches: u32, unused: u64, side: Side) -> Arc<Noise> {
     type Key = (Receiver, u32, u64);
-    /// Rounded down and rounded up.
+    /// Rounded down, and rounded up.
     type Shared = Arc<OnceLock<[Arc<Noise>; 2]>>;
     static RECENT: Mutex<Vec<(Key, Shared)>> = Mutex::new(Vec::new());
     const KEPT: usize = 4;
@@ -91,7 +92,7 @@ pub(crate) fn noise_of_branches(receiver: Receiver, branches: u32, unused: u64, 
         }
         let sum = Sum::new(&[term_of_branches(receiver, branches, 1.0, unused)]);
         [Side::Upper, Side::Lower].map(|side| {
-            // How much more noise there is in truth is not known.
+            // The amount by which the true noise is larger is unknown.
             let is_unknown = !is_limited || with_bounded_weights(receiver) != receiver;
             let is_unlimited = side == Side::Lower && is_unknown;
             Arc::new(if is_unlimited { Noise::unlimited() } else { sum.rounded(side) })
@@ -104,18 +105,18 @@ pub(crate) fn noise_of_branches(receiver: Receiver, branches: u32, unused: u64, 
     }
 }
 
-/// The same with a level of at least [`MIN_LEVEL`]: there is not more noise than in truth.
+/// The same receiver with a level of at least [`MIN_LEVEL`]: its noise is at most the true noise.
 pub(crate) fn with_bounded_weights(receiver: Receiver) -> Receiver {
     let least = ClipLevel::new(MIN_LEVEL).expect("0.01 is in range");
     receiver.with_level_at_least(least)
 }
 
-/// `Y = w(G)²`, for weights that are bounded.
+/// One term `Y = w(G)²` per unused sequence, for bounded weights.
 pub(crate) fn unused_term(receiver: Receiver, count: u64) -> Term {
     term_of_branches(receiver, 1, 1.0, count)
 }
 
-/// `Y = w(a·R)²` for the length `R` of as many standard normal numbers as there are branches. The weights are bounded, or become it.
+/// `Y = w(a·R)²` for the length `R` of a vector of `branches` standard normal numbers. Unbounded weights are replaced by bounded ones.
 pub(crate) fn term_of_branches(receiver: Receiver, branches: u32, scale: f64, count: u64) -> Term {
     // Estimates of a, in units of a.
     let within = move |size: f64| chi::within(branches, size / scale);
@@ -148,10 +149,10 @@ pub(crate) fn term_of_branches(receiver: Receiver, branches: u32, scale: f64, co
     }
 }
 
-/// `E[w(a·R)²; a·R > from]`, by a rule of integration in `ln R`: weights that are not those of a regularised receiver are `1/(a·R)` there.
+/// `E[w(a·R)²; a·R > from]`, by an integration rule in `ln R`. Weights other than those of a regularised receiver are `1/(a·R)` there.
 fn mean_square_weight(receiver: Receiver, branches: u32, scale: f64, from: f64) -> f64 {
     let highest = (f64::from(branches).sqrt() + 14.0).ln();
-    // Below this, R has a probability that no digit of the mean knows.
+    // Below this, the probability of R is negligible for the mean.
     let lowest = (from / scale).max(1e-9).ln().min(highest);
     let weight = |size: f64| match receiver.regularisation() {
         Some(kappa) => size / (size * size + kappa),
@@ -164,7 +165,7 @@ fn mean_square_weight(receiver: Receiver, branches: u32, scale: f64, from: f64) 
     narrow_panels(&[lowest, highest], 0.05).iter().map(|&(x, w)| w * value(x)).sum()
 }
 
-/// A length `a·R` that hardly any estimate is below: from there on the paper's weights count as bounded.
+/// A length that `a·R` is rarely below; from there on, the paper's weights count as bounded.
 fn rare_length(branches: u32, scale: f64) -> f64 {
     const RARE: f64 = 1e-4;
     let (mut low, mut high) = (0.0, f64::from(branches).sqrt());
@@ -175,18 +176,18 @@ fn rare_length(branches: u32, scale: f64) -> f64 {
     scale * low
 }
 
-/// A level below this is taken as this one where the distribution of a sum is needed: the noise is then smaller than in truth.
+/// Lower levels count as this one in the distribution of a sum: the noise is then at most the true noise.
 pub(crate) const MIN_LEVEL: f64 = 0.01;
 
 /// `m(c) = E[1/max(|G|, c)²] = P(|G| < c)/c² + 2(φ(c)/c − Φ(−c))`.
 pub fn clipped_mean(c: f64) -> f64 {
-    // The bracket cancels far out; φ(c)·(1/c − M(c)) does not.
+    // For large c the bracket cancels; φ(c)·(1/c − M(c)) does not.
     let bracket = normal::density(c) * normal::mills_slope(c) / c;
     chi::within(1, c) / (c * c) + 2.0 * bracket
 }
 
-/// `E[1/max(R, c)²]` for the length `R` of as many standard normal numbers as there are branches: what an unused sequence adds to `ν²`
-/// on average, in units of the pilot's noise.
+/// The mean contribution of an unused sequence to `ν²`, in units of the pilot's noise: `E[1/max(R, c)²]` for the length `R` of a vector of
+/// `branches` standard normal numbers.
 pub fn clipped_mean_of_branches(c: f64, branches: u32) -> f64 {
     match branches {
         1 => clipped_mean(c),
@@ -221,7 +222,7 @@ mod tests {
         }
     }
 
-    /// `E[1/R²; R > c] = P(χ_{B−2} > c)/(B − 2)`, and `E[R²/(R² + κ)²]` by a rule of integration in `R`.
+    /// `E[1/R²; R > c] = P(χ_{B−2} > c)/(B − 2)`, and `E[R²/(R² + κ)²]` by an integration rule in `R`.
     #[test]
     fn means_over_branches_have_their_closed_forms() {
         for branches in [3, 4, 8, 128] {

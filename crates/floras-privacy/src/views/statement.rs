@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::engine::compose::Bounds;
 use crate::engine::sampling::Sampling;
 
-/// A value for each view, in the order of [`View::ALL`], computed side by side.
+/// A value for each view, in the order of [`View::ALL`], computed in parallel.
 pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; View::ALL.len()] {
     std::thread::scope(|scope| {
         let of = &of;
@@ -19,38 +19,39 @@ pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; View:
     })
 }
 
-/// A lower bound that is further below `ε` than this, relatively, needs a reason.
+/// A lower bound needs an explanation if it is below `ε` by more than this, relatively.
 const GAP: f64 = 0.01;
 
 /// The statement of one view.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Statement {
-    /// `ε` at the account's `δ`, an upper bound; `None` if there is no finite one.
+    /// `ε` at the account's `δ`, an upper bound; `None` if no finite `ε` is established.
     pub epsilon: Option<f64>,
-    /// What the true `ε` is not below: how far off the upper bound can be.
+    /// A lower bound on the true `ε`, which shows the maximum error of the upper bound.
     pub epsilon_lower: Option<f64>,
-    /// No `ε` up to this one is established. It stands where `epsilon` would promise nothing any more.
+    /// No `ε` up to this value is established. Present instead of an `epsilon` that would be too large to be useful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epsilon_above: Option<f64>,
     /// Whether `ε` is a guarantee.
     pub guarantee: bool,
-    /// Whether `ε` is the bound of masks, which is below the view's own bound or takes its place.
+    /// Whether `ε` is the bound of masks, because it is below the view's own bound or the view has no bound of its
+    /// own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_masks: bool,
-    /// Who the adversary is.
+    /// Description of the adversary.
     pub adversary: String,
-    /// Why there is no `ε`, or why it is no guarantee.
+    /// The reason why there is no `ε`, or why it is not a guarantee.
     pub reason: Option<String>,
-    /// What `ε` assumes of the radio and of the adversary.
+    /// Assumptions of `ε` about the radio and the adversary.
     #[serde(default)]
     pub assumptions: Vec<String>,
-    /// Other numbers of the same view.
+    /// Additional numbers of the same view, by name.
     #[serde(flatten)]
     pub details: BTreeMap<String, f64>,
 }
 
 impl Statement {
-    /// A statement without details. A reason beside a number says why it is no guarantee.
+    /// A statement without details. If there is a number, `reason` explains why it is not a guarantee.
     pub(crate) fn new(
         view: View,
         bounds: Option<Bounds>,
@@ -76,7 +77,7 @@ impl Statement {
     }
 }
 
-/// A statement in JSON: its verdict is written for readers, and computed again when the file is read.
+/// A statement in JSON. Its verdict is written for readers, and computed again when the file is read.
 #[derive(Deserialize, Serialize)]
 struct Judged<S> {
     #[serde(default)]
@@ -85,7 +86,7 @@ struct Judged<S> {
     statement: S,
 }
 
-/// The statements of the views. In JSON, every view has a field, which is `null` where there is no radio to look at.
+/// The statements of the views. In JSON, every view has a field, which is `null` if the federation has no such view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Views {
     statements: BTreeMap<View, Statement>,
@@ -125,7 +126,7 @@ impl Views {
         self.statements.get(&view)
     }
 
-    /// The statement of a view, to be changed.
+    /// The statement of a view, for modification.
     pub fn get_mut(&mut self, view: View) -> Option<&mut Statement> {
         self.statements.get_mut(&view)
     }
@@ -143,7 +144,7 @@ impl Views {
         self.statements.iter().map(|(&view, statement)| (view, statement))
     }
 
-    /// One line about why the published number is smaller than one that holds, where it is.
+    /// One line that explains why the published number is smaller than a valid bound; `None` if it is not smaller.
     pub fn why_published_is_smaller(&self, receiver: Receiver) -> Option<String> {
         let published = self.get(View::Published)?.epsilon?;
         let smaller = |view: View| {
@@ -169,7 +170,7 @@ impl Views {
         ))
     }
 
-    /// For each view whose lower bound is more than 1% below its `ε` after some rounds, one line that says why.
+    /// One line of explanation per view whose lower bound is more than 1% below its `ε` after some rounds.
     pub fn why_bounds_differ(&self, sampling: Sampling, rounds: u64) -> Vec<String> {
         let line = |(view, statement): (View, &Statement)| {
             let (upper, lower) = (statement.epsilon?, statement.epsilon_lower?);
@@ -199,7 +200,7 @@ impl Views {
     }
 }
 
-/// An `ε` with four decimals, or with four digits if it is small.
+/// An `ε` with four decimals, or with four significant digits if it is small.
 fn shown(epsilon: f64) -> String {
     if epsilon < 1e-3 && epsilon > 0.0 { format!("{epsilon:.3e}") } else { format!("{epsilon:.4}") }
 }

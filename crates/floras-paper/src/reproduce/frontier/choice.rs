@@ -1,4 +1,4 @@
-//! What meets an `ε` after all rounds: the fewest sequences of FLORAS for a receiver and a view, the least noise otherwise.
+//! Calibration to an `ε` after all rounds: the smallest number of sequences of FLORAS for a receiver and a view, or the least noise.
 //!
 //! - *Idealised view*: `γ` does not depend on `K`. `L` is the next power of two from `N = K + γ` on, and not below that of the
 //!   clipped projector, so that all receivers have the same bandwidth unless they need more.
@@ -27,37 +27,37 @@ pub(super) const MAX_LENGTH: u64 = 8192;
 /// The clipped projector, whose bandwidth the others share.
 pub(super) const CLIPPED: Receiver = Receiver::Clipped(ClipLevel::ONE);
 
-/// Where calibrations are kept.
+/// File name of the stored calibrations.
 const FILE: &str = "frontier-calibration.json";
 
 /// Number and length of the sequences.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Choice {
-    /// `N`.
+    /// Number of sequences, `N`.
     pub(super) sequences: u64,
-    /// `L`.
+    /// Length of the sequences, `L`, in chips.
     pub(super) length: u64,
-    /// The `ε` that they have.
+    /// `ε` of this choice, after all rounds.
     pub(super) epsilon: f64,
 }
 
-/// One calibration: a receiver for some clients at an `ε` in a view.
+/// One calibration: receiver, number of clients, `ε` and view.
 pub(super) type Task = (Receiver, u32, u32, View);
 
-/// All choices that were asked for; `None` where nothing up to [`MAX_LENGTH`] meets the `ε`.
+/// All requested choices; `None` if no `N` up to [`MAX_LENGTH`] meets the `ε`.
 pub(super) struct Choices {
     found: BTreeMap<String, Option<Choice>>,
 }
 
-/// What is kept, and what it is about.
+/// Stored calibrations, and a description of their settings.
 #[derive(Deserialize, Serialize)]
-struct Kept<T> {
+struct Stored<T> {
     about: String,
     found: BTreeMap<String, T>,
 }
 
-/// Calibrations by their keys, from `file` in the workbench's directory if it has all of them for the same `about`. Otherwise all are
-/// made and kept there.
+/// Calibrations by key. They are read from `file` in the workbench's directory if it has all keys for the same `about`. Otherwise all
+/// of them are computed and stored there.
 pub(super) fn recall<T: Clone + DeserializeOwned + Serialize>(
     bench: &Workbench<'_>,
     file: &str,
@@ -66,19 +66,19 @@ pub(super) fn recall<T: Clone + DeserializeOwned + Serialize>(
     make: impl FnOnce() -> Result<BTreeMap<String, T>, SimError>,
 ) -> Result<BTreeMap<String, T>, SimError> {
     let path = bench.directory.join(file);
-    let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept<T>>(&bytes).ok());
-    if let Some(kept) = kept.filter(|kept| kept.about == about)
-        && keys.iter().all(|key| kept.found.contains_key(key))
+    let stored = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Stored<T>>(&bytes).ok());
+    if let Some(stored) = stored.filter(|stored| stored.about == about)
+        && keys.iter().all(|key| stored.found.contains_key(key))
     {
-        return Ok(kept.found);
+        return Ok(stored.found);
     }
-    let kept = Kept { about, found: make()? };
-    let text = serde_json::to_vec_pretty(&kept).map_err(|error| SimError::encoding(&path, error))?;
+    let stored = Stored { about, found: make()? };
+    let text = serde_json::to_vec_pretty(&stored).map_err(|error| SimError::encoding(&path, error))?;
     write_atomically(&path, &text)?;
-    Ok(kept.found)
+    Ok(stored.found)
 }
 
-/// What all calibrations share.
+/// The settings that all calibrations share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     clip: f64,
@@ -94,10 +94,10 @@ impl Terms {
         Self { clip, delta: settings.privacy.delta, rounds: settings.rounds.into(), snr_db }
     }
 
-    /// The noise in each parameter of the sum with which a trusted server meets `ε` after all rounds.
+    /// The noise in each parameter of the sum for which a trusted server meets `ε` after all rounds.
     pub(super) fn central_noise_std(&self, epsilon: u32) -> Result<f64, PrivacyError> {
         let mu = gaussian::mu(epsilon.into(), self.delta)?;
-        // What rounding takes must not exceed ε.
+        // The margin keeps rounding from raising the true ε above the target.
         Ok((1.0 + 1e-9) * 2.0 * self.clip * (self.rounds as f64).sqrt() / mu)
     }
 
@@ -135,14 +135,14 @@ impl Terms {
         Target { view, epsilon: epsilon.into(), rounds: self.rounds }
     }
 
-    /// The fewest unused sequences in the idealised view, whatever the number of clients.
+    /// The smallest number of unused sequences in the idealised view, for any number of clients.
     fn idealised(&self, receiver: Receiver, epsilon: u32) -> Result<Option<(u64, f64)>, PrivacyError> {
         let target = self.target(View::Idealised, epsilon);
         let found = calibrate::fewest_sequences(&self.setting(receiver, 1, None)?, target, MAX_LENGTH);
         Ok(met(found)?.map(|found| (found.setting.gamma(), found.epsilon)))
     }
 
-    /// The fewest sequences in the actual view, near a `γ` that meets the idealised one.
+    /// The smallest number of sequences in the actual view; the search begins near the `γ` of the idealised view.
     fn actual(
         &self,
         receiver: Receiver,
@@ -186,7 +186,7 @@ impl Terms {
     }
 }
 
-/// That nothing meets an `ε` is an answer.
+/// Replaces the error that no setting meets an `ε` by `None`.
 fn met(
     found: Result<calibrate::Calibrated, PrivacyError>,
 ) -> Result<Option<calibrate::Calibrated>, PrivacyError> {
@@ -206,12 +206,12 @@ fn key(&(receiver, clients, epsilon, view): &Task) -> String {
 }
 
 impl Choices {
-    /// Calibrates, or reads what an earlier call kept in the workbench's directory.
+    /// Calibrates, or reads the results of an earlier call from the workbench's directory.
     pub(super) fn make(bench: &Workbench<'_>, terms: &Terms, tasks: &[Task]) -> Result<Self, SimError> {
         let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MAX_LENGTH}");
         let keys: Vec<String> = tasks.iter().map(key).collect();
         let found = recall(bench, FILE, about, &keys, || {
-            (bench.watch)(Stage::Working("looking for the fewest sequences of every point"));
+            (bench.watch)(Stage::Working("calibrating the sequences of every point"));
             let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
             Ok(pool.install(|| calibrate_all(terms, tasks))?)
         })?;
@@ -232,6 +232,6 @@ fn calibrate_all(terms: &Terms, tasks: &[Task]) -> Result<BTreeMap<String, Optio
             Ok((unused_key(receiver, epsilon), terms.idealised(receiver, epsilon)?))
         })
         .collect::<Result<BTreeMap<_, _>, PrivacyError>>()?;
-    // One at a time: their costs differ much.
+    // One task per job, because their costs differ widely.
     tasks.par_iter().with_max_len(1).map(|task| Ok((key(task), terms.find(task, &unused)?))).collect()
 }

@@ -1,4 +1,4 @@
-//! The runs of the frontier: every contender at every point, in every view.
+//! The runs of the frontier: every contender at every point, and in every view.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ use super::choice::{CLIPPED, Choice, Choices, MAX_LENGTH, Task, Terms};
 use super::{Grid, VIEWS};
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 
-/// Decoded values are bounded by this multiple of `K·C/√d`, which each has if all clients agree in everything,
+/// Truncation bound of decoded values, in units of `K·C/√d`: the size of each value if all clients send the same update.
 pub(super) const TRUNCATE: f64 = 3.0;
-/// or, for the paper's receiver, by this one if it is better.
+/// Alternative truncation bound for the paper's receiver; the better of the two is reported.
 const TRUNCATE_HARDER: f64 = 1.0;
-/// The accuracy of a trial that diverged: that of guessing.
+/// Accuracy of a trial that diverged: that of guessing.
 const GUESSING: f64 = 0.1;
-/// Rounds that are drawn to measure the noise.
+/// Number of rounds that are simulated to measure the noise.
 const NOISE_ROUNDS: u32 = 1000;
 
 /// The schemes and receivers that are compared.
@@ -37,7 +37,7 @@ impl Contender {
     pub(super) const ALL: [Self; 5] =
         [Self::Central, Self::Inversion, Self::Clipped, Self::Mmse, Self::Paper];
 
-    /// As in a legend.
+    /// Name in a legend.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Central => "central Gaussian",
@@ -52,7 +52,7 @@ impl Contender {
         1 + self as usize
     }
 
-    /// As in the names of runs.
+    /// Name in the names of runs.
     fn short(self) -> &'static str {
         match self {
             Self::Central => "gaussian",
@@ -77,13 +77,13 @@ impl Contender {
 /// One contender at one point.
 pub(super) struct Measured<'a> {
     pub(super) record: &'a RunRecord,
-    /// The sequences, for FLORAS.
+    /// Number and length of the sequences, for FLORAS.
     pub(super) choice: Option<Choice>,
     experiment: &'a Experiment,
 }
 
-/// Median, and what one round in 100 exceeds, of the noise in the decoded sum of `parameters = d` values, over `optimum`. Rounds are
-/// drawn for this, apart from those of training and calibration.
+/// Noise in the decoded sum of `parameters = d` values, relative to `optimum`: the median, and the value that one round in 100
+/// exceeds. The rounds are simulated separately from those of training and calibration.
 pub(super) fn noise_ratios(
     settings: &Settings,
     parameters: usize,
@@ -104,12 +104,12 @@ fn accuracies(record: &RunRecord) -> Vec<f64> {
     record.final_accuracies().into_iter().map(|accuracy| accuracy.unwrap_or(GUESSING)).collect()
 }
 
-/// The test accuracy at the end, from 0 to 1, over the trials.
+/// Final test accuracy over the trials, from 0 to 1.
 pub(super) fn accuracy(record: &RunRecord) -> Option<Estimate> {
     Estimate::of(&accuracies(record))
 }
 
-/// By how many points of accuracy a run ends below the same training without noise, trial by trial.
+/// Loss of final accuracy in points, compared with the same training without noise, trial by trial.
 pub(super) fn loss(ideal: &RunRecord, ours: &RunRecord) -> Option<Estimate> {
     let (ideal, ours) = (accuracies(ideal), accuracies(ours));
     let lost: Vec<f64> = ideal.iter().zip(&ours).map(|(ideal, ours)| 100.0 * (ideal - ours)).collect();
@@ -120,18 +120,18 @@ fn mean(record: &RunRecord) -> f64 {
     accuracy(record).map_or(0.0, |estimate| estimate.mean)
 }
 
-/// Everything that was measured.
+/// All results of the comparison.
 pub(super) struct Contest {
     settings: Settings,
     terms: Terms,
     choices: Choices,
-    arena: Arena,
+    common: CommonSettings,
     runs: BTreeMap<String, (Experiment, RunRecord)>,
 }
 
 impl Contest {
     /// Runs all points of a grid.
-    pub(super) fn hold(bench: &Workbench<'_>, grid: &Grid) -> Result<Self, SimError> {
+    pub(super) fn run(bench: &Workbench<'_>, grid: &Grid) -> Result<Self, SimError> {
         let experiment =
             Experiment::parse("the frontier's experiment", crate::reproduce::preset("frontier"))?;
         let settings = experiment.settings().clone();
@@ -140,27 +140,27 @@ impl Contest {
         let tasks: Vec<Task> = points.iter().flat_map(|&point| tasks_of(grid, point)).collect();
         let choices = Choices::make(bench, &terms, &tasks)?;
         let parameters = Federation::new(&experiment)?.model().parameters();
-        let arena = Arena { base: settings.clone(), trials: grid.trials, parameters };
+        let common = CommonSettings { base: settings.clone(), trials: grid.trials, parameters };
         let mut planned = BTreeMap::new();
         for &(clients, epsilon) in &points {
-            let (name, experiment) = arena.ideal(clients)?;
+            let (name, experiment) = common.ideal(clients)?;
             planned.insert(name, experiment);
             for &contender in grid.contenders {
                 for (view, _) in VIEWS {
-                    planned.extend(arena.entries(contender, view, (clients, epsilon), &choices, &terms)?);
+                    planned.extend(common.entries(contender, view, (clients, epsilon), &choices, &terms)?);
                 }
             }
         }
         let runs = run_all(bench, planned)?;
-        Ok(Self { settings, terms, choices, arena, runs })
+        Ok(Self { settings, terms, choices, common, runs })
     }
 
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    pub(super) fn arena(&self) -> &Arena {
-        &self.arena
+    pub(super) fn common(&self) -> &CommonSettings {
+        &self.common
     }
 
     pub(super) fn terms(&self) -> &Terms {
@@ -175,9 +175,9 @@ impl Contest {
         self.settings.privacy.delta
     }
 
-    /// What was measured of a contender at a point; `None` if nothing meets the `ε` there. Of several truncations, the best.
+    /// The results of a contender at a point; `None` if no setting meets the `ε`. Of several truncations, the best one is returned.
     pub(super) fn get(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Measured<'_>> {
-        let entries = self.arena.entries(contender, view, point, &self.choices, &self.terms).ok()?;
+        let entries = self.common.entries(contender, view, point, &self.choices, &self.terms).ok()?;
         let runs = entries.iter().filter_map(|(name, _)| self.runs.get(name));
         let (experiment, record) = runs.max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)))?;
         let choice =
@@ -189,23 +189,23 @@ impl Contest {
         accuracy(self.get(contender, view, point)?.record)
     }
 
-    /// The run without any noise.
+    /// The run without noise.
     pub(super) fn ideal_run(&self, clients: u32) -> Option<&RunRecord> {
-        let (name, _) = self.arena.ideal(clients).ok()?;
+        let (name, _) = self.common.ideal(clients).ok()?;
         self.runs.get(&name).map(|(_, record)| record)
     }
 
-    /// The accuracy without any noise.
+    /// The accuracy without noise.
     pub(super) fn ideal(&self, clients: u32) -> Option<Estimate> {
         accuracy(self.ideal_run(clients)?)
     }
 
-    /// By how many points of accuracy a contender ends below the same training without noise, trial by trial.
+    /// Loss of final accuracy of a contender in points, compared with the same training without noise, trial by trial.
     pub(super) fn loss(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Estimate> {
         loss(self.ideal_run(point.0)?, self.get(contender, view, point)?.record)
     }
 
-    /// Median, and what one round in 100 exceeds, of the noise over that of the central optimum.
+    /// Noise relative to that of the central optimum: the median, and the value that one round in 100 exceeds.
     pub(super) fn noise_ratios(
         &self,
         contender: Contender,
@@ -213,14 +213,14 @@ impl Contest {
         point: (u32, u32),
     ) -> Option<[f64; 2]> {
         let settings = self.get(contender, view, point)?.experiment.settings();
-        noise_ratios(settings, self.arena.parameters, self.terms.central_noise_std(point.1).ok()?).ok()
+        noise_ratios(settings, self.common.parameters, self.terms.central_noise_std(point.1).ok()?).ok()
     }
 }
 
-/// Runs experiments side by side, each on one thread: their accounts cannot be shared among threads.
+/// Runs experiments in parallel, each on one thread, because accounts cannot be shared among threads.
 ///
-/// The workers are no pool of rayon: a worker of one pool that waits for another pool, as a run has it, begins the next run on top
-/// of its own.
+/// The workers are not a rayon pool. A worker of one pool that waits for another pool, as every run does, would begin the next run
+/// before it has finished its own.
 pub(super) fn run_all(
     bench: &Workbench<'_>,
     planned: BTreeMap<String, Experiment>,
@@ -237,7 +237,7 @@ pub(super) fn run_all(
         let done: Result<Vec<_>, SimError> =
             iter::from_fn(|| run(next.fetch_add(1, Ordering::Relaxed))).collect();
         if done.is_err() {
-            // The others need not begin another one.
+            // The other workers begin no further run.
             next.store(count, Ordering::Relaxed);
         }
         done
@@ -268,15 +268,15 @@ fn tasks_of(grid: &Grid, (clients, epsilon): (u32, u32)) -> Vec<Task> {
     receivers.flat_map(|receiver| VIEWS.map(|(view, _)| (receiver, clients, epsilon, view))).collect()
 }
 
-/// The common parts of all experiments.
-pub(super) struct Arena {
+/// The settings that all experiments share.
+pub(super) struct CommonSettings {
     pub(super) base: Settings,
     pub(super) trials: u32,
-    /// `d`.
+    /// Number of model parameters, `d`.
     pub(super) parameters: usize,
 }
 
-impl Arena {
+impl CommonSettings {
     /// The frontier's experiment with `clients` clients and another scheme and sequence length; decoded values are truncated at
     /// a multiple of `K·C/√d`.
     pub(super) fn settings(
@@ -312,8 +312,8 @@ impl Arena {
         Ok((format!("frontier-k{clients}-ideal"), experiment))
     }
 
-    /// The runs of a contender at a point: none if nothing meets the `ε`, and two if two truncations are tried. Views that lead
-    /// to the same setting share its run.
+    /// The runs of a contender at a point: none if no setting meets the `ε`, and two if two truncations are tried. Views with the
+    /// same setting share its run.
     fn entries(
         &self,
         contender: Contender,

@@ -1,9 +1,10 @@
 //! The frontier: test accuracy at equal client-level `ε` after all rounds, for every scheme and receiver.
 //!
-//! Where does privacy with utility exist, how far is each scheme from central Gaussian noise, the optimum for a trusted
-//! server, and from which number of clients per round on? FLORAS gets the fewest unused sequences that meet `ε` in a view, channel
-//! inversion the artificial noise of its admitted clients, the server the least noise. All train with the same settings,
-//! those of the preset `frontier`. [`trust`] compares schemes whose base station is not trusted with its own samples.
+//! The frontier shows for which numbers of clients per round training is both private and useful. It also shows the distance of
+//! each scheme to central Gaussian noise, the optimum for a trusted server. FLORAS uses the smallest number of unused sequences
+//! that meets `ε` in a view, channel inversion the artificial noise of its admitted clients, and the server the least noise. All
+//! schemes train with the settings of the preset `frontier`. [`trust`] compares schemes whose base station is not trusted with its
+//! own samples.
 
 mod choice;
 mod contest;
@@ -28,16 +29,16 @@ const EPSILON: u32 = 8;
 
 /// The points of the figure.
 struct Grid {
-    /// `K` at [`EPSILON`], in ascending order.
+    /// Values of `K` at [`EPSILON`], in ascending order.
     clients: &'static [u32],
     /// The values of `ε` for the clients in `sweeps`.
     epsilons: &'static [u32],
-    /// The `K` for which `ε` varies.
+    /// Values of `K` for which `ε` varies.
     sweeps: &'static [u32],
     /// The `K` of examples; one of `clients`.
     example: u32,
     contenders: &'static [Contender],
-    /// Those that are compared in the raw-signal view.
+    /// The protections that are compared in the raw-signal view.
     protections: &'static [Protection],
     trials: u32,
 }
@@ -51,7 +52,7 @@ const FULL: Grid = Grid {
     protections: &Protection::ALL,
     trials: 5,
 };
-/// The same rounds, so that verdicts stay; fewer points, contenders and trials.
+/// The same number of rounds, so that verdicts agree; fewer points, contenders and trials.
 const QUICK: Grid = Grid {
     clients: &[50, 500],
     epsilons: &[],
@@ -62,7 +63,7 @@ const QUICK: Grid = Grid {
     trials: 2,
 };
 
-/// The views in which `ε` is met, and how their curves are drawn.
+/// The views in which `ε` is met, with the style of their curves.
 const VIEWS: [(View, Style); 2] = [(View::Idealised, Style::Solid), (View::Actual, Style::Dashed)];
 
 impl Grid {
@@ -77,10 +78,10 @@ impl Grid {
     }
 }
 
-/// The figure.
+/// Runs the experiments of the frontier and draws its panels.
 pub(crate) fn frontier(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     let grid = if bench.quick { QUICK } else { FULL };
-    let contest = Contest::hold(bench, &grid)?;
+    let contest = Contest::run(bench, &grid)?;
     let trust = Trust::measure(bench, &grid, &contest)?;
     let mut panels = vec![clients_panel(&grid, &contest)];
     panels.extend(grid.sweeps.iter().map(|&clients| epsilon_panel(&grid, &contest, clients)));
@@ -106,7 +107,7 @@ pub(crate) fn frontier(bench: &Workbench<'_>) -> Result<Figure, SimError> {
     })
 }
 
-/// A value for each place, as a curve of percentages.
+/// A curve of percentages, with one value per place.
 fn curve(name: String, colour: usize, style: Style, x: &[u32], y: impl Fn(u32) -> Option<Estimate>) -> Curve {
     let values: Vec<Option<Estimate>> = x.iter().map(|&x| y(x)).collect();
     let band = |value: &Option<Estimate>| {
@@ -124,7 +125,7 @@ fn curve(name: String, colour: usize, style: Style, x: &[u32], y: impl Fn(u32) -
     }
 }
 
-/// The curves of all contenders over some places, each of which is a `K` and an `ε`.
+/// The curves of all contenders over some places, each of which stands for a `K` and an `ε`.
 fn accuracy_curves(
     grid: &Grid,
     contest: &Contest,
@@ -136,7 +137,7 @@ fn accuracy_curves(
     for &contender in grid.contenders {
         for (view, style) in VIEWS {
             let name = match contender.receiver() {
-                // The same setting in both views.
+                // The setting is the same in both views.
                 None if view == View::Actual => continue,
                 None => contender.words().to_owned(),
                 Some(_) => format!("{}, {view}", contender.words()),
@@ -181,7 +182,7 @@ fn epsilon_axis(contest: &Contest) -> Axis {
     Axis { label, logarithmic: true, range: None }
 }
 
-/// How much noise each contender has, over what the optimum has.
+/// The noise of each contender, relative to that of the optimum.
 fn noise_panel(grid: &Grid, contest: &Contest, clients: u32) -> Panel {
     let mut curves = Vec::new();
     for &contender in grid.contenders {
@@ -202,7 +203,7 @@ fn ratio_axis() -> Axis {
     Axis { label: "ratio of standard deviations".to_owned(), logarithmic: true, range: None }
 }
 
-/// Median and worst round of the noise at some places.
+/// Median and worst round of the noise, at some places.
 fn noise_curves(name: &str, colour: usize, x: &[u32], ratios: &[Option<[f64; 2]>]) -> [Curve; 2] {
     [(0, "median round", Style::Solid), (1, "worst round of 100", Style::Dashed)].map(
         |(place, words, style)| Curve {

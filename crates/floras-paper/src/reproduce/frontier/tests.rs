@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use floras_core::{Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View};
 use floras_privacy::{Account, Coefficients, PrivacyUnit, Setting};
 
-use super::contest::{Arena, Contender, Contest, noise_ratios};
+use super::contest::{CommonSettings, Contender, Contest, noise_ratios};
 use super::trust::{Protection, Trust, complex_reception, with_masks};
 use super::{EPSILON, Grid};
 use crate::reproduce::workbench::{Stage, Workbench};
@@ -51,7 +51,7 @@ fn epsilon(receiver: Receiver, view: View, sequences: u64, length: u64) -> f64 {
 #[test]
 fn settings_meet_epsilon_tightly_and_clipping_trains() {
     let directory = tempfile::tempdir().unwrap();
-    let contest = Contest::hold(&bench(directory.path(), 2), &SMALL).unwrap();
+    let contest = Contest::run(&bench(directory.path(), 2), &SMALL).unwrap();
     for contender in SMALL.contenders {
         for view in [View::Idealised, View::Actual] {
             let measured = contest.get(*contender, view, POINT).unwrap();
@@ -89,8 +89,8 @@ fn settings_meet_epsilon_tightly_and_clipping_trains() {
     let [median, worst] = contest.noise_ratios(Contender::Paper, View::Actual, POINT).unwrap();
     assert!(median > 1.4 && worst > 20.0, "{median}, {worst}");
 
-    // Everything is there already, and says the same.
-    let again = Contest::hold(&bench(directory.path(), 1), &SMALL).unwrap();
+    // All results are stored already, and are the same.
+    let again = Contest::run(&bench(directory.path(), 1), &SMALL).unwrap();
     let words = [&contest, &again].map(|contest| super::words::paragraphs(&SMALL, contest));
     assert_eq!(words[0], words[1]);
 }
@@ -117,7 +117,7 @@ const AT_EQUAL_TRUST: Grid = Grid {
 #[test]
 fn protections_are_equal_in_epsilon_and_power() {
     let directory = tempfile::tempdir().unwrap();
-    let contest = Contest::hold(&bench(directory.path(), 2), &AT_EQUAL_TRUST).unwrap();
+    let contest = Contest::run(&bench(directory.path(), 2), &AT_EQUAL_TRUST).unwrap();
     let trust = Trust::measure(&bench(directory.path(), 2), &AT_EQUAL_TRUST, &contest).unwrap();
     for &protection in AT_EQUAL_TRUST.protections {
         let share = trust.epsilon(protection, POINT).unwrap() / f64::from(EPSILON);
@@ -137,7 +137,7 @@ fn protections_are_equal_in_epsilon_and_power() {
     let [median, _] = trust.noise_ratios(Protection::LocalNoise, POINT).unwrap();
     assert!(median > 0.9 * 10.0, "{median}");
 
-    // Everything is there already, and says the same.
+    // All results are stored already, and are the same.
     let again = Trust::measure(&bench(directory.path(), 1), &AT_EQUAL_TRUST, &contest).unwrap();
     let words = [&trust, &again].map(|trust| super::words::at_equal_trust(&AT_EQUAL_TRUST, trust));
     assert_eq!(words[0], words[1]);
@@ -151,7 +151,7 @@ fn protections_are_equal_in_epsilon_and_power() {
 fn noise_with_masks_is_near_the_central_optimum() {
     let directory = tempfile::tempdir().unwrap();
     let grid = Grid { contenders: &[], ..SMALL };
-    let contest = Contest::hold(&bench(directory.path(), 2), &grid).unwrap();
+    let contest = Contest::run(&bench(directory.path(), 2), &grid).unwrap();
     let optimum = contest.terms().central_noise_std(8).unwrap();
     for (clients, length, snr_db, antennas, expected) in [
         (20, 32, 20.0, 1, 1.22),
@@ -161,10 +161,10 @@ fn noise_with_masks_is_near_the_central_optimum() {
     ] {
         let mut base = contest.settings().clone();
         base.uplink.radio.snr_db = snr_db;
-        let arena = Arena { base, trials: 1, parameters: contest.arena().parameters };
-        let settings = with_masks(complex_reception(&arena, clients, antennas).unwrap(), 8).unwrap();
-        assert_eq!((arena.parameters, settings.uplink.radio.length), (4010, length));
-        let [median, _] = noise_ratios(&settings, arena.parameters, optimum).unwrap();
+        let common = CommonSettings { base, trials: 1, parameters: contest.common().parameters };
+        let settings = with_masks(complex_reception(&common, clients, antennas).unwrap(), 8).unwrap();
+        assert_eq!((common.parameters, settings.uplink.radio.length), (4010, length));
+        let [median, _] = noise_ratios(&settings, common.parameters, optimum).unwrap();
         assert!(
             (median / expected - 1.0).abs() < 0.05,
             "K = {clients}, {snr_db} dB, R = {antennas}: {median}"
@@ -187,7 +187,6 @@ fn a_worker_ends_a_run_before_the_next() {
         }
     };
     let bench = Workbench { watch: &watch, ..bench(directory.path(), 1) };
-    Contest::hold(&bench, &Grid { contenders: &[Contender::Central, Contender::Inversion], ..SMALL })
-        .unwrap();
+    Contest::run(&bench, &Grid { contenders: &[Contender::Central, Contender::Inversion], ..SMALL }).unwrap();
     assert_eq!(begun.into_inner(), 3);
 }

@@ -1,17 +1,17 @@
 //! The frontier at equal trust: the same `ε` in the raw-signal view, and the same limit of power.
 //!
-//! The adversary is the base station, which keeps its raw samples. Clients send symbols of unit power, and what they add to their
-//! updates is charged to it. `Δ = 2C`, and `ν*` is the noise of a trusted server for the same `ε`.
+//! The adversary is the base station, which stores its raw samples. Clients send symbols of unit power, including the masks and the
+//! noise that they add to their updates. `Δ = 2C`, and `ν*` is the noise of a trusted server for the same `ε`.
 //!
-//! | protection | what each of `K` clients adds | what it needs |
+//! | protection | noise and masks of each of `K` clients | requirements |
 //! |---|---|---|
 //! | central optimum | nothing; the server adds `ν*` | a server that is trusted with every update |
 //! | masks, `R` antennas | masks that cancel in the sum, and noise of its own | keys between clients |
 //! | channel inversion | `ν*/√m` with `m` clients admitted | clients that know their channels and arrive in phase |
 //! | local noise | `ν*` | – |
 //!
-//! Masks and local noise hold against an adversary who sees every transmitted symbol. Masks and noise are those with the least median
-//! noise in the decoded sum, by [`calibrate_experiment`].
+//! Masks and local noise hold against an adversary who sees every transmitted symbol. Their standard deviations are those with the
+//! least median noise in the decoded sum, by [`calibrate_experiment`].
 
 use std::collections::BTreeMap;
 
@@ -24,17 +24,19 @@ use floras_sim::{Estimate, Experiment, ExperimentBuilder, Settings, SimError, VE
 use rayon::prelude::*;
 
 use super::choice::recall;
-use super::contest::{Arena, Contender, Contest, TRUNCATE, accuracy, inversion, loss, noise_ratios, run_all};
+use super::contest::{
+    CommonSettings, Contender, Contest, TRUNCATE, accuracy, inversion, loss, noise_ratios, run_all,
+};
 use super::{EPSILON, Grid, accuracy_axis, curve, epsilon_axis, noise_curves, ratio_axis};
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 
 /// `κ` of the receiver's weights `ĥ*/(‖ĥ‖² + κ·s²)`.
 const KAPPA: f64 = 3.0;
 
-/// Where masks are kept.
+/// File name of the stored masks.
 const FILE: &str = "frontier-masks.json";
 
-/// How clients are protected from the base station.
+/// The protection of clients against the base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Protection {
     Central,
@@ -53,7 +55,7 @@ impl Protection {
         Self::LocalNoise,
     ];
 
-    /// As in a legend.
+    /// Name in a legend.
     pub(super) fn words(self) -> String {
         match self {
             Self::Central => Contender::Central.words().to_owned(),
@@ -72,7 +74,7 @@ impl Protection {
         }
     }
 
-    /// As in the names of runs.
+    /// Name in the names of runs.
     fn run_name(self, (clients, epsilon): (u32, u32)) -> String {
         let short = match self {
             Self::Central => "gaussian".to_owned(),
@@ -85,22 +87,26 @@ impl Protection {
 }
 
 /// FLORAS with complex reception, `N = K`, and symbols of unit power.
-pub(super) fn complex_reception(arena: &Arena, clients: u32, antennas: usize) -> Result<Settings, SimError> {
+pub(super) fn complex_reception(
+    common: &CommonSettings,
+    clients: u32,
+    antennas: usize,
+) -> Result<Settings, SimError> {
     let scheme = FlorasScheme {
         sequences: clients as usize,
         modulation: Modulation::Complex,
         receiver: Receiver::regularised(KAPPA)?,
-        ..arena.base.uplink.scheme.floras().cloned().unwrap_or_default()
+        ..common.base.uplink.scheme.floras().cloned().unwrap_or_default()
     };
-    let mut settings = at_unit_power(arena, clients, scheme.into());
+    let mut settings = at_unit_power(common, clients, scheme.into());
     settings.uplink.radio.antennas = antennas;
     Ok(settings)
 }
 
 /// A scheme with `L` the next power of two from `K` on.
-fn at_unit_power(arena: &Arena, clients: u32, scheme: SchemeChoice) -> Settings {
+fn at_unit_power(common: &CommonSettings, clients: u32, scheme: SchemeChoice) -> Settings {
     let length = u64::from(clients).next_power_of_two();
-    let mut settings = arena.settings(clients, (scheme, length), TRUNCATE);
+    let mut settings = common.settings(clients, (scheme, length), TRUNCATE);
     settings.uplink.radio.power = TransmitPower::Unit;
     settings
 }
@@ -114,10 +120,10 @@ pub(super) fn with_masks(settings: Settings, epsilon: u32) -> Result<Settings, S
     Ok(Settings { masks: masks.transpose()?, ..settings })
 }
 
-/// The masks of every protection at every point, calibrated or from an earlier call.
+/// The masks of every protection at every point, calibrated or read from the file of an earlier call.
 fn calibrated(
     bench: &Workbench<'_>,
-    arena: &Arena,
+    common: &CommonSettings,
     planned: &[(Protection, (u32, u32))],
 ) -> Result<BTreeMap<String, Masks>, SimError> {
     let masked = |&(protection, point): &(Protection, (u32, u32))| match protection {
@@ -126,11 +132,11 @@ fn calibrated(
     };
     let tasks: Vec<(String, usize, (u32, u32))> = planned.iter().filter_map(masked).collect();
     let keys: Vec<String> = tasks.iter().map(|(key, ..)| key.clone()).collect();
-    let base = Experiment::new(arena.base.clone())?.to_toml();
+    let base = Experiment::new(common.base.clone())?.to_toml();
     recall(bench, FILE, format!("floras {VERSION}, κ = {KAPPA}\n{base}"), &keys, || {
-        (bench.watch)(Stage::Working("looking for the masks of every point"));
+        (bench.watch)(Stage::Working("calibrating the masks of every point"));
         let find = |(key, antennas, (clients, epsilon)): &(String, usize, (u32, u32))| {
-            let settings = with_masks(complex_reception(arena, *clients, *antennas)?, *epsilon)?;
+            let settings = with_masks(complex_reception(common, *clients, *antennas)?, *epsilon)?;
             Ok(settings.masks.map(|masks| (key.clone(), masks)))
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
@@ -146,11 +152,11 @@ fn experiment(
     masks: &BTreeMap<String, Masks>,
     (protection, (clients, epsilon)): (Protection, (u32, u32)),
 ) -> Result<Option<Experiment>, SimError> {
-    let (arena, noise_std) = (contest.arena(), contest.terms().central_noise_std(epsilon)?);
+    let (common, noise_std) = (contest.common(), contest.terms().central_noise_std(epsilon)?);
     let (antennas, masks) = match protection {
         Protection::Central => return Ok(None),
         Protection::Inversion => {
-            let settings = at_unit_power(arena, clients, inversion(noise_std).into());
+            let settings = at_unit_power(common, clients, inversion(noise_std).into());
             return Ok(Some(Experiment::new(settings)?));
         }
         Protection::Masks { antennas } => {
@@ -158,18 +164,18 @@ fn experiment(
         }
         Protection::LocalNoise => (1, Some(Masks::new(0.0, noise_std, 0)?)),
     };
-    let settings = Settings { masks, ..complex_reception(arena, clients, antennas)? };
+    let settings = Settings { masks, ..complex_reception(common, clients, antennas)? };
     Ok(Some(Experiment::new(settings)?))
 }
 
-/// Everything that was measured in the raw-signal view.
+/// All results in the raw-signal view.
 pub(super) struct Trust<'a> {
     contest: &'a Contest,
     runs: BTreeMap<String, (Experiment, RunRecord)>,
 }
 
 impl<'a> Trust<'a> {
-    /// Calibrates and runs all points of a grid. Runs without noise and with central noise are those of the contest.
+    /// Calibrates and runs all points of a grid. The runs without noise and with central noise are taken from the contest.
     pub(super) fn measure(
         bench: &Workbench<'_>,
         grid: &Grid,
@@ -181,7 +187,7 @@ impl<'a> Trust<'a> {
             .iter()
             .flat_map(|&protection| points.iter().map(move |&point| (protection, point)))
             .collect();
-        let masks = calibrated(bench, contest.arena(), &pairs)?;
+        let masks = calibrated(bench, contest.common(), &pairs)?;
         let mut planned = BTreeMap::new();
         for (protection, point) in pairs {
             let experiment = experiment(contest, &masks, (protection, point))?;
@@ -206,28 +212,29 @@ impl<'a> Trust<'a> {
         self.runs.get(&protection.run_name(point)).map(|(experiment, _)| experiment.settings())
     }
 
-    /// What the clients of a protection add; `None` without masks and local noise.
+    /// Masks and noise of the clients of a protection; `None` without masks and local noise.
     pub(super) fn masks(&self, protection: Protection, point: (u32, u32)) -> Option<Masks> {
         self.settings(protection, point)?.masks
     }
 
-    /// The test accuracy at the end, from 0 to 1.
+    /// Final test accuracy, from 0 to 1.
     pub(super) fn accuracy(&self, protection: Protection, point: (u32, u32)) -> Option<Estimate> {
         accuracy(self.record(protection, point)?)
     }
 
-    /// By how many points of accuracy a protection ends below the same training without noise, trial by trial.
+    /// Loss of final accuracy of a protection in points, compared with the same training without noise, trial by trial.
     pub(super) fn loss(&self, protection: Protection, point: (u32, u32)) -> Option<Estimate> {
         loss(self.contest.ideal_run(point.0)?, self.record(protection, point)?)
     }
 
-    /// Median, and what one round in 100 exceeds, of the noise over that of the central optimum; `None` for the optimum itself.
+    /// Noise relative to that of the central optimum: the median, and the value that one round in 100 exceeds. `None` for the optimum
+    /// itself.
     pub(super) fn noise_ratios(&self, protection: Protection, point: (u32, u32)) -> Option<[f64; 2]> {
         let optimum = self.contest.terms().central_noise_std(point.1).ok()?;
-        noise_ratios(self.settings(protection, point)?, self.contest.arena().parameters, optimum).ok()
+        noise_ratios(self.settings(protection, point)?, self.contest.common().parameters, optimum).ok()
     }
 
-    /// The `ε` that a setting has in the raw-signal view; for central noise that of what the server publishes.
+    /// `ε` of a setting in the raw-signal view; for central noise, that of the sums that the server publishes.
     #[cfg(test)]
     pub(super) fn epsilon(&self, protection: Protection, point: (u32, u32)) -> Option<f64> {
         let view = if protection == Protection::Central { View::Actual } else { View::RawSignal };
@@ -241,7 +248,7 @@ impl<'a> Trust<'a> {
         rounds.max_by(f64::total_cmp)
     }
 
-    /// The pictures: accuracy over `K` and over `ε`, and the noise over that of the central optimum.
+    /// The plots: accuracy over `K` and over `ε`, and the noise relative to that of the central optimum.
     pub(super) fn panels(&self, grid: &Grid) -> Vec<Panel> {
         let mut panels = vec![self.clients_panel(grid)];
         panels.extend(grid.sweeps.iter().map(|&clients| self.epsilon_panel(grid, clients)));
@@ -254,7 +261,7 @@ impl<'a> Trust<'a> {
         let mut curves = vec![curve("no noise".to_owned(), 0, Style::Dotted, x, ideal)];
         curves.extend(grid.protections.iter().map(|&protection| {
             let y = |x: u32| self.accuracy(protection, point(x));
-            // Where channel inversion lies on central noise, both are to be seen.
+            // Channel inversion may coincide with central noise; a dashed curve keeps both visible.
             let style = if protection == Protection::Inversion { Style::Dashed } else { Style::Solid };
             curve(protection.words(), protection.colour(), style, x, y)
         }));
@@ -298,7 +305,7 @@ impl<'a> Trust<'a> {
             ),
             x: clients_axis(),
             y: ratio_axis(),
-            // That of the central optimum is 1.
+            // The ratio of the central optimum is 1.
             curves: grid
                 .protections
                 .iter()
@@ -312,7 +319,7 @@ impl<'a> Trust<'a> {
     pub(super) fn privacy(&self, grid: &Grid) -> Vec<PrivacyRow> {
         let point = (grid.example, EPSILON);
         let row = |&protection: &Protection| {
-            // The row of central noise is that of the contest.
+            // Central noise has its row in the contest.
             self.settings(protection, point)?;
             let report = &self.record(protection, point)?.summary.privacy;
             let masks = self.masks(protection, point).map_or(String::new(), |masks| match masks.mask_std() {

@@ -10,17 +10,17 @@ use super::{EPSILON, Grid};
 /// Points of accuracy below the same training without noise that still count as useful.
 const USEFUL: f64 = 2.0;
 
-/// The answer, and its price.
+/// The paragraphs on the result and on its cost.
 pub(super) fn paragraphs(grid: &Grid, contest: &Contest) -> Vec<String> {
     vec![answer(grid, contest), price(grid, contest)]
 }
 
-/// The fewest clients from which on a contender is useful; `None` if it never is.
+/// The smallest number of clients from which on a contender is useful; `None` if it never is.
 fn useful_from(grid: &Grid, contest: &Contest, contender: Contender) -> Option<u32> {
     from_which_on(grid, |point| contest.loss(contender, View::Actual, point))
 }
 
-/// The fewest clients from which on the loss of accuracy is small enough; `None` if it never is.
+/// The smallest number of clients from which on the loss of accuracy is small enough; `None` if it never is.
 fn from_which_on(grid: &Grid, loss: impl Fn((u32, u32)) -> Option<Estimate>) -> Option<u32> {
     let useful = |&&clients: &&u32| loss((clients, EPSILON)).is_some_and(|lost| lost.mean <= USEFUL);
     grid.clients.iter().rev().take_while(useful).last().copied()
@@ -37,7 +37,8 @@ fn name(contender: Contender) -> &'static str {
     }
 }
 
-/// Whether the air costs anything beside a trusted server, by the number of clients that the clipped projector needs.
+/// Whether transmission over the air costs anything compared with a trusted server, by the number of clients that the
+/// clipped projector needs.
 fn opening(grid: &Grid, contest: &Contest) -> String {
     let [central, clipped, paper] = [Contender::Central, Contender::Clipped, Contender::Paper]
         .map(|contender| useful_from(grid, contest, contender));
@@ -107,7 +108,7 @@ fn percent(accuracy: Estimate) -> String {
     format!("{:.1}%", 100.0 * accuracy.mean)
 }
 
-/// From where on which contenders are useful, and their accuracy with the example's clients.
+/// The numbers of clients from which on contenders are useful, and their accuracy with the example's clients.
 fn lines<C: Copy>(
     grid: &Grid,
     groups: &[(Option<u32>, Vec<C>)],
@@ -187,7 +188,7 @@ fn protection_name(protection: Protection) -> String {
     }
 }
 
-/// What a base station that is not trusted costs.
+/// The cost of a base station that is not trusted.
 pub(super) fn at_equal_trust(grid: &Grid, trust: &Trust<'_>) -> String {
     let point = (grid.example, EPSILON);
     let groups =
