@@ -2,11 +2,10 @@
 // node open.mjs CHROMIUM BOOK FORMULAS SCREENSHOTS. An error on the console, a request that fails or leaves the book, an image
 // that does not load, a link without a target and a formula that does not show are printed, and the exit code is 1.
 
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { extname, join, relative } from "node:path";
+import { Browser } from "../browser.mjs";
 
 const [chromium, book, formulasFile, screenshots] = process.argv.slice(2);
 const formulas = JSON.parse(readFileSync(formulasFile, "utf8"));
@@ -31,44 +30,12 @@ const server = createServer((request, response) => {
 await new Promise((done) => server.listen(0, "127.0.0.1", done));
 const origin = `http://127.0.0.1:${server.address().port}`;
 
-const profile = mkdtempSync(join(tmpdir(), "floras-chromium-"));
-const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"];
-const browser = spawn(chromium, [...flags, "--remote-debugging-pipe", `--user-data-dir=${profile}`, "about:blank"], {
-  stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
-});
-browser.on("error", (error) => fail([`cannot start ${chromium}: ${error.message}`]));
-
-let nextId = 1;
-let buffered = "";
-const waiting = new Map();
-let listener = () => {};
-browser.stdio[4].on("data", (bytes) => {
-  buffered += bytes;
-  const messages = buffered.split("\0");
-  buffered = messages.pop();
-  for (const message of messages.map(JSON.parse)) {
-    if (!message.id) {
-      listener(message);
-      continue;
-    }
-    const { done, reject } = waiting.get(message.id);
-    waiting.delete(message.id);
-    if (message.error) reject(new Error(message.error.message));
-    else done(message.result);
-  }
-});
-
-function send(method, params = {}, sessionId) {
-  const id = nextId++;
-  browser.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + "\0");
-  return new Promise((done, reject) => waiting.set(id, { done, reject }));
-}
-
-function fail(problems) {
+const fail = (problems) => {
   console.error(problems.join("\n"));
-  browser.kill();
+  browser.process.kill();
   process.exit(1);
-}
+};
+const browser = new Browser(chromium, (message) => fail([message]));
 
 const LOOK = `(async () => {
   await document.fonts.ready;
@@ -86,37 +53,25 @@ const LOOK = `(async () => {
 
 async function look() {
   const problems = [];
-  const { targetId } = await send("Target.createTarget", { url: "about:blank" });
-  const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
-  const ask = (method, params) => send(method, params, sessionId);
-  for (const domain of ["Page", "Runtime", "Log", "Network"]) await ask(`${domain}.enable`);
   const all = readdirSync(book, { recursive: true }).map((path) => path.replaceAll("\\", "/"));
   const pages = all.filter((path) => path.endsWith(".html") && !NOT_PAGES.includes(path)).sort();
   const seen = new Map();
   for (const page of pages) {
-    let loaded = () => {};
     const note = (text) => problems.push(`${page}: ${text}`);
-    listener = ({ method, params }) => {
-      if (method === "Runtime.exceptionThrown") note(`exception: ${params.exceptionDetails.text}`);
-      if (method === "Runtime.consoleAPICalled" && ["error", "warning"].includes(params.type))
-        note(`console.${params.type}: ${params.args.map((arg) => arg.value).join(" ")}`);
-      if (method === "Log.entryAdded" && params.entry.level === "error") note(`${params.entry.text} ${params.entry.url ?? ""}`);
-      if (method === "Network.requestWillBeSent" && !params.request.url.startsWith(origin) && !params.request.url.startsWith("data:"))
-        note(`loads ${params.request.url}`);
-      if (method === "Page.loadEventFired") loaded();
-    };
-    for (const [width, height] of [[390, 844], [1400, 1000]]) {
-      await ask("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 500 });
-      const finished = new Promise((done) => (loaded = done));
-      await ask("Page.navigate", { url: `${origin}/${page}` });
-      await finished;
-      const { result } = await ask("Runtime.evaluate", { expression: LOOK, returnByValue: true, awaitPromise: true });
-      seen.set(page, result.value);
-      if (result.value.width > width) note(`at ${width} pixels the page is ${result.value.width} wide`);
-      const shot = await ask("Page.captureScreenshot", {});
+    const messages = [];
+    const tab = await browser.open(messages);
+    for (const width of [390, 1400]) {
+      await tab.show(width, "light", 1000);
+      await tab.go(`${origin}/${page}`);
+      seen.set(page, await tab.evaluate(LOOK));
+      if (seen.get(page).width > width) note(`at ${width} pixels the page is ${seen.get(page).width} wide`);
+      const { data } = await tab.send("Page.captureScreenshot");
       const name = `${page.replaceAll("/", "-").replace(".html", "")}-${width}.png`;
-      writeFileSync(join(screenshots, name), Buffer.from(shot.data, "base64"));
+      writeFileSync(join(screenshots, name), Buffer.from(data, "base64"));
     }
+    await tab.close();
+    messages.forEach(note);
+    for (const request of tab.requests) if (!request.startsWith(origin) && !request.startsWith("data:")) note(`loads ${request}`);
     const found = seen.get(page);
     const wanted = formulas[page.replace(".html", ".md")] ?? 0;
     if (found.formulas !== wanted || found.errors) note(`${found.formulas} of ${wanted} formulas show, ${found.errors} have errors`);
@@ -140,9 +95,7 @@ async function look() {
 mkdirSync(screenshots, { recursive: true });
 setTimeout(() => fail(["the browser did not answer within ten minutes"]), 600000).unref();
 const [count, problems] = await look().catch((error) => fail([error.stack]));
-browser.kill();
-await new Promise((done) => browser.on("exit", done));
-rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+await browser.close();
 server.close();
 if (problems.length) fail([...new Set(problems)]);
 console.log(`${count} pages open without errors; the screenshots are in ${relative(process.cwd(), screenshots)}`);

@@ -1,92 +1,44 @@
 // Opens a page in headless Chromium: prints errors, contrast problems and what the page loads, and takes screenshots.
-// node open.mjs CHROMIUM PAGE OUTPUT-PREFIX. Talks to the browser over its debugging pipe, so that nothing else is needed.
+// node open.mjs CHROMIUM PAGE OUTPUT-PREFIX.
 
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { Browser } from "../browser.mjs";
 
 const [chromium, page, prefix] = process.argv.slice(2);
 const address = pathToFileURL(resolve(page)).href;
-const profile = mkdtempSync(join(tmpdir(), "floras-chromium-"));
-const browser = spawn(
-  chromium,
-  ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe", `--user-data-dir=${profile}`, "about:blank"],
-  { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] },
-);
-browser.on("error", (error) => fail(`cannot start ${chromium}: ${error.message}`));
-
-let nextId = 1;
-let buffered = "";
-const waiting = new Map();
-const listeners = [];
-browser.stdio[4].on("data", (bytes) => {
-  buffered += bytes;
-  const messages = buffered.split("\0");
-  buffered = messages.pop();
-  for (const message of messages.map(JSON.parse)) {
-    if (message.id) {
-      const { resolve: done, reject } = waiting.get(message.id);
-      waiting.delete(message.id);
-      if (message.error) reject(new Error(message.error.message));
-      else done(message.result);
-    } else listeners.forEach((listener) => listener(message));
-  }
-});
-
-function send(method, params = {}, sessionId) {
-  const id = nextId++;
-  browser.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + "\0");
-  return new Promise((done, reject) => waiting.set(id, { resolve: done, reject }));
-}
-
-function fail(words) {
-  console.error(words);
-  browser.kill();
-  process.exit(1);
-}
-
 const problems = [];
-listeners.push(({ method, params }) => {
-  if (method === "Runtime.exceptionThrown") problems.push(`exception: ${params.exceptionDetails.exception?.description ?? params.exceptionDetails.text}`);
-  if (method === "Runtime.consoleAPICalled") problems.push(`console.${params.type}: ${params.args.map((arg) => arg.value).join(" ")}`);
-  if (method === "Log.entryAdded") problems.push(`${params.entry.level}: ${params.entry.text}`);
-  if (method === "Network.requestWillBeSent" && params.request.url !== address && params.request.url !== "data:," && !params.request.url.startsWith("data:image/png;"))
-    problems.push(`the page loads ${params.request.url}`);
-});
+const fail = (words) => {
+  console.error(words);
+  browser.process.kill();
+  process.exit(1);
+};
+const browser = new Browser(chromium, fail);
 
 async function look() {
-  const { targetId } = await send("Target.createTarget", { url: "about:blank" });
-  const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
-  const command = (method, params) => send(method, params, sessionId);
-  for (const domain of ["Page", "Runtime", "Log", "Network"]) await command(`${domain}.enable`);
-  const evaluate = async (expression) => (await command("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true })).result.value;
+  const tab = await browser.open(problems);
   for (const [name, width] of [["phone", 390], ["tablet", 768], ["desktop", 1400]]) {
     for (const scheme of ["light", "dark"]) {
       const where = `at ${width} pixels, ${scheme}`;
-      await command("Emulation.setDeviceMetricsOverride", { width, height: 844, deviceScaleFactor: 1, mobile: name === "phone" });
-      await command("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
-      const loaded = new Promise((done) => listeners.push(({ method }) => method === "Page.loadEventFired" && done()));
-      await command("Page.navigate", { url: address });
-      await loaded;
+      await tab.show(width, scheme, 844);
+      await tab.go(address);
       // Closed parts may be too wide as well. On a phone, they would make the picture longer than the browser allows.
-      const unfold = (open) => evaluate(`document.querySelectorAll("details").forEach((part) => (part.open = ${open}))`);
+      const unfold = (open) => tab.evaluate(`document.querySelectorAll("details").forEach((part) => (part.open = ${open}))`);
       await unfold(true);
-      const wide = await evaluate("document.documentElement.scrollWidth");
+      const wide = await tab.evaluate("document.documentElement.scrollWidth");
       if (wide > width) problems.push(`${where}: the page is ${wide} wide`);
-      for (const [text, contrast] of await evaluate(`(${lowContrast})()`)) problems.push(`${where}: contrast ${contrast} of "${text}"`);
+      for (const [text, contrast] of await tab.evaluate(`(${lowContrast})()`)) problems.push(`${where}: contrast ${contrast} of "${text}"`);
       await unfold(false);
-      await hover(evaluate, command, where, width);
-      const height = Math.min(16000, await evaluate("document.documentElement.scrollHeight"));
-      const clip = { x: 0, y: 0, width, height, scale: 1 };
-      const { data } = await command("Page.captureScreenshot", { clip, captureBeyondViewport: true });
-      writeFileSync(`${prefix}-${name}-${scheme}.png`, Buffer.from(data, "base64"));
+      await hover(tab, where, width);
+      writeFileSync(`${prefix}-${name}-${scheme}.png`, await tab.picture(width));
     }
   }
-  await command("Emulation.clearDeviceMetricsOverride");
-  const { data } = await command("Page.printToPDF", { printBackground: false });
+  await tab.send("Emulation.clearDeviceMetricsOverride");
+  const { data } = await tab.send("Page.printToPDF", { printBackground: false });
   writeFileSync(`${prefix}-print.pdf`, Buffer.from(data, "base64"));
+  for (const request of new Set(tab.requests))
+    if (request !== address && request !== "data:," && !request.startsWith("data:image/png;")) problems.push(`the page loads ${request}`);
 }
 
 // Runs in the page: texts whose contrast with their background is below 4.5 (WCAG 2.2, level AA).
@@ -135,8 +87,8 @@ function lowContrast() {
 }
 
 // Values must show beside the pointer in every plot: inside the viewport, and not over a marked point. The same by keyboard.
-async function hover(evaluate, command, where, width) {
-  const count = await evaluate(`document.querySelectorAll("figure.plot .canvas svg").length`);
+async function hover(tab, where, width) {
+  const count = await tab.evaluate(`document.querySelectorAll("figure.plot .canvas svg").length`);
   if (!count) return problems.push("the page has no plot");
   const tip = `(() => { const tip = document.querySelector(".tip:not([hidden])"); return tip ? tip.textContent : ""; })()`;
   const misplaced = `(() => {
@@ -152,30 +104,28 @@ async function hover(evaluate, command, where, width) {
   })()`;
   for (let number = 0; number < count; number++) {
     for (const part of [0.15, 0.5, 0.9]) {
-      const [x, y] = await evaluate(`(() => {
+      const [x, y] = await tab.evaluate(`(() => {
         const svg = document.querySelectorAll("figure.plot .canvas svg")[${number}];
         svg.scrollIntoView({ block: "center" });
         const box = svg.getBoundingClientRect();
         return [box.left + ${part} * box.width, box.top + 0.5 * box.height];
       })()`);
       // The page hides the values on a scroll event, which comes with the next frame.
-      await evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
-      await command("Input.dispatchMouseEvent", { type: "mouseMoved", x, y });
-      const problem = await evaluate(misplaced);
+      await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+      await tab.send("Input.dispatchMouseEvent", { type: "mouseMoved", x, y });
+      const problem = await tab.evaluate(misplaced);
       if (problem) problems.push(`${where}: the tooltip of plot ${number + 1} ${problem}`);
-      else if (!/\d/.test(await evaluate(tip))) problems.push(`${where}: pointing at plot ${number + 1} shows no values`);
+      else if (!/\d/.test(await tab.evaluate(tip))) problems.push(`${where}: pointing at plot ${number + 1} shows no values`);
     }
   }
-  await command("Input.dispatchMouseEvent", { type: "mouseMoved", x: 0, y: 0 });
-  await evaluate(`document.querySelector("figure.plot .canvas svg").focus()`);
-  await evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
-  for (const type of ["keyDown", "keyUp"]) await command("Input.dispatchKeyEvent", { type, key: "End" });
-  if (!/\d/.test(await evaluate(tip))) problems.push(`${where}: the keyboard shows no values`);
+  await tab.send("Input.dispatchMouseEvent", { type: "mouseMoved", x: 0, y: 0 });
+  await tab.evaluate(`document.querySelector("figure.plot .canvas svg").focus()`);
+  await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+  for (const type of ["keyDown", "keyUp"]) await tab.send("Input.dispatchKeyEvent", { type, key: "End" });
+  if (!/\d/.test(await tab.evaluate(tip))) problems.push(`${where}: the keyboard shows no values`);
 }
 
 setTimeout(() => fail("the browser did not answer within five minutes"), 300000).unref();
 await look().catch((error) => fail(error.stack));
-browser.kill();
-await new Promise((done) => browser.on("exit", done));
-rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+await browser.close();
 if (problems.length) fail([...new Set(problems)].join("\n"));
