@@ -1,4 +1,5 @@
-//! `cargo xtask check-language`: the words of the project. Text and identifiers avoid the phrases of one list, and tests have short names.
+//! `cargo xtask check-language`: the words of the project. Text and identifiers avoid the phrases of one list, tests have short
+//! names, and doc comments say more than a name does.
 //!
 //! The check reads every tracked source, page, script and template. Lines are joined before the search, so that a phrase is
 //! found across a line break. Identifiers are split at underscores and capitals, so that `came_to` is found like "came to".
@@ -15,6 +16,8 @@ use crate::shell;
 
 /// A test's name has at most this many words; articles count.
 const MAX_TEST_NAME_WORDS: usize = 8;
+/// A doc comment has at least this many words: meaning, unit and range need them.
+const MIN_DOC_WORDS: usize = 3;
 
 /// A phrase that the project does not use.
 struct Phrase {
@@ -131,6 +134,7 @@ fn problems(path: &str, text: &str) -> Vec<(usize, String)> {
     let mut found = phrases(path, text);
     found.extend(prefixes(path, text));
     found.extend(long_test_names(path, text));
+    found.extend(short_doc_comments(path, text));
     found.sort();
     found
 }
@@ -204,6 +208,26 @@ fn long_test_names(path: &str, text: &str) -> Vec<(usize, String)> {
         if words > MAX_TEST_NAME_WORDS {
             let problem = format!("test {name} has {words} words; write: at most {MAX_TEST_NAME_WORDS}");
             found.push((number, problem));
+        }
+    }
+    found
+}
+
+/// Doc comments that only repeat a name or a symbol.
+fn short_doc_comments(path: &str, text: &str) -> Vec<(usize, String)> {
+    if !path.ends_with(".rs") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut lines = (1..).zip(text.lines().map(str::trim_start)).peekable();
+    while let Some((number, line)) = lines.next() {
+        let Some(start) = line.strip_prefix("///") else { continue };
+        let mut words = start.split_whitespace().count();
+        while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("///")) {
+            words += line.split_whitespace().count();
+        }
+        if words < MIN_DOC_WORDS {
+            found.push((number, format!("{:?}; write: meaning, unit and range", start.trim())));
         }
     }
     found
@@ -310,6 +334,15 @@ mod tests {
     #[test]
     fn technical_uses_are_allowed() {
         assert_eq!(found("a.md", "by the law of large numbers, and the power law"), [""; 0]);
+    }
+
+    #[test]
+    fn doc_comments_say_more_than_a_name() {
+        let text = "/// `N`.\nsequences: u64,\n/// Number of sequences.\n///\n/// # Errors\nfn f() {}\n    /// Where.\n";
+        let expected =
+            ["1: \"`N`.\"; write: meaning, unit and range", "7: \"Where.\"; write: meaning, unit and range"];
+        assert_eq!(found("a.rs", text), expected);
+        assert_eq!(found("a.md", text), [""; 0]);
     }
 
     #[test]
