@@ -4,6 +4,7 @@
 //! call: the result would be undefined.
 
 mod audit;
+mod compare;
 mod convert;
 mod data;
 mod error;
@@ -48,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(privacy::statement, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(audit::audit, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(run::experiment, module)?)?;
     module.add_function(wrap_pyfunction!(run::presets, module)?)?;
     module.add_function(wrap_pyfunction!(run::report, module)?)?;

@@ -55,7 +55,7 @@ pub(crate) fn account<'py>(
     py: Python<'py>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = keywords_of(given(keywords)?, &["epsilon", "view", "find", "most_sequences"])?;
+    let keywords = keywords_of(given(keywords)?, &["epsilon", "view", "find", "max_sequences"])?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let dim = keywords.dim();
@@ -125,7 +125,7 @@ pub(crate) fn epsilon_curve<'py>(
     let (view, rounds) = (view_of(view)?, integers("rounds", rounds, 1..=1_000_000)?);
     let keywords = keywords_of(
         given(keywords)?,
-        &["dim", "alpha", "epsilon", "view", "find", "most_sequences", "rounds"],
+        &["dim", "alpha", "epsilon", "view", "find", "max_sequences", "rounds"],
     )?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
@@ -148,7 +148,7 @@ pub(crate) fn delta_curve<'py>(
         return Err(PyValueError::new_err(format!("every epsilon must be between 0 and 1e6, not {epsilon}")));
     }
     let keywords =
-        keywords_of(given(keywords)?, &["dim", "alpha", "epsilon", "view", "find", "most_sequences"])?;
+        keywords_of(given(keywords)?, &["dim", "alpha", "epsilon", "view", "find", "max_sequences"])?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     let sequences = keywords.sequences().map_err(refusal)?;
     let curve = work(py, || inquiry.delta_curve(sequences, view, &epsilons))?;
@@ -164,7 +164,7 @@ pub(crate) fn delta_curve<'py>(
 /// The sequences and the inquiry of keywords that describe a federation.
 fn described(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(u64, Inquiry)> {
     let keywords =
-        keywords_of(given(keywords)?, &["dim", "alpha", "epsilon", "view", "find", "most_sequences"])?;
+        keywords_of(given(keywords)?, &["dim", "alpha", "epsilon", "view", "find", "max_sequences"])?;
     let inquiry = keywords.inquiry().map_err(refusal)?;
     Ok((keywords.sequences().map_err(refusal)?, inquiry))
 }

@@ -61,7 +61,7 @@ pub(crate) fn experiment_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<Exper
 }
 
 /// Changes to an experiment's settings, as keywords and as ``{"uplink.snr_db": 10}``.
-fn change(
+pub(crate) fn change(
     mut builder: ExperimentBuilder,
     numbers: [(&str, Option<&Bound<'_, PyAny>>); 3],
     settings: Option<&Bound<'_, PyDict>>,

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use floras_sim::{PreparedSweep, SimError, Sweep, SweepEvent};
-use pyo3::exceptions::PyRuntimeError;
+use floras_sim::{ExperimentBuilder, PreparedSweep, SimError, Sweep, SweepEvent};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::convert;
 use crate::error::ToPython;
 use crate::observer::Observer;
-use crate::run::{builder_of, threads_or_all_cores};
+use crate::run::{builder_of, change, threads_or_all_cores};
+
+/// Trials, rounds and seed, where they are given.
+type Numbers<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
 /// The points of a sweep and its directory.
 #[pyclass(module = "floras._core", frozen)]
@@ -35,17 +38,30 @@ pub(crate) struct Grid {
 
 #[pymethods]
 impl Grid {
-    /// Checks every point, and locks the directory until ``leave`` is called.
+    /// Checks every point, and locks the directory until ``leave`` is called. ``numbers`` are trials, rounds and seed.
     #[new]
-    #[pyo3(signature = (source, out = None, threads = None))]
+    #[pyo3(signature = (source, over = None, settings = None, numbers = (None, None, None), out = None, threads = None))]
     fn new(
         py: Python<'_>,
-        source: &Bound<'_, PyAny>,
+        source: Option<&Bound<'_, PyAny>>,
+        over: Option<&Bound<'_, PyDict>>,
+        settings: Option<&Bound<'_, PyDict>>,
+        numbers: Numbers<'_>,
         out: Option<PathBuf>,
         threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let threads = threads_or_all_cores(threads)?;
-        let sweep = builder_of(Some(source))?.build_sweep().map_err(ToPython::to_python)?;
+        let numbers =
+            [("trials", numbers.0.as_ref()), ("rounds", numbers.1.as_ref()), ("seed", numbers.2.as_ref())];
+        let builder = vary(change(builder_of(source)?, numbers, settings)?, over)?;
+        let sweep = builder.build_sweep().map_err(ToPython::to_python)?;
+        let fixed = settings.into_iter().flatten().map(|(key, _)| key.to_string());
+        let given = numbers.into_iter().filter(|(_, number)| number.is_some()).map(|(key, _)| key.to_owned());
+        if let Some(key) = fixed.chain(given).find(|key| sweep.varies(key)) {
+            return Err(PyValueError::new_err(format!(
+                "{key} is set and also varied by the sweep: give one of them"
+            )));
+        }
         let (name, keys) = (sweep.name().to_owned(), sweep.keys().map(str::to_owned).collect());
         let (directory, runs) = (out.unwrap_or_else(|| sweep.default_directory()), sweep.runs().count());
         let prepared = py.detach(|| PreparedSweep::new(sweep, &directory, threads));
@@ -109,6 +125,20 @@ impl Grid {
         let Ok(mut prepared) = self.prepared.try_lock() else { return Ok(None) };
         prepared.as_mut().map(work).transpose()
     }
+}
+
+/// Adds keys that vary, as ``{"uplink.snr_db": [0, 10]}``, to an experiment.
+fn vary(builder: ExperimentBuilder, over: Option<&Bound<'_, PyDict>>) -> PyResult<ExperimentBuilder> {
+    let wrong =
+        || PyTypeError::new_err("over must map keys to lists of values, as in {\"uplink.snr_db\": [0, 10]}");
+    over.into_iter().flatten().try_fold(builder, |builder, (key, values)| {
+        let key = key.extract::<String>().map_err(|_| wrong())?;
+        if values.is_instance_of::<PyString>() || values.is_instance_of::<PyDict>() {
+            return Err(wrong());
+        }
+        let values = values.try_iter().map_err(|_| wrong())?.map(|value| convert::value(&key, &value?));
+        builder.vary_to(&key, values.collect::<PyResult<Vec<_>>>()?).map_err(ToPython::to_python)
+    })
 }
 
 fn available<T>(worked: Result<Option<T>, SimError>) -> PyResult<T> {

@@ -45,6 +45,29 @@ def test_a_sweep_is_the_programs_bit_for_bit(program: Callable[..., str], tmp_pa
     assert files_of(tmp_path / "file") == files_of(tmp_path / "program")
 
 
+def test_a_preset_is_swept_as_by_program(program: Callable[..., str], tmp_path: Path) -> None:
+    over = ("--over", "uplink.snr_db=0.0,20.0", "--over", "uplink.receiver=clipped=2,mmse")
+    numbers = ("--set", "uplink.sequences=230", "--rounds", "2", "--trials", "1", "--seed", "3")
+    program("sweep", "quick", *over, *numbers, "--out", tmp_path / "program")
+    grid = {"uplink.snr_db": [0.0, 20.0], "uplink.receiver": ["clipped=2", "mmse"]}
+    changed = {"uplink.sequences": 230}
+    floras.sweep(
+        "quick", grid, settings=changed, rounds=2, trials=1, seed=3, out=tmp_path / "python", progress=False
+    )
+    assert files_of(tmp_path / "python") == files_of(tmp_path / "program")
+
+
+def test_wrong_grids_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    with pytest.raises(TypeError, match="over must map keys to lists of values"):
+        floras.sweep("quick", {"uplink.receiver": "mmse"}, out=out)
+    with pytest.raises(ValueError, match=r"rounds is set and also varied by the sweep"):
+        floras.sweep("quick", {"rounds": [1, 2]}, rounds=3, out=out)
+    with pytest.raises(ValueError, match=r"uplink\.snr_dB"):
+        floras.sweep("quick", {"uplink.snr_dB": [1]}, out=out)
+    assert not out.exists()
+
+
 def test_a_sweep_becomes_a_frame(tmp_path: Path) -> None:
     sweep = floras.sweep(GRID, out=tmp_path / "sweep")
     frame = sweep.to_pandas()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from floras import privacy
 from floras._core import Aggregate, Channel, Ledger, Uplink, __version__, clip, presets
+from floras.comparisons import ComparedRun, Comparison, compare
 from floras.data import Digits, Federated, federate, load_digits20
 from floras.own import Model
 from floras.reports import Audit, AuditedView, audit, report
@@ -40,6 +41,8 @@ __all__ = [
     "ByView",
     "Calibration",
     "Channel",
+    "ComparedRun",
+    "Comparison",
     "Composition",
     "Digits",
     "Estimate",
@@ -58,6 +61,7 @@ __all__ = [
     "__version__",
     "audit",
     "clip",
+    "compare",
     "experiment",
     "federate",
     "load_digits20",

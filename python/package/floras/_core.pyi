@@ -184,7 +184,13 @@ class Grid:
     """The points of a sweep, and the directory that they are recorded in."""
 
     def __new__(
-        cls, source: Experiment, out: str | os.PathLike[str] | None = None, threads: int | None = None
+        cls,
+        source: Experiment | None,
+        over: dict[str, Iterable[Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        numbers: tuple[int | None, int | None, int | None] = (None, None, None),
+        out: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
     ) -> Grid: ...
     @property
     def name(self) -> str: ...
@@ -244,6 +250,9 @@ def audit(
     trainings: int,
     confidence: float,
     threads: int | None = None,
+) -> dict[str, Any]: ...
+def compare(
+    directories: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str] | None = None
 ) -> dict[str, Any]: ...
 def digits20(train: int | None = None, test: int | None = None) -> tuple[Samples, Samples]: ...
 def federate(experiment: Experiment | None = None, trial: int | None = None) -> dict[str, Any]: ...

@@ -56,13 +56,15 @@ def curves(runs: Mapping[str, Run], metric: str = "test_accuracy") -> matplotlib
     Raises
     ------
     ValueError
-        If ``metric`` is not such a column.
+        If ``metric`` is not such a column, or if a run has not measured it.
     """
     if metric not in _LABELS:
         raise ValueError(f"metric must be one of {', '.join(_LABELS)}, not {metric!r}")
     figure = _figure()
     axes = figure.add_subplot()
     for name, run in runs.items():
+        if metric not in run.metrics:
+            raise ValueError(f"{name} has no {metric}; it has {', '.join(run.metrics)}")
         rounds, mean, width = _mean_over_trials(run, metric)
         if metric == "test_accuracy":
             mean, width = 100 * mean, 100 * width

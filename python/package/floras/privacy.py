@@ -8,6 +8,7 @@ not a guarantee.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
@@ -189,6 +190,7 @@ def calibrate(
     find: Literal["sequences", "clip", "rounds"] = "sequences",
     rounds: int | None = None,
     sequences: int | None = None,
+    max_sequences: int | None = None,
     most_sequences: int | None = None,
     **radio: Unpack[Radio],
 ) -> Calibration:
@@ -210,8 +212,10 @@ def calibrate(
         Number of rounds; 1 by default.
     sequences : int, optional
         N, if something else is to be found.
+    max_sequences : int, optional
+        Maximum N to consider; ``length`` by default.
     most_sequences : int, optional
-        Largest N to consider; ``length`` by default.
+        Deprecated name of ``max_sequences``.
     **radio
         Keywords of `Radio`. ``receiver="clipped"`` finds the level of the clipped projector too.
 
@@ -232,6 +236,9 @@ def calibrate(
     >>> found.sequences, found.view, found.epsilon <= 4.0
     (58, 'any-channel', True)
     """
+    if most_sequences is not None:
+        warnings.warn("the keyword most_sequences is now max_sequences", DeprecationWarning, stacklevel=2)
+        max_sequences = most_sequences if max_sequences is None else max_sequences
     report = _core.calibrate(
         epsilon=epsilon,
         clip=clip,
@@ -240,7 +247,7 @@ def calibrate(
         find=find,
         rounds=rounds,
         sequences=sequences,
-        most_sequences=most_sequences,
+        max_sequences=max_sequences,
         **radio,
     )
     return Calibration.from_dict(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,9 +22,14 @@ Files = dict[str, bytes]
 
 
 def sweep(
-    grid: Experiment,
+    grid: Experiment | None = None,
+    over: Mapping[str, Iterable[Any]] | None = None,
     *,
     engine: Literal["local", "ray"] = "local",
+    trials: int | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
     out: PathLike | None = None,
     threads: int | None = None,
     retries: int = 3,
@@ -34,13 +39,19 @@ def sweep(
 
     Parameters
     ----------
-    grid : dict or path
-        A dictionary with the structure of a sweep file, or the path of one: an experiment with a section
-        ``sweep`` that lists values for some keys.
+    grid : dict, path or str, optional
+        An experiment as in `run`; the default preset if absent. It may have a section ``sweep`` that lists
+        values for some keys.
+    over : mapping, optional
+        Values for keys that vary: ``{"uplink.snr_db": [0, 10, 20]}``. The last key varies fastest.
     engine : {"local", "ray"}
         Where to run. With ``"ray"`` each point is a task on the cluster that ``ray.init`` reaches. The
         cluster needs no shared file system: a task returns its run directory. Files that an experiment reads,
         such as a data set, must be on every machine.
+    trials, rounds, seed : int, optional
+        As in `run`, for all points.
+    settings : mapping, optional
+        Single settings to change in all points, by key.
     out : path, optional
         Directory of all runs; ``runs/NAME-sweep`` by default. An interrupted sweep in it is resumed.
     threads : int, optional
@@ -65,11 +76,10 @@ def sweep(
     Examples
     --------
     >>> import tempfile
-    >>> grid = {"rounds": 2, "trials": 1, "sweep": {"uplink": {"sequences": [20, 25]}}}
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     result = floras.sweep(grid, out=directory)
-    >>> [row["uplink.sequences"] for row in result.rows]
-    [20, 25]
+    ...     result = floras.sweep("quick", {"uplink.snr_db": [0.0, 20.0]}, rounds=2, trials=1, out=directory)
+    >>> [row["uplink.snr_db"] for row in result.rows]
+    [0, 20]
     """
     if engine not in ("local", "ray"):
         raise ValueError(f'engine must be "local" or "ray", not {engine!r}')
@@ -77,7 +87,9 @@ def sweep(
         raise ValueError(f"retries must be at least 0, not {retries}")
     if engine == "ray" and threads is None:
         threads = 1
-    work = _core.Grid(grid, out, threads)
+    varied = None if over is None else dict(over)
+    changes = None if settings is None else dict(settings)
+    work = _core.Grid(grid, varied, changes, (trials, rounds, seed), out, threads)
     try:
         to_do = {point["number"]: point for point in work.to_do()}
         for point in to_do.values():

@@ -109,7 +109,7 @@ impl ExperimentBuilder {
     /// assert_eq!(builder.build_sweep()?.points().len(), 2);
     /// # Ok::<(), floras_sim::ExperimentError>(())
     /// ```
-    pub fn vary(mut self, assignment: &str) -> Result<Self, ExperimentError> {
+    pub fn vary(self, assignment: &str) -> Result<Self, ExperimentError> {
         let wrong = || ExperimentError::Variation { given: assignment.to_owned() };
         let (key, values) = assignment.split_once('=').ok_or_else(wrong)?;
         let (key, values) = (key.trim(), split_values(values));
@@ -121,6 +121,21 @@ impl ExperimentBuilder {
         if let [Value::Array(list)] = &mut values[..] {
             values = std::mem::take(list);
         }
+        self.vary_values(key, values)
+    }
+
+    /// Lets a key take several numbers, texts, choices or tables, as [`vary`](Self::vary) does.
+    pub fn vary_to(
+        self,
+        key: &str,
+        values: impl IntoIterator<Item = impl Serialize>,
+    ) -> Result<Self, ExperimentError> {
+        let values = values.into_iter().map(Value::try_from).collect::<Result<_, _>>();
+        let values = values.map_err(|error| ExperimentError::refused(key, error))?;
+        self.vary_values(key, values)
+    }
+
+    fn vary_values(mut self, key: &str, values: Vec<Value>) -> Result<Self, ExperimentError> {
         let grid = self.table.entry("sweep").or_insert_with(|| Value::Table(Table::new()));
         let Value::Table(grid) = grid else {
             return Err(ExperimentError::refused("sweep", "it must be a section, [sweep]"));
