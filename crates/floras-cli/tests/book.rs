@@ -2,14 +2,15 @@
 //!
 //! A block `sh` and a block `text` after it form a transcript. Each page has its own working directory, in which its transcripts
 //! run in order; `<!-- file: NAME -->` before a block writes the block to a file there. The text must equal standard output, or
-//! standard error and standard output. `…` stands for omitted lines, and times and speeds are ignored. All other commands must at
-//! least parse.
+//! standard error and standard output. `…` stands for omitted lines, and times and speeds are ignored. `<!-- output of: COMMAND -->` before
+//! a block `text` shows another part of what an earlier command of the page printed. All other commands must at least parse.
 //!
 //! `UPDATE_BOOK=1` writes the program's output to the pages: those printed lines that begin with the same words as a line of the
 //! page.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,7 @@ use floras_core::verdict::{Verdict, guess};
 use regex::Regex;
 
 /// Commands that take minutes: their transcripts are not executed.
-const SLOW: &[&str] = &["floras audit", "floras reproduce"];
+const SLOW: &[&str] = &["floras reproduce"];
 
 /// Text that looks like a command: a label in test vectors.
 const NOT_COMMANDS: &[&str] = &["floras test room"];
@@ -34,6 +35,9 @@ struct Block {
     lines: std::ops::Range<usize>,
     /// The name in a comment `<!-- file: NAME -->` on the line before the block.
     file: Option<String>,
+    /// The command in a comment `<!-- output of: COMMAND -->` on the line before the block: an earlier block of the page has
+    /// run it.
+    output_of: Option<String>,
 }
 
 fn root() -> PathBuf {
@@ -69,11 +73,15 @@ fn blocks(lines: &[String]) -> Vec<Block> {
         let fence = number + start;
         let length = lines[fence + 1..].iter().position(|line| line == "```").expect("blocks end");
         let before = fence.checked_sub(1).map_or("", |line| lines[line].as_str());
-        let file = before.strip_prefix("<!-- file: ").and_then(|rest| rest.strip_suffix(" -->"));
+        let named = |start| {
+            let rest = before.strip_prefix("<!-- ")?.strip_prefix(start)?;
+            rest.strip_suffix(" -->").map(str::to_owned)
+        };
         found.push(Block {
             language: lines[fence].trim_start_matches('`').to_owned(),
             lines: fence + 1..fence + 1 + length,
-            file: file.map(str::to_owned),
+            file: named("file: "),
+            output_of: named("output of: "),
         });
         number = fence + length + 2;
     }
@@ -154,31 +162,46 @@ fn transcripts_are_the_programs() {
         let directory = tempfile::tempdir().unwrap();
         let all = blocks(&lines);
         let mut replacements = Vec::new();
-        for (block, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
+        let mut outputs: HashMap<String, [Vec<String>; 2]> = HashMap::new();
+        let mut before: Option<&Block> = None;
+        for block in &all {
             let content = lines[block.lines.clone()].join("\n") + "\n";
             if let Some(name) = &block.file {
                 fs::write(directory.path().join(name), &content).unwrap();
             }
-            let answer = next.filter(|next| next.language == "text" && are_adjacent(&lines, block, next));
-            let Some(answer) = answer.filter(|_| block.language == "sh") else { continue };
-            if SLOW.iter().any(|start| content.starts_with(start)) {
+            let adjacent = before.filter(|before| are_adjacent(&lines, before, block));
+            before = Some(block);
+            if block.language != "text" {
+                continue;
+            }
+            let command = match (&block.output_of, adjacent.filter(|before| before.language == "sh")) {
+                (Some(command), _) => command.clone(),
+                (None, Some(before)) => lines[before.lines.clone()].join("\n"),
+                (None, None) => continue,
+            };
+            if SLOW.iter().any(|start| command.starts_with(start)) {
                 continue;
             }
             checked += 1;
-            let shown = &lines[answer.lines.clone()];
-            let printed = answers(&content, directory.path());
+            let shown = &lines[block.lines.clone()];
+            // Only the block after a command runs it.
+            if block.output_of.is_none() {
+                outputs.insert(command.clone(), answers(&command, directory.path()));
+            }
+            let printed =
+                outputs.get(&command).unwrap_or_else(|| panic!("{}: {command} was not run", page.display()));
             if printed.iter().any(|printed| is_shown(shown, printed)) {
                 continue;
             }
             // Messages are shown on purpose: lines that standard output does not have.
-            let [output, everything] = &printed;
+            let [output, everything] = printed;
             let is_message = |line: &String| {
                 line != OMITTED && !output.iter().any(|other| beginning(other) == beginning(line))
             };
             let printed = if shown.iter().any(is_message) { everything } else { output };
             let found = updated(shown, printed);
-            wrong.push(format!("{}:{}:\n{}", page.display(), answer.lines.start, found.join("\n")));
-            replacements.push((answer.lines.clone(), found));
+            wrong.push(format!("{}:{}:\n{}", page.display(), block.lines.start, found.join("\n")));
+            replacements.push((block.lines.clone(), found));
         }
         for (range, found) in replacements.into_iter().rev().filter(|_| is_update) {
             lines.splice(range, found);
@@ -188,7 +211,7 @@ fn transcripts_are_the_programs() {
         }
     }
     assert!(checked >= 12, "{checked} transcripts");
-    assert!(is_update || wrong.is_empty(), "the program prints otherwise:\n{}", wrong.join("\n\n"));
+    assert!(is_update || wrong.is_empty(), "the program prints something else:\n{}", wrong.join("\n\n"));
 }
 
 #[test]
