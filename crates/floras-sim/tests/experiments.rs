@@ -192,7 +192,12 @@ fn settings_in_code_are_checked() {
     assert!(Experiment::new(settings.clone()).unwrap_err().to_string().starts_with("rounds must be"));
     settings = Settings::default();
     settings.data.train = None;
-    assert!(Experiment::new(settings).unwrap_err().to_string().contains("a file cannot say"));
+    assert!(
+        Experiment::new(settings)
+            .unwrap_err()
+            .to_string()
+            .contains("cannot be represented in an experiment file")
+    );
     settings = Settings::default();
     settings.privacy.clip = Some(f64::NAN);
     assert!(Experiment::new(settings).unwrap_err().to_string().starts_with("privacy.clip must be"));
