@@ -47,7 +47,7 @@ const PHRASES: &[Phrase] = &[
     phrase(r"complain|complains|complained|complaints?", "error"),
     phrase(r"mend|mends|mended|mending", "fix"),
     phrase(
-        r"((one|two|three|ten|many|few|several|\d[\d,]*) [a-z]+|clients|rounds|bytes|bits|chips|numbers|values|rows|lines|files|columns|entries|points|seconds|parameters|vectors|sequences|symbols|trials|operations|deviation) an? (round|client|trial|parameter|row|line|file|column|sample|symbol|number|bit|chip|sequence|point|group|class|label|view|pair|run|second|minute|hour|block|member|coordinate|game|scheme|entry|step|key|device|set)",
+        r"((one|two|three|ten|many|few|several|\d+(,\d+)*) [a-z]+|clients|rounds|bytes|bits|chips|numbers|values|rows|lines|files|columns|entries|points|seconds|parameters|vectors|sequences|symbols|trials|operations|deviation) an? (round|client|trial|parameter|row|line|file|column|sample|symbol|number|bit|chip|sequence|point|group|class|label|view|pair|run|second|minute|hour|block|member|coordinate|game|scheme|entry|step|key|device|set)",
         "per",
     ),
     phrase(r"whoever", "the adversary, any client that"),

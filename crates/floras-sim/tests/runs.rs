@@ -230,7 +230,7 @@ fn a_checkpoint_of_something_else_is_refused() {
     fs::write(directory.join("experiment.toml"), &text).unwrap();
     let changed = Experiment::parse("changed", &text).unwrap();
     let message = run(&changed, &directory, Entry::Resume, 1).unwrap_err().to_string();
-    assert!(message.contains("it is of another experiment"), "{message}");
+    assert!(message.contains("it belongs to another experiment"), "{message}");
 }
 
 #[test]

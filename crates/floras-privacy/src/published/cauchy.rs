@@ -9,7 +9,7 @@
 //!
 //! and with `k = e^{2ε/(d+1)}` the whole curve is
 //!
-//! and with `k = e^{2ε/(d+1)}` the whole curve is
+//! ```text
 //! δ(ε) = 2/π ∫ [1 − ½(k − 1)(coth η·cosh v − 1)]^{(d+1)/2} · sinh η / (1 + cosh²η·sinh²v) dv
 //! ```
 //!
