@@ -40,7 +40,7 @@ pub(crate) struct Grid {
 impl Grid {
     /// Checks every point, and locks the directory until ``leave`` is called. ``numbers`` are trials, rounds and seed.
     #[new]
-    #[pyo3(signature = (source, over = None, settings = None, numbers = (None, None, None), out = None, threads = None))]
+    #[pyo3(signature = (source, over, settings, numbers, out = None, threads = None))]
     fn new(
         py: Python<'_>,
         source: Option<&Bound<'_, PyAny>>,

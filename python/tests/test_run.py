@@ -157,7 +157,7 @@ NOTED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "quick",
         {"rounds": 200, "privacy.budget": 1.0, "privacy.view": "published"},
-        ["no guarantee here", "the budget of 1 .* of 200 rounds; the run stops there"],
+        ["not a guarantee here", "the budget of 1 .* of 200 rounds; the run stops there"],
     ),
     ("quick", {"rounds": 1}, []),
 ]

@@ -149,7 +149,7 @@ def test_bad_input_is_refused_in_words(
 def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
     from floras import _core
 
-    grid = _core.Grid(GRID, tmp_path)
+    grid = _core.Grid(GRID, None, None, (None, None, None), tmp_path)
     with pytest.raises(ValueError, match="in use"):
         floras.sweep(GRID, out=tmp_path)
     grid.leave()

@@ -133,7 +133,7 @@ impl Choosing {
         }
     }
 
-    /// Thresholds that 1, 2, 3, 4, 5, 6, 7, 8, 10, … outcomes exceed, or fall short of.
+    /// Thresholds with 1, 2, 3, 4, 5, 6, 7, 8, 10, … outcomes at or above them, or at or below them.
     fn candidates(&self) -> Vec<Set> {
         let games = self.with.len();
         let mut sets = Vec::new();

@@ -275,8 +275,8 @@ impl Setting {
         }
     }
 
-    /// The value around which the standard deviation of each parameter of the sum concentrates; `None` unless the receiver clips its
-    /// weights. It counts the unused sequences, and the used ones if the channel is known.
+    /// The value around which the standard deviation of the noise in each parameter of the sum concentrates; `None` unless the receiver
+    /// clips its weights. It counts the unused sequences, and the used ones if the channel is known.
     pub fn noise_std(&self) -> Option<f64> {
         let c = self.receiver.level()?;
         let ratio = self.pilot.noise_ratio();

@@ -222,7 +222,7 @@ fn the_published_numbers_fail_where_documented() {
     }
 }
 
-/// Round trip for probabilities down to 1e-15. The rounding of two windows changes the result by 1e-4 in `δ` and `ε`.
+/// Round trip for probabilities down to 1e-15. The rounding of two windows changes `δ` and `ε` by up to 1e-4.
 #[test]
 fn delta_and_epsilon_are_each_other_s_inverse() {
     let half = half_normal(5.0);

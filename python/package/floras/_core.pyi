@@ -186,9 +186,9 @@ class Grid:
     def __new__(
         cls,
         source: Experiment | None,
-        over: dict[str, Iterable[Any]] | None = None,
-        settings: dict[str, Any] | None = None,
-        numbers: tuple[int | None, int | None, int | None] = (None, None, None),
+        over: dict[str, Iterable[Any]] | None,
+        settings: dict[str, Any] | None,
+        numbers: tuple[int | None, int | None, int | None],
         out: str | os.PathLike[str] | None = None,
         threads: int | None = None,
     ) -> Grid: ...

@@ -197,7 +197,7 @@ def compose(trainings: Iterable[Losses], delta: float = 1e-5) -> Composition:
     Raises
     ------
     ValueError
-        If the trainings differ in neighbours or level.
+        If there are no trainings, or if they differ in neighbours or level.
     """
     return Composition.from_dict(
         _core.compose([json.dumps(training.content) for training in trainings], delta)

@@ -79,7 +79,7 @@ def sweep(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     result = floras.sweep("quick", {"uplink.snr_db": [0.0, 20.0]}, rounds=2, trials=1, out=directory)
     >>> [row["uplink.snr_db"] for row in result.rows]
-    [0, 20]
+    [0.0, 20.0]
     """
     if engine not in ("local", "ray"):
         raise ValueError(f'engine must be "local" or "ray", not {engine!r}')

@@ -38,7 +38,7 @@ use super::{Bench, WorstCaseGame};
 const SHARE: u32 = 10;
 /// The same for rows that run the clients' protocol.
 const SHARE_OF_PROTOCOL: u32 = 40;
-/// Maximum number of chips of all games over the radio, in both worlds.
+/// Maximum number of chips of all games over the radio, in both worlds, unless [`MIN_GAMES`] games need more.
 const MAX_CHIPS: u64 = 400_000_000;
 /// Minimum number of games per row in each world.
 const MIN_GAMES: u32 = 500;

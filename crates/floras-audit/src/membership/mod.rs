@@ -32,7 +32,7 @@ use super::{Bench, Stage, WorstCaseGame, branches, unless_diverged};
 
 /// Maximum number of games of one round, in each world, for canaries that require training.
 const MAX_ONE_ROUND_GAMES: u32 = 20_000;
-/// Maximum number of values sent over the air in these games, in each world.
+/// Maximum number of values sent over the air in these games, in each world, unless 200 games need more.
 const MAX_NUMBERS: u64 = 4_000_000_000;
 /// Numbers of the tables of scores, after those of the main table.
 const WORST_CASE_TABLES: [u8; 2] = [200, 201];

@@ -55,7 +55,7 @@ impl Workbench<'_> {
     }
 
     /// The same, with the federation of the previous run in `before`. If both have the same privacy, its account is
-    /// reused.
+    /// reused. Afterwards `before` holds the federation of this run.
     pub(super) fn run_after(
         &self,
         before: &mut Option<Federation>,

@@ -27,7 +27,7 @@ pub struct Problem {
     pub smoothness: f64,
     /// Upper bound `H` on the norm of mini-batch gradients.
     pub gradient_bound: f64,
-    /// Mean square of the clients' gradient bounds, `Σ_k H_k²/M²`.
+    /// Sum of the squared gradient bounds of all clients, over the square of their number, `Σ_k H_k²/M²`.
     pub gradient_mean_square: f64,
     /// Heterogeneity of the clients, `Γ = f* − Σ p_k f_k*`.
     pub heterogeneity: f64,
@@ -165,8 +165,8 @@ impl Limits {
     }
 }
 
-/// The largest integer up to `most` for which `meets` is true, if it is true up to some integer. Infinity if it is
-/// true for `most`.
+/// The largest integer up to `most` for which `meets` is true, provided that it is true up to some integer and false
+/// beyond. Infinity if it is true for `most`, `None` if it is false for 0.
 fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
     if !meets(0.0) {
         return None;
@@ -178,7 +178,8 @@ fn largest(most: f64, meets: impl Fn(f64) -> bool) -> Option<f64> {
     Some(found as f64)
 }
 
-/// The smallest integer above 0 for which `meets` is true, if it is true from some integer on and for `high`.
+/// The smallest integer above 0 for which `meets` is true, provided that it is false below some integer, and true from
+/// there to `high`.
 fn least(high: f64, meets: impl Fn(f64) -> bool) -> f64 {
     let Ok(fails) =
         largest_integer::<Infallible>((high as u64).saturating_sub(1), |number| Ok(!meets(number as f64)));

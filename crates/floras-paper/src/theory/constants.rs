@@ -40,7 +40,7 @@ pub struct Constants {
     pub gradient_bound: f64,
     /// The smallest `H_k` of a client, measured.
     pub least_client_gradient: f64,
-    /// Mean square of the clients' gradient bounds, `Σ_k H_k²/M²`, measured.
+    /// Sum of the squared gradient bounds of all clients, over the square of their number, `Σ_k H_k²/M²`, measured.
     pub gradient_mean_square: f64,
     /// Number of clients whose gradients were measured.
     pub clients_measured: usize,

@@ -21,7 +21,7 @@ pub const STATEMENT: [&str; 3] = [
      mini-batch gradient and not only its mean square. H is measured here, not proved",
 ];
 
-/// The theorem omits all noise other than that of the unused sequences.
+/// The theorem omits the clients' gains, and all noise other than that of the unused sequences.
 pub const HIGH_SNR: &str = "the theorem takes every client's gain for 1 and leaves out the noise of the used sequences; a decoder over a fading \
                             channel has more of both";
 

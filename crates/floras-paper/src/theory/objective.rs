@@ -24,8 +24,8 @@ use floras_core::random::StreamName;
 use floras_learn::Samples;
 use rayon::prelude::*;
 
-/// Number of steps of the power method, and `ln(1/τ)`. The result is at most 1.11 times too large, except with
-/// probability `√m·1e-10`.
+/// Number of steps of the power method, and `ln(1/τ)`. The result is at most 1.11 times too large. It is too small
+/// with probability at most `√m·1e-10`.
 const POWER_STEPS: u32 = 250;
 const START_LOG: f64 = 10.0 * std::f64::consts::LN_10;
 /// Number of pairs that L-BFGS stores.

@@ -50,7 +50,7 @@ pub struct RelativeNoise {
 /// An upper bound on the effect of one round on `Δ = E‖w − w*‖²`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundMap {
-    /// Factor `α` of the previous `Δ`, between 0 and 1.
+    /// Factor `α = (1 − ημ)^E` of the previous `Δ`; between 0 and 1 for `0 < μ ≤ L`.
     pub contraction: f64,
     /// Error `g` that a round without noise adds to `Δ`.
     pub drift: f64,

@@ -27,7 +27,7 @@ const PAIRS: usize = TILE / 2;
 
 /// `1.5·2⁵²`: added to a number below 2⁵¹ in magnitude, it leaves the nearest integer in the last bits.
 const ROUNDING_OFFSET: f64 = 6_755_399_441_055_744.0;
-/// Magnitude from which rounding with `ROUNDING_OFFSET` is incorrect: 2⁵¹.
+/// Magnitude from which rounding with `ROUNDING_OFFSET` can be incorrect: 2⁵¹.
 const ROUNDING_LIMIT: f64 = 2_251_799_813_685_248.0;
 
 /// Adds to `values` the mask of a pair from index `first` on, a multiple of [`TILE`]. Runs on the current thread.

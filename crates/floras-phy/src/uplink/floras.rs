@@ -64,7 +64,7 @@ pub struct FlorasSettings {
     pub receiver: Receiver,
     /// Source of the channel coefficients.
     pub channels: Channels,
-    /// Signal-to-noise ratio of a received symbol.
+    /// Signal-to-noise ratio, with the noise power that it refers to.
     pub snr: Snr,
     /// Amplitude and repetitions of the pilot.
     pub pilot: Pilot,

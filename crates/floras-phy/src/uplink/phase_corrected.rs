@@ -31,11 +31,11 @@ pub struct PhaseCorrectedSettings {
     pub phase_error: PhaseError,
     /// The noise in a comparison with FLORAS: per symbol, or over the same bandwidth.
     pub noise: NoiseReference,
-    /// Sequence length `L` of the FLORAS system for comparison, at least 1.
+    /// Sequence length `L` of the FLORAS system for comparison, from 1 to 2²⁴.
     pub length: usize,
     /// Source of the channel coefficients.
     pub channels: Channels,
-    /// Signal-to-noise ratio of a received symbol.
+    /// Signal-to-noise ratio, with the noise power that it refers to.
     pub snr: Snr,
 }
 

@@ -42,7 +42,7 @@ const RATIO: f64 = 1.25;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupBound {
-    /// The curve of one client with `k` times the sensitivity.
+    /// The curve of one client with `k` times the sensitivity, and the probability that any of `k` takes part.
     Scaled,
     /// The bound of one client, applied `k` times.
     Generic,
@@ -89,7 +89,7 @@ fn scaled(setting: &Setting, rounds: u64, group: u64) -> Result<Option<f64>, Pri
     account.epsilon(View::Idealised, rounds)
 }
 
-/// The sampling of a group, of which at least one member takes part.
+/// The sampling of a group, which takes part if at least one of its members does.
 fn sampling(setting: &Setting, group: u64) -> Sampling {
     let probability = match setting.unit {
         PrivacyUnit::Client => match setting.neighbours {

@@ -78,7 +78,7 @@ pub struct LossFile {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundLoss {
-    /// The direction: which of the neighbours has the data.
+    /// The direction: which of the neighbours the outcome is drawn from.
     pub direction: LossDirection,
     /// Index of the first mass, whose loss is `step·first`.
     pub first: i64,

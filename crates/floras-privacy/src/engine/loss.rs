@@ -4,7 +4,7 @@
 //! losses `l_i` and their masses `m_i`. Conversely, chords between points of a convex curve lie above it, so the pair that
 //! they describe leaks at least as much as the true one: an upper bound that survives composition.
 //!
-//! Computed is the excess `E(x) = D(x) − (1 − x)₊`, which is small wherever losses are improbable. For a grid
+//! The computation uses the excess `E(x) = D(x) − (1 − x)₊`, which is small wherever losses are improbable. For a grid
 //! of step `h` the masses are second differences of it,
 //!
 //! ```text

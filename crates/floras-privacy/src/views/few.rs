@@ -12,7 +12,7 @@
 
 /// Width of a bin in `ln x`.
 const STEP: f64 = 0.002;
-/// Values below the grid are smaller than the sum by at least this factor.
+/// Maximum sum of values below the grid, relative to the sum of all terms.
 const NEGLIGIBLE: f64 = 1e-3;
 /// The probability that all terms are below the grid is smaller than this.
 const MIN_PROBABILITY: f64 = 1e-31;

@@ -15,7 +15,7 @@ use crate::numerics::vectors::dot;
 pub(crate) const STEP: f64 = 0.004;
 /// A cell that is wider than this in `ln μ` counts as its upper end.
 const WIDEST: f64 = 0.06;
-/// Maximum number of nodes that a cell spans otherwise.
+/// Maximum number of nodes that a narrower cell spans.
 const REACH: usize = 17;
 
 /// A distribution of `μ` with its masses at nodes.

@@ -39,7 +39,7 @@ const MAX_FEW: f64 = 100.0;
 const SKETCH: usize = 1 << 10;
 /// `−ln` of the probability that may be above the grid.
 const ABOVE: f64 = 45.0;
-/// `−ln` of the probability that is neglected at the lower end, and of larger rounding losses than permitted.
+/// `−ln` of the probability that is neglected at the lower end, and of larger deviations of the rounding loss than permitted.
 const BELOW: f64 = 69.0;
 /// `−ln` of the lower-tail probability at which each tilt centres the distribution.
 const TILTS: [f64; 3] = [0.0, 20.0, 48.0];
@@ -332,7 +332,7 @@ impl EvenSum {
         let rough = rounding_deviation(terms, (below + above) / POINTS as f64);
         let little = (sketch.mean() - 0.5 * below).max(1e-300);
         let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
-        // Rounding moves the sum by less than half a step per term, at random.
+        // Rounding adds a random deviation from the mean loss, with a standard deviation of at most half a step per term.
         let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
         // A single term must also fit, or it would be folded onto itself.
         let step = (1.05 * (below + above)).max(largest) / (count as f64 - 2.0 * spread - 2.0);

@@ -79,7 +79,7 @@ pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
 }
 
 /// Ends of panels of `|τ|` that cover all possible estimates of the channel `t`: integer powers of `e^step`, and the kinks of the weights.
-/// If weights are unbounded, the first panel ends at `small`.
+/// If the divisor is not constant near 0, the first panel ends at `small`.
 pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64> {
     let (from, to) = ((t - REACH).max(0.0), t + REACH);
     let start = flat_up_to(receiver, small);
@@ -107,7 +107,7 @@ pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: 
         Side::Lower => (panel.least, panel.mean_above, panel.probability),
     };
     let bins = LogBins::new(step, &panels(receiver, &ends, t).into_iter().map(part).collect::<Vec<_>>());
-    // MMSE divisors are not monotone over a panel.
+    // Divisors of MMSE weights at the ends of panels are not boundaries of bins.
     if is_monotone(receiver) { bins } else { bins.unaligned() }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn small_estimate(receiver: Receiver, noise: &Noise) -> f64 {
 /// The probabilities of panels between some ends for a client with the channel `t`, and the index of the first panel within reach.
 pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     let from = ends.partition_point(|&end| end <= t - REACH).saturating_sub(1);
-    // P(|τ| < size), minus 1 where it is close to 1, so that no digits are lost in either tail.
+    // P(|τ| < size), minus 1 from `size = t` on, so that no digits are lost in either tail.
     let below = |size: f64| {
         let (near, far) = (size - t, size + t);
         let near_tail = normal::tail(near.abs());

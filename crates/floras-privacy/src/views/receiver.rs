@@ -49,7 +49,7 @@ pub(crate) fn flat_up_to(receiver: Receiver, small: f64) -> f64 {
     }
 }
 
-/// Whether `u` increases with the estimate's size.
+/// Whether `u` never decreases with the estimate's size.
 pub(crate) fn is_monotone(receiver: Receiver) -> bool {
     receiver.regularisation().is_none()
 }
@@ -165,7 +165,7 @@ fn mean_square_weight(receiver: Receiver, branches: u32, scale: f64, from: f64) 
     narrow_panels(&[lowest, highest], 0.05).iter().map(|&(x, w)| w * value(x)).sum()
 }
 
-/// A length that `a·R` is rarely below; from there on, the paper's weights count as bounded.
+/// A length that `a·R` is rarely below. For shorter estimates, the paper's weights count as those at this length.
 fn rare_length(branches: u32, scale: f64) -> f64 {
     const RARE: f64 = 1e-4;
     let (mut low, mut high) = (0.0, f64::from(branches).sqrt());

@@ -183,7 +183,7 @@ class FlorasStrategy(FedAvg):
         ------
         ValueError
             If the model has no floating-point array, if there are not enough sequences, or if the budget is
-            below the first round.
+            below the epsilon of the first round.
         """
         # A model that cannot be sent is rejected here, before waiting for nodes.
         GlobalModel(initial_arrays)

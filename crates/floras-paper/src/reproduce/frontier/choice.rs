@@ -1,4 +1,5 @@
-//! Calibration to an `ε` after all rounds: the smallest number of sequences of FLORAS for a receiver and a view, or the least noise.
+//! Calibration to an `ε` after all rounds: the smallest number of sequences of FLORAS for a receiver and a view, and the least noise of
+//! other schemes.
 //!
 //! - *Idealised view*: `γ` does not depend on `K`. `L` is the next power of two from `N = K + γ` on, and not below that of the
 //!   clipped projector, so that all receivers have the same bandwidth unless they need more.
