@@ -11,7 +11,7 @@ import { Browser } from "../browser.mjs";
 
 const [chromium, floras, out] = process.argv.slice(2);
 // Rounds in a trial: enough to be followed.
-const ROUNDS = 1500;
+const ROUNDS = 4000;
 const grouped = (count) => count.toLocaleString("en-US");
 const problems = [];
 const children = [];
