@@ -57,8 +57,8 @@ def test_a_training_over_the_air_learns() -> None:
         receiver={"clipped": 1.0},
     )
     shown = rounds[-1].to_simple_dict()
-    views: list[Any] = ["idealised", "actual", "any-channel", "raw-signal"]
-    for view in views:
+    assert account.epsilon("raw-signal") is mechanism.ledger.epsilon("raw-signal") is None
+    for view in ("idealised", "actual", "any-channel"):
         expected = account.epsilon(view)
         # What floating-point arithmetic costs is added.
         assert mechanism.ledger.epsilon(view) == pytest.approx(expected, rel=1e-3)
