@@ -1,8 +1,10 @@
 //! Results of the distinguishing games.
 
+use floras_core::View;
 use floras_sim::number::share;
 use serde::{Deserialize, Serialize};
 
+use super::RAW_SIGNAL;
 use crate::presentation::{Cell, Part, Section};
 use crate::report::{Measured, Verdicts};
 
@@ -16,9 +18,9 @@ const WORDS: [(&str, &str); 7] = [
     ("canary", "a replacement for a client's data, or for one of its samples, to test whether it is noticed"),
     ("worst-case canary", "a canary that is designed to be found; claims must hold for it, too"),
     ("natural canary", "a canary that resembles all other data"),
+    ("raw-signal", "the adversary stores the radio samples and despreads every sequence"),
+    ("decoder", "the adversary knows the decoded sums and how much noise is in them"),
     ("released model", "the adversary only gets the models that are sent back to everyone"),
-    ("decoder", "the adversary also knows the decoded sums and how much noise is in them"),
-    ("raw signal", "the adversary stores the radio samples and despreads every sequence"),
 ];
 /// Headings that describe a row.
 const ROW_HEADINGS: [&str; 3] = ["replaced", "adversary", "rounds"];
@@ -56,7 +58,7 @@ impl MembershipGame {
     fn row_description(&self) -> Vec<Cell> {
         vec![
             Cell::text(format!("{}, {} canary", self.level, self.canary)),
-            Cell::text(self.view.as_str()),
+            Cell::text(if self.view == RAW_SIGNAL { View::RawSignal.name() } else { self.view.as_str() }),
             Cell::Count(self.rounds.into()),
         ]
     }
@@ -74,8 +76,18 @@ impl MembershipGame {
     }
 }
 
+/// The games of each canary from the strongest adversary to the weakest.
+fn by_adversary(games: &[MembershipGame]) -> Vec<&MembershipGame> {
+    let of_one_canary = games.chunk_by(|one, other| {
+        (&one.level, &one.canary, one.rounds) == (&other.level, &other.canary, other.rounds)
+    });
+    // They are played from the weakest adversary to the strongest.
+    of_one_canary.flat_map(|games| games.iter().rev()).collect()
+}
+
 pub(crate) fn section(games: &[MembershipGame]) -> Option<Section<'_>> {
     let confidence = games.first()?.confidence;
+    let games = by_adversary(games);
     let explanation = "In each game the data of one client, or one of its samples, are replaced by a canary, or not, and the \
                        adversary guesses which. “Right” is the share of right answers if both are equally likely; random guessing \
                        reaches 50 %. The measured ε depends on the rare cases in which the adversary is certain. It can be large \
@@ -89,9 +101,45 @@ pub(crate) fn section(games: &[MembershipGame]) -> Option<Section<'_>> {
         parts: vec![
             Part::Explanation(explanation.to_owned()),
             Part::Finding(finding),
-            Part::Table { heading, rows: games.iter().map(MembershipGame::row).collect() },
+            Part::Table { heading, rows: games.iter().map(|game| game.row()).collect() },
             Part::glossary(&WORDS),
             Part::Folded { summary: "Counts", is_short: false, parts: vec![counts] },
         ],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn games_begin_with_the_strongest_adversary() {
+        let game = |canary: &str, view: &str| MembershipGame {
+            level: "client".to_owned(),
+            canary: canary.to_owned(),
+            rounds: 1,
+            view: view.to_owned(),
+            published: None,
+            rigorous: None,
+            is_guarantee: false,
+            lower_bound: 0.5,
+            confidence: 0.95,
+            verdict: Verdicts { published: None, rigorous: None },
+            accuracy: 0.5,
+            measured: Measured { games: 10, right: 5, wrong: 5, ceiling: 1.0 },
+        };
+        let played = [
+            game("worst-case", "released model"),
+            game("worst-case", "decoder"),
+            game("worst-case", RAW_SIGNAL),
+            game("natural", "released model"),
+            game("natural", "decoder"),
+        ];
+        let adversaries: Vec<Cell> = by_adversary(&played)
+            .into_iter()
+            .filter_map(|game| game.row_description().into_iter().nth(1))
+            .collect();
+        let expected = ["raw-signal", "decoder", "released model", "decoder", "released model"];
+        assert_eq!(adversaries, expected.map(Cell::text));
+    }
 }

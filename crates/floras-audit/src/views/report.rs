@@ -32,9 +32,11 @@ impl AuditedViews {
         self.rows.insert(view, row);
     }
 
-    /// All rows with the names of their adversaries.
+    /// All rows with the names of their adversaries, the strongest adversary first.
     pub fn iter(&self) -> impl Iterator<Item = (String, &AuditedView)> {
-        self.fields().map(|(field, row)| (field.replace('_', " "), row))
+        let of_views =
+            View::BY_ADVERSARY.into_iter().filter_map(|view| Some((view.to_string(), self.rows.get(&view)?)));
+        of_views.chain(self.released_model.iter().map(|row| ("released model".to_owned(), row)))
     }
 
     fn fields(&self) -> impl Iterator<Item = (String, &AuditedView)> {
@@ -160,5 +162,37 @@ impl AuditedView {
             Cell::rigorous(self.rigorous, self.is_guarantee, self.verdict.rigorous),
             Cell::lower_bound(self.lower_bound, &self.measured),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view() -> AuditedView {
+        AuditedView {
+            published: None,
+            rigorous: None,
+            is_guarantee: false,
+            lower_bound: 0.5,
+            confidence: 0.95,
+            verdict: Verdicts { published: None, rigorous: None },
+            adversary: "someone".to_owned(),
+            published_claims_it: false,
+            measured: Measured { games: 10, right: 5, wrong: 5, ceiling: 1.0 },
+        }
+    }
+
+    #[test]
+    fn rows_begin_with_the_strongest_adversary() {
+        let mut views = AuditedViews { released_model: Some(view()), ..AuditedViews::default() };
+        for of in View::RIGOROUS {
+            views.insert(of, view());
+        }
+        let names: Vec<String> = views.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["raw-signal", "any-channel", "actual", "idealised", "released model"]);
+        let json = serde_json::to_value(&views).unwrap();
+        let fields = ["released_model", "idealised", "actual", "any_channel", "raw_signal"];
+        assert!(fields.iter().all(|field| json.get(field).is_some()), "{json}");
     }
 }
