@@ -10,7 +10,7 @@ use floras_sim::number::{estimate, percentage};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::privacy::epsilon_text;
+use crate::privacy::epsilon_or_above;
 use crate::table::columns;
 
 /// Options of `floras compare`.
@@ -111,7 +111,7 @@ fn results(run: &ComparedRun) -> [String; 4] {
         None => ["diverged", "–"].map(str::to_owned),
         Some(finals) => [percentage(finals.test_accuracy), estimate(finals.test_loss)],
     };
-    let epsilon = run.epsilon.map_or("none".to_owned(), epsilon_text);
+    let epsilon = epsilon_or_above(run.epsilon, run.epsilon_above);
     let verdict = run.verdict.map_or("–".to_owned(), |verdict| verdict.to_string());
     [accuracy, loss, epsilon, verdict]
 }

@@ -237,7 +237,11 @@ impl<'a> Mixed<'a> {
         };
         let (bounds, reason, above) = match bounds {
             Ok(bounds) => (Some(bounds), curves.caveat.cloned(), None),
-            Err(NoBound { reason, above }) => (None, Some(reason), above),
+            Err(NoBound { reason, above }) => {
+                // A caveat also applies to the `ε` of fewer rounds, which may be within reach.
+                let caveat = curves.caveat.map_or_else(String::new, |caveat| format!("; {caveat}"));
+                (None, Some(reason + &caveat), above)
+            }
         };
         let mut statement = Statement::new(view, bounds, reason, above);
         statement.assumptions = curves.assumptions.to_vec();

@@ -33,6 +33,18 @@ fn statement(account: &Account, view: View, rounds: u64) -> Statement {
 }
 
 #[test]
+fn caveats_stay_where_epsilon_is_out_of_reach() {
+    let mut account = Account::of(&setting(None)).unwrap();
+    let proven = statement(&account, View::RawSignal, 10);
+    assert_eq!((proven.epsilon, proven.epsilon_above), (None, Some(1e5)));
+    assert!(proven.is_proven() && !proven.guarantee);
+    account.add_caveat("the noise has a seed");
+    let unproven = statement(&account, View::RawSignal, 10);
+    assert!(unproven.reason.as_ref().unwrap().ends_with("; the noise has a seed"));
+    assert!(!unproven.is_proven());
+}
+
+#[test]
 fn each_view_is_the_smaller_bound() {
     let own = Account::of(&setting(None)).unwrap();
     let exact = gaussian::epsilon(1e-5, 0.9).unwrap();

@@ -49,6 +49,9 @@ pub struct ComparedRun {
     pub view: View,
     /// `ε` in this view, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,
+    /// No `ε` up to this value is established; not in JSON.
+    #[serde(skip)]
+    pub epsilon_above: Option<f64>,
     /// The verdict on `epsilon`; `None` before the run is complete.
     pub verdict: Option<Verdict>,
 }
@@ -139,6 +142,7 @@ fn row(run: &RecordedRun, directory: &Path, name: &str) -> ComparedRun {
         delta: settings.privacy.delta,
         view,
         epsilon: privacy.and_then(|privacy| privacy.epsilon),
+        epsilon_above: privacy.and_then(|privacy| privacy.epsilon_above),
         verdict: privacy.map(|privacy| privacy.verdict),
     }
 }

@@ -6,10 +6,10 @@ use floras_core::verdict::{Verdict, guess};
 use floras_core::{Level, View};
 use floras_privacy::{Statement, Views};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::inquiry::{bound_text, is_sampled, sampled_texts};
+use floras_sim::inquiry::{is_sampled, sampled_texts};
 use floras_sim::{PlottedCurves, PrivacyReport};
 
-use crate::html::number::{count, epsilon, grouped};
+use crate::html::number::{bound, count, epsilon, grouped};
 use crate::html::{Cell, Html};
 use crate::plot::scale::number_text;
 
@@ -37,6 +37,9 @@ pub(crate) fn card(report: &PrivacyReport, view: View) -> (String, String) {
             let value = statement.epsilon.map(epsilon).unwrap_or_default();
             let verdict = verdict(statement);
             (format!("ε = {value}"), format!("{verdict} privacy in the {view} view"))
+        }
+        Some(Statement { epsilon_above: above @ Some(_), .. }) => {
+            (format!("ε {}", bound(None, *above)), format!("no privacy in the {view} view"))
         }
         _ => ("no finite ε".to_owned(), format!("no privacy in the {view} view")),
     }
@@ -76,8 +79,8 @@ pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport, view: View) {
     });
     let rounds = count(report.rounds.into(), "round");
     let delta = number_text(report.delta);
-    match report.views.get(view).map(|statement| (statement, statement.epsilon)) {
-        Some((statement, Some(value))) => {
+    match report.views.get(view).map(|statement| (statement, statement.epsilon, statement.epsilon_above)) {
+        Some((statement, Some(value), _)) => {
             let verdict = verdict(statement);
             let about = format!(
                 "Against {}, ε = {} at δ = {delta} after {rounds}",
@@ -91,8 +94,18 @@ pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport, view: View) {
             let text = format!("{about} ({verdict}). {}{why}", verdict.meaning(Some(value)));
             html.element("p", if verdict.is_guarantee() { "lead" } else { "warning" }, &text);
         }
+        Some((statement, None, Some(above))) => {
+            let text = format!(
+                "Against {}, ε {} at δ = {delta} after {rounds}: no ε up to {} is established, which is no protection in \
+                 practice.",
+                statement.adversary,
+                bound(None, Some(above)),
+                number_text(above)
+            );
+            html.element("p", "warning", &text);
+        }
         found => {
-            let reason = found.and_then(|(statement, _)| statement.reason.clone());
+            let reason = found.and_then(|(statement, ..)| statement.reason.clone());
             let reason = reason.unwrap_or_else(|| "the view does not apply to this scheme".to_owned());
             let text = format!("After {rounds} no finite ε holds in the {view} view: {reason}.");
             html.element("p", "warning", &text);
@@ -121,9 +134,9 @@ pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String], quoted: Vi
         let verdict = verdict(statement);
         let name = if view == quoted { format!("{view} (quoted)") } else { view.to_string() };
         let mut row = vec![Cell::text(name), Cell::Mark(verdict.to_string(), is_good(verdict))];
-        row.push(Cell::number(bound_text(statement, epsilon)));
+        row.push(Cell::number(bound(statement.epsilon, statement.epsilon_above)));
         if is_sampled {
-            row.extend(sampled_texts(statement, epsilon).map(Cell::number));
+            row.extend(sampled_texts(statement, epsilon).map(typeset).map(Cell::number));
         }
         row.push(Cell::text(meaning(statement, verdict, notes)));
         row.push(Cell::text(&*statement.adversary));
@@ -136,7 +149,16 @@ pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String], quoted: Vi
     }
 }
 
+/// A number for a terminal, such as `> 1e5`, in the notation of a page: `> 10⁵`.
+fn typeset(text: String) -> String {
+    let above = text.strip_prefix("> ").and_then(|above| above.parse().ok());
+    if above.is_some() { bound(None, above) } else { text }
+}
+
 fn meaning(statement: &Statement, verdict: Verdict, notes: &[String]) -> String {
+    if let (None, Some(above)) = (statement.epsilon, statement.epsilon_above) {
+        return format!("No ε up to {} is established: no protection in practice.", number_text(above));
+    }
     match (statement.epsilon, &statement.reason) {
         (None, Some(reason)) => format!("No finite ε: {reason}."),
         (Some(_), Some(reason)) if verdict == Verdict::NotProven && notes.contains(reason) => {
@@ -145,7 +167,9 @@ fn meaning(statement: &Statement, verdict: Verdict, notes: &[String]) -> String 
         (Some(_), Some(reason)) if verdict == Verdict::NotProven => {
             format!("No proof exists for this number: {reason}.")
         }
-        (Some(value), _) if verdict.is_guarantee() => format!("Guess right with at most {}.", guess(value)),
+        (Some(value), _) if verdict.is_guarantee() => {
+            format!("A guess is right with probability at most {}.", guess(value))
+        }
         (value, _) => verdict.meaning(value),
     }
 }
@@ -153,7 +177,7 @@ fn meaning(statement: &Statement, verdict: Verdict, notes: &[String]) -> String 
 /// The name of a view in a legend, and how its curve is drawn.
 fn curve_of(report: &PrivacyReport, view: View) -> (String, usize, Style) {
     let colour = View::ALL.into_iter().position(|other| other == view).unwrap_or_default();
-    if report.views.get(view).is_some_and(|statement| statement.guarantee) {
+    if report.views.get(view).is_some_and(Statement::is_proven) {
         (view.to_string(), colour, Style::Solid)
     } else {
         (format!("{view} (not proven)"), colour, Style::Dashed)
@@ -231,4 +255,91 @@ pub(crate) fn worst_client(report: &PrivacyReport) -> Option<String> {
         grouped(worst.client.into()),
         epsilon(worst.epsilon)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use floras_sim::Spent;
+
+    use super::*;
+    use crate::html::page;
+
+    fn statement(epsilon: Option<f64>, epsilon_above: Option<f64>, reason: Option<&str>) -> Statement {
+        Statement {
+            epsilon,
+            epsilon_lower: None,
+            epsilon_above,
+            guarantee: epsilon.is_some() && reason.is_none(),
+            from_masks: false,
+            adversary: "a base station".to_owned(),
+            reason: reason.map(str::to_owned),
+            assumptions: Vec::new(),
+            details: BTreeMap::new(),
+        }
+    }
+
+    /// The report of three rounds with `ε` in the actual view.
+    fn actual(statement: Statement) -> PrivacyReport {
+        let epsilon = |value: f64| [(View::Actual.field(), value)].into_iter().collect();
+        let growth = vec![
+            Spent { rounds: 1, epsilon: epsilon(900.0) },
+            Spent { rounds: 2, epsilon: epsilon(9000.0) },
+            Spent { rounds: 3, epsilon: BTreeMap::new() },
+        ];
+        PrivacyReport {
+            delta: 1e-5,
+            rounds: 3,
+            level: "client".to_owned(),
+            views: [(View::Actual, statement)].into_iter().collect(),
+            worst_client: None,
+            notes: Vec::new(),
+            growth,
+            curves: Vec::new(),
+        }
+    }
+
+    const OUT_OF_REACH: &str = "no epsilon up to 1e5 is established for this delta";
+
+    #[test]
+    fn an_epsilon_out_of_reach_is_shown() {
+        let report = actual(statement(None, Some(1e5), Some(OUT_OF_REACH)));
+        assert_eq!(card(&report, View::Actual).0, "ε > 10⁵");
+        let (mut text, mut views) = (Html::default(), Html::default());
+        in_words(&mut text, &report, View::Actual);
+        table(&mut views, &report.views, &[], View::Actual);
+        for page in [text, views].map(|html| page("a test", &html)) {
+            assert!(
+                page.contains("&gt; 10⁵")
+                    && page.contains("no ε up to 10⁵") != page.contains("No ε up to 10⁵")
+            );
+            assert!(!page.contains("finite"), "{page}");
+        }
+    }
+
+    #[test]
+    fn no_number_at_all_is_named() {
+        let report = actual(statement(None, None, Some("there is no noise")));
+        assert_eq!(card(&report, View::Actual).0, "no finite ε");
+        let mut views = Html::default();
+        table(&mut views, &report.views, &[], View::Actual);
+        assert!(page("a test", &views).contains("No finite ε: there is no noise."));
+    }
+
+    #[test]
+    fn only_caveats_are_not_proven() {
+        let name = |statement: Statement| growth(&actual(statement)).unwrap().curves[0].name.clone();
+        assert_eq!(name(statement(Some(9.0), None, None)), "actual");
+        assert_eq!(name(statement(None, Some(1e5), Some(OUT_OF_REACH))), "actual");
+        assert_eq!(name(statement(Some(9.0), None, Some("an estimate"))), "actual (not proven)");
+        let estimate = format!("{OUT_OF_REACH}; an estimate");
+        assert_eq!(name(statement(None, Some(1e5), Some(&estimate))), "actual (not proven)");
+    }
+
+    #[test]
+    fn meanings_are_sentences() {
+        let weak = statement(Some(8.0), None, None);
+        assert_eq!(meaning(&weak, weak.verdict(), &[]), "A guess is right with probability at most 99.97 %.");
+    }
 }

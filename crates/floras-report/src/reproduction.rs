@@ -8,7 +8,7 @@ use floras_sim::read_json;
 
 use crate::error::ReportError;
 use crate::files::{self, Output};
-use crate::html::number::{count, epsilon, grouped, with_uncertainty};
+use crate::html::number::{bound, count, grouped, with_uncertainty};
 use crate::html::{Cell, Html, figure, page};
 use crate::plot::scale::number_text;
 
@@ -82,7 +82,7 @@ fn one_figure(body: &mut Html, shown: &Figure) {
         section.around("div", "plots", |plots| {
             for panel in &shown.panels {
                 let has_bands = panel.curves.iter().any(|curve| curve.band.is_some());
-                figure(plots, panel, if has_bands { "Bands are 95% intervals." } else { "" });
+                figure(plots, panel, if has_bands { "Bands are 95 % intervals." } else { "" });
             }
         });
         if !shown.claims.is_empty() {
@@ -150,7 +150,7 @@ fn privacy(section: &mut Html, rows: &[PrivacyRow]) {
         cells.extend(View::BY_ADVERSARY.map(|view| match row.views.get(view) {
             None => Cell::number("–"),
             Some(statement) => {
-                let value = statement.epsilon.map_or_else(|| "none".to_owned(), epsilon);
+                let value = bound(statement.epsilon, statement.epsilon_above);
                 Cell::number(if statement.guarantee || statement.epsilon.is_none() {
                     value
                 } else {
@@ -163,7 +163,7 @@ fn privacy(section: &mut Html, rows: &[PrivacyRow]) {
     let rows: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
     section.table(&heading, &rows);
     section.paragraph(&format!(
-        "δ = {}. Numbers in parentheses are not proven; \"none\" means that no finite ε holds. {} The adversary of each view:",
+        "δ = {}. Numbers in parentheses are not proven; \"none\" means that no finite ε is established. {} The adversary of each view:",
         number_text(delta),
         privacy_verdict::Verdict::scale()
     ));

@@ -265,7 +265,7 @@ fn audits_show_claims_measurements_and_attacks() {
         "64 rounds",
         "item, natural canary",
         "300",
-        "raw signal",
+        "raw-signal",
         "21.500",
         "0.625",
         "71.5 %",

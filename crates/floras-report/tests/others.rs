@@ -75,6 +75,21 @@ fn second_keys_get_a_line_each() {
 }
 
 #[test]
+fn out_of_reach_epsilons_of_points_are_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let private = "[privacy]\nclip = 1.0\nview = \"raw-signal\"\n[uplink]\nsnr_db = 60.0\n";
+    let text = format!("{SMALL}{private}[sweep]\nuplink.sequences = [20, 25]\n");
+    let sweep = Sweep::parse("a test", &text).unwrap();
+    PreparedSweep::new(sweep, directory.path(), 2).unwrap().run(&|_| {}, &AtomicBool::new(false)).unwrap();
+    let text = words(&report(directory.path()));
+    assert!(text.contains("> 10⁵"), "{text}");
+    let point = fs::read_to_string(directory.path().join("point-001/report.html")).unwrap();
+    assert!(words(&point).contains("ε > 10⁵") && !words(&point).contains("no finite ε"));
+    let runs = floras_report::compare(&[directory.path().to_owned()]).unwrap().runs;
+    assert!(runs.iter().all(|run| (run.epsilon, run.epsilon_above) == (None, Some(1e5))), "{runs:?}");
+}
+
+#[test]
 fn twelve_points_are_drawn_and_all_listed() {
     let directory = tempfile::tempdir().unwrap();
     let sequences: Vec<String> = (20..33).map(|number| number.to_string()).collect();

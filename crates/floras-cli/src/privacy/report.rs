@@ -39,6 +39,8 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
         }
         let reason = match statement {
             None => Some(lacks),
+            // The masks decide, and what the paper's formula lacks is in the notes.
+            Some(_) if view == View::Published && has_masks(views) => None,
             // A number such as "> 1e5" explains itself.
             Some(Statement { epsilon: None, epsilon_above: None, reason, .. }) => reason.as_deref(),
             Some(_) => None,
@@ -54,11 +56,22 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
     for (reason, names) in reasons {
         text::paragraph(out, &format!("{}: {reason}", names.join(", ")))?;
     }
+    if has_masks(views) {
+        writeln!(out, "Masks have one bound in all views: the adversary may see every symbol.")?;
+    }
     writeln!(out, "{}", Verdict::scale())?;
     if has_model {
         writeln!(out, "(model): the bound assumes that no client's channel fades.")?;
     }
     Ok(())
+}
+
+/// Whether all views with a bound have that of the masks.
+fn has_masks(views: &Views) -> bool {
+    let bounded =
+        views.iter().filter(|(view, statement)| *view != View::Published && statement.epsilon.is_some());
+    let from_masks: Vec<bool> = bounded.map(|(_, statement)| statement.from_masks).collect();
+    !from_masks.is_empty() && from_masks.iter().all(|&is| is)
 }
 
 /// The reason of views that need the radio, if none is described.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::compose::Bounds;
 use crate::engine::sampling::Sampling;
+use crate::error::PrivacyError;
 
 /// A value for each view, in the order of [`View::ALL`], computed in parallel.
 pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; View::ALL.len()] {
@@ -69,6 +70,15 @@ impl Statement {
             assumptions: Vec::new(),
             details: BTreeMap::new(),
         }
+    }
+
+    /// Whether numbers of the view are proven, for fewer rounds as well. An `ε` that is out of reach has none of its own; it is
+    /// unproven only if a caveat follows the reason.
+    pub fn is_proven(&self) -> bool {
+        let is_out_of_reach = |above: f64| {
+            self.reason.as_ref() == Some(&PrivacyError::EpsilonOutOfReach { most: above }.to_string())
+        };
+        self.guarantee || (self.epsilon.is_none() && self.epsilon_above.is_some_and(is_out_of_reach))
     }
 
     /// How much the statement guarantees.

@@ -17,6 +17,15 @@ pub(crate) fn epsilon(epsilon: f64) -> String {
     }
 }
 
+/// An upper bound on `ε`: a number, `> 10⁵` if none up to that value is established, or `none`.
+pub(crate) fn bound(upper: Option<f64>, above: Option<f64>) -> String {
+    match (upper, above) {
+        (Some(upper), _) => epsilon(upper),
+        (None, Some(above)) => format!("> {}", number_text(above)),
+        (None, None) => "none".to_owned(),
+    }
+}
+
 /// Four decimals, or a power of ten where those would be too short or too long.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
@@ -37,6 +46,8 @@ mod tests {
         assert_eq!(epsilon(124_786.2), "124\u{202f}786");
         assert_eq!(epsilon(6.02), "6.020");
         assert_eq!(epsilon(3.443e8), "3.4·10⁸");
+        let bounds = [(Some(0.48462), None), (None, Some(1e5)), (None, None)];
+        assert_eq!(bounds.map(|(upper, above)| bound(upper, above)), ["0.485", "> 10⁵", "none"]);
         assert_eq!([0.5, 2.345e-5].map(short), ["0.5000", "2.345·10⁻⁵"]);
     }
 }

@@ -39,9 +39,9 @@ pub(crate) fn trials(run: &RecordedRun) -> Trials {
     }
     let words = match (finished.len(), &run.summary) {
         (1, _) => "one trial".to_owned(),
-        (number, Some(_)) => format!("mean of {number} trials, with its 95% interval"),
+        (number, Some(_)) => format!("mean of {number} trials, with its 95 % interval"),
         (number, None) => {
-            format!("mean of the {number} trials recorded so far, with its 95% interval")
+            format!("mean of the {number} trials recorded so far, with its 95 % interval")
         }
     };
     Trials { included: finished, words }
@@ -220,7 +220,7 @@ fn results(body: &mut Html, run: &RecordedRun, panels: &[Panel], trials: &Trials
                 vec![Cell::text(name), Cell::number(value), Cell::text(meaning)]
             };
             section.table(
-                &["final", "mean ± 95% interval", "meaning"],
+                &["final", "mean ± 95 % interval", "meaning"],
                 &[
                     row(
                         "test accuracy",

@@ -99,7 +99,7 @@ pub(crate) const GLOSSARY: [(&str, &str); 9] = [
     ),
     (
         "trial",
-        "One complete training. Intervals (±) and bands are 95% intervals of the mean over the trials.",
+        "One complete training. Intervals (±) and bands are 95 % intervals of the mean over the trials.",
     ),
     (
         "loss",

@@ -2,6 +2,7 @@
 
 use floras_sim::SweepTable;
 
+use super::Digit;
 use crate::plot::scale::number_text;
 
 /// A key with its name on an axis and the words before and after a value.
@@ -67,6 +68,11 @@ impl Key {
     /// The number of a value among the values of the key.
     pub(super) fn index(&self, value: &str) -> usize {
         self.values.iter().position(|other| other == value).unwrap_or_default()
+    }
+
+    /// The number of a value with the number of all values.
+    pub(super) fn digit(&self, value: &str) -> Digit {
+        Digit { number: self.index(value), base: self.values.len() }
     }
 
     /// All values as numbers; `None` if a value is not a number.

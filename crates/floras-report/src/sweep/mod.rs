@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 
 use floras_core::verdict::Verdict;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::{Cost, Estimate, RecordedRun, RoundMetrics, SweepRow, SweepTable};
+use floras_sim::{
+    Cost, Estimate, PointPrivacy, RecordedRun, RoundMetrics, RunDirectory, SweepRow, SweepTable,
+};
 
 use self::keys::{Key, plain};
 use crate::error::ReportError;
 use crate::files::Output;
-use crate::html::number::{count, epsilon, estimate, grouped, percentage, short};
+use crate::html::number::{bound, count, estimate, grouped, percentage, short};
 use crate::html::{Cell, Html, figure, figure_with_categories, page};
 use crate::plot::Plot;
+use crate::plot::picture::SERIES;
 use crate::privacy;
 use crate::run::curves::Trials;
 use crate::run::{self, curves, words};
@@ -35,8 +38,16 @@ struct Against {
 /// A value of a point with its interval.
 type Value = (f64, Option<(f64, f64)>);
 
-/// The values of all keys but one: their numbers among the values of the key, and their words.
-type Others = Vec<(usize, String)>;
+/// The values of all keys but one: their digits, and their words.
+type Others = Vec<(Digit, String)>;
+
+/// The number of a value among the values of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digit {
+    number: usize,
+    /// Number of values of the key.
+    base: usize,
+}
 
 /// A point with its run and its place in the legend.
 struct Learned {
@@ -48,7 +59,8 @@ struct Learned {
 
 /// Writes the report of a sweep, and of every point.
 pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
-    let table = SweepTable::read(directory)?;
+    let mut table = SweepTable::read(directory)?;
+    add_bounds(directory, &mut table)?;
     let keys = Key::all(&table);
     let (mut learned, mut written) = (Vec::new(), HashSet::new());
     for row in &table.rows {
@@ -57,7 +69,9 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
             run::write(&of_point)?;
         }
         if learned.len() < MAX_CURVES {
-            let (colour, style) = encoded(&keys, row);
+            let digits: Vec<Digit> =
+                keys.iter().zip(&row.values).map(|(key, value)| key.digit(value)).collect();
+            let (colour, style) = encoded(&digits);
             learned.push(Learned {
                 name: name(&keys, row),
                 colour,
@@ -97,7 +111,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         section.around("div", "plots", |plots| {
             for Against { panel, categories } in &against {
                 let has_bands = panel.curves.iter().any(|curve| curve.band.is_some());
-                let caption = if has_bands { "Bands are 95% intervals of the mean." } else { "" };
+                let caption = if has_bands { "Bands are 95 % intervals of the mean." } else { "" };
                 figure_with_categories(plots, panel, categories, caption);
             }
         });
@@ -114,7 +128,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
                 table.rows.len()
             ));
         }
-        let bands = if learned.len() > MAX_BANDS { "" } else { " Bands are 95% intervals." };
+        let bands = if learned.len() > MAX_BANDS { "" } else { " Bands are 95 % intervals." };
         section.around("div", "plots", |plots| {
             for panel in &panels {
                 figure(plots, panel, &format!("Means over the finished trials.{bands}"));
@@ -130,17 +144,36 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     output.page(&page(&format!("{title} (sweep) – floras"), &body))
 }
 
+/// Adds from the runs which `ε` are above the largest one that is computed: the table has no column for it.
+fn add_bounds(directory: &Path, table: &mut SweepTable) -> Result<(), ReportError> {
+    for SweepRow { run, privacy, .. } in &mut table.rows {
+        if let Some(privacy) = privacy.as_mut().filter(|privacy| privacy.epsilon.is_none())
+            && let Some(summary) = RunDirectory::read_summary(&directory.join(run))?
+        {
+            privacy.epsilon_above = PointPrivacy::new(&summary, privacy.view).epsilon_above;
+        }
+    }
+    Ok(())
+}
+
 /// A point in words, such as `20 sequences, iid partition`.
 fn name(keys: &[Key], row: &SweepRow) -> String {
     let pairs = keys.iter().zip(&row.values);
     pairs.map(|(key, value)| key.words(value)).collect::<Vec<_>>().join(", ")
 }
 
-/// The colour and the style of a point's learning curve: the first key has the colour, the others have the style.
-fn encoded(keys: &[Key], row: &SweepRow) -> (usize, Style) {
-    let mut numbers = keys.iter().zip(&row.values).map(|(key, value)| key.index(value));
-    let colour = numbers.next().unwrap_or_default();
-    (colour, STYLES[numbers.sum::<usize>() % STYLES.len()])
+/// The colour and the style of a combination of values: the first key has the colour, the others together have the style.
+///
+/// Where one of them runs out, the rest of its number goes to what the other has left, so that combinations look different as long
+/// as colours and styles allow.
+fn encoded(digits: &[Digit]) -> (usize, Style) {
+    let (first, rest) =
+        digits.split_first().map_or((Digit { number: 0, base: 1 }, digits), |(&first, rest)| (first, rest));
+    let number = rest.iter().fold(0, |number, digit| number * digit.base + digit.number);
+    let base: usize = rest.iter().map(|digit| digit.base).product();
+    let style = number + base * (first.number / SERIES.len());
+    let colour = first.number % SERIES.len() + first.base.min(SERIES.len()) * (style / STYLES.len());
+    (colour, STYLES[style % STYLES.len()])
 }
 
 fn accuracy_against(keys: &[Key], table: &SweepTable) -> Option<Against> {
@@ -168,7 +201,7 @@ fn epsilon_against(keys: &[Key], table: &SweepTable) -> Option<Against> {
 }
 
 /// A value of every point against the first key with numbers, or against the first key. Lines differ in the other keys: the next
-/// key has the colour, the rest have the style.
+/// key has the colour, the others have the style.
 fn against(
     keys: &[Key],
     table: &SweepTable,
@@ -181,7 +214,7 @@ fn against(
     let numbers = key.numbers();
     let others = |row: &SweepRow| -> Others {
         let pairs = keys.iter().zip(&row.values).enumerate().filter(|(place, _)| *place != across);
-        pairs.map(|(_, (key, value))| (key.index(value), key.words(value))).collect()
+        pairs.map(|(_, (key, value))| (key.digit(value), key.words(value))).collect()
     };
     let mut groups: Vec<(Others, Vec<(f64, &SweepRow)>)> = Vec::new();
     for row in table.rows.iter().filter(|row| value(row).is_some()) {
@@ -197,12 +230,12 @@ fn against(
         points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let values: Vec<Value> = points.iter().filter_map(|(_, row)| value(row)).collect();
         let names: Vec<&str> = others.iter().map(|(_, words)| words.as_str()).collect();
-        let rest: usize = others.iter().skip(1).map(|(index, _)| index).sum();
+        let (colour, style) = encoded(&others.iter().map(|(digit, _)| *digit).collect::<Vec<_>>());
         let band: Vec<Option<(f64, f64)>> = values.iter().map(|(_, band)| *band).collect();
         Curve {
             name: if names.is_empty() { title.to_owned() } else { names.join(", ") },
-            colour: others.first().map_or(0, |(index, _)| *index),
-            style: STYLES[rest % STYLES.len()],
+            colour,
+            style,
             x: points.iter().map(|(x, _)| *x).collect(),
             y: values.iter().map(|(value, _)| Some(*value)).collect(),
             band: band.iter().any(Option::is_some).then_some(band),
@@ -282,7 +315,7 @@ fn all_points(body: &mut Html, table: &SweepTable, keys: &[Key]) {
         };
         let rows: Vec<Vec<Cell>> = table.rows.iter().map(cells).collect();
         section.table(&heading, &rows);
-        section.paragraph("Results are means over the finished trials ± half the 95% interval.");
+        section.paragraph("Results are means over the finished trials ± half the 95 % interval.");
         if has_privacy {
             section.paragraph(&format!(
                 "ε is in the view that each point quotes (privacy.view), after the rounds done. {} The report of a run has all \
@@ -302,7 +335,7 @@ fn point_privacy(row: &SweepRow) -> [Cell; 3] {
     match row.privacy {
         None => [(); 3].map(|()| Cell::number("–")),
         Some(found) => [
-            Cell::number(found.epsilon.map_or_else(|| "none".to_owned(), epsilon)),
+            Cell::number(bound(found.epsilon, found.epsilon_above)),
             Cell::Mark(found.verdict.to_string(), privacy::is_good(found.verdict)),
             Cell::number(grouped(found.rounds_done.into())),
         ],
@@ -314,4 +347,47 @@ fn cost(cost: Option<Cost>) -> [String; 5] {
     let range = cost.dynamic_range_db.map_or_else(|| "–".to_owned(), |range| format!("{range:.1}"));
     let uses = grouped(cost.channel_uses());
     [uses, short(cost.energy), short(cost.power_mean), short(cost.power_peak), range]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digits<const N: usize>(bases: [usize; N]) -> Vec<Vec<Digit>> {
+        bases.into_iter().fold(vec![Vec::new()], |all, base| {
+            let longer = |start: Vec<Digit>| {
+                (0..base).map(move |number| [&start[..], &[Digit { number, base }]].concat())
+            };
+            all.into_iter().flat_map(longer).collect()
+        })
+    }
+
+    fn looks(all: &[Vec<Digit>]) -> HashSet<(String, String)> {
+        let look = |digits: &Vec<Digit>| {
+            let (colour, style) = encoded(digits);
+            (crate::plot::picture::Ink::Series(colour).class(), format!("{style:?}"))
+        };
+        all.iter().map(look).collect()
+    }
+
+    #[test]
+    fn every_combination_looks_different() {
+        for all in [
+            digits([2, 2, 2]),
+            digits([3, 4]),
+            digits([2, 3, 4]),
+            digits([2, 8]),
+            digits([28]),
+            digits([12, 2]),
+        ] {
+            assert_eq!(looks(&all).len(), all.len(), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_key_has_the_colour() {
+        let all = digits([2, 2, 2]);
+        assert!(all.iter().all(|digits| encoded(digits).0 == digits[0].number));
+        assert_eq!(encoded(&[]), (0, Style::Solid));
+    }
 }

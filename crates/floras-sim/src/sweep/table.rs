@@ -76,7 +76,10 @@ pub struct PointPrivacy {
     pub view: View,
     /// `ε` at the experiment's `δ`, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,
-    /// The verdict on it.
+    /// No `ε` up to this value is established, as in [`Statement::epsilon_above`](floras_privacy::Statement); `None` in a table
+    /// that was read, which has no such column.
+    pub epsilon_above: Option<f64>,
+    /// The verdict on `epsilon`.
     pub verdict: Verdict,
 }
 
@@ -87,7 +90,8 @@ impl PointPrivacy {
         let epsilon = statement.and_then(|statement| statement.epsilon);
         let is_proven = statement.is_some_and(|statement| statement.guarantee);
         let verdict = Verdict::of(epsilon, is_proven);
-        Self { rounds_done: summary.privacy.rounds, view, epsilon, verdict }
+        let epsilon_above = statement.and_then(|statement| statement.epsilon_above);
+        Self { rounds_done: summary.privacy.rounds, view, epsilon, epsilon_above, verdict }
     }
 }
 
@@ -174,7 +178,7 @@ impl SweepRow {
             [payload, pilot, control, energy, mean, peak, text(cost.dynamic_range_db)]
         }));
         cells.extend(self.privacy.map_or_else(<[String; 4]>::default, |privacy| {
-            let PointPrivacy { rounds_done, view, epsilon, verdict } = privacy;
+            let PointPrivacy { rounds_done, view, epsilon, verdict, .. } = privacy;
             [rounds_done.to_string(), view.to_string(), text(epsilon), verdict.to_string()]
         }));
         cells
@@ -227,6 +231,7 @@ impl SweepRow {
                 rounds_done: cell("rounds_done")?.parse().ok()?,
                 view: view.parse().ok()?,
                 epsilon: optional("epsilon")?,
+                epsilon_above: None,
                 verdict: Verdict::ALL.into_iter().find(|verdict| cell("verdict") == Some(verdict.label()))?,
             }),
         };
@@ -263,6 +268,7 @@ mod tests {
             rounds_done: 7,
             view: View::RawSignal,
             epsilon: (point > 2).then_some(0.1 + 0.2),
+            epsilon_above: None,
             verdict: if point > 2 { Verdict::NotProven } else { Verdict::None },
         });
         SweepRow { point, values, run, trials: 3, diverged: 1, finals, cost: finals.map(|_| cost), privacy }
