@@ -127,6 +127,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"data": TRAIN, "clients": [[0], []]}, ValueError, "client"),
     ({"data": TRAIN, "clients": "fair"}, ValueError, "partition"),
     ({"data": TRAIN, "model": Logistic(), "out": "x"}, ValueError, "not available with an own model"),
+    ({"data": TRAIN, "model": object()}, TypeError, "model must have parameters, local_update, evaluate"),
     ({"data": TRAIN, "model": Logistic(classes=9)}, IndexError, "out of bounds"),
 ]
 

@@ -61,6 +61,8 @@ def test_wrong_grids_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "sweep"
     with pytest.raises(TypeError, match="over must map keys to lists of values"):
         floras.sweep("quick", {"uplink.receiver": "mmse"}, out=out)
+    with pytest.raises(TypeError, match="over must be a mapping from keys to values, not list"):
+        floras.sweep("quick", ["uplink.snr_db"], out=out)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"rounds is set and also varied by the sweep"):
         floras.sweep("quick", {"rounds": [1, 2]}, rounds=3, out=out)
     with pytest.raises(ValueError, match=r"uplink\.snr_dB"):

@@ -8,12 +8,12 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 
 use crate::parts::Parts;
-use crate::{book, language, packages, shell, wheel};
+use crate::{book, language, live, packages, report, shell, wheel};
 
 /// How much to test.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Test the wheel, and with pfl as well, which needs torch, some gigabytes to install.
+    /// Also test the wheel, pfl and PyTorch (some gigabytes to install), and open report, live view and book in Chromium.
     #[arg(long)]
     all: bool,
 }
@@ -58,6 +58,12 @@ fn checks(options: &Options, parts: &mut Parts) -> Result<Tally> {
     let of_python = wheel::test(&interpreter, options.all, parts)?;
     tally.passed += of_python.passed;
     tally.failed += of_python.failed;
+    if options.all {
+        parts.begin("pages in Chromium");
+        report::run()?;
+        live::run()?;
+        book::check()?;
+    }
     Ok(tally)
 }
 

@@ -65,8 +65,20 @@ pub(crate) fn run(what: &What) -> Result<(), Failure> {
         None => set.mirrors.iter().map(|mirror| Source::Url((*mirror).to_owned())).collect(),
     };
     let out = out.clone().unwrap_or_else(|| Path::new("data").join(set.name));
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let created: Vec<&Path> = out.ancestors().take_while(is_new).collect();
     fs::create_dir_all(&out).map_err(|error| cannot("create", &out, &error))?;
-    let fetched = fetch(set, &sources, &out)?;
+    let fetched = fetch(set, &sources, &out).map_err(|failure| {
+        // Only empty directories are removed: files that were fetched stay.
+        let _ = created.iter().try_for_each(fs::remove_dir);
+        match failure {
+            Failure::Data { message, is_input } if from.is_none() => {
+                let message = format!("{message}\nor download the files and use --from DIR");
+                Failure::Data { message, is_input }
+            }
+            other => other,
+        }
+    })?;
     let mut stdout = io::stdout().lock();
     for (file, how) in set.files.iter().zip(fetched) {
         writeln!(stdout, "{:<24}{:>10} bytes  SHA-256 verified  {how}", file.name, file.bytes)?;

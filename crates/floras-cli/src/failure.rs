@@ -67,6 +67,10 @@ pub(crate) enum Failure {
         value: String,
     },
 
+    /// Options that exclude each other.
+    #[error("{0}")]
+    Usage(String),
+
     /// A calibration without a solution, which is a result and not wrong input.
     #[error("{0}")]
     NothingMeets(String),
@@ -134,9 +138,10 @@ impl Failure {
             SimError::ExperimentChanged { .. } => "; choose another --out for the changed experiment",
             SimError::Locked { .. } => "; wait for it, or choose another --out",
             SimError::AlreadyARun { .. } => "; resume it with --resume, or choose another --out",
-            SimError::NotARun { .. } | SimError::Occupied { .. } | SimError::NotADirectory { .. } => {
-                "; choose another --out"
-            }
+            SimError::NotARun { .. }
+            | SimError::Occupied { .. }
+            | SimError::OtherSweep { .. }
+            | SimError::NotADirectory { .. } => "; choose another --out",
             SimError::Learn { error: LearnError::MissingFile { .. }, .. } => {
                 "; `floras data fetch` gets the files of a set"
             }
@@ -154,7 +159,8 @@ impl Failure {
             | Self::Privacy(_)
             | Self::Experiment(_)
             | Self::Source(_)
-            | Self::Option { .. } => true,
+            | Self::Option { .. }
+            | Self::Usage(_) => true,
             Self::NothingMeets(_)
             | Self::Threads(_)
             | Self::Output(_)

@@ -1,7 +1,7 @@
 //! The progress of a run or a sweep: a bar and a small live table on a terminal, plain lines in a pipe.
 //!
-//! Rounds per second and the remaining time come from the rounds that this process has done, over all trials, since its first trial
-//! began. Before its first round nothing is estimated.
+//! Rounds per second and the remaining time come from the rounds that this process has done, over all trials, since its first one.
+//! Before half a second is measured, nothing is estimated.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,6 +13,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// In a pipe, one line per tenth of the work.
 const LINES_IN_A_PIPE: u64 = 10;
+/// Nothing is estimated from a shorter time: results are released several rounds at a time.
+const MIN_MEASURED: Duration = Duration::from_millis(500);
 /// Maximum number of rows of the live table.
 const MAX_ROWS: usize = 8;
 
@@ -31,12 +33,34 @@ struct State {
     rows: BTreeMap<u32, ProgressBar>,
     /// The latest accuracies, which need not be measured in every round.
     accuracy: BTreeMap<u32, f64>,
-    /// When the first trial began.
-    start: Option<Instant>,
-    /// Rounds done by this process.
-    done: u64,
+    /// The rounds done by this process.
+    speed: Speed,
     /// Lines written to a pipe.
     lines: u64,
+}
+
+/// Rounds per second of this process since its first round: the start of the program is not part of them.
+#[derive(Default)]
+struct Speed {
+    /// Rounds done by this process.
+    done: u64,
+    /// When the first and the latest round were released.
+    released: Option<(Instant, Instant)>,
+}
+
+impl Speed {
+    /// Counts a round that is released now.
+    fn count(&mut self, now: Instant) {
+        let (first, _) = self.released.unwrap_or((now, now));
+        self.released = Some((first, now));
+        self.done += 1;
+    }
+
+    fn rounds_per_second(&self) -> Option<f64> {
+        let (first, latest) = self.released?;
+        let time = latest - first;
+        (time >= MIN_MEASURED).then(|| (self.done - 1) as f64 / time.as_secs_f64())
+    }
 }
 
 impl Progress {
@@ -69,7 +93,7 @@ impl Progress {
         (self.total.position(), self.total.length().unwrap_or(0))
     }
 
-    /// The estimated remaining time in words, once a round is done.
+    /// The estimated remaining time in words, once the speed is measured.
     pub(crate) fn remaining(&self) -> Option<String> {
         self.estimate(&self.state()).map(|(_, remaining)| remaining)
     }
@@ -79,7 +103,6 @@ impl Progress {
         let mut state = self.state();
         match event {
             Event::TrialBegins { trial, done } => {
-                state.start.get_or_insert_with(Instant::now);
                 self.total.inc(done.into());
                 if state.rows.len() < MAX_ROWS {
                     let row = self.bars.insert_before(&self.total, ProgressBar::new(0));
@@ -98,7 +121,7 @@ impl Progress {
     }
 
     fn round(&self, state: &mut State, metrics: &RoundMetrics) {
-        state.done += 1;
+        state.speed.count(Instant::now());
         self.total.inc(1);
         if metrics.diverged {
             // A diverged trial skips its remaining rounds.
@@ -109,34 +132,33 @@ impl Progress {
             state.accuracy.insert(metrics.trial, accuracy);
         }
         let line = line(metrics, state.accuracy.get(&metrics.trial).copied(), state.size);
-        let speed = self
-            .estimate(state)
-            .map_or_else(String::new, |(speed, remaining)| format!("{speed:.0} rounds/s, {remaining} left"));
+        let speed =
+            self.estimate(state).map(|(speed, remaining)| format!("{speed:.0} rounds/s, {remaining} left"));
         if self.bars.is_hidden() {
-            self.print_sometimes(state, &line, &speed);
+            self.print_sometimes(state, &line, speed.as_deref());
             return;
         }
-        self.total.set_message(format!(", {speed}"));
+        self.total.set_message(speed.map_or_else(String::new, |speed| format!(", {speed}")));
         if let Some(row) = state.rows.get(&metrics.trial) {
             row.set_message(line);
         }
     }
 
-    /// Rounds per second and the remaining time in words; `None` before the first round of this process.
+    /// Rounds per second and the remaining time in words; `None` before the speed is measured.
     fn estimate(&self, state: &State) -> Option<(f64, String)> {
-        let elapsed = state.start?.elapsed().as_secs_f64();
         let (recorded, all) = self.rounds();
-        let speed = (state.done > 0).then(|| state.done as f64 / elapsed.max(1e-9))?;
+        let speed = state.speed.rounds_per_second()?;
         Some((speed, duration(all.saturating_sub(recorded) as f64 / speed)))
     }
 
     /// Prints one line per tenth of the work into a pipe.
-    fn print_sometimes(&self, state: &mut State, line: &str, speed: &str) {
+    fn print_sometimes(&self, state: &mut State, line: &str, speed: Option<&str>) {
         let (recorded, all) = self.rounds();
         let tenth = recorded * LINES_IN_A_PIPE / all.max(1);
         if tenth > state.lines {
             state.lines = tenth;
-            self.print(&format!("{:>4}%  {line}  {speed}", recorded * 100 / all.max(1)));
+            let speed = speed.map_or_else(String::new, |speed| format!("  {speed}"));
+            self.print(&format!("{:>4}%  {line}{speed}", recorded * 100 / all.max(1)));
         }
     }
 
@@ -207,22 +229,21 @@ mod tests {
         progress.watch(Event::TrialBegins { trial: 0, done: 9 });
         assert_eq!((progress.remaining(), progress.rounds()), (None, (9, 20)));
         progress.watch(round(0, 10));
-        assert!(progress.remaining().is_some());
+        assert_eq!((progress.remaining(), progress.rounds()), (None, (10, 20)));
     }
 
-    /// Rounds of an earlier process do not count as speed: half of a resumed run is left, and takes as long as this half.
+    /// Rounds of an earlier process do not count as speed: 500 rounds are left, and one takes two seconds.
     #[test]
     fn resumed_rounds_do_not_count_as_speed() {
         let progress = Progress::new(3000);
         progress.state().size = (3000, 1);
-        progress.watch(Event::TrialBegins { trial: 0, done: 2000 });
-        progress.state().start = Some(Instant::now() - Duration::from_secs(1000));
-        for number in 2001..=2500 {
-            progress.watch(round(0, number));
+        progress.watch(Event::TrialBegins { trial: 0, done: 2500 });
+        let now = Instant::now();
+        for number in 0..4 {
+            progress.state().speed.count(now + Duration::from_secs(2 * number));
         }
         let (speed, remaining) = progress.estimate(&progress.state()).unwrap();
-        assert!((speed - 0.5).abs() < 0.01, "{speed}");
-        assert!(remaining.starts_with("16 min") || remaining.starts_with("17 min"), "{remaining}");
+        assert_eq!((speed, remaining.as_str()), (0.5, "16 min 40 s"));
     }
 
     #[test]

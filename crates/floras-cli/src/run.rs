@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::command::{changed, integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::interrupt::Training;
-use crate::privacy::epsilon_text;
+use crate::privacy::epsilon_or_above;
 use crate::progress::Progress;
 use crate::watch::LiveOptions;
 use crate::{report, table, watch};
@@ -119,15 +119,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let progress = Progress::of_run(run.federation());
     let training = Training::begin();
     let outcome = run.run(&|event| progress.watch(event), training.stop());
-    drop(training);
     let rounds = progress.rounds();
     progress.clear();
     if let Err(SimError::Stopped { .. }) = outcome {
+        drop(training);
         return Err(interrupted(&run, rounds));
     }
     let outcome = outcome?;
+    let writing = training.completed();
     let page = report::at_the_end(&directory, outcome.rounds_done > 0);
     options.report(&directory, &outcome, page.as_deref())?;
+    drop(writing);
     watch::finish(live);
     Ok(())
 }
@@ -137,8 +139,10 @@ fn interrupted(run: &PreparedRun, (done, all): (u64, u64)) -> Failure {
     let directory = run.directory().path();
     if let Ok(Some(spent)) = run.privacy_so_far() {
         let view = run.federation().experiment().settings().privacy.view;
-        let epsilon = spent.views.get(view).and_then(|statement| statement.epsilon);
-        let epsilon = epsilon.map_or_else(|| "not finite".to_owned(), epsilon_text);
+        let epsilon = spent.views.get(view).map_or_else(
+            || epsilon_or_above(None, None),
+            |statement| epsilon_or_above(statement.epsilon, statement.epsilon_above),
+        );
         let rounds = table::count(spent.rounds as usize, "round");
         print_status(&format!(
             "spent so far    epsilon {epsilon} in the {view} view after {rounds} of a trial"
@@ -222,7 +226,7 @@ fn round_set(text: &str) -> Result<RoundSet, String> {
 }
 
 /// `runs/NAME`, then `runs/NAME-2` and so on: the next that is free.
-fn free_directory(name: &str) -> PathBuf {
+pub(crate) fn free_directory(name: &str) -> PathBuf {
     numbered_directory(name, highest_number(name) + 1)
 }
 
@@ -231,13 +235,13 @@ fn latest_directory(name: &str) -> PathBuf {
     numbered_directory(name, highest_number(name).max(1))
 }
 
-fn numbered_directory(name: &str, number: u32) -> PathBuf {
+pub(crate) fn numbered_directory(name: &str, number: u32) -> PathBuf {
     let runs = Path::new("runs");
     if number == 1 { runs.join(name) } else { runs.join(format!("{name}-{number}")) }
 }
 
 /// The highest number of a directory of this name in `runs/`; 0 if there is none.
-fn highest_number(name: &str) -> u32 {
+pub(crate) fn highest_number(name: &str) -> u32 {
     let number = |directory: String| match directory.strip_prefix(name)? {
         "" => Some(1),
         rest => rest.strip_prefix('-')?.parse().ok().filter(|&number| number > 1),

@@ -4,13 +4,16 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::{Arg, Args, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use floras_sim::SimError;
+use floras_sim::{PRESETS, SimError};
 
 use crate::command::Arguments;
 use crate::failure::Failure;
+
+/// The commands that take the name of a preset.
+const WITH_PRESETS: [&str; 6] = ["run", "sweep", "account", "calibrate", "audit", "theory"];
 
 /// Options of `floras completions`.
 #[derive(Debug, Args)]
@@ -41,10 +44,21 @@ pub(crate) struct ManPages {
 
 /// Prints the completions of a shell.
 pub(crate) fn completions(options: &Completions) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Arguments::command(), "floras", &mut script);
+    let (mut script, mut command) = (Vec::new(), Arguments::command());
+    // bash offers files besides possible values; the other shells would offer the presets alone.
+    if options.shell == Shell::Bash {
+        for name in WITH_PRESETS {
+            command = command.mut_subcommand(name, |command| command.mut_arg("experiment", with_presets));
+        }
+    }
+    clap_complete::generate(options.shell, &mut command, "floras", &mut script);
     io::stdout().lock().write_all(&script)?;
     Ok(())
+}
+
+/// Lists the presets as the values of an argument.
+fn with_presets(argument: Arg) -> Arg {
+    argument.value_parser(PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>())
 }
 
 /// Prints the page of the program, or writes all pages.

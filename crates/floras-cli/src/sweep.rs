@@ -14,10 +14,10 @@ use serde::Serialize;
 use crate::command::{changed, integer, thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::interrupt::Training;
-use crate::privacy::epsilon_text;
+use crate::privacy::epsilon_or_above;
 use crate::progress::Progress;
 use crate::report;
-use crate::run::print_status;
+use crate::run::{free_directory, highest_number, numbered_directory, print_status};
 use crate::table::{columns, count};
 
 /// Maximum number of lines about the preparation, in a pipe.
@@ -64,7 +64,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u64>)]
     seed: Option<u64>,
 
-    /// The directory for all runs; runs/NAME-sweep if absent.
+    /// The directory for all runs; runs/NAME-sweep if absent, with a number if that holds another sweep.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -103,9 +103,10 @@ struct PointReport<'a> {
 /// Runs all points and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let sweep = options.sweep()?;
-    let directory = options.out.clone().unwrap_or_else(|| sweep.default_directory());
+    let directory = options.out.clone().unwrap_or_else(|| default_directory(&sweep));
+    PreparedSweep::check(&sweep, &directory)?;
     let experiments = match sweep.runs().count() {
-        runs if runs < sweep.points().len() => format!(" ({} that differ)", count(runs, "experiment")),
+        runs if runs < sweep.points().len() => format!(" ({})", count(runs, "different experiment")),
         _ => String::new(),
     };
     print_status(&format!(
@@ -117,17 +118,52 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let (sweep, progress) = (prepared.sweep().clone(), Progress::new(prepared.rounds_to_do()));
     let training = Training::begin();
     let rounds_done = prepared.run(&|event| show_event(&sweep, &progress, event), training.stop());
-    drop(training);
     let (done, all) = progress.rounds();
     progress.clear();
     if let Err(SimError::Stopped { .. }) = rounds_done {
+        drop(training);
         let what = format!("{done} of {all} rounds");
         return Err(Failure::Interrupted(format!(
             "interrupted after {what}; repeat the command to resume the sweep"
         )));
     }
-    let page = report::at_the_end(&directory, rounds_done? > 0);
+    let rounds_done = rounds_done?;
+    let _writing = training.completed();
+    let page = report::at_the_end(&directory, rounds_done > 0);
     options.report(&prepared, page.as_deref())
+}
+
+/// `runs/NAME-sweep`, then `runs/NAME-sweep-2` and so on: the one that holds most runs of this sweep, or else the next that is free.
+fn default_directory(sweep: &Sweep) -> PathBuf {
+    let name = format!("{}-sweep", sweep.name());
+    let directories = (1..=highest_number(&name)).map(|number| numbered_directory(&name, number));
+    // An error of another kind is reported when the sweep enters the directory.
+    let is_ours = |directory: &PathBuf| {
+        directory.is_dir()
+            && !PreparedSweep::check(sweep, directory).is_err_and(|error| error.is_other_experiment())
+    };
+    // Of several with the same number of runs, the first.
+    let ours = directories.filter(is_ours).rev().max_by_key(|directory| Sweep::runs_in(directory));
+    ours.unwrap_or_else(|| free_directory(&name))
+}
+
+/// The first key that two --over options vary, with the values of both.
+fn check_repeated(over: &[String]) -> Result<(), Failure> {
+    let axes: Vec<(&str, &str)> = over.iter().filter_map(|over| over.split_once('=')).collect();
+    for (number, (key, _)) in axes.iter().enumerate() {
+        let same = axes.iter().filter(|(other, _)| other.trim() == key.trim());
+        if axes[..number].iter().any(|(other, _)| other.trim() == key.trim()) {
+            let values: Vec<&str> = same.map(|(_, values)| without_brackets(values.trim())).collect();
+            let (key, values) = (key.trim(), values.join(","));
+            return Err(Failure::Usage(format!("{key} is given twice in --over; write {key}={values}")));
+        }
+    }
+    Ok(())
+}
+
+/// The values of a list that may be in brackets.
+fn without_brackets(list: &str) -> &str {
+    list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list)
 }
 
 /// Validates all points, and shows which one is being prepared.
@@ -170,6 +206,7 @@ fn show_event(sweep: &Sweep, progress: &Progress, event: SweepEvent<'_>) {
 impl Options {
     /// The grid with the command line's changes.
     fn sweep(&self) -> Result<Sweep, Failure> {
+        check_repeated(&self.over)?;
         let builder = ExperimentBuilder::open(self.experiment.as_deref())?;
         let builder = changed(builder, &self.settings, (self.trials, self.rounds, self.seed))?;
         let builder = self.over.iter().try_fold(builder, |builder, over| builder.vary(over))?;
@@ -180,9 +217,11 @@ impl Options {
             ("rounds", self.rounds.is_some()),
             ("seed", self.seed.is_some()),
         ];
-        let given = options.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key.to_owned());
-        let mut fixed = self.settings.iter().map(key_of).chain(given);
-        match fixed.find(|key| sweep.varies(key)) {
+        let mut given = options.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key);
+        if let Some(key) = given.find(|key| sweep.varies(key)) {
+            return Err(Failure::Usage(format!("--{key} must be left out: the sweep varies {key}")));
+        }
+        match self.settings.iter().map(key_of).find(|key| sweep.varies(key)) {
             None => Ok(sweep),
             Some(key) => Err(Failure::option("--set", "a key that the sweep does not vary", key)),
         }
@@ -223,7 +262,7 @@ fn print_table(out: &mut impl Write, table: &SweepTable) -> io::Result<()> {
     let common_view = views.first().filter(|first| views.iter().all(|view| view == *first));
     let has_diverged = table.rows.iter().any(|row| row.diverged > 0);
     let mut heading = table.keys.clone();
-    heading.extend(["rounds", "test accuracy", "train loss"].map(str::to_owned));
+    heading.extend(["rounds", "test accuracy"].map(str::to_owned));
     heading.push(common_view.map_or_else(|| "ε".to_owned(), |view| format!("ε ({view})")));
     heading.push("verdict".to_owned());
     let more = [(common_view.is_none(), "view"), (has_diverged, "diverged")];
@@ -233,8 +272,9 @@ fn print_table(out: &mut impl Write, table: &SweepTable) -> io::Result<()> {
         let mut cells = row.values.clone();
         cells.push(or_dash(row.privacy.map(|privacy| privacy.rounds_done.to_string())));
         cells.push(or_dash(row.finals.map(|finals| number::percentage(finals.test_accuracy))));
-        cells.push(or_dash(row.finals.map(|finals| number::estimate(finals.train_loss))));
-        cells.push(or_dash(row.privacy.and_then(|privacy| privacy.epsilon).map(epsilon_text)));
+        cells.push(or_dash(
+            row.privacy.map(|privacy| epsilon_or_above(privacy.epsilon, privacy.epsilon_above)),
+        ));
         cells.push(or_dash(row.privacy.map(|privacy| privacy.verdict.to_string())));
         if common_view.is_none() {
             cells.push(or_dash(row.privacy.map(|privacy| privacy.view.to_string())));

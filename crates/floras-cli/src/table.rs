@@ -14,16 +14,17 @@ pub(crate) fn description(federation: &Federation) -> String {
     let settings = federation.experiment().settings();
     let (clients, privacy) = (&settings.clients, &settings.privacy);
     let clip = privacy.clip.map_or("updates not clipped".to_owned(), |clip| format!("clip norm {clip}"));
-    let budget = privacy.budget.map_or(String::new(), |budget| {
-        format!(", privacy budget ε ≤ {budget} in the {} view", privacy.view)
-    });
+    let budget =
+        privacy.budget.map_or(String::new(), |budget| format!(", budget ε ≤ {budget} ({})", privacy.view));
+    let selected = match clients.per_round {
+        all if all == clients.total => format!("all {all}"),
+        some => format!("{some} of {}", clients.total),
+    };
     let task = format!(
-        "{} with {} parameters on {}; {} of {} clients per round{}, {}, {}, seed {}; {clip}{budget}",
+        "{} with {} parameters on {}; {selected} clients per round{}, {}, {}, seed {}; {clip}{budget}",
         settings.model.description(),
         federation.model().parameters(),
         settings.data.set.description(),
-        clients.per_round,
-        clients.total,
         dropout(&clients.dropout),
         count(federation.rounds() as usize, "round"),
         count(settings.trials as usize, "trial"),
@@ -46,7 +47,7 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
     let mean = match &summary.finals {
         None => "no trial finished".to_owned(),
         Some(finals) if finals.test_accuracy.ci95.is_none() => finished,
-        Some(_) => format!("mean of {finished} ± 95% interval"),
+        Some(_) => format!("mean of {finished} ± 95 % interval"),
     };
     let speed = match outcome.rounds_per_second() {
         Some(speed) => format!("{speed:.0} rounds/s"),
@@ -80,8 +81,7 @@ pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Resul
         several => format!(" ({} in the report)", count(several, "note")),
     };
     writeln!(out, "\nprivacy of {unit} after {rounds}, delta = {:e}{notes}", report.delta)?;
-    print_views(out, &report.views, NOT_APPLICABLE)?;
-    Ok(())
+    print_views(out, &report.views, NOT_APPLICABLE)
 }
 
 /// Rows of cells, in columns as wide as their widest cell.

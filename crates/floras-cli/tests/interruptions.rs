@@ -192,6 +192,26 @@ fn ctrl_c_prints_the_resume_command() {
     assert!(lasting_files(&whole) == lasting_files(&stopped));
 }
 
+/// Ctrl-C while the report is written does not change the result.
+#[test]
+fn complete_runs_print_results_despite_ctrl_c() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("run");
+    let mut command = floras(&["run", "quick", "--rounds", "60", "--trials", "2"], &out);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now();
+    while !out.join("summary.json").exists() {
+        assert!(patience.elapsed() < Duration::from_secs(120), "the run never ended");
+        sleep(Duration::from_millis(1));
+    }
+    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let output = child.wait_with_output().unwrap();
+    let result = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(result.starts_with("quick after 60 rounds") && result.contains("\nreport  "), "{result}");
+    assert!(out.join("report.html").exists());
+}
+
 /// The largest memory of a run in bytes, sampled while it runs.
 #[cfg(target_os = "linux")]
 fn peak_bytes(mut command: Command) -> u64 {

@@ -71,6 +71,7 @@ fn calibrations_are_experiment_files() {
         "--epsilon 8 --clip 1 --per-round 20 --clients 100 --rounds 3 --sequences 60 --mask-std 9 --noise-std 2 --find clip",
         "quick --epsilon 20 --find rounds",
         "quick --epsilon 8 --find masks --set uplink.power=unit",
+        "private --epsilon 10 --find masks",
     ];
     for case in cases {
         let found = json(&format!("calibrate {case} --json"));
@@ -82,7 +83,45 @@ fn calibrations_are_experiment_files() {
         let account: Value = serde_json::from_str(&account).expect("JSON");
         let view = found["view"].as_str().expect("a view").replace('-', "_");
         assert_eq!(account["views"][&view]["epsilon"], found["epsilon"], "{case}: {file}");
+        // The budget of the preset, 8, would stop the run early.
+        assert_eq!(file.contains("\nbudget = 10.0\n"), case.starts_with("private"), "{case}: {file}");
+        assert!(!file.contains("budget = 8"), "{case}: {file}");
     }
+}
+
+#[test]
+fn other_sweeps_have_their_own_directories() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sweep = |arguments: &str| {
+        said(directory.path(), &format!("sweep quick --rounds 1 --trials 1 --over {arguments}"))
+    };
+    let begins = |arguments: &str| sweep(arguments).2.lines().next().map(str::to_owned);
+    assert_eq!(begins("seed=1,2").as_deref(), Some("2 points in runs/quick-sweep"));
+    assert_eq!(begins("uplink.snr_db=0,1").as_deref(), Some("2 points in runs/quick-sweep-2"));
+    assert_eq!(begins("seed=2,1").as_deref(), Some("2 points in runs/quick-sweep-3"));
+    assert_eq!(begins("uplink.snr_db=0,1").as_deref(), Some("2 points in runs/quick-sweep-2"));
+    assert_eq!(begins("seed=1,2").as_deref(), Some("2 points in runs/quick-sweep"));
+
+    let table = directory.path().join("runs/quick-sweep/sweep.csv");
+    let before = std::fs::read(&table).expect("a table");
+    let (code, out, err) = sweep("seed=1 --out runs/quick-sweep");
+    assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1));
+    assert!(
+        err.starts_with("error: runs/quick-sweep holds another sweep: its table has point 2, and "),
+        "{err}"
+    );
+    assert!(err.ends_with("; choose another --out\n"), "{err}");
+    assert!(std::fs::read(&table).expect("a table") == before);
+}
+
+#[test]
+fn failed_fetches_leave_no_directory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // Port 1 is not in use.
+    let (code, _, err) = said(directory.path(), "data fetch mnist --from http://127.0.0.1:1");
+    assert_eq!(code, Some(1), "{err}");
+    assert!(!err.contains("io:") && !err.contains("--from"), "{err}");
+    assert!(!directory.path().join("data").exists());
 }
 
 #[test]
@@ -138,6 +177,8 @@ fn completions_and_man_pages_know_all_commands() {
         assert_eq!(code, Some(0));
         assert!(names.iter().all(|name| script.contains(name)), "{shell}");
     }
+    let (_, script, _) = said(directory.path(), "completions bash");
+    assert!(script.contains(" many-clients "), "no presets in {script}");
     for name in names.into_iter().filter(|name| *name != "help") {
         assert!(directory.path().join(format!("pages/floras-{name}.1")).exists(), "{name}");
     }
@@ -205,7 +246,7 @@ fn a_run_prints_one_screen() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines.len() < 20, "one screen: {out}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{out}");
-    let heading = "quick after 4 rounds, seed 1: mean of 2 trials ± 95% interval; ";
+    let heading = "quick after 4 rounds, seed 1: mean of 2 trials ± 95 % interval; ";
     assert!(lines[0].starts_with(heading) && lines[0].ends_with(" rounds/s"), "{out}");
     for (line, name) in lines[1..3].iter().zip(["test accuracy ", "loss            test "]) {
         assert!(line.starts_with(name) && line.contains(" ± "), "{line}");

@@ -90,6 +90,15 @@ pub enum SimError {
         difference: Difference,
     },
 
+    /// The directory holds the runs of a different sweep.
+    #[error("{directory} holds another sweep: {reason}", directory = directory.display())]
+    OtherSweep {
+        /// The directory of the sweep.
+        directory: PathBuf,
+        /// How it differs.
+        reason: String,
+    },
+
     /// A run directory that is in use.
     #[error("{directory} is in use by another process", directory = directory.display())]
     Locked {
@@ -236,6 +245,15 @@ impl SimError {
             Self::Point { error, .. } => error.is_input(),
             Self::File { .. } | Self::Encoding { .. } | Self::Threads(_) | Self::Stopped { .. } => false,
             _ => true,
+        }
+    }
+
+    /// Whether a directory holds the run of another experiment, or another sweep.
+    pub fn is_other_experiment(&self) -> bool {
+        match self {
+            Self::Point { error, .. } => error.is_other_experiment(),
+            Self::ExperimentChanged { .. } | Self::OtherSweep { .. } => true,
+            _ => false,
         }
     }
 

@@ -210,13 +210,15 @@ fn run_until(
         ledger: Mutex::new(ledger),
         starts,
         next: AtomicU32::new(0),
+        ended: AtomicU32::new(0),
         stop,
         watch,
     };
     let start = Instant::now();
     let rounds_done = driver.work(at_once)?;
     let elapsed = start.elapsed();
-    if stop.load(Ordering::Relaxed) {
+    // A stop after the last round is too late: the run is complete.
+    if driver.ended.load(Ordering::Relaxed) < settings.trials {
         return Err(SimError::Stopped { directory: directory.path().to_path_buf() });
     }
     Ok(Outcome { summary: driver.finish()?, rounds_done, elapsed })
@@ -277,6 +279,8 @@ struct Driver<'a> {
     ledger: Mutex<LedgerLog>,
     starts: Vec<Start>,
     next: AtomicU32,
+    /// Trials that have ended.
+    ended: AtomicU32,
     stop: &'a AtomicBool,
     watch: &'a (dyn Fn(Event) + Sync),
 }
@@ -347,6 +351,7 @@ impl Driver<'_> {
         }
         if trial.status() != Status::Running {
             self.end_trial(&trial)?;
+            self.ended.fetch_add(1, Ordering::Relaxed);
             (self.watch)(Event::TrialEnds { trial: number.into(), status: trial.status() });
         }
         Ok(rounds_done)

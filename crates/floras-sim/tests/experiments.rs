@@ -167,11 +167,11 @@ fn a_wrong_value_is_wrong_under_any_scheme() {
 #[test]
 fn unknown_keys_are_rejected_with_a_suggestion() {
     assert_eq!(message("round = 3"), "there is no key round; did you mean rounds?");
-    assert_eq!(message("[uplink]\nsnr = 3"), "there is no key uplink.snr; did you mean snr_db?");
-    assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean snr_db?");
+    assert_eq!(message("[uplink]\nsnr = 3"), "there is no key uplink.snr; did you mean uplink.snr_db?");
+    assert_eq!(message("[uplink]\nsnrdb = 3"), "there is no key uplink.snrdb; did you mean uplink.snr_db?");
     assert_eq!(
         message("[clients]\nper_rounds = 3"),
-        "there is no key clients.per_rounds; did you mean per_round?"
+        "there is no key clients.per_rounds; did you mean clients.per_round?"
     );
     assert!(
         message("[wireless]\nx = 1").starts_with("there is no key wireless; known are name, version, seed")

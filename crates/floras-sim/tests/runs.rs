@@ -49,6 +49,20 @@ fn threads_do_not_change_a_byte() {
     }
 }
 
+/// A stop between the last round and the summary is too late.
+#[test]
+fn stops_after_the_last_round_do_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = PreparedRun::new(&small(), directory.path(), Entry::New, 1).unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = |event: Event| {
+        let is_last = matches!(event, Event::TrialEnds { trial: 2, .. });
+        stop.fetch_or(is_last, Ordering::Relaxed);
+    };
+    assert_eq!(run.run(&watch, &stop).unwrap().rounds_done, 36);
+    assert!(stop.load(Ordering::Relaxed) && directory.path().join("summary.json").exists());
+}
+
 #[test]
 fn a_run_records_every_round_once_in_order() {
     let directory = tempfile::tempdir().unwrap();

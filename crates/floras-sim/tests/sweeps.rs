@@ -153,9 +153,10 @@ fn a_sweep_that_makes_no_sense_is_refused() {
     assert!(refused("rounds = 3").contains("there is no section [sweep]"));
     assert!(refused("[sweep]\n").contains("between 1 and 10000 points"));
     assert!(refused("[sweep]\nrounds = 5").contains("sweep.rounds must be a list"));
+    assert!(refused("[sweep]\nname = [\"a\", \"b\"]").starts_with("name: it cannot vary"));
     assert!(refused("[sweep]\nrounds = []").contains("sweep.rounds must be a list"));
     assert!(refused("[sweep]\nuplink.sequences = [20, 10]").contains("10 sequences (N)"));
-    assert!(refused("[sweep]\nuplink.sequence = [20]").contains("did you mean sequences?"));
+    assert!(refused("[sweep]\nuplink.sequence = [20]").contains("did you mean uplink.sequences?"));
     assert!(refused("[sweep]\nlocal.epochs = [1]\nlocal.steps = [1]").contains("only one of them can vary"));
     let long: Vec<String> = (1..200).map(|n| n.to_string()).collect();
     let list = long.join(",");
@@ -264,6 +265,42 @@ fn a_run_of_another_experiment_is_refused_first() {
     let error = PreparedSweep::new(sweep(TWICE), directory.path(), 1).unwrap_err().to_string();
     assert!(error.contains("rounds is 3 there and 2 here"), "{error}");
     assert!(!directory.path().join("point-001").exists());
+}
+
+#[test]
+fn directories_of_other_sweeps_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let grid = |lines: &str| {
+        sweep(&format!(
+            "rounds = 1\ntrials = 1\n[data]\nset = \"synthetic\"\ntrain = 100\n[sweep]\n{lines}\n"
+        ))
+    };
+    let both = grid("uplink.snr_db = [0.0, 10.0]");
+    let prepare = |sweep: Sweep| PreparedSweep::new(sweep, directory.path(), 1);
+    prepare(both.clone()).unwrap().run(&|_| {}, &AtomicBool::new(false)).unwrap();
+    let table = || fs::read(SweepTable::file(directory.path())).unwrap();
+    let before = table();
+    let cases = [
+        ("uplink.snr_db = [0.0]", "its table has point 2, and this sweep has 1"),
+        ("seed = [1, 2]", "it varies uplink.snr_db there and seed here"),
+    ];
+    for (lines, reason) in cases {
+        let error = prepare(grid(lines)).unwrap_err();
+        assert!(error.is_input() && error.is_other_experiment());
+        assert_eq!(
+            error.to_string(),
+            format!("{} holds another sweep: {reason}", directory.path().display())
+        );
+        assert!(PreparedSweep::check(&grid(lines), directory.path()).is_err());
+    }
+    assert!(table() == before && directory.path().join("point-002/summary.json").exists());
+    // A sweep that was killed before its first row has no table.
+    let aside = directory.path().join("aside");
+    fs::rename(SweepTable::file(directory.path()), &aside).unwrap();
+    let error = prepare(grid("uplink.snr_db = [0.0]")).unwrap_err().to_string();
+    assert!(error.ends_with("point-002 is there, which is not a run of this sweep"), "{error}");
+    fs::rename(&aside, SweepTable::file(directory.path())).unwrap();
+    assert_eq!(prepare(both).unwrap().to_do().count(), 0);
 }
 
 #[test]

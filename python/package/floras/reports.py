@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from floras import _core
-from floras._types import Experiment
+from floras._types import Experiment, mapping
 from floras._types import Path as PathLike
 from floras.results import Run
 from floras.statements import Frozen
@@ -192,7 +192,7 @@ def audit(
     True
     """
     source = "audit" if experiment is None else experiment
-    changes = None if settings is None else dict(settings)
+    changes = mapping("settings", settings)
     checked = _core.experiment(source, rounds=rounds, seed=seed, settings=changes, warn=True)
     if out is not None:
         raw = _core.audit(checked, out, games, trainings, confidence, threads)

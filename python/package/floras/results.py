@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from floras import _core
 from floras._progress import Progress, wanted
-from floras._types import Experiment, View
+from floras._types import Experiment, View, mapping
 from floras._types import Path as PathLike
 from floras.own import Clients, Model, Pair, arrays_of, train
 from floras.statements import Frozen, Privacy, Views
@@ -82,8 +82,10 @@ def _changes(settings: Mapping[str, Any] | None, old: Mapping[str, Any] | None) 
     """The changed settings, also under the old name of the keyword."""
     if old is not None:
         warnings.warn("the keyword set is now settings", DeprecationWarning, stacklevel=3)
-        settings = {**old, **(settings or {})}
-    return None if settings is None else dict(settings)
+        if settings is not None:
+            raise TypeError("set is the old name of settings: give one of them")
+        settings = old
+    return mapping("settings", settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +411,10 @@ def run(
         raise ValueError("test, clients and model need data, the own training samples")
     if data is not None and test is None:
         warnings.warn("without test=(x, y), accuracy is measured on the training samples", stacklevel=2)
+    if model is not None:
+        missing = [name for name in ("parameters", "local_update", "evaluate") if not hasattr(model, name)]
+        if missing:
+            raise TypeError(f"model must have {', '.join(missing)}, as in floras.Model")
     if model is not None and (out is not None or resume or record_signal):
         raise ValueError("out, resume and record_signal are not available with an own model")
     if model is not None and data is not None:

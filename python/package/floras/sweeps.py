@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from floras import _core
 from floras._progress import wanted
-from floras._types import Experiment
+from floras._types import Experiment, mapping
 from floras._types import Path as PathLike
 from floras.results import Sweep, run_in
 
@@ -87,8 +87,7 @@ def sweep(
         raise ValueError(f"retries must be at least 0, not {retries}")
     if engine == "ray" and threads is None:
         threads = 1
-    varied = None if over is None else dict(over)
-    changes = None if settings is None else dict(settings)
+    varied, changes = mapping("over", over), mapping("settings", settings)
     work = _core.Grid(grid, varied, changes, (trials, rounds, seed), out, threads)
     try:
         to_do = {point["number"]: point for point in work.to_do()}

@@ -132,10 +132,8 @@ fn get(url: &str) -> Result<Opened, OpenError> {
         let is_answer = matches!(error, ureq::Error::StatusCode(_));
         let reason = match error {
             ureq::Error::StatusCode(status) => format!("the server answers {status}"),
-            ureq::Error::TlsRequired => {
-                "this program was built without HTTPS (feature https); download the files and use --from"
-                    .to_owned()
-            }
+            ureq::Error::TlsRequired => "this program was built without HTTPS (feature https)".to_owned(),
+            ureq::Error::Io(error) => error.to_string(),
             error => error.to_string(),
         };
         OpenError { reason: Some(reason), is_gone: !is_answer }

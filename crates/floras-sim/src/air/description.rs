@@ -92,6 +92,7 @@ fn without_section(error: ExperimentError) -> ExperimentError {
     match error {
         ExperimentError::UnknownKey { key, hint } => {
             let key = key.rsplit('.').next().unwrap_or(&key).to_owned();
+            let hint = hint.replace("did you mean uplink.", "did you mean ");
             ExperimentError::UnknownKey { hint: nearest(&key, &PRIVACY_KEYS).unwrap_or(hint), key }
         }
         other => other,

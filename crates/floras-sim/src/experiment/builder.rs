@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// let experiment = ExperimentBuilder::preset("quick")?.set("uplink.snr_db", "10")?.rounds(10).build()?;
 /// assert_eq!(experiment.settings().rounds, 10);
 /// let error = ExperimentBuilder::new().set("uplink.snrdb", "10")?.build().unwrap_err();
-/// assert_eq!(error.to_string(), "there is no key uplink.snrdb; did you mean snr_db?");
+/// assert_eq!(error.to_string(), "there is no key uplink.snrdb; did you mean uplink.snr_db?");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(message("snr_db"), "there is no key snr_db; did you mean uplink.snr_db?");
         assert_eq!(message("noise_std"), "there is no key noise_std; did you mean uplink.noise_std?");
         assert_eq!(message("colluding"), "there is no key colluding; did you mean masks.colluding?");
-        assert_eq!(message("uplink.snr"), "there is no key uplink.snr; did you mean snr_db?");
+        assert_eq!(message("uplink.snr"), "there is no key uplink.snr; did you mean uplink.snr_db?");
         assert_eq!(message("round"), "there is no key round; did you mean rounds?");
     }
 

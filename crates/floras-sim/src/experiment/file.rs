@@ -277,7 +277,8 @@ fn in_words<'a>(expected: &'a str, value: &Value) -> &'a str {
 }
 
 fn hint(key: &str, section: &str, keys: &[&str]) -> String {
-    nearest(key, keys).unwrap_or_else(|| match section {
+    let found = nearest_name(key, keys).map(|known| format!("did you mean {}?", join(section, known)));
+    found.unwrap_or_else(|| match section {
         "" => format!("known are {}", keys.join(", ")),
         section => format!("known in [{section}] are {}", keys.join(", ")),
     })
@@ -286,11 +287,15 @@ fn hint(key: &str, section: &str, keys: &[&str]) -> String {
 /// A question that suggests the most similar known name, if there is one: by edit distance, or with the given name as its
 /// beginning.
 pub(crate) fn nearest(name: &str, names: &[&str]) -> Option<String> {
+    nearest_name(name, names).map(|known| format!("did you mean {known}?"))
+}
+
+fn nearest_name<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let distances = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, known), known));
     let (distance, known) = distances.min()?;
     let is_near = distance <= 1 + name.len() / 3;
     let longer = || names.iter().filter(|known| known.starts_with(&lower)).min_by_key(|known| known.len());
     let meant = if is_near { Some(known) } else { longer().filter(|_| name.len() > 2) };
-    meant.map(|known| format!("did you mean {known}?"))
+    meant.copied()
 }

@@ -124,6 +124,6 @@ mod tests {
              not \"paper\""
         );
         let unknown = refusal("noise_std", "noise");
-        assert_eq!(unknown, "there is no key masks.noise; did you mean noise_std?");
+        assert_eq!(unknown, "there is no key masks.noise; did you mean masks.noise_std?");
     }
 }

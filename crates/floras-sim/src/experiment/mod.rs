@@ -350,10 +350,8 @@ impl Settings {
         }
         if let Some(masks) = self.masks {
             match masks.mask_std() {
-                0.0 => summary.push_str(&format!(", local noise of {}", masks.noise_std())),
-                std => {
-                    summary.push_str(&format!(", masks of {std} and local noise of {}", masks.noise_std()))
-                }
+                0.0 => summary.push_str(&format!(", local noise {}", masks.noise_std())),
+                std => summary.push_str(&format!(", masks {std}, local noise {}", masks.noise_std())),
             }
         }
         summary

@@ -159,11 +159,14 @@ impl Radio {
         }
     }
 
-    /// A short description for one line of text, such as `fading channels (Rayleigh), SNR 20 dB`.
+    /// A short description for one line of text, such as `Rayleigh fading, SNR 20 dB`.
     pub fn summary(&self) -> String {
         let fading = match &self.fading {
             ChannelSource::Fading(Fading::None) => "a channel without fading".to_owned(),
-            ChannelSource::Fading(fading) => format!("fading channels ({})", fading.label()),
+            ChannelSource::Fading(fading) => match fading.label().split_once(", ") {
+                Some((name, parameter)) => format!("{name} fading ({parameter})"),
+                None => format!("{} fading", fading.label()),
+            },
             ChannelSource::Trace(path) => format!("the channels in {}", path.display()),
         };
         let departures = self.departures();

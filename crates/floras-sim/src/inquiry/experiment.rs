@@ -281,8 +281,9 @@ pub fn calibrate_experiment(
     };
     let Some(value) = found else {
         let (least, most) = (search.from.min(search.to), search.from.max(search.to));
+        let (least, most) = (search.number(least), search.number(most));
         let mut reason =
-            format!("no {} between {least:e} and {most:e} has ε ≤ {epsilon} in the {view} view", search.key);
+            format!("no {} between {least} and {most} has ε ≤ {epsilon} in the {view} view", search.key);
         match base()?.report()?.views.get(view) {
             None => reason.push_str(": the view is not applicable to this scheme"),
             Some(Statement { epsilon: None, reason: Some(why), .. }) => reason.push_str(&format!(": {why}")),
@@ -291,15 +292,38 @@ pub fn calibrate_experiment(
         return Ok(ExperimentCalibration { reason: Some(reason), ..calibration });
     };
     let account = at(value)?;
+    let (file, fragment) =
+        with_budget(search.set(builder, value)?, search.fragment(value), &account, epsilon)?;
     calibration.epsilon = account.epsilon(view)?;
-    calibration.fragment = Some(search.fragment(value));
-    calibration.file = Some(search.set(builder, value)?.to_toml());
+    calibration.fragment = Some(fragment);
+    calibration.file = Some(file.to_toml());
     let report = account.report()?;
     (calibration.sequences, calibration.gamma) = (report.sequences, report.gamma);
     let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
     calibration.report =
         Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes });
     Ok(calibration)
+}
+
+/// The found experiment with a budget that lets it do all of its rounds, and its fragment: a lower `privacy.budget` becomes the `ε`
+/// that was asked for. A budget that this `ε` would not suffice for, in another view, stays.
+pub(super) fn with_budget(
+    builder: ExperimentBuilder,
+    mut fragment: String,
+    account: &ExperimentAccount,
+    epsilon: f64,
+) -> Result<(ExperimentBuilder, String), SimError> {
+    let privacy = &account.experiment.settings().privacy;
+    let Some(budget) = privacy.budget else { return Ok((builder, fragment)) };
+    let spent = account.epsilon(privacy.view)?.unwrap_or(f64::INFINITY);
+    if spent <= budget || spent > epsilon {
+        return Ok((builder, fragment));
+    }
+    if !fragment.starts_with("[privacy]") {
+        fragment.push_str("\n[privacy]\n");
+    }
+    fragment.push_str(&format!("budget = {epsilon:?}\n"));
+    Ok((builder.set_to("privacy.budget", epsilon)?, fragment))
 }
 
 /// A key and its range, from the value with the largest `ε` (and the best accuracy) to the one with the smallest.
@@ -342,6 +366,11 @@ impl Search {
                 fails = middle;
             }
         }
+    }
+
+    /// A bound of the range as text.
+    fn number(&self, value: f64) -> String {
+        if self.whole { format!("{value}") } else { format!("{value:e}") }
     }
 
     fn fragment(&self, value: f64) -> String {
@@ -403,6 +432,31 @@ mod tests {
         assert_eq!(foreign.sequences, Some(found + 2));
         let rounds = find(&["uplink.receiver=clipped=1"], Find::Rounds);
         assert!(rounds.epsilon.unwrap() <= 20.0 && rounds.value.unwrap() >= 1.0);
+    }
+
+    #[test]
+    fn lower_budgets_become_the_epsilon_asked_for() {
+        let receiver = "uplink.receiver=clipped=1";
+        let find = |assignments: &[&str], view| {
+            let builder = builder(assignments).assign(receiver).unwrap();
+            calibrate_experiment(&builder, 20.0, view, Find::Clip).unwrap()
+        };
+        let view = View::Idealised;
+        let found = find(&["privacy.budget=8", "privacy.view=idealised"], view);
+        assert!(found.fragment.unwrap().ends_with("\nbudget = 20.0\n"));
+        assert!(found.file.unwrap().contains("\nbudget = 20.0\n"));
+        for enough in [&["privacy.budget=30", "privacy.view=idealised"][..], &[]] {
+            assert!(!find(enough, view).fragment.unwrap().contains("budget"), "{enough:?}");
+        }
+        // 20 in the idealised view is more in the quoted one: its budget stays.
+        let other = find(&["privacy.budget=8"], view);
+        assert!(other.file.unwrap().contains("\nbudget = 8\n"));
+    }
+
+    #[test]
+    fn ranges_of_integers_are_integers() {
+        let found = calibrate_experiment(&builder(&[]), 1e-9, View::Idealised, Find::Rounds).unwrap();
+        assert!(found.reason.unwrap().starts_with("no rounds between 1 and 1000000 has ε ≤ "));
     }
 
     #[test]

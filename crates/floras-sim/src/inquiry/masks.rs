@@ -10,7 +10,7 @@ use floras_phy::Round;
 use floras_privacy::calibrate::{gaussian_mu, quietest_masks};
 use serde::Serialize;
 
-use super::experiment::{ExperimentAccount, ExperimentCalibration, ExperimentViews};
+use super::experiment::{ExperimentAccount, ExperimentCalibration, ExperimentViews, with_budget};
 use super::wrong;
 use crate::accounting::{Protected, Scope};
 use crate::error::SimError;
@@ -72,6 +72,12 @@ pub(super) fn calibrate(
     let decoded_noise_std = drawn.median_noise(masks)?;
     let found = with(masks)?;
     let account = ExperimentAccount::of(&found.build()?, protected)?;
+    let fragment = format!(
+        "[masks]\nmask_std = {:?}\nnoise_std = {:?}\ncolluding = {colluding}\n",
+        masks.mask_std(),
+        masks.noise_std()
+    );
+    let (found, fragment) = with_budget(found, fragment, &account, epsilon)?;
     let report = account.report()?;
     let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
     Ok(ExperimentCalibration {
@@ -91,11 +97,7 @@ pub(super) fn calibrate(
         epsilon_asked: epsilon,
         report: Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes }),
         reason: None,
-        fragment: Some(format!(
-            "[masks]\nmask_std = {:?}\nnoise_std = {:?}\ncolluding = {colluding}\n",
-            masks.mask_std(),
-            masks.noise_std()
-        )),
+        fragment: Some(fragment),
         file: Some(found.to_toml()),
     })
 }

@@ -371,8 +371,7 @@ impl Scheme for FlorasScheme {
             many => format!("{many} sequences"),
         };
         let privacy = match self.sequences.saturating_sub(per_round as usize) {
-            0 => "γ = 0 stayed unused, so that only the receiver's own noise protects a single client"
-                .to_owned(),
+            0 => "γ = 0 stayed unused, so that the sum has no noise from unused sequences".to_owned(),
             unused => format!("γ = {unused} stayed unused, and their noise protects a single client"),
         };
         let assignment = match self.assignment {

@@ -51,7 +51,7 @@ pub struct PreparedSweep {
 
 impl PreparedSweep {
     /// Validates every point before the first one runs, then locks the directory. An error names its point. A directory that
-    /// holds the run of another experiment is rejected.
+    /// holds the run of another experiment, or another sweep, is rejected.
     pub fn new(sweep: Sweep, directory: &Path, threads: usize) -> Result<Self, SimError> {
         Self::watched(sweep, directory, threads, &|_| {})
     }
@@ -67,6 +67,7 @@ impl PreparedSweep {
         if directory.exists() && !directory.is_dir() {
             return Err(SimError::NotADirectory { path: directory.to_path_buf() });
         }
+        sweep.check_grid(directory)?;
         let mut rounds_to_do = 0;
         for number in sweep.runs() {
             let experiment = &sweep.points()[number].experiment;
@@ -85,6 +86,8 @@ impl PreparedSweep {
         }
         fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
         let lock = record::lock(directory)?;
+        // Checked again under the lock.
+        sweep.check_grid(directory)?;
         let summary = |point: &Point| {
             let place = directory.join(Sweep::directory_name(point.run_of));
             record::remove_partial(&place);
@@ -93,6 +96,16 @@ impl PreparedSweep {
         };
         let done = sweep.points().iter().map(summary).collect::<Result<_, _>>()?;
         Ok(Self { sweep, directory: directory.to_path_buf(), threads, done, rounds_to_do, _lock: lock })
+    }
+
+    /// Fails if a directory holds another sweep, or the run of another experiment as a point. The directory is not entered.
+    pub fn check(sweep: &Sweep, directory: &Path) -> Result<(), SimError> {
+        sweep.check_grid(directory)?;
+        sweep.runs().try_for_each(|number| {
+            let place = directory.join(Sweep::directory_name(number));
+            RunDirectory::check_experiment(&place, &sweep.points()[number].experiment)
+                .map_err(at_point(sweep, number))
+        })
     }
 
     /// The grid of experiments.
@@ -187,6 +200,52 @@ impl PreparedSweep {
             }
         }
         self.write_table()
+    }
+}
+
+impl Sweep {
+    /// Fails if a directory holds a sweep of other keys, or runs that are not points of this one. The experiments of the points are
+    /// not compared.
+    fn check_grid(&self, directory: &Path) -> Result<(), SimError> {
+        let other = |reason: String| SimError::OtherSweep { directory: directory.to_path_buf(), reason };
+        let keys: Vec<&str> = self.keys().collect();
+        // A table that cannot be read is written again.
+        if let Ok(table) = SweepTable::read(directory) {
+            if table.keys != keys {
+                let (theirs, ours) = (table.keys.join(", "), keys.join(", "));
+                return Err(other(format!("it varies {theirs} there and {ours} here")));
+            }
+            if let Some(row) = table.rows.iter().find(|row| row.point > self.points().len()) {
+                let points = self.points().len();
+                return Err(other(format!("its table has point {}, and this sweep has {points}", row.point)));
+            }
+        }
+        let beyond = Self::numbers_in(directory)
+            .into_iter()
+            .filter(|&number| self.points().get(number).is_none_or(|point| point.run_of != number));
+        match beyond.min() {
+            None => Ok(()),
+            Some(number) => {
+                let name = Self::directory_name(number);
+                Err(other(format!("{name} is there, which is not a run of this sweep")))
+            }
+        }
+    }
+
+    /// The points that have a run directory in a directory, counted from 0, in any order.
+    fn numbers_in(directory: &Path) -> Vec<usize> {
+        let number = |name: String| {
+            let number = name.strip_prefix("point-")?.parse::<usize>().ok()?.checked_sub(1)?;
+            (Self::directory_name(number) == name).then_some(number)
+        };
+        let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+        let directories = entries.filter(|entry| entry.path().is_dir());
+        directories.filter_map(|entry| number(entry.file_name().into_string().ok()?)).collect()
+    }
+
+    /// Number of runs in a directory, complete or not.
+    pub fn runs_in(directory: &Path) -> usize {
+        Self::numbers_in(directory).len()
     }
 }
 

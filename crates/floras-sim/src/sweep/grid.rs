@@ -62,6 +62,12 @@ impl Sweep {
             return Err(ExperimentError::refused("sweep", reason));
         }
         check_conflicts(&axes)?;
+        if axes.iter().any(|axis| axis.sets("name")) {
+            return Err(ExperimentError::refused(
+                "name",
+                "it cannot vary; all points of a sweep have one name",
+            ));
+        }
         let points = axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.choices.len()));
         match points {
             Some(1..=MAX_POINTS) if !axes.is_empty() => {}
