@@ -175,7 +175,10 @@ fn keys_out_of_range_are_refused_by_name() {
 
 #[test]
 fn unknown_keys_are_refused_by_name() {
-    assert_eq!(refusal("uplink.max_gian=1"), "there is no key uplink.max_gian; did you mean uplink.max_gain?");
+    assert_eq!(
+        refusal("uplink.max_gian=1"),
+        "there is no key uplink.max_gian; did you mean uplink.max_gain?"
+    );
 }
 
 #[test]
