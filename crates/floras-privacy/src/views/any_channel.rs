@@ -23,7 +23,11 @@
 //!    `E_{τ~N(t,1)}[δ_G(ε; Δt₁g(τ))]` falls with `t` (both the density and the function of `τ` are symmetric and unimodal; Anderson's
 //!    inequality). So `δ_t(ε) ≤ E_{τ~N(t₀,1)}[δ_G(ε; Δt₁g(τ))]`, which is `δ_{t₀}` with every `μ` larger by `t₁/t₀`. With `t₀ = 0` it
 //!    covers the weakest channels.
-//! 3. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ = 1/(|1 + e/t|·ν_γ)`. As a function of `x`, `δ_G(ε; m/(1 + x))` is convex while
+//! 3. *Between two strong channels*: for the same pilot noise `e`, `1/μ²` is proportional to `1/t² + ν²·(u(t + e)/t)²`. Both terms are
+//!    largest or smallest at the ends of the cell, up to a small share for MMSE weights, so all `μ` of the cell have one bound
+//!    ([`pilot::divisors_between`]). Its excess over `δ_{t₀}` falls like `1/t₀` for cells of the same width in `ln t`. Many strong
+//!    channels with nearly the same curve therefore need few cells.
+//! 4. *From `t₀` on*: `t·g ≤ (t/|τ|)/ν_γ = 1/(|1 + e/t|·ν_γ)`. As a function of `x`, `δ_G(ε; m/(1 + x))` is convex while
 //!    `μ = m/(1 + x) ≤ √8`, for every `ε`: its second derivative has the sign of `(ε/μ)² − μ²/4 + 2`. So the sum of its values at
 //!    `±|e|/t` falls with `t`, and is largest at `t₀`. Where `μ` is larger, `1/(1 − |e|/t₀)` and 1 bound the two factors.
 //!
@@ -56,7 +60,6 @@
 //! Anderson, *The integral of a symmetric unimodal function over a symmetric convex set and some probability inequalities*,
 //! Proc. Amer. Math. Soc. 6 (1955).
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -232,6 +235,8 @@ pub(crate) struct Worst {
     /// For each channel at the end of a cell: its own curve, bounds for all weaker and for all stronger channels, and a bound on its own
     /// curve with gains that fall with the estimate.
     channels: Vec<[OnceLock<NodeDistribution>; 4]>,
+    /// For two channels at the ends of a cell, a bound for all channels between them.
+    between: Mutex<HashMap<(usize, usize), Arc<NodeDistribution>>>,
     /// The cells of single channels for lower bounds, computed when needed.
     below: Vec<OnceLock<CellsBelow>>,
     /// The channel for the lower bound of a composition.
@@ -239,37 +244,43 @@ pub(crate) struct Worst {
     /// Suprema computed for chords, by the bits of `ε`: chords of different length have their first points in common.
     suprema: Mutex<HashMap<u64, f64>>,
     rungs: Vec<OnceLock<Vec<(f64, Region)>>>,
+    /// For each rung, the curves of single channels there; the searches below and above a rung share them.
+    at_rungs: Vec<OwnValues>,
 }
+
+/// `δ_t(ε)` of channels at one `ε`, by index.
+type OwnValues = Arc<Mutex<HashMap<usize, f64>>>;
 
 /// The curves of single channels at one `ε`, each computed once.
 struct AtEpsilon<'a> {
     worst: &'a Worst,
     nodes: Arc<Nodes>,
     strong: f64,
-    own: RefCell<HashMap<usize, f64>>,
+    own: OwnValues,
 }
 
 impl<'a> AtEpsilon<'a> {
     fn new(worst: &'a Worst, epsilon: f64) -> Self {
-        Self::with(worst, Arc::new(Nodes::new(epsilon)))
+        Self::with(worst, Arc::new(Nodes::new(epsilon)), OwnValues::default())
     }
 
     /// At the `ε` of a rung, which all searches share.
     fn at_rung(worst: &'a Worst, rung: usize) -> Self {
         static NODES: [OnceLock<Arc<Nodes>>; RUNGS + 1] = [const { OnceLock::new() }; RUNGS + 1];
         let epsilon = if rung == 0 { 0.0 } else { LADDER.0 * LADDER.1.powi(rung as i32 - 1) };
-        Self::with(worst, NODES[rung].get_or_init(|| Arc::new(Nodes::new(epsilon))).clone())
+        let nodes = NODES[rung].get_or_init(|| Arc::new(Nodes::new(epsilon))).clone();
+        Self::with(worst, nodes, worst.at_rungs[rung].clone())
     }
 
-    fn with(worst: &'a Worst, nodes: Arc<Nodes>) -> Self {
+    fn with(worst: &'a Worst, nodes: Arc<Nodes>, own: OwnValues) -> Self {
         let strong = worst.strong.upper(nodes.epsilon);
-        Self { worst, nodes, strong, own: RefCell::default() }
+        Self { worst, nodes, strong, own }
     }
 
     /// `δ_t(ε)` of the channel at the end of a cell.
     fn own(&self, index: usize) -> f64 {
-        let value = || self.worst.own(index).upper(&self.nodes, 0);
-        *self.own.borrow_mut().entry(index).or_insert_with(value)
+        let mut known = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(index).or_insert_with(|| self.worst.own(index).upper(&self.nodes, 0))
     }
 }
 
@@ -353,10 +364,12 @@ impl Worst {
             strong,
             scale,
             channels,
+            between: Mutex::default(),
             below,
             one_channel: OnceLock::new(),
             suprema: Mutex::default(),
             rungs,
+            at_rungs: (0..=RUNGS).map(|_| OwnValues::default()).collect(),
         }
     }
 
@@ -394,20 +407,33 @@ impl Worst {
     }
 
     fn cells(&self, t: f64, amplitude: f64, small: f64, noise: &LogBins, side: Side) -> CellsBuilder {
+        let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver), side);
+        self.cells_of(amplitude, &divisors, noise, side)
+    }
+
+    /// The cells of `Δ·a/√(1 + u²ν²)` with `a = amplitude`.
+    fn cells_of(&self, amplitude: f64, divisors: &LogBins, noise: &LogBins, side: Side) -> CellsBuilder {
         let largest = self.sensitivity * amplitude;
         let mut cells = CellsBuilder::new(largest, FINE_CELL, side);
-        let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver), side);
         for (mass, mean, (low, high)) in divisors.gains(noise, side) {
             cells.add_range(largest * mean, (largest * low, largest * high), mass);
         }
         cells
     }
 
+    /// A bound on the distribution of `μ` for all channels between two strong ones, by step 3 of the module documentation.
+    fn distribution_between(&self, from: f64, to: f64) -> MuDistribution {
+        let divisors = pilot::divisors_between(self.receiver, from, to, gains::step(self.receiver));
+        let mut cells = self.cells_of(to, &divisors, &self.noise_bins, Side::Upper);
+        cells.add_infinite(self.noise.none + BEYOND_REACH);
+        cells.build()
+    }
+
     fn small_estimate(&self) -> f64 {
         pilot::small_estimate(self.receiver, &self.noise)
     }
 
-    /// A bound on the distribution of `μ` for all channels from `t` on, by step 3 of the module documentation. `t` is above [`REACH`].
+    /// A bound on the distribution of `μ` for all channels from `t` on, by step 4 of the module documentation. `t` is above [`REACH`].
     fn distribution_from(&self, t: f64) -> MuDistribution {
         let panels = sizes_relative_to(t);
         let most = panels.iter().map(|panel| panel.above.1).fold(1.0, f64::max);
@@ -466,6 +492,17 @@ impl Worst {
         })
     }
 
+    fn between(&self, from: usize, to: usize) -> Arc<NodeDistribution> {
+        let known = || self.between.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(&(from, to)).cloned();
+        found.unwrap_or_else(|| {
+            let distribution = self.distribution_between(self.channel(from), self.channel(to));
+            let new = Arc::new(NodeDistribution::new(distribution));
+            known().insert((from, to), new.clone());
+            new
+        })
+    }
+
     fn stronger(&self, index: usize) -> &NodeDistribution {
         self.channels[index][2]
             .get_or_init(|| NodeDistribution::new(self.distribution_from(self.channel(index))))
@@ -487,7 +524,13 @@ impl Worst {
                 let exponent = (1.0 + spread / (start * start)) * width * width / 8.0;
                 let curved = exponent.exp() * left.max(right) + least;
                 let shift = (ratio / nodes::STEP - 1e-9).ceil() as i64;
-                curved.min(self.falling(from).upper(nodes, shift))
+                let bound = curved.min(self.falling(from).upper(nodes, shift));
+                if bound <= reached * (1.0 + close(reached))
+                    || start < pilot::weakest_to_couple(self.receiver)
+                {
+                    return bound;
+                }
+                bound.min(self.between(from, to).upper(nodes, 0))
             }
         }
     }
@@ -802,6 +845,39 @@ mod tests {
                         start < 1000.0 || strong < 1e-12 || most <= 1.03 * strong,
                         "{receiver:?} at ε = {epsilon}: {most:e} and {strong:e}"
                     );
+                }
+            }
+        }
+    }
+
+    /// Cells of strong channels, from narrow ones to a factor of 1.3. The bound is never below a channel in the cell. From 100 on, a narrow
+    /// cell's bound is within 2% of its largest channel.
+    #[test]
+    fn bounds_cover_all_channels_between() {
+        for (receiver, unused) in [
+            (Receiver::clipped(1.0).unwrap(), 20),
+            (Receiver::clipped(6.0).unwrap(), 3),
+            (Receiver::Mmse, 20),
+            (Receiver::Mmse, 3),
+            (Receiver::Paper, 2),
+        ] {
+            let worst = Worst::new(receiver, unused, 2.0).unwrap();
+            let weakest = pilot::weakest_to_couple(receiver);
+            for (start, ratio) in
+                [(weakest, 1.01), (weakest, 1.3), (40.0, 1.05), (100.0, 1.01), (1000.0, 1.3)]
+            {
+                let bound = worst.distribution_between(start, start * ratio);
+                for epsilon in [0.0, 0.3, 2.0, 10.0, 60.0] {
+                    let most = bound.upper(epsilon) + bound.infinite();
+                    let mut largest = 0.0_f64;
+                    for part in [0.0, 0.2, 0.5, 0.8, 1.0] {
+                        let t = start * ratio.powf(part);
+                        let reached = worst.cells_below(t).build_below().delta(epsilon);
+                        assert!(reached <= most, "{receiver:?}, {t} at ε = {epsilon}: {reached:e}, {most:e}");
+                        largest = largest.max(worst.distribution(t).upper(epsilon));
+                    }
+                    let is_tight = start < 100.0 || largest < 1e-12 || most <= 1.02 * largest + 2e-32;
+                    assert!(is_tight, "{receiver:?}, {start} at ε = {epsilon}: {most:e} and {largest:e}");
                 }
             }
         }

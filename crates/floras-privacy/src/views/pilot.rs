@@ -111,6 +111,48 @@ pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: 
     if is_monotone(receiver) { bins } else { bins.unaligned() }
 }
 
+/// The weakest channel for [`divisors_between`], where the divisor at the strongest deviation still grows with the estimate.
+pub(crate) fn weakest_to_couple(receiver: Receiver) -> f64 {
+    REACH + receiver.level().unwrap_or(0.0).max(4.0)
+}
+
+/// Divisors `u'`, in bins, for all channels `t` between two strong ones. Given the same pilot noise `e` for all of them,
+/// `t/√(1 + u(t + e)²ν²) ≤ t₁/√(1 + u'²ν²)`, because `u' ≤ t₁·u(t + e)/t`.
+///
+/// For `e ≥ 0`, `u(t + e)/t` falls with `t`, so `u' = u(t₁ + e)`. For `e < 0`, `(t + e)/t` rises with `t`, so `u' = t₁/t₀·u(t₀ + e)`. The
+/// second part of an MMSE divisor, `1/(t(t + e))`, always falls, and `u'` is smaller by a share `η`: with `r = t₁/t₀` and
+/// `τ = t₀ + e`, it is enough that `η·r·(τ + 1/τ) ≥ r/τ − 1/(t₁ + e)`. This holds for all `τ` if it holds for the smallest.
+pub(crate) fn divisors_between(receiver: Receiver, from: f64, to: f64, step: f64) -> LogBins {
+    let factor = weaker_factor(receiver, from, to);
+    // Ends whose divisors, after scaling, are integer powers of e^step again.
+    let inner = |from: f64, to: f64, factor: f64| {
+        let number = |size: f64| (factor * size).ln() / step;
+        let range = (number(from) + 1e-9).floor() as i64 + 1..=(number(to) - 1e-9).ceil() as i64 - 1;
+        let ends = range.map(move |index| (index as f64 * step).exp() / factor);
+        [from].into_iter().chain(ends).chain([to]).collect::<Vec<_>>()
+    };
+    let of = |t: f64, ends: &[f64], factor: f64| {
+        let scaled = move |panel: Panel| (factor * panel.least, factor * panel.mean, panel.probability);
+        panels(receiver, ends, t).into_iter().map(scaled)
+    };
+    let weaker = of(from, &inner(from - REACH, from, factor), factor);
+    let stronger = of(to, &inner(to, to + REACH, 1.0), 1.0);
+    let bins = LogBins::new(step, &weaker.chain(stronger).collect::<Vec<_>>());
+    // As in `divisors`.
+    if is_monotone(receiver) { bins } else { bins.unaligned() }
+}
+
+/// `r·(1 − η)`, the factor of [`divisors_between`] for weaker estimates.
+fn weaker_factor(receiver: Receiver, from: f64, to: f64) -> f64 {
+    let ratio = to / from;
+    if is_monotone(receiver) {
+        return ratio;
+    }
+    let least = from - REACH;
+    let share = (ratio - least / (least + to - from)) / (ratio * (least * least + 1.0));
+    ratio * (1.0 - share)
+}
+
 /// A size below which estimates need not be distinguished. Dividing by them makes no difference relative to a client's own noise; with
 /// MMSE weights, their weights are small.
 pub(crate) fn small_estimate(receiver: Receiver, noise: &Noise) -> f64 {
@@ -218,6 +260,38 @@ impl End {
 mod tests {
     use super::*;
     use crate::numerics::quadrature::equal_panels;
+
+    /// Pilot noise `e` and channels `t` between two ends, on a grid: the divisor for all of them is at most `t₁·u(t + e)/t`. For `e < 0` it
+    /// is computed from its definition, with the share of the MMSE receiver.
+    #[test]
+    fn one_divisor_bounds_all_channels_between() {
+        for receiver in [
+            Receiver::Paper,
+            Receiver::Mmse,
+            Receiver::clipped(1.0).unwrap(),
+            Receiver::clipped(7.0).unwrap(),
+        ] {
+            let weakest = weakest_to_couple(receiver);
+            for (from, ratio) in [(weakest, 1.002), (weakest, 1.3), (30.0, 1.05), (500.0, 2.0)] {
+                let to = from * ratio;
+                let factor = weaker_factor(receiver, from, to);
+                for i in 0..=240 {
+                    let e = -REACH + 0.1 * f64::from(i);
+                    let (end, factor) = if e < 0.0 { (from, factor) } else { (to, 1.0) };
+                    let shared = factor * divisor(receiver, end + e);
+                    for j in 0..=20 {
+                        let t = from * ratio.powf(f64::from(j) / 20.0);
+                        let least = to / t * divisor(receiver, t + e);
+                        assert!(
+                            shared <= least * (1.0 + 1e-12),
+                            "{receiver:?}, {t}, e = {e}: {shared} {least}"
+                        );
+                        assert!(ratio > 1.01 || shared >= least * 0.98, "{receiver:?}, {t}, e = {e}");
+                    }
+                }
+            }
+        }
+    }
 
     /// The mean of `g` over all estimates, from panels and from an integration rule that resolves the kinks: they differ by less than
     /// 1e-4.
