@@ -24,11 +24,10 @@ use crate::numerics::solve::least_at;
 use crate::views::few::{Few, LogSum};
 use crate::views::pilot;
 
-/// Number of points of the grid.
-const POINTS: usize = 1 << 16;
-/// Number of points if rounding to the smaller grid would change small values of the noise by more than [`ROUNDING`], relatively.
-const MORE_POINTS: usize = 1 << 18;
-const ROUNDING: f64 = 3e-4;
+/// Minimum and maximum number of points of the grid.
+const POINTS: (usize, usize) = (1 << 16, 1 << 18);
+/// Rounding to the grid should change small values of the noise by at most this, relatively. `ε` then grows by at most 0.1%.
+const ROUNDING: f64 = 1e-3;
 /// An even grid is not used if rounding may move the sum's `e^{−FEW_BELOW}` quantile by more than this, relatively.
 const FEW_ROUNDING: f64 = 2e-2;
 /// `−ln` of the probability of the quantile in [`FEW_ROUNDING`].
@@ -272,7 +271,7 @@ impl Sum {
         let below = (sketch.mean() - sketch.quantile(-1.0, BELOW)).max(0.0);
         let above = (sketch.quantile(1.0, ABOVE) - sketch.mean()).max(0.0);
         let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
-        let finest = rounding_deviation(&terms, (below + above).max(largest) / MORE_POINTS as f64);
+        let finest = rounding_deviation(&terms, (below + above).max(largest) / POINTS.1 as f64);
         if finest > FEW_ROUNDING * sketch.quantile(-1.0, FEW_BELOW) {
             if number < MAX_FEW {
                 return Self::Few(few(&terms));
@@ -329,9 +328,9 @@ impl EvenSum {
     fn new(terms: &[&Term], sketch: &SumSketch, below: f64, above: f64) -> Self {
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
-        let rough = rounding_deviation(terms, (below + above) / POINTS as f64);
         let little = (sketch.mean() - 0.5 * below).max(1e-300);
-        let count = fast_length(if rough > ROUNDING * little { MORE_POINTS } else { POINTS });
+        let enough = rounding_deviation(terms, below + above) / (ROUNDING * little);
+        let count = fast_length((enough as usize).clamp(POINTS.0, POINTS.1));
         // Rounding adds a random deviation from the mean loss, with a standard deviation of at most half a step per term.
         let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
         // A single term must also fit, or it would be folded onto itself.
