@@ -541,20 +541,18 @@ impl Coefficients {
         {
             ends.push(last * USED_RATIO);
         }
-        let masses = match side {
-            Side::Upper => {
-                let channels = groups(&self.seen, USED_STEP).map(|group| (group.mean, group.mass));
-                estimates::by_tails(&ends, &channels.collect::<Vec<_>>())
-            }
+        let channels: Vec<(f64, f64)> = match side {
+            Side::Upper => groups(&self.seen, USED_STEP).map(|group| (group.mean, group.mass)).collect(),
             Side::Lower => {
                 let channels = narrow_groups(&self.narrow).map(|group| {
                     // A stronger channel has a larger estimate, and so a smaller weight.
                     let shared = Shared::of(&group);
                     (if group.least >= STRONG { group.least } else { shared.channel }, shared.mass)
                 });
-                estimates::interpolated(&ends, channels.collect())
+                channels.collect()
             }
         };
+        let masses = estimates::of_panels(&ends, channels);
         let value = |panel: usize| {
             let (from, to) = (ends[panel], ends[panel + 1]);
             let [one, other] = [from, to].map(|size| receiver.weight(size.max(1e-100), 1.0));
@@ -660,18 +658,16 @@ fn seen_cells(
     Ok([cells_of(noise_std, range, &density, STEP)?, cells_of(noise_std, range, &density, NARROW)?])
 }
 
-/// The same for a density that is itself an integral. For the narrower cells it is interpolated; the error is smaller than the reduction of
-/// lower bounds.
+/// The same for a density that is itself an integral. It is interpolated to a relative 1e-11, less than the slack of every bound.
 fn integral_cells(
     noise_std: f64,
     range: (f64, f64),
     density: impl Fn(f64) -> f64,
 ) -> Result<[Arc<[Coefficient]>; 2], PrivacyError> {
-    let seen = cells_of(noise_std, range, &density, STEP)?;
     let from = (WEAKEST * noise_std).max(range.0).ln();
     let smooth = Smooth::new(|x| density(x.exp()), from, range.1.ln(), 0.5, 1e-11);
     let interpolated = |x: f64| smooth.value(x.ln()).unwrap_or_else(|| density(x));
-    Ok([seen, cells_of(noise_std, range, interpolated, NARROW)?])
+    seen_cells(noise_std, range, interpolated)
 }
 
 /// The cells of a density of `|h|`, in units of the despread noise, with this width in `ln t`.

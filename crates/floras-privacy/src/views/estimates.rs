@@ -6,10 +6,9 @@
 //! f(x) = Σ_t m_t·[φ(x − t) + φ(x + t)]
 //! ```
 //!
-//! The probability of a panel is a sum of differences of tails over all channels ([`by_tails`]). A lower bound has many more channels
-//! than an upper one. Weak channels are closer together than the standard deviation of the pilot's noise, so `ln f` is smooth there. It
-//! is interpolated at Chebyshev nodes. The probability of a narrow panel is the integral of the interpolant ([`interpolated`]), to a
-//! relative 1e-11. The cost is almost the same for a few hundred and a few thousand panels.
+//! The probability of a panel is a sum of differences of tails over all channels. Weak channels are closer together than the standard
+//! deviation of the pilot's noise, so `ln f` is smooth there. It is interpolated at Chebyshev nodes. The probability of a narrow panel is
+//! the integral of the interpolant, to a relative 1e-11. The cost is almost the same for a few hundred and a few thousand panels.
 
 use crate::numerics::normal;
 use crate::numerics::quadrature::short_panel;
@@ -25,13 +24,6 @@ const TOLERANCE: f64 = 3e-13;
 /// For fewer channels, the sum over channels is faster.
 const FEW: usize = 8;
 
-/// The probabilities of panels of an estimate's size between ascending ends. Each channel comes with its probability.
-pub(crate) fn by_tails(ends: &[f64], channels: &[(f64, f64)]) -> Vec<f64> {
-    let mut masses = vec![0.0; ends.len() - 1];
-    add_tails(&mut masses, ends, channels);
-    masses
-}
-
 fn add_tails(masses: &mut [f64], ends: &[f64], channels: &[(f64, f64)]) {
     for &(channel, share) in channels {
         let (first, probabilities) = pilot::probabilities(ends, channel);
@@ -41,8 +33,9 @@ fn add_tails(masses: &mut [f64], ends: &[f64], channels: &[(f64, f64)]) {
     }
 }
 
-/// The same probabilities. The first end is 0, each other is at most 0.2% above the previous one, and the last is beyond all estimates.
-pub(crate) fn interpolated(ends: &[f64], mut channels: Vec<(f64, f64)>) -> Vec<f64> {
+/// The probabilities of panels of an estimate's size between ascending ends. The first end is 0, each other is at most 0.2% above the
+/// previous one, and the last is beyond all estimates. Each channel comes with its probability.
+pub(crate) fn of_panels(ends: &[f64], mut channels: Vec<(f64, f64)>) -> Vec<f64> {
     // Channels may be unordered. Equal ones are merged, such as all faint channels.
     channels.sort_by(|a, b| a.0.total_cmp(&b.0));
     channels.dedup_by(|next, last| {
@@ -126,7 +119,9 @@ mod tests {
             for start in [1e-3, 0.3, 8.0, 40.0] {
                 let most = channels.last().map_or(0.0, |&(channel, _)| channel);
                 let ends = ends(start, most + REACH);
-                let (found, exact) = (interpolated(&ends, channels.clone()), by_tails(&ends, &channels));
+                let found = of_panels(&ends, channels.clone());
+                let mut exact = vec![0.0; ends.len() - 1];
+                add_tails(&mut exact, &ends, &channels);
                 for (panel, (found, exact)) in found.iter().zip(&exact).enumerate() {
                     // Differences of tails lose digits.
                     let lost = 1e-15 / (exact + 1e-300);
