@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from support import ROOT
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sigint() -> Iterator[None]:
+    """Interrupts reach the tests, also if the parent ignores SIGINT, as a shell does for background jobs.
+
+    A subprocess does not inherit Python's handler: it starts with the default action.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
