@@ -3,7 +3,7 @@
 The vector has the floating-point tensors of a ``state_dict`` in their order, each row by row, in single
 precision. Other tensors, such as the counter of a batch normalisation, are not part of it.
 
-This module needs PyTorch (``pip install "floras[torch]"``).
+This module needs PyTorch (``pip install "./python[torch]"`` in a checkout).
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def state_delta(common: State, trained: State) -> npt.NDArray[np.float32]:
     Raises
     ------
     ValueError
-        If the states differ in size, or have no floating-point tensor.
+        If the states differ in a name, a shape or a kind of tensor, or have no floating-point tensor. The
+        order of their entries does not matter: that of ``common`` counts.
 
     Examples
     --------
@@ -123,4 +124,14 @@ def state_delta(common: State, trained: State) -> npt.NDArray[np.float32]:
     >>> state_delta({"weight": torch.ones(2)}, {"weight": torch.zeros(2)}).tolist()
     [1.0, 1.0]
     """
-    return flatten_state(common) - flatten_state(trained)
+    for name in common.keys() ^ trained.keys():
+        raise ValueError(
+            f"{name} must be in both states, not only in {'common' if name in common else 'trained'}"
+        )
+    for name, tensor in common.items():
+        ours, theirs = tuple(tensor.shape), tuple(trained[name].shape)
+        if ours != theirs:
+            raise ValueError(f"{name} must have the shape {ours} of common in trained, not {theirs}")
+        if tensor.is_floating_point() != trained[name].is_floating_point():
+            raise ValueError(f"{name} must be floating-point in both states or in none")
+    return flatten_state(common) - flatten_state({name: trained[name] for name in common})

@@ -65,3 +65,27 @@ def test_a_state_survives_flattening() -> None:
     np.testing.assert_allclose(state_delta(state, moved), 1.0, rtol=1e-6)
     with pytest.raises(ValueError, match=r"vector must have the shape \(32,\), not \(31,\)"):
         unflatten_state(vector[1:], state)
+
+
+def test_a_difference_ignores_the_order_of_entries() -> None:
+    from floras.torch import state_delta
+
+    common = {"a": torch.ones(2), "b": torch.zeros(3)}
+    assert state_delta(common, {"b": torch.zeros(3), "a": torch.ones(2)}).tolist() == [0.0] * 5
+
+
+OTHER_STATES: list[tuple[dict[str, Any], str]] = [
+    ({"a": torch.zeros(1)}, r"a must have the shape \(4,\) of common in trained, not \(1,\)"),
+    ({"b": torch.zeros(4)}, "(a|b) must be in both states"),
+    ({"a": torch.zeros(4), "b": torch.zeros(4)}, "b must be in both states, not only in trained"),
+    ({}, "a must be in both states, not only in common"),
+    ({"a": torch.zeros(4, dtype=torch.int64)}, "a must be floating-point in both states"),
+]
+
+
+@pytest.mark.parametrize(("trained", "words"), OTHER_STATES)
+def test_a_difference_needs_equal_entries(trained: dict[str, Any], words: str) -> None:
+    from floras.torch import state_delta
+
+    with pytest.raises(ValueError, match=words):
+        state_delta({"a": torch.ones(4)}, trained)
