@@ -11,6 +11,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::convert;
 use crate::error::ToPython;
+use crate::number::integer;
 use crate::run::{builder_of_dictionary, report, threads_or_all_cores};
 
 /// Audits an experiment in a directory; see ``floras.audit``.
@@ -20,11 +21,14 @@ pub(crate) fn audit<'py>(
     py: Python<'py>,
     experiment: &Bound<'py, PyDict>,
     out: PathBuf,
-    games: u32,
-    trainings: u32,
+    games: &Bound<'py, PyAny>,
+    trainings: &Bound<'py, PyAny>,
     confidence: f64,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let [games, trainings] = [("games", games), ("trainings", trainings)]
+        .map(|(name, number)| integer(name, number, 0..=u32::MAX.into()).map(|number| number as u32));
+    let (games, trainings) = (games?, trainings?);
     let effort = Effort::new(games, trainings, confidence).map_err(ToPython::to_python)?;
     let experiment = builder_of_dictionary(experiment)?.build().map_err(ToPython::to_python)?;
     let pool = ThreadPoolBuilder::new().num_threads(threads_or_all_cores(threads)?).build();

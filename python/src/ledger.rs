@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use floras_core::View;
+use floras_sim::number::count;
 use floras_sim::{AirLedger, Cohort};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::convert;
@@ -14,7 +15,7 @@ use crate::error::ToPython;
 use crate::number::{integer, optional};
 use crate::threads::{pool, work};
 use crate::uplink::{Channel, MAX_CLIENTS, Uplink};
-use crate::views::{instance, view_of};
+use crate::views::{instance, view_argument};
 
 /// The ledger of an uplink: the privacy loss of all its rounds so far, in every view.
 ///
@@ -51,7 +52,12 @@ pub(crate) struct Ledger {
 impl Ledger {
     #[new]
     #[pyo3(signature = (uplink, path = None))]
-    fn new(py: Python<'_>, uplink: Py<Uplink>, path: Option<PathBuf>) -> PyResult<Self> {
+    fn new(py: Python<'_>, uplink: &Bound<'_, PyAny>, path: Option<PathBuf>) -> PyResult<Self> {
+        let Ok(uplink) = uplink.cast::<Uplink>() else {
+            let given = convert::type_name(uplink);
+            return Err(PyTypeError::new_err(format!("uplink must be an Uplink, not {given}")));
+        };
+        let uplink = uplink.clone().unbind();
         let air = uplink.get().air.clone();
         let opened = work(py, || match &path {
             Some(path) => AirLedger::open(air, path),
@@ -125,7 +131,7 @@ impl Ledger {
     /// float or None
     ///     An upper bound, 0 before the first round; ``None`` if no finite epsilon is established.
     #[pyo3(signature = (view = None))]
-    fn epsilon(&self, py: Python<'_>, view: Option<&str>) -> PyResult<Option<f64>> {
+    fn epsilon(&self, py: Python<'_>, view: Option<&Bound<'_, PyAny>>) -> PyResult<Option<f64>> {
         let view = self.view(view)?;
         self.work(py, |ledger| ledger.epsilon(view))?.map_err(ToPython::to_python)
     }
@@ -153,7 +159,7 @@ impl Ledger {
         py: Python<'_>,
         per_round: &Bound<'_, PyAny>,
         rounds: Option<&Bound<'_, PyAny>>,
-        view: Option<&str>,
+        view: Option<&Bound<'_, PyAny>>,
         selected: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<f64>> {
@@ -172,22 +178,35 @@ impl Ledger {
     ///     Largest epsilon, between 1e-9 and 1e5.
     /// view : str, optional
     ///     Name of the view; that of the uplink by default.
-    /// most : int
+    /// max_rounds : int
     ///     Largest number to return, between 0 and 1,000,000.
     /// among : int, optional
     ///     From how many clients they are selected; all clients by default.
-    #[pyo3(signature = (per_round, budget, view = None, most = None, among = None))]
+    /// most : int
+    ///     Deprecated name of ``max_rounds``.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     Number of rounds, at most ``max_rounds``; 0 if the budget is spent.
+    #[pyo3(signature = (per_round, budget, view = None, max_rounds = None, among = None, *, most = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn affordable(
         &self,
         py: Python<'_>,
         per_round: &Bound<'_, PyAny>,
         budget: f64,
-        view: Option<&str>,
-        most: Option<&Bound<'_, PyAny>>,
+        view: Option<&Bound<'_, PyAny>>,
+        max_rounds: Option<&Bound<'_, PyAny>>,
         among: Option<&Bound<'_, PyAny>>,
+        most: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let (view, cohort) = (self.view(view)?, self.cohort(per_round, None, among)?);
-        let most = optional("most", most, 0..=1_000_000)?.unwrap_or(1_000_000);
+        if most.is_some() {
+            let category = py.get_type::<PyDeprecationWarning>();
+            PyErr::warn(py, &category, c"the keyword most is now max_rounds", 1)?;
+        }
+        let most = optional("max_rounds", max_rounds.or(most), 0..=1_000_000)?.unwrap_or(1_000_000);
         self.work(py, |ledger| ledger.affordable(view, budget, cohort, most))?.map_err(ToPython::to_python)
     }
 
@@ -220,7 +239,7 @@ impl Ledger {
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let place = self.path.as_ref().map_or_else(String::new, |path| format!(" in {}", path.display()));
-        format!("<Ledger of {} rounds{place}>", self.rounds(py))
+        format!("<Ledger of {}{place}>", count(self.rounds(py).into(), "round"))
     }
 }
 
@@ -237,8 +256,8 @@ impl Ledger {
     }
 
     /// The view with a name, or the uplink's default.
-    fn view(&self, name: Option<&str>) -> PyResult<View> {
-        name.map_or_else(|| Ok(self.uplink.get().default_view()), view_of)
+    fn view(&self, view: Option<&Bound<'_, PyAny>>) -> PyResult<View> {
+        view.map_or_else(|| Ok(self.uplink.get().default_view()), view_argument)
     }
 
     fn cohort(

@@ -14,7 +14,7 @@ use crate::error::ToPython;
 use crate::number::integers;
 use crate::run::builder_of;
 use crate::threads::work;
-use crate::views::view_of;
+use crate::views::{view_argument, view_of};
 
 /// The given keywords. `None` counts as absent.
 fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
@@ -34,18 +34,35 @@ fn given(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
 
 /// An unknown keyword is an error of the call, not of a value.
 fn refusal(error: ExperimentError) -> PyErr {
-    match &error {
-        ExperimentError::UnknownKey { .. } => PyTypeError::new_err(error.to_string()),
-        _ => error.to_python(),
-    }
+    refusal_without(error, &[])
 }
+
+/// [`refusal`] of a function that lacks some of the keywords.
+fn refusal_without(error: ExperimentError, without: &[&str]) -> PyErr {
+    let ExperimentError::UnknownKey { key, hint } = &error else { return error.to_python() };
+    let lacks = |name: &str| without.contains(&name);
+    let hint = match hint.strip_prefix(KNOWN) {
+        Some(known) => {
+            let known: Vec<&str> = known.split(", ").filter(|name| !lacks(name)).collect();
+            format!("{KNOWN}{}", known.join(", "))
+        }
+        // A suggestion that the function lacks does not help.
+        None => hint.clone(),
+    };
+    let is_lacking = without.iter().any(|name| hint == format!("did you mean {name}?"));
+    let hint = if is_lacking { String::new() } else { format!("; {hint}") };
+    PyTypeError::new_err(format!("there is no keyword {key}{hint}"))
+}
+
+/// The beginning of a hint that lists all keys.
+const KNOWN: &str = "known are ";
 
 fn keywords_of(given: Table, without: &[&str]) -> PyResult<Keywords> {
     let superfluous = without.iter().find(|key| given.contains_key(**key));
     if let Some(key) = superfluous {
-        return Err(PyTypeError::new_err(format!("there is no keyword {key} here")));
+        return Err(PyTypeError::new_err(format!("there is no keyword {key} in this function")));
     }
-    Keywords::read(given).map_err(refusal)
+    Keywords::read(given).map_err(|error| refusal_without(error, without))
 }
 
 /// Accounts for a federation; see ``floras.privacy.account``.
@@ -100,13 +117,14 @@ pub(crate) fn calibrate_experiment<'py>(
     py: Python<'py>,
     experiment: &Bound<'py, PyAny>,
     epsilon: f64,
-    view: Option<&str>,
+    view: Option<&Bound<'py, PyAny>>,
     find: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let builder = builder_of(Some(experiment))?;
-    let view = match view.map(str::to_owned).or_else(|| builder.get("privacy.view")) {
-        Some(name) => view_of(&name)?,
-        None => PrivacySettings::default_view(builder.get("masks").is_some()),
+    let view = match (view, builder.get("privacy.view")) {
+        (Some(view), _) => view_argument(view)?,
+        (None, Some(name)) => view_of(&name)?,
+        (None, None) => PrivacySettings::default_view(builder.get("masks").is_some()),
     };
     let find: Find = find.parse().map_err(|error: ChoiceError| PyValueError::new_err(error.to_string()))?;
     let found = work(py, || inquiry::calibrate_experiment(&builder, epsilon, view, find))?;

@@ -48,7 +48,8 @@ impl<'py> Updates<'py> {
         let items = deltas.try_iter().ok().filter(|_| !is_text).ok_or_else(|| {
             let given = type_name(deltas);
             PyTypeError::new_err(format!(
-                "deltas must be a float32 array with one row for each client, or a sequence of float32 arrays, not {given}"
+                "deltas must be a floating-point array with one row for each client, or a sequence of floating-point arrays, \
+                 not {given}"
             ))
         })?;
         let rows = items.enumerate().map(|(number, item)| row(&format!("deltas[{number}]"), &item?));
@@ -89,7 +90,7 @@ fn row<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'
 fn float32<'py>(name: &str, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let Ok(array) = item.cast::<PyUntypedArray>() else {
         let given = type_name(item);
-        return Err(PyTypeError::new_err(format!("{name} must be a float32 array, not {given}")));
+        return Err(PyTypeError::new_err(format!("{name} must be a floating-point array, not {given}")));
     };
     if item.hasattr("mask")? {
         return Err(PyTypeError::new_err(format!("{name} must be a plain array, not a masked one")));

@@ -3,8 +3,9 @@
 use floras_core::View;
 use floras_core::verdict::Verdict;
 use floras_sim::PrivacySettings;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use serde::Serialize;
 
 use crate::convert;
@@ -16,9 +17,20 @@ const STATEMENTS: &str = "floras.statements";
 pub(crate) fn view_of(name: &str) -> PyResult<View> {
     let found = View::ALL.into_iter().find(|view| view.name() == name.replace('_', "-"));
     found.ok_or_else(|| {
-        let known: Vec<String> = View::ALL.iter().map(|view| format!("\"{view}\"")).collect();
+        let known = View::BY_ADVERSARY.map(|view| format!("\"{view}\""));
         PyValueError::new_err(format!("view must be one of {}, not \"{name}\"", known.join(", ")))
     })
+}
+
+/// [`view_of`] an argument.
+pub(crate) fn view_argument(view: &Bound<'_, PyAny>) -> PyResult<View> {
+    let Ok(name) = view.cast::<PyString>() else {
+        let given = convert::type_name(view);
+        return Err(PyTypeError::new_err(format!(
+            "view must be the name of a view, such as \"any-channel\", not {given}"
+        )));
+    };
+    view_of(name.to_str()?)
 }
 
 /// The names of all views, the strongest adversary first.
@@ -28,8 +40,8 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// Returns the name of a view with hyphens.
 #[pyfunction]
-pub(crate) fn view_name(name: &str) -> PyResult<&'static str> {
-    view_of(name).map(View::name)
+pub(crate) fn view_name(name: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    view_argument(name).map(View::name)
 }
 
 /// Returns the name of the default view, with or without masks.

@@ -127,7 +127,9 @@ def test_affordable_rounds_stay_below_the_budget() -> None:
     assert within is not None
     assert beyond is not None
     assert within <= budget < beyond
-    assert ledger.affordable(20, budget, "any-channel", most=1) == 1
+    assert ledger.affordable(20, budget, "any-channel", max_rounds=1) == 1
+    with pytest.warns(DeprecationWarning, match="most is now max_rounds"):
+        assert ledger.affordable(20, budget, "any-channel", most=1) == 1
     assert ledger.affordable(20, 0.1, "any-channel") == 0
 
 

@@ -99,7 +99,9 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (privacy.account, {**SETTING, "receiver": "clipped"}, ValueError, "receiver must be"),
     (privacy.account, {**SETTING, "fading": {"trace": "x"}}, ValueError, "trace"),
     (privacy.account, {**SETTING, "fadding": "none"}, TypeError, "did you mean fading"),
-    (privacy.account, {**SETTING, "find": "clip"}, TypeError, "no keyword find here"),
+    (privacy.account, {**SETTING, "find": "clip"}, TypeError, "no keyword find in this function"),
+    (privacy.account, {**SETTING, "foo": 3}, TypeError, "there is no keyword foo; known are (?!.*view)"),
+    (privacy.account, {**SETTING, "epsilo": 3}, TypeError, "there is no keyword epsilo$"),
     (
         privacy.calibrate,
         {"epsilon": -1.0, "clip": 1.0, "per_round": 20},

@@ -174,8 +174,10 @@ class Ledger:
         per_round: int,
         budget: float,
         view: View | None = None,
-        most: int | None = None,
+        max_rounds: int | None = None,
         among: int | None = None,
+        *,
+        most: int | None = None,
     ) -> int: ...
     def views(self) -> Views: ...
 

@@ -343,7 +343,9 @@ def _affordable(settings: Mapping[str, Any], uplink: _core.Uplink) -> int:
     if budget in (None, "none"):
         return rounds
     view = settings["privacy"]["view"]
-    affordable = _core.Ledger(uplink).affordable(settings["clients"]["per_round"], budget, view, most=rounds)
+    affordable = _core.Ledger(uplink).affordable(
+        settings["clients"]["per_round"], budget, view, max_rounds=rounds
+    )
     if affordable == 0:
         raise ValueError(f"privacy.budget must allow at least one round in the {view} view, not {budget}")
     return affordable
