@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -32,6 +32,16 @@ fn nested_table(name: &str, dictionary: &Bound<'_, PyDict>, depth: u32) -> PyRes
     Ok(table)
 }
 
+/// A mapping as a dictionary; `None` for anything else.
+pub(crate) fn dictionary_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if let Ok(dictionary) = value.cast::<PyDict>() {
+        return Ok(Some(dictionary.clone()));
+    }
+    let Ok(mapping) = value.cast::<PyMapping>() else { return Ok(None) };
+    let dictionary = value.py().get_type::<PyDict>().call1((mapping,))?;
+    Ok(Some(dictionary.cast_into().map_err(PyErr::from)?))
+}
+
 /// A value as TOML; `name` is for messages.
 pub(crate) fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     nested_value(name, value, 0)
@@ -59,8 +69,8 @@ fn nested_value(name: &str, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Va
             |_| PyValueError::new_err(format!("{name} must be an integer of 64 bits, not {value}"));
         return integer.map(Value::Integer).map_err(too_large);
     }
-    if let Ok(inner) = value.cast::<PyDict>() {
-        return nested_table(name, inner, depth).map(Value::Table);
+    if let Some(inner) = dictionary_of(value)? {
+        return nested_table(name, &inner, depth).map(Value::Table);
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items = value.try_iter()?.map(|item| nested_value(name, &item?, depth + 1));

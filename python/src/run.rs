@@ -26,8 +26,8 @@ pub(crate) fn builder_of(source: Option<&Bound<'_, PyAny>>) -> PyResult<Experime
     let Some(source) = source.filter(|source| !source.is_none()) else {
         return ExperimentBuilder::open(None).map_err(no_source);
     };
-    if let Ok(dictionary) = source.cast::<PyDict>() {
-        return builder_of_dictionary(dictionary);
+    if let Some(dictionary) = convert::dictionary_of(source)? {
+        return builder_of_dictionary(&dictionary);
     }
     if let Ok(name) = source.cast::<PyString>() {
         return ExperimentBuilder::open(Some(name.to_str()?)).map_err(no_source);

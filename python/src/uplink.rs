@@ -1,12 +1,14 @@
 //! `floras.Uplink`: from a round's updates to the decoded sum.
 
+use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use floras_core::View;
 use floras_phy::{Complex64, EffectiveChannel, Signal};
 use floras_sim::{AirInterface, ExperimentError, Noise, PrivacySettings, RoundSpec, SimError};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -42,6 +44,11 @@ pub(crate) const MAX_CLIENTS: u64 = 1 << 24;
 /// TypeError
 ///     If there is no such key.
 ///
+/// Warns
+/// -----
+/// UserWarning
+///     If a setting has no effect under the other settings, such as ``sequences`` of the scheme ``"gaussian"``.
+///
 /// Examples
 /// --------
 /// >>> import numpy as np
@@ -62,6 +69,7 @@ impl Uplink {
     #[new]
     #[pyo3(signature = (scheme = "floras", *, clients = None, **settings))]
     fn new(
+        py: Python<'_>,
         scheme: &str,
         clients: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyDict>>,
@@ -70,7 +78,16 @@ impl Uplink {
             settings.map_or_else(|| Ok(toml::Table::new()), |settings| convert::table("", settings))?;
         keys.insert("scheme".to_owned(), toml::Value::String(scheme.to_owned()));
         let clients = optional("clients", clients, 1..=MAX_CLIENTS)?.map(|clients| clients as u32);
+        let is_given = |(_, value): &(&String, &toml::Value)| value.as_str() != Some("none");
+        let given: Vec<String> = keys.iter().filter(is_given).map(|(key, _)| key.clone()).collect();
         let air = AirInterface::from_keys(keys, clients).map_err(refusal)?;
+        let is_used = |key: &String| air.description().entries().any(|(used, _)| used == key);
+        let unused: Vec<String> = given.into_iter().filter(|key| !is_used(key)).collect();
+        if !unused.is_empty() {
+            let note =
+                format!("without effect under the other settings, and left out: {}", unused.join(", "));
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(note)?, 1)?;
+        }
         Ok(Self { air: Arc::new(air) })
     }
 
@@ -80,6 +97,11 @@ impl Uplink {
     /// ----------
     /// experiment : dict, path or str, optional
     ///     A dictionary, the path of a file, or the name of a preset; the default preset if absent.
+    ///
+    /// Returns
+    /// -------
+    /// Uplink
+    ///     The uplink, with the experiment's clip norm, delta, masks and number of clients.
     ///
     /// Examples
     /// --------
@@ -170,7 +192,7 @@ impl Uplink {
         let aggregate = work(py, || self.air.aggregate(&spec, &rows))?.map_err(ToPython::to_python)?;
         let result = Aggregate {
             parameters: aggregate.sum.len(),
-            sum: PyArray1::from_vec(py, aggregate.sum).unbind(),
+            sum: read_only(PyArray1::from_vec(py, aggregate.sum)).unbind(),
             clients: rows.len() as f32,
             norms: aggregate.norms,
             broken: aggregate.broken,
@@ -252,9 +274,26 @@ impl Uplink {
         format!("Uplink({})", settings.join(", "))
     }
 
+    /// Uplinks are equal if they have the same settings.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.air.description() == other.get().air.description())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.air.description().to_string().hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
         Ok((PyTuple::empty(py), self.settings(py)?))
     }
+}
+
+/// An array that Python cannot write to.
+fn read_only<T: Element>(array: Bound<'_, PyArray1<T>>) -> Bound<'_, PyArray1<T>> {
+    let (_, array) = (array.readwrite().make_nonwriteable(), array);
+    array
 }
 
 impl Uplink {
@@ -369,6 +408,11 @@ impl Channel {
     ///     Number of clients that send, numbered from 0.
     /// selected : int, optional
     ///     Number of clients that were selected; ``per_round`` by default.
+    ///
+    /// Returns
+    /// -------
+    /// Channel
+    ///     The channel of the same round for these clients.
     #[pyo3(signature = (per_round, selected = None))]
     fn with_clients(
         &self,
@@ -414,7 +458,17 @@ impl Channel {
         Ok(PyArray1::from_vec(py, noisy.map_err(ToPython::to_python)?))
     }
 
-    /// Returns the noise in a sum of ``parameters`` parameters, the same in every call. It needs a seed; see ``add_noise``.
+    /// Returns the noise in a sum, the same in every call. It needs a seed; see ``add_noise``.
+    ///
+    /// Parameters
+    /// ----------
+    /// parameters : int
+    ///     d, the number of parameters of the sum, at least 1.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of float32
+    ///     The noise, of shape ``(d,)``.
     fn noise<'py>(
         &self,
         py: Python<'py>,
@@ -561,7 +615,7 @@ impl Aggregate {
         Ok(Self::signal(&this, py)?.and_then(|signal| signal.pilot_noise_std))
     }
 
-    /// The decoded sum of the updates, noise included.
+    /// The decoded sum of the updates, noise included; read-only.
     #[getter]
     fn sum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         self.sum.bind(py).clone()

@@ -5,6 +5,7 @@ import multiprocessing
 import pickle
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,7 @@ BAD_DELTAS: list[tuple[Any, type[Exception], str]] = [
         TypeError,
         r"deltas\[1\] must be floating-point, not int64",
     ),
-    ([[1.0, 2.0]], TypeError, r"deltas\[0\] must be a float32 array, not list"),
+    ([[1.0, 2.0]], TypeError, r"deltas\[0\] must be a floating-point array, not list"),
     ([np.zeros((1, 2), np.float32)], ValueError, r"deltas\[0\] must have one dimension"),
     ("deltas", TypeError, "not str"),
     (None, TypeError, "not NoneType"),
@@ -443,3 +444,26 @@ def test_masks_bound_every_view() -> None:
 def test_masks_need_noise_of_the_clients() -> None:
     with pytest.raises(ValueError, match=r"masks\.noise_std: it must be given"):
         floras.Uplink(**PRIVATE, masks={"mask_std": 1.0})
+
+
+def test_uplinks_with_equal_settings_are_equal() -> None:
+    uplink = floras.Uplink(sequences=25, clip=1.0)
+    again = pickle.loads(pickle.dumps(uplink))
+    assert again == uplink == floras.Uplink(sequences=25, clip=1.0)
+    assert hash(again) == hash(uplink)
+    assert uplink != floras.Uplink(sequences=26, clip=1.0)
+    assert uplink != 3
+
+
+def test_settings_without_effect_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="without effect under the other settings.*: sequences") as caught:
+        floras.Uplink("gaussian", sequences=3, noise_std=1.0)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.loads(pickle.dumps(floras.Uplink("gaussian", noise_std=1.0, clients=30)))
+
+
+def test_a_ledger_needs_an_uplink() -> None:
+    with pytest.raises(TypeError, match="uplink must be an Uplink, not int"):
+        floras.Ledger(3)  # type: ignore[arg-type]

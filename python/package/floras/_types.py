@@ -14,7 +14,7 @@ Labels: TypeAlias = npt.NDArray[np.int64]
 Parameters: TypeAlias = npt.NDArray[np.float32]
 Samples: TypeAlias = tuple[Features, Labels]
 Path: TypeAlias = str | os.PathLike[str]
-Experiment: TypeAlias = dict[str, Any] | Path
+Experiment: TypeAlias = Mapping[str, Any] | Path
 View: TypeAlias = Literal["raw-signal", "any-channel", "actual", "idealised", "published"] | str
 """Name of a view, with hyphens. Underscores are accepted too."""
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floras import _core
+from floras._frozen import Frozen, immutable
 from floras._types import Path as PathLike
 from floras.results import Estimate, Final, Run, Sweep
-from floras.statements import Frozen
 
 if TYPE_CHECKING:
     import pandas
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ComparedRun", "Comparison", "compare"]
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
     """One run of a comparison."""
@@ -48,6 +49,7 @@ class ComparedRun:
     """The verdict on `epsilon`; ``None`` if the run is not complete."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Results, privacy and differing settings of several runs. A notebook shows it as a table."""

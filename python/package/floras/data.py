@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from floras import _core
+from floras._frozen import same
 from floras._types import Experiment, Features, Labels, Parameters, Samples
 
 
@@ -18,7 +19,7 @@ class Digits(NamedTuple):
     test_labels: Labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Federated:
     """The clients' samples in one trial of an experiment, with the partition of ``floras run``."""
 
@@ -32,6 +33,13 @@ class Federated:
     """Name and shape of each part of that vector, in order."""
     experiment: dict[str, Any] = field(repr=False)
     """Every setting of the experiment."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Federated):
+            return NotImplemented
+        return all(same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def load_digits20(train: int = 4000, test: int = 1000) -> Digits:

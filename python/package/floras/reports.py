@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from floras import _core
+from floras._frozen import Frozen, immutable
 from floras._types import Experiment, mapping
 from floras._types import Path as PathLike
-from floras.results import Run
-from floras.statements import Frozen
+from floras.results import Run, Sweep
 
 if TYPE_CHECKING:
     import pandas
@@ -55,6 +55,7 @@ def report(directory: PathLike | Run) -> Path:
     return _core.report(directory)
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class AuditedView:
     """What attacks have shown about one view."""

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from floras import _core
+from floras._frozen import Frozen, immutable
 from floras._progress import Progress, wanted
 from floras._types import Experiment, View, mapping
 from floras._types import Path as PathLike
 from floras.own import Clients, Model, Pair, arrays_of, train
-from floras.statements import Frozen, Privacy, Views
+from floras.statements import Privacy, Views
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -88,6 +89,7 @@ def _changes(settings: Mapping[str, Any] | None, old: Mapping[str, Any] | None) 
     return mapping("settings", settings)
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over trials."""
@@ -113,6 +115,7 @@ class Final:
     """Share of the test samples that are classified correctly, between 0 and 1."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class TrialResult:
     """How a trial ended."""
@@ -131,6 +134,7 @@ class TrialResult:
     """The round in which the trial diverged, from 1; ``None`` if it finished."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """The result of a run. A notebook shows its accuracy and its privacy table.
@@ -155,12 +159,12 @@ class Run:
     cost: Frozen[float] | None
     """Cost of a trial on the air: channel uses, energy and powers; ``None`` without a radio."""
     metrics: Frozen[npt.NDArray[Any]]
-    """One entry per trial and round in every column, as in ``metrics.jsonl``; NaN if it was not
-    measured."""
+    """One entry per trial and round in every column, as in ``metrics.jsonl``; NaN where nothing was
+    measured. The arrays are read-only."""
     parameters: tuple[Frozen[npt.NDArray[np.float32]], ...]
-    """The final model of each trial, as arrays by name."""
-    experiment: dict[str, Any]
-    """Every setting."""
+    """The final model of each trial, as read-only arrays by name."""
+    experiment: Frozen[Any]
+    """Every setting. `run` accepts it; ``experiment.to_dict()`` is a copy that can be changed."""
     rounds_per_second: float | None = field(compare=False)
     """Rounds of all trials together per second; ``None`` if the run was already complete."""
     out: Path | None = field(compare=False)
@@ -210,7 +214,7 @@ class Run:
             cost=None if summary.get("cost") is None else Frozen(summary["cost"]),
             metrics=Frozen(metrics),
             parameters=tuple(Frozen(model) for model in parameters),
-            experiment=experiment,
+            experiment=Frozen(experiment),
             rounds_per_second=rounds_per_second,
             out=out,
             _summary=summary,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from floras import _core
+from floras._frozen import Frozen, Value, immutable
 from floras._types import View
 
 if TYPE_CHECKING:
@@ -40,29 +41,6 @@ __all__ = [
 
 VIEWS: tuple[str, ...] = tuple(_core.VIEWS)
 """Names of all views, the strongest adversary first and the published formula last."""
-
-Value = TypeVar("Value")
-
-
-class Frozen(Mapping[str, Value], Generic[Value]):
-    """A mapping that cannot be changed."""
-
-    __slots__ = ("_entries",)
-
-    def __init__(self, entries: Mapping[str, Value]) -> None:
-        self._entries = dict(entries)
-
-    def __getitem__(self, key: str) -> Value:
-        return self._entries[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._entries!r})"
 
 
 class ByView(Frozen[Value]):
@@ -105,6 +83,7 @@ class ByView(Frozen[Value]):
             raise KeyError(f"{view}: the views here are {', '.join(self) or 'none'}") from None
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class Statement:
     """What is established about one view."""
@@ -278,6 +257,7 @@ def _marked(verdict: str) -> str:
     return f"<b>{word}</b>" if verdict in ("strong", "moderate", "weak") else f"<i>{word}</i>"
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class WorstClient:
     """The client whose channels have leaked the most."""
@@ -306,6 +286,7 @@ class WorstClient:
         return cls(client=raw["client"], mu=raw["mu"], epsilon=raw["epsilon"])
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class Spent:
     """Epsilon after some rounds."""
@@ -316,6 +297,7 @@ class Spent:
     """Epsilon of each view that has one."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class OneRound:
     """One round of the paper's receiver at high SNR, exactly in ``dim`` dimensions."""
@@ -328,6 +310,7 @@ class OneRound:
     """At delta = 0."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class PublishedRenyi:
     """The Rényi divergence as published. It is never a guarantee."""
@@ -344,6 +327,7 @@ class PublishedRenyi:
     """Always false."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class GroupEpsilon:
     """Epsilon of a group of clients in one view."""
@@ -354,6 +338,7 @@ class GroupEpsilon:
     """How it was derived."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class Group:
     """What is established for a group of clients."""
@@ -364,6 +349,7 @@ class Group:
     """Views with a finite epsilon."""
 
 
+@immutable
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Privacy:
     """Privacy of some rounds, in every view. A notebook shows it as a table.
@@ -498,6 +484,7 @@ def _common(raw: Mapping[str, Any], view: View | None) -> dict[str, Any]:
     }
 
 
+@immutable
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Account(Privacy):
     """The account of a described federation or of an experiment, in every view."""
@@ -568,6 +555,7 @@ def _group(raw: Mapping[str, Any]) -> Group:
     )
 
 
+@immutable
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Calibration:
     """The result of a calibration. It is true in a condition if a setting meets the target.
@@ -683,6 +671,7 @@ class Calibration:
         return _table(self.views, self._found()) if self else f"<p>{html.escape(self._found())}</p>"
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class Composition:
     """Several trainings together."""
