@@ -3,12 +3,15 @@
 ``progress`` of `floras.run` is a function that is called with the metrics of each round. That is all an
 experiment tracker needs. Neither tracker is required: the first one that is installed and set up is used.
 
-    python examples/trackers.py
+    python examples/trackers.py [PRESET]
+
+Metrics that were not measured in a round are ``None``, such as the accuracy between two tests.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Protocol
 
 import floras
@@ -83,9 +86,9 @@ def tracker(settings: dict[str, Any]) -> Tracker:
     return Lines()
 
 
-def main() -> None:
-    """Train the preset ``quick`` for ten rounds, and track it."""
-    experiment = floras.experiment("quick", trials=1, rounds=10)
+def main(preset: str = "quick", rounds: int = 10) -> None:
+    """Train a preset for some rounds, and track it."""
+    experiment = floras.experiment(preset, trials=1, rounds=rounds)
     tracked = tracker(experiment)
 
     def each_round(metrics: dict[str, Any]) -> None:
@@ -104,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

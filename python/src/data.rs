@@ -2,6 +2,7 @@
 
 use floras_core::random::StreamName;
 use floras_learn::Samples;
+use floras_learn::Shares;
 use floras_learn::data::DataSet;
 use floras_sim::{Federation, OwnData, purpose};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -107,6 +108,13 @@ impl OwnArrays {
     fn sha256(&self, py: Python<'_>) -> PyResult<String> {
         work(py, || self.data.fingerprint())
     }
+}
+
+/// Checks the listed training rows of each client: at least one per client, each below `samples`, and none twice.
+#[pyfunction]
+pub(crate) fn check_rows(rows: Vec<Vec<u32>>, samples: usize) -> PyResult<()> {
+    let shares = Shares::of_lists(rows, samples);
+    shares.map(|_| ()).map_err(|error| PyValueError::new_err(format!("data: {error}")))
 }
 
 /// Returns the training rows of each client in a trial, with the partition of `floras run`.

@@ -54,10 +54,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::presets, module)?)?;
     module.add_function(wrap_pyfunction!(run::report, module)?)?;
     module.add_function(wrap_pyfunction!(run::estimate, module)?)?;
+    module.add_function(wrap_pyfunction!(run::estimate_text, module)?)?;
+    module.add_function(wrap_pyfunction!(run::percentage, module)?)?;
+    module.add_function(wrap_pyfunction!(run::check_threads, module)?)?;
     module.add_class::<sweep::Grid>()?;
     module.add_function(wrap_pyfunction!(data::digits20, module)?)?;
     module.add_function(wrap_pyfunction!(data::federate, module)?)?;
     module.add_class::<data::OwnArrays>()?;
+    module.add_function(wrap_pyfunction!(data::check_rows, module)?)?;
     module.add_function(wrap_pyfunction!(data::partition, module)?)?;
     module.add_function(wrap_pyfunction!(data::select, module)?)?;
     Ok(())

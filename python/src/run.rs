@@ -7,13 +7,14 @@ use std::thread;
 
 use floras_sim::{
     Entry, Estimate, Event, Experiment, ExperimentBuilder, Federation, Outcome, PRESETS, PreparedRun,
-    RoundMetrics, RunDirectory, SourceError,
+    RoundMetrics, RunDirectory, SimError, SourceError, number,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use safetensors::SafeTensors;
+use serde_json::{Map, Value as Json};
 
 use crate::convert;
 use crate::data::OwnArrays;
@@ -141,6 +142,25 @@ pub(crate) fn threads_or_all_cores(threads: Option<&Bound<'_, PyAny>>) -> PyResu
     Ok(threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |cores| cores.get())))
 }
 
+/// Checks a number of threads.
+#[pyfunction]
+#[pyo3(signature = (threads = None))]
+pub(crate) fn check_threads(threads: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    optional("threads", threads, 1..=1024).map(|_| ())
+}
+
+/// A mean and half the width of its 95% interval as a percentage, as tables of the program print it.
+#[pyfunction]
+pub(crate) fn percentage(mean: f64, ci95: Option<f64>) -> String {
+    number::percentage(Estimate { mean, ci95 })
+}
+
+/// A mean and half the width of its 95% interval, as tables of the program print it.
+#[pyfunction]
+pub(crate) fn estimate_text(mean: f64, ci95: Option<f64>) -> String {
+    number::estimate(Estimate { mean, ci95 })
+}
+
 /// Runs an experiment in a directory; see ``floras.run``.
 #[pyfunction]
 #[pyo3(signature = (experiment, out, *, entry = "new", threads = None, watch = None, with_report = true, data = None))]
@@ -169,13 +189,18 @@ pub(crate) fn run<'py>(
         };
         PreparedRun::of(federation, &out, entry, threads)
     });
-    let run = run.map_err(ToPython::to_python)?;
+    let run = run.map_err(|error| match &error {
+        SimError::AlreadyARun { .. } => PyValueError::new_err(format!(
+            "{error}: give another out, or resume=True to resume an interrupted run"
+        )),
+        _ => error.to_python(),
+    })?;
     // Called by work, run_in and run in results.py.
     warn_of(py, run.notes(), 4)?;
     let outcome = Observer::new(watch).observe(py, |observer| {
         let watch = |event| {
             if let Event::Round(metrics) = event {
-                observer.notify(&metrics);
+                observer.notify(&complete(&metrics));
             }
         };
         run.run(&watch, observer.stop())
@@ -219,6 +244,39 @@ pub(crate) fn estimate(values: Vec<f64>) -> PyResult<(f64, Option<f64>)> {
 /// A column's name and the accessor of its values.
 type Measured = (&'static str, fn(&RoundMetrics) -> Option<f64>);
 
+/// Every measurement of a round that may be absent.
+const MEASURED: [Measured; 16] = [
+    ("rate", |line| Some(line.rate)),
+    ("silent", |line| line.silent.map(f64::from)),
+    ("local_loss", |line| line.local_loss),
+    ("train_loss", |line| line.train_loss),
+    ("test_loss", |line| line.test_loss),
+    ("test_accuracy", |line| line.test_accuracy),
+    ("update_norm", |line| line.update_norm),
+    ("mean_gain", |line| line.mean_gain),
+    ("noise_std", |line| line.noise_std),
+    ("power_mean", |line| line.power_mean),
+    ("power_peak", |line| line.power_peak),
+    ("dynamic_range_db", |line| line.dynamic_range_db),
+    ("payload_uses", |line| line.payload_uses.map(|uses| uses as f64)),
+    ("pilot_uses", |line| line.pilot_uses.map(|uses| uses as f64)),
+    ("control_uses", |line| line.control_uses.map(|uses| uses as f64)),
+    ("energy", |line| line.energy),
+];
+
+/// The metrics of a round with all keys: null where nothing was measured. `metrics.jsonl` leaves those out.
+pub(crate) fn complete(line: &RoundMetrics) -> Json {
+    let mut complete: Map<String, Json> =
+        MEASURED.iter().map(|(name, _)| ((*name).to_owned(), Json::Null)).collect();
+    complete.insert("diverged".to_owned(), line.diverged.into());
+    complete.insert("broken".to_owned(), line.broken.into());
+    // Numbers and text are always valid JSON.
+    if let Ok(Json::Object(measured)) = serde_json::to_value(line) {
+        complete.extend(measured);
+    }
+    Json::Object(complete)
+}
+
 /// The lines of a run as columns; NaN where nothing was measured.
 fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
@@ -230,25 +288,7 @@ fn columns<'py>(py: Python<'py>, lines: &[RoundMetrics]) -> PyResult<Bound<'py, 
     let diverged: Vec<bool> = lines.iter().map(|line| line.diverged).collect();
     columns.set_item("diverged", PyArray1::from_vec(py, diverged))?;
     columns.set_item("broken", PyArray1::from_vec(py, integers(|line| line.broken)))?;
-    let measured: [Measured; 16] = [
-        ("rate", |line| Some(line.rate)),
-        ("silent", |line| line.silent.map(f64::from)),
-        ("local_loss", |line| line.local_loss),
-        ("train_loss", |line| line.train_loss),
-        ("test_loss", |line| line.test_loss),
-        ("test_accuracy", |line| line.test_accuracy),
-        ("update_norm", |line| line.update_norm),
-        ("mean_gain", |line| line.mean_gain),
-        ("noise_std", |line| line.noise_std),
-        ("power_mean", |line| line.power_mean),
-        ("power_peak", |line| line.power_peak),
-        ("dynamic_range_db", |line| line.dynamic_range_db),
-        ("payload_uses", |line| line.payload_uses.map(|uses| uses as f64)),
-        ("pilot_uses", |line| line.pilot_uses.map(|uses| uses as f64)),
-        ("control_uses", |line| line.control_uses.map(|uses| uses as f64)),
-        ("energy", |line| line.energy),
-    ];
-    for (name, value) in measured {
+    for (name, value) in MEASURED {
         let values: Vec<f64> = lines.iter().map(|line| value(line).unwrap_or(f64::NAN)).collect();
         columns.set_item(name, PyArray1::from_vec(py, values))?;
     }

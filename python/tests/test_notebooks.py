@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,15 @@ def test_the_tracker_without_a_service_prints_lines() -> None:
         "final",
     ]
     assert "epsilon any-channel" in lines[-1]
+
+
+def test_the_tracker_skips_metrics_without_measurement(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WANDB_API_KEY", "WANDB_MODE", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    runpy.run_path(str(ROOT / "examples" / "trackers.py"))["main"]("private", rounds=2)
+    first, second, final = capsys.readouterr().out.splitlines()
+    assert first.startswith("round 1: noise_std")
+    assert second.startswith("round 2: test_accuracy")
+    assert "epsilon raw-signal" in final

@@ -1,4 +1,4 @@
-"""Own arrays and own models in a run."""
+"""Arrays and models of the caller in a run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_other_arrays_cannot_resume_a_run(tmp_path: Path) -> None:
         floras.run(first.experiment)
 
 
-def test_own_and_built_in_models_have_equal_rounds() -> None:
+def test_custom_and_built_in_models_have_equal_rounds() -> None:
     """One full gradient step per client: partition, selection, channel and noise are those of the core."""
     setting = {**SETTING, "local": {"batch": 200, "epochs": 1, "rate": 0.5}, "model": {"l2": 0.0}}
     built_in = floras.run(setting)
@@ -103,7 +103,7 @@ def test_own_and_built_in_models_have_equal_rounds() -> None:
     assert own.final.test_accuracy.ci95 is not None
 
 
-def test_an_own_model_keeps_the_budget() -> None:
+def test_a_custom_model_keeps_the_budget() -> None:
     one = floras.Ledger(floras.Uplink.of_experiment(SETTING)).after(10)
     assert one is not None
     budget = {"privacy.budget": one * 1.01}
@@ -126,7 +126,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"data": TRAIN, "clients": [[0], [4000]]}, ValueError, "row 4000 of client 1 must be below 4000"),
     ({"data": TRAIN, "clients": [[0], []]}, ValueError, "client"),
     ({"data": TRAIN, "clients": "fair"}, ValueError, "partition"),
-    ({"data": TRAIN, "model": Logistic(), "out": "x"}, ValueError, "not available with an own model"),
+    ({"data": TRAIN, "model": Logistic(), "out": "x"}, ValueError, "not available with a custom model"),
     ({"data": TRAIN, "model": object()}, TypeError, "model must have parameters, local_update, evaluate"),
     ({"data": TRAIN, "model": Logistic(classes=9)}, IndexError, "out of bounds"),
 ]
@@ -143,3 +143,116 @@ def test_accuracy_on_training_samples_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="measured on the training samples") as caught:
         floras.run(SETTING, trials=1, rounds=1, data=TRAIN)
     assert caught[0].filename == __file__
+
+
+class Bypassing(Logistic):
+    """Changes the common model itself, and returns an update of zero."""
+
+    def local_update(self, parameters: Any, x: Any, y: Any, rng: np.random.Generator) -> Any:
+        parameters.flags.writeable = True
+        parameters += 1
+        return np.zeros_like(parameters)
+
+
+class Writing(Logistic):
+    """Writes to the model that it evaluates."""
+
+    def evaluate(self, parameters: Any, x: Any, y: Any) -> tuple[float, float]:
+        parameters += 1
+        return 0.0, 0.0
+
+
+def test_a_model_cannot_bypass_the_uplink() -> None:
+    setting = {**SETTING, "uplink": {"scheme": "ideal"}, "rounds": 1}
+    run = floras.run(setting, trials=1, data=TRAIN, test=TEST, model=Bypassing())
+    assert not run.parameters[0]["parameters"].any()
+    with pytest.raises(ValueError, match="read-only"):
+        floras.run(setting, trials=1, data=TRAIN, test=TEST, model=Writing())
+
+
+def test_a_reused_update_array_is_copied() -> None:
+    class Reusing(Logistic):
+        update = np.zeros(4010, np.float32)
+
+        def local_update(self, parameters: Any, x: Any, y: Any, rng: np.random.Generator) -> Any:
+            self.update[:] = super().local_update(parameters, x, y, rng)
+            return self.update
+
+    runs = [floras.run(SETTING, data=TRAIN, test=TEST, model=model) for model in (Reusing(), Logistic())]
+    np.testing.assert_allclose(runs[0].metrics["test_loss"], runs[1].metrics["test_loss"], rtol=1e-6)
+
+
+def test_weights_of_samples_apply_to_custom_models() -> None:
+    rows = np.split(np.arange(4000), np.cumsum(np.arange(1, 20) * 20))
+    setting: dict[str, Any] = {
+        **SETTING,
+        "uplink": {"scheme": "ideal"},
+        "local": {"batch": 4000, "epochs": 1, "rate": 0.5},
+        "model": {"l2": 0.0},
+    }
+    by_samples = {"clients.weights": "samples"}
+    given: dict[str, Any] = {"data": TRAIN, "test": TEST, "clients": rows}
+    built_in = floras.run(setting, settings=by_samples, **given)
+    custom = floras.run(setting, settings=by_samples, model=Logistic(), **given)
+    np.testing.assert_allclose(custom.metrics["test_loss"], built_in.metrics["test_loss"], rtol=1e-4)
+    equal = floras.run(setting, model=Logistic(), **given)
+    assert not np.allclose(equal.metrics["test_loss"], built_in.metrics["test_loss"], rtol=1e-2)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"data": TRAIN, "test": TEST, "model": Logistic()}])
+def test_every_metric_has_its_key(arguments: dict[str, Any]) -> None:
+    setting = {**SETTING, "trials": 1, "record": {"test_every": 2}}
+    seen: list[dict[str, Any]] = []
+    run = floras.run(setting, progress=seen.append, **arguments)
+    assert [sorted(metrics) for metrics in seen] == [sorted(run.metrics)] * 3
+    assert [metrics["test_accuracy"] is None for metrics in seen] == [True, False, False]
+    assert np.isnan(run.metrics["test_accuracy"]).tolist() == [True, False, False]
+    assert seen[0]["diverged"] is False
+    assert seen[0]["silent"] is None
+
+
+def test_a_bar_shows_no_unmeasured_accuracy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("floras._progress._tqdm", lambda: None)
+    monkeypatch.setattr("floras._progress._EVERY_SECONDS", 0.0)
+    setting = {**SETTING, "trials": 1, "record": {"test_every": 2}}
+    floras.run(setting, data=TRAIN, test=TEST, model=Logistic(), progress=True)
+    first, *_, last = capsys.readouterr().err.split("\r")[1:-1]
+    assert "1/3 rounds\033" in first
+    assert "3/3 rounds  accuracy" in last
+
+
+def replaced(name: str, result: Any) -> Logistic:
+    """The model with another result of one of its members."""
+    model = Logistic()
+    setattr(model, name, result if name == "parameters" else lambda *_: result)
+    return model
+
+
+CUSTOM: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    (replaced("parameters", "abc"), {}, TypeError, r"model\.parameters must be real numbers, not <U3"),
+    (replaced("parameters", []), {}, ValueError, "must have at least one value"),
+    (replaced("local_update", None), {}, TypeError, "must return parameters minus .*, not None"),
+    (replaced("local_update", np.zeros(3)), {}, ValueError, r"must return the shape \(4010,\), not \(3,\)"),
+    (replaced("local_update", np.zeros(4010, int)), {}, TypeError, "floating-point numbers, not int64"),
+    (replaced("evaluate", 0.5), {}, TypeError, "evaluate must return a pair of numbers, .*, not float"),
+    (replaced("evaluate", ("a", "b")), {}, TypeError, "evaluate must return a pair of numbers"),
+    (replaced("evaluate", (0.5, 85.0)), {}, ValueError, "an accuracy between 0 and 1, not 85.0"),
+    (replaced("evaluate", (0.5, float("nan"))), {}, ValueError, "an accuracy between 0 and 1, not nan"),
+    (Logistic(), {"clients": [[0, 1], [1]]}, ValueError, "row 1 of client 1 is listed twice"),
+    (Logistic(), {"clients": [[0], [4000]]}, ValueError, "row 4000 of client 1 must be below 4000"),
+    (Logistic(), {"clients": [[0], []]}, ValueError, "client 1 has no rows"),
+    (Logistic(), {"clients": 5}, TypeError, "clients must be a partition such as 'iid', .*, not int"),
+    (Logistic(), {"threads": -5}, ValueError, "threads must be between 1 and 1024, not -5"),
+    (Logistic(), {"threads": "a"}, TypeError, "threads must be an integer, not str"),
+]
+
+
+@pytest.mark.parametrize(("model", "arguments", "error", "words"), CUSTOM)
+def test_bad_custom_models_are_refused(
+    model: Any, arguments: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    setting = {**SETTING, "clients": {"total": 2, "per_round": 2}}
+    with pytest.raises(error, match=words):
+        floras.run(setting, data=TRAIN, test=TEST, model=model, **arguments)

@@ -101,7 +101,7 @@ def test_without_out_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.
 def test_a_directory_with_a_run_is_unchanged(tmp_path: Path) -> None:
     floras.run(SMALL, out=tmp_path / "run")
     before = files_of(tmp_path / "run")
-    with pytest.raises(ValueError, match="already holds a run"):
+    with pytest.raises(ValueError, match="already holds a run: give another out, or resume=True"):
         floras.run(SMALL, out=tmp_path / "run")
     with pytest.raises(ValueError, match="holds another experiment: rounds is 4 there and 5 here"):
         floras.run(SMALL, rounds=5, out=tmp_path / "run", resume=True)

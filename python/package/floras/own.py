@@ -1,4 +1,4 @@
-"""Own arrays and own models for `floras.run`."""
+"""Arrays and models of the caller for `floras.run`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Model(Protocol):
         Parameters
         ----------
         parameters : ndarray of float32
-            The common model, of shape ``(d,)``. It must not be changed.
+            A copy of the common model, of shape ``(d,)``. It is read-only.
         x : ndarray
             The client's features, one row per sample, in the shape and type of ``data``.
         y : ndarray of int64
@@ -69,7 +69,7 @@ class Model(Protocol):
         Returns
         -------
         ndarray
-            ``parameters`` *minus* the trained parameters, of shape ``(d,)``.
+            ``parameters`` *minus* the trained parameters: floating-point numbers of shape ``(d,)``.
         """
 
     def evaluate(
@@ -80,7 +80,7 @@ class Model(Protocol):
         Parameters
         ----------
         parameters : ndarray of float32
-            The model, of shape ``(d,)``.
+            A copy of the model, of shape ``(d,)``. It is read-only.
         x : ndarray
             Features, one row per sample.
         y : ndarray of int64
@@ -149,9 +149,14 @@ def _rows(clients: Clients | None) -> list[npt.NDArray[np.int64]] | None:
     """The listed training rows of each client."""
     if clients is None or isinstance(clients, str):
         return None
+    if not isinstance(clients, Iterable):
+        given = type(clients).__name__
+        raise TypeError(
+            f"clients must be a partition such as 'iid', or a list of row numbers per client, not {given}"
+        )
     rows = []
-    for client, given in enumerate(clients):
-        row = np.asarray(given)
+    for client, listed in enumerate(clients):
+        row = np.asarray(listed, np.int64) if isinstance(listed, list) and not listed else np.asarray(listed)
         if row.ndim != 1 or not np.issubdtype(row.dtype, np.integer) or (row.size and row.min() < 0):
             raise ValueError(f"clients[{client}] must be a list of row numbers from 0")
         rows.append(row.astype(np.int64))
@@ -207,6 +212,87 @@ def arrays_of(
     return _core.experiment({**_with_clients(settings, clients), "data": section}), own
 
 
+COLUMNS = (
+    "trial",
+    "round",
+    "diverged",
+    "broken",
+    "rate",
+    "silent",
+    "local_loss",
+    "train_loss",
+    "test_loss",
+    "test_accuracy",
+    "update_norm",
+    "mean_gain",
+    "noise_std",
+    "power_mean",
+    "power_peak",
+    "dynamic_range_db",
+    "payload_uses",
+    "pilot_uses",
+    "control_uses",
+    "energy",
+)
+"""The metrics of a round."""
+
+
+def _read_only(parameters: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """A copy for the caller's code: the common model changes by the decoded sum only."""
+    copied = parameters.copy()
+    copied.flags.writeable = False
+    return copied
+
+
+def _initial(model: Model) -> npt.NDArray[np.float32]:
+    given = np.asarray(model.parameters)
+    if not np.issubdtype(given.dtype, np.number) or np.iscomplexobj(given):
+        raise TypeError(f"model.parameters must be real numbers, not {given.dtype}")
+    if given.size == 0:
+        raise ValueError("model.parameters must have at least one value")
+    return np.array(given, np.float32).ravel()
+
+
+def _updated(
+    model: Model,
+    common: npt.NDArray[np.float32],
+    x: npt.NDArray[Any],
+    y: npt.NDArray[np.int64],
+    seed: list[int],
+) -> npt.NDArray[np.float32]:
+    """A client's update, in an array of its own."""
+    update = model.local_update(_read_only(common), x, y, np.random.default_rng(seed))
+    if update is None:
+        raise TypeError("local_update must return parameters minus the trained parameters, not None")
+    array = np.asarray(update)
+    if array.shape != common.shape:
+        raise ValueError(f"local_update must return the shape {common.shape}, not {array.shape}")
+    if not np.issubdtype(array.dtype, np.floating):
+        raise TypeError(f"local_update must return floating-point numbers, not {array.dtype}")
+    with np.errstate(over="ignore"):
+        return np.array(array, np.float32)
+
+
+def _evaluated(
+    model: Model, parameters: npt.NDArray[np.float32], x: npt.NDArray[Any], y: npt.NDArray[np.int64]
+) -> tuple[float, float]:
+    """Loss and accuracy, checked."""
+    result: Any = model.evaluate(_read_only(parameters), x, y)
+    try:
+        loss, accuracy = map(float, result)
+    except (TypeError, ValueError):
+        given = type(result).__name__
+        raise TypeError(f"evaluate must return a pair of numbers, loss and accuracy, not {given}") from None
+    # A diverged model may have neither.
+    if not 0 <= accuracy <= 1 and not (np.isnan(accuracy) and not np.isfinite(loss)):
+        raise ValueError(f"evaluate must return an accuracy between 0 and 1, not {accuracy}")
+    return loss, accuracy
+
+
+def _measured(value: float | np.floating | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
 def train(
     settings: dict[str, Any],
     model: Model,
@@ -215,7 +301,7 @@ def train(
     clients: Clients | None,
     watch: Callable[[dict[str, Any]], object] | None,
 ) -> dict[str, Any]:
-    """Train an own model in Python, over the experiment's uplink and with its selection of clients.
+    """Train a custom model in Python, over the experiment's uplink and with its selection of clients.
 
     Parameters
     ----------
@@ -237,6 +323,8 @@ def train(
 
     Raises
     ------
+    TypeError
+        If the model returns anything but numbers.
     ValueError
         If the experiment has dropouts, or if an update or a list of rows does not fit.
     """
@@ -249,32 +337,28 @@ def train(
     settings = _core.experiment(settings)
     if settings["clients"].get("dropout", "none") not in (None, "none"):
         raise ValueError(
-            f'clients.dropout must be "none" with an own model, not {settings["clients"]["dropout"]!r}'
+            f'clients.dropout must be "none" with a custom model, not {settings["clients"]["dropout"]!r}'
         )
     if rows is not None:
-        for client, row in enumerate(rows):
-            if row.size == 0 or row.max() >= len(x):
-                raise ValueError(f"clients[{client}] must list at least one row, each below {len(x)}")
+        _core.check_rows([row.tolist() for row in rows], len(x))
     uplink = _core.Uplink.of_experiment(settings)
     rounds = _affordable(settings, uplink)
     lines: list[dict[str, Any]] = []
     models, worst, trials = [], None, []
     for trial in range(settings["trials"]):
         held = _core.partition(settings, y, trial) if rows is None else rows
+        mean_size = sum(map(len, held)) / len(held)
         ledger = _core.Ledger(uplink)
-        parameters = np.array(model.parameters, np.float32).ravel()
+        parameters = _initial(model)
         ended: dict[str, Any] | None = None
         for number in range(1, rounds + 1):
             chosen = _core.select(settings, trial, number)
             updates = []
             for client in chosen:
-                rng = np.random.default_rng([settings["seed"], trial, number, client])
-                mine = held[client]
-                update = np.asarray(model.local_update(parameters, x[mine], y[mine], rng))
-                if update.shape != parameters.shape:
-                    raise ValueError(
-                        f"local_update must return the shape {parameters.shape}, not {update.shape}"
-                    )
+                mine, seed = held[client], [settings["seed"], trial, number, client]
+                update = _updated(model, parameters, x[mine], y[mine], seed)
+                if settings["clients"]["weights"] == "samples":
+                    update *= np.float32(len(mine) / mean_size)
                 updates.append(update)
             result = uplink.aggregate(
                 updates, seed=settings["seed"], round=number, trial=trial, clients=chosen
@@ -283,33 +367,35 @@ def train(
             parameters = parameters - result.mean
             is_last = number == rounds
             due = is_last or number % settings["record"]["test_every"] == 0
-            loss, accuracy = model.evaluate(parameters, test_x, test_y) if due else (np.nan, np.nan)
-            diverged = not np.isfinite(parameters).all() or (is_last and not np.isfinite(loss))
-            line = {
+            loss, accuracy = _evaluated(model, parameters, test_x, test_y) if due else (None, None)
+            diverged = not np.isfinite(parameters).all() or (
+                loss is not None and is_last and not np.isfinite(loss)
+            )
+            line = dict.fromkeys(COLUMNS) | {
                 "trial": trial,
                 "round": number,
-                "diverged": diverged,
+                "diverged": bool(diverged),
                 "broken": len(result.broken),
-                "test_loss": float(loss),
-                "test_accuracy": float(accuracy),
-                "update_norm": np.nan if result.norms is None else float(np.mean(result.norms)),
+                "test_loss": _measured(loss),
+                "test_accuracy": _measured(accuracy),
+                "update_norm": None if result.norms is None else _measured(np.mean(result.norms)),
                 "mean_gain": float(np.mean(result.gains)),
                 "noise_std": result.noise_std,
             }
             lines.append(line)
             if watch is not None:
-                watch(line)
+                watch(dict(line))
             if diverged:
                 ended = {"trial": trial, "status": "diverged", "round": number}
                 break
         if ended is None:
-            train_loss, _ = model.evaluate(parameters, x, y)
+            train_loss, _ = _evaluated(model, parameters, x, y)
             ended = {
                 "trial": trial,
                 "status": "finished",
-                "train_loss": float(train_loss),
-                "test_loss": float(loss),
-                "test_accuracy": float(accuracy),
+                "train_loss": train_loss,
+                "test_loss": loss,
+                "test_accuracy": accuracy,
             }
         trials.append(ended)
         models.append({"parameters": parameters})
@@ -330,11 +416,17 @@ def train(
     }
     return {
         "summary": summary,
-        "metrics": {key: np.array([line[key] for line in lines]) for key in lines[0]},
+        "metrics": {key: _column(key, [line[key] for line in lines]) for key in COLUMNS},
         "parameters": models,
         "experiment": settings,
         "rounds_per_second": None,
     }
+
+
+def _column(name: str, values: list[Any]) -> npt.NDArray[Any]:
+    if name in ("trial", "round", "broken"):
+        return np.array(values, np.int64)
+    return np.array(values, bool if name == "diverged" else np.float64)
 
 
 def _affordable(settings: Mapping[str, Any], uplink: _core.Uplink) -> int:

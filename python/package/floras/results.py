@@ -357,16 +357,16 @@ def run(
     settings : mapping, optional
         Single settings to change, by key: ``{"uplink.snr_db": 10.0}``.
     data : pair of arrays, optional
-        Own training samples ``(x, y)``: features with one row per sample, and integer labels from 0. They
+        Your training samples ``(x, y)``: features with one row per sample, and integer labels from 0. They
         replace the data set of the experiment. The run directory records their SHA-256, and a resumed run
         is refused with other arrays.
     test : pair of arrays, optional
-        Own test samples ``(x, y)``. Without them, accuracy is measured on ``data``, with a warning.
+        Your test samples ``(x, y)``. Without them, accuracy is measured on ``data``, with a warning.
     clients : str or sequence of arrays, optional
         Which client holds which rows of ``data``: a partition such as ``"iid"`` or ``"dirichlet=0.5"``, or
         the row numbers of each client.
     model : Model, optional
-        An own model, trained in Python on ``data``: an object with ``parameters``, ``local_update`` and
+        A custom model, trained in Python on ``data``: an object with ``parameters``, ``local_update`` and
         ``evaluate``, see `floras.own.Model`. The uplink, the partition and the selection of clients are
         those of the built-in models; the sections ``model`` and ``local`` of the experiment have no effect.
         Nothing is recorded on disk.
@@ -375,8 +375,9 @@ def run(
         round, one round, several, or text such as ``"1,5,10-20"``. The files are not private. Give it again
         with ``resume=True``.
     progress : bool or callable, optional
-        A function that is called with the metrics of each round, or whether to show a progress bar. The bar
-        is tqdm's if tqdm is installed. By default there is a bar on a terminal.
+        A function that is called with the metrics of each round, or whether to show a progress bar. Metrics
+        that were not measured in a round are ``None``. The bar is tqdm's if tqdm is installed. By default
+        there is a bar on a terminal, and in a notebook with tqdm.
     set : mapping, optional
         Deprecated name of ``settings``.
 
@@ -412,7 +413,7 @@ def run(
         experiment, trials=trials, rounds=rounds, seed=seed, settings=changes, warn=True
     )
     if data is None and not (test is None and clients is None and model is None):
-        raise ValueError("test, clients and model need data, the own training samples")
+        raise ValueError("test, clients and model need data, your training samples")
     if data is not None and test is None:
         warnings.warn("without test=(x, y), accuracy is measured on the training samples", stacklevel=2)
     if model is not None:
@@ -420,7 +421,8 @@ def run(
         if missing:
             raise TypeError(f"model must have {', '.join(missing)}, as in floras.Model")
     if model is not None and (out is not None or resume or record_signal):
-        raise ValueError("out, resume and record_signal are not available with an own model")
+        raise ValueError("out, resume and record_signal are not available with a custom model")
+    _core.check_threads(threads)
     if model is not None and data is not None:
         return _run_model(checked, model, data, test, clients, progress)
     own = None
@@ -449,7 +451,7 @@ def _run_model(
     clients: Clients | None,
     progress: bool | Watch | None,
 ) -> Run:
-    """Train an own model in Python."""
+    """Train a custom model in Python."""
     if callable(progress):
         parts = train(settings, model, data, test, clients, progress)
     elif wanted(progress):
