@@ -24,6 +24,10 @@ pub(crate) fn compare<'py>(
     });
     let (comparison, plots) = compared.map_err(ToPython::to_python)?;
     let found = convert::python(py, &comparison)?;
-    found.cast::<PyDict>()?.set_item("plots", plots)?;
+    let above: Vec<Option<f64>> = comparison.runs.iter().map(|run| run.epsilon_above).collect();
+    let parts = found.cast::<PyDict>()?;
+    // Neither is in the JSON object.
+    parts.set_item("plots", plots)?;
+    parts.set_item("epsilon_above", above)?;
     Ok(found)
 }

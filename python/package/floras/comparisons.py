@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from floras import _core
 from floras._frozen import Frozen, immutable
+from floras._text import bound
 from floras._types import Path as PathLike
 from floras.results import Estimate, Final, Run, Sweep
 
@@ -47,6 +48,8 @@ class ComparedRun:
     """Upper bound in this view; ``None`` if the run is not complete or there is no finite one."""
     verdict: str | None
     """The verdict on `epsilon`; ``None`` if the run is not complete."""
+    epsilon_above: float | None = None
+    """No epsilon up to this one is established; ``None`` if `epsilon` is finite."""
 
 
 @immutable
@@ -64,11 +67,23 @@ class Comparison:
     _raw: Mapping[str, Any] = field(compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that ``floras compare --json`` prints, without ``plots``."""
+        """Return the object that ``floras compare --json`` prints, without ``plots``.
+
+        Returns
+        -------
+        dict
+            A copy.
+        """
         return copy.deepcopy(dict(self._raw))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row per run, with the differing settings as columns."""
+        """Return the runs as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per run, with the differing settings as columns.
+        """
         import pandas
 
         return pandas.DataFrame(self._rows(), index=pandas.Index([run.name for run in self.runs], name="run"))
@@ -92,12 +107,12 @@ class Comparison:
         return f"<Comparison of {', '.join(run.name for run in self.runs)}>"
 
     def _repr_html_(self) -> str:
-        names = ["run", "test accuracy in %", "ε", "view", "verdict", "rounds", *self.settings]
+        names = ["run", "test accuracy", "ε", "view", "verdict", "rounds", *self.settings]
         rows = [
             [
                 run.name,
-                _percent(run),
-                "none" if run.epsilon is None else f"{run.epsilon:.4g}",
+                "–" if run.final is None else run.final.test_accuracy.percent(),
+                bound(run.epsilon, run.epsilon_above),
                 run.view,
                 run.verdict or "not complete",
                 str(run.rounds),
@@ -108,14 +123,6 @@ class Comparison:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _percent(run: ComparedRun) -> str:
-    if run.final is None:
-        return "–"
-    accuracy = run.final.test_accuracy
-    width = "" if accuracy.ci95 is None else f" ± {100 * accuracy.ci95:.2g}"
-    return f"{100 * accuracy.mean:.1f}{width}"
 
 
 def compare(*runs: PathLike | Run | Sweep, out: PathLike | None = None) -> Comparison:
@@ -152,18 +159,18 @@ def compare(*runs: PathLike | Run | Sweep, out: PathLike | None = None) -> Compa
         raise ValueError("a run was not kept: give out to floras.run")
     directories = [run.out if isinstance(run, Run | Sweep) else run for run in runs]
     raw = _core.compare([path for path in directories if path is not None], out)
-    plots = raw.pop("plots")
+    plots, above = raw.pop("plots"), raw.pop("epsilon_above")
     return Comparison(
-        runs=tuple(_run(run) for run in raw["runs"]),
+        runs=tuple(map(_run, raw["runs"], above)),
         settings=Frozen({setting["key"]: tuple(setting["values"]) for setting in raw["settings"]}),
         plots=tuple(Path(plot) for plot in plots),
         _raw=raw,
     )
 
 
-def _run(raw: Mapping[str, Any]) -> ComparedRun:
+def _run(raw: Mapping[str, Any], above: float | None) -> ComparedRun:
     finals = raw["final"]
     measured = ("train_loss", "test_loss", "test_accuracy")
     final = None if finals is None else Final(*(Estimate(**finals[key]) for key in measured))
     fields = {key: value for key, value in raw.items() if key not in ("directory", "final")}
-    return ComparedRun(directory=Path(raw["directory"]), final=final, **fields)
+    return ComparedRun(directory=Path(raw["directory"]), final=final, epsilon_above=above, **fields)

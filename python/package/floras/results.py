@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import html
+import json
 import shutil
 import tempfile
 import warnings
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from floras import _core
 from floras._frozen import Frozen, immutable
 from floras._progress import Progress, wanted
+from floras._text import bound, counted
 from floras._types import Experiment, View, mapping
 from floras._types import Path as PathLike
 from floras.own import Clients, Model, Pair, arrays_of, train
@@ -100,9 +102,20 @@ class Estimate:
     """Half the width of its 95% interval; ``None`` for a single trial."""
 
     def __str__(self) -> str:
-        return f"{self.mean:.4g}" if self.ci95 is None else f"{self.mean:.4g} ± {self.ci95:.2g}"
+        return _core.estimate_text(self.mean, self.ci95)
+
+    def percent(self) -> str:
+        """Return the mean as a percentage with its interval, as tables of the program print it.
+
+        Returns
+        -------
+        str
+            Two significant digits of the interval, such as ``"85.04 ± 0.69 %"``.
+        """
+        return _core.percentage(self.mean, self.ci95)
 
 
+@immutable
 @dataclass(frozen=True, slots=True)
 class Final:
     """Final values, over the trials that finished."""
@@ -297,12 +310,10 @@ class Run:
         return figures.curves({self.name: self}, metric)
 
     def _result(self) -> str:
-        rounds = f"{self.privacy.rounds} rounds, {len(self.trials)} trial{'s' * (len(self.trials) > 1)}"
+        rounds = f"{counted(self.privacy.rounds, 'round')}, {counted(len(self.trials), 'trial')}"
         if self.final is None:
             return f"{self.name}: {rounds}, all diverged"
-        accuracy = self.final.test_accuracy
-        width = "" if accuracy.ci95 is None else f" ± {100 * accuracy.ci95:.2g}"
-        return f"{self.name}: {rounds}, test accuracy {100 * accuracy.mean:.1f}{width} %"
+        return f"{self.name}: {rounds}, test accuracy {self.final.test_accuracy.percent()}"
 
     def __repr__(self) -> str:
         return f"<Run {self._result()}>"
@@ -532,7 +543,8 @@ def run_in(
     return Run.from_parts(out=directory if is_kept else None, **parts)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
+@dataclass(frozen=True, slots=True, repr=False)
 class Sweep:
     """The result of a sweep: one row per point of its grid. A notebook shows it as a table."""
 
@@ -544,6 +556,7 @@ class Sweep:
     """The rows of ``sweep.csv``: values of the keys, means, and half the widths of their 95% intervals."""
     out: Path
     """The directory, with one run directory for each point."""
+    _above: tuple[float | None, ...] = field(repr=False, compare=False)
 
     @classmethod
     def read(cls, name: str, keys: Iterable[str], out: Path) -> Sweep:
@@ -570,7 +583,8 @@ class Sweep:
         """
         with (out / "sweep.csv").open(newline="", encoding="utf-8") as file:
             rows = [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
-        return cls(name=name, keys=tuple(keys), rows=tuple(Frozen(row) for row in rows), out=out)
+        above = tuple(_out_of_reach(row, out) for row in rows)
+        return cls(name=name, keys=tuple(keys), rows=tuple(map(Frozen, rows)), out=out, _above=above)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries.
@@ -607,19 +621,40 @@ class Sweep:
         return polars.DataFrame(self.to_dict())
 
     def _repr_html_(self) -> str:
-        columns = [] if not self.rows else list(self.rows[0])
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-        cells = (
-            "".join(f"<td>{html.escape(_shown(row[column]))}</td>" for column in columns) for row in self.rows
+        names = (*self.keys, "rounds", "test accuracy", "ε", "view", "verdict")
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        cells = map(self._cells, self.rows, self._above)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells
         )
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _cells(self, row: Frozen[Any], above: float | None) -> Iterable[str]:
+        yield from (_shown(row[key]) for key in self.keys)
+        yield _shown(row["rounds_done"])
+        accuracy = row["test_accuracy_mean"]
+        yield "all diverged" if accuracy is None else Estimate(accuracy, row["test_accuracy_ci95"]).percent()
+        yield bound(row["epsilon"], above)
+        yield _shown(row["view"])
+        yield _shown(row["verdict"])
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.name}: {counted(len(self.rows), 'point')} over {', '.join(self.keys)}>"
 
 
 def _shown(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _out_of_reach(row: Mapping[str, Any], out: Path) -> float | None:
+    """No epsilon up to this one is established for a point. The table lacks it, and its run has it."""
+    if row["epsilon"] is not None or row["view"] is None:
+        return None
+    summary = json.loads((out / row["run"] / "summary.json").read_text(encoding="utf-8"))
+    statement = Views.from_dict(summary["privacy"]["views"]).get(row["view"])
+    return None if statement is None else statement.epsilon_above
 
 
 def _number(text: str) -> Any:

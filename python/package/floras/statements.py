@@ -1,8 +1,8 @@
 """Privacy statements: an upper bound on epsilon for every view, with its verdict.
 
-A *view* is a model of the adversary. Names of views have hyphens everywhere, as in files and on the command
+A *view* is a model of the adversary. Names of views have hyphens, as in experiment files and on the command
 line: ``"raw-signal"``, ``"any-channel"``, ``"actual"``, ``"idealised"`` and ``"published"``. Lookups accept
-underscores too.
+underscores too. The keys of JSON objects have underscores, in ``to_dict()`` as in ``--json``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from floras import _core
 from floras._frozen import Frozen, Value, immutable
+from floras._text import bound, counted
 from floras._types import View
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class ByView(Frozen[Value]):
 
     def __getitem__(self, view: str) -> Value:
         try:
-            return super().__getitem__(view.replace("_", "-"))
+            return super().__getitem__(view.replace("_", "-") if isinstance(view, str) else view)
         except KeyError:
             raise KeyError(f"{view}: the views here are {', '.join(self) or 'none'}") from None
 
@@ -148,6 +149,18 @@ class Statement:
     def meaning(self) -> str:
         """One sentence on what `epsilon` means."""
         return _core.verdict(self.epsilon, self.guarantee)[1]
+
+    @property
+    def is_model(self) -> bool:
+        """Whether `epsilon` is proven for a model only: the idealised view assumes that no channel fades.
+
+        Tables mark its verdict with "(model)", as the program does.
+        """
+        is_own = self.guarantee and not self.from_masks
+        return self.view == "idealised" and is_own and _protects(self.verdict) and bool(self.assumptions)
+
+    def _marked_verdict(self) -> str:
+        return f"{self.verdict} (model)" if self.is_model else self.verdict
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as ``--json`` prints it.
@@ -222,15 +235,14 @@ class Views(ByView[Statement]):
 
     def __str__(self) -> str:
         lines = [("view", "epsilon", "verdict")]
-        lines += [(view, _text(said.epsilon), said.verdict) for view, said in self.items()]
+        lines += [
+            (view, bound(said.epsilon, said.epsilon_above), said._marked_verdict())
+            for view, said in self.items()
+        ]
         return "\n".join(f"{view:<12} {epsilon:>10}  {verdict}" for view, epsilon, verdict in lines)
 
     def _repr_html_(self) -> str:
         return _table(self, "")
-
-
-def _text(epsilon: float | None) -> str:
-    return "none" if epsilon is None else f"{epsilon:.4g}"
 
 
 def _table(views: Views, caption: str) -> str:
@@ -241,20 +253,28 @@ def _table(views: Views, caption: str) -> str:
     rows = "".join(
         f"<tr title='{html.escape(said.reason or said.meaning, quote=True)}'>"
         f"<td style='text-align:left;white-space:nowrap'>{view}</td>"
-        f"<td style='text-align:right'>{_text(said.epsilon)}</td>"
-        f"<td style='text-align:left'>{_marked(said.verdict)}</td>"
+        f"<td style='text-align:right'>{html.escape(bound(said.epsilon, said.epsilon_above))}</td>"
+        f"<td style='text-align:left'>{_marked(said)}</td>"
         f"<td style='text-align:left'>{html.escape(said.adversary)}</td></tr>"
         for view, said in views.items()
     )
     above = f"<caption style='text-align:left'>{html.escape(caption)}</caption>" if caption else ""
     scale = html.escape(_core.verdict_scale())
+    if any(said.is_model for said in views.values()):
+        scale += "<br>(model): the bound assumes that no client's channel fades."
     return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><small>{scale}</small>"
 
 
-def _marked(verdict: str) -> str:
-    """A guarantee is bold, anything else is not."""
-    word = html.escape(verdict)
-    return f"<b>{word}</b>" if verdict in ("strong", "moderate", "weak") else f"<i>{word}</i>"
+def _marked(said: Statement) -> str:
+    """A guarantee is bold; one for a model only, or none, is not."""
+    word = html.escape(said._marked_verdict())
+    if said.is_model:
+        return word
+    return f"<b>{word}</b>" if _protects(said.verdict) else f"<i>{word}</i>"
+
+
+def _protects(verdict: str) -> bool:
+    return verdict in ("strong", "moderate", "weak")
 
 
 @immutable
@@ -365,7 +385,7 @@ class Privacy:
     """
 
     delta: float
-    """Delta of all statements, above 0 and at most 0.5."""
+    """Delta of all statements, at least 1e-30 and below 1."""
     rounds: int
     """Number of rounds that the statements cover."""
     level: str
@@ -456,12 +476,14 @@ class Privacy:
         return self.views.to_pandas()
 
     def _caption(self) -> str:
-        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        rounds = counted(self.rounds, "round")
         return f"Upper bounds on ε at δ = {self.delta:g} after {rounds}, per {self.level}"
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"<{name}: epsilon {_text(self.epsilon())} ({self.verdict}) in the {self.view} view>"
+        said = self.views.get(self.view)
+        epsilon = "none" if said is None else bound(said.epsilon, said.epsilon_above)
+        return f"<{name}: epsilon {epsilon} ({self.verdict}) in the {self.view} view>"
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{self.views}"
@@ -659,7 +681,7 @@ class Calibration:
         what = self.key or "sequences"
         value = self.value if self.key else self.sequences
         change = dict(self.masks or {}) if value is None else f"{value:g}"
-        return f"{what} = {change}: epsilon {_text(self.epsilon)} in the {self.view} view"
+        return f"{what} = {change}: epsilon {bound(self.epsilon)} in the {self.view} view"
 
     def __repr__(self) -> str:
         return f"<Calibration: {self._found()}>"
@@ -679,7 +701,7 @@ class Composition:
     epsilon: float | None
     """Upper bound on epsilon of all trainings; ``None`` if no finite one is established."""
     delta: float
-    """Delta, above 0 and at most 0.5."""
+    """Delta, between 0 and 1."""
     rounds: int
     """Number of rounds of all trainings."""
     guarantee: bool
