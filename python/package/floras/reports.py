@@ -1,9 +1,10 @@
-"""Reports, comparisons and audits of run directories."""
+"""Reports and audits."""
 
 from __future__ import annotations
 
 import copy
 import html
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from floras import _core
 from floras._frozen import Frozen, immutable
+from floras._text import bound, lower, upper
 from floras._types import Experiment, mapping
 from floras._types import Path as PathLike
 from floras.results import Run, Sweep
@@ -19,16 +21,16 @@ from floras.results import Run, Sweep
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Audit", "AuditedView", "audit", "report"]
+__all__ = ["Audit", "AuditedView", "AuditedViews", "audit", "report"]
 
 
-def report(directory: PathLike | Run) -> Path:
-    """Write the HTML report of a run directory, a sweep or an audit.
+def report(directory: PathLike | Run | Sweep | Audit) -> Path:
+    """Write the HTML report of a run, a sweep or an audit.
 
     Parameters
     ----------
-    directory : path or Run
-        The directory, or a run that was kept with ``out``.
+    directory : path, Run, Sweep or Audit
+        The directory, or a result that was kept with ``out``.
 
     Returns
     -------
@@ -38,7 +40,9 @@ def report(directory: PathLike | Run) -> Path:
     Raises
     ------
     ValueError
-        If the directory holds nothing to report.
+        If the directory holds nothing to report, or if the result was not kept.
+    OSError
+        If a file cannot be read or written.
 
     Examples
     --------
@@ -48,10 +52,14 @@ def report(directory: PathLike | Run) -> Path:
     ...     floras.report(run).name
     'report.html'
     """
-    if isinstance(directory, Run):
+    if isinstance(directory, Run | Sweep | Audit):
         if directory.out is None:
-            raise ValueError("the run was not kept: give out to floras.run")
+            what = type(directory).__name__.lower()
+            raise ValueError(f"the {what} was not kept: give out to floras.{what}")
         directory = directory.out
+    if not isinstance(directory, str | os.PathLike):
+        given = type(directory).__name__
+        raise TypeError(f"report needs a path, a Run, a Sweep or an Audit, not {given}")
     return _core.report(directory)
 
 
@@ -69,15 +77,40 @@ class AuditedView:
     lower_bound: float | None
     """The largest epsilon that an attack has demonstrated, at the audit's confidence."""
     verdict: Frozen[Literal["consistent", "violated"]]
-    """For ``"published"`` and ``"rigorous"``, whether the lower bound contradicts it."""
+    """For ``"published"`` and ``"rigorous"``, whether the lower bound contradicts it. A claim that is not
+    made has no verdict."""
+    published_claims_it: bool
+    """Whether the paper claims its epsilon for this adversary."""
 
 
+class AuditedViews(Frozen[AuditedView]):
+    """The attacked views, the strongest adversary first. Lookups accept underscores."""
+
+    __slots__ = ()
+
+    def __init__(self, entries: Mapping[str, AuditedView]) -> None:
+        order = (*_core.VIEWS, RELEASED)
+        super().__init__(dict(sorted(entries.items(), key=lambda entry: order.index(entry[0]))))
+
+    def __getitem__(self, view: str) -> AuditedView:
+        try:
+            return super().__getitem__(view.replace("_", "-") if isinstance(view, str) else view)
+        except KeyError:
+            raise KeyError(f"{view}: the views here are {', '.join(self) or 'none'}") from None
+
+
+RELEASED = "released-model"
+"""Name of the adversary who sees only the final model."""
+
+
+@immutable
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit:
     """The result of an audit. A notebook shows it as a table."""
 
-    views: Frozen[AuditedView]
-    """The attacked views; ``"released-model"`` is an adversary who sees only the final model."""
+    views: AuditedViews
+    """The attacked views, the strongest adversary first; ``"released-model"`` is an adversary who sees only
+    the final model."""
     attacks: Frozen[Any]
     """The results of all attacks, as in ``audit.json``."""
     out: Path | None
@@ -115,7 +148,7 @@ class Audit:
                 "lower_bound": view.lower_bound,
                 "rigorous": view.rigorous,
                 "published": view.published,
-                **{f"{name}_verdict": verdict for name, verdict in view.verdict.items()},
+                **{f"{name}_verdict": view.verdict.get(name) for name in ("rigorous", "published")},
             }
             for view in self.views.values()
         ]
@@ -127,17 +160,24 @@ class Audit:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("view", "measured ε ≥", "proven ε ≤", "published ε"))
-        numbers = (
-            (name, view.lower_bound, view.rigorous, view.published) for name, view in self.views.items()
+        cells = (
+            (
+                name,
+                "none" if view.lower_bound is None else lower(view.lower_bound),
+                bound(view.rigorous),
+                "not claimed" if view.published is None else _published(view.published, view),
+            )
+            for name, view in self.views.items()
         )
         rows = "".join(
-            f"<tr><td>{name}</td>"
-            + "".join(f"<td>{'none' if number is None else f'{number:.4g}'}</td>" for number in bounds)
-            + "</tr>"
-            for name, *bounds in numbers
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<p>{html.escape(repr(self))}</p>{table}"
+
+
+def _published(epsilon: float, view: AuditedView) -> str:
+    return upper(epsilon) if view.published_claims_it else f"{upper(epsilon)} (not claimed)"
 
 
 def audit(
@@ -211,8 +251,14 @@ def _audit(raw: Mapping[str, Any], out: Path | None) -> Audit:
             published=view.get("published"),
             rigorous=view.get("rigorous"),
             lower_bound=view.get("lower_bound"),
-            verdict=Frozen({key: word for key, word in view["verdict"].items() if word is not None}),
+            verdict=Frozen(_verdicts(view)),
+            published_claims_it=view["published_claims_it"],
         )
         for name, view in given.items()
     }
-    return Audit(views=Frozen(views), attacks=Frozen(raw["attacks"]), out=out, _raw=raw)
+    return Audit(views=AuditedViews(views), attacks=Frozen(raw["attacks"]), out=out, _raw=raw)
+
+
+def _verdicts(view: Mapping[str, Any]) -> dict[str, Any]:
+    claimed = {"rigorous": True, "published": view["published_claims_it"]}
+    return {name: word for name, word in view["verdict"].items() if word is not None and claimed[name]}
