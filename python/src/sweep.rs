@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use floras_sim::{ExperimentBuilder, PreparedSweep, SimError, Sweep, SweepEvent};
+use floras_sim::{Event, ExperimentBuilder, PreparedSweep, SimError, Sweep, SweepEvent};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use serde_json::json;
 
 use crate::convert;
 use crate::error::ToPython;
 use crate::observer::Observer;
-use crate::run::{builder_of, change, threads_or_all_cores};
+use crate::run::{builder_of, change, complete, threads_or_all_cores};
 
 /// Trials, rounds and seed, where they are given.
 type Numbers<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
@@ -87,17 +88,28 @@ impl Grid {
         available(points)?.into_iter().map(describe).collect()
     }
 
-    /// Runs all points; ``watch`` is called with the number of each finished point.
+    /// Runs all points. ``watch`` is called with each event: ``{"ended": number}`` for a finished point, ``{"metrics": …}`` for a
+    /// round, and ``{"done": rounds}`` for the rounds of a resumed trial that were done before.
     fn run(&self, py: Python<'_>, watch: Option<Py<PyAny>>) -> PyResult<()> {
         let run = Observer::new(watch).observe(py, |observer| {
-            let watch = |event: SweepEvent<'_>| {
-                if let SweepEvent::PointEnds { number } = event {
-                    observer.notify(&number);
+            let watch = |event: SweepEvent<'_>| match event {
+                SweepEvent::PointEnds { number } => observer.notify(&json!({ "ended": number })),
+                SweepEvent::Run(Event::Round(metrics)) => {
+                    observer.notify(&json!({ "metrics": complete(&metrics) }));
                 }
+                SweepEvent::Run(Event::TrialBegins { done, .. }) if done > 0 => {
+                    observer.notify(&json!({ "done": done }));
+                }
+                _ => {}
             };
             self.with(|prepared| prepared.run(&watch, observer.stop()))
         })?;
         available(Ok(run)).map(|_| ())
+    }
+
+    /// Rounds of all incomplete runs, over all trials.
+    fn rounds_to_do(&self) -> PyResult<u64> {
+        available(self.with(|prepared| Ok(prepared.rounds_to_do())))
     }
 
     /// Stores the files of a point's run, and adds the point to the table.

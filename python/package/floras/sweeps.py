@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 from floras import _core
-from floras._progress import wanted
+from floras._progress import Progress, wanted
 from floras._types import Experiment, mapping
 from floras._types import Path as PathLike
 from floras.results import Sweep, run_in
@@ -59,7 +59,7 @@ def sweep(
     retries : int
         How often a Ray task is restarted if its worker dies, has no memory or cannot write; at least 0.
     progress : bool, optional
-        Whether to print a line on standard error for each point; by default on a terminal.
+        Whether to show a progress bar over the rounds of all points, as in `run`.
 
     Returns
     -------
@@ -94,32 +94,51 @@ def sweep(
         for point in to_do.values():
             for note in point["notes"]:
                 warnings.warn(f"{point['directory']}: {note}", stacklevel=2)
-        count = work.runs - len(to_do)
-
-        def is_done(number: int) -> None:
-            nonlocal count
-            if number in to_do:
-                count += 1
-                _print(progress, f"{count} of {work.runs} points: {to_do[number]['directory']} is done")
-
-        if engine == "ray":
-            _on_ray(work, list(to_do.values()), threads or 1, retries, is_done)
-        else:
-            work.run(is_done)
+        with _Bar(work, to_do) if wanted(progress) else nullcontext() as bar:
+            if engine == "ray":
+                _on_ray(work, list(to_do.values()), threads or 1, retries, bar)
+            else:
+                work.run(None if bar is None else bar.event)
         _core.report(work.directory, is_new=bool(to_do))
     finally:
         work.leave()
     return Sweep.read(work.name, work.keys, work.directory)
 
 
-def _print(progress: bool | None, line: str) -> None:
-    if wanted(progress):
-        print(line, file=sys.stderr, flush=True)
+class _Bar:
+    """The progress of a sweep over the rounds of all its points."""
+
+    def __init__(self, work: _core.Grid, to_do: Collection[int]) -> None:
+        self._bar = Progress(work.rounds_to_do())
+        self._to_do = to_do
+        self._runs = work.runs
+        self._done = work.runs - len(to_do)
+        self._bar.points(self._done, self._runs)
+
+    def __enter__(self) -> _Bar:
+        self._bar.__enter__()
+        return self
+
+    def __exit__(self, *ended: Any) -> None:
+        self._bar.__exit__(*ended)
+
+    def event(self, event: dict[str, Any]) -> None:
+        """Show an event of a local sweep."""
+        if "metrics" in event:
+            self._bar.advance(event["metrics"])
+        elif "done" in event:
+            self._bar.skip(event["done"])
+        elif event["ended"] in self._to_do:
+            self.point_ends()
+
+    def point_ends(self, rounds: int = 0) -> None:
+        """Show that a point is done, with rounds that were not shown before."""
+        self._done += 1
+        self._bar.skip(rounds)
+        self._bar.points(self._done, self._runs)
 
 
-def _on_ray(
-    work: _core.Grid, points: list[Point], threads: int, retries: int, is_done: Callable[[int], None]
-) -> None:
+def _on_ray(work: _core.Grid, points: list[Point], threads: int, retries: int, bar: _Bar | None) -> None:
     """Run all points as Ray tasks, and store their directories as they arrive."""
     import ray
 
@@ -144,7 +163,8 @@ def _on_ray(
                 failures.append((point, error))
                 continue
             work.put(point["number"], files)
-            is_done(point["number"])
+            if bar is not None:
+                bar.point_ends(point["experiment"]["trials"] * point["experiment"]["rounds"])
     finally:
         for task_left in waiting:
             ray.cancel(task_left, force=True)
