@@ -26,7 +26,7 @@ def _dp_accounting() -> Any:
     try:
         from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ImportError("dp-accounting is not installed: pip install 'floras[dp-accounting]'") from error
+        raise ImportError("dp-accounting is not installed: pip install './python[dp-accounting]'") from error
     return pld_pmf, privacy_loss_distribution
 
 

@@ -48,7 +48,7 @@ class Radio(TypedDict, total=False):
         M, the number of clients in all, at least ``per_round``; ``per_round`` by default. Give it only if the
         clients of every round are drawn uniformly and secretly.
     delta : float
-        Above 0 and at most 0.5; 1e-5 by default.
+        At least 1e-30 and below 1; 1e-5 by default.
     level : {"client", "item"}
         What is protected. ``"item"`` needs ``batch`` and ``samples``.
     batch, samples : int

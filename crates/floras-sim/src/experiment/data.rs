@@ -99,7 +99,7 @@ impl DataChoice {
             Self::FashionMnist(_) => "Fashion-MNIST",
             Self::Cifar10(_) => "CIFAR-10",
             Self::Synthetic { .. } => "generated",
-            Self::Arrays { .. } => "own arrays",
+            Self::Arrays { .. } => "custom arrays",
         }
     }
 
@@ -140,7 +140,7 @@ named_choice!(
     [FashionMnist => "fashion-mnist", "Fashion-MNIST"],
     [Cifar10 => "cifar10", "CIFAR-10"],
     [Synthetic => "synthetic", "generated"],
-    [Arrays => "arrays", "own arrays"],
+    [Arrays => "arrays", "custom arrays"],
 );
 
 /// The section as written in a file.

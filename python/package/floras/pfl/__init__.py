@@ -9,7 +9,7 @@ The server simulates the radio and sees the clipped updates itself. The privacy 
 adversaries who see the output of the simulated base station, and equal those of a real radio. For real data,
 leave the seed out. With a seed no view is a guarantee.
 
-This module needs `pip install "floras[pfl]"`.
+This module needs `pip install "./python[pfl]"` in a checkout.
 """
 
 from floras.pfl.accountant import FlorasAccountant

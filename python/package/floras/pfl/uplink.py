@@ -309,7 +309,7 @@ class FlorasUplink(CentralPrivacyMechanism):
         RuntimeError
             Always.
         """
-        raise RuntimeError("FlorasUplink simulates the radio, and has no place in live training")
+        raise RuntimeError("FlorasUplink simulates the radio, so it cannot be used in live training")
 
     def _this_round(self) -> _Round:
         if self._round is None:
@@ -528,7 +528,8 @@ def _check_weight(stats: TrainingStatistics, user: UserContext) -> None:
     if isinstance(stats, WeightedStatistics) and stats.weight != 1:
         raise ValueError(
             f"the weight of every user must be 1, not {stats.weight:g} (user {user.user_id!r}): "
-            "over the air all count the same; leave out WeightByDatapoints, or put WeightByUser before"
+            "all updates have the same weight in the sum over the air; leave out WeightByDatapoints, "
+            "or put WeightByUser before"
         )
 
 
