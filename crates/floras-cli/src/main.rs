@@ -24,12 +24,22 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
-use crate::command::Command;
+use crate::command::{Arguments, Command};
+use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let outcome = match command::Arguments::parse().command {
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match privacy::check_options(&matches).and_then(|()| run_command(arguments.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run_command(command: Command) -> Result<(), Failure> {
+    match command {
         Command::Run(options) => run::run(&options),
         Command::Sweep(options) => sweep::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
@@ -46,9 +56,5 @@ fn main() -> ExitCode {
         Command::Man(options) => shell::man_pages(&options),
         Command::Data { what } => data::run(&what),
         Command::Bench { what } => bench::run(&what),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }

@@ -1,5 +1,6 @@
 //! Text in lines of at most 80 characters.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 
 /// Maximum number of characters per line.
@@ -42,6 +43,16 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A path or an argument as one word of a POSIX shell: in quotes, if it has other characters than those of usual words.
+pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let is_usual = |letter: char| letter.is_alphanumeric() || "-_./,:=+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_usual) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A text after a label; its other lines begin below the text.
 pub(crate) fn labelled(label: &str, text: &str) -> String {
     let indent = label.chars().count();
@@ -68,6 +79,15 @@ mod tests {
         assert_eq!(wrap("ε ≤ 8 at δ = 1e-5", 10), ["ε ≤ 8 at", "δ = 1e-5"]);
         assert_eq!(wrap("a extraordinary b", 5), ["a", "extraordinary", "b"]);
         assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn unusual_words_are_quoted() {
+        let words = ["runs/a-2", "my runs", "it's", "", "uplink.receiver=clipped=1", "a=[1, 2]"].map(quoted);
+        assert_eq!(
+            words,
+            ["runs/a-2", "'my runs'", r"'it'\''s'", "''", "uplink.receiver=clipped=1", "'a=[1, 2]'"]
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod views;
 
 pub use account::{Account, Source};
 pub use curves::delta::DeltaCurve;
-pub use curves::group::{GroupBound, GroupEpsilon, MAX_GROUP, group_epsilon};
+pub use curves::group::{GroupBound, GroupEpsilon, MAX_GROUP, group_epsilon, group_epsilon_of};
 pub use curves::pld::{JointLoss, LossDirection, LossFile, LossFileError, RoundLoss};
 pub use curves::renyi::{ORDERS, RenyiCurve};
 pub use curves::tradeoff::TradeOff;

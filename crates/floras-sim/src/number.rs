@@ -61,7 +61,9 @@ fn with_interval(mean: f64, half: Option<f64>, decimals: i32) -> String {
     match half {
         None => rounded(mean, decimals),
         // Equal trials differ by rounding errors only.
-        Some(half) if half.abs() < 1e-9 * mean.abs().max(1.0) => format!("{} ± 0", rounded(mean, decimals)),
+        Some(half) if half.abs() < 1e-9 * mean.abs().max(1.0) => {
+            format!("{} ± {}", rounded(mean, decimals), rounded(0.0, decimals))
+        }
         Some(half) if !(half.is_finite() && half > 0.0) => format!("{} ± {half}", rounded(mean, decimals)),
         Some(half) => {
             // Rounding to two digits may carry into a third: 0.0996 is 0.10.
@@ -165,8 +167,9 @@ mod tests {
         assert_eq!(text(2.5, 0.0996), "2.50 ± 0.10");
         assert_eq!(text(12.345, 1.0), "12.3 ± 1.0");
         assert_eq!(text(1_585_924.3, 12_345.0), "1586000 ± 12000");
-        assert_eq!(text(0.3, 0.0), "0.3000 ± 0");
-        assert_eq!(text(0.3, 1e-12), "0.3000 ± 0");
+        assert_eq!(text(0.3, 0.0), "0.3000 ± 0.0000");
+        assert_eq!(text(0.3, 1e-12), "0.3000 ± 0.0000");
+        assert_eq!(percentage(Estimate { mean: 0.873, ci95: Some(0.0) }), "87.30 ± 0.00 %");
     }
 
     #[test]

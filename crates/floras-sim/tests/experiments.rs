@@ -105,16 +105,13 @@ fn wrong_values_are_rejected_with_their_key() {
         ("rounds = 5000000000", "rounds must be at most 4294967295, not 5000000000"),
         ("clients = [30, 10]", "clients must be a section, [clients], not [30, 10]"),
         ("[[uplink]]\nscheme = \"ideal\"", "uplink must be a section, [uplink], not "),
-        (
-            "[local]\nrate = [0.1, 0.99, 10]",
-            "local.rate must be a number, a text in quotes or a table, not [",
-        ),
+        ("[local]\nrate = [0.1, 0.99, 10]", "local.rate must be a single value (no key takes a list), not ["),
         ("name = 1979-05-27", "name must be a number, a text in quotes or a table, not 1979-05-27"),
         (
             "[uplink]\nreceiver = { clipped = true }",
             "uplink.receiver must be paper, mmse, mmse=k or clipped=c",
         ),
-        ("[uplink]\nreceiver = { clipped = [1] }", "uplink.receiver.clipped must be a number"),
+        ("[uplink]\nreceiver = { clipped = [1] }", "uplink.receiver.clipped must be a single value"),
         ("seed = \"expected `x`, expected y\"", "seed must be a non-negative integer, not \"expected `x`"),
         ("[uplink]\n\"a`b\" = 1", "there is no key uplink.a`b; known in [uplink] are scheme"),
         (

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use floras_core::View;
 use floras_sim::inquiry::{
-    AccountReport, CurveKind, CurveReport, ExperimentAccount, ExperimentReport, GroupReport, OneRound,
-    epsilon_text,
+    AccountReport, CurveKind, CurveReport, ExperimentAccount, ExperimentReport, GroupReport, NO_FINITE,
+    OneRound, epsilon_text,
 };
 use floras_sim::{Experiment, PrivacySettings, write_atomically};
 
@@ -29,6 +29,7 @@ Examples:
   floras account --clip 1 --sequences 25 --per-round 20 --clients 200 --level item --batch 20 \\
     --samples 200 --alpha 8
   floras account quick
+  floras account quick --statement
   floras account digits-iid --set uplink.scheme=gaussian --set privacy.normalise=clip
   floras account --clip 1 --sequences 40 --per-round 20 --rounds 100 --curve tradeoff --csv
   floras account --clip 1 --sequences 40 --per-round 20 --group 3 --view idealised
@@ -47,13 +48,10 @@ pub(crate) struct Options {
 
     /// Spreading sequences (N), at least K; N − K of them stay unused.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = integer::<u64>)]
-    #[arg(required_unless_present_any = ["experiment", "settings"])]
-    #[arg(conflicts_with_all = ["experiment", "settings"])]
     sequences: Option<u64>,
 
     /// Parameters of the model (d): adds the exact epsilon of one round of the paper's receiver.
     #[arg(long, value_name = "d", allow_negative_numbers = true, value_parser = integer::<u64>)]
-    #[arg(conflicts_with_all = ["experiment", "settings"])]
     dim: Option<u64>,
 
     /// Order (α) of a Rényi divergence: adds the paper's ε(α), which is not proven.
@@ -75,11 +73,12 @@ pub(crate) struct Options {
 
     /// Add the epsilon of a group of this many clients.
     #[arg(long, value_name = "k", allow_negative_numbers = true, value_parser = integer::<u64>)]
-    #[arg(conflicts_with_all = ["curve", "experiment", "settings"])]
+    #[arg(conflicts_with = "curve")]
     group: Option<u64>,
 
-    /// Print a paragraph for a paper instead, about --view, or else any-channel, or raw-signal with masks.
-    #[arg(long, conflicts_with_all = ["curve", "group", "experiment", "settings"])]
+    /// Print a paragraph for a paper instead, about --view; if absent, privacy.view of the experiment, or else any-channel, or
+    /// raw-signal with masks.
+    #[arg(long, conflicts_with_all = ["curve", "group"])]
     statement: bool,
 
     /// Write the loss distribution of one round of --view to a file, for `floras compose` and dp-accounting.
@@ -97,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return options.account_experiment(&builder.build()?);
     }
     let inquiry = options.federation.inquiry()?;
-    // The parser requires them.
+    // `check_options` requires them.
     let (sequences, view) = (options.sequences.unwrap_or_default(), options.view);
     let curves = options
         .curve
@@ -159,15 +158,24 @@ impl Options {
             curves => {
                 let published_renyi = self.alpha.map(|alpha| account.published_renyi(alpha)).transpose();
                 let published_renyi = published_renyi.map_err(as_option)?;
-                let report = ExperimentReport { curves, published_renyi, ..account.report()? };
+                let group = self.group.map(|size| account.group(size, self.view)).transpose();
+                let group = group.map_err(as_option)?;
+                let mut report = ExperimentReport { curves, published_renyi, group, ..account.report()? };
+                let quoted = self.view.unwrap_or(experiment.settings().privacy.view);
+                report.statement = self.statement.then(|| account.paragraph(&report, quoted));
                 if self.json {
                     writeln!(out, "{}", serde_json::to_string(&report)?)?;
+                } else if let Some(statement) = &report.statement {
+                    text::paragraph(&mut out, statement)?;
                 } else {
                     let (clients, rounds) =
                         ((report.per_round, report.clients), (report.rounds, report.delta));
-                    describe(&mut out, clients, &report.uplink, rounds, report.level)?;
+                    describe(&mut out, &report.name, clients, &report.uplink, rounds, report.level)?;
                     report::views(&mut out, &report.views, report::NOT_APPLICABLE)?;
                     report::published_renyi(&mut out, report.published_renyi)?;
+                    if let Some(group) = &report.group {
+                        print_group(&mut out, group)?;
+                    }
                     report::notes(&mut out, &report.notes)?;
                 }
             }
@@ -197,7 +205,7 @@ fn print_group(out: &mut impl Write, group: &GroupReport) -> io::Result<()> {
     for (view, epsilon) in &group.views {
         let view = view.replace('_', "-");
         match epsilon {
-            None => writeln!(out, "{view:<13}{:<12}no finite epsilon at this delta", "none")?,
+            None => writeln!(out, "{view:<13}{:<12}at this delta", NO_FINITE)?,
             Some(found) => {
                 let bound = match found.bound {
                     floras_privacy::GroupBound::Scaled => "sensitivity multiplied by the size of the group",

@@ -57,12 +57,10 @@ pub(crate) struct Options {
 
     /// Spreading sequences (N), if something else is to be found.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = integer::<u64>)]
-    #[arg(conflicts_with_all = ["experiment", "settings"])]
     sequences: Option<u64>,
 
     /// Maximum number of sequences; --length if absent.
     #[arg(long, alias = "most-sequences", value_name = "N", allow_negative_numbers = true, value_parser = integer::<u64>)]
-    #[arg(conflicts_with_all = ["experiment", "settings"])]
     max_sequences: Option<u64>,
 
     /// Print one JSON object on standard output.

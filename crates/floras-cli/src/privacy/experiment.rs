@@ -38,6 +38,7 @@ impl ExperimentOptions {
 /// An experiment in one sentence.
 pub(crate) fn describe(
     out: &mut impl Write,
+    name: &str,
     (per_round, clients): (u64, u64),
     uplink: &str,
     (rounds, delta): (u64, f64),
@@ -46,7 +47,7 @@ pub(crate) fn describe(
     let rounds = count(rounds as usize, "round");
     let unit = unit(level);
     let description = format!(
-        "{per_round} of {clients} clients per round, {uplink}, {rounds}; delta = {delta:e}, {unit} replaced"
+        "{name}: {per_round} of {clients} clients per round, {uplink}, {rounds}; delta = {delta:e}, {unit} replaced"
     );
     text::paragraph(out, &description)?;
     writeln!(out)

@@ -1,6 +1,7 @@
 //! The options that describe a federation and its radio.
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use floras_core::{Clipping, Fading, Level, LocalWork, Modulation, Neighbours, PhaseError, SnrConvention};
 use floras_privacy::PrivacyError;
 use floras_sim::inquiry::{Inquiry, Keywords, ReceiverChoice};
@@ -9,19 +10,17 @@ use serde::Serialize;
 
 use crate::command::{choice, integer, number};
 use crate::failure::Failure;
+use crate::text::quoted;
 
 /// Clients, updates and radio.
 #[derive(Clone, Debug, Args, Serialize)]
-#[group(conflicts_with_all = ["experiment", "settings"])]
 pub(crate) struct FederationOptions {
     /// Norm that every update is clipped to (C).
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = number)]
-    #[arg(required_unless_present_any = ["experiment", "settings"])]
     clip: Option<f64>,
 
     /// Clients per round (K).
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = integer::<u64>)]
-    #[arg(required_unless_present_any = ["experiment", "settings"])]
     per_round: Option<u64>,
 
     /// All clients (M); K if absent.
@@ -125,11 +124,103 @@ pub(crate) struct FederationOptions {
     colluding: Option<u32>,
 }
 
+/// The key of an experiment that an option corresponds to; other options have none.
+const KEYS: [(&str, &str); 20] = [
+    ("clip", "privacy.clip"),
+    ("per_round", "clients.per_round"),
+    ("clients", "clients.total"),
+    ("rounds", "rounds"),
+    ("delta", "privacy.delta"),
+    ("level", "privacy.level"),
+    ("batch", "local.batch"),
+    ("normalise", "privacy.normalise"),
+    ("receiver", "uplink.receiver"),
+    ("sequences", "uplink.sequences"),
+    ("length", "uplink.length"),
+    ("snr_db", "uplink.snr_db"),
+    ("snr_convention", "uplink.snr_convention"),
+    ("fading", "uplink.fading"),
+    ("modulation", "uplink.modulation"),
+    ("antennas", "uplink.antennas"),
+    ("phase_error", "uplink.phase_error"),
+    ("mask_std", "masks.mask_std"),
+    ("noise_std", "masks.noise_std"),
+    ("colluding", "masks.colluding"),
+];
+
+/// Options that belong to the description of a federation too.
+const MORE: [&str; 3] = ["sequences", "dim", "max_sequences"];
+
+/// Checks that a command describes either an experiment or a federation: `account` and `calibrate`, and no other command.
+pub(crate) fn check_options(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((command @ ("account" | "calibrate"), matches)) = matches.subcommand() else { return Ok(()) };
+    let is_given = |id: &str| {
+        matches!(matches.try_contains_id(id), Ok(true))
+            && matches.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    if is_given("experiment") || is_given("settings") {
+        let described = FederationOptions::augment_args(clap::Command::new("federation"));
+        let ids = described.get_arguments().map(|argument| argument.get_id().as_str());
+        let Some(id) = ids.chain(MORE).find(|id| is_given(id)) else { return Ok(()) };
+        let option = id.replace('_', "-");
+        let value = matches.get_raw(id).into_iter().flatten().next().unwrap_or_default();
+        let hint = match KEYS.iter().find(|(known, _)| *known == id) {
+            Some((_, key)) => {
+                let setting = quoted(format!("{key}={}", value.to_string_lossy()));
+                format!("; change its setting with --set {setting}")
+            }
+            None => String::new(),
+        };
+        let message =
+            format!("--{option} describes a federation and cannot be used with an experiment{hint}");
+        return Err(Failure::Usage(message));
+    }
+    // `calibrate` can search the sequences.
+    let required = ["clip", "per-round", "sequences"];
+    let required = if command == "account" { &required[..] } else { &required[..2] };
+    let missing: Vec<String> = required
+        .iter()
+        .filter(|option| !is_given(&option.replace('-', "_")))
+        .map(|option| format!("--{option}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "give an experiment file or a preset, as in `floras {command} private`, or describe a federation: {} not given",
+        match missing.as_slice() {
+            [one] => format!("{one} is"),
+            [first @ .., last] => format!("{} and {last} are", first.join(", ")),
+            [] => String::new(),
+        }
+    )))
+}
+
 impl FederationOptions {
     /// The federation as an inquiry; an option is the keyword of the same name.
     pub(crate) fn inquiry(&self) -> Result<Inquiry, Failure> {
         let inquiry = Keywords::read(self).and_then(|keywords| keywords.inquiry());
         inquiry.map_err(|error| as_option(error.into()))
+    }
+}
+
+/// The option of a quantity that the accounting names; other quantities keep their name.
+fn option_of(name: &'static str) -> &'static str {
+    match name {
+        "the clip norm" => "--clip",
+        "the number of clients" => "--clients",
+        "the number of clients per round" => "--per-round",
+        "the number of sequences" => "--sequences",
+        "the mini-batch size" => "--batch",
+        "the number of samples of a client" => "--samples",
+        "the number of colluding clients" => "--colluding",
+        "the pilot noise relative to the payload noise" => "--pilot-noise",
+        "the channel's growth from pilot to payload" => "--channel-growth",
+        "the number of foreign pilots" => "--foreign-pilots",
+        "rounds" => "--rounds",
+        "delta" => "--delta",
+        "epsilon" => "--epsilon",
+        other => other,
     }
 }
 
@@ -139,8 +230,11 @@ pub(crate) fn as_option(error: SimError) -> Failure {
         SimError::Experiment(ExperimentError::Value { key, allowed, value }) => {
             Failure::option(format!("--{}", key.replace('_', "-")), allowed, value)
         }
-        SimError::Privacy(PrivacyError::OutOfRange { name: "rounds", allowed, value }) => {
-            Failure::option("--rounds", allowed, value)
+        SimError::Privacy(PrivacyError::OutOfRange { name, allowed, value }) => {
+            Failure::option(option_of(name), allowed, value)
+        }
+        SimError::Privacy(PrivacyError::Inconsistent { name, allowed, value }) => {
+            Failure::option(option_of(name), allowed, value)
         }
         // Without the stage at which it occurred.
         SimError::Privacy(error) => Failure::Privacy(error),

@@ -65,18 +65,36 @@ pub fn group_epsilon(
     group: u64,
 ) -> Result<Option<GroupEpsilon>, PrivacyError> {
     setting.check()?;
-    require_rounds(rounds)?;
-    require((1..=MAX_GROUP).contains(&group), "the size of a group", "between 1 and 1e6", group as f64)?;
     if view == View::Published {
+        require_rounds(rounds)?;
+        require_group(group)?;
         return Ok(None);
     }
-    let account = Account::of_view(setting, view)?;
-    let generic = generic(&account, view, rounds, group)?;
-    let generic = generic.map(|epsilon| GroupEpsilon { epsilon, bound: GroupBound::Generic });
+    let generic = group_epsilon_of(&Account::of_view(setting, view)?, view, rounds, group)?;
     let scaled = if view == View::Idealised { scaled(setting, rounds, group)? } else { None };
     let scaled = scaled.map(|epsilon| GroupEpsilon { epsilon, bound: GroupBound::Scaled });
     let both = [scaled, generic].into_iter().flatten();
     Ok(both.min_by(|one, other| one.epsilon.total_cmp(&other.epsilon)))
+}
+
+/// The generic bound on the `ε` of up to `k` clients together, for an account of any scheme; `None` if no finite one is established.
+pub fn group_epsilon_of(
+    account: &Account,
+    view: View,
+    rounds: u64,
+    group: u64,
+) -> Result<Option<GroupEpsilon>, PrivacyError> {
+    require_rounds(rounds)?;
+    require_group(group)?;
+    if view == View::Published {
+        return Ok(None);
+    }
+    let generic = generic(account, view, rounds, group)?;
+    Ok(generic.map(|epsilon| GroupEpsilon { epsilon, bound: GroupBound::Generic }))
+}
+
+fn require_group(group: u64) -> Result<(), PrivacyError> {
+    require((1..=MAX_GROUP).contains(&group), "the size of a group", "between 1 and 1e6", group as f64)
 }
 
 /// The scaled bound: sensitivity `kΔ`, and probability `q` in place of `p`.

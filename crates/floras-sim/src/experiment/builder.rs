@@ -253,6 +253,21 @@ impl ExperimentBuilder {
         given.filter(|key| !used.contains(key)).collect()
     }
 
+    /// Without the keys that have no effect.
+    pub(crate) fn without_unused(mut self) -> Result<Self, ExperimentError> {
+        let experiment = self.clone().build()?;
+        for key in self.unused_keys(&experiment) {
+            let (section, last) = key.split_once('.').unwrap_or(("", &key));
+            let table = if section.is_empty() { Some(&mut self.table) } else { self.section_mut(section) };
+            table.map(|table| table.remove(last));
+        }
+        Ok(self)
+    }
+
+    fn section_mut(&mut self, section: &str) -> Option<&mut Table> {
+        self.table.get_mut(section).and_then(Value::as_table_mut)
+    }
+
     /// Notes for the user about an experiment that was built from this, before it runs.
     pub fn notes(&self, experiment: &Experiment) -> Vec<String> {
         let mut notes = Vec::new();

@@ -225,7 +225,11 @@ fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
         match value {
             Value::Table(inner) => check_kinds(&key, inner)?,
             Value::Array(_) | Value::Datetime(_) => {
-                let allowed = "a number, a text in quotes or a table".to_owned();
+                let allowed = match value {
+                    Value::Array(_) => "a single value (no key takes a list)",
+                    _ => "a number, a text in quotes or a table",
+                };
+                let allowed = allowed.to_owned();
                 return Err(ExperimentError::Value { key, allowed, value: value.to_string() });
             }
             Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {}

@@ -248,7 +248,7 @@ impl Inquiry {
                 .set_to("masks.noise_std", masks.noise_std())?
                 .set_to("masks.colluding", masks.colluding())?;
         }
-        Ok(builder.to_toml())
+        Ok(builder.without_unused()?.to_toml())
     }
 
     fn no_setting(&self, goal: &Goal, reason: String) -> CalibrationReport {

@@ -6,7 +6,7 @@ use floras_core::{View, named_choice};
 use floras_privacy::mixed::Mixed;
 use floras_privacy::{
     Account, DeltaCurve, GroupEpsilon, JointLoss, LossFile, LossFileError, MAX_GROUP, ORDERS, RenyiCurve,
-    Setting, TradeOff, group_epsilon,
+    Setting, TradeOff, group_epsilon, group_epsilon_of,
 };
 use serde::Serialize;
 
@@ -125,9 +125,7 @@ impl Inquiry {
     pub fn group(&self, sequences: u64, size: u64, view: Option<View>) -> Result<GroupReport, SimError> {
         let setting = self.accountable(sequences)?;
         let rounds = self.rounds.unwrap_or(1);
-        if !(1..=MAX_GROUP).contains(&size) {
-            return Err(wrong("group", "between 1 and 1e6", size));
-        }
+        check_group(size)?;
         let views = match view {
             Some(view) => {
                 self.require_view(sequences, view)?;
@@ -150,6 +148,29 @@ impl Inquiry {
         }
         Ok(())
     }
+}
+
+fn check_group(size: u64) -> Result<(), SimError> {
+    if (1..=MAX_GROUP).contains(&size) { Ok(()) } else { Err(wrong("group", "between 1 and 1e6", size)) }
+}
+
+/// The generic bound of up to `size` clients together, in a view or in all views with a statement.
+pub(super) fn group_of(
+    account: &Account,
+    rounds: u64,
+    size: u64,
+    view: Option<View>,
+) -> Result<GroupReport, SimError> {
+    check_group(size)?;
+    let mut views = BTreeMap::new();
+    for candidate in view.map_or(View::RIGOROUS.to_vec(), |view| vec![view]) {
+        if account.statement(candidate, rounds)?.is_some() {
+            views.insert(candidate.field(), group_epsilon_of(account, candidate, rounds, size)?);
+        } else if view.is_some() {
+            return Err(wrong("view", "one that applies to the scheme", candidate));
+        }
+    }
+    Ok(GroupReport { size, views })
 }
 
 /// A curve of a view of `rounds` rounds, or of all views that have one.

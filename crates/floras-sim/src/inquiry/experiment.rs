@@ -2,15 +2,15 @@
 
 use floras_core::random::TrialId;
 use floras_core::{Level, View};
-use floras_privacy::{Account, LossFile, Statement, Views};
+use floras_privacy::{Account, LossFile, PrivacyUnit, Statement, Views};
 use serde::Serialize;
 
-use super::curves::{curves_of, losses_of};
+use super::curves::{curves_of, group_of, losses_of};
 use super::masks::{self, FoundMasks};
-use super::{CurveKind, CurveReport, Find, PublishedRenyi, wrong};
+use super::{CurveKind, CurveReport, Find, GroupReport, PublishedRenyi, wrong};
 use crate::accounting::{Accounting, Protected, notes, statements};
 use crate::error::SimError;
-use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
+use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError, Settings};
 use crate::federation::{Dropouts, protected, scope};
 
 /// Maximum number of rounds of a search.
@@ -57,9 +57,15 @@ pub struct ExperimentReport {
     /// The published Rényi divergence, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_renyi: Option<PublishedRenyi>,
+    /// `ε` of a group of clients, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupReport>,
     /// The curves that were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<Vec<CurveReport>>,
+    /// A paragraph for a paper, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
 }
 
 impl ExperimentAccount {
@@ -120,7 +126,9 @@ impl ExperimentAccount {
             notes: notes::of(settings, &self.protected, &views, self.account.sampling(), self.rounds()),
             views,
             published_renyi: None,
+            group: None,
             curves: None,
+            statement: None,
         })
     }
 
@@ -134,12 +142,25 @@ impl ExperimentAccount {
         curves_of(&self.account, self.rounds(), kind, view, at)
     }
 
+    /// `ε` of up to `size` clients together, in a view or in all that apply to the scheme: the bound of one client after another.
+    pub fn group(&self, size: u64, view: Option<View>) -> Result<GroupReport, SimError> {
+        group_of(&self.account, self.rounds(), size, view)
+    }
+
     /// The loss distribution of one round of a view.
     pub fn losses(&self, view: View) -> Result<LossFile, SimError> {
         let mut losses = losses_of(&self.account, self.rounds(), view, self.level().name(), "replace-one")?;
         let assumption = notes::dropout_assumption(self.experiment.settings());
         losses.assumptions.extend(assumption.map(str::to_owned));
         Ok(losses)
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        self.experiment.settings()
+    }
+
+    pub(super) fn unit(&self) -> PrivacyUnit {
+        self.protected.unit()
     }
 
     pub(super) fn level(&self) -> Level {
@@ -227,7 +248,9 @@ pub fn calibrate_experiment(
         Find::Clip => Search { key: "privacy.clip".to_owned(), from: 1e12, to: 1e-12, whole: false },
         Find::Sequences => {
             if scheme.sequences().is_none() {
-                let allowed = format!("clip, rounds or noise: scheme {} has no sequences", scheme.name());
+                let others =
+                    if scheme.noise_key().is_some() { "rounds, noise or masks" } else { "rounds or masks" };
+                let allowed = format!("clip, {others} (scheme {} has no sequences)", scheme.name());
                 return Err(wrong("find", &allowed, find));
             }
             let key = "uplink.sequences".to_owned();
@@ -238,8 +261,9 @@ pub fn calibrate_experiment(
         }
         Find::Noise | Find::Masks => {
             let Some((key, range)) = scheme.noise_key() else {
-                let allowed =
-                    format!("clip, rounds or sequences: scheme {} has no noise of its own", scheme.name());
+                let has_sequences = scheme.sequences().is_some();
+                let others = if has_sequences { "rounds, sequences or masks" } else { "rounds or masks" };
+                let allowed = format!("clip, {others} (scheme {} has no noise of its own)", scheme.name());
                 return Err(wrong("find", &allowed, find));
             };
             let (from, to) = (range.start().max(1e-12), range.end().min(1e12));
@@ -296,7 +320,7 @@ pub fn calibrate_experiment(
         with_budget(search.set(builder, value)?, search.fragment(value), &account, epsilon)?;
     calibration.epsilon = account.epsilon(view)?;
     calibration.fragment = Some(fragment);
-    calibration.file = Some(file.to_toml());
+    calibration.file = Some(file.without_unused()?.to_toml());
     let report = account.report()?;
     (calibration.sequences, calibration.gamma) = (report.sequences, report.gamma);
     let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);

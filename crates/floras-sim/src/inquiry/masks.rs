@@ -98,7 +98,7 @@ pub(super) fn calibrate(
         report: Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes }),
         reason: None,
         fragment: Some(fragment),
-        file: Some(found.to_toml()),
+        file: Some(found.without_unused()?.to_toml()),
     })
 }
 

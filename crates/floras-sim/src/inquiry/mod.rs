@@ -31,7 +31,7 @@ pub use experiment::{
 pub use keywords::Keywords;
 pub use masks::FoundMasks;
 pub use notes::{
-    adversary_text, bound_text, epsilon_text, is_model, is_sampled, sampled_texts, verdict_text,
+    NO_FINITE, adversary_text, bound_text, epsilon_text, is_model, is_sampled, sampled_texts, verdict_text,
 };
 pub use published::PublishedRenyi;
 

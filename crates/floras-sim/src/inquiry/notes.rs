@@ -91,13 +91,16 @@ pub fn sampled_texts(statement: &Statement, text: impl Fn(f64) -> String) -> [St
     })
 }
 
-/// `ε` of a view: a number, `none`, or `> 1e5`.
+/// `ε` of a view: a number, `no finite ε`, or `> 1e5`.
 pub fn bound_text(statement: &Statement, text: impl Fn(f64) -> String) -> String {
     statement.epsilon.map_or_else(|| out_of_reach(statement), text)
 }
 
+/// Stands for an `ε` where there is no finite one.
+pub const NO_FINITE: &str = "no finite ε";
+
 fn out_of_reach(statement: &Statement) -> String {
-    statement.epsilon_above.map_or_else(|| "none".to_owned(), |above| format!("> {above:e}"))
+    statement.epsilon_above.map_or_else(|| NO_FINITE.to_owned(), |above| format!("> {above:e}"))
 }
 
 /// An `ε` for a table: four decimals, fewer for large values.

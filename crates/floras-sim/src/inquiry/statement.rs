@@ -3,8 +3,8 @@
 use floras_core::{LocalWork, Neighbours, Receiver, View};
 use floras_privacy::{PrivacyUnit, Sampling, Setting, Statement};
 
-use super::AccountReport;
 use super::notes::epsilon_text;
+use super::{AccountReport, ExperimentAccount, ExperimentReport};
 
 /// Leakage that no view covers.
 const NOT_COVERED: &str = "The bound covers neither the choice of hyperparameters on the clients' data, nor what clients reveal \
@@ -13,70 +13,112 @@ const NOT_COVERED: &str = "The bound covers neither the choice of hyperparameter
 impl AccountReport {
     /// One paragraph about a view, with its assumptions and citations.
     pub fn paragraph(&self, view: View) -> String {
+        let Setting { delta, unit, .. } = self.setting;
         let mut sentences = vec![training(self)];
         match self.views.get(view) {
             None => sentences.push(format!("The {view} view needs the length of the sequences and the SNR.")),
-            Some(statement) => sentences.extend(self.about(view, statement)),
+            Some(statement) => {
+                sentences.extend(about(view, statement, delta, &neighbours(unit, self.setting.neighbours)));
+            }
         }
-        sentences.push(citations(view, &self.setting));
+        let is_sampled = self.setting.sampling() != Sampling::Everyone;
+        sentences.push(citations(view, true, is_sampled));
         sentences.join(" ")
     }
+}
 
-    fn about(&self, view: View, statement: &Statement) -> Vec<String> {
-        let Setting { delta, .. } = self.setting;
-        let Some(epsilon) = statement.epsilon else {
-            let reason = statement.reason.as_deref().unwrap_or("the noise is too weak");
-            return vec![format!(
-                "There is no finite ε at δ = {delta:e} against {} (the {view} view): {reason}.",
-                statement.adversary
-            )];
+impl ExperimentAccount {
+    /// One paragraph about a view of an experiment, with its assumptions and citations.
+    pub fn paragraph(&self, report: &ExperimentReport, view: View) -> String {
+        let (clients, total) = (report.per_round, report.clients);
+        let clip = match report.clip {
+            Some(clip) => format!("of norm at most C = {clip}"),
+            None => "without a bound on their norm".to_owned(),
         };
-        let mut sentences = Vec::new();
-        let epsilon = epsilon_text(epsilon);
-        if statement.guarantee {
-            sentences.push(format!(
-                "Against {} (the {view} view), the training satisfies (ε, δ)-differential privacy with ε ≤ {epsilon} at \
-                 δ = {delta:e}, {}.",
-                statement.adversary,
-                neighbours(&self.setting)
-            ));
-        } else {
-            let reason = statement.reason.as_deref().unwrap_or("it is not proven");
-            sentences.push(format!(
-                "The {view} view has ε = {epsilon} at δ = {delta:e}, {}, which is not a guarantee: {reason}.",
-                neighbours(&self.setting)
-            ));
+        let scheme = self.settings().uplink.scheme.floras();
+        let is_floras = scheme.is_some();
+        let receiver =
+            scheme.map_or_else(String::new, |scheme| format!(", with {}", receiver(scheme.receiver)));
+        let cited = if is_floras { "floras [1]".to_owned() } else { report.scheme.to_owned() };
+        let uplink = report.uplink.replacen(report.scheme, &cited, 1);
+        let mut sentences = vec![format!(
+            "The model is trained for {} in which {} send updates {clip}. The uplink is {uplink}{receiver}.",
+            count(report.rounds),
+            participants(clients, total)
+        )];
+        match report.views.get(view) {
+            None => sentences.push(format!("The {view} view is not applicable to this scheme.")),
+            Some(statement) => {
+                let neighbours = neighbours(self.unit(), Neighbours::ReplaceOne);
+                sentences.extend(about(view, statement, report.delta, &neighbours));
+            }
         }
-        sentences.extend(participation(view, statement));
-        if !statement.assumptions.is_empty() {
-            sentences.push(format!("The bound assumes that {}.", statement.assumptions.join("; ")));
-        }
-        let beyond = match view {
-            View::RawSignal => String::new(),
-            _ if statement.from_masks => String::new(),
-            _ => ", nor a base station that keeps its raw samples (the raw-signal view)".to_owned(),
-        };
-        sentences.push(format!("{NOT_COVERED}{beyond}."));
-        sentences
+        sentences.push(citations(view, is_floras, clients < total));
+        sentences.join(" ")
     }
+}
+
+fn about(view: View, statement: &Statement, delta: f64, neighbours: &str) -> Vec<String> {
+    let Some(epsilon) = statement.epsilon else {
+        let reason = statement.reason.as_deref().unwrap_or("the noise is too weak");
+        return vec![format!(
+            "There is no finite ε at δ = {delta:e} against {} (the {view} view): {reason}.",
+            statement.adversary
+        )];
+    };
+    let mut sentences = Vec::new();
+    let epsilon = epsilon_text(epsilon);
+    if statement.guarantee {
+        sentences.push(format!(
+            "Against {} (the {view} view), the training satisfies (ε, δ)-differential privacy with ε ≤ {epsilon} at δ = \
+             {delta:e}, {neighbours}.",
+            statement.adversary
+        ));
+    } else {
+        let reason = statement.reason.as_deref().unwrap_or("it is not proven");
+        sentences.push(format!(
+            "The {view} view has ε = {epsilon} at δ = {delta:e}, {neighbours}, which is not a guarantee: {reason}."
+        ));
+    }
+    sentences.extend(participation(view, statement));
+    if !statement.assumptions.is_empty() {
+        sentences.push(format!("The bound assumes that {}.", statement.assumptions.join("; ")));
+    }
+    let beyond = match view {
+        View::RawSignal => String::new(),
+        _ if statement.from_masks => String::new(),
+        _ => ", nor a base station that keeps its raw samples (the raw-signal view)".to_owned(),
+    };
+    sentences.push(format!("{NOT_COVERED}{beyond}."));
+    sentences
+}
+
+fn receiver(receiver: Receiver) -> String {
+    match receiver {
+        Receiver::Paper => "the receiver of Wei et al. [1]".to_owned(),
+        other => other.description(),
+    }
+}
+
+fn participants(per_round: u64, clients: u64) -> String {
+    if per_round == clients {
+        return format!("all {clients} clients");
+    }
+    format!("{per_round} of {clients} clients, drawn uniformly without replacement,")
+}
+
+fn count(rounds: u64) -> String {
+    if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") }
 }
 
 fn training(report: &AccountReport) -> String {
     let setting = &report.setting;
-    let who = if setting.per_round == setting.clients {
-        format!("all {} clients", setting.clients)
-    } else {
-        format!("{} of {} clients, drawn uniformly without replacement,", setting.per_round, setting.clients)
-    };
-    let receiver = match setting.receiver {
-        Receiver::Paper => "the receiver of Wei et al. [1]".to_owned(),
-        other => other.description(),
-    };
+    let who = participants(setting.per_round, setting.clients);
     let receiver = match setting.branches {
-        1 => receiver,
-        several => format!("{receiver}, which combines {several} real branches"),
+        1 => receiver(setting.receiver),
+        several => format!("{}, which combines {several} real branches", receiver(setting.receiver)),
     };
-    let rounds = if report.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", report.rounds) };
+    let rounds = count(report.rounds);
     let masks = setting.masks.map_or(String::new(), |masks| {
         let pairs = match masks.mask_std() {
             0.0 => String::new(),
@@ -96,8 +138,8 @@ fn training(report: &AccountReport) -> String {
     )
 }
 
-fn neighbours(setting: &Setting) -> String {
-    let unit = match setting.unit {
+fn neighbours(unit: PrivacyUnit, neighbours: Neighbours) -> String {
+    let unit = match unit {
         PrivacyUnit::Client => "client".to_owned(),
         PrivacyUnit::Item { samples, local, .. } => {
             let local = match local {
@@ -108,7 +150,7 @@ fn neighbours(setting: &Setting) -> String {
             format!("item (of {samples} per client, {local} per round)")
         }
     };
-    match setting.neighbours {
+    match neighbours {
         Neighbours::ReplaceOne => format!("where neighbouring populations differ in the data of one {unit}"),
         Neighbours::AddRemove => {
             format!("where neighbouring populations differ in the presence of one {unit}")
@@ -129,26 +171,32 @@ fn participation(view: View, statement: &Statement) -> Option<String> {
     Some(format!("{known} client that takes part in every round has ε ≤ {in_every_round}."))
 }
 
-fn citations(view: View, setting: &Setting) -> String {
+fn citations(view: View, is_floras: bool, is_sampled: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut methods = format!("ε was computed with floras {version}");
-    let mut references = vec!["[1] Wei et al., IEEE Trans. Inf. Theory 72(5), 2026".to_owned()];
+    let mut references = Vec::new();
+    if is_floras {
+        references.push("Wei et al., IEEE Trans. Inf. Theory 72(5), 2026");
+    }
     if view == View::Published {
         methods.push_str(" by the formulas of [1].");
     } else {
-        methods.push_str(
-            ", which composes privacy loss distributions numerically [2, 3] on a grid that connects the dots [4]",
-        );
+        let [koskela, gopi, dots, sampling] = [1, 2, 3, 4].map(|number| number + references.len());
+        methods.push_str(&format!(
+            ", which composes privacy loss distributions numerically [{koskela}, {gopi}] on a grid that connects the dots \
+             [{dots}]"
+        ));
         references.extend([
-            "[2] Koskela, Jälkö, Honkela, AISTATS 2020".to_owned(),
-            "[3] Gopi, Lee, Wutschitz, NeurIPS 2021".to_owned(),
-            "[4] Doroshenko et al., PoPETs 2022".to_owned(),
+            "Koskela, Jälkö, Honkela, AISTATS 2020",
+            "Gopi, Lee, Wutschitz, NeurIPS 2021",
+            "Doroshenko et al., PoPETs 2022",
         ]);
-        if setting.sampling() != Sampling::Everyone {
-            methods.push_str(", with amplification by subsampling [5]");
-            references.push("[5] Balle, Barthe, Gaboardi, NeurIPS 2018".to_owned());
+        if is_sampled {
+            methods.push_str(&format!(", with amplification by subsampling [{sampling}]"));
+            references.push("Balle, Barthe, Gaboardi, NeurIPS 2018");
         }
         methods.push('.');
     }
-    format!("{methods} {}.", references.join("; "))
+    let numbered = references.iter().enumerate().map(|(number, text)| format!("[{}] {text}", number + 1));
+    format!("{methods} {}.", numbered.collect::<Vec<_>>().join("; "))
 }
