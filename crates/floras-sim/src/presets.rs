@@ -45,7 +45,7 @@ pub const PRESETS: [Preset; 10] = [
     },
     Preset {
         name: "frontier",
-        summary: "a point of the frontier: 200 clients with the clipped receiver, ε = 8 after 40 rounds",
+        summary: "a point of the frontier: 200 clients with the clipped receiver, ε = 8 in the actual view after 40 rounds",
         text: include_str!("../presets/frontier.toml"),
     },
     Preset {
