@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use floras_sim::{Experiment, RunDirectory, SimError, write_atomically};
+use floras_sim::{Experiment, RunDirectory, SimError, create_directory, write_atomically};
 
 use super::AuditReport;
 
@@ -14,7 +14,7 @@ impl AuditReport {
     /// Creates a directory for the audit of an experiment. An earlier audit will be replaced.
     pub fn enter(directory: &Path, experiment: &Experiment) -> Result<(), SimError> {
         Self::may_enter(directory, experiment)?;
-        fs::create_dir_all(directory).map_err(SimError::file("create", directory))
+        create_directory(directory)
     }
 
     /// Removes the directory if it is empty.
@@ -52,7 +52,7 @@ impl AuditReport {
 
     /// Writes the audit into a directory atomically.
     pub fn write(&self, directory: &Path) -> Result<PathBuf, SimError> {
-        fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+        create_directory(directory)?;
         let path = directory.join(Self::FILE);
         let mut text = serde_json::to_vec(self).map_err(|error| SimError::encoding(&path, error))?;
         text.push(b'\n');

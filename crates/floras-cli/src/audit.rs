@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     watcher.clear();
     let found = found.inspect_err(|_| AuditReport::leave(&directory))?;
     found.write(&directory)?;
-    let page = report::at_the_end(&directory, true);
+    let page = report::at_the_end(&directory, "the report", true);
     let mut out = io::stdout().lock();
     if options.json {
         let report = Report { audit: found.brief(), out: directory.display().to_string() };

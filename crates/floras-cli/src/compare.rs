@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::privacy::epsilon_or_above;
-use crate::table::columns;
+use crate::table::{columns, width};
+use crate::text::WIDTH;
 
 /// Options of `floras compare`.
 #[derive(Debug, Args)]
@@ -45,8 +46,13 @@ struct Report<'a> {
     plots: Vec<String>,
 }
 
+/// Place of the loss in the table.
+const LOSS: usize = 3;
+
 /// Compares and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    // Reading runs can take long: an unusable --out is reported first.
+    options.out.as_deref().map_or(Ok(()), Comparison::check_output)?;
     let comparison = compare(&options.directories)?;
     let plots = match &options.out {
         Some(directory) => comparison.write(directory)?,
@@ -83,6 +89,10 @@ fn print(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         }
         row.push(run.rounds.to_string());
         rows.push(row);
+    }
+    if width(&rows) > WIDTH {
+        // The loss is in the JSON output.
+        rows.iter_mut().for_each(|row| drop(row.remove(LOSS)));
     }
     columns(out, &rows)?;
     if let Some(view) = shared {

@@ -131,7 +131,8 @@ impl Failure {
             Self::Live(LiveError::PortInUse { .. }) => {
                 return "; choose another --port, or leave it out for a free one";
             }
-            Self::Simulation(error) => error,
+            Self::Report(ReportError::Occupied { .. }) => return "; choose another --out",
+            Self::Simulation(error) | Self::Report(ReportError::Write(error)) => error,
             _ => return "",
         };
         match error {
@@ -139,9 +140,12 @@ impl Failure {
             SimError::Locked { .. } => "; wait for it, or choose another --out",
             SimError::AlreadyARun { .. } => "; resume it with --resume, or choose another --out",
             SimError::NotARun { .. }
+            | SimError::NotASweep { .. }
             | SimError::Occupied { .. }
-            | SimError::OtherSweep { .. }
-            | SimError::NotADirectory { .. } => "; choose another --out",
+            | SimError::OtherSweep { .. } => "; choose another --out",
+            SimError::NotADirectory { .. } | SimError::UnusableDirectory { .. } => {
+                "; choose another directory"
+            }
             SimError::Learn { error: LearnError::MissingFile { .. }, .. } => {
                 "; `floras data fetch` gets the files of a set"
             }

@@ -56,6 +56,13 @@ impl Speed {
         self.done += 1;
     }
 
+    /// Counts the time up to now, without a round.
+    fn extend(&mut self, now: Instant) {
+        if let Some((_, latest)) = &mut self.released {
+            *latest = now;
+        }
+    }
+
     fn rounds_per_second(&self) -> Option<f64> {
         let (first, latest) = self.released?;
         let time = latest - first;
@@ -72,8 +79,16 @@ impl Progress {
         progress
     }
 
+    /// Shows the progress of a sweep: the rounds of complete runs, and of all runs.
+    pub(crate) fn of_sweep((complete, rounds): (u64, u64)) -> Self {
+        let progress = Self::new(rounds);
+        progress.total.inc(complete);
+        progress.state().lines = tenths(complete, rounds);
+        progress
+    }
+
     /// Shows the progress of a number of rounds, over all trials and runs.
-    pub(crate) fn new(rounds: u64) -> Self {
+    fn new(rounds: u64) -> Self {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let total = bars.add(ProgressBar::new(rounds));
         total.set_style(style("{wide_bar} {pos}/{len} rounds{msg}"));
@@ -86,6 +101,11 @@ impl Progress {
         let mut state = self.state();
         state.size = (federation.rounds(), federation.experiment().settings().trials);
         state.accuracy.clear();
+    }
+
+    /// Ends a run of a sweep. What it computed after its last round counts as time of its rounds.
+    pub(crate) fn end_run(&self) {
+        self.state().speed.extend(Instant::now());
     }
 
     /// Rounds recorded so far, and rounds in all.
@@ -154,7 +174,7 @@ impl Progress {
     /// Prints one line per tenth of the work into a pipe.
     fn print_sometimes(&self, state: &mut State, line: &str, speed: Option<&str>) {
         let (recorded, all) = self.rounds();
-        let tenth = recorded * LINES_IN_A_PIPE / all.max(1);
+        let tenth = tenths(recorded, all);
         if tenth > state.lines {
             state.lines = tenth;
             let speed = speed.map_or_else(String::new, |speed| format!("  {speed}"));
@@ -180,6 +200,10 @@ impl Progress {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn tenths(recorded: u64, all: u64) -> u64 {
+    recorded * LINES_IN_A_PIPE / all.max(1)
 }
 
 /// A round in one line; trials are counted from 1.
@@ -244,6 +268,24 @@ mod tests {
         }
         let (speed, remaining) = progress.estimate(&progress.state()).unwrap();
         assert_eq!((speed, remaining.as_str()), (0.5, "16 min 40 s"));
+    }
+
+    #[test]
+    fn progress_of_sweeps_includes_complete_runs() {
+        let progress = Progress::of_sweep((1525, 4800));
+        assert_eq!((progress.rounds(), progress.remaining()), ((1525, 4800), None));
+        assert_eq!(progress.state().lines, 3, "the next line is that of 40%");
+    }
+
+    #[test]
+    fn work_after_rounds_counts_as_time() {
+        let (mut speed, now) = (Speed::default(), Instant::now());
+        for number in 0..5 {
+            speed.count(now + Duration::from_secs(number));
+        }
+        assert_eq!(speed.rounds_per_second(), Some(1.0));
+        speed.extend(now + Duration::from_secs(8));
+        assert_eq!(speed.rounds_per_second(), Some(0.5));
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use floras_report::ReportError;
+use indicatif::ProgressBar;
 
 use crate::failure::Failure;
 use crate::run::print_status;
+use crate::text::quoted;
 
 /// Options of `floras report`.
 #[derive(Debug, Args)]
@@ -38,14 +41,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the report at the end of a run or a sweep, if there are new results. A failure is only printed, because the results
-/// are already on disk.
-pub(crate) fn at_the_end(directory: &Path, is_new: bool) -> Option<PathBuf> {
+/// Writes the report at the end of a run or a sweep, if there are new results; `what` describes what is drawn. A failure is only
+/// printed, because the results are already on disk.
+pub(crate) fn at_the_end(directory: &Path, what: &str, is_new: bool) -> Option<PathBuf> {
     let print = |error: &ReportError| {
         print_status(&format!(
             "note: no report was written: {error}; the results are complete, and `floras report {}` tries again",
-            directory.display()
+            quoted(directory)
         ));
     };
-    floras_report::page(directory, is_new).inspect_err(print).ok()
+    let spinner = ProgressBar::new_spinner().with_message(format!("drawing {what}"));
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    if is_new && spinner.is_hidden() {
+        print_status(&spinner.message());
+    }
+    let page = floras_report::page(directory, is_new);
+    spinner.finish_and_clear();
+    page.inspect_err(print).ok()
 }

@@ -107,8 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let made = reproduce(options.what.targets(), &bench);
     watcher.clear();
     let made = made?;
-    print_status("drawing the report");
-    let page = report::at_the_end(&directory, true);
+    let page = report::at_the_end(&directory, "the report", true);
     options.report(&directory, &made, page.as_deref())
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floras_core::{Choice, RoundSet};
+use floras_sim::inquiry::NO_FINITE;
 use floras_sim::{
     Cost, Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport,
     RunDirectory, SimError, VERSION,
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::interrupt::Training;
 use crate::privacy::epsilon_or_above;
 use crate::progress::Progress;
+use crate::text::quoted;
 use crate::watch::LiveOptions;
 use crate::{report, table, watch};
 
@@ -127,7 +129,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let outcome = outcome?;
     let writing = training.completed();
-    let page = report::at_the_end(&directory, outcome.rounds_done > 0);
+    let page = report::at_the_end(&directory, "the report", outcome.rounds_done > 0);
     options.report(&directory, &outcome, page.as_deref())?;
     drop(writing);
     watch::finish(live);
@@ -143,17 +145,16 @@ fn interrupted(run: &PreparedRun, (done, all): (u64, u64)) -> Failure {
             || epsilon_or_above(None, None),
             |statement| epsilon_or_above(statement.epsilon, statement.epsilon_above),
         );
+        let epsilon = if epsilon == NO_FINITE { epsilon } else { format!("epsilon {epsilon}") };
         let rounds = table::count(spent.rounds as usize, "round");
-        print_status(&format!(
-            "spent so far    epsilon {epsilon} in the {view} view after {rounds} of a trial"
-        ));
+        print_status(&format!("spent so far    {epsilon} in the {view} view after {rounds} of a trial"));
     }
-    if let Some(page) = report::at_the_end(directory, true) {
+    if let Some(page) = report::at_the_end(directory, "the report", true) {
         print_status(&format!("report so far   {}", page.display()));
     }
     Failure::Interrupted(format!(
         "interrupted after {done} of {all} rounds; resume with `floras run --resume --out {}`",
-        directory.display()
+        quoted(directory)
     ))
 }
 

@@ -1,13 +1,12 @@
 //! `floras completions` and `floras man`: files for the shell and for `man`.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Arg, Args, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use floras_sim::{PRESETS, SimError};
+use floras_sim::{PRESETS, SimError, create_directory};
 
 use crate::command::Arguments;
 use crate::failure::Failure;
@@ -70,7 +69,7 @@ pub(crate) fn man_pages(options: &ManPages) -> Result<(), Failure> {
         io::stdout().lock().write_all(&page)?;
         return Ok(());
     };
-    fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+    create_directory(directory)?;
     clap_mangen::generate_to(command, directory).map_err(SimError::file("write", directory))?;
     writeln!(io::stdout(), "man pages       {}", directory.display())?;
     Ok(())

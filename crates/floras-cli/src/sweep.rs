@@ -1,5 +1,6 @@
 //! `floras sweep`: one run per point of a grid of settings.
 
+use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,8 @@ use crate::privacy::epsilon_or_above;
 use crate::progress::Progress;
 use crate::report;
 use crate::run::{free_directory, highest_number, numbered_directory, print_status};
-use crate::table::{columns, count};
+use crate::table::{columns, count, width};
+use crate::text::{WIDTH, quoted};
 
 /// Maximum number of lines about the preparation, in a pipe.
 const MAX_LINES: usize = 10;
@@ -95,6 +97,8 @@ struct PointReport<'a> {
     view: String,
     /// `ε` in this view; `null` if there is no finite one.
     epsilon: Option<f64>,
+    /// No `ε` up to this value is established.
+    epsilon_above: Option<f64>,
     verdict: String,
     #[serde(flatten)]
     summary: &'a Summary,
@@ -115,21 +119,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         directory.display()
     ));
     let mut prepared = prepare(sweep, &directory, threads_or_all_cores(options.threads))?;
-    let (sweep, progress) = (prepared.sweep().clone(), Progress::new(prepared.rounds_to_do()));
+    let (sweep, progress) = (prepared.sweep().clone(), Progress::of_sweep(prepared.rounds()));
     let training = Training::begin();
     let rounds_done = prepared.run(&|event| show_event(&sweep, &progress, event), training.stop());
     let (done, all) = progress.rounds();
     progress.clear();
     if let Err(SimError::Stopped { .. }) = rounds_done {
         drop(training);
-        let what = format!("{done} of {all} rounds");
+        let arguments: Vec<String> = env::args_os().skip(1).map(quoted).collect();
         return Err(Failure::Interrupted(format!(
-            "interrupted after {what}; repeat the command to resume the sweep"
+            "interrupted after {done} of {all} rounds; resume with `floras {}`",
+            arguments.join(" ")
         )));
     }
     let rounds_done = rounds_done?;
     let _writing = training.completed();
-    let page = report::at_the_end(&directory, rounds_done > 0);
+    let reports =
+        format!("the reports of {} and of the sweep", count(prepared.sweep().runs().count(), "run"));
+    let page = report::at_the_end(&directory, &reports, rounds_done > 0);
     options.report(&prepared, page.as_deref())
 }
 
@@ -196,6 +203,7 @@ fn show_event(sweep: &Sweep, progress: &Progress, event: SweepEvent<'_>) {
         }
         SweepEvent::Run(event) => progress.watch(event),
         SweepEvent::PointEnds { number } => {
+            progress.end_run();
             let remaining = progress.remaining().map_or_else(String::new, |time| format!(", {time} left"));
             let point = format!("point {} of {}", number + 1, sweep.points().len());
             progress.print(&format!("{point} done{remaining}"));
@@ -233,9 +241,18 @@ impl Options {
         if self.json {
             let points = sweep.points().iter().zip(prepared.summaries()).map(|(point, summary)| {
                 let view = point.experiment.settings().privacy.view;
-                let PointPrivacy { rounds_done, epsilon, verdict, .. } = PointPrivacy::new(summary, view);
+                let PointPrivacy { rounds_done, epsilon, epsilon_above, verdict, .. } =
+                    PointPrivacy::new(summary, view);
                 let (view, verdict) = (view.to_string(), verdict.to_string());
-                PointReport { values: &point.values, rounds_done, view, epsilon, verdict, summary }
+                PointReport {
+                    values: &point.values,
+                    rounds_done,
+                    view,
+                    epsilon,
+                    epsilon_above,
+                    verdict,
+                    summary,
+                }
             });
             let report = Report {
                 name: sweep.name(),
@@ -261,7 +278,7 @@ fn print_table(out: &mut impl Write, table: &SweepTable) -> io::Result<()> {
     let views: Vec<_> = table.rows.iter().filter_map(|row| row.privacy).map(|privacy| privacy.view).collect();
     let common_view = views.first().filter(|first| views.iter().all(|view| view == *first));
     let has_diverged = table.rows.iter().any(|row| row.diverged > 0);
-    let mut heading = table.keys.clone();
+    let mut heading: Vec<String> = table.keys.clone();
     heading.extend(["rounds", "test accuracy"].map(str::to_owned));
     heading.push(common_view.map_or_else(|| "ε".to_owned(), |view| format!("ε ({view})")));
     heading.push("verdict".to_owned());
@@ -284,6 +301,32 @@ fn print_table(out: &mut impl Write, table: &SweepTable) -> io::Result<()> {
         }
         cells
     };
-    let rows: Vec<Vec<String>> = std::iter::once(heading).chain(table.rows.iter().map(cells)).collect();
+    let mut rows: Vec<Vec<String>> = std::iter::once(heading).chain(table.rows.iter().map(cells)).collect();
+    if width(&rows) > WIDTH {
+        shorten_keys(&mut rows[0][..table.keys.len()]);
+    }
     columns(out, &rows)
+}
+
+/// Keys without their sections, except for those that would then be the same.
+fn shorten_keys(keys: &mut [String]) {
+    let short = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let all: Vec<String> = keys.iter().map(|key| short(key)).collect();
+    for (key, own) in keys.iter_mut().zip(&all) {
+        if all.iter().filter(|other| *other == own).count() == 1 {
+            key.clone_from(own);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_keys_lose_their_section() {
+        let mut keys = ["uplink.snr_db", "seed", "local.rate", "other.rate"].map(str::to_owned);
+        shorten_keys(&mut keys);
+        assert_eq!(keys, ["snr_db", "seed", "local.rate", "other.rate"]);
+    }
 }

@@ -84,6 +84,13 @@ pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Resul
     print_views(out, &report.views, NOT_APPLICABLE)
 }
 
+/// Width of [`columns`].
+pub(crate) fn width(rows: &[Vec<String>]) -> usize {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    (0..columns).map(width).sum::<usize>() + 2 * columns.saturating_sub(1)
+}
+
 /// Rows of cells, in columns as wide as their widest cell.
 pub(crate) fn columns(out: &mut impl Write, rows: &[Vec<String>]) -> io::Result<()> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -192,6 +192,34 @@ fn ctrl_c_prints_the_resume_command() {
     assert!(lasting_files(&whole) == lasting_files(&stopped));
 }
 
+/// Ctrl-C prints the command that continues the sweep, and the next one counts the rounds of all points.
+#[test]
+fn ctrl_c_prints_how_to_resume_sweeps() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("my sweep");
+    let arguments = ["sweep", "quick", "--rounds", "300", "--trials", "2", "--over", "seed=[1, 2]"];
+    let child = floras(&arguments, &out).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now();
+    while lines(&out.join("point-002/metrics.jsonl")) < 5 {
+        assert!(patience.elapsed() < Duration::from_secs(120), "the second point never began");
+        sleep(Duration::from_millis(2));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{message}");
+    let last = message.lines().last().unwrap();
+    let command = format!(
+        " of 1200 rounds; resume with `floras sweep quick --rounds 300 --trials 2 --over 'seed=[1, 2]' --out '{}'`",
+        out.display()
+    );
+    assert!(last.starts_with("interrupted after ") && last.ends_with(&command), "{message}");
+    let resumed = floras(&arguments, &out).stderr(Stdio::piped()).output().unwrap();
+    let message = String::from_utf8(resumed.stderr).unwrap();
+    assert!(resumed.status.success() && message.contains("\n 100%  trial "), "{message}");
+    assert!(!message.contains("\n  10%  trial ") && !message.contains("\n  40%  trial "), "{message}");
+}
+
 /// Ctrl-C while the report is written does not change the result.
 #[test]
 fn complete_runs_print_results_despite_ctrl_c() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use floras_core::View;
 use floras_core::verdict::Verdict;
 use floras_sim::figure::{Panel, Style};
-use floras_sim::{Finals, PointPrivacy, RecordedRun, SweepTable};
+use floras_sim::{Finals, PointPrivacy, RecordedRun, SweepTable, create_directory};
 use serde::Serialize;
 
 use crate::Kind;
@@ -84,8 +84,23 @@ pub fn compare(directories: &[PathBuf]) -> Result<Comparison, ReportError> {
 }
 
 impl Comparison {
-    /// Writes the plot into `plots/` of a directory, and returns its files; none if no run has recorded any accuracy.
+    /// Fails if a directory holds a run, a sweep, a reproduction or an audit, whose own plots [`write`](Self::write) would replace.
+    pub fn check_output(directory: &Path) -> Result<(), ReportError> {
+        let what = match Kind::of(directory) {
+            Ok(Kind::Run) => "a run",
+            Ok(Kind::Sweep) => "a sweep",
+            Ok(Kind::Reproduction) => "a reproduction",
+            Ok(Kind::Audit) => "an audit",
+            Err(_) => return Ok(()),
+        };
+        Err(ReportError::Occupied { directory: directory.to_path_buf(), what })
+    }
+
+    /// Writes the plot into `plots/` of a directory, and returns its files; none if no run has recorded any accuracy. A directory
+    /// that holds a run or another report is rejected.
     pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, ReportError> {
+        Self::check_output(directory)?;
+        create_directory(directory).map_err(ReportError::Write)?;
         let mut output = Output::new(directory);
         if let Some(panel) = &self.accuracy {
             output.panel(panel)?;

@@ -36,6 +36,15 @@ pub enum ReportError {
         directory: PathBuf,
     },
 
+    /// A directory whose own report the plots of a comparison would replace.
+    #[error("{directory} holds {what}, whose plots a comparison would replace", directory = directory.display())]
+    Occupied {
+        /// The given path.
+        directory: PathBuf,
+        /// A description of its content.
+        what: &'static str,
+    },
+
     /// A comparison of fewer than two runs.
     #[error("a comparison needs at least 2 runs, not {count}")]
     TooFewRuns {
@@ -59,7 +68,11 @@ pub enum ReportError {
 impl ReportError {
     /// Whether the input is wrong; otherwise the machine failed.
     pub fn is_input(&self) -> bool {
-        !matches!(self, Self::Write(_) | Self::Plot(_))
+        match self {
+            Self::Write(error) => error.is_input(),
+            Self::Plot(_) => false,
+            _ => true,
+        }
     }
 
     pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {

@@ -152,6 +152,16 @@ pub enum SimError {
         directory: PathBuf,
     },
 
+    /// A directory that is neither empty nor that of a sweep.
+    #[error(
+        "{directory} is not empty and is not a floras sweep directory",
+        directory = directory.display()
+    )]
+    NotASweep {
+        /// The directory that was given.
+        directory: PathBuf,
+    },
+
     /// A directory that holds a run, or the figures of another command.
     #[error("{directory} holds {what}", directory = directory.display())]
     Occupied {
@@ -166,6 +176,17 @@ pub enum SimError {
     NotADirectory {
         /// The path that was given.
         path: PathBuf,
+    },
+
+    /// A directory that cannot be created or written to.
+    #[error("cannot {action} the directory {directory}: {error}", directory = directory.display())]
+    UnusableDirectory {
+        /// `create` or `write to`.
+        action: &'static str,
+        /// The directory that was given.
+        directory: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
     },
 
     /// A directory without a run to resume.
@@ -248,11 +269,11 @@ impl SimError {
         }
     }
 
-    /// Whether a directory holds the run of another experiment, or another sweep.
+    /// Whether a directory holds something other than the expected run or sweep.
     pub fn is_other_experiment(&self) -> bool {
         match self {
             Self::Point { error, .. } => error.is_other_experiment(),
-            Self::ExperimentChanged { .. } | Self::OtherSweep { .. } => true,
+            Self::ExperimentChanged { .. } | Self::OtherSweep { .. } | Self::NotASweep { .. } => true,
             _ => false,
         }
     }

@@ -62,7 +62,8 @@ pub use floras_phy::{Aggregate, Cost, Noise};
 pub use plotted::PlottedCurves;
 pub use presets::{PRESETS, Preset};
 pub use record::{
-    Entry, LedgerEntry, RecordedRun, RunDirectory, lock_directory, read_json, write_atomically,
+    Entry, LedgerEntry, RecordedRun, RunDirectory, create_directory, lock_directory, read_json,
+    write_atomically,
 };
 pub use run::{Event, Outcome, PreparedRun};
 pub use source::SourceError;

@@ -151,6 +151,15 @@ impl Summary {
         }
     }
 
+    /// Rounds done, over all trials.
+    pub(crate) fn rounds_done(&self) -> u64 {
+        let rounds = |trial: &TrialSummary| match *trial {
+            TrialSummary::Finished { .. } => self.rounds,
+            TrialSummary::Diverged { round, .. } => round,
+        };
+        self.trials.iter().map(|trial| u64::from(rounds(trial))).sum()
+    }
+
     /// Trials that diverged, each with its round.
     pub fn diverged(&self) -> Vec<(u32, u32)> {
         let round = |trial: &TrialSummary| match *trial {

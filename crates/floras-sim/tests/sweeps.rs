@@ -132,7 +132,7 @@ fn tables_have_a_row_per_done_point() {
         lines[0],
         "point,uplink.sequences,uplink.receiver,run,trials,diverged,train_loss_mean,train_loss_ci95,\
          test_loss_mean,test_loss_ci95,test_accuracy_mean,test_accuracy_ci95,payload_uses,pilot_uses,control_uses,energy,\
-         power_mean,power_peak,dynamic_range_db,rounds_done,view,epsilon,verdict"
+         power_mean,power_peak,dynamic_range_db,rounds_done,view,epsilon,verdict,epsilon_above"
     );
     assert_eq!(lines.len(), 3);
     assert!(
@@ -235,6 +235,7 @@ fn stopped_sweeps_resume_to_the_same_bytes() {
     assert!(stopped.join("point-001").exists() && !stopped.join("point-003").exists());
     let mut prepared = prepare(&stopped);
     assert_eq!(prepared.to_do().collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(prepared.rounds(), (2, 6), "progress is over all points");
     prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap();
     let table = |directory: &Path| fs::read(directory.join("sweep.csv")).unwrap();
     assert_eq!(table(&whole), table(&stopped));
@@ -304,14 +305,44 @@ fn directories_of_other_sweeps_are_refused() {
 }
 
 #[test]
+fn large_values_have_a_power_of_ten() {
+    let grid = sweep("[sweep]\nlocal.rate = [1e6, 0.5, 2e-5]\n");
+    let values: Vec<&str> = grid.points().iter().map(|point| point.values[0].as_str()).collect();
+    assert_eq!(values, ["1e6", "0.5", "2e-5"]);
+}
+
+#[test]
+fn directories_without_a_sweep_are_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    let of_run = temporary.path().join("run");
+    run(&sweep(TWICE).points()[0].experiment, &of_run, Entry::New, 1).unwrap();
+    let foreign = temporary.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("sweep.csv"), "mine").unwrap();
+    for directory in [of_run, foreign] {
+        let error = PreparedSweep::new(sweep(TWICE), &directory, 1).unwrap_err();
+        assert!(error.is_input() && error.is_other_experiment());
+        let expected = format!("{} is not empty and is not a floras sweep directory", directory.display());
+        assert_eq!(error.to_string(), expected);
+        assert!(!directory.join("lock").exists() || directory.join("experiment.toml").exists());
+    }
+    // A sweep that was killed before its first run.
+    let begun = temporary.path().join("begun");
+    fs::create_dir_all(begun.join(".point-001.partial")).unwrap();
+    fs::write(begun.join("lock"), "").unwrap();
+    assert!(PreparedSweep::new(sweep(TWICE), &begun, 1).is_ok());
+}
+
+#[test]
 fn tables_quote_epsilon_in_the_privacy_view() {
     let directory = tempfile::tempdir().unwrap();
     let text = "name = \"budget\"\nrounds = 60\ntrials = 1\n[data]\nset = \"synthetic\"\ntrain = 100\n\
         [uplink]\nsequences = 40\nlength = 64\nreceiver = \"clipped=1\"\n[privacy]\nclip = 1.0\n\
         [sweep]\nprivacy.budget = [\"none\", 20.0]\nprivacy.view = [\"idealised\", \"any-channel\"]\n";
     let mut prepared = PreparedSweep::new(sweep(text), directory.path(), 1).unwrap();
-    let rounds_to_do = prepared.rounds_to_do();
-    assert_eq!(prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap(), rounds_to_do);
+    let (done, all) = prepared.rounds();
+    assert_eq!(prepared.run(&|_| {}, &AtomicBool::new(false)).unwrap(), all);
+    assert_eq!(done, 0);
     let rows = SweepTable::read(directory.path()).unwrap().rows;
     let summaries: Vec<_> = prepared.summaries().collect();
     for (row, (summary, view)) in rows.iter().zip(summaries.iter().zip([

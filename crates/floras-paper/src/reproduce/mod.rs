@@ -19,8 +19,8 @@ use std::fs;
 
 use floras_sim::figure::{Figure, Reproduction};
 use floras_sim::{
-    Experiment, ExperimentBuilder, Preset, RunDirectory, SimError, SweepTable, VERSION, lock_directory,
-    write_atomically,
+    Experiment, ExperimentBuilder, Preset, RunDirectory, SimError, SweepTable, VERSION, create_directory,
+    lock_directory, write_atomically,
 };
 
 pub use workbench::{RunRecord, Stage, Workbench};
@@ -94,9 +94,6 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
 /// Locks the directory for a command until the returned file is dropped; creates the directory if necessary.
 fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     let directory = bench.directory;
-    if directory.exists() && !directory.is_dir() {
-        return Err(SimError::NotADirectory { path: directory.to_path_buf() });
-    }
     let occupied = |what: String| SimError::Occupied { directory: directory.to_path_buf(), what };
     if RunDirectory::experiment_file(directory).exists() {
         return Err(occupied("a run".to_owned()));
@@ -104,7 +101,7 @@ fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     if SweepTable::file(directory).exists() {
         return Err(occupied("a sweep".to_owned()));
     }
-    fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+    create_directory(directory)?;
     let lock = lock_directory(directory)?;
     let made_by = directory.join("command");
     match fs::read_to_string(&made_by) {

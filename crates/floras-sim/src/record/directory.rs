@@ -14,6 +14,7 @@
 //! | `lock` | locked by the running process |
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ledger_entry::LedgerEntry;
@@ -26,6 +27,9 @@ use crate::summary::Summary;
 
 /// Directories within a run directory.
 pub(super) const INNER: [&str; 3] = ["checkpoint", "parameters", "tb"];
+
+/// What a run that was killed at its beginning leaves: a lock file, or empty directories.
+const BEGUN: [&str; 5] = ["lock", "checkpoint", "parameters", "tb", "experiment.toml.partial"];
 
 /// How to enter a run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,21 +52,19 @@ pub struct RunDirectory {
 impl RunDirectory {
     /// Locks the directory of an experiment, and creates it if it does not exist. Fails if it holds the run of another experiment.
     pub fn enter(path: &Path, experiment: &Experiment, entry: Entry) -> Result<Self, SimError> {
-        if path.exists() && !path.is_dir() {
-            return Err(SimError::NotADirectory { path: path.to_path_buf() });
-        }
+        require_directory(path)?;
         let holds_a_run = Self::experiment_file(path).exists();
         match entry {
             Entry::New if holds_a_run => return Err(SimError::AlreadyARun { directory: path.to_path_buf() }),
             Entry::Resume if !holds_a_run => {
                 return Err(SimError::NothingToResume { directory: path.to_path_buf() });
             }
-            _ if !holds_a_run && has_other_files(path)? => {
+            _ if !holds_a_run && has_other_files(path, |name| BEGUN.contains(&name))? => {
                 return Err(SimError::NotARun { directory: path.to_path_buf() });
             }
             _ => {}
         }
-        fs::create_dir_all(path).map_err(SimError::file("create", path))?;
+        create_directory(path)?;
         let directory = Self { path: path.to_path_buf(), _lock: lock(path)? };
         // Checked again under the lock.
         if Self::experiment_file(path).exists() {
@@ -119,6 +121,7 @@ impl RunDirectory {
 
     /// The experiment of a run directory, without entering it.
     pub fn read_experiment(path: &Path) -> Result<Experiment, SimError> {
+        require_directory(path)?;
         let file = Self::experiment_file(path);
         let text = if_exists(read_text(&file))?;
         let text = text.ok_or_else(|| SimError::NothingToResume { directory: path.to_path_buf() })?;
@@ -239,22 +242,39 @@ impl RunDirectory {
     }
 }
 
-fn has_other_files(path: &Path) -> Result<bool, SimError> {
+/// Fails if a path is something else than a directory; it need not exist.
+pub(crate) fn require_directory(path: &Path) -> Result<(), SimError> {
+    if path.exists() && !path.is_dir() {
+        return Err(SimError::NotADirectory { path: path.to_path_buf() });
+    }
+    Ok(())
+}
+
+/// Creates a directory and those above it, unless it exists.
+pub fn create_directory(path: &Path) -> Result<(), SimError> {
+    require_directory(path)?;
+    fs::create_dir_all(path).map_err(unusable("create", path))
+}
+
+fn unusable(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SimError {
+    move |error| SimError::UnusableDirectory { action, directory: path.to_path_buf(), error }
+}
+
+/// Whether a directory holds files whose names are not `ours`; it need not exist.
+pub(crate) fn has_other_files(path: &Path, is_ours: impl Fn(&str) -> bool) -> Result<bool, SimError> {
     if !path.exists() {
         return Ok(false);
     }
     let entries = fs::read_dir(path).map_err(SimError::file("read", path))?;
-    // A run that was killed at its beginning leaves a lock file, or empty directories.
-    let ours = ["lock", "checkpoint", "parameters", "tb", "experiment.toml.partial"];
     let mut names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
-    Ok(names.any(|name| !ours.iter().any(|&known| name == known)))
+    Ok(names.any(|name| !name.to_str().is_some_and(&is_ours)))
 }
 
 /// Locks a directory for this process, until the file is dropped.
 pub fn lock(path: &Path) -> Result<File, SimError> {
     let file_path = RunDirectory::lock_file(path);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&file_path);
-    let file = file.map_err(SimError::file("create", &file_path))?;
+    let file = file.map_err(unusable("write to", path))?;
     take_lock(&file, path)?;
     Ok(file)
 }

@@ -13,9 +13,8 @@ mod spent;
 mod tensorboard;
 mod transfer;
 
-pub use directory::lock as lock_directory;
-pub use directory::{Entry, RunDirectory};
-pub(crate) use directory::{lock, take_lock};
+pub use directory::{Entry, RunDirectory, create_directory, lock as lock_directory};
+pub(crate) use directory::{has_other_files, lock, require_directory, take_lock};
 
 pub(crate) use atomic::sync_directory;
 pub use atomic::write as write_atomically;

@@ -11,7 +11,9 @@ use crate::error::SimError;
 /// The text of a file; fails if the file does not exist.
 pub(crate) fn read_text(path: &Path) -> Result<String, SimError> {
     let bytes = fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => SimError::Missing { path: path.to_path_buf() },
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            SimError::Missing { path: path.to_path_buf() }
+        }
         _ => SimError::file("read", path)(error),
     })?;
     String::from_utf8(bytes).map_err(|_| SimError::damaged(path, "it is not text"))

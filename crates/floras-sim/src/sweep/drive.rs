@@ -44,8 +44,8 @@ pub struct PreparedSweep {
     threads: usize,
     /// One summary per point; `None` until its run is complete.
     done: Vec<Option<Summary>>,
-    /// Rounds of all runs that were not complete at the beginning, over all trials.
-    rounds_to_do: u64,
+    /// Rounds of the runs that were complete at the beginning, and of all runs, over all trials.
+    rounds: (u64, u64),
     _lock: File,
 }
 
@@ -64,27 +64,27 @@ impl PreparedSweep {
         threads: usize,
         watch: &dyn Fn(usize),
     ) -> Result<Self, SimError> {
-        if directory.exists() && !directory.is_dir() {
-            return Err(SimError::NotADirectory { path: directory.to_path_buf() });
-        }
         sweep.check_grid(directory)?;
-        let mut rounds_to_do = 0;
+        let (mut complete, mut all) = (0, 0);
         for number in sweep.runs() {
             let experiment = &sweep.points()[number].experiment;
             let place = directory.join(Sweep::directory_name(number));
             let prepare = || {
                 RunDirectory::check_experiment(&place, experiment)?;
-                if RunDirectory::read_summary(&place)?.is_some() {
-                    return Ok(0);
+                if let Some(summary) = RunDirectory::read_summary(&place)? {
+                    let rounds = summary.rounds_done();
+                    return Ok((rounds, rounds));
                 }
                 watch(number);
                 let federation = Federation::new(experiment)?;
                 federation.check_memory(threads)?;
-                Ok(u64::from(federation.rounds()) * u64::from(experiment.settings().trials))
+                Ok((0, u64::from(federation.rounds()) * u64::from(experiment.settings().trials)))
             };
-            rounds_to_do += prepare().map_err(at_point(&sweep, number))?;
+            let (done, rounds) = prepare().map_err(at_point(&sweep, number))?;
+            complete += done;
+            all += rounds;
         }
-        fs::create_dir_all(directory).map_err(SimError::file("create", directory))?;
+        record::create_directory(directory)?;
         let lock = record::lock(directory)?;
         // Checked again under the lock.
         sweep.check_grid(directory)?;
@@ -95,7 +95,14 @@ impl PreparedSweep {
             RunDirectory::read_summary(&place)
         };
         let done = sweep.points().iter().map(summary).collect::<Result<_, _>>()?;
-        Ok(Self { sweep, directory: directory.to_path_buf(), threads, done, rounds_to_do, _lock: lock })
+        Ok(Self {
+            sweep,
+            directory: directory.to_path_buf(),
+            threads,
+            done,
+            rounds: (complete, all),
+            _lock: lock,
+        })
     }
 
     /// Fails if a directory holds another sweep, or the run of another experiment as a point. The directory is not entered.
@@ -123,10 +130,10 @@ impl PreparedSweep {
         self.sweep.runs().filter(|&number| self.done[number].is_none())
     }
 
-    /// Rounds of all runs that were not complete when the sweep was prepared, over all trials. A run that was interrupted counts
-    /// with all of its rounds.
-    pub fn rounds_to_do(&self) -> u64 {
-        self.rounds_to_do
+    /// Rounds of the runs that were complete when the sweep was prepared, and of all runs, over all trials. The rounds of a run
+    /// that was interrupted are reported when it resumes.
+    pub fn rounds(&self) -> (u64, u64) {
+        self.rounds
     }
 
     /// The summaries of all points that are done.
@@ -204,13 +211,23 @@ impl PreparedSweep {
 }
 
 impl Sweep {
-    /// Fails if a directory holds a sweep of other keys, or runs that are not points of this one. The experiments of the points are
-    /// not compared.
+    /// Fails if a directory holds something else than a sweep, a sweep of other keys, or runs that are not points of this one. The
+    /// experiments of the points are not compared.
     fn check_grid(&self, directory: &Path) -> Result<(), SimError> {
+        record::require_directory(directory)?;
         let other = |reason: String| SimError::OtherSweep { directory: directory.to_path_buf(), reason };
         let keys: Vec<&str> = self.keys().collect();
+        let table = SweepTable::read(directory).ok();
+        let is_sweep = table.is_some() || Self::runs_in(directory) > 0;
+        let is_run = RunDirectory::experiment_file(directory).exists();
+        // A sweep that was killed before its first run leaves a lock file, or a run that was imported in part.
+        let is_ours =
+            |name: &str| name == "lock" || (name.starts_with(".point-") && name.ends_with(".partial"));
+        if is_run || (!is_sweep && record::has_other_files(directory, is_ours)?) {
+            return Err(SimError::NotASweep { directory: directory.to_path_buf() });
+        }
         // A table that cannot be read is written again.
-        if let Ok(table) = SweepTable::read(directory) {
+        if let Some(table) = table {
             if table.keys != keys {
                 let (theirs, ours) = (table.keys.join(", "), keys.join(", "));
                 return Err(other(format!("it varies {theirs} there and {ours} here")));

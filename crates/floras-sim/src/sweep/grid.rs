@@ -205,9 +205,15 @@ fn check_conflicts(axes: &[Axis]) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Text without its quotes, everything else as TOML.
+/// Text without its quotes, everything else as TOML; very large and very small numbers with a power of ten, as in `1e6`.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Float(number) if *number != 0.0 && !(1e-4..1e5).contains(&number.abs()) => {
+            format!("{number:e}")
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Reads the axes. A key with a section, as in `uplink.sequences = […]`, is a table within a table.

@@ -12,7 +12,7 @@ use crate::record;
 use crate::summary::{Estimate, Finals, Summary};
 
 /// The columns after the keys that vary: results, cost on the air, and privacy.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "run",
     "trials",
     "diverged",
@@ -33,9 +33,10 @@ const COLUMNS: [&str; 20] = [
     "view",
     "epsilon",
     "verdict",
+    "epsilon_above",
 ];
-/// Number of these columns in tables of this version and of earlier ones, which end before privacy or before cost.
-const LENGTHS: [usize; 3] = [COLUMNS.len(), 16, 9];
+/// Number of these columns in tables of this version and of earlier ones, which end before `epsilon_above`, privacy or cost.
+const LENGTHS: [usize; 4] = [COLUMNS.len(), 20, 16, 9];
 
 /// The content of `sweep.csv`.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,8 +77,7 @@ pub struct PointPrivacy {
     pub view: View,
     /// `ε` at the experiment's `δ`, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,
-    /// No `ε` up to this value is established, as in [`Statement::epsilon_above`](floras_privacy::Statement); `None` in a table
-    /// that was read, which has no such column.
+    /// No `ε` up to this value is established, as in [`Statement::epsilon_above`](floras_privacy::Statement).
     pub epsilon_above: Option<f64>,
     /// The verdict on `epsilon`.
     pub verdict: Verdict,
@@ -177,9 +177,10 @@ impl SweepRow {
                 [cost.energy, cost.power_mean, cost.power_peak].map(|value| text(Some(value)));
             [payload, pilot, control, energy, mean, peak, text(cost.dynamic_range_db)]
         }));
-        cells.extend(self.privacy.map_or_else(<[String; 4]>::default, |privacy| {
-            let PointPrivacy { rounds_done, view, epsilon, verdict, .. } = privacy;
-            [rounds_done.to_string(), view.to_string(), text(epsilon), verdict.to_string()]
+        cells.extend(self.privacy.map_or_else(<[String; 5]>::default, |privacy| {
+            let PointPrivacy { rounds_done, view, epsilon, epsilon_above, verdict } = privacy;
+            let (epsilon, above) = (text(epsilon), text(epsilon_above));
+            [rounds_done.to_string(), view.to_string(), epsilon, verdict.to_string(), above]
         }));
         cells
     }
@@ -231,7 +232,7 @@ impl SweepRow {
                 rounds_done: cell("rounds_done")?.parse().ok()?,
                 view: view.parse().ok()?,
                 epsilon: optional("epsilon")?,
-                epsilon_above: None,
+                epsilon_above: optional("epsilon_above")?,
                 verdict: Verdict::ALL.into_iter().find(|verdict| cell("verdict") == Some(verdict.label()))?,
             }),
         };
@@ -268,7 +269,7 @@ mod tests {
             rounds_done: 7,
             view: View::RawSignal,
             epsilon: (point > 2).then_some(0.1 + 0.2),
-            epsilon_above: None,
+            epsilon_above: (point <= 2).then_some(1e5),
             verdict: if point > 2 { Verdict::NotProven } else { Verdict::None },
         });
         SweepRow { point, values, run, trials: 3, diverged: 1, finals, cost: finals.map(|_| cost), privacy }
