@@ -6,19 +6,22 @@
 mod sets;
 mod source;
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use flate2::bufread::MultiGzDecoder;
+use floras_sim::create_directory;
 use sha2::{Digest, Sha256};
 
 use self::sets::{DataFile, SETS, Set};
 use self::source::{Opened, Source};
 use crate::failure::Failure;
 use crate::run::print_status;
+use crate::text::quoted;
 
 /// First bytes of a gzip stream.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -45,7 +48,7 @@ Files may be plain or gzipped; those of cifar10 may be in cifar-10-binary.tar.gz
 is the published one. Files that are already there are verified and not fetched again.")]
 pub(crate) struct Options {
     /// The data set: mnist, fashion-mnist or cifar10.
-    #[arg(value_name = "SET", value_parser = set)]
+    #[arg(value_name = "SET", value_parser = sets())]
     set: &'static Set,
 
     /// A directory with the files, or a URL below which they are; the public mirrors if absent.
@@ -67,7 +70,7 @@ pub(crate) fn run(what: &What) -> Result<(), Failure> {
     let out = out.clone().unwrap_or_else(|| Path::new("data").join(set.name));
     let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let created: Vec<&Path> = out.ancestors().take_while(is_new).collect();
-    fs::create_dir_all(&out).map_err(|error| cannot("create", &out, &error))?;
+    create_directory(&out)?;
     let fetched = fetch(set, &sources, &out).map_err(|failure| {
         // Only empty directories are removed: files that were fetched stay.
         let _ = created.iter().try_for_each(fs::remove_dir);
@@ -84,26 +87,28 @@ pub(crate) fn run(what: &What) -> Result<(), Failure> {
         writeln!(stdout, "{:<24}{:>10} bytes  SHA-256 verified  {how}", file.name, file.bytes)?;
     }
     writeln!(stdout, "data directory  {}", out.display())?;
-    writeln!(stdout, "use it with     --set data.set={} --set data.dir={}", set.name, out.display())?;
+    let setting = quoted(format!("data.dir={}", out.display()));
+    writeln!(stdout, "use it with     --set data.set={} --set {setting}", set.name)?;
     Ok(())
 }
 
 /// Gets all missing files of a set, and returns the origin of each file.
 fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failure> {
     let mut found: Vec<Option<String>> = Vec::new();
+    // Files that are there and are not those of the set, each with the reason.
+    let mut wrong = Vec::new();
     for file in set.files {
+        remove_stale(&partial(file, out));
         let path = out.join(file.name);
-        let is_there = match File::open(&path) {
-            Ok(there) => match check(file, BufReader::new(there), &mut io::sink()) {
-                Ok(()) => true,
-                Err(reason) => {
-                    print_status(&format!("note: {} is replaced: {reason}", path.display()));
-                    false
-                }
-            },
-            Err(_) => false,
-        };
-        found.push(is_there.then(|| "already there".to_owned()));
+        if path.is_dir() {
+            let message = format!("{} is a directory, and the file of the set has that name", path.display());
+            return Err(Failure::Data { message, is_input: true });
+        }
+        let checked = File::open(&path).ok().map(|there| check(file, BufReader::new(there), &mut io::sink()));
+        found.push(matches!(checked, Some(Ok(()))).then(|| "already there".to_owned()));
+        if let Some(Err(reason)) = checked {
+            wrong.push((path, reason));
+        }
     }
     let mut tried = Vec::new();
     for source in sources {
@@ -137,12 +142,17 @@ fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failu
         .map(|(file, _)| file.name)
         .collect();
     if missing.is_empty() {
+        for (path, reason) in wrong {
+            print_status(&format!("note: {} was replaced: {reason}", path.display()));
+        }
         for reason in tried {
             print_status(&format!("note: {reason}"));
         }
         return Ok(found.into_iter().flatten().collect());
     }
-    let reasons = tried.iter().map(|reason| format!("\n  {reason}")).collect::<String>();
+    let kept = wrong.iter().filter(|(path, _)| missing.iter().any(|name| path.ends_with(name)));
+    let kept = kept.map(|(path, reason)| format!("{} is there and not used: {reason}", path.display()));
+    let reasons = kept.chain(tried).map(|reason| format!("\n  {reason}")).collect::<String>();
     let message = format!("cannot get {} of {}; tried:{reasons}", missing.join(", "), set.name);
     Err(Failure::Data { message, is_input: false })
 }
@@ -151,7 +161,7 @@ fn fetch(set: &Set, sources: &[Source], out: &Path) -> Result<Vec<String>, Failu
 #[derive(Default)]
 struct Tried {
     reasons: Vec<String>,
-    /// The server did not answer: the other files of this source need not be tried.
+    /// The server did not answer, or stopped: the other files of this source need not be tried.
     is_gone: bool,
 }
 
@@ -161,9 +171,10 @@ impl Tried {
         let before = self.reasons.len();
         for name in source.names(file.name) {
             let Some((place, opened)) = self.open(source, &name) else { continue };
+            let has_stalled = opened.has_stalled.clone();
             match put(file, opened.reader(&place), out) {
                 Ok(()) => return Some(format!("from {place}")),
-                Err(reason) => self.reasons.push(format!("{place}: {reason}")),
+                Err(reason) => self.failed(&place, &reason, &has_stalled),
             }
         }
         if self.reasons.len() == before && !source.is_url() {
@@ -175,6 +186,7 @@ impl Tried {
     /// Tries to get all missing files from an archive.
     fn archive(&mut self, set: &Set, source: &Source, name: &str, out: &Path, found: &mut [Option<String>]) {
         let Some((place, opened)) = self.open(source, name) else { return };
+        let has_stalled = opened.has_stalled.clone();
         let unpacked = unzipped(opened.reader(&place)).map_err(|error| error.to_string());
         let result = unpacked.and_then(|archive| {
             each_entry(archive, |name, entry| {
@@ -188,8 +200,13 @@ impl Tried {
             })
         });
         if let Err(reason) = result {
-            self.reasons.push(format!("{place}: {reason}"));
+            self.failed(&place, &reason, &has_stalled);
         }
+    }
+
+    fn failed(&mut self, place: &str, reason: &str, has_stalled: &AtomicBool) {
+        self.reasons.push(format!("{place}: {reason}"));
+        self.is_gone |= has_stalled.load(Ordering::Relaxed);
     }
 
     /// Opens a file of a source.
@@ -209,14 +226,42 @@ impl Tried {
     }
 }
 
+/// The temporary name of a file.
+fn partial(file: &DataFile, out: &Path) -> PathBuf {
+    out.join(format!(".{}.partial", file.name))
+}
+
+/// Opens a temporary file and locks it for this process. A killed process leaves it unlocked.
+fn lock(partial: &Path) -> io::Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(partial)?;
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => {
+            io::Error::new(io::ErrorKind::WouldBlock, "another process is fetching this file")
+        }
+        TryLockError::Error(error) => error,
+    })?;
+    Ok(file)
+}
+
+/// Removes the temporary file of an interrupted fetch.
+fn remove_stale(partial: &Path) {
+    if partial.exists() && lock(partial).is_ok() {
+        // A file that stays is overwritten by the next fetch.
+        let _ = fs::remove_file(partial);
+    }
+}
+
 /// Writes a file under a temporary name, verifies it, and then renames it.
 fn put(file: &DataFile, content: impl BufRead, out: &Path) -> Result<(), String> {
-    let partial = out.join(format!(".{}.{}.partial", file.name, process::id()));
-    let written = File::create(&partial).map_err(|error| error.to_string()).and_then(|mut target| {
+    let partial = partial(file, out);
+    let mut target = lock(&partial).map_err(|error| error.to_string())?;
+    let write = || {
+        target.set_len(0).map_err(|error| error.to_string())?;
         check(file, content, &mut target)?;
         target.sync_all().map_err(|error| error.to_string())?;
         fs::rename(&partial, out.join(file.name)).map_err(|error| error.to_string())
-    });
+    };
+    let written = write();
     if written.is_err() {
         // The reason for the error is the one to report.
         let _ = fs::remove_file(&partial);
@@ -281,14 +326,11 @@ fn each_entry(
     }
 }
 
-fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::Data { message: format!("cannot {what} {}: {error}", path.display()), is_input: true }
-}
-
-/// Parses the name of a data set.
-fn set(text: &str) -> Result<&'static Set, String> {
-    let names: Vec<&str> = SETS.iter().map(|set| set.name).collect();
-    SETS.iter().find(|set| set.name == text).ok_or_else(|| format!("expected one of {}", names.join(", ")))
+/// The parser of a data set's name.
+fn sets() -> impl TypedValueParser<Value = &'static Set> {
+    let set = |name: String| SETS.iter().find(|set| set.name == name);
+    PossibleValuesParser::new(SETS.iter().map(|set| set.name))
+        .try_map(move |name| set(name).ok_or("the parser knows the names of the sets"))
 }
 
 #[cfg(test)]
@@ -470,6 +512,77 @@ mod tests {
         let from = fetch(&PLAIN, &[source], out.path()).unwrap();
         assert_eq!(from[1], "already there");
         assert_eq!(fs::read(out.path().join("letters")).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn partial_files_of_killed_fetches_are_removed() {
+        let out = tempfile::tempdir().unwrap();
+        let [stale, used] = [&FILES[0], &FILES[1]].map(|file| partial(file, out.path()));
+        fs::write(&stale, "a").unwrap();
+        let held = lock(&used).unwrap();
+        let (_keep, source) = directory(&[("letters", b"abc".to_vec()), ("nothing", Vec::new())]);
+        let error = fetch(&PLAIN, &[source], out.path()).unwrap_err().to_string();
+        assert!(error.contains("another process is fetching this file"), "{error}");
+        assert_eq!(names(out.path()), [".nothing.partial", "letters"]);
+        drop(held);
+        fetch(&PLAIN, &[serve(&[])], out.path()).unwrap_err();
+        assert_eq!(names(out.path()), ["letters"]);
+    }
+
+    /// A server that sends one byte of the file and then nothing.
+    #[test]
+    fn servers_that_stop_are_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let source = Source::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        thread::spawn(move || {
+            let streams: Vec<_> = listener
+                .incoming()
+                .map(|stream| {
+                    let mut stream = stream.unwrap();
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na").unwrap();
+                    stream
+                })
+                .collect();
+            drop(streams);
+        });
+        let out = tempfile::tempdir().unwrap();
+        let error = fetch(&PLAIN, &[source], out.path()).unwrap_err().to_string();
+        assert_eq!(error.matches("http://").count(), 1, "{error}");
+        assert!(
+            error.contains("/letters.gz: it cannot be read: the server has sent nothing for 2 s"),
+            "{error}"
+        );
+        assert!(names(out.path()).is_empty());
+    }
+
+    #[test]
+    fn wrong_files_are_replaced_only_by_others() {
+        let out = tempfile::tempdir().unwrap();
+        fs::write(out.path().join("letters"), "half").unwrap();
+        let error = fetch(&PLAIN, &[serve(&[])], out.path()).unwrap_err().to_string();
+        assert!(error.contains("letters is there and not used: letters must have 3 bytes"), "{error}");
+        assert_eq!(fs::read(out.path().join("letters")).unwrap(), b"half");
+        fs::remove_file(out.path().join("letters")).unwrap();
+        fs::create_dir(out.path().join("letters")).unwrap();
+        let error = fetch(&PLAIN, &[serve(&[])], out.path()).unwrap_err().to_string();
+        assert!(error.ends_with("letters is a directory, and the file of the set has that name"), "{error}");
+    }
+
+    #[test]
+    fn directories_among_files_are_named_once() {
+        let (keep, source) = directory(&[("nothing", Vec::new())]);
+        fs::create_dir(keep.path().join("letters")).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let error = fetch(&PLAIN, &[source], out.path()).unwrap_err().to_string();
+        assert_eq!(error.matches("/letters: it is a directory").count(), 1, "{error}");
+    }
+
+    #[test]
+    fn addresses_without_a_host_are_rejected() {
+        for text in ["http://", "https:///mnist", "http:///"] {
+            let error = Source::parse(text).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("http://mirror.example/mnist, not {text}")), "{error}");
+        }
     }
 
     #[test]
