@@ -78,6 +78,9 @@ fn calibrations_are_experiment_files() {
         let (code, file, error) = said(directory.path(), &format!("calibrate {case} --toml"));
         assert_eq!(code, Some(0), "{error}");
         std::fs::write(directory.path().join("found.toml"), &file).expect("a file");
+        let run = "run found.toml --rounds 1 --trials 1 ";
+        let (_, _, notes) = said(directory.path(), run);
+        assert!(!notes.contains("without effect"), "{case}: {notes}");
         let (code, account, error) = said(directory.path(), "account found.toml --json");
         assert_eq!(code, Some(0), "{case}: {error}{file}");
         let account: Value = serde_json::from_str(&account).expect("JSON");
@@ -112,6 +115,79 @@ fn other_sweeps_have_their_own_directories() {
     );
     assert!(err.ends_with("; choose another --out\n"), "{err}");
     assert!(std::fs::read(&table).expect("a table") == before);
+}
+
+#[test]
+fn sweeps_leave_other_directories_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = "run quick --rounds 1 --trials 1 --set name=mine-sweep";
+    assert_eq!(said(directory.path(), run).0, Some(0));
+    let page = directory.path().join("runs/mine-sweep/report.html");
+    let before = std::fs::read(&page).expect("a page");
+    let sweep = "sweep quick --rounds 1 --trials 1 --set name=mine --over seed=1,2";
+    let (code, out, err) = said(directory.path(), &format!("{sweep} --out runs/mine-sweep"));
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    let refusal =
+        "error: runs/mine-sweep is not empty and is not a floras sweep directory; choose another --out\n";
+    assert_eq!(err, refusal);
+    let (code, _, err) = said(directory.path(), sweep);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.starts_with("2 points in runs/mine-sweep-2\n"), "{err}");
+    assert!(err.ends_with("\ndrawing the reports of 2 runs and of the sweep\n"), "{err}");
+    assert!(std::fs::read(&page).expect("a page") == before);
+}
+
+#[test]
+fn comparisons_replace_no_plots_of_runs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for name in ["a", "b"] {
+        let run = format!("run quick --rounds 1 --trials 1 --out {name}");
+        assert_eq!(said(directory.path(), &run).0, Some(0));
+    }
+    let plot = directory.path().join("a/plots/accuracy.svg");
+    let before = std::fs::read(&plot).expect("a plot");
+    let (code, out, err) = said(directory.path(), "compare a b --out a");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert_eq!(err, "error: a holds a run, whose plots a comparison would replace; choose another --out\n");
+    assert!(std::fs::read(&plot).expect("a plot") == before);
+    // An earlier comparison is replaced.
+    for _ in 0..2 {
+        assert_eq!(said(directory.path(), "compare a b --out both").0, Some(0));
+    }
+}
+
+#[test]
+fn comparisons_of_two_views_fit_the_terminal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, view) in [("quick-any-channel", "any-channel"), ("quick-idealised", "idealised")] {
+        let run = format!("run quick --rounds 1 --trials 2 --set privacy.view={view} --out {name}");
+        assert_eq!(said(directory.path(), &run).0, Some(0));
+    }
+    let (_, text, _) = said(directory.path(), "compare quick-any-channel quick-idealised");
+    assert!(text.contains("  view ") && !text.contains("test loss"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn unusable_directories_are_wrong_input() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("afile"), "").expect("a file");
+    let cannot = "error: cannot create the directory afile/x: ";
+    let is_a_file = "error: afile is a file and not a directory; choose another directory\n";
+    for command in [
+        "run quick --rounds 1 --trials 1 --out",
+        "sweep quick --rounds 1 --trials 1 --over seed=1,2 --out",
+        "data fetch mnist --from . --out",
+        "man",
+    ] {
+        let (code, _, err) = said(directory.path(), &format!("{command} afile/x"));
+        assert!(code == Some(2) && err.contains(cannot), "{command}: {err}");
+        assert!(err.ends_with("; choose another directory\n"), "{command}: {err}");
+        let (code, _, err) = said(directory.path(), &format!("{command} afile"));
+        assert!(code == Some(2) && err.ends_with(is_a_file), "{command}: {err}");
+    }
+    let (code, _, err) = said(directory.path(), "run --resume --out afile");
+    assert_eq!((code, err.as_str()), (Some(2), is_a_file));
 }
 
 #[test]
@@ -262,7 +338,9 @@ fn a_run_prints_one_screen() {
         err.starts_with("quick: a linear classifier (logistic regression) with 4010 parameters"),
         "{err}"
     );
-    let screen = lines.len() + err.lines().filter(|line| !line.contains("%  trial ")).count();
+    // A terminal shows a bar and a spinner instead of these lines.
+    let is_progress = |line: &&str| line.contains("%  trial ") || line.starts_with("drawing ");
+    let screen = lines.len() + err.lines().filter(|line| !is_progress(line)).count();
     assert!(screen < 20, "a terminal shows {screen} lines: {err}{out}");
     assert!(err.contains("100%  trial 2/2  round 4/4  local loss "), "{err}");
     for name in [
@@ -566,7 +644,12 @@ fn account_and_calibrate_work_for_every_scheme() {
         let (code, out, error) = said(directory.path(), &arguments);
         if scheme.name() == "ideal" {
             assert_eq!(code, Some(2));
-            assert!(error.contains("--find must be clip, rounds or sequences"), "{error}");
+            assert!(
+                error.contains(
+                    "--find must be clip, rounds or masks (scheme ideal has no noise of its own), not noise"
+                ),
+                "{error}"
+            );
         } else {
             assert!(code == Some(0) || code == Some(1), "{error}");
             assert!(serde_json::from_str::<Value>(&out).expect("JSON")["key"] == "rounds");
