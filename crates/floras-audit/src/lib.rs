@@ -98,6 +98,7 @@ pub fn audit(
     Ok(AuditReport {
         version: VERSION.to_owned(),
         name: settings.name.clone(),
+        command: None,
         seed: settings.seed,
         parameters: federation.model().parameters(),
         rounds: federation.rounds(),

@@ -15,6 +15,9 @@ pub struct AuditReport {
     pub version: String,
     /// The experiment's name.
     pub name: String,
+    /// The command that ran the audit; `None` if no program recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Seed of all randomness.
     pub seed: u64,
     /// Number `d` of model parameters.

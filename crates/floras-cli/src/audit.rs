@@ -99,6 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let found = pool.install(|| audit(&federation, effort, &|stage| watcher.update(stage)));
     watcher.clear();
     let found = found.inspect_err(|_| AuditReport::leave(&directory))?;
+    let found = AuditReport { command: Some(options.command()), ..found };
     found.write(&directory)?;
     let page = report::at_the_end(&directory, "the report", true);
     let mut out = io::stdout().lock();
@@ -121,10 +122,41 @@ impl Options {
         Ok(changed(builder, &self.settings, (None, self.rounds, self.seed))?.build()?)
     }
 
+    /// The command line, without the options that do not change the numbers.
+    fn command(&self) -> String {
+        let mut words = vec!["floras".to_owned(), "audit".to_owned()];
+        words.extend(self.experiment.clone());
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        };
+        self.settings.iter().for_each(|setting| option("--set", Some(setting.clone())));
+        option("--rounds", self.rounds.map(|rounds| rounds.to_string()));
+        option("--seed", self.seed.map(|seed| seed.to_string()));
+        let default = Effort::default();
+        option("--games", (self.games != default.games()).then(|| self.games.to_string()));
+        option("--trainings", (self.trainings != default.trainings()).then(|| self.trainings.to_string()));
+        option(
+            "--confidence",
+            (self.confidence != default.confidence()).then(|| self.confidence.to_string()),
+        );
+        option("--out", self.out.as_ref().map(|out| out.display().to_string()));
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
     fn directory(&self, experiment: &Experiment) -> PathBuf {
         let name = &experiment.settings().name;
         let default = if name == DEFAULT { DEFAULT.to_owned() } else { format!("audit-{name}") };
         self.out.clone().unwrap_or_else(|| Path::new("runs").join(default))
+    }
+}
+
+/// A word of a command line, in quotes if a shell would read it otherwise.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_@%+=:,./-".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
@@ -212,5 +244,28 @@ impl Watcher {
         if let Some(bar) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn the_command_keeps_options_that_matter() {
+        let command = |line: &str| Line::parse_from(line.split('|')).options.command();
+        assert_eq!(command("floras|--json|--threads|2"), "floras audit");
+        assert_eq!(
+            command("floras|quick|--set|uplink.receiver={ clipped = 1 }|--games|4000|--trainings|8|--out|a"),
+            "floras audit quick --set 'uplink.receiver={ clipped = 1 }' --games 4000 --trainings 8 --out a"
+        );
     }
 }

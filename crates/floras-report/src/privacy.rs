@@ -4,10 +4,10 @@
 
 use floras_core::verdict::{Verdict, guess};
 use floras_core::{Level, View};
-use floras_privacy::{Statement, Views};
+use floras_privacy::{MAX_EPSILON, Statement, Views};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
-use floras_sim::inquiry::{is_sampled, sampled_texts};
-use floras_sim::{PlottedCurves, PrivacyReport};
+use floras_sim::inquiry::{is_model, is_sampled, sampled_texts, verdict_text};
+use floras_sim::{PlottedCurves, PrivacyReport, Settings};
 
 use crate::html::number::{bound, count, epsilon, grouped};
 use crate::html::{Cell, Html};
@@ -133,7 +133,7 @@ pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String], quoted: Vi
         let Some(statement) = views.get(view) else { continue };
         let verdict = verdict(statement);
         let name = if view == quoted { format!("{view} (quoted)") } else { view.to_string() };
-        let mut row = vec![Cell::text(name), Cell::Mark(verdict.to_string(), is_good(verdict))];
+        let mut row = vec![Cell::text(name), Cell::Mark(verdict_text(view, statement), is_good(verdict))];
         row.push(Cell::number(bound(statement.epsilon, statement.epsilon_above)));
         if is_sampled {
             row.extend(sampled_texts(statement, epsilon).map(typeset).map(Cell::number));
@@ -146,6 +146,9 @@ pub(crate) fn table(html: &mut Html, views: &Views, notes: &[String], quoted: Vi
         html.paragraph("No view applies to this experiment.");
     } else {
         html.table(&heading, &rows);
+    }
+    if views.iter().any(|(view, statement)| is_model(view, statement)) {
+        html.paragraph("(model): the bound assumes that no client's channel fades.");
     }
 }
 
@@ -184,17 +187,21 @@ fn curve_of(report: &PrivacyReport, view: View) -> (String, usize, Style) {
     }
 }
 
+/// The quoted view first, so that curves that lie on it have its colour, and then the strongest adversary first.
+fn in_order(quoted: View) -> impl Iterator<Item = View> {
+    let others = View::BY_ADVERSARY.into_iter().filter(move |view| *view != quoted);
+    std::iter::once(quoted).chain(others)
+}
+
 /// `ε` over the rounds, in every view.
-pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
+pub(crate) fn growth(report: &PrivacyReport, quoted: View) -> Option<Panel> {
     let x: Vec<f64> = report.growth.iter().map(|spent| f64::from(spent.rounds)).collect();
     let curve = |view: View| {
-        let key = view.field();
-        let y: Vec<Option<f64>> =
-            report.growth.iter().map(|spent| spent.epsilon.get(&key).copied()).collect();
+        let y = spent_in(report, view);
         let (name, colour, style) = curve_of(report, view);
         y.iter().any(Option::is_some).then(|| Curve { name, colour, style, x: x.clone(), y, band: None })
     };
-    let curves: Vec<Curve> = View::BY_ADVERSARY.into_iter().filter_map(curve).collect();
+    let curves: Vec<Curve> = in_order(quoted).filter_map(curve).collect();
     (!curves.is_empty()).then(|| Panel {
         name: "epsilon".to_owned(),
         title: "ε spent over the rounds".to_owned(),
@@ -208,17 +215,85 @@ pub(crate) fn growth(report: &PrivacyReport) -> Option<Panel> {
     })
 }
 
+/// The plotted `ε` of a view.
+fn spent_in(report: &PrivacyReport, view: View) -> Vec<Option<f64>> {
+    let key = view.field();
+    report.growth.iter().map(|spent| spent.epsilon.get(&key).copied()).collect()
+}
+
+/// What the plot of `ε` over the rounds does not show, for its caption.
+pub(crate) fn growth_caption(report: &PrivacyReport) -> String {
+    let mut sentences = Vec::new();
+    let plotted = |view: View| report.views.get(view).map(|statement| (statement, spent_in(report, view)));
+    let (mut missing, mut sparse) = (Vec::new(), Vec::new());
+    for (view, statement, y) in View::BY_ADVERSARY
+        .into_iter()
+        .filter_map(|view| plotted(view).map(|(statement, y)| (view, statement, y)))
+    {
+        let why = match statement.epsilon_above {
+            Some(above) => format!("no ε up to {} is established", number_text(above)),
+            None => "there is no finite ε".to_owned(),
+        };
+        let last = y.iter().rposition(Option::is_some);
+        match last {
+            None => missing.push(format!("{view} ({why})")),
+            Some(last) if last + 1 < y.len() && statement.epsilon.is_none() => {
+                let rounds = count(report.growth[last].rounds.into(), "round");
+                sentences.push(format!("The curve {view} ends after {rounds}: above, {why}."));
+            }
+            Some(_) if y.len() > 2 && y.iter().flatten().count() == 2 => sparse.push(view.to_string()),
+            Some(_) => {}
+        }
+    }
+    if !missing.is_empty() {
+        sentences.insert(0, format!("Without a curve: {}.", missing.join(", ")));
+    }
+    if !sparse.is_empty() {
+        sentences.push(format!("Of {}, the first and the last round are computed only.", sparse.join(", ")));
+    }
+    if has_dashes(report, |view| spent_in(report, view).iter().any(Option::is_some)) {
+        sentences.push("Dashed curves are not proven.".to_owned());
+    }
+    sentences.join(" ")
+}
+
+/// Whether one of the views with a curve is not proven.
+fn has_dashes(report: &PrivacyReport, has_curve: impl Fn(View) -> bool) -> bool {
+    report.views.iter().any(|(view, statement)| has_curve(view) && !statement.is_proven())
+}
+
+/// The views without `δ(ε)`, for its caption.
+pub(crate) fn delta_caption(report: &PrivacyReport) -> String {
+    let has_curve = |view: View| report.curves.iter().any(|curve| curve.view == view.name());
+    let missing: Vec<&str> = View::BY_ADVERSARY
+        .into_iter()
+        .filter(|view| report.views.get(*view).is_some() && *view != View::Published && !has_curve(*view))
+        .map(View::name)
+        .collect();
+    let mut text = "Every pair (ε, δ) on a curve is a guarantee.".to_owned();
+    if !missing.is_empty() {
+        text.push_str(&format!(
+            " Without a curve, because ε is above 100 or not finite: {}.",
+            missing.join(", ")
+        ));
+    }
+    if has_dashes(report, has_curve) {
+        text.push_str(" Dashed curves are not proven.");
+    }
+    text
+}
+
 /// `δ(ε)` and the trade-off function after all rounds, in every view that has them.
-pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
+pub(crate) fn guarantees(report: &PrivacyReport, quoted: View) -> Vec<Panel> {
     type Points = (Vec<f64>, Vec<Option<f64>>);
     let curves = |of: &dyn Fn(&PlottedCurves) -> Points| -> Vec<Curve> {
-        let curve = |plotted: &PlottedCurves| {
-            let view = View::ALL.into_iter().find(|view| view.name() == plotted.view)?;
+        let curve = |view: View| {
+            let plotted = report.curves.iter().find(|plotted| plotted.view == view.name())?;
             let (name, colour, style) = curve_of(report, view);
             let (x, y) = of(plotted);
             Some(Curve { name, colour, style, x, y, band: None })
         };
-        report.curves.iter().filter_map(curve).collect()
+        in_order(quoted).filter_map(curve).collect()
     };
     if report.curves.is_empty() {
         return Vec::new();
@@ -247,13 +322,21 @@ pub(crate) fn guarantees(report: &PrivacyReport) -> Vec<Panel> {
     vec![delta, trade_off]
 }
 
-/// A sentence about the client with the largest loss.
-pub(crate) fn worst_client(report: &PrivacyReport) -> Option<String> {
+/// A sentence about the client with the largest loss. `None` where the drawn channels make no difference: without a radio, and where
+/// masks make the bound.
+pub(crate) fn worst_client(report: &PrivacyReport, settings: &Settings) -> Option<String> {
     let worst = report.worst_client?;
+    settings.uplink.radio()?;
+    if report.views.get(settings.privacy.view).is_some_and(|statement| statement.from_masks) {
+        return None;
+    }
+    let loss = match worst.epsilon {
+        large if large > MAX_EPSILON => bound(None, Some(MAX_EPSILON)),
+        usual => format!("= {}", epsilon(usual)),
+    };
     Some(format!(
-        "Given the channels that were drawn, client {} has the largest loss: ε = {} for all gains and the noise of its trial.",
+        "Given the channels that were drawn, client {} has the largest loss: ε {loss} for all gains and the noise of its trial.",
         grouped(worst.client.into()),
-        epsilon(worst.epsilon)
     ))
 }
 
@@ -329,12 +412,52 @@ mod tests {
 
     #[test]
     fn only_caveats_are_not_proven() {
-        let name = |statement: Statement| growth(&actual(statement)).unwrap().curves[0].name.clone();
+        let name =
+            |statement: Statement| growth(&actual(statement), View::Actual).unwrap().curves[0].name.clone();
         assert_eq!(name(statement(Some(9.0), None, None)), "actual");
         assert_eq!(name(statement(None, Some(1e5), Some(OUT_OF_REACH))), "actual");
         assert_eq!(name(statement(Some(9.0), None, Some("an estimate"))), "actual (not proven)");
         let estimate = format!("{OUT_OF_REACH}; an estimate");
         assert_eq!(name(statement(None, Some(1e5), Some(&estimate))), "actual (not proven)");
+    }
+
+    #[test]
+    fn bounds_in_a_model_say_so() {
+        let shown = |assumptions: Vec<String>| {
+            let statement = Statement { assumptions, ..statement(Some(3.0), None, None) };
+            let views: Views = [(View::Idealised, statement)].into_iter().collect();
+            let mut html = Html::default();
+            table(&mut html, &views, &[], View::AnyChannel);
+            page("a test", &html)
+        };
+        let page = shown(vec!["no channel fades".to_owned()]);
+        assert!(page.contains(">moderate (model)<") && page.contains("(model): the bound assumes"), "{page}");
+        assert!(!shown(Vec::new()).contains("(model)"));
+    }
+
+    #[test]
+    fn captions_name_missing_curves() {
+        let mut report = actual(statement(None, Some(1e5), Some(OUT_OF_REACH)));
+        report.views.set(View::RawSignal, Some(statement(None, None, Some("it sees everything"))));
+        assert_eq!(
+            growth_caption(&report),
+            "Without a curve: raw-signal (there is no finite ε). The curve actual ends after 2 rounds: above, no ε up to 10⁵ is \
+             established."
+        );
+        assert!(delta_caption(&report).contains("not finite: raw-signal, actual."));
+        let report = actual(statement(Some(9.0), None, Some("an estimate")));
+        assert!(growth_caption(&report).ends_with("Dashed curves are not proven."));
+    }
+
+    #[test]
+    fn the_quoted_view_is_drawn_first() {
+        let mut report = actual(statement(Some(9.0), None, None));
+        report.views.set(View::RawSignal, Some(statement(Some(9.0), None, None)));
+        for spent in &mut report.growth {
+            spent.epsilon.insert(View::RawSignal.field(), 9000.0);
+        }
+        let first = |view| growth(&report, view).unwrap().curves[0].name.clone();
+        assert_eq!([View::Actual, View::RawSignal].map(first), ["actual", "raw-signal"]);
     }
 
     #[test]

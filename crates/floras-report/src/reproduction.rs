@@ -76,8 +76,8 @@ fn verdicts(reproduction: &Reproduction) -> String {
 
 fn one_figure(body: &mut Html, shown: &Figure) {
     body.section(&shown.title, |section| {
-        for paragraph in &shown.text {
-            section.paragraph(paragraph);
+        for text in &shown.text {
+            section.around("p", "", |paragraph| paragraph.prose(text));
         }
         section.around("div", "plots", |plots| {
             for panel in &shown.panels {
@@ -88,7 +88,7 @@ fn one_figure(body: &mut Html, shown: &Figure) {
         if !shown.claims.is_empty() {
             section.element("h3", "", "Claims of the paper and results");
             let rows: Vec<Vec<Cell>> = shown.claims.iter().map(claim).collect();
-            section.table(&["claim", "verdict", "published", "ours", "reason"], &rows);
+            section.table(&["verdict", "claim", "published", "ours", "reason"], &rows);
         }
         if !shown.privacy.is_empty() {
             privacy(section, &shown.privacy);
@@ -120,9 +120,10 @@ fn claim(claim: &Claim) -> Vec<Cell> {
     };
     // The claim names ε itself.
     let unit = if claim.unit == "ε" { String::new() } else { format!(" {}", claim.unit) };
+    let counted = |value: f64| if value == 1.0 { unit.trim_end_matches('s') } else { unit.as_str() };
     let ours = match (claim.ours, claim.ci95) {
         (None, _) => "–".to_owned(),
-        (Some(ours), None) => format!("{}{unit}", number(ours)),
+        (Some(ours), None) => format!("{}{}", number(ours), counted(ours)),
         (Some(ours), half @ Some(_)) => {
             let sign = if unit.contains("points") && ours > 0.0 { "+" } else { "" };
             format!("{sign}{}{unit}", with_uncertainty(ours, half).replace('-', "−"))
@@ -130,10 +131,12 @@ fn claim(claim: &Claim) -> Vec<Cell> {
     };
     let good = (claim.verdict != Verdict::Inconclusive).then_some(claim.verdict == Verdict::Reproduced);
     vec![
-        Cell::text(claim.claim.as_str()),
         Cell::Mark(claim.verdict.words().to_owned(), good),
+        Cell::text(claim.claim.as_str()),
         Cell::number(
-            claim.published.map_or_else(|| "–".to_owned(), |value| format!("{}{unit}", number(value))),
+            claim
+                .published
+                .map_or_else(|| "–".to_owned(), |value| format!("{}{}", number(value), counted(value))),
         ),
         Cell::number(ours),
         Cell::text(claim.reason.as_str()),

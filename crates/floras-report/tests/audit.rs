@@ -142,6 +142,7 @@ fn audit() -> AuditReport {
     AuditReport {
         version: "0.1.0".to_owned(),
         name: "made-up".to_owned(),
+        command: Some("floras audit quick --games 4000".to_owned()),
         seed: 77,
         parameters: 4010,
         rounds: 3,
@@ -220,7 +221,7 @@ fn audits_show_claims_measurements_and_attacks() {
         "91 %",
         "4010",
         "3 rounds",
-        "1e-5",
+        "10⁻⁵",
         "97 %",
         "someone <curious>", // what
         "1.986",

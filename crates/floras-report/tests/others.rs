@@ -49,6 +49,20 @@ fn sweeps_compare_their_points() {
     let places: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
     assert_eq!(places, ["20", "25"]);
     assert!(directory.path().join("plots/sweep-epsilon.svg").exists());
+    assert!(!text.contains("Hollow"));
+}
+
+/// The paper's formula has no proof.
+#[test]
+fn unproven_points_of_sweeps_are_hollow() {
+    let directory = tempfile::tempdir().unwrap();
+    let private = "[privacy]\nclip = 1.0\nview = \"published\"\n";
+    let text = format!("{SMALL}{private}[sweep]\nuplink.sequences = [25, 30]\n");
+    let sweep = Sweep::parse("a test", &text).unwrap();
+    PreparedSweep::new(sweep, directory.path(), 2).unwrap().run(&|_| {}, &AtomicBool::new(false)).unwrap();
+    let page = report(directory.path());
+    assert!(words(&page).contains("Hollow points are not proven."));
+    assert_eq!(page.matches("class=\"f i-paper\"").count(), 2);
 }
 
 #[test]
@@ -82,7 +96,8 @@ fn out_of_reach_epsilons_of_points_are_shown() {
     let sweep = Sweep::parse("a test", &text).unwrap();
     PreparedSweep::new(sweep, directory.path(), 2).unwrap().run(&|_| {}, &AtomicBool::new(false)).unwrap();
     let text = words(&report(directory.path()));
-    assert!(text.contains("> 10⁵"), "{text}");
+    assert!(text.contains("> 10⁵") && text.contains("ε (raw-signal)"), "{text}");
+    assert!(text.contains("The points 1, 2 have no finite ε and are not drawn."), "{text}");
     let point = fs::read_to_string(directory.path().join("point-001/report.html")).unwrap();
     assert!(words(&point).contains("ε > 10⁵") && !words(&point).contains("no finite ε"));
     let runs = floras_report::compare(&[directory.path().to_owned()]).unwrap().runs;

@@ -160,7 +160,10 @@ fn overlapping_curves_share_a_legend_entry() {
     ];
     let plot = Plot::of_panel(&panel(axis("x", false, None), axis("y", false, None), curves));
     let drawn = plot.svg();
-    assert!(drawn.contains("idealised = actual") && drawn.contains(">other<"), "{drawn}");
+    assert!(
+        drawn.contains(">idealised, actual<") && drawn.contains(">(overlap)<") && drawn.contains(">other<"),
+        "{drawn}"
+    );
     // The file of numbers has all of them.
     assert!(plot.csv().contains("\nactual,2,0.9,,\n"));
 }

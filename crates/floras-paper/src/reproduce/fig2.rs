@@ -9,7 +9,7 @@ use floras_privacy::published::{PublishedComposition, PublishedRound, Weight};
 use floras_privacy::{Bounds, MuDistribution, PrivacyError, Sampling, idealised};
 use floras_sim::SimError;
 use floras_sim::figure::{Axis, Claim, Curve, Figure, Panel, Style, Verdict};
-use floras_sim::number::compact;
+use floras_sim::number::{compact, count};
 
 use super::Workbench;
 use super::workbench::Stage;
@@ -188,8 +188,10 @@ fn exceeded_words(panel: &Panel) -> String {
     let places: Vec<usize> = (0..holds.x.len()).filter(above).collect();
     match places.last() {
         None => "nowhere".to_owned(),
-        Some(&last) if places.len() == holds.x.len() => format!("everywhere up to {} rounds", holds.x[last]),
-        Some(&last) => format!("up to {} rounds", holds.x[last]),
+        Some(&last) if places.len() == holds.x.len() => {
+            format!("everywhere up to {}", count(holds.x[last] as u64, "round"))
+        }
+        Some(&last) => format!("up to {}", count(holds.x[last] as u64, "round")),
     }
 }
 

@@ -23,12 +23,24 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     body.element("h1", "", &report.name);
     content(&mut body, &report, Place::Page);
     body.section("Repeat it", |section| {
-        section.paragraph(&format!(
-            "With floras {}. EXPERIMENT stands for the experiment file or preset that was audited ({}). All random numbers derive \
-             from its seed {}: the numbers are the same on any number of threads.",
-            report.version, report.name, report.seed
-        ));
-        section.command("floras audit EXPERIMENT --out audit-again");
+        let seed = format!(
+            "All random numbers derive from seed {}: the numbers are the same on any number of threads.",
+            report.seed
+        );
+        let (where_to, command) = match &report.command {
+            Some(command) => (format!("With floras {}:", report.version), command.as_str()),
+            None => (
+                format!(
+                    "With floras {}. EXPERIMENT stands for the experiment file or preset that was audited ({}), with the options \
+                     that were given:",
+                    report.version, report.name
+                ),
+                "floras audit EXPERIMENT --out audit-again",
+            ),
+        };
+        section.paragraph(&where_to);
+        section.command(command);
+        section.paragraph(&seed);
         section.around("p", "", |line| {
             line.text("All numbers: ").link(AuditReport::FILE, AuditReport::FILE).text(".");
         });

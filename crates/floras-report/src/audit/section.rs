@@ -11,14 +11,23 @@ use crate::plot::{inline_svg, portraits};
 pub(super) fn show(html: &mut Html, parts: &[Part<'_>]) {
     for part in parts {
         match part {
-            Part::Explanation(text) | Part::Finding(text) => drop(html.paragraph(text)),
+            Part::Explanation(text) | Part::Finding(text) => {
+                html.around("p", "", |paragraph| paragraph.prose(text));
+            }
             Part::Table { heading, rows } => {
-                let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-                html.table(heading, &rows);
+                let mut heading = heading.clone();
+                let mut rows: Vec<Vec<Cell>> =
+                    rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+                // A phone shows the first columns: what was measured comes before what the paper claims.
+                if heading.get(1) == Some(&"published ε") {
+                    heading[1..].reverse();
+                    rows.iter_mut().for_each(|row| row[1..].reverse());
+                }
+                html.table(&heading, &rows);
             }
             Part::List(words) => drop(html.around("dl", "", |list| {
                 for (word, meaning) in words {
-                    list.element("dt", "", word).element("dd", "", meaning);
+                    list.element("dt", "", word).around("dd", "", |item| item.prose(meaning));
                 }
             })),
             Part::Folded { summary, parts, .. } => drop(html.around("details", "", |details| {

@@ -4,7 +4,9 @@ use floras_sim::figure::{Curve, Panel};
 use serde_json::{Value, json};
 
 use super::Html;
+use crate::plot::panel::Marks;
 use crate::plot::picture::{Ink, Picture};
+use crate::plot::scale::number_text;
 use crate::plot::{Plot, inline_svg, panel};
 
 /// The maximum number of points of a curve in a page.
@@ -12,24 +14,22 @@ pub(crate) const MAX_POINTS: usize = 400;
 
 /// Adds a panel, with a caption unless it is empty, and links to its files.
 pub(crate) fn figure(html: &mut Html, panel: &Panel, caption: &str) {
-    figure_with_categories(html, panel, &[], caption);
+    marked_figure(html, panel, Marks::default(), caption);
 }
 
-/// Like [`figure`], with names for the integers on the horizontal axis, if there are any.
-pub(crate) fn figure_with_categories(html: &mut Html, panel: &Panel, categories: &[String], caption: &str) {
+/// Like [`figure`], with names of categories and hollow points.
+pub(crate) fn marked_figure(html: &mut Html, panel: &Panel, marks: Marks<'_>, caption: &str) {
     let panel = thinned(panel);
-    let drawn = panel::draw(&panel, categories, panel::INLINE);
+    let drawn = panel::draw(&panel, marks, panel::INLINE);
     html.around("figure", "plot", |figure| {
         figure.element("h3", "", &panel.title);
-        if drawn.curves.len() > 1
-            || drawn.curves.iter().any(|curve| curve.band.is_some() || curve.name.contains(" = "))
-        {
+        if needs_legend(&panel) {
             legend(figure, &drawn.curves);
         }
         figure.around("div", "canvas", |canvas| {
-            canvas.drawn(&inline_svg(&drawn.picture, &in_words(&panel, &drawn.curves)));
+            canvas.drawn(&inline_svg(&drawn.picture, &in_words(&panel)));
         });
-        figure.data(&numbers(&panel, categories, &drawn).to_string());
+        figure.data(&numbers(&panel, marks.categories, &drawn).to_string());
         if !caption.is_empty() {
             figure.element("figcaption", "", caption);
         }
@@ -58,22 +58,69 @@ fn legend(figure: &mut Html, curves: &[Curve]) {
     });
 }
 
+/// Whether the names of the curves say more than the title and the label of the axis.
+fn needs_legend(panel: &Panel) -> bool {
+    let is_named = |curve: &Curve| panel.title.contains(&curve.name) || panel.y.label.contains(&curve.name);
+    match &panel.curves[..] {
+        [only] => only.band.is_some() || !is_named(only),
+        curves => !curves.is_empty(),
+    }
+}
+
+/// The plots whose values are bounds: their numbers round to the safe side.
+fn rounding(panel: &Panel) -> Rounding {
+    match panel.name.as_str() {
+        "epsilon" | "delta" | "sweep-epsilon" => Rounding::Up,
+        "trade-off" => Rounding::Down,
+        _ => Rounding::Nearest,
+    }
+}
+
+/// How a number loses digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rounding {
+    Nearest,
+    Up,
+    Down,
+}
+
+impl Rounding {
+    /// Four significant digits, as the page shows.
+    fn apply(self, value: f64) -> f64 {
+        let four = |value: f64| format!("{value:.3e}").parse().unwrap_or(value);
+        if value == 0.0 || !value.is_finite() {
+            return value;
+        }
+        let nearest: f64 = four(value);
+        let unit = 10_f64.powi(value.abs().log10().floor() as i32 - 3);
+        match self {
+            Self::Up if nearest < value => four(nearest + unit),
+            Self::Down if nearest > value => four(nearest - unit),
+            _ => nearest,
+        }
+    }
+}
+
 /// A description for screen readers.
-fn in_words(panel: &Panel, curves: &[Curve]) -> String {
+fn in_words(panel: &Panel) -> String {
+    let rounding = rounding(panel);
     let ends = |curve: &Curve| {
+        let significant = |value: f64| number_text(rounding.apply(value));
         let mut values = curve.y.iter().flatten();
         let first = values.next()?;
         let last = values.next_back().unwrap_or(first);
         Some(format!("{} from {} to {}", curve.name, significant(*first), significant(*last)))
     };
-    let curves: Vec<String> = curves.iter().filter_map(ends).collect();
+    let curves: Vec<String> = panel.curves.iter().filter_map(ends).collect();
     let (y, x) = (panel::axis_label(&panel.y), panel::axis_label(&panel.x));
     format!("{}: {y} against {x}. {}", panel.title, curves.join("; "))
 }
 
-/// The numbers that the script shows beside the pointer.
+/// The numbers that the script shows beside the pointer: those of every curve, also of curves that are drawn as one.
 fn numbers(panel: &Panel, categories: &[String], drawn: &panel::Drawn) -> Value {
-    let curves: Vec<Value> = drawn.curves.iter().map(|curve| one_curve(&drawn.curves, curve)).collect();
+    let colours = drawn.drawn_as.iter().map(|&group| drawn.curves[group].colour);
+    let one = |(curve, colour)| one_curve(&panel.curves, curve, colour, rounding(panel));
+    let curves: Vec<Value> = panel.curves.iter().zip(colours).map(one).collect();
     let frame = [drawn.frame.x, drawn.frame.y, drawn.frame.width, drawn.frame.height];
     let frame = frame.map(|value| significant_value(Some(value)));
     json!({
@@ -90,9 +137,10 @@ fn axis(label: &str, scale: crate::plot::scale::Scale) -> Value {
     json!({ "label": label, "log": scale.logarithmic, "low": scale.low, "high": scale.high })
 }
 
-fn one_curve(curves: &[Curve], curve: &Curve) -> Value {
-    let y: Vec<Value> = curve.y.iter().map(|value| significant_value(*value)).collect();
-    let mut out = json!({ "name": curve.name, "colour": Ink::Series(curve.colour).class(), "y": y });
+fn one_curve(curves: &[Curve], curve: &Curve, colour: usize, rounding: Rounding) -> Value {
+    let rounded = |value: f64| if rounding == Rounding::Nearest { value } else { rounding.apply(value) };
+    let y: Vec<Value> = curve.y.iter().map(|value| significant_value(value.map(rounded))).collect();
+    let mut out = json!({ "name": curve.name, "colour": Ink::Series(colour).class(), "y": y });
     // Most curves of a panel share their x coordinates.
     let is_shared = curves.first().is_some_and(|first| !std::ptr::eq(first, curve) && first.x == curve.x);
     if !is_shared {
@@ -117,10 +165,6 @@ fn significant_value(value: Option<f64>) -> Value {
         Some(value) => json!(value),
         None => Value::Null,
     }
-}
-
-fn significant(value: f64) -> String {
-    crate::plot::scale::number_text(format!("{value:.3e}").parse().unwrap_or(value))
 }
 
 /// The same panel with fewer points, evenly spaced, including the first and the last.
@@ -150,6 +194,57 @@ pub(crate) fn evenly(count: usize, max: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn bounds(name: &str, curves: &[(&str, f64)]) -> Panel {
+        let axis = |label: &str| floras_sim::figure::Axis {
+            label: label.to_owned(),
+            logarithmic: false,
+            range: None,
+        };
+        let curve = |(colour, (name, end)): (usize, &(&str, f64))| Curve {
+            name: (*name).to_owned(),
+            colour,
+            style: floras_sim::figure::Style::Solid,
+            x: vec![1.0, 2.0],
+            y: vec![Some(1.0), Some(*end)],
+            band: None,
+        };
+        Panel {
+            name: name.to_owned(),
+            title: "ε".to_owned(),
+            x: axis("rounds"),
+            y: axis("ε of a client"),
+            curves: curves.iter().enumerate().map(curve).collect(),
+        }
+    }
+
+    #[test]
+    fn overlapping_curves_keep_their_values() {
+        let panel = bounds("epsilon", &[("actual", 4.000), ("idealised", 4.012)]);
+        let drawn = panel::draw(&panel, Marks::default(), panel::INLINE);
+        assert_eq!(drawn.curves.len(), 1);
+        let curves = &numbers(&panel, &[], &drawn)["curves"];
+        assert_eq!((&curves[0]["y"][1], &curves[1]["y"][1]), (&json!(4), &json!(4.012)));
+        assert_eq!((&curves[1]["name"], &curves[1]["colour"]), (&json!("idealised"), &curves[0]["colour"]));
+    }
+
+    #[test]
+    fn bounds_round_to_the_safe_side() {
+        let shown = |name: &str| {
+            let panel = bounds(name, &[("actual", 3.141_61)]);
+            let drawn = panel::draw(&panel, Marks::default(), panel::INLINE);
+            numbers(&panel, &[], &drawn)["curves"][0]["y"][1].clone()
+        };
+        assert_eq!(["epsilon", "trade-off", "loss"].map(shown), [json!(3.142), json!(3.141), json!(3.1416)]);
+        assert_eq!(Rounding::Up.apply(9.9991), 10.0);
+        assert_eq!(Rounding::Up.apply(2e-7), 2e-7);
+    }
+
+    #[test]
+    fn a_lone_curve_is_named_where_needed() {
+        assert!(needs_legend(&bounds("epsilon", &[("actual", 2.0)])));
+        assert!(!needs_legend(&bounds("epsilon", &[("ε", 2.0)])));
+    }
 
     #[test]
     fn thinned_curves_keep_their_ends() {

@@ -4,14 +4,18 @@
 
 mod figure;
 pub(crate) mod number;
+mod typeset;
 
 use crate::plot::Svg;
 use crate::plot::picture::{SERIES, SERIES_DARK};
 
-pub(crate) use figure::{downloads, figure, figure_with_categories};
+pub(crate) use figure::{downloads, figure, marked_figure};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
+
+/// Tables with more columns have less space between them, and smaller letters in print.
+const MAX_USUAL: usize = 7;
 
 /// Escapes text so that it contains no markup.
 pub(crate) fn escape(text: &str) -> String {
@@ -79,6 +83,22 @@ impl Html {
         self.element("p", "", text)
     }
 
+    /// Adds text that was written for a terminal: words between backticks become code, numbers get the notation of a page.
+    pub(crate) fn prose(&mut self, text: &str) {
+        let parts: Vec<&str> = text.split('`').collect();
+        if parts.len() % 2 == 0 {
+            self.text(&typeset::numbers(text));
+            return;
+        }
+        for (number, part) in parts.into_iter().enumerate() {
+            if number % 2 == 1 {
+                self.raw("<code>").text(part).raw("</code>");
+            } else {
+                self.text(&typeset::numbers(part));
+            }
+        }
+    }
+
     /// Adds a section with its heading.
     pub(crate) fn section(&mut self, heading: &str, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.around("section", "", |section| {
@@ -94,7 +114,7 @@ impl Html {
         }
         self.around("ul", "notes", |list| {
             for note in notes {
-                list.element("li", "", note);
+                list.around("li", "", |item| item.prose(note));
             }
         })
     }
@@ -113,7 +133,8 @@ impl Html {
 
     /// Adds a table, which scrolls on its own on narrow screens.
     pub(crate) fn table(&mut self, heading: &[&str], rows: &[Vec<Cell>]) -> &mut Self {
-        self.around("div", "scroll", |scroll| {
+        let class = if heading.len() > MAX_USUAL { "scroll wide" } else { "scroll" };
+        self.around("div", class, |scroll| {
             scroll.around("table", "", |table| {
                 table.around("thead", "", |head| {
                     head.around("tr", "", |row| {
@@ -165,10 +186,11 @@ pub(crate) enum Cell {
         verdict: Option<(String, Option<bool>)>,
         remark: &'static str,
     },
-    /// A link to a file near the page.
+    /// A link to a file near the page, with a remark below it.
     Link {
         text: String,
         file: String,
+        remark: String,
     },
 }
 
@@ -190,7 +212,7 @@ impl Cell {
                     13..=30 => "",
                     _ => "long",
                 };
-                row.element("td", class, text)
+                row.around("td", class, |cell| cell.prose(text))
             }
             Self::Number(text) => row.element("td", "number", text),
             Self::Mark(text, verdict) => row.around("td", "", |cell| {
@@ -205,8 +227,11 @@ impl Cell {
                     cell.element("span", "remark", remark);
                 }
             }),
-            Self::Link { text, file } => row.around("td", "", |cell| {
+            Self::Link { text, file, remark } => row.around("td", "named", |cell| {
                 cell.link(file, text);
+                if !remark.is_empty() {
+                    cell.element("span", "remark", remark);
+                }
             }),
         };
     }

@@ -20,9 +20,11 @@ for (const figure of document.querySelectorAll("figure.plot")) {
     if (value === null || value === undefined) return "–";
     const size = Math.abs(value);
     if (value === 0 || (size >= 1e-3) === (1e6 > size)) return String(Number(value.toPrecision(4))).replace("-", "−");
-    const [digits, power] = value.toExponential(2).split("e");
+    const [digits, power] = value.toExponential(3).split("e");
     return String(Number(digits)).replace("-", "−") + "·10" + raised(Number(power));
   };
+  const found = /\((%|dB|nats)\)$/.exec(panel.y.label);
+  const unit = found ? " " + found[1] : "";
   let marks = [];
   const tip = document.createElement("div");
   tip.className = "tip";
@@ -82,11 +84,11 @@ for (const figure of document.querySelectorAll("figure.plot")) {
       const dot = document.createElement("i");
       dot.className = curve.colour;
       const number = document.createElement("b");
-      number.textContent = text(value);
+      number.textContent = text(value) + unit;
       row.append(dot, curve.name + " ", number);
       if (curve.low) if (curve.low[index] !== null) {
         const band = document.createElement("span");
-        band.textContent = " [" + text(curve.low[index]) + ", " + text(curve.high[index]) + "]";
+        band.textContent = " [" + text(curve.low[index]) + ", " + text(curve.high[index]) + unit + "]";
         row.appendChild(band);
       }
       tip.appendChild(row);
@@ -113,9 +115,9 @@ for (const figure of document.querySelectorAll("figure.plot")) {
     show(place(panel.x, first[step]));
   });
 }
-// A table that does not fit says that it scrolls.
+// Tables and pictures that do not fit say that they scroll.
 const hint = () => {
-  for (const part of document.querySelectorAll(".scroll")) part.classList.toggle("cut", part.scrollWidth > part.clientWidth + 1);
+  for (const part of document.querySelectorAll(".scroll, .portraits .wide")) part.classList.toggle("cut", part.scrollWidth > part.clientWidth + 1);
 };
 window.addEventListener("resize", hint);
 document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", hint));

@@ -22,7 +22,7 @@
 //! };
 //! let plot = Plot::of_panel(&panel);
 //! assert!(plot.svg().contains("Test accuracy"));
-//! assert_eq!(plot.csv(), "series,x,y,low,high\nFLORAS,1,20,,\nFLORAS,2,,,\nFLORAS,3,60,,\n");
+//! assert_eq!(plot.csv(), "series,round,test accuracy (%),low,high\nFLORAS,1,20,,\nFLORAS,2,,,\nFLORAS,3,60,,\n");
 //! ```
 
 mod font;
@@ -40,6 +40,7 @@ use floras_audit::{ReconstructionAttack, ReconstructionRow};
 use floras_sim::figure::{Curve, Panel};
 use thiserror::Error;
 
+use self::panel::Marks;
 use self::picture::Picture;
 
 pub use grid::Holdings;
@@ -66,6 +67,8 @@ pub struct Plot {
     name: String,
     title: String,
     picture: Picture,
+    /// What `x` and `y` are, with their units.
+    columns: [String; 2],
     rows: Vec<Row>,
 }
 
@@ -84,11 +87,11 @@ impl Plot {
 
     /// Curves on axes.
     pub fn of_panel(panel: &Panel) -> Self {
-        Self::of_categories(panel, &[])
+        Self::marked(panel, Marks::default())
     }
 
-    /// Curves on a horizontal axis that has names for the integers from 0; with numbers if there are no names.
-    pub(crate) fn of_categories(panel: &Panel, categories: &[String]) -> Self {
+    /// Curves on axes with names of categories and hollow points.
+    pub(crate) fn marked(panel: &Panel, marks: Marks<'_>) -> Self {
         let row = |curve: &Curve, index: usize| Row {
             series: curve.name.clone(),
             x: curve.x[index],
@@ -100,12 +103,13 @@ impl Plot {
         Self {
             name: panel.name.clone(),
             title: panel.title.clone(),
-            picture: panel::draw(panel, categories, panel::FILE).picture,
+            picture: panel::draw(panel, marks, panel::FILE).picture,
+            columns: [&panel.x, &panel.y].map(|axis| axis.label.clone()),
             rows: rows.collect(),
         }
     }
 
-    /// The clients' labels. In the CSV file, `series` is the client, `x` the label and `y` the number of samples.
+    /// The clients' labels. In the CSV file, `series` is the client.
     pub fn of_holdings(holdings: &Holdings) -> Self {
         let row = |client: usize, (label, &count): (usize, &u32)| Row {
             series: format!("client {client}"),
@@ -120,12 +124,12 @@ impl Plot {
             name: "labels".to_owned(),
             title: holdings.title.clone(),
             picture: grid::draw(holdings, GRID_WIDTH, true),
+            columns: ["label", "samples"].map(str::to_owned),
             rows: rows.collect(),
         }
     }
 
-    /// Pictures reconstructed from updates. In the CSV file, `x` is the number of the picture and `y` the correlation with its
-    /// original.
+    /// Pictures reconstructed from updates. In the CSV file, `series` is how they were reconstructed.
     pub fn of_reconstruction(attack: &ReconstructionAttack) -> Self {
         let row = |row: &ReconstructionRow, (picture, &correlation): (usize, &f64)| Row {
             series: row.name(),
@@ -140,6 +144,7 @@ impl Plot {
             name: "reconstruction".to_owned(),
             title: portraits::TITLE.to_owned(),
             picture: portraits::draw(attack, true),
+            columns: ["picture", "correlation with its original"].map(str::to_owned),
             rows: rows.collect(),
         }
     }
@@ -164,10 +169,12 @@ impl Plot {
         pdf::pdf(&self.picture, &self.title).map_err(|reason| self.error(reason))
     }
 
-    /// The numbers: the columns `series`, `x`, `y`, and `low` and `high` of the interval around `y`. A missing number is empty.
+    /// The numbers: the columns `series`, the quantities of both axes with their units, and `low` and `high` of the interval around the
+    /// second one. A missing number is empty.
     pub fn csv(&self) -> String {
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        let mut out = "series,x,y,low,high\n".to_owned();
+        let [x, y] = self.columns.each_ref().map(|column| quoted(column));
+        let mut out = format!("series,{x},{y},low,high\n");
         for Row { series, x, y, interval } in &self.rows {
             let (low, high) = (interval.map(|(low, _)| low), interval.map(|(_, high)| high));
             let cells = [quoted(series), number(Some(*x)), number(*y), number(low), number(high)];

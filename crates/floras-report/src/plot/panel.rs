@@ -1,7 +1,8 @@
 //! A panel as a picture: grid, axes, bands, curves, and for files a title and the names of the curves.
 //!
-//! Curves that nowhere differ by more than 1% of the vertical axis are drawn once, under all of their names. In a file, names
-//! stand at the ends of the curves where they fit, and else in a legend below the axes.
+//! Curves that lie on one another are drawn once, with all of their names; no point is further than 1% of the axes from the other
+//! curve. Their numbers stay apart in CSV files and beside the pointer. In a file, names stand at the ends of the curves where they
+//! fit, and else in a legend below the axes.
 
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 
@@ -34,14 +35,16 @@ pub(crate) struct Drawn {
     pub(crate) y: Scale,
     /// The curves as they were drawn: those that overlap are one.
     pub(crate) curves: Vec<Curve>,
+    /// For each curve of the panel, the number of the drawn one.
+    pub(crate) drawn_as: Vec<usize>,
 }
 
 /// Curves with fewer points show each of them.
 const FEW_POINTS: usize = 15;
-/// Maximum distance, as a share of the axis, between curves that are drawn as one.
+/// Maximum distance, as a share of the axes, between curves that are drawn as one.
 const APART: f64 = 0.01;
-/// If more curves than this overlap and there are no others, they are counted instead of named.
-const MAX_JOINED: usize = 3;
+/// If all curves overlap and their names are longer together, they are counted instead of named.
+const MAX_JOINED: usize = 120;
 /// Maximum number of names at the ends of curves; more names are in a legend.
 const MAX_LABELS: usize = 8;
 /// The widest line of a name at the end of a curve.
@@ -51,14 +54,23 @@ const SHARED_END: f64 = 3.0;
 /// The distance between the end of a curve and its name.
 const LABEL_GAP: f64 = 8.0;
 
-/// Draws a panel. Categories name the integers from 0 on the horizontal axis; without them, the axis has numbers.
-pub(crate) fn draw(panel: &Panel, categories: &[String], size: Size) -> Drawn {
+/// What a panel's numbers do not say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks<'m> {
+    /// Names for the integers from 0 on the horizontal axis; without them, the axis has numbers.
+    pub(crate) categories: &'m [String],
+    /// The points that have a hollow marker.
+    pub(crate) hollow: &'m [(f64, f64)],
+}
+
+/// Draws a panel.
+pub(crate) fn draw(panel: &Panel, Marks { categories, hollow }: Marks<'_>, size: Size) -> Drawn {
     let mut x = Scale::of(&panel.x, panel.curves.iter().flat_map(|curve| curve.x.iter().copied()), 0.0);
     if !categories.is_empty() {
         x = Scale { logarithmic: false, low: -0.4, high: categories.len() as f64 - 0.6 };
     }
     let y = Scale::of(&panel.y, panel.curves.iter().flat_map(shown_values), 0.05);
-    let curves = merged(&panel.curves, y);
+    let (curves, drawn_as) = merged(&panel.curves, (x, y));
     let text = f64::from(size.text);
     let y_ticks = y.ticks(6);
     let widest = tick_texts(&y_ticks).iter().map(|tick| text_width(tick, text)).fold(20.0, f64::max);
@@ -90,7 +102,7 @@ pub(crate) fn draw(panel: &Panel, categories: &[String], size: Size) -> Drawn {
         drawing.band(curve);
     }
     for curve in &curves {
-        drawing.curve(curve);
+        drawing.curve(curve, hollow);
     }
     let mut height = size.height;
     if size.alone {
@@ -101,7 +113,7 @@ pub(crate) fn draw(panel: &Panel, categories: &[String], size: Size) -> Drawn {
         }
     }
     let picture = Picture { width: size.width, height, shapes: drawing.shapes };
-    Drawn { picture, frame, x, y, curves }
+    Drawn { picture, frame, x, y, curves, drawn_as }
 }
 
 /// The label of an axis, with a remark if the axis is logarithmic.
@@ -118,47 +130,88 @@ fn shown_values(curve: &Curve) -> impl Iterator<Item = f64> + '_ {
     curve.y.iter().flatten().copied().chain(band)
 }
 
-/// One curve for each group that overlaps everywhere, named after all of its members.
-fn merged(curves: &[Curve], y: Scale) -> Vec<Curve> {
+/// One curve for each group that overlaps, named after all of its members, and the group of each curve. The first member is drawn.
+fn merged(curves: &[Curve], axes: (Scale, Scale)) -> (Vec<Curve>, Vec<usize>) {
     let mut groups: Vec<(Curve, Vec<&str>)> = Vec::new();
+    let mut group_of = Vec::new();
     for curve in curves {
-        match groups.iter_mut().find(|(first, _)| overlaps(first, curve, y)) {
-            Some((_, names)) => names.push(&curve.name),
+        let group = groups.iter().position(|(first, _)| overlaps(first, curve, axes));
+        group_of.push(group.unwrap_or(groups.len()));
+        match group {
+            Some(group) => groups[group].1.push(&curve.name),
             None => groups.push((curve.clone(), vec![&curve.name])),
         }
     }
-    let name = |names: &[&str]| match names.len() {
-        all if all == curves.len() && all > MAX_JOINED => format!("all {all} curves (they overlap)"),
-        _ => joined_names(names),
+    let name = |names: Vec<&str>| {
+        let all = (names.len() == curves.len()).then_some(names.len());
+        joined_names(&names, all)
     };
-    groups.into_iter().map(|(curve, names)| Curve { name: name(&names), ..curve }).collect()
+    let drawn = groups.into_iter().map(|(curve, names)| Curve { name: name(names), ..curve });
+    (drawn.collect(), group_of)
 }
 
 /// Whether the second curve lies on the first one wherever it has values.
-fn overlaps(first: &Curve, second: &Curve, y: Scale) -> bool {
-    let place = |value: &Option<f64>| value.and_then(|value| y.place_within(value));
-    let is_near = |(one, other): (&Option<f64>, &Option<f64>)| match (place(one), place(other)) {
-        (Some(one), Some(other)) => (one - other).abs() <= APART,
-        (_, other) => other.is_none(),
+fn overlaps(first: &Curve, second: &Curve, axes: (Scale, Scale)) -> bool {
+    let (below, above) = (placed(first, axes), placed(second, axes));
+    let (Some(from), Some(to)) = (
+        above.iter().map(|point| point.0).min_by(f64::total_cmp),
+        above.iter().map(|point| point.0).max_by(f64::total_cmp),
+    ) else {
+        return false;
     };
-    let has_values = second.y.iter().any(|value| place(value).is_some());
-    has_values && first.x == second.x && first.y.iter().zip(&second.y).all(is_near)
+    let (below_lines, above_lines) = (pieces(first, axes), pieces(second, axes));
+    above.iter().all(|point| is_on(*point, &below_lines))
+        && below.iter().filter(|(x, _)| (from..=to).contains(x)).all(|point| is_on(*point, &above_lines))
 }
 
-/// Names with an equals sign between them, or with semicolons where the names have equals signs themselves. A beginning that a
-/// name shares with the one before it is left out.
-fn joined_names(names: &[&str]) -> String {
-    let sign = if names.iter().any(|name| name.contains('=')) { "; " } else { " = " };
-    let mut out = String::new();
-    let mut before: Vec<&str> = Vec::new();
-    for name in names {
-        let parts: Vec<&str> = name.split(", ").collect();
-        let shared = before.iter().zip(&parts).take_while(|(one, other)| one == other).count();
-        out.push_str(if out.is_empty() { "" } else { sign });
-        out.push_str(&parts[shared.min(parts.len() - 1)..].join(", "));
-        before = parts;
+/// The places of a curve's values on both axes.
+fn places<'c>(curve: &'c Curve, (x, y): (Scale, Scale)) -> impl Iterator<Item = Option<(f64, f64)>> + 'c {
+    curve.x.iter().zip(&curve.y).map(move |(&at, &value)| Some((x.place(at)?, y.place_within(value?)?)))
+}
+
+fn placed(curve: &Curve, axes: (Scale, Scale)) -> Vec<(f64, f64)> {
+    places(curve, axes).flatten().collect()
+}
+
+/// A straight piece of a curve.
+type Piece = ((f64, f64), (f64, f64));
+
+/// The pieces between neighbouring values; a value between gaps is a piece without length.
+fn pieces(curve: &Curve, axes: (Scale, Scale)) -> Vec<Piece> {
+    let runs = unbroken(places(curve, axes));
+    let of_run = |run: Vec<(f64, f64)>| -> Vec<Piece> {
+        match run[..] {
+            [only] => vec![(only, only)],
+            _ => run.windows(2).map(|pair| (pair[0], pair[1])).collect(),
+        }
+    };
+    runs.into_iter().flat_map(of_run).collect()
+}
+
+fn is_on((x, y): (f64, f64), pieces: &[Piece]) -> bool {
+    let is_near = |&&((from, _), (to, _)): &&Piece| from.min(to) - APART <= x && x <= from.max(to) + APART;
+    pieces.iter().filter(is_near).any(|&(from, to)| {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let length = dx * dx + dy * dy;
+        let part = if length > 0.0 { ((x - from.0) * dx + (y - from.1) * dy) / length } else { 0.0 };
+        let part = part.clamp(0.0, 1.0);
+        (from.0 + part * dx - x).hypot(from.1 + part * dy - y) <= APART
+    })
+}
+
+/// The names of overlapping curves, with the number of curves if they are all. Whole names: a shortened one could be taken for another
+/// curve.
+fn joined_names(names: &[&str], all: Option<usize>) -> String {
+    if let [only] = names {
+        return (*only).to_owned();
     }
-    out
+    let sign = if names.iter().any(|name| name.contains([',', '='])) { "; " } else { ", " };
+    let list = names.join(sign);
+    match all {
+        Some(all) if list.chars().count() > MAX_JOINED => format!("all {all} curves (overlap)"),
+        Some(all) if all > 2 => format!("all {all}: {list} (overlap)"),
+        _ => format!("{list} (overlap)"),
+    }
 }
 
 /// The names of the curves beside their first or last points.
@@ -330,24 +383,26 @@ impl Drawing {
         }
     }
 
-    fn curve(&mut self, curve: &Curve) {
+    fn curve(&mut self, curve: &Curve, hollow: &[(f64, f64)]) {
         let ink = Ink::Series(curve.colour);
-        let at = |index: usize| {
-            let y = self.y.place(curve.y.get(index).copied().flatten()?)?;
-            Some((self.left(self.x.place(*curve.x.get(index)?)?), self.top(y)))
-        };
+        let place = |x: f64, y: f64| Some((self.left(self.x.place(x)?), self.top(self.y.place(y)?)));
+        let at = |index: usize| place(*curve.x.get(index)?, curve.y.get(index).copied().flatten()?);
+        let holes: Vec<(f64, f64)> = hollow.iter().filter_map(|&(x, y)| place(x, y)).collect();
         let runs = unbroken((0..curve.x.len()).map(at));
         let shows_points = curve.x.len() <= FEW_POINTS;
         for run in runs {
             let inside = |&(x, y): &(f64, f64)| self.frame.holds(x, y);
-            if shows_points || run.len() == 1 {
-                let points = run.iter().copied().filter(inside);
-                let marks: Vec<Shape> =
-                    points.map(|at| marker(at, 1.6 * self.size.line, ink, curve.style)).collect();
-                self.shapes.extend(marks);
-            }
             for points in self.frame.clip(&run) {
                 self.shapes.push(Shape::Line { points, ink, width: self.size.line, style: curve.style });
+            }
+            if shows_points || run.len() == 1 {
+                let radius = 1.6 * self.size.line;
+                for at in run.iter().copied().filter(inside) {
+                    self.shapes.push(marker(at, radius, ink, curve.style));
+                    if holes.contains(&at) {
+                        self.shapes.push(marker(at, 0.55 * radius, Ink::Paper, curve.style));
+                    }
+                }
             }
         }
     }
@@ -507,36 +562,55 @@ mod tests {
 
     const UNIT: Scale = Scale { logarithmic: false, low: 0.0, high: 1.0 };
 
+    const ACROSS: Scale = Scale { logarithmic: false, low: 1.0, high: 2.0 };
+
     #[test]
     fn overlapping_curves_become_one() {
         let curves =
             [curve("pilot", &[0.5, 0.9]), curve("energy", &[0.5, 0.6]), curve("both", &[0.509, 0.9])];
-        let names = |y: Scale| merged(&curves, y).into_iter().map(|curve| curve.name).collect::<Vec<_>>();
-        assert_eq!(names(UNIT), ["pilot = both", "energy"]);
+        let names =
+            |y: Scale| merged(&curves, (ACROSS, y)).0.into_iter().map(|curve| curve.name).collect::<Vec<_>>();
+        assert_eq!(names(UNIT), ["pilot, both (overlap)", "energy"]);
         assert_eq!(names(Scale { high: 0.85, ..UNIT }), ["pilot", "energy", "both"]);
+        assert_eq!(merged(&curves, (ACROSS, UNIT)).1, [0, 1, 0]);
     }
 
     #[test]
     fn gaps_of_the_first_curve_are_not_covered() {
         let (whole, mut part) = (curve("whole", &[0.5, 0.9]), curve("part", &[0.5, 0.9]));
         part.y[0] = None;
-        assert_eq!(merged(&[whole.clone(), part.clone()], UNIT).len(), 1);
-        assert_eq!(merged(&[part, whole], UNIT).len(), 2);
+        assert_eq!(merged(&[whole.clone(), part.clone()], (ACROSS, UNIT)).0.len(), 1);
+        assert_eq!(merged(&[part, whole], (ACROSS, UNIT)).0.len(), 2);
     }
 
     #[test]
-    fn joined_names_leave_out_shared_beginnings() {
-        let names = [
-            "central Gaussian",
-            "FLORAS, clipped, idealised",
-            "FLORAS, clipped, actual",
-            "FLORAS, MMSE, actual",
-        ];
+    fn curves_on_different_grids_overlap() {
+        let line = |name: &str, x: Vec<f64>, bend: f64| {
+            let y = x.iter().map(|x| Some(0.5 * x + bend * (x - 1.0) * (2.0 - x) - 0.5)).collect();
+            Curve { x, y, ..curve(name, &[]) }
+        };
+        let coarse = line("coarse", vec![1.0, 2.0], 0.0);
+        let fine = |bend| line("fine", vec![1.0, 1.3, 1.7, 2.0], bend);
+        assert_eq!(merged(&[coarse.clone(), fine(0.0)], (ACROSS, UNIT)).0.len(), 1);
+        // The points of the coarse curve lie on the fine one, but not those of the fine curve on the coarse one.
+        assert_eq!(merged(&[fine(0.2), coarse], (ACROSS, UNIT)).0.len(), 2);
+    }
+
+    #[test]
+    fn joined_names_stay_whole() {
+        let names = ["both, fading unknown", "pilot, fading known", "both, fading known"];
+        assert_eq!(joined_names(&names[1..], None), "pilot, fading known; both, fading known (overlap)");
+        assert_eq!(joined_names(&["actual", "idealised"], Some(2)), "actual, idealised (overlap)");
+        let views = ["raw-signal", "any-channel", "actual", "idealised"];
         assert_eq!(
-            joined_names(&names),
-            "central Gaussian = FLORAS, clipped, idealised = actual = MMSE, actual"
+            joined_names(&views, Some(4)),
+            "all 4: raw-signal, any-channel, actual, idealised (overlap)"
         );
-        assert_eq!(joined_names(&["masks, R = 2", "masks, R = 4"]), "masks, R = 2; R = 4");
+        assert_eq!(
+            joined_names(&["a long name of a curve, with its settings"; 4], Some(4)),
+            "all 4 curves (overlap)"
+        );
+        assert_eq!(joined_names(&["alone"], Some(1)), "alone");
     }
 
     #[test]

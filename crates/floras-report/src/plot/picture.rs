@@ -62,6 +62,8 @@ pub(crate) enum Ink {
     Series(usize),
     /// Text on a box that is filled with the first colour.
     OnDark,
+    /// The background.
+    Paper,
 }
 
 /// Colours of the curves on white. They follow Okabe and Ito (2008), so that the colour-blind can distinguish them, and are
@@ -96,7 +98,7 @@ impl Ink {
             Self::Axis => (0x66, 0x66, 0x66),
             Self::Grid => (0xe3, 0xe3, 0xe3),
             Self::Series(number) => SERIES[number % SERIES.len()],
-            Self::OnDark => (0xff, 0xff, 0xff),
+            Self::OnDark | Self::Paper => (0xff, 0xff, 0xff),
         }
     }
 
@@ -109,6 +111,7 @@ impl Ink {
             Self::Grid => "i-grid".to_owned(),
             Self::Series(number) => format!("i-s{}", number % SERIES.len()),
             Self::OnDark => "i-dark".to_owned(),
+            Self::Paper => "i-paper".to_owned(),
         }
     }
 }

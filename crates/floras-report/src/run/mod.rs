@@ -1,18 +1,18 @@
 //! The report of one run.
 
 pub(crate) mod curves;
+mod so_far;
 pub(crate) mod words;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use curves::Trials;
 use floras_audit::AuditReport;
 use floras_sim::figure::Panel;
-use floras_sim::inquiry::ExperimentAccount;
 use floras_sim::{PrivacyReport, RecordedRun, SweepTable};
 
+use self::so_far::SoFar;
 use crate::audit;
 use crate::error::ReportError;
 use crate::files::Output;
@@ -69,9 +69,11 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         .flatten()
         .collect();
     let spending = curves::accuracy_against_cost(&run.metrics, &trials);
-    let spent = run.summary.as_ref().and_then(|summary| privacy::growth(&summary.privacy));
+    let view = run.experiment.settings().privacy.view;
+    let so_far = run.summary.is_none().then(|| SoFar::read(directory, &run));
+    let spent = run.summary.as_ref().and_then(|summary| privacy::growth(&summary.privacy, view));
     let guarantees =
-        run.summary.as_ref().map_or_else(Vec::new, |summary| privacy::guarantees(&summary.privacy));
+        run.summary.as_ref().map_or_else(Vec::new, |summary| privacy::guarantees(&summary.privacy, view));
     let holdings = holdings(&run);
     let is_audited = directory.join(AuditReport::FILE).exists();
     let audit = is_audited.then(|| audit::read(directory)).transpose()?;
@@ -86,9 +88,14 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         audit::pictures(audit, &mut output)?;
     }
     let mut body = Html::default();
-    head(&mut body, directory, &run);
+    head(&mut body, directory, &run, so_far.as_ref());
     results(&mut body, &run, &learning, &trials);
-    privacy_section(&mut body, &run, rounds_spent(directory, &run), spent.as_ref(), &guarantees);
+    match (&run.summary, &so_far) {
+        (Some(summary), _) => {
+            privacy_section(&mut body, &run, &summary.privacy, spent.as_ref(), &guarantees);
+        }
+        (None, so_far) => so_far.iter().for_each(|so_far| so_far.privacy(&mut body, &run)),
+    }
     if let Some(audit) = &audit {
         body.section("Audit", |section| audit::content(section, audit, audit::Place::Section));
     }
@@ -109,7 +116,7 @@ fn sweep_of(directory: &Path) -> Option<&'static str> {
     table.rows.iter().any(|row| row.run == name).then_some("../report.html")
 }
 
-fn head(body: &mut Html, directory: &Path, run: &RecordedRun) {
+fn head(body: &mut Html, directory: &Path, run: &RecordedRun, so_far: Option<&SoFar>) {
     let settings = run.experiment.settings();
     body.element("p", "kicker", "Report of a floras run: private federated learning over the air");
     body.element("h1", "", &settings.name);
@@ -118,9 +125,13 @@ fn head(body: &mut Html, directory: &Path, run: &RecordedRun) {
             line.text("This run is a point of a sweep: ").link(sweep, "compare all points").text(".");
         });
     }
-    warnings(body, run);
+    match so_far {
+        Some(so_far) => so_far.notice(body, directory),
+        None => warnings(body, run),
+    }
+    let rounds = so_far.map_or_else(|| rounds(run), |so_far| so_far.rounds);
     body.element("p", "lead", &words::task(settings));
-    body.paragraph(&words::uplink(settings, rounds(run)));
+    body.paragraph(&words::uplink(settings, rounds));
     body.around("ul", "cards", |cards| {
         let mut card = |value: &str, label: &str| {
             cards.around("li", "", |card| {
@@ -137,11 +148,25 @@ fn head(body: &mut Html, directory: &Path, run: &RecordedRun) {
             card(&value, &label);
             card(
                 &format!("{finished} of {}", summary.trials.len()),
-                &format!("trials finished, {} each", count(rounds(run).into(), "round")),
+                &format!("trials finished, {} each", count(rounds.into(), "round")),
             );
-        } else {
-            card(&grouped(run.metrics.len() as u64), "rounds recorded so far, over all trials");
-            card(&grouped(rounds_spent(directory, run).into()), "rounds of the most advanced trial");
+        }
+        if let Some(so_far) = so_far {
+            card(
+                &format!("{} of {}", grouped(so_far.done), grouped(so_far.all)),
+                "rounds done so far, over all trials",
+            );
+            card(
+                &format!("{} of {}", grouped(so_far.spent.into()), grouped(so_far.rounds.into())),
+                "rounds of the longest trial",
+            );
+            if let Some(report) = &so_far.report {
+                let (value, label) = privacy::card(report, settings.privacy.view);
+                card(&value, &format!("spent so far: {label}"));
+            }
+            if let Some(budget) = settings.privacy.budget {
+                card(&format!("ε ≤ {budget}"), "privacy budget");
+            }
         }
     });
     body.around("details", "", |details| {
@@ -154,24 +179,8 @@ fn head(body: &mut Html, directory: &Path, run: &RecordedRun) {
     });
 }
 
-/// The largest number of rounds in the ledger of a trial, for an incomplete run. The ledger can be ahead of the metrics, because it
-/// is synced first; a line that a crash cut off is ignored.
-fn rounds_spent(directory: &Path, run: &RecordedRun) -> u32 {
-    let ledger = fs::read_to_string(directory.join("ledger.jsonl")).unwrap_or_default();
-    let round = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok()?.get("round")?.as_u64();
-    let in_ledger = ledger.lines().filter_map(round).max().and_then(|round| u32::try_from(round).ok());
-    run.metrics.iter().map(|line| line.round).chain(in_ledger).max().unwrap_or(0)
-}
-
 fn warnings(body: &mut Html, run: &RecordedRun) {
-    let Some(summary) = &run.summary else {
-        body.element(
-            "p",
-            "warning",
-            "This run is not complete: summary.json is missing. The report shows what is recorded so far.",
-        );
-        return;
-    };
+    let Some(summary) = &run.summary else { return };
     let diverged = summary.diverged();
     if !diverged.is_empty() {
         let shown: Vec<String> = diverged
@@ -262,13 +271,12 @@ fn capital(text: &str) -> String {
 fn privacy_section(
     body: &mut Html,
     run: &RecordedRun,
-    rounds_spent: u32,
+    report: &PrivacyReport,
     spent: Option<&Panel>,
     guarantees: &[Panel],
 ) {
-    let view = run.experiment.settings().privacy.view;
-    let Some(summary) = &run.summary else { return privacy_so_far(body, run, rounds_spent) };
-    let report = &summary.privacy;
+    let settings = run.experiment.settings();
+    let view = settings.privacy.view;
     body.section("Privacy", |section| {
         privacy::in_words(section, report, view);
         privacy::table(section, &report.views, &report.notes, view);
@@ -280,57 +288,21 @@ fn privacy_section(
             number_text(report.delta),
             count(report.rounds.into(), "round")
         ));
-        if let Some(worst) = privacy::worst_client(report) {
+        if let Some(worst) = privacy::worst_client(report, settings) {
             section.paragraph(&worst);
         }
-        if let Some(panel) = spent {
-            figures(
-                section,
-                std::slice::from_ref(panel),
-                "Dashed curves are not proven. For views with ε above 100,000 in the first round, only the first and the last \
-                 round are computed.",
-            );
-        }
-        if let [delta, trade_off] = guarantees {
-            section.around("div", "plots", |plots| {
-                let left = "Every pair (ε, δ) on a curve is a guarantee. Dashed curves are not proven. Views with ε above 100 are left out.";
-                figure(plots, delta, left);
+        section.around("div", "plots", |plots| {
+            if let Some(panel) = spent {
+                figure(plots, panel, &privacy::growth_caption(report));
+            }
+            if let [delta, trade_off] = guarantees {
+                figure(plots, delta, &privacy::delta_caption(report));
                 let right = "An adversary tests which of two data sets a client has. With type I error α, its type II error is at \
                              least β. On the straight line from (0, 1) to (1, 0) it learns nothing.";
                 figure(plots, trade_off, right);
-            });
-        }
+            }
+        });
         section.notes(&report.notes);
-    });
-}
-
-/// The privacy that an incomplete run has spent.
-fn privacy_so_far(body: &mut Html, run: &RecordedRun, rounds: u32) {
-    let settings = run.experiment.settings();
-    if rounds == 0 {
-        return;
-    }
-    body.section("Privacy spent so far", |section| {
-        match ExperimentAccount::new(&run.experiment).and_then(|account| account.views(rounds)) {
-            Ok(views) => {
-                let report = PrivacyReport {
-                    delta: settings.privacy.delta,
-                    rounds,
-                    level: settings.privacy.level.name().to_owned(),
-                    views,
-                    worst_client: None,
-                    notes: Vec::new(),
-                    growth: Vec::new(),
-                    curves: Vec::new(),
-                };
-                privacy::in_words(section, &report, settings.privacy.view);
-                privacy::table(section, &report.views, &report.notes, settings.privacy.view);
-                section.paragraph("Rounds are counted in ledger.jsonl. Resuming the run spends more.");
-            }
-            Err(error) => {
-                section.paragraph(&format!("ε after {} is unknown: {error}.", count(rounds.into(), "round")));
-            }
-        }
     });
 }
 

@@ -1,6 +1,6 @@
 //! The keys of a sweep and their values in words: `SNR 0 dB, clipped receiver c = 2`.
 
-use floras_sim::SweepTable;
+use floras_sim::SweepRow;
 
 use super::Digit;
 use crate::plot::scale::number_text;
@@ -41,18 +41,18 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The keys of a table.
-    pub(super) fn all(table: &SweepTable) -> Vec<Self> {
+    /// The keys of a table, with the values of some of its rows.
+    pub(super) fn all(names: &[String], rows: &[SweepRow]) -> Vec<Self> {
         let key = |(number, name): (usize, &String)| {
             let mut values: Vec<String> = Vec::new();
-            for value in table.rows.iter().filter_map(|row| row.values.get(number)) {
+            for value in rows.iter().filter_map(|row| row.values.get(number)) {
                 if !values.contains(value) {
                     values.push(value.clone());
                 }
             }
             Self { name: name.clone(), values }
         };
-        table.keys.iter().enumerate().map(key).collect()
+        names.iter().enumerate().map(key).collect()
     }
 
     fn known(&self) -> Option<Known> {
@@ -114,7 +114,7 @@ fn parameter(value: &str) -> Option<(&str, String)> {
 }
 
 /// A value in words: numbers without needless zeros, tables without braces.
-pub(super) fn plain(value: &str) -> String {
+fn plain(value: &str) -> String {
     match (value.parse::<f64>(), parameter(value)) {
         (Ok(number), _) if number.is_finite() => number_text(number),
         (_, Some((kind, number))) => format!("{kind} {number}"),

@@ -5,18 +5,20 @@ mod keys;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use floras_core::View;
 use floras_core::verdict::Verdict;
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::{
     Cost, Estimate, PointPrivacy, RecordedRun, RoundMetrics, RunDirectory, SweepRow, SweepTable,
 };
 
-use self::keys::{Key, plain};
+use self::keys::Key;
 use crate::error::ReportError;
 use crate::files::Output;
 use crate::html::number::{bound, count, estimate, grouped, percentage, short};
-use crate::html::{Cell, Html, figure, figure_with_categories, page};
+use crate::html::{Cell, Html, figure, marked_figure, page};
 use crate::plot::Plot;
+use crate::plot::panel::Marks;
 use crate::plot::picture::SERIES;
 use crate::privacy;
 use crate::run::curves::Trials;
@@ -24,8 +26,11 @@ use crate::run::{self, curves, words};
 
 /// The maximum number of learning curves in a plot.
 const MAX_CURVES: usize = 12;
-/// Learning curves beyond this number have no bands.
+/// If there are more curves, none has a band.
 const MAX_BANDS: usize = 4;
+
+/// The name of the plot of `ε`.
+const EPSILON: &str = "sweep-epsilon";
 
 const STYLES: [Style; 4] = [Style::Solid, Style::Dashed, Style::Dotted, Style::DashDotted];
 
@@ -33,6 +38,15 @@ const STYLES: [Style; 4] = [Style::Solid, Style::Dashed, Style::Dotted, Style::D
 struct Against {
     panel: Panel,
     categories: Vec<String>,
+    /// Points whose value is not proven.
+    unproven: Vec<(f64, f64)>,
+    caption: String,
+}
+
+impl Against {
+    fn marks(&self) -> Marks<'_> {
+        Marks { categories: &self.categories, hollow: &self.unproven }
+    }
 }
 
 /// A value of a point with its interval.
@@ -61,16 +75,18 @@ struct Learned {
 pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
     let mut table = SweepTable::read(directory)?;
     add_bounds(directory, &mut table)?;
-    let keys = Key::all(&table);
+    let keys = Key::all(&table.keys, &table.rows);
+    let shown = &table.rows[..table.rows.len().min(MAX_CURVES)];
+    let shown_keys = Key::all(&table.keys, shown);
     let (mut learned, mut written) = (Vec::new(), HashSet::new());
     for row in &table.rows {
         let of_point = directory.join(&row.run);
         if written.insert(&row.run) {
             run::write(&of_point)?;
         }
-        if learned.len() < MAX_CURVES {
-            let digits: Vec<Digit> =
-                keys.iter().zip(&row.values).map(|(key, value)| key.digit(value)).collect();
+        if learned.len() < shown.len() {
+            let pairs = shown_keys.iter().zip(&row.values);
+            let digits: Vec<Digit> = pairs.map(|(key, value)| key.digit(value)).collect();
             let (colour, style) = encoded(&digits);
             learned.push(Learned {
                 name: name(&keys, row),
@@ -84,8 +100,8 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     let against: Vec<Against> = against.into_iter().flatten().collect();
     let panels = learning(&learned);
     let mut output = Output::new(directory);
-    for Against { panel, categories } in &against {
-        output.plot(&Plot::of_categories(panel, categories))?;
+    for found in &against {
+        output.plot(&Plot::marked(&found.panel, found.marks()))?;
     }
     for panel in &panels {
         output.panel(panel)?;
@@ -109,14 +125,17 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     }
     body.section("Final accuracy and ε", |section| {
         section.around("div", "plots", |plots| {
-            for Against { panel, categories } in &against {
-                let has_bands = panel.curves.iter().any(|curve| curve.band.is_some());
-                let caption = if has_bands { "Bands are 95 % intervals of the mean." } else { "" };
-                figure_with_categories(plots, panel, categories, caption);
+            for found in &against {
+                marked_figure(plots, &found.panel, found.marks(), &found.caption);
             }
         });
         if against.is_empty() {
             section.paragraph("No point finished a trial.");
+        }
+        if !against.iter().any(|found| found.panel.name == EPSILON)
+            && let Some(text) = left_out(&table)
+        {
+            section.paragraph(&text);
         }
     });
     all_points(&mut body, &table, &keys);
@@ -162,15 +181,22 @@ fn name(keys: &[Key], row: &SweepRow) -> String {
     pairs.map(|(key, value)| key.words(value)).collect::<Vec<_>>().join(", ")
 }
 
-/// The colour and the style of a combination of values: the first key has the colour, the others together have the style.
+/// The colour and the style of a combination of values: one key has the colour, the others together have the style. The key with the
+/// most values has the colour if there are styles for all others, else the first key.
 ///
 /// Where one of them runs out, the rest of its number goes to what the other has left, so that combinations look different as long
 /// as colours and styles allow.
 fn encoded(digits: &[Digit]) -> (usize, Style) {
-    let (first, rest) =
-        digits.split_first().map_or((Digit { number: 0, base: 1 }, digits), |(&first, rest)| (first, rest));
-    let number = rest.iter().fold(0, |number, digit| number * digit.base + digit.number);
-    let base: usize = rest.iter().map(|digit| digit.base).product();
+    let all: usize = digits.iter().map(|digit| digit.base).product();
+    let largest = (0..digits.len()).rev().max_by_key(|&place| digits[place].base).unwrap_or(0);
+    let coloured = match digits.get(largest) {
+        Some(digit) if all <= digit.base * STYLES.len() => largest,
+        _ => 0,
+    };
+    let first = digits.get(coloured).copied().unwrap_or(Digit { number: 0, base: 1 });
+    let rest = || digits.iter().enumerate().filter(|(place, _)| *place != coloured).map(|(_, digit)| digit);
+    let number = rest().fold(0, |number, digit| number * digit.base + digit.number);
+    let base: usize = rest().map(|digit| digit.base).product();
     let style = number + base * (first.number / SERIES.len());
     let colour = first.number % SERIES.len() + first.base.min(SERIES.len()) * (style / STYLES.len());
     (colour, STYLES[style % STYLES.len()])
@@ -183,21 +209,70 @@ fn accuracy_against(keys: &[Key], table: &SweepTable) -> Option<Against> {
         Some((100.0 * mean, band))
     };
     let y = Axis { label: curves::ACCURACY.to_owned(), logarithmic: false, range: None };
-    against(keys, table, ("sweep-accuracy", "Final test accuracy"), y, &value)
+    let mut found = against(keys, table, ("sweep-accuracy", "Final test accuracy"), y, &value)?;
+    let curves = &mut found.panel.curves;
+    let has_bands = curves.iter().any(|curve| curve.band.is_some());
+    if has_bands && curves.len() > MAX_BANDS {
+        curves.iter_mut().for_each(|curve| curve.band = None);
+        found.caption = "The table and sweep.csv have the 95 % intervals.".to_owned();
+    } else if has_bands {
+        found.caption = "Bands are 95 % intervals of the mean.".to_owned();
+    }
+    Some(found)
 }
 
 fn epsilon_against(keys: &[Key], table: &SweepTable) -> Option<Against> {
     let value = |row: &SweepRow| Some((row.privacy?.epsilon?, None));
     let values = || table.rows.iter().filter_map(value).map(|(epsilon, _)| epsilon);
     let logarithmic = values().fold(0.0, f64::max) > 10.0 * values().fold(f64::INFINITY, f64::min);
-    let mut views: Vec<String> =
-        table.rows.iter().filter_map(|row| row.privacy).map(|privacy| privacy.view.to_string()).collect();
-    views.dedup();
-    let label = match &views[..] {
-        [view] => format!("ε ({view} view)"),
-        _ => "ε (each point in its quoted view)".to_owned(),
+    let label = match quoted_view(table) {
+        Some(view) => format!("ε ({view} view)"),
+        None => "ε (each point in its quoted view)".to_owned(),
     };
-    against(keys, table, ("sweep-epsilon", "Final ε"), Axis { label, logarithmic, range: None }, &value)
+    let y = Axis { label, logarithmic, range: None };
+    let mut found = against(keys, table, (EPSILON, "Final ε"), y, &value)?;
+    let across = axis_of(keys);
+    let is_unproven =
+        |row: &&SweepRow| row.privacy.is_some_and(|privacy| privacy.verdict == Verdict::NotProven);
+    let place = |row: &SweepRow| Some((x_of(keys, across, row)?, value(row)?.0));
+    found.unproven = table.rows.iter().filter(is_unproven).filter_map(place).collect();
+    let mut sentences = Vec::new();
+    if !found.unproven.is_empty() {
+        sentences.push("Hollow points are not proven.".to_owned());
+    }
+    sentences.extend(left_out(table));
+    found.caption = sentences.join(" ");
+    Some(found)
+}
+
+/// The view that all points quote; `None` if they differ.
+fn quoted_view(table: &SweepTable) -> Option<View> {
+    let mut views = table.rows.iter().filter_map(|row| row.privacy).map(|privacy| privacy.view);
+    let first = views.next()?;
+    views.all(|view| view == first).then_some(first)
+}
+
+/// A sentence that names the points without a finite `ε`.
+fn left_out(table: &SweepTable) -> Option<String> {
+    let without = |row: &&SweepRow| row.privacy.is_some_and(|privacy| privacy.epsilon.is_none());
+    let points: Vec<String> = table.rows.iter().filter(without).map(|row| row.point.to_string()).collect();
+    match &points[..] {
+        [] => None,
+        [one] => Some(format!("Point {one} has no finite ε and is not drawn.")),
+        _ => Some(format!("The points {} have no finite ε and are not drawn.", points.join(", "))),
+    }
+}
+
+/// The key of the horizontal axis: the first one with numbers, or the first one.
+fn axis_of(keys: &[Key]) -> usize {
+    keys.iter().position(|key| key.numbers().is_some()).unwrap_or(0)
+}
+
+/// The place of a point on the horizontal axis.
+fn x_of(keys: &[Key], across: usize, row: &SweepRow) -> Option<f64> {
+    let key = keys.get(across)?;
+    let index = key.index(row.values.get(across)?);
+    Some(key.numbers().map_or(index as f64, |numbers| numbers[index]))
 }
 
 /// A value of every point against the first key with numbers, or against the first key. Lines differ in the other keys: the next
@@ -209,17 +284,15 @@ fn against(
     y: Axis,
     value: &dyn Fn(&SweepRow) -> Option<Value>,
 ) -> Option<Against> {
-    let across = keys.iter().position(|key| key.numbers().is_some()).unwrap_or(0);
+    let across = axis_of(keys);
     let key = keys.get(across)?;
-    let numbers = key.numbers();
     let others = |row: &SweepRow| -> Others {
         let pairs = keys.iter().zip(&row.values).enumerate().filter(|(place, _)| *place != across);
         pairs.map(|(_, (key, value))| (key.digit(value), key.words(value))).collect()
     };
     let mut groups: Vec<(Others, Vec<(f64, &SweepRow)>)> = Vec::new();
     for row in table.rows.iter().filter(|row| value(row).is_some()) {
-        let index = key.index(row.values.get(across)?);
-        let x = numbers.as_ref().map_or(index as f64, |numbers| numbers[index]);
+        let x = x_of(keys, across, row)?;
         let others = others(row);
         match groups.iter_mut().find(|(same, _)| *same == others) {
             Some((_, points)) => points.push((x, row)),
@@ -244,9 +317,10 @@ fn against(
     let curves: Vec<Curve> = groups.into_iter().map(curve).collect();
     let x = Axis { label: key.axis(), logarithmic: key.is_logarithmic(), range: None };
     let title = format!("{title} against {}", without_unit(&x.label));
-    let categories = if numbers.is_some() { Vec::new() } else { key.categories() };
-    let name = name.to_owned();
-    (!curves.is_empty()).then_some(Against { panel: Panel { name, title, x, y, curves }, categories })
+    let categories = if key.numbers().is_some() { Vec::new() } else { key.categories() };
+    let panel = Panel { name: name.to_owned(), title, x, y, curves };
+    let (unproven, caption) = (Vec::new(), String::new());
+    (!panel.curves.is_empty()).then_some(Against { panel, categories, unproven, caption })
 }
 
 /// The label of an axis without its unit.
@@ -283,13 +357,15 @@ fn learning(points: &[Learned]) -> Vec<Panel> {
 
 fn all_points(body: &mut Html, table: &SweepTable, keys: &[Key]) {
     body.section("All points", |section| {
-        let names: Vec<String> = keys.iter().map(Key::axis).collect();
-        let mut heading = vec!["run"];
-        heading.extend(names.iter().map(String::as_str));
+        let epsilon = quoted_view(table).map_or_else(|| "ε (quoted view)".to_owned(), |view| format!("ε ({view})"));
+        let mut heading = vec!["point"];
         let has_privacy = table.rows.iter().any(|row| row.privacy.is_some());
+        if has_privacy {
+            heading.extend(["verdict", epsilon.as_str()]);
+        }
         heading.push("test accuracy");
         if has_privacy {
-            heading.extend(["ε", "verdict", "rounds done"]);
+            heading.push("rounds done");
         }
         heading.extend(["test loss", "train loss", "trials", "diverged"]);
         let has_cost = table.rows.iter().any(|row| row.cost.is_some());
@@ -298,12 +374,15 @@ fn all_points(body: &mut Html, table: &SweepTable, keys: &[Key]) {
         }
         let cells = |row: &SweepRow| {
             let file = format!("{}/report.html", row.run);
-            let mut cells = vec![Cell::Link { text: format!("point {}", row.point), file }];
-            cells.extend(row.values.iter().map(|value| Cell::text(plain(value))));
+            let remark = name(keys, row);
+            let mut cells = vec![Cell::Link { text: format!("point {}", row.point), file, remark }];
+            if has_privacy {
+                cells.extend(point_privacy(row));
+            }
             let finals = |text: Option<String>| Cell::number(text.unwrap_or_else(|| "–".to_owned()));
             cells.push(finals(row.finals.map(|finals| percentage(finals.test_accuracy))));
             if has_privacy {
-                cells.extend(point_privacy(row));
+                cells.push(finals(row.privacy.map(|found| grouped(found.rounds_done.into()))));
             }
             cells.push(finals(row.finals.map(|finals| estimate(finals.test_loss))));
             cells.push(finals(row.finals.map(|finals| estimate(finals.train_loss))));
@@ -331,13 +410,12 @@ fn all_points(body: &mut Html, table: &SweepTable, keys: &[Key]) {
     });
 }
 
-fn point_privacy(row: &SweepRow) -> [Cell; 3] {
+fn point_privacy(row: &SweepRow) -> [Cell; 2] {
     match row.privacy {
-        None => [(); 3].map(|()| Cell::number("–")),
+        None => [(); 2].map(|()| Cell::number("–")),
         Some(found) => [
-            Cell::number(bound(found.epsilon, found.epsilon_above)),
             Cell::Mark(found.verdict.to_string(), privacy::is_good(found.verdict)),
-            Cell::number(grouped(found.rounds_done.into())),
+            Cell::number(bound(found.epsilon, found.epsilon_above)),
         ],
     }
 }
@@ -382,6 +460,14 @@ mod tests {
         ] {
             assert_eq!(looks(&all).len(), all.len(), "{all:?}");
         }
+    }
+
+    /// Four values of the second key and two of each other one: four colours and four styles.
+    #[test]
+    fn the_longest_key_has_the_colour() {
+        let all = digits([2, 4, 2]);
+        assert!(all.iter().all(|digits| encoded(digits).0 == digits[1].number));
+        assert_eq!(looks(&all).len(), 16);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | `checkpoint/` | the state of each trial, to resume from |
 //! | `lock` | locked by the running process |
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -139,18 +140,19 @@ impl RunDirectory {
 
     /// The metrics of all recorded rounds of a run directory, without entering it.
     pub fn read_metrics(path: &Path) -> Result<Vec<RoundMetrics>, SimError> {
-        let path = Self::metrics_file(path);
-        let text = read_text(&path)?;
-        let mut metrics = Vec::new();
-        for (number, line) in text.split_inclusive('\n').enumerate() {
-            match serde_json::from_str(line) {
-                Ok(line) => metrics.push(line),
-                // A run that is in progress, or was killed, may have written an incomplete line.
-                Err(_) if !line.ends_with('\n') => {}
-                Err(error) => return Err(SimError::damaged(&path, format!("line {}: {error}", number + 1))),
-            }
+        metrics_in(&Self::metrics_file(path))
+    }
+
+    /// The metrics of all rounds of an incomplete run so far, ordered by trial and round: those of the common file, and those that
+    /// only the trials' own logs have.
+    pub(crate) fn read_metrics_so_far(path: &Path, trials: u32) -> Result<Vec<RoundMetrics>, SimError> {
+        let mut metrics = BTreeMap::new();
+        let own = (0..trials).map(|trial| Self::trial_logs(path, trial)[0].clone());
+        for file in own.chain([Self::metrics_file(path)]) {
+            let lines = if_exists(metrics_in(&file))?.unwrap_or_default();
+            metrics.extend(lines.into_iter().map(|line| ((line.trial, line.round), line)));
         }
-        Ok(metrics)
+        Ok(metrics.into_values().collect())
     }
 
     /// The summary of a run directory, if its run is complete, without entering it.
@@ -268,6 +270,21 @@ pub(crate) fn has_other_files(path: &Path, is_ours: impl Fn(&str) -> bool) -> Re
     let entries = fs::read_dir(path).map_err(SimError::file("read", path))?;
     let mut names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
     Ok(names.any(|name| !name.to_str().is_some_and(&is_ours)))
+}
+
+/// The metrics in a file.
+fn metrics_in(path: &Path) -> Result<Vec<RoundMetrics>, SimError> {
+    let text = read_text(path)?;
+    let mut metrics = Vec::new();
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        match serde_json::from_str(line) {
+            Ok(line) => metrics.push(line),
+            // A run that is in progress, or was killed, may have written an incomplete line.
+            Err(_) if !line.ends_with('\n') => {}
+            Err(error) => return Err(SimError::damaged(path, format!("line {}: {error}", number + 1))),
+        }
+    }
+    Ok(metrics)
 }
 
 /// Locks a directory for this process, until the file is dropped.

@@ -35,11 +35,14 @@ impl RecordedRun {
         let experiment = Experiment::parse("it", &text).map_err(|error| SimError::damaged(&path, error))?;
         let version = Experiment::version_in(&text);
         let summary = RunDirectory::read_summary(directory)?;
-        let metrics = RunDirectory::read_metrics(directory);
+        let metrics = match &summary {
+            Some(_) => RunDirectory::read_metrics(directory),
+            None => RunDirectory::read_metrics_so_far(directory, experiment.settings().trials),
+        };
         let partitions = read_json(&RunDirectory::partition_file(directory));
         let (metrics, partitions) = match &summary {
             Some(_) => (metrics?, partitions?),
-            None => (if_exists(metrics)?.unwrap_or_default(), if_exists(partitions)?.unwrap_or_default()),
+            None => (metrics?, if_exists(partitions)?.unwrap_or_default()),
         };
         let recorded = Self { experiment, text, version, metrics, partitions, summary };
         recorded.check_consistency(directory)?;
