@@ -1,6 +1,7 @@
 //! Ctrl-C: the first one stops a training after its current round, a second one ends the program at once.
 //!
-//! While the results of a complete training are written, the first Ctrl-C has no effect.
+//! While the results of a complete training are written, the first Ctrl-C has no effect. Afterwards, while a live view is open, Ctrl-C
+//! is the regular end of the program.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,9 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Whether the first Ctrl-C leaves the program running: during a training, and while its results are written.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
 
+/// Whether all results are written, so that Ctrl-C interrupts nothing.
+static IS_COMPLETE: AtomicBool = AtomicBool::new(false);
+
 /// A training that Ctrl-C stops. Before and after it, Ctrl-C ends the program at once.
 pub(crate) struct Training(Held);
 
@@ -21,6 +25,13 @@ pub(crate) struct Writing(Held);
 /// Holds Ctrl-C until it is dropped.
 struct Held;
 
+impl Writing {
+    /// Marks that all results are written.
+    pub(crate) fn written(self) {
+        IS_COMPLETE.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Training {
     /// Marks the beginning of a training.
     pub(crate) fn begin() -> Self {
@@ -28,7 +39,7 @@ impl Training {
         // Without a handler, Ctrl-C ends the program at once; a run can be resumed then, too.
         let _ = ctrlc::set_handler(|| {
             if !IS_HELD.load(Ordering::Relaxed) || STOP.swap(true, Ordering::Relaxed) {
-                process::exit(EXIT_CODE.into());
+                process::exit(if IS_COMPLETE.load(Ordering::Relaxed) { 0 } else { EXIT_CODE.into() });
             }
         });
         Self(Held)

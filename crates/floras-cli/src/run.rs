@@ -131,7 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let writing = training.completed();
     let page = report::at_the_end(&directory, "the report", outcome.rounds_done > 0);
     options.report(&directory, &outcome, page.as_deref())?;
-    drop(writing);
+    writing.written();
     watch::finish(live);
     Ok(())
 }

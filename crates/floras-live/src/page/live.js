@@ -191,8 +191,10 @@ class Panel {
       draw(svg, "line", { class: "grid", x1: frame.left, x2: frame.right, y1: y(tick), y2: y(tick) });
       draw(svg, "text", { x: frame.left - 6, y: y(tick) + 4, "text-anchor": "end" }, labels[index]);
     }
-    for (const tick of ticks(frame.low, frame.high, Math.max(2, Math.floor(frame.width / 70))))
-      if (Number.isInteger(tick)) draw(svg, "text", { x: x(tick), y: frame.bottom + 16, "text-anchor": "middle" }, grouped(tick));
+    const rounds = ticks(frame.low, frame.high, Math.max(2, Math.floor(frame.width / 70))).filter(Number.isInteger);
+    if (rounds[0] !== 1) if (x(rounds[0]) - x(1) > 30 || !rounds.length) rounds.unshift(1);
+    for (const tick of rounds)
+      draw(svg, "text", { x: x(tick), y: frame.bottom + 16, "text-anchor": "middle" }, grouped(tick));
     draw(svg, "line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom });
     draw(svg, "text", { x: (frame.left + frame.right) / 2, y: height - 6, "text-anchor": "middle" }, "round");
     if (limit) draw(svg, "line", { class: "curve limit", x1: frame.left, x2: frame.right, y1: y(limit[1]), y2: y(limit[1]) });
@@ -243,14 +245,15 @@ const showState = (state) => {
   document.body.dataset.state = state;
   set("state", STATES[state]);
 };
-const showNotice = (className, text, link) => {
+const showNotice = (className, text, link, command) => {
   const notice = byId("notice");
-  const key = JSON.stringify([className, text, link]);
+  const key = JSON.stringify([className, text, link, command]);
   if (notice.dataset.key === key) return;
   notice.dataset.key = key;
   notice.hidden = !text;
   notice.className = "notice " + className;
   notice.textContent = text;
+  if (command) make(notice, "code", "command", command);
   if (link) {
     const anchor = make(notice, "a", "", "Open the report");
     anchor.href = "/report.html";
@@ -286,14 +289,14 @@ const showStatus = () => {
   const diverged = status.diverged.slice(0, 5).map(([trial, round]) => "trial " + (trial + 1) + " in round " + round).join(", ");
   const warning = diverged ? " Diverged: " + diverged + (status.diverged.length > 5 ? " and more" : "") + "." : "";
   if (state === "finished") showNotice("good", "The run is finished." + warning + (status.report ? " " : " The report is not written yet."), status.report);
-  else if (state === "stopped") showNotice("bad", "No process works on this run. Resume it with: floras run --resume --out " + shellWord(run ? run.directory : "DIR") + warning + " ", status.report);
+  else if (state === "stopped") showNotice("bad", "No process works on this run." + warning + " To resume it:", status.report, "floras run --resume --out " + shellWord(run ? run.directory : "DIR"));
   else showNotice(warning ? "bad" : "", warning.trim());
   const problem = byId("problem");
   problem.hidden = !status.problem;
   problem.textContent = status.problem || "";
   const [round, accuracy] = latest(meanOf("accuracy"));
   set("accuracy", percent(accuracy));
-  set("accuracy-label", round === null ? "test accuracy" : "test accuracy after round " + grouped(round) + (trialCount > 1 ? ", mean of the trials so far" : ""));
+  set("accuracy-label", round === null ? "test accuracy" : "test accuracy after round " + grouped(round) + (trialCount > 1 ? ", mean of the trials" + (state === "finished" ? "" : " so far") : ""));
   document.title = (state === "running" ? (100 * part).toFixed(0) + " % – " : STATES[state] + " – ") + (run ? run.name : "floras");
 };
 const showPrivacy = () => {
@@ -317,16 +320,16 @@ const showPrivacy = () => {
   byId("epsilon").title = "against " + privacy.adversary;
 };
 
-// Draws at most once per frame, whatever the number of events.
+// Texts change with every event, also in a background tab, which has no frames. Plots are drawn at most once per frame.
 let isPending = false;
 const refresh = () => {
+  showRun();
+  showPrivacy();
+  showStatus();
   if (isPending) return;
   isPending = true;
   requestAnimationFrame(() => {
     isPending = false;
-    showRun();
-    showPrivacy();
-    showStatus();
     panels.forEach((panel) => panel.render());
   });
 };
