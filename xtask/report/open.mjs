@@ -28,6 +28,8 @@ async function look() {
       await unfold(true);
       const wide = await tab.evaluate("document.documentElement.scrollWidth");
       if (wide > width) problems.push(`${where}: the page is ${wide} wide`);
+      const cut = await tab.evaluate(`[...document.querySelectorAll(".scroll")].filter((part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.querySelector("th").textContent)`);
+      if (name === "desktop") for (const first of cut) problems.push(`${where}: the table that begins with "${first}" is cut`);
       for (const [text, contrast] of await tab.evaluate(`(${lowContrast})()`)) problems.push(`${where}: contrast ${contrast} of "${text}"`);
       await unfold(false);
       await hover(tab, where, width);

@@ -1,11 +1,14 @@
-//! `cargo xtask check-report`: a real browser opens the reports of a short run, of a short sweep and of short audits.
+//! `cargo xtask check-report`: a real browser opens the reports of a short run, of an interrupted one, of a short sweep, of short
+//! audits and of a quick reproduction.
 //!
-//! Errors are: a message on the console, anything that the page loads, a page wider than the screen, text with a contrast below
-//! 4.5, and a tooltip that is missing, leaves the viewport or covers its point. Screenshots at 390, 768 and 1400 pixels, light
+//! Errors are: a message on the console, anything that the page loads, a page wider than the screen, a table that is cut at 1400
+//! pixels, text with a contrast below 4.5, and a tooltip that is missing, leaves the viewport or covers its point. Screenshots at 390, 768 and 1400 pixels, light
 //! and dark, and a printed page are written to `target/reports`. Needs Chromium and Node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -50,11 +53,31 @@ pub(crate) fn run() -> Result<()> {
     shell::output(shell::program(&floras).args(brief).arg(&audited))?;
     let experiment = audited.join("experiment.toml").display().to_string();
     attack(&floras, &[&experiment, "--games", "2000", "--trainings", "8"], &audited)?;
-    for of in [run, sweep, audit, audited] {
+    let (interrupted, reproduction) = (directory.join("interrupted"), directory.join("reproduction"));
+    interrupt(&floras, &interrupted)?;
+    shell::output(
+        shell::program(&floras).args(["reproduce", "fig2", "--quick", "--out"]).arg(&reproduction),
+    )?;
+    for of in [run, interrupted, sweep, audit, audited, reproduction] {
         look(&browser, &of)?;
     }
     println!("no errors; the screenshots are in {}", directory.display());
     Ok(())
+}
+
+/// Kills a run after its first rounds, and writes its report.
+fn interrupt(floras: &Path, out: &Path) -> Result<()> {
+    let long = ["run", "quick", "--trials", "5", "--rounds", "100000", "--json", "--out"];
+    let mut run = shell::program(floras).args(long).arg(out).spawn().context("cannot start floras")?;
+    let metrics = out.join("metrics.jsonl");
+    let begun = Instant::now();
+    let has_rounds = || fs::metadata(&metrics).is_ok_and(|file| file.len() > 0);
+    while !has_rounds() && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    run.kill().context("cannot end floras")?;
+    run.wait().context("cannot end floras")?;
+    shell::output(shell::program(floras).arg("report").arg(out)).map(drop)
 }
 
 fn attack(floras: &Path, what: &[&str], out: &Path) -> Result<()> {
