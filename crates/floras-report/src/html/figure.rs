@@ -231,11 +231,11 @@ mod tests {
     #[test]
     fn bounds_round_to_the_safe_side() {
         let shown = |name: &str| {
-            let panel = bounds(name, &[("actual", 3.141_61)]);
+            let panel = bounds(name, &[("actual", 2.345_61)]);
             let drawn = panel::draw(&panel, Marks::default(), panel::INLINE);
             numbers(&panel, &[], &drawn)["curves"][0]["y"][1].clone()
         };
-        assert_eq!(["epsilon", "trade-off", "loss"].map(shown), [json!(3.142), json!(3.141), json!(3.1416)]);
+        assert_eq!(["epsilon", "trade-off", "loss"].map(shown), [json!(2.346), json!(2.345), json!(2.3456)]);
         assert_eq!(Rounding::Up.apply(9.9991), 10.0);
         assert_eq!(Rounding::Up.apply(2e-7), 2e-7);
     }

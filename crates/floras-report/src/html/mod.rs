@@ -86,7 +86,7 @@ impl Html {
     /// Adds text that was written for a terminal: words between backticks become code, numbers get the notation of a page.
     pub(crate) fn prose(&mut self, text: &str) {
         let parts: Vec<&str> = text.split('`').collect();
-        if parts.len() % 2 == 0 {
+        if parts.len().is_multiple_of(2) {
             self.text(&typeset::numbers(text));
             return;
         }

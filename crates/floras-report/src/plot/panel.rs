@@ -1,6 +1,6 @@
 //! A panel as a picture: grid, axes, bands, curves, and for files a title and the names of the curves.
 //!
-//! Curves that lie on one another are drawn once, with all of their names; no point is further than 1% of the axes from the other
+//! Curves that overlap are drawn once, with all of their names: no point is further than 1% of the axes from the other
 //! curve. Their numbers stay apart in CSV files and beside the pointer. In a file, names stand at the ends of the curves where they
 //! fit, and else in a legend below the axes.
 

@@ -62,7 +62,7 @@ pub(crate) enum Ink {
     Series(usize),
     /// Text on a box that is filled with the first colour.
     OnDark,
-    /// The background.
+    /// White in a file, and the colour below a plot in a page.
     Paper,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Trials {
 }
 
 /// The mean of a quantity over the trials, with its band.
-pub(crate) fn mean_curve(name: &str, lines: &[RoundMetrics], trials: &Trials, pick: Pick) -> Option<Curve> {
+fn mean_curve(name: &str, lines: &[RoundMetrics], trials: &Trials, pick: Pick) -> Option<Curve> {
     let by_round = collect(lines, trials, pick);
     if by_round.is_empty() {
         return None;
@@ -76,6 +76,13 @@ fn round_axis() -> Axis {
     Axis { label: "round".to_owned(), logarithmic: false, range: None }
 }
 
+/// The mean of a loss over the trials. No loss is negative, so that the wide interval of a diverging run ends at 0.
+pub(crate) fn loss_curve(name: &str, lines: &[RoundMetrics], trials: &Trials, pick: Pick) -> Option<Curve> {
+    let mut curve = mean_curve(name, lines, trials, pick)?;
+    curve.band.iter_mut().flatten().flatten().for_each(|(low, _)| *low = low.max(0.0));
+    Some(curve)
+}
+
 /// Training, test and local loss over the rounds.
 pub(crate) fn losses(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
     let wanted: [(&str, Pick, Style); 3] = [
@@ -87,7 +94,7 @@ pub(crate) fn losses(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
         .into_iter()
         .enumerate()
         .filter_map(|(colour, (name, pick, style))| {
-            Some(Curve { colour, style, ..mean_curve(name, lines, trials, pick)? })
+            Some(Curve { colour, style, ..loss_curve(name, lines, trials, pick)? })
         })
         .collect();
     if curves.is_empty() {
@@ -252,6 +259,13 @@ mod tests {
         let (low, high) = band[0].unwrap();
         assert!((low - (2.0 - 12.706)).abs() < 1e-3 && (high - (2.0 + 12.706)).abs() < 1e-3);
         assert_eq!(band[1], None);
+    }
+
+    #[test]
+    fn losses_have_no_negative_interval() {
+        let lines = [line(0, 1, 1.0), line(1, 1, 3.0)];
+        let panel = losses(&lines, &all(&[0, 1])).unwrap();
+        assert_eq!(panel.curves[0].band.as_ref().unwrap()[0].unwrap().0, 0.0);
     }
 
     #[test]

@@ -333,7 +333,7 @@ fn learning(points: &[Learned]) -> Vec<Panel> {
     let wanted: [(&str, &str, &str, Draw); 2] = [
         ("accuracy", "Test accuracy", curves::ACCURACY, curves::accuracy_curve),
         ("loss", "Test loss", "mean cross-entropy (nats)", |name, lines, trials| {
-            curves::mean_curve(name, lines, trials, |line| line.test_loss)
+            curves::loss_curve(name, lines, trials, |line| line.test_loss)
         }),
     ];
     let panel = |(name, title, label, draw): (&str, &str, &str, Draw)| {
