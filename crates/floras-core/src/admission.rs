@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::bounded;
 use crate::choice::{Choice, ChoiceError, split};
 
-/// The weakest channel that takes part. The paper says 0.01 "for the fading channel gain" and calls `|h|` the gain in Remark 2;
+/// The weakest channel that takes part. The paper states 0.01 "for the fading channel gain" and calls `|h|` the gain in Remark 2;
 /// the power `|h|²` is the other reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Admission {

@@ -17,7 +17,7 @@ macro_rules! bounded {
         pub struct $type(pub(crate) $number);
 
         impl $type {
-            /// Checks the range.
+            /// Builds the number if it is in the range of the type; other values, NaN included, are an error.
             pub fn new(value: $number) -> Result<Self, $crate::ChoiceError> {
                 if $range.contains(&value) {
                     Ok(Self(value))

@@ -164,7 +164,7 @@ macro_rules! named_choice {
             /// All values, in the order in which they are listed.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// The text form.
+            /// The name in experiment files, on the command line, in JSON and in Python.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),+

@@ -82,17 +82,17 @@ impl Cell {
         Parts { exponent, shadowing_db, min_distance, power_control }.try_into()
     }
 
-    /// `n`: between 0 and 8.
+    /// Path-loss exponent `n`: received power falls with the `n`-th power of the distance; between 0 and 8.
     pub fn exponent(self) -> f64 {
         self.0.exponent
     }
 
-    /// `σ` in dB: between 0 and 20.
+    /// Standard deviation `σ` of the log-normal shadowing, in dB: between 0 and 20.
     pub fn shadowing_db(self) -> f64 {
         self.0.shadowing_db
     }
 
-    /// `m`: between 0.001 and 1, relative to the cell's radius.
+    /// Minimum distance `m` of a client from the base station, relative to the cell's radius: between 0.001 and 1.
     pub fn min_distance(self) -> f64 {
         self.0.min_distance
     }

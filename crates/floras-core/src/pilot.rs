@@ -45,12 +45,12 @@ impl Pilot {
         Parts { amplitude, repetitions }.try_into()
     }
 
-    /// `a`: between 1e-3 and 1e3.
+    /// Amplitude `a` of the pilot, relative to a payload symbol of unit power: between 1e-3 and 1e3.
     pub fn amplitude(self) -> f64 {
         self.0.amplitude
     }
 
-    /// `r`: between 1 and 1,000,000.
+    /// Number `r` of times that the pilot is sent: between 1 and 1,000,000.
     pub fn repetitions(self) -> u32 {
         self.0.repetitions
     }

@@ -117,7 +117,8 @@ impl Receiver {
         }
     }
 
-    /// `w(ĥ)`, with `estimate_noise_std = s`.
+    /// The weight `w(ĥ)` of a despread symbol, given the channel estimate `ĥ` (`estimate`) and the standard deviation `s > 0` of its
+    /// error (`estimate_noise_std`), both in units of the channel amplitude.
     pub fn weight(self, estimate: f64, estimate_noise_std: f64) -> f64 {
         match self {
             Self::Paper => 1.0 / estimate,

@@ -84,7 +84,7 @@ impl Verdict {
     pub fn meaning(self, epsilon: Option<f64>) -> String {
         match (self, epsilon) {
             (Self::NotProven, _) => "No proof exists for this number.".to_owned(),
-            (_, None) => "No finite ε is established: nothing is guaranteed.".to_owned(),
+            (_, None) => "No finite ε is established: there is no guarantee.".to_owned(),
             (Self::None, Some(_)) => {
                 "The adversary may guess right almost always: this gives no protection in practice."
                     .to_owned()

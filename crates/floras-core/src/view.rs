@@ -51,10 +51,10 @@ impl View {
         }
     }
 
-    /// The adversary in words.
+    /// A noun phrase for the adversary, for sentences such as "against …".
     pub fn adversary(self) -> &'static str {
         match self {
-            Self::Published => "anyone who sees the decoded sums, as the paper has it",
+            Self::Published => "an adversary with the decoded sums, by the formula of the paper",
             Self::Idealised => "a base station with the decoded sums and the noise level, at high SNR",
             Self::Actual => "a base station with the decoded sums and all channel estimates",
             Self::AnyChannel => {
