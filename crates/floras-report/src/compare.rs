@@ -13,7 +13,7 @@ use crate::error::ReportError;
 use crate::files::Output;
 use crate::run::{curves, trials};
 
-/// Runs side by side.
+/// Results, privacy and differing settings of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The runs, in the given order; a sweep stands for all its points.
@@ -30,20 +30,20 @@ pub struct Comparison {
 pub struct ComparedRun {
     /// The directory's name, or its path where two directories have the same name.
     pub name: String,
-    /// The run directory.
+    /// Path of the run directory, as given.
     pub directory: PathBuf,
     /// Rounds done so far in a trial.
     pub rounds: u32,
-    /// Trials of the experiment.
+    /// Number of trials of the experiment, at least 1.
     pub trials: u32,
-    /// Seed of the experiment.
+    /// Seed of all random streams of the experiment.
     pub seed: u64,
     /// Whether all trials have ended; if not, there are no results yet.
     pub is_complete: bool,
     /// Means over the trials that finished; `None` if all diverged.
     #[serde(rename = "final")]
     pub finals: Option<Finals>,
-    /// `δ` of `epsilon`.
+    /// Privacy parameter `δ` at which `epsilon` holds, between 0 and 1.
     pub delta: f64,
     /// The view that the experiment quotes: `privacy.view`.
     pub view: View,
@@ -52,7 +52,7 @@ pub struct ComparedRun {
     /// No `ε` up to this value is established; not in JSON.
     #[serde(skip)]
     pub epsilon_above: Option<f64>,
-    /// The verdict on `epsilon`; `None` before the run is complete.
+    /// The strength of `epsilon`: strong, moderate, weak, none or not proven; `None` before the run is complete.
     pub verdict: Option<Verdict>,
 }
 

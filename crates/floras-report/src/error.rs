@@ -14,7 +14,7 @@ pub enum ReportError {
     /// A missing directory.
     #[error("there is no directory {directory}", directory = directory.display())]
     NoSuchDirectory {
-        /// The given path.
+        /// The path as given by the caller.
         directory: PathBuf,
     },
 
@@ -25,14 +25,14 @@ pub enum ReportError {
         directory = directory.display()
     )]
     NothingThere {
-        /// The given path.
+        /// The path as given by the caller.
         directory: PathBuf,
     },
 
     /// A directory of figures or attacks where a run was expected.
     #[error("{directory} holds neither a run nor a sweep", directory = directory.display())]
     NotARun {
-        /// The given path.
+        /// The path as given by the caller.
         directory: PathBuf,
     },
 

@@ -35,13 +35,31 @@ pub(crate) fn card(report: &PrivacyReport, view: View) -> (String, String) {
     match report.views.get(view) {
         Some(statement) if statement.epsilon.is_some() => {
             let value = statement.epsilon.map(epsilon).unwrap_or_default();
-            let verdict = verdict(statement);
-            (format!("ε = {value}"), format!("{verdict} privacy in the {view} view"))
+            (format!("ε = {value}"), below_number(verdict(statement), view))
         }
         Some(Statement { epsilon_above: above @ Some(_), .. }) => {
-            (format!("ε {}", bound(None, *above)), format!("no privacy in the {view} view"))
+            (format!("ε {}", bound(None, *above)), below_number(Verdict::None, view))
         }
-        _ => ("no finite ε".to_owned(), format!("no privacy in the {view} view")),
+        _ => ("no finite ε".to_owned(), below_number(Verdict::None, view)),
+    }
+}
+
+/// The line below the number at the top of a report.
+fn below_number(verdict: Verdict, view: View) -> String {
+    match verdict {
+        Verdict::NotProven => format!("ε in the {view} view is not proven"),
+        _ => format!("{} in the {view} view", noun(verdict)),
+    }
+}
+
+/// A verdict as a noun, for sentences.
+fn noun(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Strong => "strong privacy",
+        Verdict::Moderate => "moderate privacy",
+        Verdict::Weak => "weak privacy",
+        Verdict::None => "no privacy",
+        Verdict::NotProven => "not proven",
     }
 }
 
@@ -91,7 +109,7 @@ pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport, view: View) {
                 (Some(reason), Verdict::NotProven) => format!(" The number is not a guarantee: {reason}."),
                 _ => String::new(),
             };
-            let text = format!("{about} ({verdict}). {}{why}", verdict.meaning(Some(value)));
+            let text = format!("{about} ({}). {}{why}", noun(verdict), verdict.meaning(Some(value)));
             html.element("p", if verdict.is_guarantee() { "lead" } else { "warning" }, &text);
         }
         Some((statement, None, Some(above))) => {
@@ -399,6 +417,49 @@ mod tests {
             );
             assert!(!page.contains("finite"), "{page}");
         }
+    }
+
+    #[test]
+    fn every_verdict_makes_a_sentence() {
+        let shown = |epsilon, reason| {
+            let report = actual(statement(Some(epsilon), None, reason));
+            let mut text = Html::default();
+            in_words(&mut text, &report, View::Actual);
+            let (number, below) = card(&report, View::Actual);
+            (number, below, page("a test", &text))
+        };
+        let cases = [
+            (0.5, None, "ε = 0.500", "strong privacy in the actual view", "rounds (strong privacy). Between"),
+            (
+                4.0,
+                None,
+                "ε = 4.000",
+                "moderate privacy in the actual view",
+                "rounds (moderate privacy). Between",
+            ),
+            (8.0, None, "ε = 8.000", "weak privacy in the actual view", "rounds (weak privacy). Between"),
+            (
+                10.0334,
+                None,
+                "ε = 10.1",
+                "no privacy in the actual view",
+                "rounds (no privacy). The adversary",
+            ),
+            (
+                0.5,
+                Some("an estimate"),
+                "ε = 0.500",
+                "ε in the actual view is not proven",
+                "rounds (not proven). No proof",
+            ),
+        ];
+        for (epsilon, reason, number, below, words) in cases {
+            let (shown_number, shown_below, page) = shown(epsilon, reason);
+            assert_eq!((&*shown_number, &*shown_below), (number, below));
+            assert!(page.contains(words), "{words}: {page}");
+        }
+        let report = actual(statement(None, None, Some("there is no noise")));
+        assert_eq!(card(&report, View::Actual).1, "no privacy in the actual view");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The report of an audit: claims, measured lower bounds and results of the attacks.
 
-mod number;
 mod section;
 
 use std::path::{Path, PathBuf};

@@ -2,8 +2,7 @@
 
 use floras_audit::{AuditVerdict, Cell as Found, Part, ReconstructionAttack, ReconstructionRow};
 
-use super::number::epsilon;
-use crate::html::number::{grouped, share, signed};
+use crate::html::number::{epsilon, epsilon_lower, grouped, share, signed};
 use crate::html::{Cell, Html, downloads, figure};
 use crate::plot::{inline_svg, portraits};
 
@@ -57,7 +56,7 @@ fn cell(found: &Found) -> Cell {
             });
             judged(epsilon(claimed), verdict, remark)
         }
-        Found::AtLeast(measured, remark) => judged(format!("≥ {}", epsilon(measured)), None, remark),
+        Found::AtLeast(measured, remark) => judged(format!("≥ {}", epsilon_lower(measured)), None, remark),
     }
 }
 

@@ -507,7 +507,7 @@ impl Frame {
         parts
     }
 
-    /// Liang and Barsky (1984).
+    /// The part of a segment inside the frame, by the algorithm of Liang and Barsky (1984); `None` if the segment misses the frame.
     fn clip_piece(&self, from: (f64, f64), to: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
         if self.holds(from.0, from.1) && self.holds(to.0, to.1) {
             return Some((from, to));
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_axes_say_so() {
+    fn logarithmic_axes_are_labelled() {
         let axis = |label: &str| Axis { label: label.to_owned(), logarithmic: true, range: None };
         assert_eq!(axis_label(&axis("ε")), "ε (log scale)");
         assert_eq!(axis_label(&axis("loss (nats)")), "loss (nats, log scale)");

@@ -166,7 +166,7 @@ const MEDIAN: &str = "median of the trials";
 /// A gain is a spike if its distance from the median exceeds this multiple of the usual distance.
 const SPIKE: f64 = 5.0;
 
-/// The mean gain of a round. Spikes, as the paper's receiver makes them, are cut off, and the label says so.
+/// The mean gain of a round. Spikes, as the paper's receiver makes them, are cut off, and the label states it.
 pub(crate) fn gain(lines: &[RoundMetrics], trials: &Trials) -> Option<Panel> {
     let curve = median_curve(MEDIAN, lines, trials, |line| line.mean_gain)?;
     let range = without_spikes(&curve);

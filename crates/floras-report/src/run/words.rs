@@ -48,14 +48,14 @@ fn dropout(dropout: &Dropout) -> String {
 
 fn partition(partition: Partition) -> String {
     match partition {
-        Partition::Iid => "The samples are shuffled and dealt out (IID).".to_owned(),
+        Partition::Iid => "Every client holds a random part of the samples (IID).".to_owned(),
         Partition::OneLabel => "Every client holds samples of a single class.".to_owned(),
         Partition::Shards(pieces) => {
             format!("Every client holds {} of the data sorted by class.", count(pieces.get().into(), "shard"))
         }
         Partition::Dirichlet(alpha) => {
             format!(
-                "Every client has its own mixture of classes (Dirichlet, α = {alpha}; a smaller α is more one-sided)."
+                "Every client has its own mixture of classes (Dirichlet, α = {alpha}; with a smaller α, single classes dominate more)."
             )
         }
         Partition::Unequal(spread) => {
