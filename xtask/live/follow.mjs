@@ -83,6 +83,10 @@ async function training(browser) {
   await tab.go(url);
   await until(tab, "the training runs", state("running"));
   await until(tab, "an accuracy and an epsilon", `/\\d %/.test(document.getElementById("accuracy").textContent) && /\\d/.test(document.getElementById("epsilon").textContent)`);
+  const source = await (await fetch(new URL("/live.js", url))).text();
+  const upper = new Function(source.slice(source.indexOf("const number"), source.indexOf("const percent")) + "return upper;")();
+  const bounds = [10.0334, 0.5, 9.996, 4001.2, 2.011e-5].map((value) => upper(value)).join(" ");
+  if (bounds !== "10.1 0.5 10 4010 2.02e-5") problems.push("upper bounds are shown as " + bounds);
   const first = await tab.evaluate(seen);
   await until(tab, "more points and another epsilon", `(() => { const now = ${seen}; return now.state === "running" && now.accuracy > ${first.accuracy} && now.loss > ${first.loss} && now.gain > ${first.gain} && now.epsilon !== ${JSON.stringify(first.epsilon)}; })()`);
   const second = await tab.evaluate(seen);

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use floras_core::View;
 use floras_core::verdict::Verdict;
+use floras_core::{Rounding, View};
 use floras_privacy::ledger::Worst;
 use floras_privacy::{Statement, Views};
 use floras_sim::inquiry::ExperimentAccount;
@@ -93,7 +93,7 @@ fn try_follow(experiment: &Experiment, recorded: &Recorded, board: &Board) -> Re
     };
     if one_round > MAX_ROUND_EPSILON {
         privacy.verdict = Verdict::None.label().to_owned();
-        privacy.reason = Some(format!("one round alone has ε = {one_round:.1e}"));
+        privacy.reason = Some(format!("one round alone has ε = {}", Rounding::Up.scientific(one_round, 1)));
         show(board, recorded, privacy);
         return Ok(());
     }

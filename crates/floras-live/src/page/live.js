@@ -15,6 +15,13 @@ const number = (value, digits = 3) => {
   if (size >= 1e6 || (value !== 0 && size < 1e-3)) return value.toExponential(digits - 1);
   return String(Number(value.toPrecision(digits)));
 };
+// An upper bound: the last digit is rounded up.
+const upper = (value, digits = 3) => {
+  if (!Number.isFinite(value) || value <= 0) return number(value, digits);
+  const shown = Number(value.toPrecision(digits));
+  const unit = 10 ** (Math.floor(Math.log10(value)) - digits + 1);
+  return number(shown < value ? shown + unit : shown, digits);
+};
 const percent = (value) => (value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %");
 const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 const power = (value) => {
@@ -67,7 +74,7 @@ const lossCurves = () => {
 const PANELS = [
   { id: "accuracy", title: "Test accuracy", unit: "%", value: (v) => v.toFixed(1) + " %", curves: () => curvesOf("accuracy", "", "s0").map((curve) => ({ ...curve, points: curve.points.map(([x, y]) => [x, 100 * y]) })) },
   { id: "loss", title: "Loss", unit: "mean cross-entropy", curves: lossCurves },
-  { id: "epsilon", title: "Privacy spent", unit: "ε", zero: true, curves: () => (privacy ? [{ name: "ε, " + privacy.view + " view", colour: "s1", dots: privacy.points.length < 60, points: privacy.points }] : []), limit: () => (privacy && privacy.limit ? [privacy.is_budget ? "budget" : "after all rounds", privacy.limit] : null) },
+  { id: "epsilon", title: "Privacy spent", unit: "ε", zero: true, curves: () => (privacy ? [{ name: "ε, " + privacy.view + " view", colour: "s1", dots: privacy.points.length < 60, points: privacy.points }] : []), value: (v) => upper(v, 4), limit: () => (privacy && privacy.limit ? [privacy.is_budget ? "budget " + number(privacy.limit, 6) : "after all rounds " + upper(privacy.limit), privacy.limit] : null) },
   { id: "gain", title: "Mean gain of the clients", unit: "gain", curves: () => curvesOf("gain", "", "s2"), caption: "A gain of 1 passes the updates unchanged." },
   { id: "noise", title: "Noise in the decoded sum", unit: "standard deviation ν", curves: () => curvesOf("noise", "", "s3") },
 ];
@@ -208,7 +215,7 @@ class Panel {
   }
   drawLegend(limit) {
     const entries = this.curves.length > 12 ? [{ name: plural(this.curves.length, "curve") + ", one per trial", colour: "s0" }] : this.curves;
-    const wanted = entries.map((curve) => [curve.name, curve.colour]).concat(limit ? [[limit[0] + " " + number(limit[1]), "limit"]] : []);
+    const wanted = entries.map((curve) => [curve.name, curve.colour]).concat(limit ? [[limit[0], "limit"]] : []);
     const key = JSON.stringify(wanted);
     if (this.legendKey === key) return;
     this.legendKey = key;
@@ -302,7 +309,7 @@ const showStatus = () => {
 const showPrivacy = () => {
   if (!privacy) return;
   const { epsilon, limit, verdict } = privacy;
-  set("epsilon", epsilon === null ? (privacy.reason ? "no finite ε" : "–") : "ε = " + number(epsilon));
+  set("epsilon", epsilon === null ? (privacy.reason ? "no finite ε" : "–") : "ε = " + upper(epsilon));
   const mark = byId("verdict");
   mark.hidden = !verdict;
   mark.textContent = verdict;
@@ -315,7 +322,7 @@ const showPrivacy = () => {
   }
   const where = privacy.view + " view, δ = " + power(privacy.delta);
   if (privacy.reason) set("epsilon-label", where + ": " + privacy.reason);
-  else if (limit) set("epsilon-label", (privacy.is_budget ? "of a budget of " + number(limit) : "of " + number(limit) + " after all rounds") + "; " + where);
+  else if (limit) set("epsilon-label", (privacy.is_budget ? "of a budget of " + number(limit, 6) : "of " + upper(limit) + " after all rounds") + "; " + where);
   else set("epsilon-label", "privacy spent; " + where);
   byId("epsilon").title = "against " + privacy.adversary;
 };
