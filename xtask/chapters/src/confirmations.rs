@@ -39,7 +39,7 @@ fn settings() -> Vec<Setting> {
     ]
 }
 
-/// What a confirmation says about one claim.
+/// The result of a confirmation for one claim.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Confirmation {
     pub(crate) seed: u64,

@@ -9,7 +9,7 @@
 //! 3. the nearest again with more trials.
 //!
 //! Steps 2 and 3 take the nearest with channel inversion truncated to `B`, and the nearest with channel inversion not truncated, which
-//! is what the paper's text says.
+//! is what the paper's text states.
 //!
 //! Figures 4 and 5 take the nearest of the last step with at least [`MIN_ROUNDS`] rounds for both partitions ([`chosen`]). The verdicts
 //! in the chapter do not come from this search: `floras reproduce` runs the chosen setting on another seed. Other settings that were

@@ -1,7 +1,7 @@
 //! `cargo xtask reproduction`: the book's chapter on the paper's figures, written from the program's recorded results.
 //!
 //! Runs `floras reproduce all`, keeps its numbers and pictures under `docs/reproduction/`, and writes
-//! `docs/reference/reproduction.md` from them. No number of that page is typed by hand.
+//! `docs/reference/reproduction.md` from them. Every number of that page is computed.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use floras_core::View;
+use floras_core::{Rounding, View};
 use floras_paper::reproduce::claims;
 use floras_report::plot::Plot;
 use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Reproduction, Verdict};
@@ -85,7 +85,7 @@ fn chapter(made: &Reproduction, choices: &[Choice], confirmations: &[Vec<Confirm
         "# Reproduction\n\n\
          All figures of the paper with numbers, reproduced and compared with its claims, and one further figure. \
          `{}` computes all of them; version {}, seed {} for figures 4 and 5. `cargo xtask reproduction` writes this page \
-         from [the numbers](../reproduction/reproduction.json) of that command; no number is typed by hand. A test \
+         from [the numbers](../reproduction/reproduction.json) of that command; every number on it is computed. A test \
          checks that no verdict of a `--quick` run contradicts these: it is the same, or inconclusive.\n\n\
          A claim about an effect is **reproduced** if the paper's number lies within our 95% interval, widened by one point \
          (5% of the decrease for a loss) as the meaning of \"about\", and the interval is narrow enough: half its width is \
@@ -193,8 +193,8 @@ fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
             let Some(statement) = row.views.get(view) else { return "–".to_owned() };
             match (statement.epsilon, statement.guarantee) {
                 (None, _) => "none".to_owned(),
-                (Some(epsilon), true) => number(epsilon),
-                (Some(epsilon), false) => format!("({})", number(epsilon)),
+                (Some(epsilon), true) => upper(epsilon),
+                (Some(epsilon), false) => format!("({})", upper(epsilon)),
             }
         };
         let cells = View::ALL.map(cell);
@@ -210,6 +210,16 @@ fn number(value: f64) -> String {
         value if value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),
         value => format!("{value:.2}"),
+    }
+}
+
+/// An upper bound with as many digits as by [`number`], rounded up.
+fn upper(value: f64) -> String {
+    match value {
+        value if value >= 1e5 => Rounding::Up.scientific(value, 1),
+        value if value >= 100.0 => Rounding::Up.fixed(value, 0),
+        value if value >= 10.0 => Rounding::Up.fixed(value, 1),
+        value => Rounding::Up.fixed(value, 2),
     }
 }
 
@@ -491,7 +501,7 @@ mod tests {
             &masks,
         ];
         for words in known {
-            assert!(readme.contains(words), "the README does not say \"{words}\"");
+            assert!(readme.contains(words), "the README does not contain \"{words}\"");
         }
     }
 

@@ -82,11 +82,11 @@ pub struct CurveClaim {
     pub partition: &'static str,
     /// The curve whose value is above or below that of `than`.
     pub of: &'static str,
-    /// The reference curve.
+    /// The curve with which `of` is compared: its value is subtracted.
     pub than: &'static str,
 }
 
-/// Section VII-A, figure 4.
+/// The claims of Section VII-A about figure 4: FLORAS, channel inversion and phase correction.
 pub const FIG4: [CurveClaim; 4] = [
     CurveClaim {
         claim: "IID, 0 dB: the test accuracy of FLORAS is about 7.5 points above that of channel inversion",
@@ -122,7 +122,7 @@ pub const FIG4: [CurveClaim; 4] = [
     },
 ];
 
-/// Section VII-B, figure 5.
+/// The claims of Section VII-B about figure 5: the effect of unused sequences.
 pub const FIG5: [CurveClaim; 8] = [
     CurveClaim {
         claim: "IID, 20 dB: γ = 10 costs about 3.5 points of test accuracy",

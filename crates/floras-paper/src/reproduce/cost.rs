@@ -76,7 +76,7 @@ impl Compared<'_> {
                 ),
             },
             Finding {
-                claim: "Remark 1: FLORAS needs less overhead for channel knowledge (pilots and control, a round, FLORAS minus \
+                claim: "Remark 1: FLORAS needs less overhead for channel knowledge (pilots and control per round, FLORAS minus \
                         channel inversion)",
                 published: None,
                 ours: pairs(self, |floras, inversion| overhead(floras) - overhead(inversion)),

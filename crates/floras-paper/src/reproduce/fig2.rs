@@ -77,8 +77,8 @@ pub(crate) fn fig2(bench: &Workbench<'_>) -> Result<Figure, SimError> {
         }
     };
     figure.text.push(format!(
-        "The paper says that the Rényi form is the tightest of the three throughout. It is so from {from}; before that, plainly \
-         adding up the rounds is tighter, and the optimal composition of the same round is below all three everywhere."
+        "The paper states that the Rényi form is the tightest of the three throughout. It is so from {from}; before that, the sum of \
+         the rounds' ε is tighter. The optimal composition of the same round is below all three everywhere."
     ));
     figure.text.push(format!(
         "Which form is tightest matters little, because the round that is composed has no such bound. The curve that holds \

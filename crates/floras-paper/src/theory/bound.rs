@@ -6,7 +6,7 @@
 //! E f(w_t) − f* ≤ L/(t + r)·[4G/μ'² + (1 + r)‖w_0 − w*‖²]
 //! ```
 //!
-//! `t` counts SGD steps, `E` of them per round. The theorem says "for some `r ≥ 0`". Its lemmas need `η_t ≤ 1/(4L)`
+//! `t` counts SGD steps, `E` of them per round. The theorem states "for some `r ≥ 0`". Its lemmas need `η_t ≤ 1/(4L)`
 //! and `η_t ≤ 2η_{t+E}` for all `t ≥ 0`, hence `r ≥ max(8L/μ', E)`. The smallest such `r` is used.
 //!
 //! The result is the value of the formula. It is not a guarantee, for any `D`: [`notes`](super::notes) explains why.
@@ -100,7 +100,7 @@ impl Problem {
 /// The quantities that bound the noise of a round: the clip norm `C` and the clamp bound `B`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Clip norm `C`.
+    /// Clip norm `C` of the updates, above 0.
     pub clip: f64,
     /// Bound `B` to which decoded values are clamped.
     pub bound: f64,
@@ -111,7 +111,7 @@ impl Limits {
         Truncation::new(gamma, self.bound).ok()
     }
 
-    /// `D(γ)` as printed.
+    /// `D(γ)` as printed in Theorem 4, in units of `C²`; NaN if `γ` or `B` is out of range.
     pub fn printed(self, gamma: f64) -> f64 {
         self.truncation(gamma).map_or(f64::NAN, |truncation| truncation.printed(self.clip))
     }

@@ -55,7 +55,7 @@ pub struct Sizes {
 /// Second moments of the noise of one coordinate, in units of `C²`, and its bias, in units of `K·C`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NoiseMoments {
-    /// `D(γ)` as printed.
+    /// `D(γ)` as printed in Theorem 4.
     pub printed: f64,
     /// Second moment of the distribution conditioned on no clamping, at a sum of 0.
     pub conditioned_at_zero: f64,

@@ -34,7 +34,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{name} must be {allowed}, not {value}")]
 pub struct TheoryError {
-    /// Name of the quantity.
+    /// The quantity out of range, by its symbol in the paper.
     pub name: &'static str,
     /// Allowed range, for the message.
     pub allowed: &'static str,

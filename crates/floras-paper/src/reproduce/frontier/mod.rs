@@ -240,7 +240,7 @@ fn conventions(contest: &Contest) -> Vec<(String, String)> {
     let settings = contest.settings();
     let clip = settings.privacy.clip.unwrap_or_default();
     [
-        ("task", "logistic regression on the embedded digits, 4,000 of them dealt out IID, everyone in every round".to_owned()),
+        ("task", "logistic regression on the embedded digits, 4,000 of them distributed at random (IID); every client takes part in every round".to_owned()),
         ("C, clip norm", format!("{clip}, each update on its own")),
         ("T, learning rounds", contest.rounds().to_string()),
         ("learning rate", "1, with which nearly every update reaches the clip norm".to_owned()),
@@ -258,8 +258,8 @@ fn conventions(contest: &Contest) -> Vec<(String, String)> {
 fn notes() -> Vec<String> {
     vec![
         "Rate, rounds and clip norm were chosen once, by what central Gaussian noise can do with them, and not for each scheme. \
-         The truncation is the exception: the paper's receiver gets the better of two bounds, judged by the test accuracy \
-         itself, which favours it."
+         The truncation is the exception: the paper's receiver is run with two bounds, and the one with the higher test \
+         accuracy is reported, which favours it."
             .to_owned(),
         "Channel inversion has a guarantee in the idealised view, which holds for every channel; its actual view is an estimate. \
          Its clients must be honest, FLORAS's base station must be, and central noise needs a server that is trusted with \
@@ -267,8 +267,8 @@ fn notes() -> Vec<String> {
          small ε it is above that of the signal, which favours channel inversion. At equal trust it is charged."
             .to_owned(),
         format!("A gap in a curve means that no N up to {MAX_LENGTH} meets the ε in that view."),
-        "The same 4,000 samples are dealt out to more and more clients, and every client's step is clipped to the same norm, so \
-         that 40 rounds come less far with more clients, with and without noise. Curves under one seed share the draws of \
+        "The same 4,000 samples are distributed over more and more clients, and every client's step is clipped to the same norm. \
+         With more clients, training therefore makes less progress in 40 rounds, with and without noise. Curves under one seed share the draws of \
          their noise and differ in its strength: where strengths agree, so do accuracies."
             .to_owned(),
         format!("{} All clients take part in every round here, so that K = M and p = 1.", super::CONDITION),

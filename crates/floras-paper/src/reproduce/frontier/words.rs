@@ -1,6 +1,6 @@
 //! The frontier's text, with the measured numbers.
 
-use floras_core::View;
+use floras_core::{Rounding, View};
 use floras_sim::Estimate;
 
 use super::contest::{Contender, Contest};
@@ -153,20 +153,26 @@ fn price(grid: &Grid, contest: &Contest) -> String {
     let stated = |contender, view| {
         let measured = contest.get(contender, View::Actual, point)?;
         let epsilon = measured.record.summary.privacy.views.get(view)?.epsilon?;
-        Some(if epsilon < 1e4 { format!("{epsilon:.1}") } else { format!("{epsilon:.0e}") })
+        Some(match epsilon < 1e4 {
+            true => Rounding::Up.fixed(epsilon, 1),
+            false => Rounding::Up.scientific(epsilon, 0),
+        })
     };
     let worst_channel = |&contender: &Contender| {
         contender.receiver()?;
         Some(format!("{} under {}", stated(contender, View::AnyChannel)?, name(contender)))
     };
     let worst_channel: Vec<String> = grid.contenders.iter().filter_map(worst_channel).collect();
-    let raw = |contender| stated(contender, View::RawSignal).unwrap_or_else(|| "no bound".to_owned());
+    let raw = |contender| {
+        stated(contender, View::RawSignal)
+            .map_or_else(|| "no finite ε".to_owned(), |bound| format!("ε = {bound}"))
+    };
     format!(
         "The noise explains this. With {} clients, the clipped projector has in the median round and in the worst of 100 rounds {} \
          the noise of the central optimum, the paper's receiver {}, because it divides by pilot estimates that may be close \
          to zero. The price is bandwidth: {}. For the worst channels, the same settings have an ε of \
-         {}. The trust differs: a base station that keeps its raw samples has an ε of {} under FLORAS, and of {} under \
-         channel inversion, whose clients must add their noise honestly.",
+         {}. The trust differs: against a base station that keeps its raw samples, FLORAS has {}, and channel inversion, whose \
+         clients must add their noise honestly, has {}.",
         grid.example,
         noise(Contender::Clipped),
         noise(Contender::Paper),
