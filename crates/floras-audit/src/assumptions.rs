@@ -60,9 +60,9 @@ const TABLE: u8 = 220;
 pub struct AssumptionAttack {
     /// The violated assumption, in words.
     pub assumption: String,
-    /// How it is violated.
+    /// What happens in the attack that the assumption excludes, in words.
     pub attack: String,
-    /// `δ` of all numbers.
+    /// Privacy parameter `δ` at which all `ε` of this attack hold, between 0 and 1.
     pub delta: f64,
     /// `ε` stated under the assumption.
     pub stated: Option<f64>,

@@ -26,9 +26,9 @@ const SHARE_OF_RARER: f64 = 0.75;
 /// The scores of an adversary in both worlds. A higher score indicates the canary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
-    /// Scores with the canary.
+    /// Scores of the games with the canary, one per game; any real number.
     pub with: Vec<f64>,
-    /// Scores without the canary.
+    /// Scores of the games without the canary, one per game; any real number.
     pub without: Vec<f64>,
 }
 

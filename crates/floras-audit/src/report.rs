@@ -24,7 +24,7 @@ pub struct AuditReport {
     pub parameters: usize,
     /// Rounds that the statements cover.
     pub rounds: u32,
-    /// `δ` of all statements.
+    /// Privacy parameter `δ` at which all `ε` of the audit hold, between 0 and 1.
     pub delta: f64,
     /// Joint confidence of all lower bounds of `views`.
     pub confidence: f64,
@@ -34,16 +34,16 @@ pub struct AuditReport {
     pub views: AuditedViews,
     /// Results of all attacks.
     pub attacks: Attacks,
-    /// Notes for the reader.
+    /// Restrictions of the audit and differences between measured and stated `ε`, one sentence each.
     pub notes: Vec<String>,
 }
 
 /// Both verdicts of a row; `None` without a claim, and where a number without guarantee is exceeded.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Verdicts {
-    /// On the paper's `ε`.
+    /// The verdict on the `ε` of the paper's formula.
     pub published: Option<AuditVerdict>,
-    /// On the accounting's `ε`.
+    /// The verdict on the `ε` of the accounting.
     pub rigorous: Option<AuditVerdict>,
 }
 

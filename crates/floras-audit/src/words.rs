@@ -1,6 +1,6 @@
 //! An audit's settings and notes, in words.
 
-use floras_core::{Choice, Clipping, View};
+use floras_core::{Choice, Clipping, Rounding, View};
 use floras_sim::{SELECTION, Settings};
 
 use super::report::AuditVerdict;
@@ -91,8 +91,9 @@ pub(super) fn notes(settings: &Settings, views: &AuditedViews, left_out: &[Strin
         && AuditVerdict::on(claim, actual.lower_bound) == AuditVerdict::Violated
     {
         notes.push(format!(
-            "over the experiment's own channel the decoder leaks more than {claim:.3}, which holds over a strong channel \
-             only: fading matters"
+            "over the experiment's own channel the decoder leaks more than {}, which holds over a strong channel only: \
+             fading matters",
+            Rounding::Down.fixed(claim, 3)
         ));
     }
     if views.get(View::Actual).is_some_and(|row| !row.published_claims_it && row.published.is_some()) {

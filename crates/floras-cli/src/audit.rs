@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use floras_audit::{AuditReport, Cell, Effort, Part, Stage, audit};
+use floras_core::Rounding;
 use floras_sim::number::{share, signed};
 use floras_sim::{Experiment, ExperimentBuilder, Federation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -206,7 +207,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Epsilon(epsilon, Some(verdict), remark) => {
             (format!("{} {}", epsilon_text(epsilon), verdict.words()), remark)
         }
-        Cell::AtLeast(epsilon, remark) => (format!("≥ {epsilon:.3}"), remark),
+        Cell::AtLeast(epsilon, remark) => (format!("≥ {}", Rounding::Down.fixed(epsilon, 3)), remark),
     };
     if remark.is_empty() { text } else { format!("{text} ({remark})") }
 }

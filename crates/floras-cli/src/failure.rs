@@ -67,7 +67,7 @@ pub(crate) enum Failure {
         value: String,
     },
 
-    /// Options that exclude each other.
+    /// Options that exclude each other, a missing option, or a file that cannot be read.
     #[error("{0}")]
     Usage(String),
 
@@ -147,7 +147,7 @@ impl Failure {
                 "; choose another directory"
             }
             SimError::Learn { error: LearnError::MissingFile { .. }, .. } => {
-                "; `floras data fetch` gets the files of a set"
+                "; `floras data fetch` downloads them"
             }
             _ => "",
         }

@@ -153,7 +153,8 @@ fn interrupted(run: &PreparedRun, (done, all): (u64, u64)) -> Failure {
         print_status(&format!("report so far   {}", page.display()));
     }
     Failure::Interrupted(format!(
-        "interrupted after {done} of {all} rounds; resume with `floras run --resume --out {}`",
+        "interrupted after {done} of {}; resume with `floras run --resume --out {}`",
+        table::count(all as usize, "round"),
         quoted(directory)
     ))
 }

@@ -128,7 +128,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         drop(training);
         let arguments: Vec<String> = env::args_os().skip(1).map(quoted).collect();
         return Err(Failure::Interrupted(format!(
-            "interrupted after {done} of {all} rounds; resume with `floras {}`",
+            "interrupted after {done} of {}; resume with `floras {}`",
+            count(all as usize, "round"),
             arguments.join(" ")
         )));
     }

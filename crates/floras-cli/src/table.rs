@@ -17,11 +17,11 @@ pub(crate) fn description(federation: &Federation) -> String {
     let budget =
         privacy.budget.map_or(String::new(), |budget| format!(", budget ε ≤ {budget} ({})", privacy.view));
     let selected = match clients.per_round {
-        all if all == clients.total => format!("all {all}"),
-        some => format!("{some} of {}", clients.total),
+        all if all == clients.total && all > 1 => format!("all {all} clients"),
+        some => format!("{some} of {}", count(clients.total as usize, "client")),
     };
     let task = format!(
-        "{} with {} parameters on {}; {selected} clients per round{}, {}, {}, seed {}; {clip}{budget}",
+        "{} with {} parameters on {}; {selected} per round{}, {}, {}, seed {}; {clip}{budget}",
         settings.model.description(),
         federation.model().parameters(),
         settings.data.set.description(),

@@ -253,7 +253,7 @@ fn inline_commands(text: &str) -> Vec<String> {
     commands.filter(|command| !NOT_COMMANDS.contains(&command.as_str())).collect()
 }
 
-/// What the program says about a command that it parses and does not run.
+/// The output of the program for a command that it parses and does not run.
 fn parse(command: &str) -> Result<(), String> {
     let program = env!("CARGO_BIN_EXE_floras");
     let script = format!("'{program}' {} --help", command.trim_start_matches("floras "));

@@ -39,7 +39,7 @@ pub enum LearnError {
     },
 
     /// A data file is missing, or its directory.
-    #[error("there is no {file} (nor {file}.gz) in {directory}: {how}", directory = directory.display())]
+    #[error("the file {file} (or {file}.gz) is missing in the directory {directory}; {how}", directory = directory.display())]
     MissingFile {
         /// Name of the missing file, without `.gz`.
         file: String,

@@ -10,7 +10,7 @@
 /// Loss and accuracy of logits, compared with their labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Sum of the cross-entropies.
+    /// Sum of the cross-entropies of all samples, in nats.
     pub loss_sum: f64,
     /// Number of samples whose largest logit is at their label; of equal logits the first counts.
     pub hits: usize,

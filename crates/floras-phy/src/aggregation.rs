@@ -63,11 +63,11 @@ pub struct Aggregation {
     pub clip: Option<f64>,
     /// How updates are scaled to norm `C`.
     pub clipping: Clipping,
-    /// Symbol or chip level.
+    /// Whether symbols are simulated by the effective channel of a block, or every chip is.
     pub fidelity: Fidelity,
     /// `B`: decoded values are clamped to `±B`, from 1e-30 to 1e30.
     pub truncate: Option<f64>,
-    /// Source of the noise.
+    /// Source of the receiver noise: a seeded stream, or noise that is fit for release.
     pub noise: Noise,
     /// Whether norms are measured even without clipping.
     pub measure_norms: bool,

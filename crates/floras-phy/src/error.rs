@@ -82,7 +82,7 @@ pub enum UplinkError {
 
     /// Fewer sequences than clients.
     #[error(
-        "{sequences} sequences (N) cannot serve {clients} clients (K) a round: N must be at least K, and N − K is the \
+        "{sequences} sequences (N) cannot serve {clients} clients (K) per round: N must be at least K, and N − K is the \
          number γ of unused sequences"
     )]
     TooFewSequences {

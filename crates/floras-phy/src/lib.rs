@@ -75,7 +75,7 @@ pub use floras_core::{
     NoiseReference, ParametersPerSymbol, PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver,
     SequenceFile, SequenceSource, Snr, SnrConvention, random,
 };
-/// A channel coefficient.
+/// A channel coefficient `h`, or a complex symbol; dimensionless.
 pub use num_complex::Complex64;
 pub use round::Round;
 pub use sequences::SequenceSet;

@@ -10,7 +10,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use floras_core::{ClipLevel, Masks, Receiver, View};
+use floras_core::{ClipLevel, Masks, Receiver, Rounding, View};
 
 use crate::account::Account;
 use crate::engine::compose::{Composition, MAX_EPSILON};
@@ -44,7 +44,7 @@ pub struct Target {
 /// A setting that meets a [`Target`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibrated {
-    /// The calibrated setting.
+    /// The setting that meets the target: the given one with the found quantity in place.
     pub setting: Setting,
     /// Number of rounds `T`.
     pub rounds: u64,
@@ -120,9 +120,9 @@ pub fn fewest_sequences_near(
     match smallest(target.epsilon, guess, largest, |gamma| target.epsilon_of(&with(gamma)))? {
         Some((gamma, epsilon)) => Ok(Calibrated { setting: with(gamma), rounds: target.rounds, epsilon }),
         None => Err(target.no_solution(format!(
-            "with N = {}, the maximum, epsilon is still {:.4}",
+            "with N = {}, the maximum, epsilon is still {}",
             setting.per_round + largest,
-            target.epsilon_of(&with(largest))?
+            Rounding::Up.fixed(target.epsilon_of(&with(largest))?, 4)
         ))),
     }
 }
@@ -354,7 +354,7 @@ pub fn most_rounds(setting: &Setting, target: Target) -> Result<Calibrated, Priv
     let rounds = account.most_rounds(target.view, target.epsilon, target.rounds)?;
     if rounds == 0 {
         let why = match account.epsilon(target.view, 1)? {
-            Some(epsilon) => format!("one round alone has {epsilon:.4}"),
+            Some(epsilon) => format!("one round alone has {}", Rounding::Up.fixed(epsilon, 4)),
             None => target.reason(setting)?,
         };
         return Err(target.no_solution(why));

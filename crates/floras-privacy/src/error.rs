@@ -22,7 +22,7 @@ pub enum PrivacyError {
     #[error(transparent)]
     Choice(#[from] floras_core::ChoiceError),
 
-    /// Two inconsistent numbers.
+    /// Two numbers that are each in range but contradict one another.
     #[error("{name} must be {allowed}, not {value}")]
     Inconsistent {
         /// Name of the quantity, for the message.
@@ -48,7 +48,7 @@ pub enum PrivacyError {
     DifferentDeltas {
         /// `δ` of the first account.
         one: f64,
-        /// `δ` of another account.
+        /// Privacy parameter `δ` of the account that differs from the others, between 0 and 1.
         other: f64,
     },
 

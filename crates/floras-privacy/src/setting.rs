@@ -174,7 +174,7 @@ pub struct Setting {
     pub delta: f64,
     /// The unit of privacy: clients or items.
     pub unit: PrivacyUnit,
-    /// The neighbouring relation.
+    /// The relation between populations that `ε` compares: one client replaced, or added or removed.
     pub neighbours: Neighbours,
     /// How updates are clipped or normalised to norm `C`.
     pub clipping: Clipping,

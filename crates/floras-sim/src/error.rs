@@ -69,7 +69,7 @@ pub enum SimError {
     /// A number of an audit that is out of range.
     #[error("{name} must be {allowed}, not {value}")]
     Effort {
-        /// Name of the number.
+        /// The number that is out of range, for the message.
         name: &'static str,
         /// What is allowed, in words.
         allowed: &'static str,
@@ -95,7 +95,7 @@ pub enum SimError {
     OtherSweep {
         /// The directory of the sweep.
         directory: PathBuf,
-        /// How it differs.
+        /// The difference between the experiment in the directory and the new one.
         reason: String,
     },
 
@@ -118,7 +118,8 @@ pub enum SimError {
         difference: Difference,
     },
 
-    /// Noise that is fit for release, without its sum.
+    /// The noise of a round without a seed was requested without the sum to which it is added. Such noise is fit for release only if
+    /// both are drawn together.
     #[error(
         "the noise of a round without a seed is fit for release, and is drawn together with its sum: call add_noise, or give \
          a seed"
@@ -257,6 +258,11 @@ pub enum SimError {
 pub(crate) fn wrong(key: &str, allowed: &str, value: impl ToString) -> SimError {
     let (key, allowed) = (key.to_owned(), allowed.to_owned());
     ExperimentError::Value { key, allowed, value: value.to_string() }.into()
+}
+
+/// The error of a value that is missing, or that another value rules out.
+pub(crate) fn incomplete(key: &str, requirement: impl ToString) -> SimError {
+    ExperimentError::Incomplete { key: key.to_owned(), requirement: requirement.to_string() }.into()
 }
 
 impl SimError {

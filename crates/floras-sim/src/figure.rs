@@ -160,7 +160,7 @@ pub struct PrivacyRow {
     pub curve: String,
     /// Number of rounds that the statements cover.
     pub rounds: u32,
-    /// `δ` of all statements.
+    /// Privacy parameter `δ` at which all `ε` of the curve hold, between 0 and 1.
     pub delta: f64,
     /// The privacy statement of each view.
     pub views: Views,

@@ -44,7 +44,7 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// How a trial ended.
+/// The end of a trial: all rounds done, or diverged.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub enum TrialSummary {

@@ -51,7 +51,7 @@ fn wrong_values_are_rejected_with_their_key() {
         ("[uplink]\nassignment = \"random\"", "uplink.assignment must be seed or keyed, not \"random\""),
         (
             "[uplink]\nsequences = 19",
-            "uplink.sequences: 19 sequences (N) cannot serve 20 clients (K) a round: N must be at least K, and N − K is the number γ of unused sequences",
+            "uplink.sequences: 19 sequences (N) cannot serve 20 clients (K) per round: N must be at least K, and N − K is the number γ of unused sequences",
         ),
         ("[uplink]\nsnr_db = \"high\"", "uplink.snr_db must be a number, not \"high\""),
         (

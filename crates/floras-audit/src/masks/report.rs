@@ -21,7 +21,7 @@ pub struct MaskAttack {
     pub mask_std: f64,
     /// `σ_z` of a game, in units of an update.
     pub noise_std: f64,
-    /// `δ` of all numbers.
+    /// Privacy parameter `δ` at which all `ε` of this attack hold, between 0 and 1.
     pub delta: f64,
     /// Joint confidence of all measured bounds.
     pub confidence: f64,

@@ -15,7 +15,7 @@ use crate::bound::Scores;
 /// The transmissions of one round, and their masks.
 pub(super) struct Sent {
     clients: usize,
-    /// `u_k` of each client.
+    /// The symbols `u_k` that client `k` sends, masks included, in grid steps.
     pub(super) symbols: Vec<Symbols>,
     /// The mask that `k` adds for `j`, at `[k·K + j]`.
     masks: Vec<Steps>,

@@ -30,7 +30,7 @@ const ROW_HEADINGS: [&str; 3] = ["replaced", "adversary", "rounds"];
 pub struct MembershipGame {
     /// `client` or `item`: the replaced data.
     pub level: String,
-    /// `worst-case` or `natural`.
+    /// The kind of canary: `worst-case` (constructed to be noticed) or `natural` (resembles other data).
     pub canary: String,
     /// Number of rounds of the game, at least 1.
     pub rounds: u32,
@@ -38,7 +38,7 @@ pub struct MembershipGame {
     pub view: String,
     /// The paper's `ε` at this level and for these rounds.
     pub published: Option<f64>,
-    /// The accountant's `ε`.
+    /// Upper bound on `ε` by the accounting, for the same data and rounds; `None` if there is no finite one.
     pub rigorous: Option<f64>,
     /// Whether `rigorous` is a proven bound, without estimates and caveats.
     pub is_guarantee: bool,
@@ -46,7 +46,7 @@ pub struct MembershipGame {
     pub lower_bound: f64,
     /// Joint confidence of this game and all others.
     pub confidence: f64,
-    /// Verdict on the claims.
+    /// Whether the measured lower bound contradicts the paper's `ε` or that of the accounting.
     pub verdict: Verdicts,
     /// The adversary's accuracy at its best threshold, with both worlds equally likely.
     pub accuracy: f64,

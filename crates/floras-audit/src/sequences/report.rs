@@ -34,7 +34,7 @@ pub struct SequenceAttack {
 /// Results of one detector.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct DetectorResult {
-    /// `pilot`, `energy` or `both`.
+    /// What the detector uses: the pilot (`pilot`), the energy of the payload (`energy`), or `both`.
     pub detector: String,
     /// Whether it knows the distribution of the fading.
     pub knows_fading: bool,

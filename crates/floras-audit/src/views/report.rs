@@ -74,7 +74,7 @@ pub struct AuditedView {
     pub lower_bound: f64,
     /// Joint confidence of this row and all others.
     pub confidence: f64,
-    /// Verdict on the claims.
+    /// Whether the measured lower bound contradicts the paper's `ε` or that of the accounting.
     pub verdict: Verdicts,
     /// The adversary and its method, in words.
     pub adversary: String,

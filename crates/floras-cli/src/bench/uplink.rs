@@ -227,7 +227,12 @@ impl Measurement {
             Fidelity::Chip => "chip level (every chip on the air)",
         };
         writeln!(out, "uplink       FLORAS, {fidelity}")?;
-        writeln!(out, "clients      K = {}, {} parameters each", self.per_round, self.dim)?;
+        writeln!(
+            out,
+            "clients      K = {}, {} each",
+            self.per_round,
+            crate::table::count(self.dim, "parameter")
+        )?;
         if let Some(clip) = self.clip {
             writeln!(out, "clipped      to norm C = {clip}")?;
         }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use floras_core::View;
+use floras_core::{Rounding, View};
 use floras_sim::inquiry::{
     AccountReport, CurveKind, CurveReport, ExperimentAccount, ExperimentReport, GroupReport, NO_FINITE,
     OneRound, epsilon_text,
@@ -201,7 +201,7 @@ fn print(out: &mut impl Write, account: &AccountReport) -> io::Result<()> {
 }
 
 fn print_group(out: &mut impl Write, group: &GroupReport) -> io::Result<()> {
-    writeln!(out, "\n{:<13}{:<12}bound", format!("{} clients", group.size), "epsilon")?;
+    writeln!(out, "\n{:<13}{:<12}bound", crate::table::count(group.size as usize, "client"), "epsilon")?;
     for (view, epsilon) in &group.views {
         let view = view.replace('_', "-");
         match epsilon {
@@ -238,25 +238,38 @@ fn table(out: &mut impl Write, curves: &[CurveReport]) -> io::Result<()> {
         let line = if number == 0 { "" } else { "\n" };
         let guarantee = if curve.guarantee { "" } else { ", not proven" };
         let event = match curve.event {
-            Some(event) if event > 0.0 => format!(", outside an event of probability {event:.1e}"),
+            Some(event) if event > 0.0 => {
+                format!(", outside an event of probability {}", Rounding::Up.scientific(event, 1))
+            }
             _ => String::new(),
         };
         writeln!(out, "{line}{} view{guarantee}{event}", curve.view)?;
         let [x, y] = curve.columns;
         writeln!(out, "{x:<16}{y}")?;
+        let [of_x, of_y] = outward(curve);
         for [x, y] in &curve.points {
-            writeln!(out, "{:<16}{}", short(*x), short(*y))?;
+            writeln!(out, "{:<16}{}", short(*x, of_x), short(*y, of_y))?;
         }
     }
     Ok(())
 }
 
+/// The directions in which the coordinates of a point are rounded, so that the printed point is still a bound: `δ(ε)` and the
+/// trade-off function fall, the first from above and the second from below, and the Rényi divergence grows with its order.
+fn outward(curve: &CurveReport) -> [Rounding; 2] {
+    match curve.kind {
+        "delta" => [Rounding::Up, Rounding::Up],
+        "tradeoff" => [Rounding::Down, Rounding::Down],
+        _ => [Rounding::Down, Rounding::Up],
+    }
+}
+
 /// A number for a table.
-fn short(number: f64) -> String {
+fn short(number: f64, rounding: Rounding) -> String {
     match number {
         0.0 => "0".to_owned(),
         infinite if infinite.is_infinite() => "infinite".to_owned(),
-        small if small < 1e-3 => format!("{small:.3e}"),
-        usual => format!("{usual:.4}"),
+        small if small < 1e-3 => rounding.scientific(small, 3),
+        usual => rounding.fixed(usual, 4),
     }
 }

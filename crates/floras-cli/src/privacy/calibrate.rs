@@ -166,10 +166,12 @@ impl Options {
         let what = match (self.find, setting.receiver) {
             (Find::Sequences, Receiver::Clipped(c)) => {
                 let (sequences, unused) = (setting.sequences, setting.gamma());
-                format!("{sequences} sequences, {unused} of them unused, with c = {:.4}", c.get())
+                let sequences = crate::table::count(sequences as usize, "sequence");
+                format!("{sequences}, {unused} of them unused, with c = {:.4}", c.get())
             }
             (Find::Sequences, _) => {
-                format!("{} sequences, {} of them unused", setting.sequences, setting.gamma())
+                let sequences = crate::table::count(setting.sequences as usize, "sequence");
+                format!("{sequences}, {} of them unused", setting.gamma())
             }
             (Find::Clip, _) => format!("a clip norm of {:.6}", setting.clip),
             (Find::Rounds | Find::Noise | Find::Masks, _) => crate::table::count(*rounds as usize, "round"),

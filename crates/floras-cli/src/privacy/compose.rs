@@ -73,6 +73,6 @@ fn read(file: &Path) -> Result<LossFile, Failure> {
     let name = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => inquiry::read_losses(&name, &text).map_err(as_option),
-        Err(error) => Err(Failure::option(name, "a readable file", error)),
+        Err(error) => Err(Failure::Usage(format!("cannot read {name}: {error}"))),
     }
 }

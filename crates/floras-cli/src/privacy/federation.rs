@@ -230,6 +230,9 @@ pub(crate) fn as_option(error: SimError) -> Failure {
         SimError::Experiment(ExperimentError::Value { key, allowed, value }) => {
             Failure::option(format!("--{}", key.replace('_', "-")), allowed, value)
         }
+        SimError::Experiment(ExperimentError::Incomplete { key, requirement }) => {
+            Failure::Usage(format!("--{} {requirement}", key.replace('_', "-")))
+        }
         SimError::Privacy(PrivacyError::OutOfRange { name, allowed, value }) => {
             Failure::option(option_of(name), allowed, value)
         }

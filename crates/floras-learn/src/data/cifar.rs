@@ -23,7 +23,8 @@ const CLASSES: usize = 10;
 const BATCHES: usize = 5;
 const BATCH: usize = 10_000;
 
-const HOW: &str = "the binary version of CIFAR-10 has it, https://www.cs.toronto.edu/~kriz/cifar.html";
+const HOW: &str =
+    "the binary version of CIFAR-10 has six files, from https://www.cs.toronto.edu/~kriz/cifar.html";
 
 /// CIFAR-10: 50,000 training and 10,000 test pictures. Returns the first `train` and `test` of them, or all.
 ///
@@ -145,9 +146,12 @@ mod tests {
         assert_eq!(labels(3).unwrap(), [0, 1, 2]);
         assert_eq!(labels(4).unwrap(), [0, 1, 2, 3]);
         let words = labels(5).unwrap_err().to_string();
-        assert!(words.starts_with("there is no data_batch_3.bin (nor data_batch_3.bin.gz) in "), "{words}");
+        assert!(
+            words.starts_with("the file data_batch_3.bin (or data_batch_3.bin.gz) is missing in "),
+            "{words}"
+        );
         assert!(words.ends_with(
-            ": the binary version of CIFAR-10 has it, https://www.cs.toronto.edu/~kriz/cifar.html"
+            "; the binary version of CIFAR-10 has six files, from https://www.cs.toronto.edu/~kriz/cifar.html"
         ));
     }
 
@@ -163,7 +167,7 @@ mod tests {
             words(None, Some(10_001)),
             "10001 samples were asked for (test), but the data set has 10000"
         );
-        assert!(words(None, None).starts_with("there is no data_batch_1.bin "));
+        assert!(words(None, None).starts_with("the file data_batch_1.bin "));
     }
 
     #[test]

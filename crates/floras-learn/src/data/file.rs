@@ -182,7 +182,7 @@ mod tests {
         let error = DataFile::find(Path::new("no-such-directory"), &["a.bin", "b.bin"], "ask a friend").err();
         assert_eq!(
             error.unwrap().to_string(),
-            "there is no a.bin (nor a.bin.gz) in no-such-directory: ask a friend"
+            "the file a.bin (or a.bin.gz) is missing in the directory no-such-directory; ask a friend"
         );
     }
 

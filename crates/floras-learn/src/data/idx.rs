@@ -26,9 +26,9 @@ pub(super) const CLASSES: usize = 10;
 /// Maximum number of items that a header may announce. The largest data set in this format has 814,255 images.
 const MAX_ITEMS: usize = 1_000_000;
 
-const GET_MNIST: &str = "the four files of MNIST have it, http://yann.lecun.com/exdb/mnist";
+const GET_MNIST: &str = "MNIST has four files, from http://yann.lecun.com/exdb/mnist";
 const GET_FASHION: &str =
-    "the four files of Fashion-MNIST have it, https://github.com/zalandoresearch/fashion-mnist";
+    "Fashion-MNIST has four files, from https://github.com/zalandoresearch/fashion-mnist";
 
 /// MNIST: 60,000 + 10,000 handwritten digits of 28×28 pixels, each from 0 (paper) to 1 (ink).
 ///
@@ -258,8 +258,8 @@ mod tests {
         let words = mnist(Path::new("nowhere"), None, None).unwrap_err().to_string();
         assert_eq!(
             words,
-            "there is no train-images-idx3-ubyte (nor train-images-idx3-ubyte.gz) in nowhere: \
-             the four files of MNIST have it, http://yann.lecun.com/exdb/mnist"
+            "the file train-images-idx3-ubyte (or train-images-idx3-ubyte.gz) is missing in the directory nowhere; \
+             MNIST has four files, from http://yann.lecun.com/exdb/mnist"
         );
         let directory = Directory::new("without-test-labels");
         four_files(
@@ -267,7 +267,7 @@ mod tests {
             ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "x"],
         );
         let words = mnist(directory.path(), None, None).unwrap_err().to_string();
-        assert!(words.starts_with("there is no t10k-labels-idx1-ubyte (nor "), "{words}");
+        assert!(words.starts_with("the file t10k-labels-idx1-ubyte (or "), "{words}");
     }
 
     #[test]

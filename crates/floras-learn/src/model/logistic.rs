@@ -128,7 +128,7 @@ mod tests {
         let score = score_of_all(&model, &zero, &samples);
         assert!((score.mean_loss() - 10_f64.ln()).abs() < 1e-6);
         let zeros = samples.labels().iter().filter(|&&label| label == 0).count();
-        assert_eq!(score.hits, zeros, "a model that knows nothing says the first class");
+        assert_eq!(score.hits, zeros, "an untrained model predicts the first class");
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub trait Model: Debug + Send + Sync {
         self.tensors().iter().map(Tensor::length).sum()
     }
 
-    /// The initial parameters.
+    /// Initial parameters, drawn from `randomness`; as many as [`Model::parameters`].
     fn initialise(&self, randomness: &mut dyn Rng) -> Vec<f32>;
 
     /// Writes the gradient of the objective; returns the mean cross-entropy, without the penalty.

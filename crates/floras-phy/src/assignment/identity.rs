@@ -47,7 +47,7 @@ impl PublicKey {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// The X25519 public key as 32 bytes, to be sent to the other clients.
     pub fn to_bytes(self) -> [u8; 32] {
         self.0
     }

@@ -39,7 +39,7 @@ impl SealedKey {
         self.epoch
     }
 
-    /// The bytes to send.
+    /// Version, group, epoch and ciphertext as [`SealedKey::BYTES`] bytes, in the order of the assignment format.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let epoch = self.epoch.0.to_be_bytes();
         let mut bytes = [VERSION; Self::BYTES];

@@ -305,7 +305,9 @@ impl fmt::Display for Channels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             Source::Fading(fading) => f.write_str(&fading.label()),
+            Source::Trace(trace) if trace.rounds() == 1 => f.write_str("trace of 1 round"),
             Source::Trace(trace) => write!(f, "trace of {} rounds", trace.rounds()),
+            Source::Fixed(coefficients) if coefficients.len() == 1 => f.write_str("fixed, 1 coefficient"),
             Source::Fixed(coefficients) => write!(f, "fixed, {} coefficients", coefficients.len()),
         }
     }

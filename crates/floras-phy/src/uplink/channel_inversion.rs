@@ -71,7 +71,8 @@ struct Alignment {
 }
 
 impl ChannelInversion {
-    /// Checks the settings.
+    /// Builds the uplink. A sequence length, an SNR or an artificial noise out of range is an error; so is an infinite standard
+    /// deviation.
     pub fn new(settings: ChannelInversionSettings) -> Result<Self, UplinkError> {
         let artificial = settings.artificial_noise_std;
         let holds = artificial.is_finite() && artificial >= 0.0;

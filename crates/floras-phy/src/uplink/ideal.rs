@@ -7,7 +7,7 @@ use crate::effective::EffectiveChannel;
 use crate::error::UplinkError;
 use crate::round::Round;
 
-/// `x̃ = Σ_k x_k`.
+/// The exact sum `x̃ = Σ_k x_k` of the updates, without radio and without noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ideal;
 

@@ -48,7 +48,8 @@ pub struct PhaseCorrected {
 }
 
 impl PhaseCorrected {
-    /// Checks the settings.
+    /// Builds the uplink. A sequence length or an SNR out of range is an error; so are channels whose mean amplitude is not positive
+    /// and finite.
     pub fn new(settings: PhaseCorrectedSettings) -> Result<Self, UplinkError> {
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
         let mean_amplitude = settings.channels.mean_amplitude();

@@ -16,7 +16,7 @@ use crate::mixed::{Bounding, Mixed};
 
 /// Values of `ε` for which windows are tilted, relative to the largest `ε` of interest.
 const TILTED_FOR: [f64; 6] = [0.0, 0.12, 0.25, 0.45, 0.7, 1.0];
-/// The same for plots.
+/// [`TILTED_FOR`] for curves that are only plotted: fewer windows, less time.
 const TILTED_FOR_PLOTS: [f64; 3] = [0.0, 0.4, 1.0];
 /// A curve ends where it reaches the first of these `δ` at which a finite `ε` exists.
 const SMALLEST_DELTAS: [f64; 4] = [1e-12, 1e-10, 1e-8, 1e-6];

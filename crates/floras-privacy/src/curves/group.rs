@@ -33,7 +33,7 @@ use crate::error::{PrivacyError, require, require_rounds};
 use crate::numerics::solve::first_at_most;
 use crate::setting::{PrivacyUnit, Setting};
 
-/// The largest group.
+/// Maximum number of clients in a group.
 pub const MAX_GROUP: u64 = 1_000_000;
 /// Ratio of successive `ε` in the search for the smallest.
 const RATIO: f64 = 1.25;

@@ -69,7 +69,7 @@ pub struct LossFile {
     pub pessimistic: bool,
     /// One distribution that holds for both directions, or one per direction.
     pub losses: Vec<RoundLoss>,
-    /// Assumptions of the view.
+    /// What the guarantee of the view assumes, one phrase each.
     #[serde(default)]
     pub assumptions: Vec<String>,
 }

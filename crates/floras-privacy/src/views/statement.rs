@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use floras_core::verdict::Verdict;
-use floras_core::{Receiver, View};
+use floras_core::{Receiver, Rounding, View};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -72,8 +72,8 @@ impl Statement {
         }
     }
 
-    /// Whether numbers of the view are proven, for fewer rounds as well. An `ε` that is out of reach has none of its own; it is
-    /// unproven only if a caveat follows the reason.
+    /// Whether the numbers of the view are proven, for fewer rounds as well. A statement without `ε`, because no `ε` up to
+    /// `epsilon_above` is established, counts as proven unless its reason contains a further caveat.
     pub fn is_proven(&self) -> bool {
         let is_out_of_reach = |above: f64| {
             self.reason.as_ref() == Some(&PrivacyError::EpsilonOutOfReach { most: above }.to_string())
@@ -175,8 +175,8 @@ impl Views {
         };
         Some(format!(
             "the published ε of {} is smaller than the {view} {} because {why}",
-            shown(published),
-            shown(epsilon)
+            shown(published, Rounding::Up),
+            shown(epsilon, Rounding::Up)
         ))
     }
 
@@ -187,8 +187,11 @@ impl Views {
             if lower >= (1.0 - GAP) * upper {
                 return None;
             }
-            let truth =
-                if lower > 0.0 { format!("at least {}", shown(lower)) } else { "not known".to_owned() };
+            let truth = if lower > 0.0 {
+                format!("at least {}", shown(lower, Rounding::Down))
+            } else {
+                "not known".to_owned()
+            };
             let why = match (view, sampling) {
                 (View::AnyChannel, _) if rounds > 1 => {
                     "it admits another worst channel for every loss, and the lower bound has one channel in all rounds"
@@ -203,14 +206,14 @@ impl Views {
                 (View::Actual, _) => "the noise of the other clients' sequences is bounded from one side",
                 _ => "the noise of the unused sequences is bounded in cells, and little noise is rare",
             };
-            let upper = shown(upper);
+            let upper = shown(upper, Rounding::Up);
             Some(format!("the {view} ε of {upper} is an upper bound, and the truth is {truth}: {why}"))
         };
         self.iter().filter_map(line).collect()
     }
 }
 
-/// An `ε` with four decimals, or with four significant digits if it is small.
-fn shown(epsilon: f64) -> String {
-    if epsilon < 1e-3 && epsilon > 0.0 { format!("{epsilon:.3e}") } else { format!("{epsilon:.4}") }
+/// A bound on `ε` with four decimals, or with four significant digits if it is small.
+fn shown(epsilon: f64, rounding: Rounding) -> String {
+    if epsilon < 1e-3 && epsilon > 0.0 { rounding.scientific(epsilon, 3) } else { rounding.fixed(epsilon, 4) }
 }

@@ -49,7 +49,7 @@ impl AccountContext<'_> {
         &self.settings.clients
     }
 
-    /// The section `[privacy]`.
+    /// Clipping, `δ`, quoted view and budget of the experiment.
     pub fn privacy(&self) -> PrivacySettings {
         self.settings.privacy
     }
@@ -128,7 +128,7 @@ impl AccountContext<'_> {
         self.caveat(Source::of(MuDistribution::Constant(mu)))
     }
 
-    /// Estimates `μ = Δ·|g|/ν` from drawn rounds. The estimate is not a bound, and has a caveat that says so.
+    /// Estimates `μ = Δ·|g|/ν` from drawn rounds. The estimate is not a bound, and has a caveat that states it.
     pub fn estimate(&self) -> Result<Source, SimError> {
         let sensitivity = self.sensitivity();
         self.estimate_by(&mut |round| Ok(self.uplink.realise(round)?.mu(sensitivity)))
@@ -253,7 +253,8 @@ fn grouped(mut values: Vec<f64>) -> Option<Values> {
     groups.iter().all(|(mu, _)| mu.is_finite()).then(|| Values::new(groups))
 }
 
-/// `Δ`; `None` if updates are not clipped.
+/// Sensitivity `Δ` of the sum to one client: `2·C` with every update clipped to `C`, `(K+1)·C` with the paper's
+/// normalisation; `None` if updates are not clipped.
 pub(super) fn sensitivity(settings: &Settings) -> Option<f64> {
     let clip = settings.privacy.clip?;
     Some(match settings.privacy.normalise {

@@ -18,7 +18,7 @@ const MAX_FIRST_EPSILON: f64 = 1e5;
 /// The privacy report of a run: the content of `privacy` in `summary.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrivacyReport {
-    /// `δ` of all statements.
+    /// Privacy parameter `δ` at which all `ε` of the report hold, between 0 and 1.
     pub delta: f64,
     /// Number of rounds that the statements cover: the maximum over the trials.
     pub rounds: u32,

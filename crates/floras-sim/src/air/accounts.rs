@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use floras_core::View;
 use floras_core::random::TrialId;
+use floras_core::{Rounding, View};
 use floras_phy::EffectiveChannel;
 use floras_privacy::{Account, Sampling};
 
@@ -84,9 +84,9 @@ impl AirInterface {
             return reason.to_owned();
         }
         format!(
-            "this holds for rounds without a seed, whose noise is fit for release; {:.1e} of every ε is for floating-point \
+            "this holds for rounds without a seed, whose noise is fit for release; {} of every ε is for floating-point \
              arithmetic, for up to 2^40 released values",
-            self.release.epsilon()
+            Rounding::Up.scientific(self.release.epsilon(), 1)
         )
     }
 

@@ -40,7 +40,7 @@ impl ExperimentBuilder {
         Self::default()
     }
 
-    /// Begins with a preset.
+    /// A builder with the settings of a preset, by its name as in `floras presets`.
     pub fn preset(name: &str) -> Result<Self, SourceError> {
         let no_preset = || SourceError::NoSuchExperiment { source_name: name.to_owned() };
         let preset = Preset::find(name).ok_or_else(no_preset)?;

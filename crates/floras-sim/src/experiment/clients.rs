@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
 
-/// The section `[clients]`.
+/// Number, selection and dropout of clients: the section `[clients]` of an experiment file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientSettings {
     /// Total number of clients `M`, at least 1.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
 
-/// The section `[data]`.
+/// Data set and its partition over the clients: the section `[data]` of an experiment file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSettings {
     /// The data set of the task.

@@ -48,6 +48,15 @@ pub enum ExperimentError {
         reason: String,
     },
 
+    /// A value that is missing, or that another value rules out.
+    #[error("{key} {requirement}")]
+    Incomplete {
+        /// The key, with its section.
+        key: String,
+        /// What must be given or left out, as in `must be given together with a length`.
+        requirement: String,
+    },
+
     /// A point of a grid whose experiment is wrong.
     #[error("{point}: {error}")]
     Point {

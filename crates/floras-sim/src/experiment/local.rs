@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
 
-/// The section `[local]`.
+/// How a client trains in a round: the section `[local]` of an experiment file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalSettings {
     /// Batch size, and the number of epochs or steps.
     pub sgd: LocalSgd,
-    /// The learning rate.
+    /// Learning rate `η_t` of the SGD steps in round `t`, constant or falling; between 1e-12 and 1e6 in the first round.
     pub rate: Rate,
 }
 

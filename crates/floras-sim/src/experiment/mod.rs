@@ -142,7 +142,7 @@ impl Experiment {
         Ok(Self { settings })
     }
 
-    /// The validated settings.
+    /// All settings, with defaults filled in; every number is in its range.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

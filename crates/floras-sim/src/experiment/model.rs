@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ExperimentError, within};
 
-/// The section `[model]`.
+/// The model that is trained: the section `[model]` of an experiment file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelSettings {
     /// The kind of the model.

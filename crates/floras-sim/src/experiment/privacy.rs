@@ -10,7 +10,7 @@ use super::number_or_none::NumberOrNone;
 /// Default clip norm `C` of an experiment.
 const DEFAULT_CLIP: f64 = 1.0;
 
-/// The section `[privacy]`.
+/// Clipping, `δ`, quoted view and budget: the section `[privacy]` of an experiment file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySettings {
     /// Clip norm `C`, from 1e-30 to 1e30; absent means that updates are not clipped.

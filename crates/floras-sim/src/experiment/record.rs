@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
 
-/// The section `[record]`.
+/// What a run records besides its metrics: the section `[record]` of an experiment file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section, [record]")]
 pub struct RecordSettings {

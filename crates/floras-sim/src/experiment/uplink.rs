@@ -18,7 +18,7 @@ pub struct UplinkSettings {
     pub scheme: SchemeChoice,
     /// The radio; its defaults for schemes that use none.
     pub radio: Radio,
-    /// Symbol or chip level.
+    /// Whether symbols are simulated by the effective channel of a block, or every chip is.
     pub fidelity: Fidelity,
     /// `B`: decoded values are clamped to `±B`, from 1e-30 to 1e30; absent means that they are not.
     pub truncate: Option<f64>,

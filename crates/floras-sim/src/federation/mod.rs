@@ -175,8 +175,9 @@ impl Federation {
         if rounds == 0 {
             let reason = match accounting.one_round(view) {
                 Some(spent) => format!(
-                    "one round alone spends an epsilon of {spent:.4} in the {view} view; allow at least that, or send less \
-                     (privacy.clip)"
+                    "one round alone spends an epsilon of {} in the {view} view; allow at least that, or send less \
+                     (privacy.clip)",
+                    crate::inquiry::epsilon_text(spent)
                 ),
                 None => format!("the {view} view has no finite epsilon, so no budget can be enforced in it"),
             };

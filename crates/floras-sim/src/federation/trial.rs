@@ -28,7 +28,7 @@ pub enum Status {
     Diverged,
 }
 
-/// A trial in progress.
+/// A training in progress: the common model, the random streams of one trial, and the rounds done.
 #[derive(Debug)]
 pub struct Trial<'f> {
     federation: &'f Federation,
@@ -366,9 +366,9 @@ impl<'f> Trial<'f> {
 pub struct LocalTraining<'a> {
     /// The model and the settings.
     pub federation: &'a Federation,
-    /// The common model.
+    /// Parameters of the common model at the beginning of the round.
     pub parameters: &'a [f32],
-    /// The learning rate.
+    /// Learning rate `η_t` of the round, above 0.
     pub rate: f64,
     /// Mean number of samples per client.
     pub mean_size: f64,

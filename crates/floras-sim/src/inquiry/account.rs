@@ -6,7 +6,7 @@ use floras_privacy::{Account, Setting, Views};
 use serde::Serialize;
 
 use super::{CurveReport, GroupReport, Inquiry, PublishedRenyi, ReceiverChoice, notes, wrong};
-use crate::error::SimError;
+use crate::error::{SimError, incomplete};
 
 /// How private a federation is: what `floras account --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -139,10 +139,15 @@ fn one_round(setting: &Setting, dim: u64) -> Result<OneRound, SimError> {
         return Err(wrong("dim", "between 1 and 1e12", dim));
     }
     if setting.branches > 1 {
-        return Err(wrong("dim", "given with one real branch", format!("{dim} with {}", setting.branches)));
+        let branches = setting.branches;
+        return Err(incomplete(
+            "dim",
+            format!("can be given with one real branch only, and there are {branches}"),
+        ));
     }
     if setting.receiver != Receiver::Paper || setting.gamma() == 0 {
-        return Err(wrong("dim", "given with the paper's receiver and at least one unused sequence", dim));
+        let requirement = "can be given only with the paper's receiver and at least one unused sequence";
+        return Err(incomplete("dim", requirement));
     }
     let round = CauchyRound::new(setting.decoded_sensitivity() / 2.0, setting.gamma() as f64, dim)?;
     Ok(OneRound { dim, epsilon: round.epsilon(setting.delta)?, pure_epsilon: round.pure_epsilon() })

@@ -6,7 +6,7 @@ use floras_privacy::{Account, Margins, PrivacyError, Setting, Views};
 use serde::Serialize;
 
 use super::{Inquiry, ReceiverChoice, notes, wrong};
-use crate::error::SimError;
+use crate::error::{SimError, incomplete};
 use crate::experiment::{ExperimentBuilder, ExperimentError};
 
 /// Maximum number of sequences without a length; smaller if the level of the clipped projector is searched too.
@@ -36,7 +36,7 @@ pub enum Find {
     /// The minimum number of sequences.
     #[default]
     Sequences,
-    /// The largest clip norm.
+    /// The largest clip norm `C` that meets the target.
     Clip,
     /// The maximum number of rounds.
     Rounds,
@@ -90,7 +90,7 @@ pub struct CalibrationReport {
     /// The found federation as an experiment file, with every setting that the search knows. At the item level, `ε` of the file
     /// depends on the samples of its clients.
     pub fragment: Option<String>,
-    /// The found setting itself.
+    /// The setting that meets the target, and its `ε`; `None` if no setting does.
     #[serde(skip)]
     pub found: Option<Found>,
 }
@@ -122,12 +122,11 @@ impl Inquiry {
             return Err(wrong("find", allowed, goal.find));
         }
         let ReceiverChoice::Given(receiver) = self.receiver else {
-            let allowed = "paper, mmse or clipped with a number, unless sequences are to be found";
+            let allowed = "paper, mmse or clipped with a number, unless the search is for sequences";
             return Err(wrong("receiver", allowed, "clipped without one"));
         };
         let Some(sequences) = goal.sequences else {
-            let allowed = "given, unless the sequences are to be found";
-            return Err(wrong("sequences", allowed, "absent"));
+            return Err(incomplete("sequences", "must be given, unless the search is for sequences"));
         };
         let setting = self.setting(sequences, receiver)?;
         Ok(match goal.find {
@@ -139,12 +138,8 @@ impl Inquiry {
     }
 
     fn search_sequences(&self, goal: &Goal, target: Target) -> Result<Calibrated, SimError> {
-        if let Some(sequences) = goal.sequences {
-            return Err(wrong(
-                "sequences",
-                "left out, unless the clip norm or the rounds are to be found",
-                sequences,
-            ));
+        if goal.sequences.is_some() {
+            return Err(incomplete("sequences", "must be left out: the search is for sequences"));
         }
         let most = |otherwise: u64| goal.max_sequences.or(self.length).unwrap_or(otherwise);
         // A sequence with a foreign pilot adds no noise: the search is without them, and their number is added.

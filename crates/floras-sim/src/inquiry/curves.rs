@@ -212,8 +212,8 @@ pub(super) fn losses_of(
 /// Why a view has no curve.
 fn no_curve(account: &Account, rounds: u64, view: View) -> Result<SimError, SimError> {
     if view == View::Published {
-        let allowed = "idealised, actual, any-channel or raw-signal: the published formula has no curve";
-        return Ok(wrong("view", allowed, view));
+        let value = "published, because the published formula has no curve";
+        return Ok(wrong("view", "idealised, actual, any-channel or raw-signal", value));
     }
     let reason = match account.statement(view, rounds)? {
         None => "it needs the radio: length and snr_db".to_owned(),

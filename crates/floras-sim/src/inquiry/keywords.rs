@@ -109,11 +109,11 @@ impl Keywords {
             let given = [("mask_std", self.mask_std.is_some()), ("colluding", self.colluding.is_some())];
             return match given.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(None),
-                Some((key, _)) => Err(ExperimentError::Value {
+                Some((key, _)) => Err(ExperimentError::Incomplete {
                     key: key.to_owned(),
-                    allowed: "given together with the standard deviation of the clients' own noise"
-                        .to_owned(),
-                    value: "alone".to_owned(),
+                    requirement:
+                        "must be given together with the standard deviation of the clients' own noise"
+                            .to_owned(),
                 }),
             };
         };

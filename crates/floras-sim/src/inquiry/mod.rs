@@ -35,7 +35,7 @@ pub use notes::{
 };
 pub use published::PublishedRenyi;
 
-use crate::error::{SimError, wrong};
+use crate::error::{SimError, incomplete, wrong};
 
 /// Clients, updates and radio of a federation.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,11 +62,11 @@ pub struct Inquiry {
     pub neighbours: Neighbours,
     /// How updates are limited to norm `C`.
     pub clipping: Clipping,
-    /// The base station's weights.
+    /// The base station's rule for the weights `w(ĥ)` of despread symbols.
     pub receiver: ReceiverChoice,
     /// Chips per sequence `L`: the maximum number of sequences, and with `snr_db` part of the radio.
     pub length: Option<u64>,
-    /// SNR in decibels.
+    /// Signal-to-noise ratio in dB, by the given convention; `None` without a radio.
     pub snr_db: Option<f64>,
     /// What the SNR refers to.
     pub snr_convention: SnrConvention,
@@ -164,18 +164,14 @@ impl Inquiry {
     fn unit(&self) -> Result<PrivacyUnit, SimError> {
         if self.level == Level::Client {
             for (name, given) in [("batch", self.batch), ("samples", self.samples)] {
-                if let Some(value) = given {
-                    return Err(wrong(name, "given for the item level only", value));
+                if given.is_some() {
+                    return Err(incomplete(name, "can be given for the item level only"));
                 }
             }
             return Ok(PrivacyUnit::Client);
         }
         let (Some(batch), Some(samples)) = (self.batch, self.samples) else {
-            return Err(wrong(
-                "level",
-                "client, or item together with batch and samples",
-                "item without them",
-            ));
+            return Err(incomplete("level", "can be item only together with batch and samples"));
         };
         Ok(PrivacyUnit::Item { batch, samples, local: self.local })
     }
@@ -184,7 +180,7 @@ impl Inquiry {
     fn channel(&self) -> Result<Option<Coefficients>, SimError> {
         let (Some(length), Some(snr_db)) = (self.length, self.snr_db) else {
             if self.snr_db.is_some() {
-                return Err(wrong("snr_db", "given together with a length", "alone"));
+                return Err(incomplete("snr_db", "must be given together with a length"));
             }
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! Notes on an account, and its numbers and verdicts as text.
 
-use floras_core::{Clipping, View};
+use floras_core::{Clipping, Rounding, View};
 use floras_privacy::published::{unmet_conditions, unmet_local_work};
 use floras_privacy::{MAX_EPSILON, PrivacyUnit, Sampling, Setting, Statement, Views};
 
@@ -103,12 +103,18 @@ fn out_of_reach(statement: &Statement) -> String {
     statement.epsilon_above.map_or_else(|| NO_FINITE.to_owned(), |above| format!("> {above:e}"))
 }
 
-/// An `ε` for a table: four decimals, fewer for large values.
+/// An `ε` for a table, an upper bound: four decimals, fewer for large values, rounded up.
+///
+/// ```
+/// use floras_sim::inquiry::epsilon_text;
+///
+/// assert_eq!([10.033_41, 4000.2, 0.5].map(epsilon_text), ["10.0335", "4001", "0.5000"]);
+/// ```
 pub fn epsilon_text(epsilon: f64) -> String {
     match epsilon {
-        large if large >= 1e6 => format!("{large:.2e}"),
-        medium if medium >= 1000.0 => format!("{medium:.0}"),
-        small if small > 0.0 && small < 0.001 => format!("{small:.3e}"),
-        usual => format!("{usual:.4}"),
+        large if large >= 1e6 => Rounding::Up.scientific(large, 2),
+        medium if medium >= 1000.0 => Rounding::Up.fixed(medium, 0),
+        small if small > 0.0 && small < 0.001 => Rounding::Up.scientific(small, 3),
+        usual => Rounding::Up.fixed(usual, 4),
     }
 }

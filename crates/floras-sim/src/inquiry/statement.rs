@@ -101,6 +101,9 @@ fn receiver(receiver: Receiver) -> String {
 }
 
 fn participants(per_round: u64, clients: u64) -> String {
+    if clients == 1 {
+        return "one client".to_owned();
+    }
     if per_round == clients {
         return format!("all {clients} clients");
     }

@@ -25,11 +25,11 @@ const ARTIFICIAL_NOISE: RangeInclusive<f64> = 0.0..=1e30;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChannelInversionScheme {
-    /// Which clients take part.
+    /// The weakest channel with which a client takes part, by amplitude `|h|` or power `|h|²`.
     pub admission: Admission,
-    /// How the power is set.
+    /// The rule for the received power `η` that all admitted clients share.
     pub power_rule: PowerRule,
-    /// Which noise applies.
+    /// Noise relative to FLORAS: that of one symbol (`σ`), or that of the same bandwidth (`σ/√L`).
     pub noise: NoiseReference,
     /// Standard deviation of the noise that the clients add, in each parameter of the sum: from 0 to 1e30.
     pub artificial_noise_std: f64,

@@ -41,7 +41,7 @@ const NO_MARGIN: &str = "the bound for every channel needs channels that do not 
 const MARGIN_EXCEEDED: &str = "the channels age, and grow beyond any margin with some probability; it holds for rounds in which they \
      do not";
 
-/// The settings of FLORAS.
+/// The FLORAS scheme of an experiment: its sequences, modulation, receiver and pilot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "FlorasKeys")]
 pub struct FlorasScheme {
@@ -49,11 +49,11 @@ pub struct FlorasScheme {
     pub sequences: usize,
     /// Kind of sequence, or a file of sequences.
     pub family: SequenceSource,
-    /// Real, phase-corrected or complex.
+    /// The kind of symbol: real without phase errors, real after phase correction, or complex.
     pub modulation: Modulation,
     /// The number of parameters in a symbol; two need complex modulation.
     pub parameters_per_symbol: ParametersPerSymbol,
-    /// The base station's weights.
+    /// The base station's rule for the weights `w(ĥ)` of despread symbols.
     pub receiver: Receiver,
     /// Amplitude and repetitions of the pilot.
     pub pilot: Pilot,
@@ -382,7 +382,7 @@ impl Scheme for FlorasScheme {
             }
         };
         format!(
-            "Over the radio by FLORAS: all send at the same moment, each spread with a secret sequence, and the base station \
+            "Uplink scheme FLORAS: all clients send at the same time, and each one spreads its symbols with a secret sequence; the base station \
              decodes only the sum, with {receiver}. Of {sequences} with {} chips each, {privacy}.{assignment}",
             radio.length
         )
@@ -420,8 +420,8 @@ impl Scheme for FlorasScheme {
             return Vec::new();
         }
         vec![
-            "unused sequences make Cauchy noise in the paper's receiver, which has no mean; without uplink.truncate it can \
-             throw training anywhere"
+            "with the paper's receiver, unused sequences add Cauchy noise, which has no mean and no variance; without \
+             uplink.truncate, single rounds can move the model so far that training diverges"
                 .to_owned(),
         ]
     }

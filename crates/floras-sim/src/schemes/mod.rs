@@ -118,7 +118,7 @@ pub trait SchemeFile: Scheme + Serialize + Sized {
 #[derive(Clone)]
 pub struct SchemeChoice {
     name: &'static str,
-    /// The scheme's own keys.
+    /// Keys of `[uplink]` that belong to this scheme only.
     keys: Table,
     scheme: Arc<dyn Scheme>,
 }

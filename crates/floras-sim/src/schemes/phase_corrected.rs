@@ -16,7 +16,7 @@ use crate::experiment::{ExperimentError, Radio};
 pub struct PhaseCorrectedScheme {
     /// The error of the clients' phase correction.
     pub phase_error: PhaseError,
-    /// Which noise applies.
+    /// Noise relative to FLORAS: that of one symbol (`σ`), or that of the same bandwidth (`σ/√L`).
     pub noise: NoiseReference,
 }
 

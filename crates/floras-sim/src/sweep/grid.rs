@@ -10,7 +10,7 @@ use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError};
 /// Maximum number of points of a sweep.
 const MAX_POINTS: usize = 10_000;
 
-/// A grid of experiments.
+/// All combinations of the values of one or more keys, as one experiment each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
     name: String,

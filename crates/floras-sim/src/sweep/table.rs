@@ -56,9 +56,9 @@ pub struct SweepRow {
     pub values: Vec<String>,
     /// The name of its run directory, which points of the same experiment share.
     pub run: String,
-    /// Trials of its run.
+    /// Number of trials of the point.
     pub trials: usize,
-    /// Trials that diverged.
+    /// Number of trials that diverged, from 0 to `trials`.
     pub diverged: usize,
     /// Final values over the trials that finished; `None` if all diverged.
     pub finals: Option<Finals>,
@@ -73,13 +73,13 @@ pub struct SweepRow {
 pub struct PointPrivacy {
     /// Rounds that `epsilon` covers: the maximum that a trial did.
     pub rounds_done: u32,
-    /// The view of `epsilon`.
+    /// The view in which `epsilon` is stated: `privacy.view` of the point.
     pub view: View,
     /// `ε` at the experiment's `δ`, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,
     /// No `ε` up to this value is established, as in [`Statement::epsilon_above`](floras_privacy::Statement).
     pub epsilon_above: Option<f64>,
-    /// The verdict on `epsilon`.
+    /// The strength of `epsilon`: strong, moderate, weak, none or not proven.
     pub verdict: Verdict,
 }
 
