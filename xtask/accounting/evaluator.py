@@ -17,7 +17,7 @@ Given its channels, a run of T rounds is Gaussian with mu^2 = the sum of mu_t^2.
 
 Numerical error comes from quadrature, from cells of mu and from lattices (see sums.py). A lower bound is read off at
 DELTA_ERROR above delta and lowered by EPSILON_ERROR; an upper bound is read off as far below delta and raised. README.md
-in this directory says how the errors were measured.
+in this directory describes how the errors were measured.
 """
 
 import dataclasses

@@ -200,7 +200,7 @@ def sum_distribution(parts: list[Part], delta: float, tail: int, heavy: bool = F
     """The distribution of the sum, accurate into its upper (tail = 1) or lower (tail = -1) tail.
 
     The tail reaches to probabilities well below delta. Larger values must raise delta if tail = 1, and lower it if
-    tail = -1. `heavy` says that the other tail is heavy, and joins more tilts near the middle.
+    tail = -1. `heavy` states that the other tail is heavy, and joins more tilts near the middle.
     """
     parts = [part for part in parts if part.count > 0]
     smallest = sum(part.count * float(part.terms.values.min()) for part in parts)  # without rounding of the mode

@@ -12,7 +12,7 @@ numpy-plain          the same as most people would write it, without tuning
 torch-per-client     a loop over the clients with automatic differentiation
 pfl, flower          the simulators of these two libraries
 
-Every library gets one thread unless the environment says otherwise; Flower may also use its own
+Every library gets one thread unless the environment sets another number; Flower may also use its own
 worker processes. CPU time is the mean over the rounds and counts such processes; the other time
 is the median.
 """

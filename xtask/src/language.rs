@@ -1,5 +1,5 @@
 //! `cargo xtask check-language`: the words of the project. Text and identifiers avoid the phrases of one list, tests have short
-//! names, and doc comments say more than a name does.
+//! names, and doc comments contain more than a name does.
 //!
 //! The check reads every tracked source, page, script and template. Lines are joined before the search, so that a phrase is
 //! found across a line break. Identifiers are split at underscores and capitals, so that `came_to` is found like "came to".
@@ -18,6 +18,10 @@ use crate::shell;
 const MAX_TEST_NAME_WORDS: usize = 8;
 /// A doc comment has at least this many words: meaning, unit and range need them.
 const MIN_DOC_WORDS: usize = 3;
+
+/// Doc comments of three or more words without a meaning.
+const EMPTY_DOCS: &[&str] =
+    &["Checks the settings.", "Checks the range.", "The text form.", "The same for plots."];
 
 /// A phrase that the project does not use.
 struct Phrase {
@@ -47,9 +51,10 @@ const PHRASES: &[Phrase] = &[
     phrase(r"complain|complains|complained|complaints?", "error"),
     phrase(r"mend|mends|mended|mending", "fix"),
     phrase(
-        r"((one|two|three|ten|many|few|several|\d+(,\d+)*) [a-z]+|clients|rounds|bytes|bits|chips|numbers|values|rows|lines|files|columns|entries|points|seconds|parameters|vectors|sequences|symbols|trials|operations|deviation) an? (round|client|trial|parameter|row|line|file|column|sample|symbol|number|bit|chip|sequence|point|group|class|label|view|pair|run|second|minute|hour|block|member|coordinate|game|scheme|entry|step|key|device|set)",
+        r"((one|two|three|ten|many|few|several|\d+(,\d+)*) [a-z]+|clients|rounds|bytes|bits|chips|numbers|values|rows|lines|files|columns|entries|points|seconds|parameters|vectors|sequences|symbols|trials|operations|deviation)( \([A-Za-z]\))? an? (round|client|trial|parameter|row|line|file|column|sample|symbol|number|bit|chip|sequence|point|group|class|label|view|pair|run|second|minute|hour|block|member|coordinate|game|scheme|entry|step|key|device|set)",
         "per",
     ),
+    phrase(r"(pilots|control), a round", "per"),
     phrase(r"whoever", "the adversary, any client that"),
     phrase(r"who (looks|listens|overhears)", "the adversary"),
     phrase(r"whose eyes", "the adversary"),
@@ -71,6 +76,14 @@ const PHRASES: &[Phrase] = &[
     phrase(r"the house|rooms", "architecture, modules"),
     phrase(r"bring back|brings back|brought back", "restore"),
     phrase(r"anew", "again"),
+    phrase(
+        r"(paper|paper's text|theorem|remark \d|row|label|caveat|confirmation|directory|environment|tables?|axes|axis|jsonl) says?",
+        "state, contain, have",
+    ),
+    phrase(r"dealt out|deal out", "distributed"),
+    phrase(r"for good", "permanently"),
+    phrase(r"(come|comes|came) (less|more) far", "make less progress"),
+    phrase(r"(get|gets|got) the better of", "the better of … is reported"),
 ];
 
 /// Names that begin so. Only here the underscore matters.
@@ -98,7 +111,10 @@ const EXCEPTIONS: &[Exception] = &[
 ];
 
 /// Endings of files with text for people.
-const ENDINGS: &[&str] = &[".rs", ".md", ".py", ".pyi", ".toml", ".html", ".js", ".mjs", ".css", ".ipynb"];
+const ENDINGS: &[&str] = &[
+    ".rs", ".md", ".py", ".pyi", ".toml", ".html", ".js", ".mjs", ".css", ".ipynb", ".svg", ".trycmd",
+    ".json", ".jsonl", ".csv", ".yml", ".cff", ".txt",
+];
 
 /// What to check.
 #[derive(Debug, Default, Args)]
@@ -199,6 +215,7 @@ fn long_test_names(path: &str, text: &str) -> Vec<(usize, String)> {
     let mut marked = !is_rust;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_start();
+        let line = line.strip_prefix("async ").unwrap_or(line);
         marked |= line.starts_with("#[test]");
         let Some(rest) = line.strip_prefix(start).filter(|_| marked) else { continue };
         marked = !is_rust;
@@ -213,6 +230,17 @@ fn long_test_names(path: &str, text: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// The text of a line that begins a doc comment: `///`, `/** … */` on one line, or `#[doc = "…"]`.
+fn doc_comment(line: &str) -> Option<&str> {
+    let block = || line.strip_prefix("/**")?.strip_suffix("*/");
+    let attribute = || {
+        let value = line.strip_prefix("#[doc")?.trim_start().strip_prefix('=')?.trim_start();
+        value.starts_with('"').then(|| value.trim_end_matches(']'))
+    };
+    let text = line.strip_prefix("///").or_else(block).or_else(attribute)?;
+    Some(text.trim().trim_matches('"'))
+}
+
 /// Doc comments that only repeat a name or a symbol.
 fn short_doc_comments(path: &str, text: &str) -> Vec<(usize, String)> {
     if !path.ends_with(".rs") {
@@ -221,13 +249,13 @@ fn short_doc_comments(path: &str, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut lines = (1..).zip(text.lines().map(str::trim_start)).peekable();
     while let Some((number, line)) = lines.next() {
-        let Some(start) = line.strip_prefix("///") else { continue };
+        let Some(start) = doc_comment(line) else { continue };
         let mut words = start.split_whitespace().count();
         while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("///")) {
             words += line.split_whitespace().count();
         }
-        if words < MIN_DOC_WORDS {
-            found.push((number, format!("{:?}; write: meaning, unit and range", start.trim())));
+        if words < MIN_DOC_WORDS || EMPTY_DOCS.contains(&start) {
+            found.push((number, format!("{start:?}; write: meaning, unit and range")));
         }
     }
     found
@@ -315,12 +343,24 @@ mod tests {
 
     #[test]
     fn numbers_per_thing_are_written_with_per() {
-        for wrong in ["one row a client", "10 bytes a symbol", "clients a round", "3 numbers\na parameter"] {
+        for wrong in [
+            "one row a client",
+            "10 bytes a symbol",
+            "clients a round",
+            "40 clients (K) a round",
+            "pilots and control, a round, in all",
+            "3 numbers\na parameter",
+        ] {
             assert_eq!(found("a.md", wrong).len(), 1, "{wrong}");
         }
-        for right in
-            ["one row per client", "this is a round", "the row of a client", "a bound holds against it"]
-        {
+        for right in [
+            "one row per client",
+            "this is a round",
+            "the row of a client",
+            "a bound holds against it",
+            "for one coordinate (`d = 1`) a client's loss holds",
+            "clip norm, noise, a round",
+        ] {
             assert_eq!(found("a.md", right), [""; 0], "{right}");
         }
     }
@@ -343,6 +383,12 @@ mod tests {
             ["1: \"`N`.\"; write: meaning, unit and range", "7: \"Where.\"; write: meaning, unit and range"];
         assert_eq!(found("a.rs", text), expected);
         assert_eq!(found("a.md", text), [""; 0]);
+        for wrong in ["/** Where. */", "#[doc = \"Where.\"]", "/// Checks the settings."] {
+            assert_eq!(found("a.rs", wrong).len(), 1, "{wrong}");
+        }
+        for right in ["/** Number of sequences. */", "#[doc = include_str!(\"a.md\")]", "#[doc(hidden)]"] {
+            assert_eq!(found("a.rs", right), [""; 0], "{right}");
+        }
     }
 
     #[test]
@@ -353,5 +399,6 @@ mod tests {
         assert_eq!(found("a.rs", rust), [format!("2: test {name} has 9 words; write: at most 8")]);
         let python = "def test_a_b_c_d_e_f_g_h():\n    pass\ndef test_a_b_c_d_e_f_g_h_i():\n    pass\n";
         assert_eq!(found("a.py", python), ["3: test a_b_c_d_e_f_g_h_i has 9 words; write: at most 8"]);
+        assert_eq!(found("a.py", "async def test_a_b_c_d_e_f_g_h_i():\n").len(), 1);
     }
 }

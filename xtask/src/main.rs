@@ -1,4 +1,4 @@
-//! Chores of the workspace, as in `cargo xtask test`.
+//! Development commands of the workspace, as in `cargo xtask test`.
 
 mod accounting;
 mod book;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
-/// Chores of the workspace.
+/// Development commands of the workspace.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(subcommand)]

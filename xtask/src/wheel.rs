@@ -148,7 +148,7 @@ fn pytest(python: &Path, tests: &[&str]) -> Result<Counted> {
 }
 
 impl Counted {
-    /// Adds what pytest's last line says: `3 failed, 98 passed, 1 skipped in 10.15s`.
+    /// Adds the counts in pytest's last line: `3 failed, 98 passed, 1 skipped in 10.15s`.
     fn read(&mut self, line: &str) {
         let words: Vec<&str> = line.split([' ', ',', '=']).filter(|word| !word.is_empty()).collect();
         if !line.contains(" in ") || !words.last().is_some_and(|last| last.ends_with(['s', ')'])) {

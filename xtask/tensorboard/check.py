@@ -37,7 +37,7 @@ SHOWN = 10  # differences that are printed
 
 
 def recorded(run):
-    """What metrics.jsonl says, as {(trial, tag, step): value}."""
+    """The content of metrics.jsonl, as {(trial, tag, step): value}."""
     scalars = {}
     for line in (run / "metrics.jsonl").read_text().splitlines():
         metrics = json.loads(line)
@@ -101,11 +101,11 @@ def differences(expected, scalars):
         said, read = expected.get(key), found.get(key)
         name = "{}, {}, round {}".format(*key)
         if read is None:
-            yield f"{name}: metrics.jsonl says {said}, TensorBoard finds nothing"
+            yield f"{name}: metrics.jsonl has {said}, TensorBoard finds nothing"
         elif said is None:
-            yield f"{name}: metrics.jsonl says nothing, TensorBoard finds {read}"
+            yield f"{name}: metrics.jsonl has no value, TensorBoard finds {read}"
         elif np.float32(read) != said:
-            yield f"{name}: metrics.jsonl says {said}, TensorBoard finds {np.float32(read)}"
+            yield f"{name}: metrics.jsonl has {said}, TensorBoard finds {np.float32(read)}"
 
 
 def agrees(reader, expected, scalars):
