@@ -107,9 +107,9 @@ impl Grid {
         available(Ok(run)).map(|_| ())
     }
 
-    /// Rounds of all incomplete runs, over all trials.
-    fn rounds_to_do(&self) -> PyResult<u64> {
-        available(self.with(|prepared| Ok(prepared.rounds_to_do())))
+    /// Rounds of the runs that are complete, and of all runs, over all trials.
+    fn rounds(&self) -> PyResult<(u64, u64)> {
+        available(self.with(|prepared| Ok(prepared.rounds())))
     }
 
     /// Stores the files of a point's run, and adds the point to the table.

@@ -109,7 +109,9 @@ class _Bar:
     """The progress of a sweep over the rounds of all its points."""
 
     def __init__(self, work: _core.Grid, to_do: Collection[int]) -> None:
-        self._bar = Progress(work.rounds_to_do())
+        done, rounds = work.rounds()
+        self._bar = Progress(rounds)
+        self._bar.skip(done)
         self._to_do = to_do
         self._runs = work.runs
         self._done = work.runs - len(to_do)
