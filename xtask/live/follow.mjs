@@ -1,6 +1,6 @@
 // Follows a training in headless Chromium: node follow.mjs CHROMIUM FLORAS OUTPUT-DIRECTORY.
 //
-// The curves and epsilon must grow while the training runs. At its end the page must state it and lead to the report, and the
+// The curves and epsilon must grow while the training runs, and texts also in a background tab. At its end the page must state it and lead to the report, and the
 // program must end when the page is closed. A page whose server was ended must connect to its successor. Messages on the
 // console, requests to other servers and pages wider than the screen are errors. Screenshots are left in the directory.
 
@@ -74,6 +74,15 @@ async function pictures(tab, name) {
   await tab.show(1400, "light");
 }
 
+// A background tab draws no frames; its title and its texts must follow the run.
+async function withoutFrames(browser, url) {
+  const tab = await browser.open(problems);
+  await tab.send("Page.addScriptToEvaluateOnNewDocument", { source: "window.requestAnimationFrame = () => 0;" });
+  await tab.go(url);
+  await until(tab, "the state in a background tab", `${state("running")} && /^\\d+ % – /.test(document.title)`);
+  await tab.close();
+}
+
 // A training, from its first rounds to its report.
 async function training(browser) {
   const run = start("run", "quick", "--trials", "2", "--rounds", String(ROUNDS), "--threads", "2", "--live", "--out", join(out, "run"));
@@ -87,6 +96,7 @@ async function training(browser) {
   const upper = new Function(source.slice(source.indexOf("const number"), source.indexOf("const percent")) + "return upper;")();
   const bounds = [10.0334, 0.5, 9.996, 4001.2, 2.011e-5].map((value) => upper(value)).join(" ");
   if (bounds !== "10.1 0.5 10 4010 2.02e-5") problems.push("upper bounds are shown as " + bounds);
+  await withoutFrames(browser, url);
   const first = await tab.evaluate(seen);
   await until(tab, "more points and another epsilon", `(() => { const now = ${seen}; return now.state === "running" && now.accuracy > ${first.accuracy} && now.loss > ${first.loss} && now.gain > ${first.gain} && now.epsilon !== ${JSON.stringify(first.epsilon)}; })()`);
   const second = await tab.evaluate(seen);
