@@ -141,7 +141,7 @@ fn tables_have_a_row_per_done_point() {
         "{text}"
     );
     // Updates are not clipped, so no finite ε holds.
-    assert!(lines[1].ends_with(",2,any-channel,,none"), "{text}");
+    assert!(lines[1].ends_with(",2,any-channel,,none,"), "{text}");
     let rows = SweepTable::read(directory.path()).unwrap().rows;
     let finals: Vec<_> = prepared.summaries().map(|summary| summary.finals).collect();
     assert_eq!(rows.iter().map(|row| row.finals).collect::<Vec<_>>(), finals);
