@@ -267,7 +267,7 @@ fn audits_show_claims_measurements_and_attacks() {
         "item, natural canary",
         "300",
         "raw-signal",
-        "21.500",
+        "21.5",
         "0.625",
         "71.5 %",
         "1234",
@@ -275,7 +275,7 @@ fn audits_show_claims_measurements_and_attacks() {
         "2.500",
         "6.500",
         "93 %",
-        "12.500",
+        "12.5",
         "0.875",
         "96 %", // collusion
         "10 clients, σ_m = 7.8750, σ_z = 0.6875, 8 parameters",
