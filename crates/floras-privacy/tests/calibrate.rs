@@ -93,7 +93,7 @@ fn unreachable_targets_state_the_reason() {
     };
     assert!(why(fewest_sequences(&setting(), target, 24)).contains("epsilon is still"));
     assert!(why(fewest_sequences(&setting(), target, 20)).contains("no unused sequences"));
-    assert!(why(most_rounds(&setting(), target)).contains("one round alone has 1.7227"));
+    assert!(why(most_rounds(&setting(), target)).contains("one round alone has 1.7228"));
     let actual = Target { view: View::Actual, ..target };
     assert_eq!(
         why(most_rounds(&setting(), actual)),
