@@ -1,15 +1,18 @@
-// Copies the pages of docs/ for mdBook. Formulas become HTML, and links that lead out of docs/ become paths.
+// Copies the pages of docs/ for mdBook. Formulas, in blocks and in running text, become HTML, and links that lead out of docs/ become paths.
 // node stage.mjs DOCS STAGE KATEX: STAGE/src gets the pages, STAGE/formulas.json the number of formulas per page.
 
 import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, normalize, posix, relative } from "node:path";
+import { tex } from "./inline.mjs";
 
 const [docs, stage, katexDirectory] = process.argv.slice(2);
 const katex = createRequire(join(katexDirectory, "package.json"))("katex");
 
 // A fenced block with its marks, in capture groups: indentation, language, content.
 const FENCE = /^( *)```([a-z-]*)\n([\s\S]*?)^\1```$/gm;
+// Code in running text.
+const CODE = /(?<!`)`([^`\n]+)`(?!`)/g;
 const LINK = /(!?)\[([^\]]*)\]\(([^)\s]+)\)/g;
 
 const problems = [];
@@ -27,6 +30,19 @@ function formula(page, indent, source) {
   }
 }
 
+// Characters that have a meaning in HTML or Markdown, as references.
+const escaped = (text, characters) => text.replace(characters, (character) => `&#${character.codePointAt(0)};`);
+
+// A formula in running text, or code as it is. It is one line, because it may be in a table.
+function inline(whole, code) {
+  const source = tex(code);
+  if (source === null) return whole;
+  const html = katex.renderToString(source, { strict: "error", output: "html" }).replaceAll("\n", " ");
+  const text = html.replace(/>[^<]+/g, (part) => ">" + escaped(part.slice(1), /[*_~|`[\]]/g));
+  const label = escaped(code.replaceAll("\\|", "|"), /[&<>"|]/g);
+  return `<span class="math" role="math" aria-label="${label}">${text}</span>`;
+}
+
 // A link out of docs/ shows the path from the root of the repository instead.
 function link(page, whole, image, text, target) {
   if (/^[a-z]+:/.test(target) || target.startsWith("#")) return whole;
@@ -40,7 +56,10 @@ function link(page, whole, image, text, target) {
 function staged(page, text) {
   let out = "";
   let end = 0;
-  const prose = (part) => part.replace(LINK, (...match) => link(page, match[0], match[1], match[2], match[3]));
+  // Headings keep their code, because links name them by their text.
+  const line = (part) => (part.startsWith("#") ? part : part.replace(CODE, inline));
+  const linked = (part) => part.replace(LINK, (...match) => link(page, match[0], match[1], match[2], match[3]));
+  const prose = (part) => linked(part).split("\n").map(line).join("\n");
   for (const block of text.matchAll(FENCE)) {
     const [whole, indent, language, content] = block;
     out += prose(text.slice(end, block.index));

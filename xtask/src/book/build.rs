@@ -1,7 +1,7 @@
 //! `cargo xtask book` and `cargo xtask check-book`: the book as HTML, and a browser that opens every page of it.
 //!
-//! mdBook makes the pages. Before that, `xtask/book/stage.mjs` renders blocks of language `math` with KaTeX and replaces links that
-//! lead out of `docs/` by paths. The book needs no network to be read. Both tools are installed under `target/book-tools`,
+//! mdBook makes the pages. Before that, `xtask/book/stage.mjs` renders blocks of language `math`, and code that is a formula, with
+//! KaTeX, and replaces links that lead out of `docs/` by paths. The book needs no network to be read. Both tools are installed under `target/book-tools`,
 //! which needs the network once, Cargo, and Node with npm.
 
 use std::fs;
@@ -36,6 +36,8 @@ pub(crate) fn build() -> Result<()> {
 /// Builds the book and opens every page in Chromium.
 pub(crate) fn check() -> Result<()> {
     let browser = report::browser()?;
+    shell::run(shell::program("node").args(["--test", "xtask/book/inline.test.mjs"]))
+        .context("formulas in running text are not read as they should be")?;
     build()?;
     let screenshots = shell::target().join("book-screenshots");
     let files = [book(), stage().join("formulas.json"), screenshots];
