@@ -132,7 +132,7 @@ async function training(browser) {
 // An interrupted run, and a server that is ended and started again on the same port.
 async function interruption(browser) {
   const directory = join(out, "interrupted");
-  const run = start("run", "private", "--trials", "1", "--rounds", "100000", "--threads", "1", "--live", "--out", directory);
+  const run = start("run", "private", "--trials", "1", "--rounds", "100000", "--set", "privacy.budget=100000", "--threads", "1", "--live", "--out", directory);
   const port = new URL(await run.url).port;
   while (!existsSync(join(directory, "metrics.jsonl")) || !readFileSync(join(directory, "metrics.jsonl")).includes("\n")) await pause(100);
   run.child.kill("SIGKILL");
