@@ -141,23 +141,13 @@ impl Options {
             (self.confidence != default.confidence()).then(|| self.confidence.to_string()),
         );
         option("--out", self.out.as_ref().map(|out| out.display().to_string()));
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        words.iter().map(text::quoted).collect::<Vec<_>>().join(" ")
     }
 
     fn directory(&self, experiment: &Experiment) -> PathBuf {
         let name = &experiment.settings().name;
         let default = if name == DEFAULT { DEFAULT.to_owned() } else { format!("audit-{name}") };
         self.out.clone().unwrap_or_else(|| Path::new("runs").join(default))
-    }
-}
-
-/// A word of a command line, in quotes if a shell would read it otherwise.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_@%+=:,./-".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
