@@ -196,7 +196,18 @@ fn interrupted_runs_count_all_trials() {
     let rounds = run.federation().rounds();
     assert!((2..300).contains(&rounds), "the budget allows {rounds} rounds");
     let stop = AtomicBool::new(false);
-    let watch = |event| stop.store(matches!(event, Event::TrialBegins { trial: 1, .. }), Ordering::Relaxed);
+    // Trials run at the same time, in any order: the run ends when the first two of them have a round each.
+    let seen = [AtomicBool::new(false), AtomicBool::new(false)];
+    let watch = |event| {
+        if let Event::Round(metrics) = event
+            && let Some(trial) = seen.get(metrics.trial as usize)
+        {
+            trial.store(true, Ordering::SeqCst);
+        }
+        if seen.iter().all(|trial| trial.load(Ordering::SeqCst)) {
+            stop.store(true, Ordering::SeqCst);
+        }
+    };
     assert!(matches!(run.run(&watch, &stop), Err(SimError::Stopped { .. })));
     let recorded: usize = (0..3)
         .filter_map(|trial| {
