@@ -8,7 +8,7 @@ use floras_core::View;
 use floras_phy::{Complex64, EffectiveChannel, Signal};
 use floras_sim::{AirInterface, ExperimentError, Noise, PrivacySettings, RoundSpec, SimError};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -198,7 +198,9 @@ impl Uplink {
             broken: aggregate.broken,
             signal: OnceLock::new(),
         };
-        let channel = Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel: aggregate.channel } };
+        let scheme = "an uplink without training has a linear scheme";
+        let channel = aggregate.channel.ok_or_else(|| PyValueError::new_err(scheme))?;
+        let channel = Channel { draw: Draw { air: Arc::clone(&self.air), spec, channel } };
         Py::new(py, PyClassInitializer::from(channel).add_subclass(result))
     }
 

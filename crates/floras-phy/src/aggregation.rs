@@ -16,11 +16,12 @@ use floras_core::{Clipping, Fidelity, named_choice};
 use crate::cost::Cost;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require_count};
+use crate::memory::ClientMemory;
 use crate::precode::{self, Normalisation, Precoding, Scale};
 use crate::release::ReleaseKey;
 use crate::round::Round;
 use crate::updates;
-use crate::uplink::{Signal, Uplink, transmit_into};
+use crate::uplink::{Received, Signal, Uplink, receive, transmit_into};
 
 /// The source of a round's noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,8 +83,10 @@ pub struct Aggregate {
     pub sum: Vec<f32>,
     /// `x̃`, the decoded sum before it is clamped and the normalisation is undone; `None` unless it is kept.
     pub decoded: Option<Vec<f32>>,
-    /// The effective channel `(g, ν)` of the round.
-    pub channel: EffectiveChannel,
+    /// The effective channel `(g, ν)` of the round; `None` if the scheme decodes no weighted sum.
+    pub channel: Option<EffectiveChannel>,
+    /// The cost that a nonlinear scheme returned with the round; `None` for a linear scheme.
+    pub own_cost: Option<Cost>,
     /// How each update was changed before it was sent.
     pub scales: Vec<Scale>,
     /// The norm of each update before clipping; `None` if norms were not measured.
@@ -100,6 +103,9 @@ impl Aggregate {
     ///
     /// `uplink` and `round` are those that led to this result. The channels are drawn again, from the same streams.
     pub fn cost(&self, uplink: &dyn Uplink, round: &Round<'_>) -> Result<Option<Cost>, UplinkError> {
+        if uplink.nonlinear().is_some() {
+            return Ok(self.own_cost);
+        }
         let parameters = self.sum.len();
         let (Some(norms), Some(transmission)) =
             (&self.norms, uplink.transmission(&round.with_parameters(parameters))?)
@@ -131,26 +137,28 @@ impl Aggregation {
         round: Round<'_>,
         updates: &[U],
     ) -> Result<Aggregate, UplinkError> {
-        self.run_in(uplink, round, updates, vec![0.0; updates::parameters(updates)])
+        self.run_in(uplink, round, updates, None, vec![0.0; updates::parameters(updates)])
     }
 
-    /// [`run`](Self::run) with a buffer for the sum, one value per parameter, for example the sum of the previous round.
+    /// [`run`](Self::run) with the memory of the clients, which some schemes need, and with a buffer for the sum: one value per
+    /// parameter, for example the sum of the previous round.
     pub fn run_in<U: AsRef<[f32]> + Sync>(
         &self,
         uplink: &dyn Uplink,
         round: Round<'_>,
         updates: &[U],
+        memory: Option<&mut ClientMemory>,
         sum: Vec<f32>,
     ) -> Result<Aggregate, UplinkError> {
         let parameters = updates::check_shape(updates, round.clients().len())?;
         let round = round.with_parameters(parameters);
         require_count("places for the decoded parameters", parameters, sum.len())?;
-        if self.streams() {
+        if self.streams(uplink) {
             let mut in_progress = self.begin(uplink, round, sum)?;
             in_progress.add(updates)?;
             return in_progress.finish();
         }
-        self.run_whole(uplink, round, updates, sum)
+        self.run_whole(uplink, round, updates, memory, sum)
     }
 
     /// Begins a round whose updates are added in waves, with a buffer for the sum: one value per parameter.
@@ -161,7 +169,7 @@ impl Aggregation {
         sum: Vec<f32>,
     ) -> Result<RoundInProgress<'a>, UplinkError> {
         let round = round.with_parameters(sum.len());
-        let state = match self.streams() {
+        let state = match self.streams(uplink) {
             true => State::Streamed { channel: uplink.realise(&round)?.for_clients(round.clients().len())? },
             false => State::Kept(Vec::new()),
         };
@@ -190,7 +198,8 @@ impl Aggregation {
     /// let aggregate = aggregation.run(&uplink, round, &[[1.0], [2.0]])?;
     /// let signal = aggregation.signal(&uplink, round, 1)?.expect("FLORAS has a radio");
     /// let weight = signal.weights[signal.assigned[0]];
-    /// assert!((aggregate.channel.gains()[0] - signal.amplitudes[0] * weight).abs() < 1e-9);
+    /// let channel = aggregate.channel.expect("FLORAS is linear");
+    /// assert!((channel.gains()[0] - signal.amplitudes[0] * weight).abs() < 1e-9);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn signal(
@@ -204,9 +213,10 @@ impl Aggregation {
     }
 
     /// Whether waves are added to the sum as they arrive. Otherwise they are stored until the end: the paper's normalisation,
-    /// the chip level and release noise need all updates at once.
-    pub fn streams(&self) -> bool {
-        let depends_on_all = self.clip.is_some() && self.clipping == Clipping::Paper;
+    /// the chip level, release noise and nonlinear schemes need all updates at once.
+    pub fn streams(&self, uplink: &dyn Uplink) -> bool {
+        let depends_on_all =
+            uplink.nonlinear().is_some() || (self.clip.is_some() && self.clipping == Clipping::Paper);
         self.fidelity == Fidelity::Symbol && self.noise == Noise::Simulated && !depends_on_all
     }
 
@@ -215,29 +225,39 @@ impl Aggregation {
         uplink: &dyn Uplink,
         round: Round<'_>,
         updates: &[U],
+        memory: Option<&mut ClientMemory>,
         mut sum: Vec<f32>,
     ) -> Result<Aggregate, UplinkError> {
         let precoding = match Precoding::new(updates, self.clip, self.clipping) {
             Err(UplinkError::NotFinite { .. }) => {
                 let (finite, broken) = with_zeros(updates);
-                return Ok(Aggregate { broken, ..self.run_whole(uplink, round, &finite, sum)? });
+                return Ok(Aggregate { broken, ..self.run_whole(uplink, round, &finite, memory, sum)? });
             }
             precoding => precoding?,
         };
-        let channel = match (self.fidelity, self.noise) {
-            (Fidelity::Chip, _) => {
-                transmit_into(uplink, &round, &precoding.sent(updates), Fidelity::Chip, &mut sum)?
+        let (clients, scheme) = (round.clients().len(), uplink.name());
+        let linear = |channel: EffectiveChannel| Received { channel: Some(channel), cost: None };
+        let Received { channel, cost: own_cost } = match (uplink.nonlinear(), self.fidelity, self.noise) {
+            (Some(_), Fidelity::Chip, _) => return Err(UplinkError::NoChipLevel { scheme }),
+            (Some(_), _, Noise::Release) => return Err(UplinkError::SimulatedOnly { scheme }),
+            (Some(nonlinear), Fidelity::Symbol, Noise::Simulated) => {
+                let sent = precoding.sent(updates);
+                let rows: Vec<&[f32]> = sent.iter().map(AsRef::as_ref).collect();
+                receive(uplink, nonlinear, &round, &rows, memory, &mut sum)?
             }
-            (Fidelity::Symbol, Noise::Release) => {
-                let channel = uplink.realise(&round)?.for_clients(round.clients().len())?;
+            (None, Fidelity::Chip, _) => {
+                linear(transmit_into(uplink, &round, &precoding.sent(updates), Fidelity::Chip, &mut sum)?)
+            }
+            (None, Fidelity::Symbol, Noise::Release) => {
+                let channel = uplink.realise(&round)?.for_clients(clients)?;
                 channel.release_into(updates, &precoding.scales, ReleaseKey::generate()?, &mut sum)?;
-                channel
+                linear(channel)
             }
-            (Fidelity::Symbol, Noise::Simulated) => {
-                let channel = uplink.realise(&round)?.for_clients(round.clients().len())?;
+            (None, Fidelity::Symbol, Noise::Simulated) => {
+                let channel = uplink.realise(&round)?.for_clients(clients)?;
                 let noise = Some(round.stream_name(Purpose::PAYLOAD_NOISE));
                 channel.add_into(0, updates, &precoding.scales, noise, &mut sum)?;
-                channel
+                linear(channel)
             }
         };
         let Precoding { scales, norms, normalisation } = precoding;
@@ -245,6 +265,7 @@ impl Aggregation {
             sum,
             decoded: None,
             channel,
+            own_cost,
             scales,
             norms: Some(norms).filter(|_| self.clip.is_some() || self.measure_norms),
             normalisation,
@@ -344,21 +365,22 @@ impl RoundInProgress<'_> {
         Ok(())
     }
 
-    /// Decodes the sum; an error if an update is missing.
+    /// Decodes the sum; an error if an update is missing, or if the scheme's clients keep a memory.
     pub fn finish(self) -> Result<Aggregate, UplinkError> {
         let (updates, clients) = (self.added(), self.round.clients().len());
         if updates != clients {
             return Err(UplinkError::UpdateCount { updates, clients });
         }
         match self.state {
-            State::Kept(kept) => self.aggregation.run_whole(self.uplink, self.round, &kept, self.sum),
+            State::Kept(kept) => self.aggregation.run_whole(self.uplink, self.round, &kept, None, self.sum),
             State::Streamed { channel } => {
                 let norms = Some(self.norms).filter(|norms| norms.len() == clients);
                 let (sum, scales, broken) = (self.sum, self.scales, self.broken);
                 self.aggregation.restore(Aggregate {
                     sum,
                     decoded: None,
-                    channel,
+                    channel: Some(channel),
+                    own_cost: None,
                     scales,
                     norms,
                     normalisation: None,
@@ -387,7 +409,7 @@ mod tests {
     use super::*;
     use crate::effective::Block;
     use crate::sequences::SequenceSet;
-    use crate::uplink::{Floras, FlorasSettings};
+    use crate::uplink::{Floras, FlorasSettings, Nonlinear};
 
     const CLIENTS: u32 = 23;
     const PARAMETERS: usize = 3000;
@@ -471,7 +493,7 @@ mod tests {
                 normalisation.undo(&mut sum).unwrap();
             }
             let aggregate = aggregation.run(&uplink, round, &updates).unwrap();
-            assert_eq!((&aggregate.sum, aggregate.channel), (&sum, channel), "{aggregation:?}");
+            assert_eq!((&aggregate.sum, aggregate.channel), (&sum, Some(channel)), "{aggregation:?}");
             assert_eq!(aggregate.normalisation, normalisation);
             assert_eq!(aggregate.decoded, None);
             let keeping = Aggregation { keep_decoded: true, ..aggregation };
@@ -530,6 +552,70 @@ mod tests {
         let chips = Aggregation { fidelity: Fidelity::Chip, ..Aggregation::default() };
         let error = chips.run(&Blocks, round, &[[1.0]]).unwrap_err();
         assert_eq!(error.to_string(), "scheme blocks has no chip level");
+    }
+
+    /// Decodes the sum of all updates so far.
+    #[derive(Debug)]
+    struct Accumulated;
+
+    impl Uplink for Accumulated {
+        fn name(&self) -> &'static str {
+            "accumulated"
+        }
+
+        fn realise(&self, _: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+            Err(UplinkError::NotLinear { scheme: self.name() })
+        }
+
+        fn nonlinear(&self) -> Option<&dyn Nonlinear> {
+            Some(self)
+        }
+    }
+
+    impl Nonlinear for Accumulated {
+        fn receive(
+            &self,
+            round: &Round<'_>,
+            updates: &[&[f32]],
+            memory: &mut ClientMemory,
+            decoded: &mut [f32],
+        ) -> Result<Received, UplinkError> {
+            decoded.fill(0.0);
+            for (update, &client) in updates.iter().zip(round.clients()) {
+                let kept = memory.of(client, update.len());
+                for ((kept, decoded), x) in kept.iter_mut().zip(&mut *decoded).zip(*update) {
+                    *kept += x;
+                    *decoded += *kept;
+                }
+            }
+            Ok(Received::default())
+        }
+
+        fn keeps_memory(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn nonlinear_rounds_clip_and_keep_memory() {
+        let round = Round::new(3, 1, 2, &[5, 6]).unwrap();
+        let aggregation = Aggregation { clip: Some(5.0), ..Aggregation::default() };
+        let updates = [[30.0, 40.0], [1.0, f32::NAN]];
+        let mut memory = ClientMemory::default();
+        for sum in [[3.0, 4.0], [6.0, 8.0]] {
+            let aggregate =
+                aggregation.run_in(&Accumulated, round, &updates, Some(&mut memory), vec![0.0; 2]).unwrap();
+            assert!(aggregate.sum.iter().zip(sum).all(|(found, expected)| (found - expected).abs() < 1e-5));
+            assert_eq!((aggregate.channel.is_none(), aggregate.broken.as_slice()), (true, &[1][..]));
+        }
+        let refused = |aggregation: Aggregation| {
+            aggregation.run_in(&Accumulated, round, &updates, None, vec![0.0; 2]).unwrap_err().to_string()
+        };
+        assert!(refused(aggregation).contains("keep what they have not sent"));
+        assert!(
+            refused(Aggregation { noise: Noise::Release, ..aggregation }).contains("needs a linear scheme")
+        );
+        assert!(refused(Aggregation { fidelity: Fidelity::Chip, ..aggregation }).contains("no chip level"));
     }
 
     #[test]

@@ -21,6 +21,29 @@ pub enum UplinkError {
         scheme: &'static str,
     },
 
+    /// An effective channel of a scheme that has none.
+    #[error("scheme {scheme} is not linear: its rounds have no gains that are independent of the updates")]
+    NotLinear {
+        /// The scheme's name.
+        scheme: &'static str,
+    },
+    /// Noise that is fit for release in a scheme whose noise is always simulated.
+    #[error(
+        "scheme {scheme} has the simulation's noise only; noise that is fit for release needs a linear scheme"
+    )]
+    SimulatedOnly {
+        /// The scheme's name.
+        scheme: &'static str,
+    },
+    /// A round on its own over a scheme whose clients keep a memory.
+    #[error(
+        "the clients of scheme {scheme} keep what they have not sent for later rounds, which a round on its own cannot do"
+    )]
+    NeedsMemory {
+        /// The scheme's name.
+        scheme: &'static str,
+    },
+
     /// Ageing of channels without a scattered part.
     #[error(
         "channels age only under Rayleigh and Rician fading, which have a scattered part; these are: {channels}"

@@ -55,6 +55,7 @@ mod error;
 mod kernel;
 mod lines;
 pub mod masks;
+mod memory;
 pub mod precode;
 pub mod release;
 mod round;
@@ -75,14 +76,15 @@ pub use floras_core::{
     NoiseReference, ParametersPerSymbol, PathLoss, PhaseError, Pilot, PowerRule, Projector, Receiver,
     SequenceFile, SequenceSource, Snr, SnrConvention, random,
 };
+pub use memory::ClientMemory;
 /// A channel coefficient `h`, or a complex symbol; dimensionless.
 pub use num_complex::Complex64;
 pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
     CentralGaussian, ChannelInversion, ChannelInversionSettings, Decoded, Floras, FlorasSettings, Ideal,
-    Masked, PhaseCorrected, PhaseCorrectedSettings, Signal, UnitPower, Uplink, transmit, transmit_into,
-    unit_scale,
+    Masked, Nonlinear, PhaseCorrected, PhaseCorrectedSettings, Received, Signal, UnitPower, Uplink, transmit,
+    transmit_into, unit_scale,
 };
 
 /// The example of the README, run as a documentation test.

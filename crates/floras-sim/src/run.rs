@@ -384,9 +384,9 @@ impl Driver<'_> {
         }
         let path = self.directory.checkpoint_file(number);
         match record::load(&path, self.federation, number)? {
-            Some(Checkpoint { mark, parameters }) if mark.round == start.round => {
+            Some(Checkpoint { mark, parameters, memory }) if mark.round == start.round => {
                 let (options, at) = (TrialOptions::default(), (mark.round, mark.status));
-                Trial::at(self.federation, number, options, at, parameters)
+                Ok(Trial::at(self.federation, number, options, at, parameters)?.with_memory(memory))
             }
             _ => Err(SimError::damaged(&path, "it was changed during the run")),
         }
@@ -510,7 +510,8 @@ impl<'a> TrialLedger<'a> {
     /// Adds a round. Returns its entry if it is not on the disk yet; an entry on the disk must match.
     fn enter(&mut self, outcome: &RoundOutcome) -> Result<Option<LedgerEntry>, SimError> {
         let RoundMetrics { trial, round, .. } = outcome.metrics;
-        let mu = outcome.aggregate.as_ref().map_or_else(Vec::new, |round| self.accounting.mu(&round.channel));
+        let channel = outcome.aggregate.as_ref().and_then(|round| round.channel.as_ref());
+        let mu = channel.map_or_else(Vec::new, |channel| self.accounting.mu(channel));
         self.ledger.add(&outcome.clients, &mu);
         let entry = LedgerEntry {
             trial,

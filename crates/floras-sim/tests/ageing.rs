@@ -279,7 +279,7 @@ fn an_uplink_on_its_own_knows_no_blocks() {
     let air = AirInterface::from_experiment(&aged).unwrap();
     let spec = RoundSpec::of_all(1, 1, 10);
     let aggregate = air.aggregate(&spec, &vec![vec![0.1_f32; 20]; 10]).unwrap();
-    assert_eq!(aggregate.channel.blocks().len(), 3);
+    assert_eq!(aggregate.channel.unwrap().blocks().len(), 3);
     let error = air.realise(&spec).unwrap_err().to_string();
     assert!(
         error.ends_with(

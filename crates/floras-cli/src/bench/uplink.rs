@@ -171,7 +171,7 @@ impl Options {
         for number in 0..=self.repeat {
             let start = Instant::now();
             let round = Round::new(SEED, 0, number + 1, &clients)?;
-            decoded = aggregation.run_in(uplink, round, &updates, decoded)?.sum;
+            decoded = aggregation.run_in(uplink, round, &updates, None, decoded)?.sum;
             // The first round allocates memory that the others reuse.
             match number {
                 0 => before = Usage::now(),

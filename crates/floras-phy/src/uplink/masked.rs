@@ -22,12 +22,13 @@ use floras_core::random::Purpose;
 use floras_core::{Fidelity, Masks};
 use rand::Rng;
 
-use super::{Signal, Uplink};
+use super::{Nonlinear, Received, Signal, Uplink};
 use crate::chip::ChipLink;
 use crate::cost::Transmission;
 use crate::effective::{Block, EffectiveChannel};
-use crate::error::UplinkError;
+use crate::error::{UplinkError, require};
 use crate::masks::{LocalNoise, MaskGrid, MaskSign, PairSeed, SlotMasks, mask_update};
+use crate::memory::ClientMemory;
 use crate::round::Round;
 use crate::updates;
 
@@ -114,6 +115,10 @@ impl Uplink for Masked {
         self.with_added_noise(round, self.inner.realise(round)?)
     }
 
+    fn nonlinear(&self) -> Option<&dyn Nonlinear> {
+        self.inner.nonlinear().is_some().then_some(self)
+    }
+
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
         self.inner.link(round)
     }
@@ -163,6 +168,30 @@ impl Uplink for Masked {
 
     fn signal(&self, round: &Round<'_>, fidelity: Fidelity) -> Result<Option<Signal>, UplinkError> {
         self.inner.signal(round, fidelity)
+    }
+}
+
+/// Clients add their own noise before a nonlinear scheme sends their updates. Masks would not cancel.
+impl Nonlinear for Masked {
+    fn receive(
+        &self,
+        round: &Round<'_>,
+        updates: &[&[f32]],
+        memory: &mut ClientMemory,
+        decoded: &mut [f32],
+    ) -> Result<Received, UplinkError> {
+        let Some(nonlinear) = self.inner.nonlinear() else {
+            return Err(UplinkError::NotLinear { scheme: self.name() });
+        };
+        let std = self.masks.mask_std();
+        require(std == 0.0, "the masks' standard deviation", "0 for a scheme that is not linear", std)?;
+        let sent = self.with_noise_alone(round, updates);
+        let rows: Vec<&[f32]> = sent.iter().map(Vec::as_slice).collect();
+        nonlinear.receive(round, &rows, memory, decoded)
+    }
+
+    fn keeps_memory(&self) -> bool {
+        self.inner.nonlinear().is_some_and(Nonlinear::keeps_memory)
     }
 }
 

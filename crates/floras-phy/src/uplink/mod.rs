@@ -12,6 +12,8 @@
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
 //!
+//! Schemes that are not linear, such as votes, implement [`Nonlinear`] too.
+//!
 //! [`UnitPower`] and [`Masked`] wrap any of them: clients that send at unit power, and clients that mask their updates.
 //!
 //! The table is for channels that are constant over a round and known without error where they must be known. The module of each
@@ -23,6 +25,7 @@ mod floras;
 mod ideal;
 mod masked;
 mod modulation;
+mod nonlinear;
 mod phase_corrected;
 mod signal;
 mod unit_power;
@@ -44,6 +47,8 @@ pub use floras::{Floras, FlorasSettings};
 pub(crate) use floras::{cross_gain, gain};
 pub use ideal::Ideal;
 pub use masked::Masked;
+pub(crate) use nonlinear::receive;
+pub use nonlinear::{Nonlinear, Received};
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
 pub use signal::Signal;
 pub use unit_power::{UnitPower, unit_scale};
@@ -57,13 +62,18 @@ pub struct Decoded {
     pub channel: EffectiveChannel,
 }
 
-/// A linear uplink scheme.
+/// An uplink scheme. Most are linear; the others return themselves as [`nonlinear`](Self::nonlinear).
 pub trait Uplink: Send + Sync {
     /// The scheme's name, as in `floras` or `channel-inversion`.
     fn name(&self) -> &'static str;
 
-    /// Draws the effective channel of a round.
+    /// Draws the effective channel of a round. [`NotLinear`](UplinkError::NotLinear) for a scheme without one.
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError>;
+
+    /// The scheme as a nonlinear one; `None` for a linear scheme.
+    fn nonlinear(&self) -> Option<&dyn Nonlinear> {
+        None
+    }
 
     /// Draws the same round at the chip level, including the pilot. An error for a scheme without a chip level.
     fn link(&self, _round: &Round<'_>) -> Result<ChipLink, UplinkError> {

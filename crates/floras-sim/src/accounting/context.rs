@@ -106,7 +106,11 @@ impl AccountContext<'_> {
     /// The probability that a client's, or an item's, data enter a round.
     pub(super) fn sampling(&self) -> Sampling {
         let ClientSettings { total, per_round, .. } = self.settings.clients;
-        self.unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne)
+        let sampling = self.unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne);
+        match self.settings.uplink.scheme.reveals_participation() {
+            true if sampling != Sampling::Everyone => Sampling::Known(sampling.probability()),
+            _ => sampling,
+        }
     }
 
     /// An account without any view.
@@ -148,7 +152,7 @@ impl AccountContext<'_> {
         let radio = self.settings.uplink.radio();
         let is_unequal = radio.is_some_and(Radio::is_unequal);
         if let Scope::Uplink { .. } = self.scope
-            && (is_unequal || radio.is_some_and(Radio::needs_parameters))
+            && (is_unequal || self.settings.needs_parameters())
         {
             let reason = "an uplink on its own knows neither how many blocks of its channel a payload takes nor where its \
                           clients are";
@@ -199,8 +203,9 @@ impl AccountContext<'_> {
         Ok(self.parameters().map_or(round, |parameters| round.with_parameters(parameters)))
     }
 
-    /// Number of parameters `d`, if the channel depends on it.
-    fn parameters(&self) -> Option<usize> {
+    /// Number of parameters `d`, if the channel or the account depends on it and it is known. An uplink without training does not know
+    /// it.
+    pub fn parameters(&self) -> Option<usize> {
         match self.scope {
             Scope::Experiment { parameters } => parameters.filter(|_| self.settings.needs_parameters()),
             Scope::Uplink { .. } => None,

@@ -78,6 +78,13 @@ impl AirInterface {
             let allowed = "client for an uplink on its own, which does not know how clients train";
             return Err(wrong("privacy.level", allowed, privacy.level));
         }
+        if !uplink.scheme.is_linear() {
+            let reason = format!(
+                "\"{}\" is not linear: an uplink without training has a linear scheme",
+                uplink.scheme.name()
+            );
+            return Err(ExperimentError::refused("uplink.scheme", reason).into());
+        }
         // The smallest valid number of clients; the cohort of every round is checked.
         let fewest =
             masks.map_or(0, Masks::colluding).checked_add(2).filter(|&fewest| fewest > 2).unwrap_or(1);

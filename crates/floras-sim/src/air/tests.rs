@@ -294,7 +294,7 @@ fn a_file_of_the_earlier_format_is_resumed() {
 fn realised_channel_and_signal_are_the_aggregates() {
     for settings in [CLIPPED, CHIPS] {
         let (air, spec) = (air(settings, None), RoundSpec::of_all(3, 2, 20));
-        let channel = air.aggregate(&spec, &vec![vec![0.0; 5]; 20]).unwrap().channel;
+        let channel = air.aggregate(&spec, &vec![vec![0.0; 5]; 20]).unwrap().channel.unwrap();
         assert_eq!(air.realise(&spec).unwrap(), channel, "{settings}");
         let signal = air.signal(&spec, 5).unwrap().unwrap();
         for (place, gain) in channel.gains().iter().enumerate() {

@@ -19,7 +19,7 @@ mod radio;
 mod record;
 mod uplink;
 
-use floras_core::{Clipping, Masks, TransmitPower, list};
+use floras_core::{Clipping, Fidelity, Masks, TransmitPower, list};
 use floras_phy::{Aggregation, Masked, Noise, UnitPower, Uplink, unit_scale};
 use floras_privacy::Margins;
 use serde::{Serialize, Serializer};
@@ -223,6 +223,7 @@ impl Settings {
         self.check_margins()?;
         self.check_masks()?;
         self.check_power()?;
+        self.check_linear()?;
         self.record.check_rounds(self.rounds)?;
         if weights == Weights::Samples && !self.uplink.scheme.allows_weights() {
             let reason = format!(
@@ -325,9 +326,11 @@ impl Settings {
         Ok(Box::new(scaled.map_err(|error| ExperimentError::refused("uplink.power", error))?))
     }
 
-    /// Whether the channel of a round depends on the number of parameters.
+    /// Whether the channel of a round, or the account, depends on the number of parameters.
     pub(crate) fn needs_parameters(&self) -> bool {
-        self.uplink.radio().is_some_and(Radio::needs_parameters) || self.uplink.power() == TransmitPower::Unit
+        self.uplink.radio().is_some_and(Radio::needs_parameters)
+            || self.uplink.power() == TransmitPower::Unit
+            || self.uplink.scheme.needs_parameters()
     }
 
     /// Checks that unit power, which refers to an update of norm `C`, comes with a clip norm.
@@ -340,6 +343,31 @@ impl Settings {
             allowed: "\"unscaled\" unless privacy.clip bounds the updates".to_owned(),
             value: "\"unit\"".to_owned(),
         })
+    }
+
+    /// Checks that a scheme that is not linear comes with settings that it can use.
+    fn check_linear(&self) -> Result<(), ExperimentError> {
+        let UplinkSettings { scheme, fidelity, .. } = &self.uplink;
+        if scheme.is_linear() {
+            return Ok(());
+        }
+        let refused = |key: &str, allowed: &str, value: String| {
+            let allowed = format!("{allowed} with scheme \"{}\", which is not linear", scheme.name());
+            Err(ExperimentError::Value { key: key.to_owned(), allowed, value })
+        };
+        if *fidelity == Fidelity::Chip {
+            return refused("uplink.fidelity", "\"symbol\"", "\"chip\"".to_owned());
+        }
+        if self.uplink.power() == TransmitPower::Unit {
+            return refused("uplink.power", "\"unscaled\"", "\"unit\"".to_owned());
+        }
+        if self.privacy.normalise == Clipping::Paper {
+            return refused("privacy.normalise", "\"clip\"", "\"paper\"".to_owned());
+        }
+        match self.masks.map_or(0.0, Masks::mask_std) {
+            0.0 => Ok(()),
+            std => refused("masks.mask_std", "0", std.to_string()),
+        }
     }
 
     /// A short description of scheme, radio, masks and noise, for one line of text.

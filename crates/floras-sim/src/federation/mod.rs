@@ -21,7 +21,7 @@ pub(crate) use dropout::Dropouts;
 use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_core::{Fidelity, Level};
 use floras_learn::{Model, Samples};
-use floras_phy::{Round, Uplink};
+use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::Views;
 pub use metrics::RoundMetrics;
 pub use own_data::OwnData;
@@ -160,7 +160,7 @@ impl Federation {
         Ok(self.accounting.get_or_init(|| Arc::new(made)))
     }
 
-    /// Number of parameters `d`, if the channel depends on it.
+    /// Number of parameters `d`, if the channel or the account depends on it.
     fn parameters_of_channel(&self) -> Option<usize> {
         let depends = self.experiment.settings().needs_parameters();
         depends.then(|| self.model.parameters())
@@ -231,12 +231,14 @@ impl Federation {
         let parameters = self.model.parameters();
         // Updates that are clipped in memory are stored twice.
         let copies = match settings.uplink.fidelity {
+            // What clients keep between rounds may be as much again.
+            Fidelity::Symbol if self.uplink.0.nonlinear().is_some() => 3,
             // With masks they are stored three times.
             Fidelity::Chip if settings.masks.is_some() => 3,
             Fidelity::Chip if settings.privacy.clip.is_some() => 2,
             Fidelity::Chip | Fidelity::Symbol => 1,
         };
-        let clients = trial::wave_size(settings, parameters);
+        let clients = trial::wave_size(self, parameters);
         let bytes = clients.saturating_mul(parameters).saturating_mul(copies * trials * size_of::<f32>());
         if bytes > MAX_GIB << 30 {
             let needed = bytes >> 30;
@@ -304,19 +306,26 @@ impl Federation {
         if !settings.clients.dropout.is_none() {
             // A round in which all but one are silent.
             let alone = Round::new(settings.seed, 0, 1, &clients[..1])?.with_selected(&clients)?;
-            self.uplink
-                .0
-                .realise(&alone.with_parameters(parameters))
+            self.check_draw(&alone.with_parameters(parameters))
                 .map_err(|error| ExperimentError::refused("clients.dropout", error))?;
         }
         for trial in 0..trials {
             for round in 1..=rounds {
                 let clients = self.select(trial as u16, round);
                 let round = Round::new(settings.seed, trial as u16, round, &clients)?;
-                self.uplink.0.realise(&round.with_parameters(parameters))?;
+                self.check_draw(&round.with_parameters(parameters))?;
             }
         }
         Ok(())
+    }
+
+    /// Draws the channel of a round.
+    fn check_draw(&self, round: &Round<'_>) -> Result<(), UplinkError> {
+        match (self.uplink.0.nonlinear(), self.experiment.settings().uplink.radio()) {
+            (None, _) => self.uplink.0.realise(round).map(|_| ()),
+            (Some(_), Some(radio)) => radio.channels()?.draw(round).map(|_| ()),
+            (Some(_), None) => Ok(()),
+        }
     }
 }
 
@@ -329,8 +338,8 @@ pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
     }
 }
 
-/// What an account of an experiment depends on besides its settings. The data are read if the channel depends on the number of
-/// parameters.
+/// What an account of an experiment depends on besides its settings. The data are read if the channel or the account depends on
+/// the number of parameters.
 pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
     if !settings.needs_parameters() {
         return Ok(Scope::Experiment { parameters: None });

@@ -6,14 +6,16 @@ use std::sync::Mutex;
 use floras_core::random::{Stream, StreamName, TrialId};
 use floras_learn::model::{penalty, score_all};
 use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
-use floras_phy::{Aggregate, Aggregation, Cost, Round, Signal, UplinkError, precode};
+use floras_phy::{
+    Aggregate, Aggregation, ClientMemory, Cost, EffectiveChannel, Round, Signal, UplinkError, precode,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::clients::Holdings;
 use super::{Federation, RoundMetrics};
 use crate::error::SimError;
-use crate::experiment::{Settings, Weights};
+use crate::experiment::Weights;
 use crate::purpose;
 
 /// The state of a trial.
@@ -41,6 +43,8 @@ pub struct Trial<'f> {
     parameters: Vec<f32>,
     /// The updates of one wave of clients.
     updates: Vec<Vec<f32>>,
+    /// What the clients keep between rounds, for schemes that need it.
+    memory: ClientMemory,
     workspaces: Workspaces,
 }
 
@@ -125,11 +129,21 @@ impl<'f> Trial<'f> {
         let wave = if options.keep_sent {
             settings.clients.per_round as usize
         } else {
-            wave_size(settings, parameters.len())
+            wave_size(federation, parameters.len())
         };
         let updates = vec![vec![0.0; parameters.len()]; wave];
-        let workspaces = Workspaces::default();
-        Ok(Self { federation, id, options, holdings, status, round, parameters, updates, workspaces })
+        let (memory, workspaces) = (ClientMemory::default(), Workspaces::default());
+        Ok(Self { federation, id, options, holdings, status, round, parameters, updates, memory, workspaces })
+    }
+
+    /// The same trial with what its clients have kept from earlier rounds.
+    pub fn with_memory(self, memory: ClientMemory) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// What the clients keep for later rounds. Not private.
+    pub fn memory(&self) -> &ClientMemory {
+        &self.memory
     }
 
     /// The identifier of the trial.
@@ -230,7 +244,7 @@ impl<'f> Trial<'f> {
         let sum = vec![0.0; self.parameters.len()];
         let mut updates = mem::take(&mut self.updates);
         let mut losses = Vec::with_capacity(clients.len());
-        let sent = if aggregation.streams() {
+        let sent = if aggregation.streams(uplink) {
             aggregation.begin(uplink, round, sum).map_err(SimError::from).and_then(|mut in_progress| {
                 for wave in clients.chunks(updates.len()) {
                     let updates = &mut updates[..wave.len()];
@@ -240,10 +254,14 @@ impl<'f> Trial<'f> {
                 Ok(in_progress.finish()?)
             })
         } else {
-            self.train_all(clients, metrics.rate, &batches, &mut updates).and_then(|all| {
+            let mut memory = mem::take(&mut self.memory);
+            let sent = self.train_all(clients, metrics.rate, &batches, &mut updates).and_then(|all| {
                 losses = all;
-                Ok(aggregation.run_in(uplink, round, &updates[..clients.len()], sum)?)
-            })
+                let updates = &updates[..clients.len()];
+                Ok(aggregation.run_in(uplink, round, updates, Some(&mut memory), sum)?)
+            });
+            self.memory = memory;
+            sent
         };
         self.updates = updates;
         let aggregate = sent?;
@@ -252,8 +270,8 @@ impl<'f> Trial<'f> {
         metrics.broken = aggregate.broken.len() as u32;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         metrics.update_norm = aggregate.norms.as_deref().map(mean);
-        metrics.mean_gain = Some(mean(aggregate.channel.gains()));
-        metrics.noise_std = Some(aggregate.channel.noise_std());
+        metrics.mean_gain = aggregate.channel.as_ref().map(|channel| mean(channel.gains()));
+        metrics.noise_std = aggregate.channel.as_ref().map(EffectiveChannel::noise_std);
         if let Some(cost) = aggregate.cost(uplink, &round)? {
             metrics.set_cost(cost);
         }
@@ -403,9 +421,10 @@ pub fn with_all<T>(samples: &Samples, work: impl FnOnce(ClientData<'_>) -> T) ->
 }
 
 /// Number of clients whose updates are in memory at once: all of a round if they fit, or if the round cannot be streamed.
-pub(super) fn wave_size(settings: &Settings, parameters: usize) -> usize {
+pub(super) fn wave_size(federation: &Federation, parameters: usize) -> usize {
+    let settings = federation.experiment.settings();
     let all = settings.clients.per_round as usize;
-    if !settings.aggregation().streams() {
+    if !settings.aggregation().streams(federation.uplink.0.as_ref()) {
         return all;
     }
     let fit = WAVE_BYTES / (parameters * size_of::<f32>());

@@ -1,6 +1,6 @@
 //! Parameters on the disk, as safetensors: the final ones of a trial, and those to resume from.
 //!
-//! A file holds the model's tensors by name, and in its metadata, under `floras` and as JSON, the trial, the rounds done and the
+//! A file holds the model's tensors by name, what the clients keep between rounds if a trial is to be resumed, and in its metadata, under `floras` and as JSON, the trial, the rounds done and the
 //! status. (One key, because the library writes several in no fixed order.) A file is replaced atomically, so there is always a
 //! complete one.
 
@@ -9,13 +9,14 @@ use std::fs;
 use std::path::Path;
 
 use floras_learn::Model;
+use floras_phy::ClientMemory;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use super::atomic;
 use super::directory::RunDirectory;
 use crate::error::SimError;
-use crate::experiment::VERSION;
+use crate::experiment::{VERSION, is_default};
 use crate::federation::{Federation, Status, Trial};
 
 /// The saved state of a trial.
@@ -23,6 +24,7 @@ use crate::federation::{Federation, Status, Trial};
 pub(crate) struct Checkpoint {
     pub(crate) mark: Mark,
     pub(crate) parameters: Vec<f32>,
+    pub(crate) memory: ClientMemory,
 }
 
 /// The metadata of a checkpoint.
@@ -38,9 +40,16 @@ pub(crate) struct Mark {
     pub(crate) log_crc: u32,
     /// CRC-32C of the parameters, as bytes.
     parameters_crc: u32,
+    /// CRC-32C of the clients' memory, as bytes; 0 without one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    memory_crc: u32,
 }
 
 const KEY: &str = "floras";
+/// The tensor of the clients that have a memory, as 32-bit numbers.
+const MEMORY_CLIENTS: &str = "client_memory.clients";
+/// The tensor of their vectors, one row for each.
+const MEMORY_VALUES: &str = "client_memory.values";
 
 /// Saves the current state of a trial; `log_crc` is the checksum of its lines in the log.
 pub(crate) fn save(
@@ -57,15 +66,28 @@ pub(crate) fn save(
         status: trial.status(),
         log_crc,
         parameters_crc: 0,
+        memory_crc: 0,
     };
-    let bytes = encode(federation.model(), mark, trial.parameters());
+    // An ended trial has no use for the memory.
+    let none = ClientMemory::default();
+    let memory = if trial.status() == Status::Running { trial.memory() } else { &none };
+    let bytes = encode(federation.model(), mark, trial.parameters(), memory);
     let bytes = bytes.map_err(|reason| SimError::encoding(path, reason))?;
     atomic::write(path, &bytes)
 }
 
-fn encode(model: &dyn Model, mut mark: Mark, parameters: &[f32]) -> Result<Vec<u8>, String> {
+fn encode(
+    model: &dyn Model,
+    mut mark: Mark,
+    parameters: &[f32],
+    memory: &ClientMemory,
+) -> Result<Vec<u8>, String> {
     let bytes: Vec<u8> = parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let clients: Vec<u8> = memory.iter().flat_map(|(client, _)| client.to_le_bytes()).collect();
+    let kept: Vec<u8> =
+        memory.iter().flat_map(|(_, values)| values).flat_map(|value| value.to_le_bytes()).collect();
     mark.parameters_crc = crc32c::crc32c(&bytes);
+    mark.memory_crc = memory_crc(&clients, &kept);
     let mut start = 0;
     let mut views = Vec::new();
     for tensor in model.tensors() {
@@ -73,6 +95,17 @@ fn encode(model: &dyn Model, mut mark: Mark, parameters: &[f32]) -> Result<Vec<u
         let view = TensorView::new(Dtype::F32, tensor.shape, &bytes[start..end]);
         views.push((tensor.name, view.map_err(|error| error.to_string())?));
         start = end;
+    }
+    if !memory.is_empty() {
+        let (count, width) = (clients.len() / size_of::<u32>(), kept.len() / clients.len());
+        let tensors = [
+            (MEMORY_CLIENTS, Dtype::U32, vec![count], &clients),
+            (MEMORY_VALUES, Dtype::F32, vec![count, width], &kept),
+        ];
+        for (name, dtype, shape, bytes) in tensors {
+            let view = TensorView::new(dtype, shape, bytes).map_err(|error| error.to_string())?;
+            views.push((name, view));
+        }
     }
     let mark = serde_json::to_string(&mark).map_err(|error| error.to_string())?;
     let metadata = HashMap::from([(KEY.to_owned(), mark)]);
@@ -123,7 +156,37 @@ fn decode(model: &dyn Model, bytes: &[u8]) -> Result<Checkpoint, String> {
     if checksum != mark.parameters_crc {
         return Err("its parameters are not those that were saved".to_owned());
     }
-    Ok(Checkpoint { mark, parameters })
+    let memory = decode_memory(&tensors, &mark, parameters.len())?;
+    Ok(Checkpoint { mark, parameters, memory })
+}
+
+/// The clients' memory with vectors of `parameters` values; empty if the file has none.
+fn decode_memory(tensors: &SafeTensors<'_>, mark: &Mark, parameters: usize) -> Result<ClientMemory, String> {
+    let (Ok(clients), Ok(values)) = (tensors.tensor(MEMORY_CLIENTS), tensors.tensor(MEMORY_VALUES)) else {
+        let is_absent =
+            mark.memory_crc == 0 && tensors.names().iter().all(|name| !name.starts_with("client_memory"));
+        return if is_absent {
+            Ok(ClientMemory::default())
+        } else {
+            Err("its client memory is missing".to_owned())
+        };
+    };
+    let is_sound = clients.dtype() == Dtype::U32
+        && values.dtype() == Dtype::F32
+        && values.shape() == [clients.data().len() / size_of::<u32>(), parameters]
+        && memory_crc(clients.data(), values.data()) == mark.memory_crc;
+    if !is_sound {
+        return Err("its client memory is not the one that was saved".to_owned());
+    }
+    let values: Vec<f32> =
+        values.data().as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    let clients = clients.data().as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes));
+    Ok(clients.zip(values.chunks(parameters.max(1)).map(<[f32]>::to_vec)).collect())
+}
+
+/// CRC-32C of the clients' memory; 0 without one.
+fn memory_crc(clients: &[u8], values: &[u8]) -> u32 {
+    if clients.is_empty() { 0 } else { crc32c::crc32c_append(crc32c::crc32c(clients), values) }
 }
 
 #[cfg(test)]
@@ -148,12 +211,33 @@ mod tests {
             status: Status::Diverged,
             log_crc: 5,
             parameters_crc: 0,
+            memory_crc: 0,
         }
     }
 
     fn encoded() -> (Vec<u8>, Vec<f32>) {
         let parameters: Vec<f32> = (0..model().parameters()).map(|i| i as f32 - 7.5).collect();
-        (encode(&model(), mark(), &parameters).unwrap(), parameters)
+        (encode(&model(), mark(), &parameters, &ClientMemory::default()).unwrap(), parameters)
+    }
+
+    fn encoded_with_memory() -> (Vec<u8>, ClientMemory) {
+        let parameters = encoded().1;
+        let vector = |client: u32| (client, parameters.iter().map(|value| value * client as f32).collect());
+        let memory: ClientMemory = [3, 70_000].map(vector).into_iter().collect();
+        (encode(&model(), mark(), &parameters, &memory).unwrap(), memory)
+    }
+
+    #[test]
+    fn client_memory_is_saved_and_checked() {
+        let (mut bytes, memory) = encoded_with_memory();
+        assert_eq!(decode(&model(), &bytes).unwrap().memory, memory);
+        assert!(decode(&model(), &encoded().0).unwrap().memory.is_empty());
+        for flipped in 0..memory.iter().map(|(_, values)| 4 * values.len() + 4).sum() {
+            let place = bytes.len() - 1 - flipped;
+            bytes[place] ^= 4;
+            assert!(decode(&model(), &bytes).is_err(), "{flipped}");
+            bytes[place] ^= 4;
+        }
     }
 
     #[test]
@@ -181,7 +265,8 @@ mod tests {
         fs::create_dir(directory.path().join("checkpoint")).unwrap();
         let mark = Mark { identity: federation.identity_of(text), trial: 0, ..mark() };
         let parameters = vec![0.0; federation.model().parameters()];
-        fs::write(&path, encode(federation.model(), mark, &parameters).unwrap()).unwrap();
+        fs::write(&path, encode(federation.model(), mark, &parameters, &ClientMemory::default()).unwrap())
+            .unwrap();
         assert!(load(&path, &federation, 0).is_err(), "the directory has no such experiment");
         fs::write(RunDirectory::experiment_file(directory.path()), text).unwrap();
         assert!(load(&path, &federation, 0).unwrap().is_some());

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use floras_phy::{Aggregate, Signal};
+use floras_phy::{Aggregate, EffectiveChannel, Signal};
 use ndarray::{Array2, ArrayView1, ArrayView2, aview0};
 use ndarray_npy::{NpzWriter, WritableElement, WriteNpzError};
 use zip::write::SimpleFileOptions;
@@ -59,21 +59,9 @@ fn encode(outcome: &RoundOutcome, aggregate: &Aggregate) -> Result<Vec<u8>, Writ
     file.list("selected", &numbers(&outcome.selected))?;
     file.list("sum", &aggregate.sum)?;
     file.list("decoded", aggregate.decoded.as_ref().unwrap_or(&aggregate.sum))?;
-    file.list("gains", aggregate.channel.gains())?;
-    file.number("noise_std", aggregate.channel.noise_std())?;
-    let blocks = aggregate.channel.blocks();
-    // A single block fits any number of parameters.
-    let lengths = blocks.iter().map(|block| block.parameters.min(parameters) as i64);
-    file.list("block_parameters", &lengths.collect::<Vec<i64>>())?;
-    let gains = Array2::from_shape_fn((blocks.len(), clients), |(block, client)| blocks[block].gains[client]);
-    file.npz.add_array("block_gains", &gains)?;
-    if blocks.iter().any(|block| !block.cross_gains.is_empty()) {
-        let cross = Array2::from_shape_fn((blocks.len(), clients), |(block, client)| {
-            blocks[block].cross_gains.get(client).copied().unwrap_or(0.0)
-        });
-        file.npz.add_array("block_cross_gains", &cross)?;
+    if let Some(channel) = &aggregate.channel {
+        file.channel(channel, parameters)?;
     }
-    file.list("block_noise_std", &blocks.iter().map(|block| block.noise_std).collect::<Vec<f64>>())?;
     if let Some(signal) = &outcome.signal {
         file.signal(signal)?;
     }
@@ -91,6 +79,25 @@ impl Arrays {
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default());
         Self { npz: NpzWriter::new_with_options(Cursor::new(Vec::new()), options) }
+    }
+
+    fn channel(&mut self, channel: &EffectiveChannel, parameters: usize) -> Result<(), WriteNpzError> {
+        self.list("gains", channel.gains())?;
+        self.number("noise_std", channel.noise_std())?;
+        let (blocks, clients) = (channel.blocks(), channel.gains().len());
+        // A single block fits any number of parameters.
+        let lengths = blocks.iter().map(|block| block.parameters.min(parameters) as i64);
+        self.list("block_parameters", &lengths.collect::<Vec<i64>>())?;
+        let gains =
+            Array2::from_shape_fn((blocks.len(), clients), |(block, client)| blocks[block].gains[client]);
+        self.npz.add_array("block_gains", &gains)?;
+        if blocks.iter().any(|block| !block.cross_gains.is_empty()) {
+            let cross = Array2::from_shape_fn((blocks.len(), clients), |(block, client)| {
+                blocks[block].cross_gains.get(client).copied().unwrap_or(0.0)
+            });
+            self.npz.add_array("block_cross_gains", &cross)?;
+        }
+        self.list("block_noise_std", &blocks.iter().map(|block| block.noise_std).collect::<Vec<f64>>())
     }
 
     fn signal(&mut self, signal: &Signal) -> Result<(), WriteNpzError> {
@@ -161,7 +168,8 @@ mod tests {
         let aggregate = Aggregate {
             sum: vec![1.0; 4],
             decoded: None,
-            channel: EffectiveChannel::from_blocks(blocks).unwrap(),
+            channel: Some(EffectiveChannel::from_blocks(blocks).unwrap()),
+            own_cost: None,
             scales: Vec::new(),
             norms: None,
             normalisation: None,

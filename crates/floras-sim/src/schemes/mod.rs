@@ -58,6 +58,23 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         true
     }
 
+    /// Whether the decoded vector is a sum with gains and noise that do not depend on the updates. A scheme that is not linear has the
+    /// symbol level only, and needs updates that are clipped each on its own, without masks and at unscaled power.
+    fn is_linear(&self) -> bool {
+        true
+    }
+
+    /// Whether its channel or its account depends on the number of parameters `d`.
+    fn needs_parameters(&self) -> bool {
+        !self.is_linear()
+    }
+
+    /// Whether what a client sends depends on the rounds in which it took part before, as with error feedback. Sampling then
+    /// amplifies nothing: statements are about an adversary who sees who takes part.
+    fn reveals_participation(&self) -> bool {
+        false
+    }
+
     /// Whether its privacy statement allows that clients count by their number of samples.
     fn allows_weights(&self) -> bool {
         false
