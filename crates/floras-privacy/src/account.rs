@@ -48,8 +48,10 @@ pub enum Source {
     Nothing(String),
     /// A curve of one round.
     Curve {
-        /// The privacy curve `δ₁(ε)` of one round.
+        /// The privacy curve `δ₁(ε)` of one round, or of each of its parts.
         curve: Arc<dyn Curve>,
+        /// Number of independent parts of a round that have this curve, at least 1.
+        parts: u64,
         /// The reason why numbers from this curve are not a guarantee; `None` if they are one.
         caveat: Option<String>,
         /// The assumptions of the bound.
@@ -60,13 +62,24 @@ pub enum Source {
 impl Source {
     /// A curve whose bounds are a guarantee.
     pub fn of(curve: impl Curve + 'static) -> Self {
-        Self::Curve { curve: Arc::new(curve), caveat: None, assumptions: Vec::new() }
+        Self::Curve { curve: Arc::new(curve), parts: 1, caveat: None, assumptions: Vec::new() }
+    }
+
+    /// The same curve for each of several independent parts of a round, such as coordinates; from 1 to 1e9. The parts compose. A client
+    /// enters all of them or none, so that sampling does not amplify: the number is that of a client that takes part in every round.
+    pub fn in_parts(mut self, count: u64) -> Self {
+        if let Self::Curve { parts, .. } = &mut self {
+            *parts = count;
+        }
+        self
     }
 
     /// A curve, or the reason why no guarantee exists. Invalid input is an error.
     pub(crate) fn or_reason(curve: Result<Box<dyn Curve>, PrivacyError>) -> Result<Self, PrivacyError> {
         match curve {
-            Ok(curve) => Ok(Self::Curve { curve: curve.into(), caveat: None, assumptions: Vec::new() }),
+            Ok(curve) => {
+                Ok(Self::Curve { curve: curve.into(), parts: 1, caveat: None, assumptions: Vec::new() })
+            }
             Err(error) if error.is_no_guarantee() => Ok(Self::Nothing(error.to_string())),
             Err(error) => Err(error),
         }

@@ -14,6 +14,7 @@
 //! | [`group_epsilon`] | group privacy: several clients together |
 //! | [`MuDistribution`], [`Curve`], [`Sampling`], [`Composition`] | the engine |
 //! | [`idealised`], [`AnyChannel`], [`Coefficients`] | the distributions of the views |
+//! | [`EnergyVote`], [`Energies`] | curves of votes, which are not Gaussian mechanisms |
 //! | [`MaskBound`] | the bound of masks, which holds in every view |
 //! | [`published`] | the paper's theorems as printed, which are not guarantees |
 //! | [`cauchy`], [`rdp`], [`gaussian`], [`normal`] | closed forms |
@@ -28,6 +29,7 @@ mod curves;
 mod engine;
 mod error;
 pub mod ledger;
+mod mechanisms;
 pub mod mixed;
 mod numerics;
 pub mod published;
@@ -48,6 +50,7 @@ pub use error::PrivacyError;
 pub use floras_core::{
     ClipLevel, Clipping, Fading, Level, LocalWork, Masks, Modulation, Neighbours, PhaseError, Receiver, View,
 };
+pub use mechanisms::{Energies, EnergyVote};
 pub use numerics::solve::largest_integer;
 pub use numerics::{gaussian, normal};
 pub use published::{cauchy, rdp};

@@ -325,12 +325,18 @@ impl<'a> Mixed<'a> {
             match account.source(view) {
                 None | Some(Source::Absent) => return None,
                 Some(Source::Nothing(reason)) => no_bound = no_bound.or(Some(reason)),
-                Some(Source::Curve { curve, caveat, assumptions }) => {
+                Some(Source::Curve { curve, parts: in_round, caveat, assumptions }) => {
                     curves.caveat = curves.caveat.or(caveat.as_ref());
                     if curves.assumptions.is_empty() {
                         curves.assumptions = assumptions;
                     }
-                    parts.push(Part { curve: curve.as_ref(), sampling: account.sampling(), rounds });
+                    // A round with a client has all of its parts with the client.
+                    let sampling = match in_round {
+                        1 => account.sampling(),
+                        _ => account.sampling().of_every_round(),
+                    };
+                    let rounds = rounds.saturating_mul(*in_round);
+                    parts.push(Part { curve: curve.as_ref(), sampling, rounds });
                 }
             }
         }

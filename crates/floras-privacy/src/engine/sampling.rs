@@ -57,6 +57,15 @@ impl Sampling {
         }
     }
 
+    /// A client that takes part in every round, with neighbours of the same kind.
+    pub(crate) fn of_every_round(self) -> Self {
+        match self {
+            Self::Everyone | Self::ReplaceOne(_) => Self::Everyone,
+            Self::AddRemove(_) => Self::AddRemove(1.0),
+            Self::Known(_) => Self::Known(1.0),
+        }
+    }
+
     /// The directions that a composition has to cover.
     pub(crate) fn directions(self) -> &'static [Direction] {
         match self {
