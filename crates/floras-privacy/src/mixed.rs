@@ -139,6 +139,13 @@ struct Curves<'a> {
     assumptions: &'a [String],
 }
 
+impl Curves<'_> {
+    /// Whether lower bounds are known for all rounds.
+    fn have_lower(&self) -> bool {
+        self.own.iter().flatten().all(|part| part.curve.has_lower())
+    }
+}
+
 /// The bound of masks in all rounds.
 struct Masked<'a> {
     parts: Vec<Part<'a>>,
@@ -232,7 +239,7 @@ impl<'a> Mixed<'a> {
         let bounds = match upper {
             Err(no_bound) => Err(no_bound),
             // The view's own curves omit the masks' noise, so the true ε may be below their lower bounds.
-            Ok(upper) if self.masked().is_some() => Ok(Bounds { lower: 0.0, upper }),
+            Ok(upper) if self.masked().is_some() || !curves.have_lower() => Ok(Bounds { lower: 0.0, upper }),
             Ok(upper) => Ok(Bounds { lower: self.lower(&curves, exposure)?.min(upper), upper }),
         };
         let (bounds, reason, above) = match bounds {
@@ -246,6 +253,9 @@ impl<'a> Mixed<'a> {
         let mut statement = Statement::new(view, bounds, reason, above);
         statement.assumptions = curves.assumptions.to_vec();
         statement.details = self.details(view, &curves)?;
+        if !curves.have_lower() {
+            statement.epsilon_lower = None;
+        }
         if let Some(masked) = self.masked() {
             self.mask(view, &curves, &masked, &mut statement)?;
         }

@@ -22,6 +22,7 @@
 mod central_gaussian;
 mod channel_inversion;
 mod floras;
+mod fsk_vote;
 mod ideal;
 mod masked;
 mod modulation;
@@ -30,6 +31,7 @@ mod phase_corrected;
 mod signal;
 mod unit_power;
 mod unspread;
+mod votes;
 
 use floras_core::Fidelity;
 use floras_core::random::Purpose;
@@ -45,6 +47,7 @@ pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use floras::{Floras, FlorasSettings};
 pub(crate) use floras::{cross_gain, gain};
+pub use fsk_vote::{FskVote, FskVoteSettings};
 pub use ideal::Ideal;
 pub use masked::Masked;
 pub(crate) use nonlinear::receive;

@@ -103,6 +103,11 @@ pub trait Curve: Send + Sync {
     /// A lower bound on `δ₁(ε)` for `ε ≥ 0`, without infinite losses.
     fn lower(&self, epsilon: f64) -> f64;
 
+    /// Whether lower bounds are known. Without them the lower bound is 0, and statements do not give it.
+    fn has_lower(&self) -> bool {
+        true
+    }
+
     /// An upper bound on the probability of an infinite loss.
     fn infinite(&self) -> f64;
 

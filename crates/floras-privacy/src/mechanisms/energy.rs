@@ -73,9 +73,13 @@ impl Curve for EnergyVote {
         ((self.ratio - epsilon.exp_m1()) / (self.voters * self.ratio + 2.0)).max(0.0)
     }
 
-    /// No pair of neighbours attains the curve in both directions.
     fn lower(&self, _: f64) -> f64 {
         0.0
+    }
+
+    /// No pair of neighbours attains the curve in both directions.
+    fn has_lower(&self) -> bool {
+        false
     }
 
     fn infinite(&self) -> f64 {
@@ -124,9 +128,13 @@ impl Curve for Energies {
         (0..=self.others).map(|plus| self.of(epsilon, plus)).fold(0.0, f64::max)
     }
 
-    /// No pair of neighbours attains the curve in both directions.
     fn lower(&self, _: f64) -> f64 {
         0.0
+    }
+
+    /// No pair of neighbours attains the curve in both directions.
+    fn has_lower(&self) -> bool {
+        false
     }
 
     fn infinite(&self) -> f64 {
@@ -254,6 +262,7 @@ mod tests {
             let mut account = Account::new(sampling, 1e-5).unwrap();
             account.set(View::Actual, Source::of(Energies::new(1.0, 1.0, 10).unwrap()).in_parts(50));
             let statement = account.statement(View::Actual, 3).unwrap().unwrap();
+            assert_eq!(statement.epsilon_lower, None);
             (statement.epsilon.unwrap(), statement.guarantee)
         };
         assert_eq!(of(Sampling::ReplaceOne(0.01)), of(Sampling::Everyone));

@@ -7,6 +7,7 @@
 mod channel_inversion;
 mod fields;
 mod floras;
+mod fsk_vote;
 mod gaussian;
 mod ideal;
 mod phase_corrected;
@@ -26,6 +27,7 @@ use toml::Table;
 
 pub use channel_inversion::ChannelInversionScheme;
 pub use floras::{AGEING, FlorasScheme, OVERLAPPING};
+pub use fsk_vote::FskVoteScheme;
 pub use gaussian::GaussianScheme;
 pub use ideal::IdealScheme;
 pub use phase_corrected::PhaseCorrectedScheme;
