@@ -21,6 +21,7 @@
 
 mod central_gaussian;
 mod channel_inversion;
+mod cotaf;
 mod floras;
 mod fsk_vote;
 mod ideal;
@@ -45,6 +46,7 @@ use crate::updates;
 
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
+pub use cotaf::{Cotaf, CotafSettings};
 pub use floras::{Floras, FlorasSettings};
 pub(crate) use floras::{cross_gain, gain};
 pub use fsk_vote::{FskVote, FskVoteSettings};

@@ -5,6 +5,7 @@
 //! no change for a new one. Another crate adds its own with [`register`].
 
 mod channel_inversion;
+mod cotaf;
 mod fields;
 mod floras;
 mod fsk_vote;
@@ -26,6 +27,7 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 pub use channel_inversion::ChannelInversionScheme;
+pub use cotaf::CotafScheme;
 pub use floras::{AGEING, FlorasScheme, OVERLAPPING};
 pub use fsk_vote::FskVoteScheme;
 pub use gaussian::GaussianScheme;
