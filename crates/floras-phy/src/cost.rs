@@ -8,6 +8,9 @@
 //! P_k = b_k²·(‖x_k‖²/d + c)·m,     x_k the update as it is sent, d parameters, m of them in a symbol
 //! ```
 //!
+//! A client may also send noise of its own at a power `q_k` that does not depend on the size of its update. It then has
+//! `P_k + q_k`.
+//!
 //! The receiver's noise has the same variance `σ²` in every channel use, of every scheme. A chip of FLORAS is a channel use. It has
 //! the power of the symbol that it belongs to, so that a parameter takes `L` times the energy of one channel use. (The chip level
 //! divides chips and noise by `√L`, which leaves their ratio as it is.)
@@ -43,6 +46,9 @@ pub struct Transmission {
     pub factors: Vec<f64>,
     /// `c`: variance of the noise that a client adds to each of its symbols before the multiplication.
     pub added_noise_power: f64,
+    /// `q_k`: power of the noise that each client sends with its symbols, whatever their size, in units of the power of a symbol
+    /// of amplitude 1; empty without such noise.
+    pub own_noise_powers: Vec<f64>,
     /// Number of channel uses per symbol.
     pub uses_per_symbol: usize,
     /// `m`: parameters per symbol, 1 or 2.
@@ -61,6 +67,7 @@ impl Transmission {
         Self {
             factors,
             added_noise_power: 0.0,
+            own_noise_powers: Vec::new(),
             uses_per_symbol,
             parameters_per_symbol: ParametersPerSymbol::One,
             pilot_uses: 0,
@@ -78,10 +85,11 @@ impl Transmission {
         self
     }
 
-    /// The same transmission with power control: client `k` multiplies its payload and its pilots by `amplitudes[k]`.
+    /// The same transmission with power control: client `k` multiplies its payload, its noise and its pilots by `amplitudes[k]`.
     pub fn with_power_control(mut self, amplitudes: &[f64]) -> Self {
         let mean_power = amplitudes.iter().map(|a| a * a).sum::<f64>() / amplitudes.len().max(1) as f64;
         self.factors.iter_mut().zip(amplitudes).for_each(|(factor, amplitude)| *factor *= amplitude);
+        self.own_noise_powers.iter_mut().zip(amplitudes).for_each(|(power, a)| *power *= a * a);
         // All clients of a round send the same pilots.
         self.pilot_energy *= mean_power;
         self
@@ -137,7 +145,12 @@ impl Cost {
             0.0 => 0.0,
             factor => factor * factor * (square + added_noise_power) * mean_in_symbol,
         };
-        let powers: Vec<f64> = factors.iter().zip(mean_squares).map(power).collect();
+        let mut powers: Vec<f64> = factors.iter().zip(mean_squares).map(power).collect();
+        if !transmission.own_noise_powers.is_empty() {
+            let own = &transmission.own_noise_powers;
+            require_count("noise powers, one for each client", factors.len(), own.len())?;
+            powers.iter_mut().zip(own).for_each(|(power, own)| *power += own);
+        }
         let total: f64 = powers.iter().sum();
         let sending = || factors.iter().map(|factor| factor.abs()).filter(|&factor| factor > 0.0);
         let range = sending().max_by(f64::total_cmp).zip(sending().min_by(f64::total_cmp));
@@ -307,6 +320,19 @@ mod tests {
         let unreachable = inversion(PowerRule::default(), NoiseReference::PerSymbol, three_channels(), 9.0);
         let silent = cost_of(&unreachable, Aggregation::default(), &updates, 1);
         assert_eq!((silent.power_peak, silent.dynamic_range_db, silent.energy), (0.0, None, 3.0));
+    }
+
+    /// Powers 4·1 + 3 and 1·2 + 0, and three times that for three channel uses; amplitude 2 makes 4 times as much.
+    #[test]
+    fn own_noise_has_its_own_power() {
+        let own_noise_powers = vec![3.0, 0.0];
+        let sent = Transmission { own_noise_powers, ..Transmission::new(vec![2.0, 1.0], 1) };
+        let cost = Cost::new(&sent, &[1.0, 2.0], 3).unwrap();
+        assert_eq!((cost.power_mean, cost.power_peak, cost.energy), (4.5, 7.0, 27.0));
+        let twice = Cost::new(&sent.clone().with_power_control(&[2.0, 2.0]), &[1.0, 2.0], 3).unwrap();
+        assert_eq!(twice.energy, 4.0 * cost.energy);
+        let short = Transmission { own_noise_powers: vec![1.0], ..sent };
+        assert!(Cost::new(&short, &[1.0, 2.0], 3).is_err());
     }
 
     #[test]
