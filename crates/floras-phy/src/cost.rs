@@ -8,8 +8,8 @@
 //! P_k = b_k²·(‖x_k‖²/d + c)·m,     x_k the update as it is sent, d parameters, m of them in a symbol
 //! ```
 //!
-//! A client may also send noise of its own at a power `q_k` that does not depend on the size of its update. It then has
-//! `P_k + q_k`.
+//! A client may also send at a power `q_k` that does not depend on the size of its update: noise of its own, or coded symbols. It then
+//! has `P_k + q_k`.
 //!
 //! The receiver's noise has the same variance `σ²` in every channel use, of every scheme. A chip of FLORAS is a channel use. It has
 //! the power of the symbol that it belongs to, so that a parameter takes `L` times the energy of one channel use. (The chip level
@@ -46,8 +46,8 @@ pub struct Transmission {
     pub factors: Vec<f64>,
     /// `c`: variance of the noise that a client adds to each of its symbols before the multiplication.
     pub added_noise_power: f64,
-    /// `q_k`: power of the noise that each client sends with its symbols, whatever their size, in units of the power of a symbol
-    /// of amplitude 1; empty without such noise.
+    /// `q_k`: power of what each client sends besides, whatever the size of its update: noise, or coded symbols. In units of the power
+    /// of a symbol of amplitude 1; empty if there is none.
     pub own_noise_powers: Vec<f64>,
     /// Number of channel uses per symbol.
     pub uses_per_symbol: usize,

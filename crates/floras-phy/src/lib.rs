@@ -82,9 +82,10 @@ pub use num_complex::Complex64;
 pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
-    CentralGaussian, ChannelInversion, ChannelInversionSettings, Cotaf, CotafSettings, Decoded, Floras,
-    FlorasSettings, FskVote, FskVoteSettings, Ideal, Masked, Nonlinear, PhaseCorrected,
-    PhaseCorrectedSettings, Received, Signal, UnitPower, Uplink, transmit, transmit_into, unit_scale,
+    CentralGaussian, ChannelInversion, ChannelInversionSettings, Cotaf, CotafSettings, Decoded, Digital,
+    DigitalSettings, Floras, FlorasSettings, FskVote, FskVoteSettings, Ideal, Masked, Nonlinear,
+    PhaseCorrected, PhaseCorrectedSettings, Received, Signal, UnitPower, Uplink, transmit, transmit_into,
+    unit_scale,
 };
 
 /// The example of the README, run as a documentation test.

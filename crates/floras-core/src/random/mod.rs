@@ -55,6 +55,8 @@ impl Purpose {
     pub const CHANNEL_ESTIMATE: Self = Self(17);
     /// A client's position for a whole trial, and its shadowing.
     pub const PLACEMENT: Self = Self(18);
+    /// The rounding of a client's quantised update, one stream for each client of a round.
+    pub const QUANTISATION: Self = Self(19);
     /// The private keys of simulated clients, one stream for each client of a trial.
     pub const IDENTITY: Self = Self(40);
     /// The group key of a simulated trial.

@@ -22,6 +22,7 @@
 mod central_gaussian;
 mod channel_inversion;
 mod cotaf;
+mod digital;
 mod floras;
 mod fsk_vote;
 mod ideal;
@@ -47,6 +48,7 @@ use crate::updates;
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use cotaf::{Cotaf, CotafSettings};
+pub use digital::{Digital, DigitalSettings};
 pub use floras::{Floras, FlorasSettings};
 pub(crate) use floras::{cross_gain, gain};
 pub use fsk_vote::{FskVote, FskVoteSettings};

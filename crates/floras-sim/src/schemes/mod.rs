@@ -6,6 +6,7 @@
 
 mod channel_inversion;
 mod cotaf;
+mod digital;
 mod fields;
 mod floras;
 mod fsk_vote;
@@ -28,6 +29,7 @@ use toml::Table;
 
 pub use channel_inversion::ChannelInversionScheme;
 pub use cotaf::CotafScheme;
+pub use digital::DigitalScheme;
 pub use floras::{AGEING, FlorasScheme, OVERLAPPING};
 pub use fsk_vote::FskVoteScheme;
 pub use gaussian::GaussianScheme;

@@ -7,18 +7,19 @@ use toml::Table;
 
 use super::fields::field_names;
 use super::{
-    ChannelInversionScheme, CotafScheme, FlorasScheme, FskVoteScheme, GaussianScheme, IdealScheme,
-    PhaseCorrectedScheme, SchemeChoice, SchemeFile,
+    ChannelInversionScheme, CotafScheme, DigitalScheme, FlorasScheme, FskVoteScheme, GaussianScheme,
+    IdealScheme, PhaseCorrectedScheme, SchemeChoice, SchemeFile,
 };
 use crate::experiment::{ExperimentError, RESERVED, deserialize_section};
 
 /// The schemes of this crate; the first is the default.
-const BUILT_IN: [SchemeEntry; 7] = [
+const BUILT_IN: [SchemeEntry; 8] = [
     SchemeEntry::of::<FlorasScheme>(),
     SchemeEntry::of::<ChannelInversionScheme>(),
     SchemeEntry::of::<PhaseCorrectedScheme>(),
     SchemeEntry::of::<CotafScheme>(),
     SchemeEntry::of::<FskVoteScheme>(),
+    SchemeEntry::of::<DigitalScheme>(),
     SchemeEntry::of::<IdealScheme>(),
     SchemeEntry::of::<GaussianScheme>(),
 ];

@@ -1,0 +1,327 @@
+//! A digital baseline: orthogonal access, quantised updates, and outage.
+//!
+//! Every client has its own share `1/K` of the channel uses and sends its update with error correction at `r` bits per complex channel
+//! use. It knows no channel. With the mean power 1 over the whole round a client sends at power `K` in its share, and is received unless
+//! its channel is in outage:
+//!
+//! ```text
+//! log₂(1 + |h_k|²·K/(2σ²)) < r
+//! ```
+//!
+//! With `s` levels an update is quantised by QSGD, `Q(x)_i = ‖x‖·sign(x_i)·ξ_i` with `ξ_i ∈ {l/s, (l+1)/s}` drawn so that its mean is
+//! `|x_i|/‖x‖`. It takes `d·⌈log₂(2s + 1)⌉ + 32` bits; without levels, 32 bits per parameter. The `K_r` updates that are received are scaled
+//! to the number of clients:
+//!
+//! ```text
+//! x̃ = K/K_r·(Σ_{k received} Q(x_k) + σ_c·n),     K·⌈bits/r⌉ channel uses
+//! ```
+//!
+//! The base station sees every update. A trusted one can add noise `σ_c` to their sum; it then shortens quantised updates to the norm that
+//! they were sent with, so that a client moves the sum by at most `2C`. If no update is received, the sum is 0.
+//!
+//! # Citations
+//! Alistarh, Grubic, Li, Tomioka, Vojnovic, *QSGD: communication-efficient SGD via gradient quantization and encoding*, NeurIPS 2017.
+//! The code here has a fixed length, which is longer than that paper's Elias code for few levels.
+
+use floras_core::Snr;
+use floras_core::random::{Purpose, Stream};
+use rand::RngExt;
+use rayon::prelude::*;
+
+use super::Uplink;
+use super::nonlinear::{Nonlinear, Received};
+use crate::channels::Channels;
+use crate::cost::{Cost, Transmission};
+use crate::effective::EffectiveChannel;
+use crate::error::{UplinkError, require};
+use crate::memory::ClientMemory;
+use crate::precode;
+use crate::round::Round;
+use crate::sequences::check_sizes;
+
+/// Bits of a number that is not quantised.
+const NUMBER_BITS: u64 = 32;
+
+/// Settings of the digital baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DigitalSettings {
+    /// `s`: quantisation levels above 0, from 1 to 65,535; `None` for numbers of 32 bits.
+    pub levels: Option<u32>,
+    /// `r`: bits per complex channel use, from 0.001 to 100.
+    pub rate: f64,
+    /// `σ_c`: standard deviation of the noise that the base station adds to each parameter of the sum, from 0 to 1e30.
+    pub central_noise_std: f64,
+    /// Sequence length `L` to which the SNR refers, from 1 to 2²⁴.
+    pub length: usize,
+    /// Source of the channel coefficients.
+    pub channels: Channels,
+    /// Signal-to-noise ratio, with the noise power that it refers to.
+    pub snr: Snr,
+}
+
+/// The uplink with orthogonal access.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Digital {
+    settings: DigitalSettings,
+    noise_std: f64,
+}
+
+impl Digital {
+    /// Builds the uplink. A number out of range is an error.
+    pub fn new(settings: DigitalSettings) -> Result<Self, UplinkError> {
+        let DigitalSettings { levels, rate, central_noise_std, length, snr, .. } = settings;
+        if let Some(levels) = levels {
+            let holds = (1..=65_535).contains(&levels);
+            require(holds, "the number of quantisation levels", "between 1 and 65535", levels.into())?;
+        }
+        require((1e-3..=100.0).contains(&rate), "the rate", "between 0.001 and 100 bits", rate)?;
+        let holds = (0.0..=1e30).contains(&central_noise_std);
+        require(holds, "the central noise's standard deviation", "between 0 and 1e30", central_noise_std)?;
+        check_sizes(1, length)?;
+        Ok(Self { noise_std: snr.symbol_noise_std(length), settings })
+    }
+
+    /// Bits of one update with `parameters` parameters.
+    pub fn bits(&self, parameters: usize) -> u64 {
+        match self.settings.levels {
+            None => parameters as u64 * NUMBER_BITS,
+            Some(levels) => {
+                let symbols = 2 * u64::from(levels) + 1;
+                parameters as u64 * u64::from(symbols.next_power_of_two().ilog2()) + NUMBER_BITS
+            }
+        }
+    }
+
+    /// Complex channel uses of a round: those of all clients, one after another.
+    pub fn channel_uses(&self, clients: usize, parameters: usize) -> u64 {
+        clients as u64 * (self.bits(parameters) as f64 / self.settings.rate).ceil() as u64
+    }
+
+    /// The smallest `|h|²` at which an update of a round with `clients` clients is received.
+    pub fn outage_power(&self, clients: usize) -> f64 {
+        (self.settings.rate.exp2() - 1.0) * 2.0 * self.noise_std * self.noise_std / clients as f64
+    }
+
+    /// `K/K_r` for clients that are received, 0 for the others.
+    fn gains(&self, round: &Round<'_>) -> Result<Vec<f64>, UplinkError> {
+        let weakest = self.outage_power(round.selected_count());
+        let channels = self.settings.channels.draw(round)?;
+        let received: Vec<bool> = channels.iter().map(|h| h.norm_sqr() >= weakest).collect();
+        let count = received.iter().filter(|&&received| received).count().max(1);
+        let share = received.len() as f64 / count as f64;
+        Ok(received.into_iter().map(|received| share * f64::from(received)).collect())
+    }
+
+    /// The effective channel of updates that are received without error.
+    fn channel(&self, gains: Vec<f64>) -> Result<EffectiveChannel, UplinkError> {
+        let share = gains.iter().copied().fold(0.0, f64::max);
+        EffectiveChannel::new(gains, share * self.settings.central_noise_std)
+    }
+}
+
+/// Quantises an update with `levels` levels. With `shorten` the result is never longer than the update.
+fn quantise(update: &[f32], levels: u32, shorten: bool, stream: &mut Stream) -> Vec<f32> {
+    let norm = precode::norm(update);
+    if norm == 0.0 {
+        return vec![0.0; update.len()];
+    }
+    let scale = f64::from(levels) / norm;
+    let level = |x: &f32| {
+        let exact = f64::from(x.abs()) * scale;
+        let level = exact.floor() + f64::from(stream.random::<f64>() < exact.fract());
+        (level / scale).copysign(f64::from(*x)) as f32
+    };
+    let mut quantised: Vec<f32> = update.iter().map(level).collect();
+    let length = precode::norm(&quantised);
+    if shorten && length > norm {
+        let factor = (norm / length * (1.0 - 1e-6)) as f32;
+        quantised.iter_mut().for_each(|x| *x *= factor);
+    }
+    quantised
+}
+
+impl Uplink for Digital {
+    fn name(&self) -> &'static str {
+        "digital"
+    }
+
+    fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
+        match self.settings.levels {
+            None => self.channel(self.gains(round)?),
+            Some(_) => Err(UplinkError::NotLinear { scheme: self.name() }),
+        }
+    }
+
+    fn nonlinear(&self) -> Option<&dyn Nonlinear> {
+        self.settings.levels.is_some().then_some(self)
+    }
+
+    /// Symbols of unit power, whatever the update is.
+    fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
+        let clients = round.clients().len();
+        let uses = (NUMBER_BITS as f64 / self.settings.rate * round.selected_count() as f64).ceil();
+        let mut transmission = Transmission::new(vec![0.0; clients], uses as usize);
+        transmission.own_noise_powers = vec![1.0; clients];
+        Ok(Some(transmission))
+    }
+}
+
+impl Nonlinear for Digital {
+    fn receive(
+        &self,
+        round: &Round<'_>,
+        updates: &[&[f32]],
+        _: &mut ClientMemory,
+        decoded: &mut [f32],
+    ) -> Result<Received, UplinkError> {
+        let DigitalSettings { levels, central_noise_std, .. } = self.settings;
+        let gains = self.gains(round)?;
+        let clients = round.clients();
+        let quantised = updates.par_iter().zip(clients).zip(&gains).map(|((update, &client), &gain)| {
+            match levels.filter(|_| gain > 0.0) {
+                None => Vec::new(),
+                Some(levels) => {
+                    let mut stream = round.stream_of(Purpose::QUANTISATION, client);
+                    quantise(update, levels, central_noise_std > 0.0, &mut stream)
+                }
+            }
+        });
+        let quantised: Vec<Vec<f32>> = quantised.collect();
+        let received: Vec<Vec<f32>> = quantised.into_iter().filter(|update| !update.is_empty()).collect();
+        decoded.fill(0.0);
+        if !received.is_empty() {
+            let shares: Vec<f64> = gains.iter().copied().filter(|&gain| gain > 0.0).collect();
+            let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
+            self.channel(shares)?.apply_into(&received, noise, decoded)?;
+        }
+        let uses = self.channel_uses(round.selected_count(), decoded.len());
+        let sent = Transmission::new(vec![1.0; clients.len()], uses as usize);
+        let cost = Cost::new(&sent, &vec![1.0; clients.len()], 1)?;
+        Ok(Received { channel: Some(self.channel(gains)?), cost: Some(cost) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use floras_core::{Fading, SnrConvention};
+    use num_complex::Complex64;
+
+    use super::*;
+    use crate::aggregation::Aggregation;
+    use crate::updates;
+
+    fn settings(levels: Option<u32>) -> DigitalSettings {
+        DigitalSettings {
+            levels,
+            rate: 2.0,
+            central_noise_std: 0.0,
+            length: 32,
+            channels: Fading::None.into(),
+            snr: Snr::new(10.0, SnrConvention::Symbol).unwrap(),
+        }
+    }
+
+    fn digital(levels: Option<u32>) -> Digital {
+        Digital::new(settings(levels)).unwrap()
+    }
+
+    /// The mean of 4000 quantised values has a standard error of at most ‖x‖/(2s·√4000), and the test allows five. The variance
+    /// of `Q(x)` is `Σ ‖x‖²/s²·f(1 − f)` with the fractions `f`; 4000 draws of five values have a relative standard error below 2%.
+    #[test]
+    fn quantised_values_are_unbiased() {
+        let update = [0.3_f32, -0.05, 0.0, 0.7, -0.6];
+        let norm = precode::norm(&update);
+        for levels in [1_u32, 4] {
+            let (mut means, mut square) = ([0.0_f64; 5], 0.0);
+            for round in 1..=4000 {
+                let mut stream = Round::new(1, 0, round, &[3]).unwrap().stream_of(Purpose::QUANTISATION, 3);
+                let quantised = quantise(&update, levels, false, &mut stream);
+                for ((mean, q), x) in means.iter_mut().zip(&quantised).zip(update) {
+                    *mean += f64::from(*q) / 4000.0;
+                    square += f64::from(q - x).powi(2) / 4000.0;
+                    let level = f64::from(q.abs()) * f64::from(levels) / norm;
+                    assert!((level - level.round()).abs() < 1e-5);
+                }
+            }
+            let allowed = 5.0 * norm / (2.0 * f64::from(levels) * 4000_f64.sqrt());
+            assert!(means.iter().zip(update).all(|(mean, x)| (mean - f64::from(x)).abs() < allowed));
+            let step = norm / f64::from(levels);
+            let variance = |x: &f32| (f64::from(x.abs()) / step).fract();
+            let expected: f64 = update.iter().map(|x| step * step * variance(x) * (1.0 - variance(x))).sum();
+            assert!((square / expected - 1.0).abs() < 0.1, "{levels}: {square}, {expected}");
+        }
+        let mut stream = Round::new(1, 0, 1, &[3]).unwrap().stream_of(Purpose::QUANTISATION, 3);
+        assert!((0..100).all(|_| precode::norm(&quantise(&update, 1, true, &mut stream)) <= norm));
+        assert_eq!(quantise(&[0.0; 3], 1, true, &mut stream), [0.0; 3]);
+    }
+
+    /// The threshold of outage is `(2² − 1)·2·0.1/3 = 0.2`, and the share of Rayleigh channels above it is e^−0.2 = 0.8187. Over 30,000
+    /// channels it has a standard error of 0.0022; the test allows five.
+    #[test]
+    fn weak_channels_are_in_outage() {
+        let amplitudes = [0.46, 0.44, 2.0].map(|amplitude| Complex64::new(0.0, amplitude));
+        let channels = Channels::fixed(&amplitudes).unwrap();
+        let round = Round::new(1, 0, 1, &[0, 1, 2]).unwrap();
+        let updates = updates::random_updates(3, 200);
+        for levels in [None, Some(60_000)] {
+            let uplink =
+                Digital::new(DigitalSettings { channels: channels.clone(), ..settings(levels) }).unwrap();
+            assert!((uplink.outage_power(3) - 0.2).abs() < 1e-9);
+            let aggregate = Aggregation::default().run(&uplink, round, &updates).unwrap();
+            assert_eq!(aggregate.channel.unwrap().gains(), [1.5, 0.0, 1.5]);
+            let expected = |i: usize| 1.5 * (updates[0][i] + updates[2][i]);
+            assert!(aggregate.sum.iter().enumerate().all(|(i, x)| (x - expected(i)).abs() < 2e-3));
+        }
+        let uplink =
+            Digital::new(DigitalSettings { channels: Fading::Rayleigh.into(), ..settings(None) }).unwrap();
+        let received: usize = (1..=10_000)
+            .map(|number| {
+                let round = Round::new(1, 0, number, &[0, 1, 2]).unwrap();
+                uplink.gains(&round).unwrap().iter().filter(|&&gain| gain > 0.0).count()
+            })
+            .sum();
+        assert!((received as f64 / 30_000.0 - 0.8187).abs() < 0.011, "{received}");
+    }
+
+    /// 3 symbols take 2 bits, 9 take 4.
+    #[test]
+    fn bits_and_energy_are_charged() {
+        assert_eq!(
+            (digital(None).bits(100), digital(Some(1)).bits(100), digital(Some(4)).bits(100)),
+            (3200, 232, 432)
+        );
+        let round = Round::new(1, 0, 1, &[0, 1, 2]).unwrap();
+        for (levels, uses) in [(None, 3 * 1600), (Some(1), 3 * 116)] {
+            let aggregation = Aggregation { measure_norms: true, ..Aggregation::default() };
+            let aggregate = aggregation.run(&digital(levels), round, &[[0.1; 100]; 3]).unwrap();
+            let cost = aggregate.cost(&digital(levels), &round).unwrap().unwrap();
+            assert_eq!((cost.channel_uses(), cost.power_mean), (uses, 1.0));
+            assert_eq!(cost.energy, 3.0 * uses as f64);
+        }
+    }
+
+    /// The variance of 5000 values has a relative standard error of 2%; the test allows five.
+    #[test]
+    fn central_noise_is_scaled_with_the_sum() {
+        for levels in [None, Some(2)] {
+            let uplink =
+                Digital::new(DigitalSettings { central_noise_std: 0.5, ..settings(levels) }).unwrap();
+            let round = Round::new(1, 0, 1, &[0, 1]).unwrap();
+            let aggregate = Aggregation::default().run(&uplink, round, &[[0.0; 5000]; 2]).unwrap();
+            let variance = aggregate.sum.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / 5000.0;
+            assert!((variance / 0.25 - 1.0).abs() < 0.1, "{levels:?}: {variance}");
+        }
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        for wrong in [
+            DigitalSettings { levels: Some(0), ..settings(None) },
+            DigitalSettings { rate: 0.0, ..settings(None) },
+            DigitalSettings { central_noise_std: -1.0, ..settings(None) },
+            DigitalSettings { length: 0, ..settings(None) },
+        ] {
+            assert!(Digital::new(wrong).is_err());
+        }
+    }
+}

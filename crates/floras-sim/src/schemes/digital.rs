@@ -1,0 +1,134 @@
+//! `digital`: orthogonal access with quantised updates and outage.
+//!
+//! The base station decodes every client's update. Without noise nothing is private. Noise of a trusted base station gives
+//! `μ = Δ/σ_c`; noise of the clients is that of the section `[masks]`. Masks that cancel need unquantised updates (`levels = 0`), and are left
+//! in the sum by clients in outage.
+
+use std::ops::RangeInclusive;
+
+use floras_core::View;
+use floras_phy::{Digital, DigitalSettings, Uplink, UplinkError};
+use floras_privacy::Account;
+use serde::{Deserialize, Serialize};
+
+use super::{Scheme, SchemeFile};
+use crate::accounting::AccountContext;
+use crate::error::SimError;
+use crate::experiment::{ExperimentError, Radio, within};
+
+const LEVELS: RangeInclusive<u32> = 0..=65_535;
+const RATE: RangeInclusive<f64> = 1e-3..=100.0;
+const CENTRAL_NOISE: RangeInclusive<f64> = 0.0..=1e30;
+
+/// Orthogonal access with quantised updates.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DigitalScheme {
+    /// Quantisation levels above 0, from 1 to 65,535; 0 for numbers of 32 bits.
+    pub levels: u32,
+    /// Bits per complex channel use, from 0.001 to 100.
+    pub rate: f64,
+    /// Standard deviation of the noise that a trusted base station adds to each parameter of the sum: from 0 to 1e30.
+    pub central_noise_std: f64,
+}
+
+impl Default for DigitalScheme {
+    fn default() -> Self {
+        Self { levels: 4, rate: 2.0, central_noise_std: 0.0 }
+    }
+}
+
+impl SchemeFile for DigitalScheme {
+    const NAME: &'static str = "digital";
+    const LABEL: &'static str = "orthogonal access with quantised updates";
+    type Keys = Self;
+
+    fn read(keys: Self) -> Result<Self, ExperimentError> {
+        within("uplink.levels", Some(keys.levels), LEVELS)?;
+        within("uplink.rate", Some(keys.rate), RATE)?;
+        within("uplink.central_noise_std", Some(keys.central_noise_std), CENTRAL_NOISE)?;
+        Ok(keys)
+    }
+}
+
+impl Scheme for DigitalScheme {
+    fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
+        let Self { levels, rate, central_noise_std } = *self;
+        let levels = Some(levels).filter(|&levels| levels > 0);
+        let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
+        Ok(Box::new(Digital::new(DigitalSettings {
+            levels,
+            rate,
+            central_noise_std,
+            length,
+            channels,
+            snr,
+        })?))
+    }
+
+    fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
+        if self.central_noise_std == 0.0 {
+            return context.without_guarantee("the base station decodes the update of every client");
+        }
+        let mut account = context.account()?;
+        for view in [View::Actual, View::AnyChannel] {
+            account.set(view, context.constant(context.sensitivity() / self.central_noise_std));
+        }
+        Ok(account)
+    }
+
+    fn summary(&self, _: u32) -> String {
+        let numbers = match self.levels {
+            0 => "numbers of 32 bits".to_owned(),
+            levels => format!("{levels} levels"),
+        };
+        format!("{} with {numbers} at {} bits per channel use", Self::NAME, self.rate)
+    }
+
+    fn description(&self, _: &Radio, _: u32) -> String {
+        let numbers = match self.levels {
+            0 => "as numbers of 32 bits".to_owned(),
+            levels => format!("quantised with {levels} levels"),
+        };
+        let noise = match self.central_noise_std {
+            0.0 => String::new(),
+            std => format!(
+                " A trusted base station adds noise with standard deviation {std} to each parameter of the sum."
+            ),
+        };
+        format!(
+            "Over the radio digitally: every client sends its update in its own share of the channel uses, {numbers}, at {} bits per \
+             channel use. Updates of clients in outage are lost.{noise}",
+            self.rate
+        )
+    }
+
+    fn is_linear(&self) -> bool {
+        self.levels == 0
+    }
+
+    fn allows_weights(&self) -> bool {
+        true
+    }
+
+    fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
+        if radio.antennas != 1 {
+            return Err(ExperimentError::refused("uplink.antennas", "this scheme receives with 1 antenna"));
+        }
+        if radio.ages() {
+            let reason = "channels of this scheme are constant over a client's share of the round";
+            return Err(ExperimentError::refused("uplink.ageing", reason));
+        }
+        Ok(())
+    }
+
+    fn adversary(&self, view: View) -> Option<&'static str> {
+        (self.central_noise_std > 0.0 && matches!(view, View::Actual | View::AnyChannel)).then_some(
+            "everyone who sees the noisy sum; the base station that decodes the updates and adds the noise is trusted",
+        )
+    }
+
+    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
+        Some(("central_noise_std", CENTRAL_NOISE))
+    }
+}
