@@ -58,6 +58,15 @@ pub enum UplinkError {
         /// The channels, in words.
         channels: String,
     },
+    /// A power that follows from the distribution of the channels, with channels that have none, or one for each client.
+    #[error(
+        "the transmit power follows from the distribution of the channels, which must be known and the same for all clients; these \
+         are: {channels}"
+    )]
+    UnknownMeanPower {
+        /// The channels, in words.
+        channels: String,
+    },
     /// Symbols of unit power in a round without a number of parameters.
     #[error("symbols of unit power need the number of parameters, which is not set for this round")]
     UnitPowerWithoutParameters,

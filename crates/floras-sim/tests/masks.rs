@@ -38,7 +38,9 @@ fn of_masks(mask_std: f64, noise_std: f64, rounds: f64) -> f64 {
 #[test]
 fn every_scheme_has_the_bound_of_masks() {
     let exact = of_masks(4.0, 0.3, 3.0);
-    for scheme in ["floras", "channel-inversion", "phase-corrected", "ideal", "gaussian"] {
+    for scheme in
+        ["floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion"]
+    {
         let scheme = format!("uplink.scheme={scheme}");
         let masked = with(&[&scheme, "masks.mask_std=4", "masks.noise_std=0.3"]);
         let report = ExperimentAccount::new(&masked).unwrap().report().unwrap();

@@ -194,6 +194,7 @@ fn other_schemes_record_what_they_have() {
         ("gaussian", &[]),
         ("channel-inversion", &with_radio),
         ("phase-corrected", &with_radio),
+        ("broadband-inversion", &[]),
     ] {
         let directory = directory.path().join(scheme);
         let only = ["data.set=synthetic", "rounds=1", "trials=1", "record.signal=all"];

@@ -27,7 +27,9 @@ class Uplink:
 
     def __new__(
         cls,
-        scheme: Literal["floras", "channel-inversion", "phase-corrected", "ideal", "gaussian"] = "floras",
+        scheme: Literal[
+            "floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion"
+        ] = "floras",
         *,
         clients: int | None = None,
         sequences: int = 25,
@@ -53,6 +55,7 @@ class Uplink:
         noise: Literal["per-symbol", "same-bandwidth"] = "per-symbol",
         artificial_noise_std: float = 0.0,
         noise_std: float = 1.0,
+        subcarriers: int = 8,
         clip: float | Literal["none"] | None = None,
         normalise: Literal["clip", "paper"] = "clip",
         delta: float = 1e-5,

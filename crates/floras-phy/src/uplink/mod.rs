@@ -8,6 +8,7 @@
 //! |---|---|---|---|
 //! | [`Floras`] | `h_k·w(ĥ_k)` | `s·√(Σ_{k≤N} w(ĥ_k)²)` | their sequence (and their phase, if they correct it) |
 //! | [`ChannelInversion`] | 1 if admitted, else 0 | `√(a² + σ²/η)` | their channel |
+//! | [`BroadbandInversion`] | `K/K_m` where admitted, else 0 | `(σ/√ρ₀)·K/K_m` | their channel on each subcarrier |
 //! | [`PhaseCorrected`] | `|h_k|·cos(error)/E|h|` | `σ/E|h|` | their phase |
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
@@ -19,6 +20,7 @@
 //! The table is for channels that are constant over a round and known without error where they must be known. The module of each
 //! scheme covers ageing channels and estimation errors of the clients.
 
+mod broadband_inversion;
 mod central_gaussian;
 mod channel_inversion;
 mod cotaf;
@@ -45,6 +47,7 @@ use crate::error::UplinkError;
 use crate::round::Round;
 use crate::updates;
 
+pub use broadband_inversion::{BroadbandInversion, BroadbandInversionSettings};
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use cotaf::{Cotaf, CotafSettings};

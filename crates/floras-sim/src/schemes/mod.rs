@@ -4,6 +4,7 @@
 //! them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`, Python and the report need
 //! no change for a new one. Another crate adds its own with [`register`].
 
+mod broadband_inversion;
 mod channel_inversion;
 mod cotaf;
 mod digital;
@@ -27,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
+pub use broadband_inversion::BroadbandInversionScheme;
 pub use channel_inversion::ChannelInversionScheme;
 pub use cotaf::CotafScheme;
 pub use digital::DigitalScheme;
@@ -93,11 +95,7 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
 
     /// Rejects a radio that the scheme cannot use: most schemes receive with one antenna.
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
-        if radio.antennas == 1 {
-            return Ok(());
-        }
-        let reason = format!("this scheme receives with 1 antenna, not {}", radio.antennas);
-        Err(ExperimentError::refused("uplink.antennas", reason))
+        require_one_antenna(radio)
     }
 
     /// The adversary of a view, if it differs from the view's usual one.
@@ -120,6 +118,28 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         None
     }
 }
+
+/// Rejects several antennas, for a scheme that receives with one.
+fn require_one_antenna(radio: &Radio) -> Result<(), ExperimentError> {
+    if radio.antennas == 1 {
+        return Ok(());
+    }
+    let reason = format!("this scheme receives with 1 antenna, not {}", radio.antennas);
+    Err(ExperimentError::refused("uplink.antennas", reason))
+}
+
+/// The assumptions of a bound in which the receiver's noise protects clients that arrive at a constant amplitude.
+const BY_RECEIVER_NOISE: [&str; 2] = [
+    "the receiver's noise is at least the stated one",
+    "every client measures its own channel, without an error, and sends no louder",
+];
+
+/// Why there is no bound for every channel if clients do not know theirs exactly.
+const NOT_KNOWN: &str =
+    "a client whose channel is stronger than it knows arrives louder than intended, without a limit";
+
+/// Why a channel without noise has no guarantee.
+const NO_NOISE: &str = "the channel has no noise, and gives no privacy";
 
 /// The form of a scheme in an experiment file.
 ///

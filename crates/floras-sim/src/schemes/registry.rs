@@ -7,13 +7,13 @@ use toml::Table;
 
 use super::fields::field_names;
 use super::{
-    ChannelInversionScheme, CotafScheme, DigitalScheme, FlorasScheme, FskVoteScheme, GaussianScheme,
-    IdealScheme, PhaseCorrectedScheme, SchemeChoice, SchemeFile,
+    BroadbandInversionScheme, ChannelInversionScheme, CotafScheme, DigitalScheme, FlorasScheme,
+    FskVoteScheme, GaussianScheme, IdealScheme, PhaseCorrectedScheme, SchemeChoice, SchemeFile,
 };
 use crate::experiment::{ExperimentError, RESERVED, deserialize_section};
 
 /// The schemes of this crate; the first is the default.
-const BUILT_IN: [SchemeEntry; 8] = [
+const BUILT_IN: &[SchemeEntry] = &[
     SchemeEntry::of::<FlorasScheme>(),
     SchemeEntry::of::<ChannelInversionScheme>(),
     SchemeEntry::of::<PhaseCorrectedScheme>(),
@@ -22,6 +22,7 @@ const BUILT_IN: [SchemeEntry; 8] = [
     SchemeEntry::of::<DigitalScheme>(),
     SchemeEntry::of::<IdealScheme>(),
     SchemeEntry::of::<GaussianScheme>(),
+    SchemeEntry::of::<BroadbandInversionScheme>(),
 ];
 
 /// The schemes that [`register`] has added.
