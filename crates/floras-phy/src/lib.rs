@@ -9,7 +9,7 @@
 //! | [`SequenceSet`] | spreading sequences: Walsh, orthonormal, Gaussian, Gold, Zadoff–Chu, or from a file |
 //! | [`assignment`] | which client uses which sequence, hidden from the base station |
 //! | [`Channels`], [`Trace`] | channel coefficients: drawn, measured or fixed; ageing, path loss, the clients' estimates |
-//! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`BroadbandInversion`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
+//! | [`Uplink`] and its schemes | [`Floras`], [`ChannelInversion`], [`BroadbandInversion`], [`PowerControl`], [`PhaseCorrected`], [`Ideal`], [`CentralGaussian`] |
 //! | [`Masked`], [`UnitPower`] | any of them with masks, or with symbols of unit power |
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
@@ -84,8 +84,9 @@ pub use sequences::SequenceSet;
 pub use uplink::{
     BroadbandInversion, BroadbandInversionSettings, CentralGaussian, ChannelInversion,
     ChannelInversionSettings, Cotaf, CotafSettings, Decoded, Digital, DigitalSettings, Floras,
-    FlorasSettings, FskVote, FskVoteSettings, Ideal, Masked, Nonlinear, PhaseCorrected,
-    PhaseCorrectedSettings, Received, Signal, UnitPower, Uplink, transmit, transmit_into, unit_scale,
+    FlorasSettings, FskVote, FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, PhaseCorrected,
+    PhaseCorrectedSettings, PowerControl, PowerControlSettings, Received, Signal, UnitPower, Uplink,
+    transmit, transmit_into, unit_scale,
 };
 
 /// The example of the README, run as a documentation test.

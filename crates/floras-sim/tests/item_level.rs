@@ -82,7 +82,8 @@ fn more_steps_leak_more() {
 
 #[test]
 fn every_scheme_follows_the_level() {
-    for scheme in ["gaussian", "channel-inversion", "phase-corrected", "broadband-inversion"] {
+    for scheme in ["gaussian", "channel-inversion", "phase-corrected", "broadband-inversion", "power-control"]
+    {
         let stated = |level: &str| {
             let (scheme, level) = (format!("uplink.scheme={scheme}"), format!("privacy.level={level}"));
             let settings = SMALL.into_iter().filter(|line| !line.starts_with("uplink"));

@@ -5,7 +5,7 @@
 use floras_core::{Fidelity, View};
 use floras_phy::{Round, Uplink, transmit};
 use floras_privacy::{Statement, gaussian};
-use floras_sim::inquiry::ExperimentAccount;
+use floras_sim::inquiry::{ExperimentAccount, Find, calibrate_experiment};
 use floras_sim::{Entry, Experiment, ExperimentBuilder};
 
 mod support;
@@ -90,8 +90,10 @@ fn holds_and_is_sharp(mu: f64, attack: impl Fn(f64) -> (f64, f64)) {
 }
 
 /// The schemes as in an experiment file, with keys of their own.
-const SCHEMES: [&[&str]; 1] =
-    [&["uplink.scheme=broadband-inversion", "uplink.subcarriers=4", "uplink.admission={ power = 0.3 }"]];
+const SCHEMES: [&[&str]; 2] = [
+    &["uplink.scheme=broadband-inversion", "uplink.subcarriers=4", "uplink.admission={ power = 0.3 }"],
+    &["uplink.scheme=power-control", "uplink.policy=water-filling", "uplink.min_noise_std=3"],
+];
 
 #[test]
 fn equal_seeds_give_equal_runs() {
@@ -154,6 +156,61 @@ fn unit_power_scales_the_broadband_bound() {
     assert!(bound > 1.5 * plain, "{bound} and {plain}");
 }
 
+const POWER: [&str; 4] = [
+    "uplink.scheme=power-control",
+    "uplink.min_noise_std=2.5",
+    "uplink.admission={ amplitude = 0.05 }",
+    "uplink.snr_db=0",
+];
+
+/// `σ = 1`. The fixed level is `min(0.5, 1/ν_min)`, so that ν is 2.5, or 2 with `ν_min = 1.5`. Under water-filling the level is `1/2.5`
+/// in the rounds whose admitted clients allow it.
+#[test]
+fn power_control_bounds_every_channel() {
+    let of = |mu: f64| gaussian::epsilon(DELTA, mu).unwrap();
+    let strong = [&POWER[..], &["uplink.admission={ amplitude = 0.5 }"]].concat();
+    for view in [View::Actual, View::AnyChannel, View::RawSignal] {
+        let fixed = statement(&strong, view);
+        assert!((fixed.epsilon.unwrap() / of(SENSITIVITY / 2.5) - 1.0).abs() < 1e-6 && fixed.guarantee);
+        let weak = epsilon(&[&strong[..], &["uplink.min_noise_std=1.5"]].concat(), view);
+        assert!((weak / of(SENSITIVITY / 2.0) - 1.0).abs() < 1e-6, "{view}");
+    }
+    let water = [&POWER[..], &["uplink.policy=water-filling"]].concat();
+    for view in [View::AnyChannel, View::RawSignal] {
+        let bound = statement(&water, view);
+        assert!((bound.epsilon.unwrap() / of(SENSITIVITY / 2.5) - 1.0).abs() < 1e-6 && bound.guarantee);
+    }
+    let actual = statement(&water, View::Actual);
+    assert!(!actual.guarantee && actual.epsilon.unwrap() < of(SENSITIVITY / 2.5));
+}
+
+/// `σ/ν_min` is 0.004 and 0.04, below the threshold: every admitted client reaches it, so that all rounds have `ν_min`.
+#[test]
+fn power_control_attacks_meet_the_bound() {
+    let attacked = |settings: &[&str], mu: f64| {
+        let uplink = one_round(settings).settings().build_uplink(1).unwrap();
+        holds_and_is_sharp(mu, |epsilon| attack(uplink.as_ref(), 10, epsilon));
+    };
+    attacked(&[&POWER[..], &["uplink.snr_db=40"]].concat(), SENSITIVITY / 2.5);
+    attacked(&[&POWER[..], &["uplink.snr_db=20", "uplink.policy=water-filling"]].concat(), SENSITIVITY / 2.5);
+}
+
+#[test]
+fn calibration_finds_the_noise_of_power_control() {
+    let base = POWER.iter().chain(&[
+        "privacy.delta=1e-5",
+        "clients.total=10",
+        "clients.per_round=10",
+        "rounds=40",
+        "uplink.policy=water-filling",
+    ]);
+    let builder = base.fold(ExperimentBuilder::new(), |builder, line| builder.assign(line).unwrap());
+    let found = calibrate_experiment(&builder, 8.0, View::AnyChannel, Find::Noise).unwrap();
+    let noise_std = found.value.unwrap();
+    let exact = gaussian::epsilon(1e-5, SENSITIVITY * 40_f64.sqrt() / noise_std).unwrap();
+    assert!((7.9..=8.0 + 1e-9).contains(&exact), "{noise_std}: {exact}");
+}
+
 #[test]
 fn wrong_linear_settings_name_their_key() {
     let message = |settings: &[&str]| {
@@ -178,6 +235,12 @@ fn wrong_linear_settings_name_their_key() {
         (
             &["uplink.scheme=broadband-inversion", "uplink.antennas=2"],
             "uplink.antennas: this scheme receives with 1 antenna, not 2",
+        ),
+        (&["uplink.min_noise_std=0"], "uplink.min_noise_std must be between 1e-30 and 1e30, not 0"),
+        (&["uplink.policy=greedy"], "uplink.policy must be fixed or water-filling, not \"greedy\""),
+        (
+            &["uplink.scheme=power-control", "uplink.snr_db=inf"],
+            "uplink.snr_db: this scheme protects clients by the receiver's noise",
         ),
     ] {
         let found = message(settings);

@@ -38,11 +38,18 @@ fn of_masks(mask_std: f64, noise_std: f64, rounds: f64) -> f64 {
 #[test]
 fn every_scheme_has_the_bound_of_masks() {
     let exact = of_masks(4.0, 0.3, 3.0);
-    for scheme in
-        ["floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion"]
-    {
+    for scheme in [
+        "floras",
+        "channel-inversion",
+        "phase-corrected",
+        "ideal",
+        "gaussian",
+        "broadband-inversion",
+        "power-control",
+    ] {
         let scheme = format!("uplink.scheme={scheme}");
-        let masked = with(&[&scheme, "masks.mask_std=4", "masks.noise_std=0.3"]);
+        let loud = "uplink.admission={ amplitude = 1 }";
+        let masked = with(&[&scheme, loud, "masks.mask_std=4", "masks.noise_std=0.3"]);
         let report = ExperimentAccount::new(&masked).unwrap().report().unwrap();
         for view in View::RIGOROUS {
             let statement = report.views.get(view).unwrap();
@@ -61,7 +68,7 @@ fn every_scheme_has_the_bound_of_masks() {
 fn masked_rounds_have_the_expected_noise() {
     let masks = Masks::new(4.0, 0.3, 0).unwrap();
     let clients: Vec<u32> = (0..20).collect();
-    for scheme in ["floras", "channel-inversion", "phase-corrected", "ideal"] {
+    for scheme in ["floras", "channel-inversion", "phase-corrected", "ideal", "power-control"] {
         let scheme = format!("uplink.scheme={scheme}");
         let channel = |more: &[&str]| -> EffectiveChannel {
             let settings = with(&[&[scheme.as_str()], more].concat()).settings().clone();

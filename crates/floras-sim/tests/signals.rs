@@ -195,6 +195,7 @@ fn other_schemes_record_what_they_have() {
         ("channel-inversion", &with_radio),
         ("phase-corrected", &with_radio),
         ("broadband-inversion", &[]),
+        ("power-control", &with_radio),
     ] {
         let directory = directory.path().join(scheme);
         let only = ["data.set=synthetic", "rounds=1", "trials=1", "record.signal=all"];

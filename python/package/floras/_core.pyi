@@ -28,7 +28,8 @@ class Uplink:
     def __new__(
         cls,
         scheme: Literal[
-            "floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion"
+            "floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion",
+            "power-control",
         ] = "floras",
         *,
         clients: int | None = None,
@@ -56,6 +57,8 @@ class Uplink:
         artificial_noise_std: float = 0.0,
         noise_std: float = 1.0,
         subcarriers: int = 8,
+        min_noise_std: float = 1.0,
+        policy: Literal["fixed", "water-filling"] = "fixed",
         clip: float | Literal["none"] | None = None,
         normalise: Literal["clip", "paper"] = "clip",
         delta: float = 1e-5,

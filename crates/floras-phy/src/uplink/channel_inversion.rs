@@ -59,6 +59,8 @@ pub struct ChannelInversionSettings {
 pub struct ChannelInversion {
     settings: ChannelInversionSettings,
     noise: UnspreadNoise,
+    /// A limit of `√η`; infinite without one.
+    max_amplitude: f64,
 }
 
 /// The admitted clients of a round and their common received amplitude.
@@ -78,7 +80,18 @@ impl ChannelInversion {
         let holds = artificial.is_finite() && artificial >= 0.0;
         require(holds, "the artificial noise's standard deviation", "finite and not negative", artificial)?;
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
-        Ok(Self { settings, noise })
+        Ok(Self { settings, noise, max_amplitude: f64::INFINITY })
+    }
+
+    /// The same uplink with a received amplitude `√η` of at most `σ/min_noise_std`, so that the receiver's noise in the sum has at least
+    /// this standard deviation.
+    pub(super) fn with_min_noise(self, min_noise_std: f64) -> Self {
+        Self { max_amplitude: self.noise.std / min_noise_std, ..self }
+    }
+
+    /// `σ`: standard deviation of the receiver's noise in a symbol.
+    pub(super) fn receiver_noise_std(&self) -> f64 {
+        self.noise.std
     }
 
     /// The settings of the uplink.
@@ -98,9 +111,12 @@ impl ChannelInversion {
         let amplitudes: Vec<f64> = estimates.iter().map(|h| h.norm()).collect();
         let weakest = amplitudes.iter().copied().filter(|&h| h >= threshold).min_by(f64::total_cmp);
         let admitted = amplitudes.iter().map(|&h| h >= threshold).collect();
-        let common_amplitude = weakest.map(|weakest| match self.settings.power {
-            PowerRule::WorstAdmitted => weakest,
-            PowerRule::FixedAtThreshold => threshold,
+        let common_amplitude = weakest.map(|weakest| {
+            let reached = match self.settings.power {
+                PowerRule::WorstAdmitted => weakest,
+                PowerRule::FixedAtThreshold => threshold,
+            };
+            reached.min(self.max_amplitude)
         });
         Ok(Alignment { estimates, admitted, common_amplitude })
     }

@@ -9,6 +9,7 @@
 //! | [`Floras`] | `h_k·w(ĥ_k)` | `s·√(Σ_{k≤N} w(ĥ_k)²)` | their sequence (and their phase, if they correct it) |
 //! | [`ChannelInversion`] | 1 if admitted, else 0 | `√(a² + σ²/η)` | their channel |
 //! | [`BroadbandInversion`] | `K/K_m` where admitted, else 0 | `(σ/√ρ₀)·K/K_m` | their channel on each subcarrier |
+//! | [`PowerControl`] | 1 if admitted, else 0 | `max(σ/c_max, ν_min)` | their channel, and the level |
 //! | [`PhaseCorrected`] | `|h_k|·cos(error)/E|h|` | `σ/E|h|` | their phase |
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
@@ -32,6 +33,7 @@ mod masked;
 mod modulation;
 mod nonlinear;
 mod phase_corrected;
+mod power_control;
 mod signal;
 mod unit_power;
 mod unspread;
@@ -60,6 +62,7 @@ pub use masked::Masked;
 pub(crate) use nonlinear::receive;
 pub use nonlinear::{Nonlinear, Received};
 pub use phase_corrected::{PhaseCorrected, PhaseCorrectedSettings};
+pub use power_control::{LevelPolicy, PowerControl, PowerControlSettings};
 pub use signal::Signal;
 pub use unit_power::{UnitPower, unit_scale};
 

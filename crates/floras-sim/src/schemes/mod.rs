@@ -14,6 +14,7 @@ mod fsk_vote;
 mod gaussian;
 mod ideal;
 mod phase_corrected;
+mod power_control;
 mod registry;
 
 use std::any::Any;
@@ -37,6 +38,7 @@ pub use fsk_vote::FskVoteScheme;
 pub use gaussian::GaussianScheme;
 pub use ideal::IdealScheme;
 pub use phase_corrected::PhaseCorrectedScheme;
+pub use power_control::PowerControlScheme;
 pub use registry::{SchemeEntry, all, register};
 pub(crate) use registry::{find, keys, read_all};
 

@@ -8,7 +8,8 @@ use toml::Table;
 use super::fields::field_names;
 use super::{
     BroadbandInversionScheme, ChannelInversionScheme, CotafScheme, DigitalScheme, FlorasScheme,
-    FskVoteScheme, GaussianScheme, IdealScheme, PhaseCorrectedScheme, SchemeChoice, SchemeFile,
+    FskVoteScheme, GaussianScheme, IdealScheme, PhaseCorrectedScheme, PowerControlScheme, SchemeChoice,
+    SchemeFile,
 };
 use crate::experiment::{ExperimentError, RESERVED, deserialize_section};
 
@@ -23,6 +24,7 @@ const BUILT_IN: &[SchemeEntry] = &[
     SchemeEntry::of::<IdealScheme>(),
     SchemeEntry::of::<GaussianScheme>(),
     SchemeEntry::of::<BroadbandInversionScheme>(),
+    SchemeEntry::of::<PowerControlScheme>(),
 ];
 
 /// The schemes that [`register`] has added.
