@@ -84,7 +84,7 @@ pub use sequences::SequenceSet;
 pub use uplink::{
     BroadbandInversion, BroadbandInversionSettings, CentralGaussian, ChannelInversion,
     ChannelInversionSettings, Cotaf, CotafSettings, Decoded, Digital, DigitalSettings, Floras,
-    FlorasSettings, FskVote, FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, PhaseCorrected,
+    FlorasSettings, FskVote, FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected,
     PhaseCorrectedSettings, PowerControl, PowerControlSettings, Received, Signal, UnitPower, Uplink,
     transmit, transmit_into, unit_scale,
 };

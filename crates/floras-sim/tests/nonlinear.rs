@@ -12,7 +12,7 @@ mod support;
 
 use support::{experiment, lasting_files, run};
 
-const SCHEMES: [&str; 3] = ["fsk-vote", "cotaf", "digital"];
+const SCHEMES: [&str; 4] = ["fsk-vote", "cotaf", "digital", "one-bit"];
 
 fn small(scheme: &str, more: &[&str]) -> Experiment {
     let scheme = format!("uplink.scheme={scheme}");

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sends_above_unit_power() {
+    fn no_client_sends_above_unit_power() {
         let uplink = cotaf(&[0.5, 2.0, 0.4]);
         let round = Round::new(1, 0, 1, &[0, 1, 2]).unwrap();
         let updates = [vec![3.0; 100], vec![1.0; 100], vec![9.0; 100]];

@@ -184,7 +184,7 @@ impl Nonlinear for Masked {
             return Err(UplinkError::NotLinear { scheme: self.name() });
         };
         let std = self.masks.mask_std();
-        require(std == 0.0, "the masks' standard deviation", "0 for a scheme that is not linear", std)?;
+        require(std == 0.0, "the masks' standard deviation", "0 unless the scheme is linear", std)?;
         let sent = self.with_noise_alone(round, updates);
         let rows: Vec<&[f32]> = sent.iter().map(Vec::as_slice).collect();
         nonlinear.receive(round, &rows, memory, decoded)

@@ -55,7 +55,7 @@ const MAX_VOTERS: u64 = 10_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnergyVote {
-    /// `E/s`.
+    /// `E/s`, the energy of a voter over that of the noise; dimensionless, above 0.
     ratio: f64,
     voters: f64,
 }
@@ -94,7 +94,7 @@ impl Curve for EnergyVote {
 /// The curve of one coordinate for an adversary who sees the energies of both tones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Energies {
-    /// `E/s`.
+    /// `E/s`, the energy of a voter over that of the noise; dimensionless, above 0.
     ratio: f64,
     others: u64,
 }

@@ -17,7 +17,8 @@ use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
 
-const SUBCARRIERS: RangeInclusive<usize> = 1..=BroadbandInversion::MAX_SUBCARRIERS;
+/// Range of the number of subcarriers.
+pub(super) const SUBCARRIERS: RangeInclusive<usize> = 1..=BroadbandInversion::MAX_SUBCARRIERS;
 
 /// Truncated channel inversion on every subcarrier.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -111,18 +112,8 @@ impl Scheme for BroadbandInversionScheme {
         true
     }
 
-    /// The power follows from the distribution of the channels, which must be the same for all clients.
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
-        require_one_antenna(radio)?;
-        if radio.trace().is_some() {
-            let reason =
-                "this scheme sets its power by the distribution of the channels; give a fading, not a trace";
-            return Err(ExperimentError::refused("uplink.fading", reason));
-        }
-        if radio.is_unequal() {
-            let reason = "this scheme sets one power for all clients, which needs equal mean channels: power_control = 1";
-            return Err(ExperimentError::refused("uplink.path_loss", reason));
-        }
+        check_distribution(radio)?;
         self.over(radio).map(|_| ()).map_err(|error| ExperimentError::refused("uplink.admission", error))
     }
 
@@ -135,4 +126,20 @@ impl Scheme for BroadbandInversionScheme {
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {
         vec![("subcarriers, M", self.subcarriers.to_string()), ("admission", self.admission.label())]
     }
+}
+
+/// Rejects a radio whose channels have no known distribution that is the same for all clients: the power follows from it.
+pub(super) fn check_distribution(radio: &Radio) -> Result<(), ExperimentError> {
+    require_one_antenna(radio)?;
+    if radio.trace().is_some() {
+        let reason =
+            "this scheme sets its power by the distribution of the channels; give a fading, not a trace";
+        return Err(ExperimentError::refused("uplink.fading", reason));
+    }
+    if radio.is_unequal() {
+        let reason =
+            "this scheme sets one power for all clients, which needs equal mean channels: power_control = 1";
+        return Err(ExperimentError::refused("uplink.path_loss", reason));
+    }
+    Ok(())
 }

@@ -17,7 +17,7 @@ const DATA_SCALE: &str = "the scale of a round is the norm of its longest update
 const ASSUMPTIONS: [&str; 2] =
     ["clients know their channels without error", "the receiver's noise is at least the stated one"];
 
-/// Time-varying precoding.
+/// The settings of time-varying precoding.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CotafScheme {

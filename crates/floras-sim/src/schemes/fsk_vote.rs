@@ -84,7 +84,7 @@ impl Scheme for FskVoteScheme {
         let energies = each_parameter(context, Energies::new(FskVote::ENERGY, noise, voters));
         account.set(View::RawSignal, energies.assuming([CHANNELS, UNKNOWN]));
         let reason =
-            "an adversary who knows the channels, which need not fade, can tell the signs of a client";
+            "an adversary who knows the channels, which need not fade, can distinguish the signs of a client";
         account.set(View::AnyChannel, Source::Nothing(reason.to_owned()));
         Ok(account)
     }
@@ -97,7 +97,7 @@ impl Scheme for FskVoteScheme {
         format!(
             "Over the radio by a majority vote: every client sends on one of two tones per parameter, by the sign of its update. The \
              base station compares the energies of the tones, and the mean update has the magnitude {} in every parameter. \
-             Nobody knows a channel.",
+             No client knows its channel.",
             self.step
         )
     }

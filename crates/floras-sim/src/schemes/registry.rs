@@ -8,8 +8,8 @@ use toml::Table;
 use super::fields::field_names;
 use super::{
     BroadbandInversionScheme, ChannelInversionScheme, CotafScheme, DigitalScheme, FlorasScheme,
-    FskVoteScheme, GaussianScheme, IdealScheme, PhaseCorrectedScheme, PowerControlScheme, SchemeChoice,
-    SchemeFile,
+    FskVoteScheme, GaussianScheme, IdealScheme, OneBitScheme, PhaseCorrectedScheme, PowerControlScheme,
+    SchemeChoice, SchemeFile,
 };
 use crate::experiment::{ExperimentError, RESERVED, deserialize_section};
 
@@ -18,13 +18,14 @@ const BUILT_IN: &[SchemeEntry] = &[
     SchemeEntry::of::<FlorasScheme>(),
     SchemeEntry::of::<ChannelInversionScheme>(),
     SchemeEntry::of::<PhaseCorrectedScheme>(),
+    SchemeEntry::of::<BroadbandInversionScheme>(),
+    SchemeEntry::of::<PowerControlScheme>(),
     SchemeEntry::of::<CotafScheme>(),
+    SchemeEntry::of::<OneBitScheme>(),
     SchemeEntry::of::<FskVoteScheme>(),
     SchemeEntry::of::<DigitalScheme>(),
     SchemeEntry::of::<IdealScheme>(),
     SchemeEntry::of::<GaussianScheme>(),
-    SchemeEntry::of::<BroadbandInversionScheme>(),
-    SchemeEntry::of::<PowerControlScheme>(),
 ];
 
 /// The schemes that [`register`] has added.
