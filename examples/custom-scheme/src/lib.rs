@@ -21,7 +21,7 @@ use std::ops::RangeInclusive;
 use floras::core::View;
 use floras::phy::{Channels, ChipLink, EffectiveChannel, Round, SequenceSet, Uplink, UplinkError};
 use floras::privacy::{Account, Source};
-use floras::sim::schemes::{Scheme, SchemeFile, within};
+use floras::sim::schemes::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust, within};
 use floras::sim::{AccountContext, ExperimentError, Radio, SimError};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,10 @@ impl Scheme for CappedInversion {
         Ok(account)
     }
 
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Coefficient
+    }
+
     fn summary(&self, _per_round: u32) -> String {
         format!(
             "{} with gains up to {} and client noise of {}",
@@ -109,8 +113,8 @@ impl Scheme for CappedInversion {
     }
 
     /// Makes `floras::sim::inquiry::calibrate_experiment` work with `Find::Noise`.
-    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
-        Some(("client_noise_std", CLIENT_NOISE))
+    fn noise_key(&self) -> Option<NoiseKey> {
+        Some(NoiseKey { key: "client_noise_std", range: CLIENT_NOISE, trust: Trust::NoOne })
     }
 }
 

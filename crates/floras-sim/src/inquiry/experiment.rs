@@ -12,6 +12,7 @@ use crate::accounting::{Accounting, Protected, notes, statements};
 use crate::error::SimError;
 use crate::experiment::{Experiment, ExperimentBuilder, ExperimentError, Settings};
 use crate::federation::{Dropouts, protected, scope};
+use crate::schemes::NoiseKey;
 
 /// Maximum number of rounds of a search.
 const MAX_ROUNDS: f64 = 1e6;
@@ -260,7 +261,7 @@ pub fn calibrate_experiment(
             Search { key, from, to, whole: true }
         }
         Find::Noise | Find::Masks => {
-            let Some((key, range)) = scheme.noise_key() else {
+            let Some(NoiseKey { key, range, .. }) = scheme.noise_key() else {
                 let has_sequences = scheme.sequences().is_some();
                 let others = if has_sequences { "rounds, sequences or masks" } else { "rounds or masks" };
                 let allowed = format!("clip, {others} (scheme {} has no noise of its own)", scheme.name());

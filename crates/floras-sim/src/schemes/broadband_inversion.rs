@@ -12,7 +12,9 @@ use floras_phy::{BroadbandInversion, BroadbandInversionSettings, Uplink, UplinkE
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{BY_RECEIVER_NOISE, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, require_one_antenna};
+use super::{
+    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, require_one_antenna,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -90,6 +92,10 @@ impl Scheme for BroadbandInversionScheme {
             }
         }
         Ok(account)
+    }
+
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Coefficient
     }
 
     fn summary(&self, _: u32) -> String {

@@ -14,7 +14,7 @@ use floras_phy::{ChannelInversion, ChannelInversionSettings, Uplink, UplinkError
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -110,6 +110,10 @@ impl Scheme for ChannelInversionScheme {
         Ok(account)
     }
 
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Coefficient
+    }
+
     fn summary(&self, _: u32) -> String {
         match self.artificial_noise_std {
             0.0 => Self::NAME.to_owned(),
@@ -142,7 +146,7 @@ impl Scheme for ChannelInversionScheme {
             )
     }
 
-    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
-        Some(("artificial_noise_std", ARTIFICIAL_NOISE))
+    fn noise_key(&self) -> Option<NoiseKey> {
+        Some(NoiseKey { key: "artificial_noise_std", range: ARTIFICIAL_NOISE, trust: Trust::Clients })
     }
 }

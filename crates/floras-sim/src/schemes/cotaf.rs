@@ -5,7 +5,7 @@ use floras_phy::{Cotaf, CotafSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio};
@@ -63,6 +63,10 @@ impl Scheme for CotafScheme {
             account.set(view, source);
         }
         Ok(account)
+    }
+
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Coefficient
     }
 
     fn summary(&self, _: u32) -> String {

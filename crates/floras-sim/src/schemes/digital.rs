@@ -11,7 +11,7 @@ use floras_phy::{Digital, DigitalSettings, Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -77,6 +77,10 @@ impl Scheme for DigitalScheme {
         Ok(account)
     }
 
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Nothing
+    }
+
     fn summary(&self, _: u32) -> String {
         let numbers = match self.levels {
             0 => "numbers of 32 bits".to_owned(),
@@ -128,7 +132,7 @@ impl Scheme for DigitalScheme {
         )
     }
 
-    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
-        Some(("central_noise_std", CENTRAL_NOISE))
+    fn noise_key(&self) -> Option<NoiseKey> {
+        Some(NoiseKey { key: "central_noise_std", range: CENTRAL_NOISE, trust: Trust::BaseStation })
     }
 }

@@ -20,7 +20,7 @@ use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkEr
 use floras_privacy::{Account, Coefficients, Setting, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, SIZES, Settings, is_default, within};
@@ -357,6 +357,13 @@ impl Scheme for FlorasScheme {
             account.set(View::RawSignal, self.estimate_raw(context, noise_std)?);
         }
         Ok(account)
+    }
+
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        match self.modulation {
+            Modulation::PhaseCorrected(_) => ChannelKnowledge::Phase,
+            Modulation::Real | Modulation::Complex => ChannelKnowledge::Nothing,
+        }
     }
 
     fn summary(&self, per_round: u32) -> String {

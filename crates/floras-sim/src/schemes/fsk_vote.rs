@@ -7,7 +7,7 @@ use floras_phy::{FskVote, FskVoteSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Curve, Energies, EnergyVote, PrivacyError, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -87,6 +87,10 @@ impl Scheme for FskVoteScheme {
             "an adversary who knows the channels, which need not fade, can distinguish the signs of a client";
         account.set(View::AnyChannel, Source::Nothing(reason.to_owned()));
         Ok(account)
+    }
+
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Nothing
     }
 
     fn summary(&self, _: u32) -> String {

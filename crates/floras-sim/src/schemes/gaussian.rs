@@ -9,7 +9,7 @@ use floras_phy::{CentralGaussian, Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -54,6 +54,10 @@ impl Scheme for GaussianScheme {
         Ok(account)
     }
 
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Nothing
+    }
+
     fn summary(&self, _: u32) -> String {
         format!("gaussian noise of {}", self.noise_std)
     }
@@ -74,7 +78,7 @@ impl Scheme for GaussianScheme {
             .then_some("everyone who sees the noisy sum; the server that adds the noise is trusted")
     }
 
-    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
-        Some(("noise_std", NOISE))
+    fn noise_key(&self) -> Option<NoiseKey> {
+        Some(NoiseKey { key: "noise_std", range: NOISE, trust: Trust::BaseStation })
     }
 }

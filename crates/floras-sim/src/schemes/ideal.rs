@@ -4,7 +4,7 @@ use floras_phy::{Ideal, Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
 
-use super::{Scheme, SchemeFile};
+use super::{ChannelKnowledge, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio};
@@ -31,6 +31,10 @@ impl Scheme for IdealScheme {
 
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         context.without_guarantee("an ideal uplink has no noise, and gives no privacy")
+    }
+
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Nothing
     }
 
     fn summary(&self, _: u32) -> String {

@@ -4,6 +4,7 @@
 //! them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`, Python and the report need
 //! no change for a new one. Another crate adds its own with [`register`].
 
+mod assumptions;
 mod broadband_inversion;
 mod channel_inversion;
 mod cotaf;
@@ -20,7 +21,7 @@ mod registry;
 
 use std::any::Any;
 use std::fmt;
-use std::ops::{Deref, RangeInclusive};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use floras_core::View;
@@ -30,6 +31,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
+pub use assumptions::{ChannelKnowledge, NoiseKey, Trust};
 pub use broadband_inversion::BroadbandInversionScheme;
 pub use channel_inversion::ChannelInversionScheme;
 pub use cotaf::CotafScheme;
@@ -57,6 +59,9 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
 
     /// The privacy account of a round: the distribution of `μ = Δ·|g|/ν` in each view.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError>;
+
+    /// What a client must know about its own channel before it sends.
+    fn channel_knowledge(&self) -> ChannelKnowledge;
 
     /// A short description for one line of text, such as `floras with 25 sequences (γ = 5 unused)`, for `per_round` clients per
     /// round.
@@ -117,8 +122,8 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The key of `[uplink]` that calibration can search to meet an `ε`, with its range: a larger value reveals less.
-    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
+    /// The scheme's own noise, which calibration can search to meet an `ε`.
+    fn noise_key(&self) -> Option<NoiseKey> {
         None
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::broadband_inversion::{BroadbandInversionScheme, SUBCARRIERS, check_distribution};
 use super::fsk_vote::{DEFAULT_STEP, STEP};
-use super::{BY_RECEIVER_NOISE, NO_NOISE, Scheme, SchemeFile};
+use super::{BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -73,6 +73,10 @@ impl Scheme for OneBitScheme {
             account.set(view, source);
         }
         Ok(account)
+    }
+
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Coefficient
     }
 
     fn summary(&self, _: u32) -> String {

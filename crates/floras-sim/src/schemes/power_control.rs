@@ -11,7 +11,9 @@ use floras_phy::{LevelPolicy, PowerControl, PowerControlSettings, Uplink, Uplink
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{BY_RECEIVER_NOISE, NOT_KNOWN, Scheme, SchemeFile, require_one_antenna};
+use super::{
+    BY_RECEIVER_NOISE, ChannelKnowledge, NOT_KNOWN, NoiseKey, Scheme, SchemeFile, Trust, require_one_antenna,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -98,6 +100,10 @@ impl Scheme for PowerControlScheme {
         Ok(account)
     }
 
+    fn channel_knowledge(&self) -> ChannelKnowledge {
+        ChannelKnowledge::Coefficient
+    }
+
     fn summary(&self, _: u32) -> String {
         format!("{} ({}) with noise of at least {}", Self::NAME, self.policy, self.min_noise_std)
     }
@@ -138,7 +144,7 @@ impl Scheme for PowerControlScheme {
         ]
     }
 
-    fn noise_key(&self) -> Option<(&'static str, RangeInclusive<f64>)> {
-        Some(("min_noise_std", MIN_NOISE))
+    fn noise_key(&self) -> Option<NoiseKey> {
+        Some(NoiseKey { key: "min_noise_std", range: MIN_NOISE, trust: Trust::Receiver })
     }
 }

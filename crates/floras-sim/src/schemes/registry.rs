@@ -136,7 +136,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::schemes::Scheme;
+    use crate::schemes::{ChannelKnowledge, Scheme};
     use crate::{AccountContext, Radio, SimError};
 
     macro_rules! scheme {
@@ -164,6 +164,10 @@ mod tests {
 
                 fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
                     context.without_guarantee("a test")
+                }
+
+                fn channel_knowledge(&self) -> ChannelKnowledge {
+                    ChannelKnowledge::Nothing
                 }
 
                 fn summary(&self, _: u32) -> String {
