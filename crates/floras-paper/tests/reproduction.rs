@@ -61,7 +61,7 @@ fn directories_with_other_files_are_refused() {
     let bench =
         Workbench { quick: false, directory: directory.path(), threads: 1, watch: &|_: Stage<'_>| {} };
     let error = reproduce(&[Target::Fig2], &bench).unwrap_err().to_string();
-    assert!(error.contains("holds the figures of `floras reproduce fig2 --quick`"), "{error}");
+    assert!(error.contains("holds the results of `floras reproduce fig2 --quick`"), "{error}");
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("experiment.toml"), "").unwrap();
     let bench = Workbench { directory: other.path(), ..bench };

@@ -58,7 +58,7 @@ pub(crate) fn average(costs: &[Cost]) -> Option<Cost> {
 }
 
 /// The cumulative cost after each round, averaged over the trials. A trial counts until its first line without cost.
-pub fn spent_by_round(lines: &[RoundMetrics], pick: fn(&Cost) -> f64) -> BTreeMap<u32, f64> {
+pub fn spent_by_round(lines: &[RoundMetrics], pick: impl Fn(&Cost) -> f64) -> BTreeMap<u32, f64> {
     let mut by_trial: BTreeMap<u32, Option<f64>> = BTreeMap::new();
     let mut by_round: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for line in lines {

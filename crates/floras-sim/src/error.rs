@@ -163,7 +163,7 @@ pub enum SimError {
         directory: PathBuf,
     },
 
-    /// A directory that holds a run, or the figures of another command.
+    /// A directory that holds a run, or the results of another command.
     #[error("{directory} holds {what}", directory = directory.display())]
     Occupied {
         /// The directory that was given.

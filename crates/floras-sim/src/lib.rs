@@ -27,6 +27,7 @@
 
 mod accounting;
 mod air;
+pub mod benchmark;
 mod cost;
 mod error;
 mod experiment;

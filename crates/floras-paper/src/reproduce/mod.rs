@@ -92,7 +92,7 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
 }
 
 /// Locks the directory for a command until the returned file is dropped; creates the directory if necessary.
-fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
+pub(crate) fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     let directory = bench.directory;
     let occupied = |what: String| SimError::Occupied { directory: directory.to_path_buf(), what };
     if RunDirectory::experiment_file(directory).exists() {
@@ -106,7 +106,7 @@ fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
     let made_by = directory.join("command");
     match fs::read_to_string(&made_by) {
         Ok(other) if other.trim_end() != command => {
-            Err(occupied(format!("the figures of `{}`", other.trim_end())))
+            Err(occupied(format!("the results of `{}`", other.trim_end())))
         }
         Ok(_) => Ok(lock),
         Err(_) => write_atomically(&made_by, format!("{command}\n").as_bytes()).map(|()| lock),

@@ -1,12 +1,19 @@
 //! Runs the experiments of a figure, each in its own run directory, so that finished runs are not repeated.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{fs, iter, panic, thread};
 
 use floras_sim::{
     Entry, Estimate, Event, Experiment, Federation, PreparedRun, RoundMetrics, RunDirectory, SimError,
-    Summary, TrialSummary,
+    Summary, TrialSummary, write_atomically,
 };
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Accuracy of a trial that diverged: that of guessing among ten classes.
+const GUESSING: f64 = 0.1;
 
 /// The progress of a reproduction.
 #[derive(Debug)]
@@ -37,6 +44,13 @@ pub struct Workbench<'a> {
     pub threads: usize,
     /// Receives the progress.
     pub watch: &'a (dyn Fn(Stage<'_>) + Sync),
+}
+
+/// Stored calibrations, and a description of their settings.
+#[derive(Deserialize, Serialize)]
+struct Stored<T> {
+    about: String,
+    found: BTreeMap<String, T>,
 }
 
 /// The results of a finished experiment.
@@ -74,9 +88,93 @@ impl Workbench<'_> {
         *before = Some(run.into_federation());
         Ok(RunRecord { summary: outcome?.summary, metrics: RunDirectory::read_metrics(&directory)? })
     }
+
+    /// Runs experiments in parallel, each on one thread, because accounts cannot be shared among threads.
+    ///
+    /// The workers are not a rayon pool. A worker of one pool that waits for another pool, as every run does, would begin the next run
+    /// before it has finished its own.
+    pub(crate) fn run_all(
+        &self,
+        planned: BTreeMap<String, Experiment>,
+    ) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
+        let planned: Vec<(String, Experiment)> = planned.into_iter().collect();
+        let (next, count) = (AtomicUsize::new(0), planned.len());
+        let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*self };
+        let run = |number: usize| {
+            let (name, experiment) = planned.get(number)?;
+            (self.watch)(Stage::Working(&format!("run {} of {count}: {name}", number + 1)));
+            Some(silent.run(name, experiment).map(|record| (name.clone(), (experiment.clone(), record))))
+        };
+        let work = || {
+            let done: Result<Vec<_>, SimError> =
+                iter::from_fn(|| run(next.fetch_add(1, Ordering::Relaxed))).collect();
+            if done.is_err() {
+                // The other workers begin no further run.
+                next.store(count, Ordering::Relaxed);
+            }
+            done
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(work)).collect();
+            let mut runs = BTreeMap::new();
+            for worker in workers {
+                runs.extend(worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+            }
+            Ok(runs)
+        })
+    }
+
+    /// Calibrations by key. They are read from `file` in the workbench's directory if it has all keys for the same `about`. Otherwise all
+    /// of them are computed and stored there.
+    pub(crate) fn recall<T: Clone + DeserializeOwned + Serialize>(
+        &self,
+        file: &str,
+        about: String,
+        keys: &[String],
+        make: impl FnOnce() -> Result<BTreeMap<String, T>, SimError>,
+    ) -> Result<BTreeMap<String, T>, SimError> {
+        let path = self.directory.join(file);
+        let stored = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Stored<T>>(&bytes).ok());
+        if let Some(stored) = stored.filter(|stored| stored.about == about)
+            && keys.iter().all(|key| stored.found.contains_key(key))
+        {
+            return Ok(stored.found);
+        }
+        let stored = Stored { about, found: make()? };
+        let text = serde_json::to_vec_pretty(&stored).map_err(|error| SimError::encoding(&path, error))?;
+        write_atomically(&path, &text)?;
+        Ok(stored.found)
+    }
 }
 
 impl RunRecord {
+    /// Each trial's final test accuracy, from 0 to 1. A trial that diverged has that of guessing.
+    pub(crate) fn accuracies(&self) -> Vec<f64> {
+        self.final_accuracies().into_iter().map(|accuracy| accuracy.unwrap_or(GUESSING)).collect()
+    }
+
+    /// Final test accuracy over the trials, from 0 to 1.
+    pub(crate) fn accuracy(&self) -> Option<Estimate> {
+        Estimate::of(&self.accuracies())
+    }
+
+    /// Test accuracy after a number of rounds, from 0 to 1: the last that was measured until then in each trial. `None` if a trial has
+    /// none.
+    pub(crate) fn accuracy_after(&self, rounds: u32) -> Option<Estimate> {
+        if rounds >= self.summary.rounds {
+            return self.accuracy();
+        }
+        let in_trial = |trial: u32| {
+            let until = self.metrics.iter().filter(|line| line.trial == trial && line.round <= rounds);
+            let accuracy =
+                |line: &RoundMetrics| if line.diverged { Some(GUESSING) } else { line.test_accuracy };
+            until.filter_map(accuracy).last()
+        };
+        let trials = 0..self.summary.trials.len() as u32;
+        let accuracies: Option<Vec<f64>> = trials.map(in_trial).collect();
+        Estimate::of(&accuracies?)
+    }
+
     /// Each trial's final test accuracy, from 0 to 1; `None` if it diverged.
     pub fn final_accuracies(&self) -> Vec<Option<f64>> {
         let accuracy = |trial: &TrialSummary| match *trial {
@@ -97,7 +195,7 @@ impl RunRecord {
 
     /// A metric over the rounds: round number, mean over the trials, and its 95% interval.
     pub fn curve(&self, pick: impl Fn(&RoundMetrics) -> Option<f64>) -> Vec<(u32, Estimate)> {
-        let mut values: std::collections::BTreeMap<u32, Vec<f64>> = std::collections::BTreeMap::new();
+        let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for line in &self.metrics {
             if let Some(value) = pick(line) {
                 values.entry(line.round).or_default().push(value);

@@ -8,18 +8,17 @@
 //! - *Central Gaussian noise*: `T` rounds are one with `μ = Δ√T/ν`, hence `ν = Δ√T/μ(ε, δ)`, the least that there is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use floras_core::{
     ClipLevel, Clipping, Fading, Modulation, Neighbours, PhaseError, Receiver, Snr, SnrConvention, View,
 };
 use floras_privacy::calibrate::{self, Target};
-use floras_privacy::{Coefficients, PrivacyError, PrivacyUnit, Setting, gaussian};
-use floras_sim::{Settings, SimError, VERSION, write_atomically};
+use floras_privacy::{Coefficients, PrivacyError, PrivacyUnit, Setting};
+use floras_sim::{Settings, SimError, VERSION};
 use rayon::prelude::*;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::noise::sufficient_std;
 use crate::reproduce::workbench::{Stage, Workbench};
 
 /// Maximum number of chips per parameter.
@@ -50,35 +49,6 @@ pub(super) struct Choices {
     found: BTreeMap<String, Option<Choice>>,
 }
 
-/// Stored calibrations, and a description of their settings.
-#[derive(Deserialize, Serialize)]
-struct Stored<T> {
-    about: String,
-    found: BTreeMap<String, T>,
-}
-
-/// Calibrations by key. They are read from `file` in the workbench's directory if it has all keys for the same `about`. Otherwise all
-/// of them are computed and stored there.
-pub(super) fn recall<T: Clone + DeserializeOwned + Serialize>(
-    bench: &Workbench<'_>,
-    file: &str,
-    about: String,
-    keys: &[String],
-    make: impl FnOnce() -> Result<BTreeMap<String, T>, SimError>,
-) -> Result<BTreeMap<String, T>, SimError> {
-    let path = bench.directory.join(file);
-    let stored = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Stored<T>>(&bytes).ok());
-    if let Some(stored) = stored.filter(|stored| stored.about == about)
-        && keys.iter().all(|key| stored.found.contains_key(key))
-    {
-        return Ok(stored.found);
-    }
-    let stored = Stored { about, found: make()? };
-    let text = serde_json::to_vec_pretty(&stored).map_err(|error| SimError::encoding(&path, error))?;
-    write_atomically(&path, &text)?;
-    Ok(stored.found)
-}
-
 /// The settings that all calibrations share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
@@ -97,9 +67,7 @@ impl Terms {
 
     /// The noise in each parameter of the sum for which a trusted server meets `ε` after all rounds.
     pub(super) fn central_noise_std(&self, epsilon: u32) -> Result<f64, PrivacyError> {
-        let mu = gaussian::mu(epsilon.into(), self.delta)?;
-        // The margin keeps rounding from raising the true ε above the target.
-        Ok((1.0 + 1e-9) * 2.0 * self.clip * (self.rounds as f64).sqrt() / mu)
+        sufficient_std(self.clip, self.rounds as u32, epsilon.into(), self.delta)
     }
 
     fn setting(
@@ -211,7 +179,7 @@ impl Choices {
     pub(super) fn make(bench: &Workbench<'_>, terms: &Terms, tasks: &[Task]) -> Result<Self, SimError> {
         let about = format!("floras {VERSION}, {terms:?}, L from that of {CLIPPED:?} up to {MAX_LENGTH}");
         let keys: Vec<String> = tasks.iter().map(key).collect();
-        let found = recall(bench, FILE, about, &keys, || {
+        let found = bench.recall(FILE, about, &keys, || {
             (bench.watch)(Stage::Working("calibrating the sequences of every point"));
             let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
             Ok(pool.install(|| calibrate_all(terms, tasks))?)

@@ -1,8 +1,6 @@
 //! The runs of the frontier: every contender at every point, and in every view.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{iter, panic, thread};
 
 use floras_core::random::Domain;
 use floras_core::{Admission, NoiseReference, PowerRule, Receiver, View};
@@ -12,14 +10,12 @@ use floras_sim::{Estimate, Experiment, Federation, Radio, Settings, SimError, Up
 
 use super::choice::{CLIPPED, Choice, Choices, MAX_LENGTH, Task, Terms};
 use super::{Grid, VIEWS};
-use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
+use crate::reproduce::workbench::{RunRecord, Workbench};
 
 /// Truncation bound of decoded values, in units of `K·C/√d`: the size of each value if all clients send the same update.
 pub(super) const TRUNCATE: f64 = 3.0;
 /// Alternative truncation bound for the paper's receiver; the better of the two is reported.
 const TRUNCATE_HARDER: f64 = 1.0;
-/// Accuracy of a trial that diverged: that of guessing.
-const GUESSING: f64 = 0.1;
 /// Number of rounds that are simulated to measure the noise.
 const NOISE_ROUNDS: u32 = 1000;
 
@@ -100,24 +96,15 @@ pub(super) fn noise_ratios(
     Ok([0.5, 0.99].map(|quantile: f64| noise[(quantile * noise.len() as f64) as usize] / optimum))
 }
 
-fn accuracies(record: &RunRecord) -> Vec<f64> {
-    record.final_accuracies().into_iter().map(|accuracy| accuracy.unwrap_or(GUESSING)).collect()
-}
-
-/// Final test accuracy over the trials, from 0 to 1.
-pub(super) fn accuracy(record: &RunRecord) -> Option<Estimate> {
-    Estimate::of(&accuracies(record))
-}
-
 /// Loss of final accuracy in points, compared with the same training without noise, trial by trial.
 pub(super) fn loss(ideal: &RunRecord, ours: &RunRecord) -> Option<Estimate> {
-    let (ideal, ours) = (accuracies(ideal), accuracies(ours));
+    let (ideal, ours) = (ideal.accuracies(), ours.accuracies());
     let lost: Vec<f64> = ideal.iter().zip(&ours).map(|(ideal, ours)| 100.0 * (ideal - ours)).collect();
     Estimate::of(&lost)
 }
 
 fn mean(record: &RunRecord) -> f64 {
-    accuracy(record).map_or(0.0, |estimate| estimate.mean)
+    record.accuracy().map_or(0.0, |estimate| estimate.mean)
 }
 
 /// All results of the comparison.
@@ -151,7 +138,7 @@ impl Contest {
                 }
             }
         }
-        let runs = run_all(bench, planned)?;
+        let runs = bench.run_all(planned)?;
         Ok(Self { settings, terms, choices, common, runs })
     }
 
@@ -186,7 +173,7 @@ impl Contest {
     }
 
     pub(super) fn accuracy(&self, contender: Contender, view: View, point: (u32, u32)) -> Option<Estimate> {
-        accuracy(self.get(contender, view, point)?.record)
+        self.get(contender, view, point)?.record.accuracy()
     }
 
     /// The run without noise.
@@ -197,7 +184,7 @@ impl Contest {
 
     /// The accuracy without noise.
     pub(super) fn ideal(&self, clients: u32) -> Option<Estimate> {
-        accuracy(self.ideal_run(clients)?)
+        self.ideal_run(clients)?.accuracy()
     }
 
     /// Loss of final accuracy of a contender in points, compared with the same training without noise, trial by trial.
@@ -215,41 +202,6 @@ impl Contest {
         let settings = self.get(contender, view, point)?.experiment.settings();
         noise_ratios(settings, self.common.parameters, self.terms.central_noise_std(point.1).ok()?).ok()
     }
-}
-
-/// Runs experiments in parallel, each on one thread, because accounts cannot be shared among threads.
-///
-/// The workers are not a rayon pool. A worker of one pool that waits for another pool, as every run does, would begin the next run
-/// before it has finished its own.
-pub(super) fn run_all(
-    bench: &Workbench<'_>,
-    planned: BTreeMap<String, Experiment>,
-) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
-    let planned: Vec<(String, Experiment)> = planned.into_iter().collect();
-    let (next, count) = (AtomicUsize::new(0), planned.len());
-    let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*bench };
-    let run = |number: usize| {
-        let (name, experiment) = planned.get(number)?;
-        (bench.watch)(Stage::Working(&format!("run {} of {count}: {name}", number + 1)));
-        Some(silent.run(name, experiment).map(|record| (name.clone(), (experiment.clone(), record))))
-    };
-    let work = || {
-        let done: Result<Vec<_>, SimError> =
-            iter::from_fn(|| run(next.fetch_add(1, Ordering::Relaxed))).collect();
-        if done.is_err() {
-            // The other workers begin no further run.
-            next.store(count, Ordering::Relaxed);
-        }
-        done
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..bench.threads.max(1)).map(|_| scope.spawn(work)).collect();
-        let mut runs = BTreeMap::new();
-        for worker in workers {
-            runs.extend(worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
-        }
-        Ok(runs)
-    })
 }
 
 /// Channel inversion whose clients add noise of standard deviation `artificial_noise_std` to the sum.

@@ -23,10 +23,7 @@ use floras_sim::schemes::{FlorasScheme, SchemeChoice};
 use floras_sim::{Estimate, Experiment, ExperimentBuilder, Settings, SimError, VERSION};
 use rayon::prelude::*;
 
-use super::choice::recall;
-use super::contest::{
-    CommonSettings, Contender, Contest, TRUNCATE, accuracy, inversion, loss, noise_ratios, run_all,
-};
+use super::contest::{CommonSettings, Contender, Contest, TRUNCATE, inversion, loss, noise_ratios};
 use super::{EPSILON, Grid, accuracy_axis, curve, epsilon_axis, noise_curves, ratio_axis};
 use crate::reproduce::workbench::{RunRecord, Stage, Workbench};
 
@@ -133,7 +130,7 @@ fn calibrated(
     let tasks: Vec<(String, usize, (u32, u32))> = planned.iter().filter_map(masked).collect();
     let keys: Vec<String> = tasks.iter().map(|(key, ..)| key.clone()).collect();
     let base = Experiment::new(common.base.clone())?.to_toml();
-    recall(bench, FILE, format!("floras {VERSION}, κ = {KAPPA}\n{base}"), &keys, || {
+    bench.recall(FILE, format!("floras {VERSION}, κ = {KAPPA}\n{base}"), &keys, || {
         (bench.watch)(Stage::Working("calibrating the masks of every point"));
         let find = |(key, antennas, (clients, epsilon)): &(String, usize, (u32, u32))| {
             let settings = with_masks(complex_reception(common, *clients, *antennas)?, *epsilon)?;
@@ -193,7 +190,7 @@ impl<'a> Trust<'a> {
             let experiment = experiment(contest, &masks, (protection, point))?;
             planned.extend(experiment.map(|experiment| (protection.run_name(point), experiment)));
         }
-        Ok(Self { contest, runs: run_all(bench, planned)? })
+        Ok(Self { contest, runs: bench.run_all(planned)? })
     }
 
     pub(super) fn contest(&self) -> &Contest {
@@ -219,7 +216,7 @@ impl<'a> Trust<'a> {
 
     /// Final test accuracy, from 0 to 1.
     pub(super) fn accuracy(&self, protection: Protection, point: (u32, u32)) -> Option<Estimate> {
-        accuracy(self.record(protection, point)?)
+        self.record(protection, point)?.accuracy()
     }
 
     /// Loss of final accuracy of a protection in points, compared with the same training without noise, trial by trial.

@@ -1,0 +1,130 @@
+//! What a benchmark compares: experiment files that agree in everything but the uplink.
+
+use floras_core::View;
+use floras_sim::benchmark::Entry;
+use floras_sim::schemes::SchemeChoice;
+use floras_sim::{Experiment, ExperimentBuilder, ExperimentError, Settings};
+
+/// The keys of `[uplink]` in which candidates agree, besides all other sections.
+const CONDITIONS: [&str; 7] = [
+    "uplink.ageing",
+    "uplink.channel_error",
+    "uplink.coherence",
+    "uplink.fading",
+    "uplink.path_loss",
+    "uplink.snr_convention",
+    "uplink.snr_db",
+];
+
+/// A scheme with its settings, as an experiment file.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    name: String,
+    builder: ExperimentBuilder,
+    experiment: Experiment,
+}
+
+macro_rules! built_in {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../benchmark/", $name, ".toml")))),+]
+    };
+}
+
+/// The files of the benchmark, those whose clients know nothing about channels first.
+const BUILT_IN: &[(&str, &str)] = built_in![
+    "floras",
+    "fsk-vote",
+    "digital",
+    "digital-masked",
+    "digital-central",
+    "floras-phase",
+    "phase-corrected",
+    "channel-inversion",
+    "broadband-inversion",
+    "power-control",
+    "cotaf",
+    "one-bit",
+    "gaussian",
+    "ideal",
+];
+
+impl Candidate {
+    /// All files of the benchmark.
+    pub fn built_in() -> Result<Vec<Self>, ExperimentError> {
+        BUILT_IN.iter().map(|(name, text)| Self::parse(name, text)).collect()
+    }
+
+    /// The names of the files of the benchmark.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// The file of the benchmark with a name.
+    pub fn named(name: &str) -> Option<Result<Self, ExperimentError>> {
+        let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Some(Self::parse(name, text))
+    }
+
+    /// A candidate from the text of an experiment file. An error if it differs from the files of the benchmark in anything but its name,
+    /// its scheme and its view.
+    pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let builder = ExperimentBuilder::parse(source_name, text)?;
+        let experiment = builder.build()?;
+        let candidate = Self { name: experiment.settings().name.clone(), builder, experiment };
+        let (_, conditions) = BUILT_IN[0];
+        candidate.check(&Experiment::parse(BUILT_IN[0].0, conditions)?)?;
+        Ok(candidate)
+    }
+
+    fn check(&self, conditions: &Experiment) -> Result<(), ExperimentError> {
+        let theirs = conditions.entries();
+        for (key, value) in self.experiment.entries() {
+            let is_free = key == "name"
+                || key == "privacy.view"
+                || (key.starts_with("uplink.") && !CONDITIONS.contains(&key.as_str()));
+            let expected = theirs.iter().find(|(other, _)| *other == key).map(|(_, expected)| expected);
+            if is_free || expected == Some(&value) {
+                continue;
+            }
+            let allowed = match expected {
+                Some(expected) => format!("{expected}, as in all files of the benchmark"),
+                None => "left out, as in all files of the benchmark".to_owned(),
+            };
+            return Err(ExperimentError::Value { key, allowed, value });
+        }
+        Ok(())
+    }
+
+    /// The name of the candidate.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn builder(&self) -> &ExperimentBuilder {
+        &self.builder
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        self.experiment.settings()
+    }
+
+    pub(super) fn scheme(&self) -> &SchemeChoice {
+        &self.settings().uplink.scheme
+    }
+
+    /// The view in which private points meet the `ε` of the benchmark.
+    pub(super) fn view(&self) -> View {
+        self.settings().privacy.view
+    }
+
+    /// The candidate for the tables.
+    pub(super) fn entry(&self, clients: u32) -> Entry {
+        Entry {
+            name: self.name.clone(),
+            scheme: self.scheme().name().to_owned(),
+            summary: self.scheme().summary(clients),
+            channel_knowledge: self.scheme().channel_knowledge(),
+            view: self.view(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The noise with which a candidate's clients have the benchmark's `ε` after all rounds.
+//!
+//! In this order: the noise of the scheme itself, if it has some that gives a guarantee in the candidate's view; masks that cancel in
+//! the sum, for a linear scheme; and noise with which each client protects itself.
+
+use floras_core::View;
+use floras_sim::benchmark::ProtectedBy;
+use floras_sim::inquiry::{ExperimentAccount, Find, calibrate_experiment};
+use floras_sim::schemes::Trust;
+use floras_sim::{ExperimentBuilder, SimError};
+use serde::{Deserialize, Serialize};
+
+use crate::noise::sufficient_std;
+
+/// A protected experiment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Protected {
+    /// The experiment, as a file.
+    pub(super) file: String,
+    /// What protects its clients.
+    pub(super) by: ProtectedBy,
+}
+
+/// The experiment with an `ε` of at most `epsilon` after all rounds in a view; `None` if no noise gives it.
+pub(super) fn protect(
+    builder: &ExperimentBuilder,
+    view: View,
+    epsilon: f64,
+) -> Result<Option<Protected>, SimError> {
+    let experiment = builder.build()?;
+    let scheme = &experiment.settings().uplink.scheme;
+    if let Some(own) = scheme.noise_key() {
+        let found = calibrate_experiment(builder, epsilon, view, Find::Noise)?;
+        let is_proven = |views: &floras_privacy::Views| views.get(view).is_some_and(|bound| bound.guarantee);
+        if let (Some(value), Some(report), Some(file)) = (found.value, &found.report, found.file)
+            && is_proven(&report.views)
+        {
+            let by = ProtectedBy { noise: format!("{} = {value:.4}", own.key), trust: own.trust };
+            return Ok(Some(Protected { file, by }));
+        }
+    }
+    if scheme.is_linear() && view == View::RawSignal {
+        let found = calibrate_experiment(builder, epsilon, view, Find::Masks)?;
+        if let (Some(masks), Some(file)) = (found.masks, found.file) {
+            let noise = format!("masks {:.4}, noise {:.4} of each client", masks.mask_std, masks.noise_std);
+            let trust = if masks.mask_std > 0.0 { Trust::Clients } else { Trust::NoOne };
+            return Ok(Some(Protected { file, by: ProtectedBy { noise, trust } }));
+        }
+    }
+    with_local_noise(builder, view, epsilon)
+}
+
+fn with_local_noise(
+    builder: &ExperimentBuilder,
+    view: View,
+    epsilon: f64,
+) -> Result<Option<Protected>, SimError> {
+    let experiment = builder.build()?;
+    let settings = experiment.settings();
+    let Some(clip) = settings.privacy.clip else { return Ok(None) };
+    let std = sufficient_std(clip, settings.rounds, epsilon, settings.privacy.delta)?;
+    let noisy = builder.clone().set_to("masks.noise_std", std)?;
+    let account = ExperimentAccount::new(&noisy.build()?)?;
+    let views = account.views(settings.rounds)?;
+    let meets = views
+        .get(view)
+        .is_some_and(|bound| bound.guarantee && bound.epsilon.is_some_and(|reached| reached <= epsilon));
+    let by = ProtectedBy { noise: format!("noise {std:.4} of each client"), trust: Trust::NoOne };
+    Ok(meets.then(|| Protected { file: noisy.to_toml(), by }))
+}

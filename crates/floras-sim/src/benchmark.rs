@@ -1,0 +1,190 @@
+//! The content of a benchmark without its style: schemes under equal conditions, with their cost and their privacy.
+//!
+//! A [`Benchmark`] is written as `benchmark.json`. It contains all that is needed to draw its page.
+
+use floras_core::{View, named_choice};
+use floras_privacy::Views;
+use serde::{Deserialize, Serialize};
+
+use crate::figure::Panel;
+use crate::schemes::{ChannelKnowledge, Trust};
+use crate::summary::Estimate;
+
+/// The result of `floras benchmark`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Benchmark {
+    /// Version of the program.
+    pub version: String,
+    /// The command that reproduces it.
+    pub command: String,
+    /// Whether it is the small version.
+    pub quick: bool,
+    /// The seed of every experiment in it.
+    pub seed: u64,
+    /// The conditions that all schemes share.
+    pub conditions: Conditions,
+    /// The schemes, in the order of the tables.
+    pub entries: Vec<Entry>,
+    /// All results, by entry and then by point.
+    pub rows: Vec<Row>,
+    /// What the results show, one string per paragraph.
+    pub text: Vec<String>,
+    /// The plots.
+    pub panels: Vec<Panel>,
+}
+
+impl Benchmark {
+    /// The name of its file.
+    pub const FILE: &'static str = "benchmark.json";
+
+    /// The row of an entry at a point.
+    pub fn row(&self, entry: &str, point: &Point) -> Option<&Row> {
+        self.rows.iter().find(|row| row.entry == entry && row.point == *point)
+    }
+
+    /// All points, each once, in the order of the rows.
+    pub fn points(&self) -> Vec<&Point> {
+        let mut points: Vec<&Point> = Vec::new();
+        for row in &self.rows {
+            if !points.contains(&&row.point) {
+                points.push(&row.point);
+            }
+        }
+        points
+    }
+}
+
+/// The conditions that all schemes of a benchmark share, besides those of a [`Point`].
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Conditions {
+    /// Number of independent trials of every point.
+    pub trials: u32,
+    /// Number of learning rounds of every trial.
+    pub rounds: u32,
+    /// Number of parameters `d` of the model.
+    pub parameters: usize,
+    /// Clip norm `C` of an update.
+    pub clip: f64,
+    /// Privacy parameter `δ` of all statements.
+    pub delta: f64,
+    /// The `ε` that private points meet after all rounds.
+    pub epsilon: f64,
+    /// The airtime at which schemes are also compared, in channel uses per parameter over the whole training.
+    pub airtime: f64,
+    /// The point of the learning curves and of the ranking, without protection.
+    pub reference: Point,
+}
+
+/// A scheme with its settings.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Entry {
+    /// Name of the entry, which is also the name of its file.
+    pub name: String,
+    /// Name of its scheme.
+    pub scheme: String,
+    /// The scheme and its settings, for one line of text.
+    pub summary: String,
+    /// What clients must know about their channels.
+    pub channel_knowledge: ChannelKnowledge,
+    /// The view in which private points meet the benchmark's `ε`.
+    pub view: View,
+}
+
+/// Whether clients are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Protection {
+    /// The scheme as it is.
+    None,
+    /// Noise with which every client has the benchmark's `ε` after all rounds.
+    Private,
+}
+
+named_choice!(
+    Protection,
+    "protection",
+    [None => "none", "without protection"],
+    [Private => "private", "private"],
+);
+
+/// The conditions of a comparison.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Point {
+    /// Whether clients are protected.
+    pub protection: Protection,
+    /// How samples are distributed among clients, as in an experiment file.
+    pub partition: String,
+    /// Signal-to-noise ratio of a channel use at unit power, in decibels.
+    pub snr_db: f64,
+    /// Number of clients `K`, all of which take part in every round.
+    pub clients: u32,
+}
+
+/// An entry at a point.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the entry.
+    pub entry: String,
+    /// The conditions.
+    pub point: Point,
+    /// What protects clients; `None` without protection, and if nothing meets the `ε`.
+    pub protected_by: Option<ProtectedBy>,
+    /// Final test accuracy, from 0 to 1; a trial that diverged counts as guessing. `None` if nothing meets the `ε`.
+    pub accuracy: Option<Estimate>,
+    /// Number of trials that diverged.
+    pub diverged: u32,
+    /// The cost on the air; `None` without a radio.
+    pub cost: Option<RowCost>,
+    /// Test accuracy at the benchmark's airtime, and the number of rounds that fit into it: at most all of them. `None` without a
+    /// radio, and if not even one round fits.
+    pub at_airtime: Option<(u32, Estimate)>,
+    /// `ε` in each view after all rounds.
+    pub privacy: Vec<ViewBound>,
+}
+
+/// What protects clients at a private point.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ProtectedBy {
+    /// The noise or the masks, in words.
+    pub noise: String,
+    /// Whom clients trust.
+    pub trust: Trust,
+}
+
+/// Cost of a round on the air, per parameter.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RowCost {
+    /// Channel uses per parameter, with pilots and control.
+    pub uses: f64,
+    /// Energy of a client, in channel uses at unit power per parameter.
+    pub energy: f64,
+    /// Mean transmit power of a client, in units of the power of a symbol of amplitude 1.
+    pub power_mean: f64,
+    /// Largest mean power of a client over a round, in the same unit.
+    pub power_peak: f64,
+}
+
+/// `ε` of a client in a view.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ViewBound {
+    /// The view.
+    pub view: View,
+    /// An upper bound; `None` if no finite `ε` is established.
+    pub epsilon: Option<f64>,
+    /// No `ε` up to this value is established.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon_above: Option<f64>,
+    /// Whether the bound is a guarantee.
+    pub guarantee: bool,
+}
+
+impl ViewBound {
+    /// The bounds of all views that apply, the strongest adversary first.
+    pub fn of(views: &Views) -> Vec<Self> {
+        let bound = |view| {
+            let statement = views.get(view)?;
+            let (epsilon, epsilon_above) = (statement.epsilon, statement.epsilon_above);
+            Some(Self { view, epsilon, epsilon_above, guarantee: statement.guarantee })
+        };
+        View::BY_ADVERSARY.into_iter().filter_map(bound).collect()
+    }
+}
