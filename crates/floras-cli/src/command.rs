@@ -9,7 +9,8 @@ use floras_core::Choice;
 use floras_sim::{ExperimentBuilder, ExperimentError};
 
 use crate::{
-    audit, bench, compare, data, presets, privacy, report, reproduce, run, shell, sweep, theory, watch,
+    audit, bench, benchmark, compare, data, presets, privacy, report, reproduce, run, shell, sweep, theory,
+    watch,
 };
 
 /// Private federated learning over the air.
@@ -35,7 +36,7 @@ pub(crate) enum Command {
     Sweep(sweep::Options),
     /// Compare runs: results, privacy, and the settings that differ.
     Compare(compare::Options),
-    /// Write the report of a run, a sweep, a reproduction or an audit again, from its files alone.
+    /// Write the report of a run, a sweep, a reproduction, a benchmark or an audit again, from its files alone.
     Report(report::Options),
     /// Print how private a federation is against each adversary.
     Account(privacy::account::Options),
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Audit(audit::Options),
     /// Reproduce the paper's figures and compare them with its claims.
     Reproduce(reproduce::Options),
+    /// Compare the field's schemes under equal conditions.
+    Benchmark(benchmark::Options),
     /// Evaluate the paper's convergence theorem for an experiment, and what holds instead.
     Theory(theory::Options),
     /// List the presets, the experiments that `run` knows by name, or print the file of one.

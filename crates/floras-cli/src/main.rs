@@ -4,6 +4,7 @@
 
 mod audit;
 mod bench;
+mod benchmark;
 mod command;
 mod compare;
 mod data;
@@ -21,6 +22,7 @@ mod table;
 mod text;
 mod theory;
 mod watch;
+mod watcher;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,7 @@ fn run_command(command: Command) -> Result<(), Failure> {
         Command::Run(options) => run::run(&options),
         Command::Sweep(options) => sweep::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
+        Command::Benchmark(options) => benchmark::run(&options),
         Command::Account(options) => privacy::account::run(&options),
         Command::Calibrate(options) => privacy::calibrate::run(&options),
         Command::Compose(options) => privacy::compose::run(&options),

@@ -226,7 +226,7 @@ fn line(metrics: &RoundMetrics, accuracy: Option<f64>, (rounds, trials): (u32, u
 }
 
 /// A duration as text: `14 s`, `3 min 20 s`, `2 h 5 min`.
-fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     match seconds.ceil() as u64 {
         seconds @ 0..100 => format!("{seconds} s"),
         seconds @ 100..6000 => format!("{} min {} s", seconds / 60, seconds % 60),
@@ -234,7 +234,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
+pub(crate) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well-formed")
 }
 

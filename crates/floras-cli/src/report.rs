@@ -22,10 +22,10 @@ Examples:
 
 It writes DIR/report.html, which needs no network, and DIR/plots/ with SVG, PNG, PDF
 and CSV files.
-`floras run`, `sweep`, `reproduce` and `audit` write their report when they end. The report of an
+`floras run`, `sweep`, `reproduce`, `benchmark` and `audit` write their report when they end. The report of an
 incomplete run shows the rounds so far.")]
 pub(crate) struct Options {
-    /// The directory of a run, a sweep, a reproduction or an audit.
+    /// The directory of a run, a sweep, a reproduction, a benchmark or an audit.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

@@ -2,19 +2,18 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
-use floras_paper::reproduce::{Stage, Target, Workbench, reproduce};
+use floras_paper::reproduce::{Target, Workbench, reproduce};
 use floras_sim::figure::{Claim, Figure, Reproduction};
 use serde::Serialize;
 
 use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
-use crate::progress::Progress;
 use crate::report;
 use crate::run::print_status;
 use crate::table::columns;
+use crate::watcher::Watcher;
 
 /// Which figures, and where to write them.
 #[derive(Debug, Args)]
@@ -161,35 +160,4 @@ fn row(claim: &Claim) -> Vec<String> {
     let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
     let published = claim.published.map_or("–".to_owned(), |published| format!("{published:.digits$}"));
     vec![claim.claim.clone(), published, ours, claim.verdict.words().to_owned()]
-}
-
-/// Shows the progress of the current experiment.
-#[derive(Default)]
-struct Watcher(Mutex<Option<Progress>>);
-
-impl Watcher {
-    fn update(&self, stage: Stage<'_>) {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match stage {
-            Stage::Working(what) => print_status(what),
-            Stage::Begins { name, federation } => {
-                print_status(name);
-                *progress = Some(Progress::of_run(federation));
-            }
-            Stage::Event(event) => {
-                if let Some(progress) = &*progress {
-                    progress.watch(event);
-                }
-            }
-            Stage::Ends => {
-                if let Some(progress) = progress.take() {
-                    progress.clear();
-                }
-            }
-        }
-    }
-
-    fn clear(&self) {
-        self.update(Stage::Ends);
-    }
 }

@@ -84,12 +84,13 @@ pub fn compare(directories: &[PathBuf]) -> Result<Comparison, ReportError> {
 }
 
 impl Comparison {
-    /// Fails if a directory holds a run, a sweep, a reproduction or an audit, whose own plots [`write`](Self::write) would replace.
+    /// Fails if a directory holds a run, a sweep, a reproduction, a benchmark or an audit, whose own plots [`write`](Self::write) would replace.
     pub fn check_output(directory: &Path) -> Result<(), ReportError> {
         let what = match Kind::of(directory) {
             Ok(Kind::Run) => "a run",
             Ok(Kind::Sweep) => "a sweep",
             Ok(Kind::Reproduction) => "a reproduction",
+            Ok(Kind::Benchmark) => "a benchmark",
             Ok(Kind::Audit) => "an audit",
             Err(_) => return Ok(()),
         };
@@ -123,7 +124,7 @@ fn expanded(directories: &[PathBuf]) -> Result<Vec<PathBuf>, ReportError> {
                     }
                 }
             }
-            Kind::Reproduction | Kind::Audit => {
+            Kind::Reproduction | Kind::Benchmark | Kind::Audit => {
                 return Err(ReportError::NotARun { directory: directory.clone() });
             }
         }

@@ -18,10 +18,10 @@ pub enum ReportError {
         directory: PathBuf,
     },
 
-    /// A directory that is not a run, a sweep, a reproduction or an audit.
+    /// A directory that is not a run, a sweep, a reproduction, a benchmark or an audit.
     #[error(
-        "{directory} has nothing to report: expected experiment.toml (run), sweep.csv (sweep), reproduction.json (reproduction) or \
-         audit.json (audit)",
+        "{directory} has nothing to report: expected experiment.toml (run), sweep.csv (sweep), reproduction.json (reproduction), \
+         benchmark.json (benchmark) or audit.json (audit)",
         directory = directory.display()
     )]
     NothingThere {

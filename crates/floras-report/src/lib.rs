@@ -1,11 +1,12 @@
 //! Plots as SVG, PNG, PDF and CSV files, and the report of a directory as one HTML file that loads nothing.
 //!
-//! [`write()`] reads the directory of a run, a sweep, a reproduction or an audit and writes `report.html` and `plots/` into it.
+//! [`write()`] reads the directory of a run, a sweep, a reproduction, a benchmark or an audit and writes `report.html` and `plots/` into it.
 //! All content comes from the files: the same files give the same bytes.
 //!
 //! [`plot`] draws single plots.
 
 mod audit;
+mod benchmark;
 mod compare;
 mod error;
 mod files;
@@ -19,6 +20,7 @@ mod sweep;
 use std::path::{Path, PathBuf};
 
 use floras_audit::AuditReport;
+use floras_sim::benchmark::Benchmark;
 use floras_sim::figure::Reproduction;
 use floras_sim::{RunDirectory, SweepTable};
 
@@ -34,6 +36,8 @@ pub enum Kind {
     Sweep,
     /// Written by `floras reproduce`.
     Reproduction,
+    /// Written by `floras benchmark`.
+    Benchmark,
     /// Written by `floras audit` into a directory without a run.
     Audit,
 }
@@ -57,6 +61,7 @@ impl Kind {
         }
         let kinds = [
             (directory.join(Reproduction::FILE), Self::Reproduction),
+            (directory.join(Benchmark::FILE), Self::Benchmark),
             (SweepTable::file(directory), Self::Sweep),
             (RunDirectory::experiment_file(directory), Self::Run),
             (directory.join(AuditReport::FILE), Self::Audit),
@@ -75,6 +80,7 @@ pub fn write(directory: &Path) -> Result<Report, ReportError> {
         Kind::Run => run::write(directory)?,
         Kind::Sweep => sweep::write(directory)?,
         Kind::Reproduction => reproduction::write(directory)?,
+        Kind::Benchmark => benchmark::write(directory)?,
         Kind::Audit => audit::write(directory)?,
     };
     Ok(Report { kind, page, plots })

@@ -33,6 +33,7 @@ macro_rules! built_in {
 /// The files of the benchmark, those whose clients know nothing about channels first.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "floras",
+    "floras-sequences",
     "fsk-vote",
     "digital",
     "digital-masked",
@@ -51,7 +52,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
 impl Candidate {
     /// All files of the benchmark.
     pub fn built_in() -> Result<Vec<Self>, ExperimentError> {
-        BUILT_IN.iter().map(|(name, text)| Self::parse(name, text)).collect()
+        BUILT_IN.iter().map(|(name, text)| Self::new(ExperimentBuilder::parse(name, text)?)).collect()
     }
 
     /// The names of the files of the benchmark.
@@ -62,13 +63,12 @@ impl Candidate {
     /// The file of the benchmark with a name.
     pub fn named(name: &str) -> Option<Result<Self, ExperimentError>> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-        Some(Self::parse(name, text))
+        Some(ExperimentBuilder::parse(name, text).and_then(Self::new))
     }
 
-    /// A candidate from the text of an experiment file. An error if it differs from the files of the benchmark in anything but its name,
-    /// its scheme and its view.
-    pub fn parse(source_name: &str, text: &str) -> Result<Self, ExperimentError> {
-        let builder = ExperimentBuilder::parse(source_name, text)?;
+    /// A candidate from an experiment. An error if it differs from the files of the benchmark in anything but its name, its scheme, the
+    /// scheme's keys and its view.
+    pub fn new(builder: ExperimentBuilder) -> Result<Self, ExperimentError> {
         let experiment = builder.build()?;
         let candidate = Self { name: experiment.settings().name.clone(), builder, experiment };
         let (_, conditions) = BUILT_IN[0];

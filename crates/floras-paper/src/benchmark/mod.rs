@@ -170,6 +170,3 @@ impl<'a> Plan<'a> {
         runs.get(&Grid::run_name(candidate, &self.grid.reference())).map(|(_, record)| record)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,8 @@
 //! The noise with which a candidate's clients have the benchmark's `ε` after all rounds.
 //!
-//! In this order: the noise of the scheme itself, if it has some that gives a guarantee in the candidate's view; masks that cancel in
-//! the sum, for a linear scheme; and noise with which each client protects itself.
+//! In this order: the noise of the scheme itself, if it has some that gives a guarantee in the candidate's view; unused sequences, for a
+//! view in which the base station runs the prescribed receiver; masks that cancel in the sum, for a linear scheme; and noise with which
+//! each client protects itself.
 
 use floras_core::View;
 use floras_sim::benchmark::ProtectedBy;
@@ -11,6 +12,9 @@ use floras_sim::{ExperimentBuilder, SimError};
 use serde::{Deserialize, Serialize};
 
 use crate::noise::sufficient_std;
+
+/// Maximum number of chips per parameter.
+const MAX_LENGTH: usize = 1 << 14;
 
 /// A protected experiment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -39,6 +43,9 @@ pub(super) fn protect(
             return Ok(Some(Protected { file, by }));
         }
     }
+    if view != View::RawSignal && scheme.sequences().is_some() {
+        return with_sequences(builder, view, epsilon);
+    }
     if scheme.is_linear() && view == View::RawSignal {
         let found = calibrate_experiment(builder, epsilon, view, Find::Masks)?;
         if let (Some(masks), Some(file)) = (found.masks, found.file) {
@@ -48,6 +55,25 @@ pub(super) fn protect(
         }
     }
     with_local_noise(builder, view, epsilon)
+}
+
+/// The smallest number of sequences in the shortest length that has enough of them.
+fn with_sequences(
+    builder: &ExperimentBuilder,
+    view: View,
+    epsilon: f64,
+) -> Result<Option<Protected>, SimError> {
+    let mut length = builder.build()?.settings().uplink.radio.length;
+    while length <= MAX_LENGTH {
+        let longer = builder.clone().set_to("uplink.length", length as u64)?;
+        let found = calibrate_experiment(&longer, epsilon, view, Find::Sequences)?;
+        if let (Some(gamma), Some(file)) = (found.gamma, found.file) {
+            let noise = format!("{gamma} unused sequences of length {length}");
+            return Ok(Some(Protected { file, by: ProtectedBy { noise, trust: Trust::BaseStation } }));
+        }
+        length *= 2;
+    }
+    Ok(None)
 }
 
 fn with_local_noise(

@@ -1,7 +1,7 @@
 //! Runs the experiments of a figure, each in its own run directory, so that finished runs are not repeated.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{fs, iter, panic, thread};
 
@@ -20,6 +20,17 @@ const GUESSING: f64 = 0.1;
 pub enum Stage<'a> {
     /// A step other than training, with its description.
     Working(&'a str),
+    /// One of several experiments begins, which run in parallel and report nothing else.
+    Run {
+        /// Name of the run, also the name of its directory.
+        name: &'a str,
+        /// Its number, counted from 1. Runs that are already complete come first.
+        number: usize,
+        /// Number of runs that were already complete.
+        complete: usize,
+        /// Number of all runs.
+        count: usize,
+    },
     /// An experiment begins.
     Begins {
         /// Name of the run, also the name of its directory.
@@ -76,7 +87,7 @@ impl Workbench<'_> {
         name: &str,
         experiment: &Experiment,
     ) -> Result<RunRecord, SimError> {
-        let directory = self.directory.join("runs").join(name);
+        let directory = self.run_directory(name);
         let federation = Federation::new(experiment)?;
         if let Some(before) = before {
             federation.share_accounting(before);
@@ -89,6 +100,10 @@ impl Workbench<'_> {
         Ok(RunRecord { summary: outcome?.summary, metrics: RunDirectory::read_metrics(&directory)? })
     }
 
+    fn run_directory(&self, name: &str) -> PathBuf {
+        self.directory.join("runs").join(name)
+    }
+
     /// Runs experiments in parallel, each on one thread, because accounts cannot be shared among threads.
     ///
     /// The workers are not a rayon pool. A worker of one pool that waits for another pool, as every run does, would begin the next run
@@ -97,12 +112,16 @@ impl Workbench<'_> {
         &self,
         planned: BTreeMap<String, Experiment>,
     ) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
-        let planned: Vec<(String, Experiment)> = planned.into_iter().collect();
+        let is_complete = |name: &str| RunDirectory::summary_file(&self.run_directory(name)).exists();
+        let (mut planned, others): (Vec<_>, Vec<_>) =
+            planned.into_iter().partition(|(name, _)| is_complete(name));
+        let complete = planned.len();
+        planned.extend(others);
         let (next, count) = (AtomicUsize::new(0), planned.len());
         let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*self };
         let run = |number: usize| {
             let (name, experiment) = planned.get(number)?;
-            (self.watch)(Stage::Working(&format!("run {} of {count}: {name}", number + 1)));
+            (self.watch)(Stage::Run { name, number: number + 1, complete, count });
             Some(silent.run(name, experiment).map(|record| (name.clone(), (experiment.clone(), record))))
         };
         let work = || {

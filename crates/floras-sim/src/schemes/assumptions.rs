@@ -32,7 +32,7 @@ pub enum Trust {
     Clients,
     /// The receiver has at least the stated noise.
     Receiver,
-    /// The base station sees every update and adds the noise.
+    /// The base station follows the protocol: it adds the noise, or keeps only the decoded sum.
     BaseStation,
 }
 

@@ -13,6 +13,7 @@ use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
+use crate::number::compact;
 
 const NOISE: RangeInclusive<f64> = 1e-30..=1e30;
 
@@ -59,7 +60,7 @@ impl Scheme for GaussianScheme {
     }
 
     fn summary(&self, _: u32) -> String {
-        format!("gaussian noise of {}", self.noise_std)
+        format!("gaussian noise of {}", compact(self.noise_std))
     }
 
     fn description(&self, _: &Radio, _: u32) -> String {

@@ -178,13 +178,11 @@ fn a_worker_ends_a_run_before_the_next() {
     let runs = directory.path().join("runs");
     let begun = AtomicUsize::new(0);
     let watch = |stage: Stage<'_>| {
-        let Stage::Working(words) = stage else { return };
-        if words.starts_with("run ") {
-            let summaries =
-                fs::read_dir(&runs).into_iter().flatten().map(|run| run.unwrap().path().join("summary.json"));
-            let ended = summaries.filter(|summary| summary.exists()).count();
-            assert_eq!(begun.fetch_add(1, Ordering::Relaxed), ended, "{words}");
-        }
+        let Stage::Run { name, .. } = stage else { return };
+        let summaries =
+            fs::read_dir(&runs).into_iter().flatten().map(|run| run.unwrap().path().join("summary.json"));
+        let ended = summaries.filter(|summary| summary.exists()).count();
+        assert_eq!(begun.fetch_add(1, Ordering::Relaxed), ended, "{name}");
     };
     let bench = Workbench { watch: &watch, ..bench(directory.path(), 1) };
     Contest::run(&bench, &Grid { contenders: &[Contender::Central, Contender::Inversion], ..SMALL }).unwrap();

@@ -2,6 +2,8 @@
 //!
 //! A [`Benchmark`] is written as `benchmark.json`. It contains all that is needed to draw its page.
 
+mod tables;
+
 use floras_core::{View, named_choice};
 use floras_privacy::Views;
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::figure::Panel;
 use crate::schemes::{ChannelKnowledge, Trust};
 use crate::summary::Estimate;
+
+pub use self::tables::Table;
 
 /// The result of `floras benchmark`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
