@@ -7,7 +7,7 @@ use clap::Args;
 use floras_core::Choice;
 use floras_paper::benchmark::{Candidate, benchmark};
 use floras_paper::reproduce::Workbench;
-use floras_sim::benchmark::{Benchmark, Conditions, Entry, Point, Protection, Row};
+use floras_sim::benchmark::{Benchmark, Conditions, Entry, Point, Row};
 use floras_sim::number::{decimal, percentage};
 use floras_sim::{Estimate, ExperimentBuilder, ExperimentError, SourceError};
 use serde::Serialize;
@@ -201,8 +201,8 @@ fn print_unprotected(out: &mut impl Write, made: &Benchmark) -> io::Result<()> {
 /// Accuracy at the reference point with the benchmark's `ε`.
 fn print_private(out: &mut impl Write, made: &Benchmark) -> io::Result<()> {
     let conditions = &made.conditions;
-    writeln!(out, "the same at ε = {}, δ = {:e}\n", conditions.epsilon, conditions.delta)?;
-    let point = Point { protection: Protection::Private, ..conditions.reference.clone() };
+    writeln!(out, "the same at ε ≤ {}, δ = {:e}\n", conditions.epsilon, conditions.delta)?;
+    let point = conditions.private();
     let mut rows = vec![cells(&["scheme", "accuracy", "view", "clients trust"])];
     for entry in &made.entries {
         let Some(row) = made.row(&entry.name, &point) else { continue };

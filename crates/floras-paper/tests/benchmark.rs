@@ -7,12 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use floras_core::View;
 use floras_paper::benchmark::{Candidate, benchmark};
 use floras_paper::reproduce::{Stage, Workbench};
 use floras_privacy::gaussian;
 use floras_sim::ExperimentBuilder;
-use floras_sim::benchmark::{Benchmark, Point, Protection, Row};
+use floras_sim::benchmark::{Benchmark, Row};
 use floras_sim::schemes::{self, Trust};
 use tempfile::TempDir;
 
@@ -39,10 +38,12 @@ static MADE: LazyLock<(TempDir, Benchmark)> = LazyLock::new(|| {
     (directory, made)
 });
 
-fn row(name: &str, protection: Protection) -> &'static Row {
-    let made = &MADE.1;
-    let point = Point { protection, ..made.conditions.reference.clone() };
-    made.row(name, &point).unwrap()
+fn open(name: &str) -> &'static Row {
+    MADE.1.row(name, &MADE.1.conditions.reference).unwrap()
+}
+
+fn private(name: &str) -> &'static Row {
+    MADE.1.row(name, &MADE.1.conditions.private()).unwrap()
 }
 
 fn refused(change: impl Fn(ExperimentBuilder) -> ExperimentBuilder) -> String {
@@ -87,26 +88,31 @@ fn other_conditions_are_refused_by_key() {
 
 #[test]
 fn private_points_meet_their_epsilon() {
-    let (epsilon, mut trusts) = (MADE.1.conditions.epsilon, Vec::new());
-    for entry in &MADE.1.entries {
-        let row = row(&entry.name, Protection::Private);
-        let bound = row.privacy.iter().find(|bound| bound.view == entry.view).unwrap();
-        assert!(bound.guarantee && bound.epsilon.unwrap() <= epsilon, "{}: {bound:?}", entry.name);
-        trusts.push((entry.name.as_str(), row.protected_by.as_ref().unwrap().trust));
-        let open = self::row(&entry.name, Protection::None);
-        assert!(open.protected_by.is_none());
-        let open = open.privacy.iter().find(|bound| bound.view == entry.view);
-        assert!(open.is_none_or(|bound| bound.epsilon.is_none_or(|open| open > epsilon)), "{}", entry.name);
+    for row in &MADE.1.rows {
+        let entry = MADE.1.entries.iter().find(|entry| entry.name == row.entry).unwrap();
+        let bound = row.privacy.iter().find(|bound| bound.view == entry.view);
+        match row.point.epsilon {
+            Some(epsilon) => {
+                let bound = bound.unwrap();
+                assert!(bound.guarantee && bound.epsilon.unwrap() <= epsilon, "{}: {bound:?}", entry.name);
+            }
+            None => {
+                let has_more = bound.is_none_or(|bound| bound.epsilon.is_none_or(|epsilon| epsilon > 32.0));
+                assert!(has_more && row.protected_by.is_none(), "{}: {bound:?}", entry.name);
+            }
+        }
     }
+    assert_eq!(MADE.1.epsilons(), [2.0, 8.0, 32.0]);
+    let trusts = NAMES.map(|name| private(name).protected_by.as_ref().unwrap().trust);
     let expected = [Trust::Clients, Trust::BaseStation, Trust::Clients, Trust::NoOne];
-    let expected = expected.into_iter().chain([Trust::BaseStation; 2]);
-    assert_eq!(trusts, NAMES.into_iter().zip(expected).collect::<Vec<_>>());
+    assert_eq!(trusts[..4], expected);
+    assert_eq!(trusts[4..], [Trust::BaseStation; 2]);
 }
 
 /// A trusted server needs the noise `2C√T/μ(ε, δ)`, whatever the calibration does.
 #[test]
 fn central_noise_has_its_closed_form() {
-    let by = row("gaussian", Protection::Private).protected_by.as_ref().unwrap();
+    let by = private("gaussian").protected_by.as_ref().unwrap();
     let (_, noise) = by.noise.split_once("= ").unwrap();
     let expected = 2.0 * f64::from(ROUNDS).sqrt() / gaussian::mu(8.0, 1e-5).unwrap();
     let ratio = noise.parse::<f64>().unwrap() / expected;
@@ -115,7 +121,7 @@ fn central_noise_has_its_closed_form() {
 
 #[test]
 fn costs_have_closed_forms() {
-    let uses = |name| row(name, Protection::None).cost.unwrap().uses;
+    let uses = |name| open(name).cost.unwrap().uses;
     // One channel use per chip, and one pilot symbol of L chips.
     let expected = 128.0 * (PARAMETERS + 1.0) / PARAMETERS;
     assert!((uses("floras") / expected - 1.0).abs() < 1e-9);
@@ -123,9 +129,9 @@ fn costs_have_closed_forms() {
     // Nine levels with their sign take four bits, the norm 32, at two bits per channel use, one client after another.
     let expected = f64::from(CLIENTS) * ((4.0 * PARAMETERS + 32.0) / 2.0).ceil() / PARAMETERS;
     assert!((uses("digital-central") / expected - 1.0).abs() < 1e-9, "{}", uses("digital-central"));
-    let energy = row("fsk-vote", Protection::None).cost.unwrap().energy;
+    let energy = open("fsk-vote").cost.unwrap().energy;
     assert!((energy - 2.0).abs() < 1e-9);
-    assert!(row("gaussian", Protection::None).cost.is_none());
+    assert!(open("gaussian").cost.is_none());
     for row in &MADE.1.rows {
         let Some(cost) = row.cost else { continue };
         assert!(cost.power_mean <= 1.0 + 1e-9, "{}: {cost:?}", row.entry);
@@ -134,29 +140,29 @@ fn costs_have_closed_forms() {
 
 #[test]
 fn airtime_limits_the_rounds() {
-    let (rounds, accuracy) = row("floras", Protection::None).at_airtime.unwrap();
+    let (rounds, accuracy) = open("floras").at_airtime.unwrap();
     assert_eq!(rounds, 7);
     // Accuracy is measured in every second round.
-    let metrics = MADE.0.path().join("runs/floras-none-iid-k100-10dB/metrics.jsonl");
+    let metrics = MADE.0.path().join("runs/floras-open-iid-k100-10dB/metrics.jsonl");
     let lines = fs::read_to_string(metrics).unwrap();
     let lines = lines.lines().map(|line| serde_json::from_str::<floras_sim::RoundMetrics>(line).unwrap());
     let sixth: Vec<f64> =
         lines.filter(|line| line.round == 6).map(|line| line.test_accuracy.unwrap()).collect();
     let mean = sixth.iter().sum::<f64>() / sixth.len() as f64;
     assert!(sixth.len() == 3 && (accuracy.mean - mean).abs() < 1e-12);
-    let votes = row("fsk-vote", Protection::None);
+    let votes = open("fsk-vote");
     assert_eq!(votes.at_airtime, Some((ROUNDS, votes.accuracy.unwrap())));
-    assert_eq!(row("gaussian", Protection::None).at_airtime, None);
+    assert_eq!(open("gaussian").at_airtime, None);
 }
 
 /// Guessing has 10%. The bounds are far from the measured 86% and 81%.
 #[test]
 fn unprotected_schemes_learn() {
     for name in NAMES {
-        let accuracy = row(name, Protection::None).accuracy.unwrap().mean;
+        let accuracy = open(name).accuracy.unwrap().mean;
         assert!(accuracy > 0.7, "{name}: {accuracy}");
     }
-    assert!(row("gaussian", Protection::Private).accuracy.unwrap().mean > 0.6);
+    assert!(private("gaussian").accuracy.unwrap().mean > 0.6);
 }
 
 #[test]
@@ -167,8 +173,8 @@ fn threads_and_repetitions_change_no_byte() {
         run(directory.path(), &names, threads);
         // An interrupted benchmark lacks its result and some runs.
         fs::remove_file(directory.path().join(Benchmark::FILE)).unwrap();
-        fs::remove_dir_all(directory.path().join("runs/fsk-vote-none-iid-k100-10dB")).unwrap();
-        let complete = directory.path().join("runs/gaussian-none-iid-k100/summary.json");
+        fs::remove_dir_all(directory.path().join("runs/fsk-vote-open-iid-k100-10dB")).unwrap();
+        let complete = directory.path().join("runs/gaussian-open-iid-k100/summary.json");
         let before = fs::metadata(&complete).unwrap().modified().unwrap();
         run(directory.path(), &names, threads);
         assert_eq!(fs::metadata(&complete).unwrap().modified().unwrap(), before);
@@ -189,6 +195,8 @@ fn plots_have_a_curve_per_scheme_on_the_air() {
     let panel = MADE.1.panels.iter().find(|panel| panel.name == "benchmark-airtime").unwrap();
     let names: Vec<&str> = panel.curves.iter().map(|curve| curve.name.as_str()).collect();
     assert_eq!(names, &NAMES[..5]);
-    // Without protection no bound against raw samples is finite but that of `floras`.
-    assert!(MADE.1.entries.iter().any(|entry| entry.view == View::RawSignal));
+    let panel = MADE.1.panels.iter().find(|panel| panel.name == "benchmark-epsilon-raw-signal").unwrap();
+    let curve = panel.curves.iter().find(|curve| curve.name == "channel-inversion").unwrap();
+    assert!(curve.x.len() == 3 && curve.x.iter().zip([2.0, 8.0, 32.0]).all(|(x, epsilon)| *x <= epsilon));
+    assert!(!panel.curves.iter().any(|curve| curve.name == "floras-sequences"));
 }

@@ -3,7 +3,6 @@
 use custom_scheme::CappedInversion;
 use floras::paper::benchmark::{Candidate, benchmark};
 use floras::paper::reproduce::Workbench;
-use floras::sim::benchmark::{Point, Protection};
 use floras::sim::schemes::Trust;
 use floras::sim::{ExperimentBuilder, schemes};
 
@@ -17,8 +16,7 @@ fn the_scheme_is_a_candidate_of_the_benchmark() -> Result<(), Box<dyn std::error
     let open = made.row("capped-inversion", &made.conditions.reference).ok_or("no row")?;
     // Guessing has 10%.
     assert!(open.accuracy.ok_or("no accuracy")?.mean > 0.7, "{open:?}");
-    let point = Point { protection: Protection::Private, ..made.conditions.reference.clone() };
-    let private = made.row("capped-inversion", &point).ok_or("no row")?;
+    let private = made.row("capped-inversion", &made.conditions.private()).ok_or("no row")?;
     assert_eq!(private.protected_by.as_ref().map(|by| by.trust), Some(Trust::NoOne));
     assert!(private.privacy.iter().any(|bound| bound.guarantee && bound.epsilon.is_some_and(|it| it <= 8.0)));
     Ok(())

@@ -1,14 +1,17 @@
-//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction` and `book-figures`.
+//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction`, `leaderboard` and
+//! `book-figures`.
 //!
 //! A program of its own, so that `cargo xtask` alone builds without the libraries.
 
 mod confirmations;
 mod conventions;
 mod figures;
+mod leaderboard;
 mod reproduction;
 #[expect(dead_code, reason = "xtask uses the rest")]
 #[path = "../../src/shell.rs"]
 mod shell;
+mod wrapping;
 
 use std::process::ExitCode;
 
@@ -24,6 +27,8 @@ enum Chapter {
     Confirmations,
     /// Reproduce the paper's figures and write the book's chapter on them.
     Reproduction(reproduction::Options),
+    /// Run the benchmark and write the book's leaderboard.
+    Leaderboard(leaderboard::Options),
     /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
     BookFigures,
 }
@@ -33,6 +38,7 @@ fn main() -> ExitCode {
         Chapter::Conventions(options) => conventions::run(&options),
         Chapter::Confirmations => confirmations::run(),
         Chapter::Reproduction(options) => reproduction::run(&options),
+        Chapter::Leaderboard(options) => leaderboard::run(&options),
         Chapter::BookFigures => figures::run(),
     };
     match outcome {

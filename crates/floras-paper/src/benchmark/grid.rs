@@ -1,6 +1,6 @@
 //! The points of a benchmark, and the experiment of a candidate at each of them.
 
-use floras_sim::benchmark::{Point, Protection};
+use floras_sim::benchmark::Point;
 use floras_sim::{ExperimentBuilder, ExperimentError};
 
 use super::candidate::Candidate;
@@ -8,11 +8,16 @@ use super::candidate::Candidate;
 /// Sequences of FLORAS per client.
 const SEQUENCES_PER_CLIENT: f64 = 1.25;
 
+/// The `ε` of the ranking after all rounds.
+pub(super) const EPSILON: f64 = 8.0;
+
 /// The sizes of a benchmark.
 pub(super) struct Grid {
     pub(super) partitions: &'static [&'static str],
     pub(super) snrs_db: &'static [f64],
     pub(super) clients: &'static [u32],
+    /// The `ε` of private points at the reference point. Other points have that of the ranking alone.
+    pub(super) epsilons: &'static [f64],
     /// Number of trials; that of the files if `None`.
     pub(super) trials: Option<u32>,
     /// Number of rounds; that of the files if `None`.
@@ -24,42 +29,47 @@ pub(super) const FULL: Grid = Grid {
     partitions: &["iid", "dirichlet=0.3"],
     snrs_db: &[0.0, 10.0, 20.0],
     clients: &[20, 100, 1000],
+    epsilons: &[1.0, 2.0, 4.0, EPSILON, 16.0, 32.0],
     trials: None,
     rounds: None,
 };
 
 /// One condition, with and without protection.
-pub(super) const QUICK: Grid =
-    Grid { partitions: &["iid"], snrs_db: &[10.0], clients: &[100], trials: Some(3), rounds: Some(20) };
+pub(super) const QUICK: Grid = Grid {
+    partitions: &["iid"],
+    snrs_db: &[10.0],
+    clients: &[100],
+    epsilons: &[2.0, EPSILON, 32.0],
+    trials: Some(3),
+    rounds: Some(20),
+};
 
 impl Grid {
     /// The point of the learning curves and of the ranking.
     pub(super) fn reference(&self) -> Point {
         let middle = |count: usize| count / 2;
         Point {
-            protection: Protection::None,
+            epsilon: None,
             partition: self.partitions[0].to_owned(),
             snr_db: self.snrs_db[middle(self.snrs_db.len())],
             clients: self.clients[middle(self.clients.len())],
         }
     }
 
+    /// All points: every condition without protection and with the `ε` of the ranking, and the reference point with every `ε`.
     pub(super) fn points(&self) -> Vec<Point> {
         let mut points = Vec::new();
-        for protection in Protection::ALL {
+        for epsilon in [None, Some(EPSILON)] {
             for partition in self.partitions {
                 for &clients in self.clients {
                     for &snr_db in self.snrs_db {
-                        points.push(Point {
-                            protection,
-                            partition: (*partition).to_owned(),
-                            snr_db,
-                            clients,
-                        });
+                        points.push(Point { epsilon, partition: (*partition).to_owned(), snr_db, clients });
                     }
                 }
             }
         }
+        let others = self.epsilons.iter().filter(|&&epsilon| epsilon != EPSILON);
+        points.extend(others.map(|&epsilon| Point { epsilon: Some(epsilon), ..self.reference() }));
         points
     }
 
@@ -95,7 +105,8 @@ impl Grid {
 
     /// The name of the run of a candidate at a point. A scheme without a radio has one run for all SNRs.
     pub(super) fn run_name(candidate: &Candidate, point: &Point) -> String {
-        let Point { protection, partition, snr_db, clients } = point;
+        let Point { epsilon, partition, snr_db, clients } = point;
+        let protection = epsilon.map_or_else(|| "open".to_owned(), |epsilon| format!("epsilon{epsilon}"));
         let partition = partition.replace('=', "-");
         let name = format!("{}-{protection}-{partition}-k{clients}", candidate.name());
         if candidate.scheme().uses_radio() { format!("{name}-{snr_db}dB") } else { name }

@@ -3,7 +3,7 @@
 //! All candidates train the same model on the same data with the same clients, rounds, steps and clip norm. Every client sends at a mean
 //! power of at most 1 in every channel use of its payload, and the receiver's noise is the same in every channel use. Candidates are
 //! compared at an equal number of rounds and at equal airtime, without protection and with noise that gives each client the same
-//! `ε` after all rounds in the view that its file names. [`benchmark`] writes `benchmark.json`; each run has a run directory of its own,
+//! `ε` after all rounds in the view that its file names; at one point with several `ε`. [`benchmark`] writes `benchmark.json`; each run has a run directory of its own,
 //! so that an interrupted benchmark resumes.
 
 mod candidate;
@@ -15,19 +15,17 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use floras_sim::benchmark::{Benchmark, Conditions, Point, Protection, Row};
+use floras_sim::benchmark::{Benchmark, Conditions, Point, Row};
 use floras_sim::{Experiment, ExperimentError, Federation, SimError, VERSION, write_atomically};
 use rayon::prelude::*;
 
-use self::grid::Grid;
+use self::grid::{EPSILON, Grid};
 use self::protect::Protected;
 use self::rows::RunOfRow;
 use crate::reproduce::{RunRecord, Stage, Workbench, enter};
 
 pub use self::candidate::Candidate;
 
-/// The `ε` that private points meet after all rounds.
-const EPSILON: f64 = 8.0;
 /// The airtime of the comparison at equal airtime, in channel uses per parameter.
 const AIRTIME: f64 = 1000.0;
 /// File name of the stored protections.
@@ -79,22 +77,22 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// Calibrates the noise of all private points, or reads that of an earlier call.
     fn new(candidates: &'a [Candidate], grid: &'a Grid, bench: &Workbench<'_>) -> Result<Self, SimError> {
-        let mut tasks: BTreeMap<String, (&Candidate, Point)> = BTreeMap::new();
+        let mut tasks: BTreeMap<String, (&Candidate, Point, f64)> = BTreeMap::new();
         for candidate in candidates {
             for point in grid.points() {
-                if point.protection == Protection::Private {
-                    tasks.insert(Grid::run_name(candidate, &point), (candidate, point));
+                if let Some(epsilon) = point.epsilon {
+                    tasks.insert(Grid::run_name(candidate, &point), (candidate, point, epsilon));
                 }
             }
         }
         let keys: Vec<String> = tasks.keys().cloned().collect();
         let files: Vec<String> = candidates.iter().map(|candidate| candidate.builder().to_toml()).collect();
-        let about = format!("floras {VERSION}, ε = {EPSILON}\n{}", files.join("\n"));
+        let about = format!("floras {VERSION}\n{}", files.join("\n"));
         let protections = bench.recall(PROTECTIONS, about, &keys, || {
             (bench.watch)(Stage::Working("calibrating the noise of every private point"));
-            let find = |(key, (candidate, point)): (&String, &(&Candidate, Point))| {
+            let find = |(key, (candidate, point, epsilon)): (&String, &(&Candidate, Point, f64))| {
                 let builder = grid.experiment(candidate, point)?;
-                Ok((key.clone(), protect::protect(&builder, candidate.view(), EPSILON)?))
+                Ok((key.clone(), protect::protect(&builder, candidate.view(), *epsilon)?))
             };
             let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build()?;
             let tasks: Vec<_> = tasks.iter().collect();
@@ -112,9 +110,9 @@ impl<'a> Plan<'a> {
                 if planned.contains_key(&name) {
                     continue;
                 }
-                let experiment = match point.protection {
-                    Protection::None => Some(self.grid.experiment(candidate, &point)?.build()?),
-                    Protection::Private => match self.protected(&name) {
+                let experiment = match point.epsilon {
+                    None => Some(self.grid.experiment(candidate, &point)?.build()?),
+                    Some(_) => match self.protected(&name) {
                         None => None,
                         Some(protected) => Some(Experiment::parse(&name, &protected.file)?),
                     },

@@ -1,7 +1,7 @@
 //! The plots of a benchmark.
 
 use floras_core::View;
-use floras_sim::benchmark::{Benchmark, Point, Protection, Row};
+use floras_sim::benchmark::{Benchmark, Point, Row};
 use floras_sim::figure::{Axis, Curve, Panel, Style};
 use floras_sim::{Cost, Estimate, RoundMetrics, against, spent_by_round};
 
@@ -34,27 +34,24 @@ pub(super) fn all<'r>(benchmark: &Benchmark, run: impl Fn(&str) -> Option<&'r Ru
             curves: curves.collect(),
         });
     }
-    for protection in Protection::ALL {
-        let words = match protection {
-            Protection::None => "without protection".to_owned(),
-            Protection::Private => format!("ε = {}", conditions.epsilon),
-        };
+    for protected in [reference.clone(), conditions.private()] {
+        let words = protected.protection();
         panels.extend(over(
             benchmark,
-            protection,
+            &protected,
             "snr",
             &format!("Final accuracy against SNR, {words}"),
             |point| (point.clients == reference.clients).then_some(point.snr_db),
         ));
         panels.extend(over(
             benchmark,
-            protection,
+            &protected,
             "clients",
             &format!("Final accuracy against the number of clients, {words}"),
             |point| (point.snr_db == reference.snr_db).then_some(f64::from(point.clients)),
         ));
     }
-    panels.extend(View::BY_ADVERSARY.into_iter().map(|view| against_epsilon(benchmark, view)));
+    panels.extend(View::BY_ADVERSARY.into_iter().map(|view| against_epsilon(benchmark, view, &at)));
     panels.retain(|panel| !panel.curves.is_empty());
     panels
 }
@@ -101,14 +98,14 @@ fn spent(index: usize, name: &str, record: &RunRecord, pick: &dyn Fn(&Cost) -> f
 /// Final accuracies on the partition of the reference against a condition; `None` if it has one value only.
 fn over(
     benchmark: &Benchmark,
-    protection: Protection,
+    protected: &Point,
     name: &str,
     title: &str,
     x: impl Fn(&Point) -> Option<f64>,
 ) -> Option<Panel> {
     let reference = &benchmark.conditions.reference;
     let place = |row: &Row| {
-        let is_shown = row.point.protection == protection && row.point.partition == reference.partition;
+        let is_shown = row.point.epsilon == protected.epsilon && row.point.partition == reference.partition;
         Some((x(&row.point).filter(|_| is_shown)?, row.accuracy?))
     };
     let curves: Vec<Curve> = indexed(benchmark)
@@ -123,6 +120,7 @@ fn over(
         "snr" => format!("K = {}", reference.clients),
         _ => format!("{} dB", reference.snr_db),
     };
+    let protection = if protected.epsilon.is_some() { "private" } else { "open" };
     (!curves.is_empty()).then(|| Panel {
         name: format!("benchmark-{name}-{protection}"),
         title: format!("{title} ({fixed}, {})", reference.partition),
@@ -132,12 +130,12 @@ fn over(
     })
 }
 
-/// Final accuracies against `ε` in a view: all SNRs, with and without protection, at the reference's clients and partition. Only
-/// guarantees count.
-fn against_epsilon(benchmark: &Benchmark, view: View) -> Panel {
+/// Final accuracies of the private rows at the reference point against their `ε` in a view. Only guarantees count.
+fn against_epsilon(benchmark: &Benchmark, view: View, at: &str) -> Panel {
     let reference = &benchmark.conditions.reference;
     let place = |row: &Row| {
-        let is_shown = row.point.clients == reference.clients && row.point.partition == reference.partition;
+        let is_shown =
+            Point { epsilon: None, ..row.point.clone() } == *reference && row.point.epsilon.is_some();
         let bound = row.privacy.iter().find(|bound| bound.view == view && bound.guarantee)?;
         Some((bound.epsilon.filter(|_| is_shown)?, row.accuracy?))
     };
@@ -150,10 +148,7 @@ fn against_epsilon(benchmark: &Benchmark, view: View) -> Panel {
     });
     Panel {
         name: format!("benchmark-epsilon-{view}"),
-        title: format!(
-            "Accuracy against ε in the {view} view (K = {}, {})",
-            reference.clients, reference.partition
-        ),
+        title: format!("Accuracy against ε in the {view} view ({at})"),
         x: Axis {
             label: format!("ε after {} rounds, {view} view", benchmark.conditions.rounds),
             logarithmic: true,

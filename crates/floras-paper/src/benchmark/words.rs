@@ -1,7 +1,7 @@
 //! What a benchmark shows, in sentences with its numbers.
 
 use floras_sim::Estimate;
-use floras_sim::benchmark::{Benchmark, Entry, Point, Protection, Row};
+use floras_sim::benchmark::{Benchmark, Entry, Point, Row};
 use floras_sim::number::{compact, percentage};
 use floras_sim::schemes::ChannelKnowledge;
 
@@ -16,7 +16,7 @@ fn equal(benchmark: &Benchmark) -> String {
         "All schemes train the same model ({} parameters) on the same data for {} rounds, with the same clients, steps and clip norm \
          C = {}, over the same Rayleigh channels. A client sends at a mean power of at most 1 in every channel use of its payload, \
          and the receiver's noise is the same in every channel use: the SNR is that of a channel use at unit power. Airtime counts all \
-         channel uses of a round, pilots and control included. Private points add noise until every client has ε = {} at δ = {} \
+         channel uses of a round, pilots and control included. Private points add noise until every client has ε ≤ {} at δ = {} \
          after all rounds, in the view that the table names. Results are means over {} trials.",
         conditions.parameters,
         conditions.rounds,
@@ -49,7 +49,7 @@ fn named(found: Option<(&str, Estimate)>) -> String {
 fn reading(benchmark: &Benchmark) -> String {
     let conditions = &benchmark.conditions;
     let point = &conditions.reference;
-    let private = Point { protection: Protection::Private, ..point.clone() };
+    let private = conditions.private();
     let on_air = |_: &Entry, row: &Row| row.cost.is_some();
     let blind =
         |entry: &Entry, row: &Row| row.cost.is_some() && entry.channel_knowledge == ChannelKnowledge::Nothing;

@@ -4,7 +4,7 @@
 
 mod tables;
 
-use floras_core::{View, named_choice};
+use floras_core::View;
 use floras_privacy::Views;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,14 @@ impl Benchmark {
         self.rows.iter().find(|row| row.entry == entry && row.point == *point)
     }
 
+    /// All `ε` of private points in ascending order.
+    pub fn epsilons(&self) -> Vec<f64> {
+        let mut epsilons: Vec<f64> = self.rows.iter().filter_map(|row| row.point.epsilon).collect();
+        epsilons.sort_by(f64::total_cmp);
+        epsilons.dedup();
+        epsilons
+    }
+
     /// All points, each once, in the order of the rows.
     pub fn points(&self) -> Vec<&Point> {
         let mut points: Vec<&Point> = Vec::new();
@@ -71,12 +79,19 @@ pub struct Conditions {
     pub clip: f64,
     /// Privacy parameter `δ` of all statements.
     pub delta: f64,
-    /// The `ε` that private points meet after all rounds.
+    /// The `ε` of the ranking, which is met after all rounds.
     pub epsilon: f64,
     /// The airtime at which schemes are also compared, in channel uses per parameter over the whole training.
     pub airtime: f64,
     /// The point of the learning curves and of the ranking, without protection.
     pub reference: Point,
+}
+
+impl Conditions {
+    /// The point of the private ranking.
+    pub fn private(&self) -> Point {
+        Point { epsilon: Some(self.epsilon), ..self.reference.clone() }
+    }
 }
 
 /// A scheme with its settings.
@@ -94,27 +109,11 @@ pub struct Entry {
     pub view: View,
 }
 
-/// Whether clients are protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Protection {
-    /// The scheme as it is.
-    None,
-    /// Noise with which every client has the benchmark's `ε` after all rounds.
-    Private,
-}
-
-named_choice!(
-    Protection,
-    "protection",
-    [None => "none", "without protection"],
-    [Private => "private", "private"],
-);
-
 /// The conditions of a comparison.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Point {
-    /// Whether clients are protected.
-    pub protection: Protection,
+    /// The `ε` that every client has after all rounds; `None` without protection.
+    pub epsilon: Option<f64>,
     /// How samples are distributed among clients, as in an experiment file.
     pub partition: String,
     /// Signal-to-noise ratio of a channel use at unit power, in decibels.

@@ -4,7 +4,7 @@ use std::iter;
 
 use floras_core::{Choice, View};
 
-use super::{Benchmark, Entry, Point, Protection, Row, RowCost, ViewBound};
+use super::{Benchmark, Entry, Point, Row, RowCost, ViewBound};
 use crate::inquiry::epsilon_text;
 use crate::number::{compact, count, percentage};
 
@@ -24,29 +24,33 @@ pub struct Table {
 const NONE: &str = "–";
 
 impl Benchmark {
-    /// The ranking at the reference point: private training, and training without protection.
+    /// The ranking at the reference point: private training, training without protection, and accuracies by `ε`.
     pub fn ranking(&self) -> Vec<Table> {
-        vec![self.private(), self.unprotected()]
+        vec![self.private(), self.unprotected(), self.by_epsilon()]
     }
 
     /// `ε` in every view at the reference point.
     pub fn views(&self) -> Vec<Table> {
-        Protection::ALL.into_iter().rev().map(|protection| self.views_of(protection)).collect()
+        let conditions = &self.conditions;
+        [&conditions.private(), &conditions.reference].map(|point| self.views_of(point)).to_vec()
     }
 
-    /// Accuracies at all points, by protection and partition; none if there is one point only.
+    /// Accuracies at all numbers of clients and SNRs, by `ε` and partition; none if there is one of them only.
     pub fn accuracies(&self) -> Vec<Table> {
         let points = self.points();
-        if points.len() <= Protection::ALL.len() {
-            return Vec::new();
-        }
-        let mut groups: Vec<(Protection, &str)> = Vec::new();
+        let mut groups: Vec<(Option<f64>, &str)> = Vec::new();
         for point in &points {
-            if !groups.contains(&(point.protection, &point.partition)) {
-                groups.push((point.protection, &point.partition));
+            if !groups.contains(&(point.epsilon, &point.partition)) {
+                groups.push((point.epsilon, &point.partition));
             }
         }
-        groups.into_iter().map(|group| self.accuracies_of(group, &points)).collect()
+        let columns = |&(epsilon, partition): &(Option<f64>, &str)| -> Vec<&Point> {
+            let is_of_group =
+                |point: &&&Point| (point.epsilon, point.partition.as_str()) == (epsilon, partition);
+            points.iter().filter(is_of_group).copied().collect()
+        };
+        let groups = groups.iter().map(columns).filter(|columns| columns.len() > 1);
+        groups.map(|columns| self.accuracies_of(&columns)).collect()
     }
 
     /// The settings of the schemes.
@@ -72,7 +76,7 @@ impl Benchmark {
 
     fn private(&self) -> Table {
         let conditions = &self.conditions;
-        let point = Point { protection: Protection::Private, ..conditions.reference.clone() };
+        let point = conditions.private();
         let row = |(entry, row): (&Entry, &Row)| {
             let by = row.protected_by.as_ref();
             vec![
@@ -143,16 +147,34 @@ impl Benchmark {
         }
     }
 
-    fn views_of(&self, protection: Protection) -> Table {
-        let point = Point { protection, ..self.conditions.reference.clone() };
+    /// Accuracies at the reference point for every `ε`.
+    fn by_epsilon(&self) -> Table {
+        let epsilons = self.epsilons();
         let row = |entry: &Entry| {
-            let row = self.row(&entry.name, &point)?;
+            let cell = |&epsilon: &f64| {
+                let point = Point { epsilon: Some(epsilon), ..self.conditions.reference.clone() };
+                self.row(&entry.name, &point).map_or_else(|| NONE.to_owned(), accuracy)
+            };
+            iter::once(entry.name.clone()).chain(epsilons.iter().map(cell)).collect()
+        };
+        let heading = epsilons.iter().map(|epsilon| format!("ε = {epsilon}"));
+        Table {
+            title: format!("Accuracy by ε ({})", self.conditions.reference.words()),
+            heading: iter::once("scheme".to_owned()).chain(heading).collect(),
+            rows: self.ranked(&self.conditions.private()).into_iter().map(|(entry, _)| row(entry)).collect(),
+            note: "Every row has its ε in the view of the first table.".to_owned(),
+        }
+    }
+
+    fn views_of(&self, point: &Point) -> Table {
+        let row = |entry: &Entry| {
+            let row = self.row(&entry.name, point)?;
             let of = |view| row.privacy.iter().find(|found| found.view == view);
             let cell = |view| of(view).map_or_else(|| NONE.to_owned(), ViewBound::text);
             Some(iter::once(entry.name.clone()).chain(View::BY_ADVERSARY.map(cell)).collect())
         };
         Table {
-            title: format!("ε in every view, {} ({})", protection.label(), point.words()),
+            title: format!("ε in every view, {} ({})", point.protection(), point.words()),
             heading: iter::once("scheme")
                 .chain(View::BY_ADVERSARY.map(View::name))
                 .map(str::to_owned)
@@ -164,18 +186,16 @@ impl Benchmark {
         }
     }
 
-    fn accuracies_of(&self, (protection, partition): (Protection, &str), points: &[&Point]) -> Table {
-        let is_of_group =
-            |point: &&&Point| (point.protection, point.partition.as_str()) == (protection, partition);
-        let columns: Vec<&&Point> = points.iter().filter(is_of_group).collect();
+    /// Accuracies at points that differ in the number of clients and the SNR.
+    fn accuracies_of(&self, columns: &[&Point]) -> Table {
         let heading = columns.iter().map(|point| format!("K = {}, {} dB", point.clients, point.snr_db));
         let row = |entry: &Entry| {
             let cell =
-                |point: &&&Point| self.row(&entry.name, point).map_or_else(|| NONE.to_owned(), accuracy);
+                |point: &&Point| self.row(&entry.name, point).map_or_else(|| NONE.to_owned(), accuracy);
             iter::once(entry.name.clone()).chain(columns.iter().map(cell)).collect()
         };
         Table {
-            title: format!("Accuracy at every point, {}, {partition}", protection.label()),
+            title: format!("Accuracy at every point, {}, {}", columns[0].protection(), columns[0].partition),
             heading: iter::once("scheme".to_owned()).chain(heading).collect(),
             rows: self.entries.iter().map(row).collect(),
             note: String::new(),
@@ -184,6 +204,11 @@ impl Benchmark {
 }
 
 impl Point {
+    /// The protection in words.
+    pub fn protection(&self) -> String {
+        self.epsilon.map_or_else(|| "without protection".to_owned(), |epsilon| format!("ε = {epsilon}"))
+    }
+
     /// The conditions in words, without the protection.
     fn words(&self) -> String {
         format!("K = {}, {} dB, {}", self.clients, self.snr_db, self.partition)

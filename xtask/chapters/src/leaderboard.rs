@@ -1,0 +1,157 @@
+//! `cargo xtask leaderboard`: the book's page on the benchmark, written from the program's recorded results.
+//!
+//! Runs `floras benchmark`, keeps its numbers and pictures under `docs/benchmark/`, and writes `docs/schemes/leaderboard.md` from
+//! them. Every number of that page is computed.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use floras_report::plot::Plot;
+use floras_sim::benchmark::{Benchmark, Table};
+
+use crate::shell;
+use crate::wrapping::wrap;
+
+const DIRECTORY: &str = "docs/benchmark";
+const PAGE: &str = "docs/schemes/leaderboard.md";
+/// The end of the page, which has no numbers.
+const SUBMIT: &str = include_str!("submit.md");
+
+/// Where the numbers come from.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The directory of a finished `floras benchmark`; it is run if absent, which takes about half an hour.
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+
+    /// Write the page and its pictures again from the recorded numbers, without running anything.
+    #[arg(long, conflicts_with = "from")]
+    recorded: bool,
+}
+
+/// Makes numbers, pictures and page.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let root = shell::root();
+    if !options.recorded {
+        let made = match &options.from {
+            Some(directory) => directory.clone(),
+            None => {
+                let directory = root.join("target").join("benchmark");
+                let program = shell::release_program()?;
+                shell::run(shell::program(program).args(["benchmark", "--out"]).arg(&directory))?;
+                directory
+            }
+        };
+        fs::create_dir_all(root.join(DIRECTORY))?;
+        fs::copy(made.join(Benchmark::FILE), root.join(DIRECTORY).join(Benchmark::FILE))
+            .with_context(|| format!("{} holds no benchmark", made.display()))?;
+    }
+    let made = read()?;
+    for panel in &made.panels {
+        let path = root.join(DIRECTORY).join(format!("{}.svg", panel.name));
+        fs::write(&path, Plot::of_panel(panel).svg())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    fs::write(root.join(PAGE), page(&made))?;
+    println!("wrote {PAGE} and its pictures");
+    Ok(())
+}
+
+fn read() -> Result<Benchmark> {
+    let path = shell::root().join(DIRECTORY).join(Benchmark::FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("{}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{}", path.display()))
+}
+
+/// The page's text.
+fn page(made: &Benchmark) -> String {
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        "# Leaderboard\n\n\
+         Schemes for learning over the air under equal conditions. `{}` computes all results; version {}, seed {}. \
+         `cargo xtask leaderboard` writes this page from [the numbers](../benchmark/{}) of that command. \
+         [Submit a scheme](#submit-a-scheme) explains how to add one.\n\n",
+        made.command,
+        made.version,
+        made.seed,
+        Benchmark::FILE,
+    );
+    for paragraph in &made.text {
+        let _ = write!(out, "{paragraph}\n\n");
+    }
+    tables(&mut out, &made.ranking());
+    out.push_str("## Plots\n\n");
+    for panel in &made.panels {
+        let _ = write!(out, "![{}](../benchmark/{}.svg)\n\n", panel.title, panel.name);
+    }
+    tables(&mut out, &made.views());
+    tables(&mut out, &made.accuracies());
+    tables(&mut out, &[made.schemes()]);
+    wrap(&(out + SUBMIT))
+}
+
+fn tables(out: &mut String, tables: &[Table]) {
+    for Table { title, heading, rows, note } in tables {
+        let _ = writeln!(out, "## {title}\n\n| {} |", heading.join(" | "));
+        let _ = writeln!(out, "|{}", "---|".repeat(heading.len()));
+        for row in rows {
+            let _ = writeln!(out, "| {} |", row.join(" | "));
+        }
+        out.push('\n');
+        if !note.is_empty() {
+            let _ = write!(out, "{note}\n\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use floras_paper::benchmark::Candidate;
+
+    use super::*;
+
+    #[test]
+    fn the_page_follows_from_the_recorded_numbers() {
+        let written = fs::read_to_string(shell::root().join(PAGE)).unwrap();
+        assert!(
+            written == page(&read().unwrap()),
+            "docs/schemes/leaderboard.md was changed by hand: run `cargo xtask leaderboard`"
+        );
+    }
+
+    #[test]
+    fn every_scheme_is_recorded_at_every_point() {
+        let made = read().unwrap();
+        let names: Vec<&str> = made.entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, Candidate::names().collect::<Vec<_>>(), "run `cargo xtask leaderboard`");
+        assert!(!made.quick && made.conditions.trials >= 5);
+        assert_eq!(made.points().len(), 2 * 2 * 3 * 3 + 5);
+        assert_eq!(made.rows.len(), names.len() * made.points().len());
+    }
+
+    /// Power is equal: no client exceeds the mean power 1. Private points meet the benchmark's ε.
+    #[test]
+    fn recorded_conditions_are_equal() {
+        let made = read().unwrap();
+        for row in &made.rows {
+            assert!(row.cost.is_none_or(|cost| cost.power_mean <= 1.0 + 1e-9), "{row:?}");
+            if let Some(epsilon) = row.point.epsilon.filter(|_| row.protected_by.is_some()) {
+                let entry = made.entries.iter().find(|entry| entry.name == row.entry).unwrap();
+                let bound = row.privacy.iter().find(|bound| bound.view == entry.view).unwrap();
+                assert!(bound.guarantee && bound.epsilon.unwrap() <= epsilon, "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_recorded_picture_is_there() {
+        for panel in read().unwrap().panels {
+            let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
+            assert!(path.exists(), "{}", path.display());
+        }
+    }
+}
