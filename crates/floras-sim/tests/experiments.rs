@@ -80,7 +80,7 @@ fn wrong_values_are_rejected_with_their_key() {
         ),
         (
             "[uplink]\nscheme = \"noma\"",
-            "uplink.scheme must be floras, channel-inversion, phase-corrected, ideal, gaussian, broadband-inversion or power-control, not \"noma\"",
+            "uplink.scheme must be floras, channel-inversion, phase-corrected, broadband-inversion, power-control, artificial-noise, blind, cotaf, one-bit, fsk-vote, digital, ideal or gaussian, not \"noma\"",
         ),
         ("[local]\nepochs = 1\nsteps = 1", "local.steps: give either local.epochs or local.steps, not both"),
         (

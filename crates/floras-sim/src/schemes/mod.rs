@@ -150,13 +150,12 @@ fn require_one_antenna(radio: &Radio) -> Result<(), ExperimentError> {
 /// clients, follows from it.
 fn require_equal_channels(radio: &Radio) -> Result<(), ExperimentError> {
     if radio.trace().is_some() {
-        let reason =
-            "this scheme sets its power by the distribution of the channels; give a fading, not a trace";
+        let reason = "this scheme scales by the distribution of the channels; give a fading, not a trace";
         return Err(ExperimentError::refused("uplink.fading", reason));
     }
     if radio.is_unequal() {
         let reason =
-            "this scheme sets one power for all clients, which needs equal mean channels: power_control = 1";
+            "this scheme sets one scale for all clients, which needs equal mean channels: power_control = 1";
         return Err(ExperimentError::refused("uplink.path_loss", reason));
     }
     Ok(())
