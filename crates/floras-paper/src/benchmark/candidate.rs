@@ -33,6 +33,7 @@ macro_rules! built_in {
 /// The files of the benchmark, those whose clients know nothing about channels first.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "floras",
+    "blind",
     "fsk-vote",
     "digital",
     "digital-masked",
@@ -42,6 +43,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "channel-inversion",
     "broadband-inversion",
     "power-control",
+    "artificial-noise",
     "cotaf",
     "one-bit",
     "gaussian",
