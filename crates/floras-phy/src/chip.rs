@@ -166,6 +166,12 @@ impl ChipLink {
         Self { chip_noise_std: self.chip_noise_std * factor, ..self }
     }
 
+    /// The same link with `factor` times the clients' own noise.
+    pub(crate) fn with_scaled_client_noise(mut self, factor: f64) -> Self {
+        self.client_noise_stds.iter_mut().for_each(|std| *std *= factor);
+        self
+    }
+
     /// `L`, the number of chips of a symbol in one branch.
     pub fn length(&self) -> usize {
         self.set.length()

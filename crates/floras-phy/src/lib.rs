@@ -82,11 +82,12 @@ pub use num_complex::Complex64;
 pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
-    BroadbandInversion, BroadbandInversionSettings, CentralGaussian, ChannelInversion,
-    ChannelInversionSettings, Cotaf, CotafSettings, Decoded, Digital, DigitalSettings, Floras,
-    FlorasSettings, FskVote, FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected,
-    PhaseCorrectedSettings, PowerControl, PowerControlSettings, Received, Signal, UnitPower, Uplink,
-    transmit, transmit_into, unit_scale,
+    ArtificialNoise, ArtificialNoiseSettings, Blind, BlindSettings, BroadbandInversion,
+    BroadbandInversionSettings, CentralGaussian, ChannelInversion, ChannelInversionSettings, Cotaf,
+    CotafSettings, Decoded, Digital, DigitalSettings, Floras, FlorasSettings, FskVote, FskVoteSettings,
+    Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected, PhaseCorrectedSettings, PowerControl,
+    PowerControlSettings, PowerSplit, Received, Signal, UnitPower, Uplink, transmit, transmit_into,
+    unit_scale,
 };
 
 /// The example of the README, run as a documentation test.

@@ -82,8 +82,15 @@ fn more_steps_leak_more() {
 
 #[test]
 fn every_scheme_follows_the_level() {
-    for scheme in ["gaussian", "channel-inversion", "phase-corrected", "broadband-inversion", "power-control"]
-    {
+    for scheme in [
+        "gaussian",
+        "channel-inversion",
+        "phase-corrected",
+        "broadband-inversion",
+        "power-control",
+        "artificial-noise",
+        "blind",
+    ] {
         let stated = |level: &str| {
             let (scheme, level) = (format!("uplink.scheme={scheme}"), format!("privacy.level={level}"));
             let settings = SMALL.into_iter().filter(|line| !line.starts_with("uplink"));

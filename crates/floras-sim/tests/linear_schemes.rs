@@ -90,9 +90,11 @@ fn holds_and_is_sharp(mu: f64, attack: impl Fn(f64) -> (f64, f64)) {
 }
 
 /// The schemes as in an experiment file, with keys of their own.
-const SCHEMES: [&[&str]; 2] = [
+const SCHEMES: [&[&str]; 4] = [
     &["uplink.scheme=broadband-inversion", "uplink.subcarriers=4", "uplink.admission={ power = 0.3 }"],
     &["uplink.scheme=power-control", "uplink.policy=water-filling", "uplink.min_noise_std=3"],
+    &["uplink.scheme=artificial-noise", "uplink.split=full", "uplink.noise_ratio=3"],
+    &["uplink.scheme=blind", "uplink.antennas=3", "uplink.parameters_per_symbol=2"],
 ];
 
 #[test]
@@ -211,6 +213,152 @@ fn calibration_finds_the_noise_of_power_control() {
     assert!((7.9..=8.0 + 1e-9).contains(&exact), "{noise_std}: {exact}");
 }
 
+/// Asserts that the best attack at the `ε` of the account has its `δ`, within 4 standard errors, one false alarm in 15,000, and that it has
+/// another one at 0.85 and 1.15 times the `ε`.
+#[track_caller]
+fn attack_meets_the_account(settings: &[&str], view: View) {
+    let uplink = one_round(settings).settings().build_uplink(1).unwrap();
+    let stated = statement(settings, view);
+    let epsilon = stated.epsilon.unwrap();
+    assert!(stated.guarantee, "{view}");
+    let difference = |factor: f64| {
+        let (delta, error) = attack(uplink.as_ref(), 10, factor * epsilon);
+        (delta - DELTA) / error
+    };
+    assert!(difference(1.0).abs() < 4.0, "{}", difference(1.0));
+    assert!(difference(0.85) > 4.0 && difference(1.15) < -4.0, "no power");
+}
+
+const NOISE: [&str; 5] = [
+    "uplink.scheme=artificial-noise",
+    "uplink.noise_ratio=2",
+    "uplink.admission={ amplitude = 0.6 }",
+    "uplink.power_rule=worst-admitted",
+    "uplink.snr_db=10",
+];
+
+/// Without fading all `K` clients are admitted: `μ = Δ/√(r·K)` without the receiver's noise, and `ε` falls as `1/√K` once it is small. A
+/// client's own noise gives `Δ/√r` for every `K`.
+#[test]
+fn leakage_falls_with_the_root_of_clients() {
+    let of = |mu: f64| gaussian::epsilon(DELTA, mu).unwrap();
+    for clients in [10, 40, 160, 640] {
+        let number = ["clients.total", "clients.per_round"].map(|key| format!("{key}={clients}"));
+        let base = [&NOISE[..], &["uplink.fading=none", &number[0], &number[1]]].concat();
+        let mu = SENSITIVITY / (2.0 * f64::from(clients)).sqrt();
+        for (view, mu) in
+            [(View::RawSignal, mu), (View::Idealised, mu), (View::AnyChannel, SENSITIVITY / 2_f64.sqrt())]
+        {
+            let stated = statement(&base, view);
+            assert!(
+                (stated.epsilon.unwrap() / of(mu) - 1.0).abs() < 1e-6 && stated.guarantee,
+                "{view} {clients}"
+            );
+        }
+        // c² = 1/3 and σ² = 0.1: the receiver adds 0.3 to 2K.
+        let actual = statement(&base, View::Actual);
+        let with_receiver = SENSITIVITY / (2.0 * f64::from(clients) + 0.3).sqrt();
+        assert!((actual.epsilon.unwrap() / of(with_receiver) - 1.0).abs() < 1e-6 && !actual.guarantee);
+    }
+}
+
+/// The receiver has no noise, so that the bound is exact for the equal split; full power makes more noise than the bound counts.
+#[test]
+fn artificial_noise_attacks_meet_the_bound() {
+    let noiseless = [&NOISE[..], &["uplink.snr_db=inf"]].concat();
+    attack_meets_the_account(&noiseless, View::RawSignal);
+    let full = [&noiseless[..], &["uplink.split=full"]].concat();
+    let (bound, actual) = (statement(&full, View::RawSignal), statement(&full, View::Actual));
+    assert_eq!(bound.epsilon, statement(&noiseless, View::RawSignal).epsilon);
+    assert!(actual.epsilon.unwrap() < 0.9 * bound.epsilon.unwrap() && !actual.guarantee);
+}
+
+/// Clients with wrong or old channels arrive with other gains; their own noise does too.
+#[test]
+fn own_noise_protects_over_unknown_channels() {
+    for change in ["uplink.channel_error=0.2", "uplink.ageing=correlation=0.9", "clients.dropout=0.1"] {
+        let settings = [&NOISE[..], &[change]].concat();
+        let [any, raw] = [View::AnyChannel, View::RawSignal].map(|view| statement(&settings, view));
+        assert_eq!(any.epsilon, raw.epsilon, "{change}");
+        assert!(any.guarantee && raw.guarantee);
+        assert!(epsilon(&settings, View::Actual) < any.epsilon.unwrap(), "{change}");
+    }
+    let plain = epsilon(&NOISE, View::RawSignal);
+    assert!(plain < 0.7 * epsilon(&NOISE, View::AnyChannel), "{plain}");
+}
+
+/// Colluding clients reveal their noise: the bound is that of fewer clients.
+#[test]
+fn colluding_clients_reveal_their_noise() {
+    let of = |colluding: u32| {
+        let masks =
+            ["masks.mask_std=0.001", "masks.noise_std=0.001", &format!("masks.colluding={colluding}")];
+        let settings = [&NOISE[..], &["uplink.fading=none"], &masks].concat();
+        epsilon(&settings, View::RawSignal)
+    };
+    for colluding in [0, 4, 8] {
+        let mu = SENSITIVITY / (2.0 * (10.0 - f64::from(colluding))).sqrt();
+        let exact = gaussian::epsilon(DELTA, mu).unwrap();
+        assert!((of(colluding) / exact - 1.0).abs() < 1e-6, "{colluding}");
+    }
+}
+
+#[test]
+fn calibration_finds_the_artificial_noise() {
+    let base =
+        NOISE.iter().chain(&["privacy.delta=1e-5", "clients.total=10", "clients.per_round=10", "rounds=40"]);
+    let builder = base.fold(ExperimentBuilder::new(), |builder, line| builder.assign(line).unwrap());
+    let found = calibrate_experiment(&builder, 8.0, View::AnyChannel, Find::Noise).unwrap();
+    let ratio = found.value.unwrap();
+    let exact = gaussian::epsilon(1e-5, SENSITIVITY * (40.0 / ratio).sqrt()).unwrap();
+    assert!((7.9..=8.0 + 1e-9).contains(&exact), "{ratio}: {exact}");
+}
+
+const BLIND: [&str; 3] = ["uplink.scheme=blind", "uplink.antennas=8", "uplink.snr_db=-5"];
+
+/// The account of the decoded sum is the exact distribution of `μ`. That of the samples is larger, and has no limit over channels.
+#[test]
+fn blind_attacks_meet_the_account() {
+    attack_meets_the_account(&BLIND, View::Actual);
+    let [actual, any, raw] =
+        [View::Actual, View::AnyChannel, View::RawSignal].map(|view| statement(&BLIND, view));
+    assert!(raw.guarantee && actual.epsilon.unwrap() < 0.8 * raw.epsilon.unwrap());
+    assert!(any.epsilon.is_none() && any.reason.unwrap().contains("as its channel is strong"));
+    assert!(raw.assumptions.iter().any(|words| words.contains("every antenna")));
+}
+
+/// The exact distributions agree with estimates from drawn rounds, which take their place where clients drop out. A client that drops out is
+/// not in the estimates, and one in 10⁹ does.
+#[test]
+fn blind_estimates_agree_with_the_account() {
+    for packing in [1, 2] {
+        let packing = format!("uplink.parameters_per_symbol={packing}");
+        let exact = [&BLIND[..], &[&packing]].concat();
+        let estimated = [&exact[..], &["clients.dropout=1e-9"]].concat();
+        let (exact, estimate) = (statement(&exact, View::Actual), statement(&estimated, View::Actual));
+        assert!(exact.guarantee && !estimate.guarantee);
+        let ratio = estimate.epsilon.unwrap() / exact.epsilon.unwrap();
+        assert!((ratio - 1.0).abs() < 0.03, "{packing}: {ratio}");
+    }
+}
+
+#[test]
+fn blind_needs_noise_and_known_fading() {
+    let noiseless = statement(&[&BLIND[..], &["uplink.snr_db=inf"]].concat(), View::RawSignal);
+    assert!(noiseless.reason.unwrap().contains("no noise"));
+    for change in ["uplink.fading=rician=3", "uplink.ageing=correlation=0.9"] {
+        let settings = [&BLIND[..], &[change]].concat();
+        for view in [View::Actual, View::RawSignal] {
+            let estimate = statement(&settings, view);
+            assert!(!estimate.guarantee && estimate.epsilon.is_some(), "{change} {view}");
+        }
+    }
+    // Without fading every client arrives with `√R` over all antennas.
+    let plain = [&BLIND[..], &["uplink.fading=none"]].concat();
+    let exact = gaussian::epsilon(DELTA, SENSITIVITY * (8.0 / 10_f64.sqrt()).sqrt()).unwrap();
+    assert!((epsilon(&plain, View::RawSignal) / exact - 1.0).abs() < 1e-3);
+}
+
 #[test]
 fn wrong_linear_settings_name_their_key() {
     let message = |settings: &[&str]| {
@@ -222,11 +370,11 @@ fn wrong_linear_settings_name_their_key() {
         (&["uplink.subcarriers=0"][..], "uplink.subcarriers must be between 1 and 4096, not 0"),
         (
             &["uplink.scheme=broadband-inversion", "uplink.fading=trace=h.csv"],
-            "uplink.fading: this scheme sets its power by the distribution of the channels; give a fading, not a trace",
+            "uplink.fading: this scheme scales by the distribution of the channels; give a fading, not a trace",
         ),
         (
             &["uplink.scheme=broadband-inversion", "uplink.path_loss=exponent=3.7"],
-            "uplink.path_loss: this scheme sets one power for all clients",
+            "uplink.path_loss: this scheme sets one scale for all clients",
         ),
         (
             &["uplink.scheme=broadband-inversion", "uplink.admission={ amplitude = 1000 }"],
@@ -237,6 +385,35 @@ fn wrong_linear_settings_name_their_key() {
             "uplink.antennas: this scheme receives with 1 antenna, not 2",
         ),
         (&["uplink.min_noise_std=0"], "uplink.min_noise_std must be between 1e-30 and 1e30, not 0"),
+        (&["uplink.noise_ratio=0"], "uplink.noise_ratio must be between 1e-12 and 1e12, not 0"),
+        (&["uplink.split=half"], "uplink.split must be equal or full, not \"half\""),
+        (
+            &["uplink.scheme=artificial-noise", "uplink.antennas=2"],
+            "uplink.antennas: this scheme receives with 1 antenna, not 2",
+        ),
+        (&["uplink.scheme=blind", "uplink.antennas=65"], "uplink.antennas must be between 1 and 64, not 65"),
+        (
+            &["uplink.scheme=blind", "uplink.fading=trace=h.csv"],
+            "uplink.fading: this scheme scales by the distribution of the channels",
+        ),
+        (&["uplink.scheme=blind", "uplink.path_loss=exponent=3.7"], "uplink.path_loss: "),
+        (
+            &[
+                "uplink.scheme=blind",
+                "uplink.parameters_per_symbol=2",
+                "uplink.ageing=correlation=0.9",
+                "uplink.coherence=3",
+            ],
+            "uplink.coherence: it must be even",
+        ),
+        (
+            &["uplink.scheme=power-control", "uplink.parameters_per_symbol=2"],
+            "uplink.parameters_per_symbol: scheme \"power-control\" sends one parameter in a symbol",
+        ),
+        (
+            &["uplink.parameters_per_symbol=2"],
+            "uplink.parameters_per_symbol must be 1 with modulation real; 2 needs complex modulation, not 2",
+        ),
         (&["uplink.policy=greedy"], "uplink.policy must be fixed or water-filling, not \"greedy\""),
         (
             &["uplink.scheme=power-control", "uplink.snr_db=inf"],

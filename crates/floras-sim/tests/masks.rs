@@ -46,6 +46,7 @@ fn every_scheme_has_the_bound_of_masks() {
         "gaussian",
         "broadband-inversion",
         "power-control",
+        "blind",
     ] {
         let scheme = format!("uplink.scheme={scheme}");
         let loud = "uplink.admission={ amplitude = 1 }";
@@ -68,7 +69,15 @@ fn every_scheme_has_the_bound_of_masks() {
 fn masked_rounds_have_the_expected_noise() {
     let masks = Masks::new(4.0, 0.3, 0).unwrap();
     let clients: Vec<u32> = (0..20).collect();
-    for scheme in ["floras", "channel-inversion", "phase-corrected", "ideal", "power-control"] {
+    for scheme in [
+        "floras",
+        "channel-inversion",
+        "phase-corrected",
+        "ideal",
+        "power-control",
+        "artificial-noise",
+        "blind",
+    ] {
         let scheme = format!("uplink.scheme={scheme}");
         let channel = |more: &[&str]| -> EffectiveChannel {
             let settings = with(&[&[scheme.as_str()], more].concat()).settings().clone();

@@ -189,6 +189,7 @@ fn other_schemes_record_what_they_have() {
         ["K", "block_gains", "block_noise_std", "block_parameters", "clients", "d", "decoded", "selected"];
     let without_radio = [&without_radio[..], &["gains", "noise_std", "round", "sum", "trial"]].concat();
     let with_radio = ["L", "amplitudes", "channels", "symbol_noise_std", "weights"];
+    let with_estimate = [&with_radio[..], &["N", "estimates", "pilot_noise_std"]].concat();
     for (scheme, more) in [
         ("ideal", &[][..]),
         ("gaussian", &[]),
@@ -196,6 +197,8 @@ fn other_schemes_record_what_they_have() {
         ("phase-corrected", &with_radio),
         ("broadband-inversion", &[]),
         ("power-control", &with_radio),
+        ("artificial-noise", &with_radio),
+        ("blind", &with_estimate),
     ] {
         let directory = directory.path().join(scheme);
         let only = ["data.set=synthetic", "rounds=1", "trials=1", "record.signal=all"];

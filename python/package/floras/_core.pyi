@@ -29,7 +29,7 @@ class Uplink:
         cls,
         scheme: Literal[
             "floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion",
-            "power-control",
+            "power-control", "artificial-noise", "blind",
         ] = "floras",
         *,
         clients: int | None = None,
@@ -58,6 +58,8 @@ class Uplink:
         noise_std: float = 1.0,
         subcarriers: int = 8,
         min_noise_std: float = 1.0,
+        noise_ratio: float = 1.0,
+        split: Literal["equal", "full"] = "equal",
         policy: Literal["fixed", "water-filling"] = "fixed",
         clip: float | Literal["none"] | None = None,
         normalise: Literal["clip", "paper"] = "clip",

@@ -34,6 +34,7 @@ macro_rules! built_in {
 const BUILT_IN: &[(&str, &str)] = built_in![
     "floras",
     "floras-sequences",
+    "blind",
     "fsk-vote",
     "digital",
     "digital-masked",
@@ -43,6 +44,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "channel-inversion",
     "broadband-inversion",
     "power-control",
+    "artificial-noise",
     "cotaf",
     "one-bit",
     "gaussian",

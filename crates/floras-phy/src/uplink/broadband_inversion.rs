@@ -219,11 +219,15 @@ impl Uplink for BroadbandInversion {
     }
 }
 
-/// `E[1/|h|²; |h| ≥ threshold]` for a positive threshold: the mean power of a client that inverts its channel, by Simpson's rule over
-/// `ln |h|`.
+/// `E[1/|h|²; |h| ≥ threshold]` for a positive threshold: the mean power of a client that inverts its channel.
 fn mean_inverse_power(fading: Fading, threshold: f64) -> f64 {
+    mean_above(fading, threshold, |amplitude| amplitude.powi(-2))
+}
+
+/// `E[f(|h|); |h| ≥ threshold]` for a positive threshold, by Simpson's rule over `ln |h|`.
+pub(super) fn mean_above(fading: Fading, threshold: f64, f: impl Fn(f64) -> f64) -> f64 {
     if fading == Fading::None {
-        return f64::from(threshold <= 1.0);
+        return f64::from(threshold <= 1.0) * f(1.0);
     }
     let (low, high) = fading.amplitude_range();
     let (from, to) = (low.max(threshold).ln(), high.ln());
@@ -233,7 +237,7 @@ fn mean_inverse_power(fading: Fading, threshold: f64) -> f64 {
     let step = (to - from) / f64::from(INTERVALS);
     let at = |index: u32| {
         let amplitude = (from + step * f64::from(index)).exp();
-        fading.amplitude_density(amplitude).unwrap_or(0.0) / amplitude
+        fading.amplitude_density(amplitude).unwrap_or(0.0) * amplitude * f(amplitude)
     };
     let weight = |index: u32| match index {
         0 | INTERVALS => 1.0,

@@ -26,7 +26,7 @@ use floras_core::{Admission, Fidelity, NoiseReference, PowerRule, Snr};
 use num_complex::Complex64;
 
 use super::unspread::{ComplexBlock, UnspreadNoise, largest_mu};
-use super::{Signal, Uplink};
+use super::{PowerSplit, Signal, Uplink};
 use crate::channels::{Channels, PayloadBlock};
 use crate::chip::{ChipBlock, ChipLink};
 use crate::cost::Transmission;
@@ -61,6 +61,16 @@ pub struct ChannelInversion {
     noise: UnspreadNoise,
     /// A limit of `√η`; infinite without one.
     max_amplitude: f64,
+    /// Noise that clients send out of their own power, if they do.
+    split: Option<Split>,
+}
+
+/// Clients that split their power between update and noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Split {
+    /// `r`: minimum power of a client's noise relative to that of its update.
+    ratio: f64,
+    policy: PowerSplit,
 }
 
 /// The admitted clients of a round and their common received amplitude.
@@ -80,13 +90,20 @@ impl ChannelInversion {
         let holds = artificial.is_finite() && artificial >= 0.0;
         require(holds, "the artificial noise's standard deviation", "finite and not negative", artificial)?;
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
-        Ok(Self { settings, noise, max_amplitude: f64::INFINITY })
+        Ok(Self { settings, noise, max_amplitude: f64::INFINITY, split: None })
     }
 
     /// The same uplink with a received amplitude `√η` of at most `σ/min_noise_std`, so that the receiver's noise in the sum has at least
     /// this standard deviation.
     pub(super) fn with_min_noise(self, min_noise_std: f64) -> Self {
         Self { max_amplitude: self.noise.std / min_noise_std, ..self }
+    }
+
+    /// The same uplink with clients whose noise has at least `ratio` times the power of their update, in place of artificial noise
+    /// beside the power limit. A client at the limit sends `1/(1 + ratio)` of its power as its update, so that `√η` is smaller by the
+    /// root of that.
+    pub(super) fn with_split(self, ratio: f64, policy: PowerSplit) -> Self {
+        Self { split: Some(Split { ratio, policy }), ..self }
     }
 
     /// `σ`: standard deviation of the receiver's noise in a symbol.
@@ -99,7 +116,7 @@ impl ChannelInversion {
         &self.settings
     }
 
-    /// Standard deviation of the noise that each admitted client adds: `a/√m`.
+    /// Standard deviation of the artificial noise that each admitted client adds: `a/√m`.
     fn share(&self, admitted: &[bool]) -> f64 {
         let count = admitted.iter().filter(|&&admitted| admitted).count().max(1);
         self.settings.artificial_noise_std / (count as f64).sqrt()
@@ -116,7 +133,8 @@ impl ChannelInversion {
                 PowerRule::WorstAdmitted => weakest,
                 PowerRule::FixedAtThreshold => threshold,
             };
-            reached.min(self.max_amplitude)
+            let of_update = self.split.map_or(1.0, |split| (1.0 + split.ratio).sqrt());
+            (reached / of_update).min(self.max_amplitude)
         });
         Ok(Alignment { estimates, admitted, common_amplitude })
     }
@@ -142,10 +160,21 @@ impl ChannelInversion {
         Ok(Some(self.settings.channels.draw_payload(round)?.into_iter().map(block).collect()))
     }
 
-    /// Standard deviation of the noise that every client adds: 0 for clients that are not admitted.
-    fn shares(&self, admitted: &[bool]) -> Vec<f64> {
-        let share = self.share(admitted);
-        admitted.iter().map(|&admitted| share * f64::from(admitted)).collect()
+    /// Standard deviation of the noise that every client adds to its update: 0 for clients that are not admitted.
+    fn shares(&self, alignment: &Alignment) -> Vec<f64> {
+        let share = self.share(&alignment.admitted);
+        let clients = alignment.admitted.iter().zip(alignment.factors());
+        clients
+            .map(|(&admitted, factor)| match (admitted, self.split) {
+                (false, _) => 0.0,
+                (true, None) => share,
+                (true, Some(Split { ratio, policy })) => match policy {
+                    PowerSplit::Equal => ratio.sqrt(),
+                    // All of the power 1 that the update leaves, at least the ratio up to rounding.
+                    PowerSplit::Full => (1.0 / (factor * factor) - 1.0).max(ratio).sqrt(),
+                },
+            })
+            .collect()
     }
 
     /// `μ_k` of a base station that keeps its samples of both quadratures, in the block where it is largest: a change of client
@@ -156,7 +185,7 @@ impl ChannelInversion {
             return Ok(self.realise(round)?.mu(sensitivity));
         };
         let noise_std = alignment.common_amplitude.map_or(0.0, |amplitude| self.noise.std / amplitude);
-        Ok(largest_mu(&blocks, &self.shares(&alignment.admitted), noise_std, sensitivity))
+        Ok(largest_mu(&blocks, &self.shares(&alignment), noise_std, sensitivity))
     }
 }
 
@@ -181,6 +210,13 @@ impl Alignment {
         deviation.iter().map(|gain| amplitude * gain.re).collect()
     }
 
+    /// The factor by which each client multiplies its update: `√η/|ĥ_k|`, or 0 if it is not admitted.
+    fn factors(&self) -> impl Iterator<Item = f64> {
+        let arriving = self.common_amplitude.unwrap_or(0.0);
+        let clients = self.estimates.iter().zip(&self.admitted);
+        clients.map(move |(h, &admitted)| if admitted { arriving / h.norm() } else { 0.0 })
+    }
+
     /// `1/√η`, or 0 if no client is admitted.
     fn scale(&self) -> f64 {
         self.common_amplitude.map_or(0.0, |amplitude| 1.0 / amplitude)
@@ -195,19 +231,23 @@ impl Uplink for ChannelInversion {
     fn realise(&self, round: &Round<'_>) -> Result<EffectiveChannel, UplinkError> {
         let alignment = self.align(round)?;
         let deviations = self.deviations(round, &alignment)?;
+        let shares = self.shares(&alignment);
         let Alignment { admitted, common_amplitude, .. } = alignment;
         // A round without any admitted client is not decoded: no signal and no noise.
         let Some(blocks) = deviations else {
             let gains = admitted.into_iter().map(f64::from).collect();
-            let of_round =
-                |amplitude: f64| self.settings.artificial_noise_std.hypot(self.noise.std / amplitude);
+            let of_clients = match self.split {
+                None => self.settings.artificial_noise_std,
+                Some(_) => shares.iter().map(|share| share * share).sum::<f64>().sqrt(),
+            };
+            let of_round = |amplitude: f64| of_clients.hypot(self.noise.std / amplitude);
             return EffectiveChannel::new(gains, common_amplitude.map_or(0.0, of_round));
         };
-        let share = self.share(&admitted);
         let of_receiver = common_amplitude.map_or(0.0, |amplitude| self.noise.std / amplitude);
         let block = |block: ComplexBlock| {
             let gains: Vec<f64> = block.gains.iter().map(|gain| gain.re).collect();
-            let of_clients = share * gains.iter().map(|gain| gain * gain).sum::<f64>().sqrt();
+            let of_clients =
+                gains.iter().zip(&shares).map(|(gain, share)| (gain * share).powi(2)).sum::<f64>().sqrt();
             let noise_std = of_receiver.hypot(of_clients);
             Block { parameters: block.parameters, gains, noise_std, cross_gains: Vec::new() }
         };
@@ -226,20 +266,26 @@ impl Uplink for ChannelInversion {
                 blocks.into_iter().map(block).collect()
             }
         };
-        self.noise.link(payload, alignment.scale())?.with_client_noise(self.shares(&alignment.admitted))
+        self.noise.link(payload, alignment.scale())?.with_client_noise(self.shares(&alignment))
     }
 
     /// An admitted client multiplies by `√η/|ĥ_k|`. With artificial noise the base station sends the number of admitted clients
     /// to all.
     fn transmission(&self, round: &Round<'_>) -> Result<Option<Transmission>, UplinkError> {
-        let Alignment { estimates, admitted, common_amplitude } = self.align(round)?;
-        let arriving = common_amplitude.unwrap_or(0.0);
-        let factor = |(h, &admitted): (&Complex64, &bool)| if admitted { arriving / h.norm() } else { 0.0 };
-        let factors = estimates.iter().zip(&admitted).map(factor).collect();
+        let alignment = self.align(round)?;
+        let factors: Vec<f64> = alignment.factors().collect();
+        let own_noise_powers = match self.split {
+            None => Vec::new(),
+            Some(_) => {
+                let shares = self.shares(&alignment).into_iter().zip(&factors);
+                shares.map(|(share, factor)| (share * factor).powi(2)).collect()
+            }
+        };
         let mut transmission =
             Transmission::new(factors, self.noise.uses_per_parameter()).with_channel_knowledge();
+        transmission.own_noise_powers = own_noise_powers;
         if self.settings.artificial_noise_std > 0.0 {
-            transmission.added_noise_power = self.share(&admitted).powi(2);
+            transmission.added_noise_power = self.share(&alignment.admitted).powi(2);
             transmission.control_uses += 1;
         }
         Ok(Some(transmission.with_power_control(&self.settings.channels.sent_amplitudes(round))))

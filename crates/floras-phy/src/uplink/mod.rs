@@ -10,6 +10,8 @@
 //! | [`ChannelInversion`] | 1 if admitted, else 0 | `√(a² + σ²/η)` | their channel |
 //! | [`BroadbandInversion`] | `K/K_m` where admitted, else 0 | `(σ/√ρ₀)·K/K_m` | their channel on each subcarrier |
 //! | [`PowerControl`] | 1 if admitted, else 0 | `max(σ/c_max, ν_min)` | their channel, and the level |
+//! | [`ArtificialNoise`] | 1 if admitted, else 0 | at least `√(m·r + σ²/c²)` with `m` admitted | their channel, and the level |
+//! | [`Blind`] | `Re ĥᴴh_k/R` | `σ·‖ĥ‖/R` | nothing |
 //! | [`PhaseCorrected`] | `|h_k|·cos(error)/E|h|` | `σ/E|h|` | their phase |
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
@@ -21,6 +23,8 @@
 //! The table is for channels that are constant over a round and known without error where they must be known. The module of each
 //! scheme covers ageing channels and estimation errors of the clients.
 
+mod artificial_noise;
+mod blind;
 mod broadband_inversion;
 mod central_gaussian;
 mod channel_inversion;
@@ -50,6 +54,8 @@ use crate::error::UplinkError;
 use crate::round::Round;
 use crate::updates;
 
+pub use artificial_noise::{ArtificialNoise, ArtificialNoiseSettings, PowerSplit};
+pub use blind::{Blind, BlindSettings};
 pub use broadband_inversion::{BroadbandInversion, BroadbandInversionSettings};
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};

@@ -93,8 +93,10 @@ impl Uplink for UnitPower {
     }
 
     fn link(&self, round: &Round<'_>) -> Result<ChipLink, UplinkError> {
-        let (scale, _) = self.scale(round)?;
-        Ok(self.inner.link(round)?.with_scaled_noise(1.0 / scale))
+        let (scale, added) = self.scale(round)?;
+        let link = self.inner.link(round)?.with_scaled_noise(1.0 / scale);
+        // Noise of the clients that is not relative to their updates keeps its power, as the receiver's does.
+        Ok(if added > 0.0 { link } else { link.with_scaled_client_noise(1.0 / scale) })
     }
 
     fn sent(&self, round: &Round<'_>, updates: &[&[f32]]) -> Result<Option<Vec<Vec<f32>>>, UplinkError> {

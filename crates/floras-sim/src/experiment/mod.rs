@@ -290,16 +290,9 @@ impl Settings {
         if self.uplink.power() == TransmitPower::Unscaled {
             return Some(1.0);
         }
-        let packing = self.uplink.scheme.floras().map(|floras| floras.parameters_per_symbol);
+        let packing = self.uplink.scheme.parameters_per_symbol();
         let clients = self.clients.per_round as usize;
-        Some(unit_scale(
-            self.privacy.clip?,
-            parameters,
-            packing.unwrap_or_default(),
-            0.0,
-            self.masks,
-            clients,
-        ))
+        Some(unit_scale(self.privacy.clip?, parameters, packing, 0.0, self.masks, clients))
     }
 
     /// Builds the uplink: the scheme, scaled to the transmit power, with the masks and the noise of the clients. Sequences of some

@@ -1,6 +1,6 @@
 //! The section `[uplink]`: the scheme, its own keys, the radio, and the decoder.
 
-use floras_core::{Fidelity, Modulation, Receiver, TransmitPower, list};
+use floras_core::{Fidelity, Receiver, TransmitPower, list};
 use floras_phy::Uplink;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -9,7 +9,7 @@ use super::error::ExperimentError;
 use super::file::{deserialize_section, unknown_key};
 use super::number_or_none::NumberOrNone;
 use super::radio::Radio;
-use crate::schemes::{self, FlorasScheme, SchemeChoice, SchemeFile as _};
+use crate::schemes::{self, ChannelKnowledge, FlorasScheme, SchemeChoice, SchemeFile as _};
 
 /// Everything between the clients' updates and the decoded sum.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,8 +102,8 @@ impl UplinkSettings {
             scheme.check_radio(&radio)?;
             check_packing(&scheme, section)?;
         }
-        if scheme.floras().is_some_and(|floras| !matches!(floras.modulation, Modulation::PhaseCorrected(_))) {
-            // Without phase correction, clients do not know their channels, so the key has no effect.
+        if scheme.channel_knowledge() == ChannelKnowledge::Nothing {
+            // Clients do not use their channels, so the key has no effect.
             radio.channel_error = 0.0;
         }
         Ok(Self { scheme, radio, fidelity: common.fidelity, truncate: common.truncate.0 })
@@ -157,10 +157,11 @@ impl UplinkSettings {
     }
 }
 
-/// Rejects two parameters per symbol for a scheme with real symbols only.
+/// Rejects two parameters per symbol for a scheme that does not read the key.
 fn check_packing(scheme: &SchemeChoice, section: &Table) -> Result<(), ExperimentError> {
     let asked = section.get("parameters_per_symbol").and_then(Value::as_integer);
-    if scheme.floras().is_some() || asked.is_none_or(|number| number == 1) {
+    let sent = scheme.parameters_per_symbol().get() as i64;
+    if asked.is_none_or(|number| number == sent) {
         return Ok(());
     }
     let reason = format!("scheme \"{}\" sends one parameter in a symbol", scheme.name());

@@ -13,7 +13,8 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, require_one_antenna,
+    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, require_equal_channels,
+    require_one_antenna,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -134,18 +135,8 @@ impl Scheme for BroadbandInversionScheme {
     }
 }
 
-/// Rejects a radio whose channels have no known distribution that is the same for all clients: the power follows from it.
+/// Rejects a radio of several antennas, and one whose channels have no known distribution that is the same for all clients.
 pub(super) fn check_distribution(radio: &Radio) -> Result<(), ExperimentError> {
     require_one_antenna(radio)?;
-    if radio.trace().is_some() {
-        let reason =
-            "this scheme sets its power by the distribution of the channels; give a fading, not a trace";
-        return Err(ExperimentError::refused("uplink.fading", reason));
-    }
-    if radio.is_unequal() {
-        let reason =
-            "this scheme sets one power for all clients, which needs equal mean channels: power_control = 1";
-        return Err(ExperimentError::refused("uplink.path_loss", reason));
-    }
-    Ok(())
+    require_equal_channels(radio)
 }

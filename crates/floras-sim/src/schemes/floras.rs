@@ -20,7 +20,7 @@ use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkEr
 use floras_privacy::{Account, Coefficients, Setting, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, Scheme, SchemeFile};
+use super::{ChannelKnowledge, Scheme, SchemeFile, check_coherence};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, SIZES, Settings, is_default, within};
@@ -150,9 +150,6 @@ impl SchemeFile for FlorasScheme {
             projector,
             assignment,
         } = keys;
-        modulation
-            .check_packing(parameters_per_symbol)
-            .map_err(|error| ExperimentError::value("uplink.parameters_per_symbol", error))?;
         let modulation = match modulation {
             // Without phase correction the key of the error has no effect.
             Modulation::Real | Modulation::Complex => modulation,
@@ -366,6 +363,10 @@ impl Scheme for FlorasScheme {
         }
     }
 
+    fn parameters_per_symbol(&self) -> ParametersPerSymbol {
+        self.parameters_per_symbol
+    }
+
     fn summary(&self, per_round: u32) -> String {
         let unused = self.sequences.saturating_sub(per_round as usize);
         format!("floras with {} sequences (γ = {unused} unused)", self.sequences)
@@ -402,12 +403,10 @@ impl Scheme for FlorasScheme {
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
         let antennas = self.modulation.check_antennas(radio.antennas);
         antennas.map_err(|error| ExperimentError::value("uplink.antennas", error))?;
-        let in_symbol = self.parameters_per_symbol.get();
-        if radio.coherence.is_some_and(|coherence| !coherence.is_multiple_of(in_symbol)) {
-            let reason = "it must be even: two parameters share a symbol, and a symbol has one channel";
-            return Err(ExperimentError::refused("uplink.coherence", reason));
-        }
-        Ok(())
+        self.modulation
+            .check_packing(self.parameters_per_symbol)
+            .map_err(|error| ExperimentError::value("uplink.parameters_per_symbol", error))?;
+        check_coherence(radio, self.parameters_per_symbol)
     }
 
     fn details(&self, per_round: u32) -> Vec<(&'static str, String)> {

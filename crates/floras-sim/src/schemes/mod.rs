@@ -4,7 +4,9 @@
 //! them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`, Python and the report need
 //! no change for a new one. Another crate adds its own with [`register`].
 
+mod artificial_noise;
 mod assumptions;
+mod blind;
 mod broadband_inversion;
 mod channel_inversion;
 mod cotaf;
@@ -24,14 +26,16 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use floras_core::View;
+use floras_core::{ParametersPerSymbol, View};
 use floras_phy::{Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
+pub use artificial_noise::ArtificialNoiseScheme;
 pub use assumptions::{ChannelKnowledge, NoiseKey, Trust};
+pub use blind::BlindScheme;
 pub use broadband_inversion::BroadbandInversionScheme;
 pub use channel_inversion::ChannelInversionScheme;
 pub use cotaf::CotafScheme;
@@ -92,6 +96,11 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// The number of parameters in a symbol, for a linear scheme with complex symbols.
+    fn parameters_per_symbol(&self) -> ParametersPerSymbol {
+        ParametersPerSymbol::One
+    }
+
     /// Whether its privacy statement allows that clients count by their number of samples.
     fn allows_weights(&self) -> bool {
         false
@@ -135,6 +144,30 @@ fn require_one_antenna(radio: &Radio) -> Result<(), ExperimentError> {
     }
     let reason = format!("this scheme receives with 1 antenna, not {}", radio.antennas);
     Err(ExperimentError::refused("uplink.antennas", reason))
+}
+
+/// Rejects a radio whose channels have no known distribution that is the same for all clients: the scale of the sum, or the power of
+/// clients, follows from it.
+fn require_equal_channels(radio: &Radio) -> Result<(), ExperimentError> {
+    if radio.trace().is_some() {
+        let reason = "this scheme scales by the distribution of the channels; give a fading, not a trace";
+        return Err(ExperimentError::refused("uplink.fading", reason));
+    }
+    if radio.is_unequal() {
+        let reason =
+            "this scheme sets one scale for all clients, which needs equal mean channels: power_control = 1";
+        return Err(ExperimentError::refused("uplink.path_loss", reason));
+    }
+    Ok(())
+}
+
+/// Rejects blocks of an ageing channel that would split the parameters of a symbol.
+fn check_coherence(radio: &Radio, packing: ParametersPerSymbol) -> Result<(), ExperimentError> {
+    if radio.coherence.is_some_and(|coherence| !coherence.is_multiple_of(packing.get())) {
+        let reason = "it must be even: two parameters share a symbol, and a symbol has one channel";
+        return Err(ExperimentError::refused("uplink.coherence", reason));
+    }
+    Ok(())
 }
 
 /// The assumptions of a bound in which the receiver's noise protects clients that arrive at a constant amplitude.

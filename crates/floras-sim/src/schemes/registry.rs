@@ -7,9 +7,9 @@ use toml::Table;
 
 use super::fields::field_names;
 use super::{
-    BroadbandInversionScheme, ChannelInversionScheme, CotafScheme, DigitalScheme, FlorasScheme,
-    FskVoteScheme, GaussianScheme, IdealScheme, OneBitScheme, PhaseCorrectedScheme, PowerControlScheme,
-    SchemeChoice, SchemeFile,
+    ArtificialNoiseScheme, BlindScheme, BroadbandInversionScheme, ChannelInversionScheme, CotafScheme,
+    DigitalScheme, FlorasScheme, FskVoteScheme, GaussianScheme, IdealScheme, OneBitScheme,
+    PhaseCorrectedScheme, PowerControlScheme, SchemeChoice, SchemeFile,
 };
 use crate::experiment::{ExperimentError, RESERVED, deserialize_section};
 
@@ -20,6 +20,8 @@ const BUILT_IN: &[SchemeEntry] = &[
     SchemeEntry::of::<PhaseCorrectedScheme>(),
     SchemeEntry::of::<BroadbandInversionScheme>(),
     SchemeEntry::of::<PowerControlScheme>(),
+    SchemeEntry::of::<ArtificialNoiseScheme>(),
+    SchemeEntry::of::<BlindScheme>(),
     SchemeEntry::of::<CotafScheme>(),
     SchemeEntry::of::<OneBitScheme>(),
     SchemeEntry::of::<FskVoteScheme>(),
