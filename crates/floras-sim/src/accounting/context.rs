@@ -67,6 +67,11 @@ impl AccountContext<'_> {
         self.settings.masks.map_or(0, |masks| masks.colluding())
     }
 
+    /// Whether clients add noise to their updates before they send them.
+    pub fn adds_local_noise(&self) -> bool {
+        self.settings.masks.is_some_and(|masks| masks.noise_std() > 0.0)
+    }
+
     /// The unit that the statements protect. At the item level it has the batch and sample counts of the smallest client.
     pub fn unit(&self) -> PrivacyUnit {
         self.unit
@@ -107,7 +112,11 @@ impl AccountContext<'_> {
     pub(super) fn sampling(&self) -> Sampling {
         let ClientSettings { total, per_round, .. } = self.settings.clients;
         let sampling = self.unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne);
-        match self.settings.uplink.scheme.reveals_participation() {
+        // Sampling amplifies only if all clients' channels have one distribution: others show who takes part.
+        let are_distinct = |radio: &Radio| radio.is_unequal() || radio.trace().is_some();
+        let is_seen = self.settings.uplink.scheme.reveals_participation()
+            || self.settings.uplink.radio().is_some_and(are_distinct);
+        match is_seen {
             true if sampling != Sampling::Everyone => Sampling::Known(sampling.probability()),
             _ => sampling,
         }

@@ -200,7 +200,8 @@ fn with_known_participants(settings: &Settings) -> Settings {
     settings
 }
 
-/// The statements about a number of rounds, each with the scheme's description of the adversary and the assumption about dropouts.
+/// The statements about a number of rounds, each with the scheme's description of the adversary and the assumptions about dropouts
+/// and weights.
 pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
     let mut views = account.views(rounds.max(1))?;
     for view in View::ALL {
@@ -210,10 +211,9 @@ pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) ->
         {
             statement.adversary = adversary.to_owned();
         }
-        if let Some(statement) = views.get_mut(view)
-            && let Some(assumption) = notes::dropout_assumption(settings)
-        {
-            statement.assumptions.push(assumption.to_owned());
+        if let Some(statement) = views.get_mut(view) {
+            let assumptions = [notes::dropout_assumption(settings), notes::weights_assumption(settings)];
+            statement.assumptions.extend(assumptions.into_iter().flatten().map(str::to_owned));
         }
     }
     Ok(views)

@@ -1,11 +1,11 @@
 //! Notes on privacy statements: assumptions and caveats.
 
-use floras_core::{Clipping, Receiver, View};
+use floras_core::{Clipping, Level, Receiver, View};
 use floras_privacy::published::{unmet_conditions, unmet_local_work};
 use floras_privacy::{PrivacyUnit, Sampling, Views};
 
 use super::Protected;
-use crate::experiment::Settings;
+use crate::experiment::{Settings, Weights};
 use crate::schemes::{AGEING, OVERLAPPING};
 
 /// The notes on the statements about some rounds.
@@ -41,6 +41,7 @@ pub(crate) fn of(
     notes.extend(any_channel_assumes(views));
     notes.extend(masks_assume(views));
     notes.extend(dropouts(settings));
+    notes.extend(weights_assumption(settings).map(|words| format!("all statements assume: {words}")));
     if sampling != Sampling::Everyone {
         notes.push(SELECTION.to_owned());
     }
@@ -54,6 +55,15 @@ pub(crate) fn of(
 /// The assumption of an account with dropouts; `None` without dropouts.
 pub(crate) fn dropout_assumption(settings: &Settings) -> Option<&'static str> {
     (!settings.clients.dropout.is_none()).then_some("whether a client is silent does not depend on its data")
+}
+
+/// The assumption about clients that count by their numbers of samples: their weights depend on all of these numbers. At the item level
+/// no neighbour changes them.
+pub(crate) fn weights_assumption(settings: &Settings) -> Option<&'static str> {
+    let is_assumed = settings.clients.weights == Weights::Samples && settings.privacy.level == Level::Client;
+    is_assumed.then_some(
+        "the clients' numbers of samples are public, and a client whose data change keeps its number",
+    )
 }
 
 /// How rounds with dropouts are accounted for.
@@ -88,8 +98,8 @@ pub const SIMULATED: &str = "the noise comes from the simulation's generator: ε
      this run's outputs are not fit for release";
 
 /// Note on clients with unequal long-term gains.
-const UNEQUAL: &str = "clients have unequal long-term gains and keep them over a trial: actual and raw-signal are estimates for the \
-     client that reveals most, and others reveal less";
+const UNEQUAL: &str = "clients have unequal long-term gains and keep them over a trial: an estimate of actual or \
+     raw-signal is for the client that reveals most, and others reveal less; drawing K of M clients does not count as secret";
 
 /// Note that the ledger is at the client level, even if the statements are at the item level.
 pub(super) const LEDGER: &str = "`mu` and `worst` of the ledger, and with them the client with the largest loss, are at the client \

@@ -11,8 +11,8 @@ use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio};
 
 /// Why the numbers are no guarantee.
-const DATA_SCALE: &str = "the scale of a round is the norm of its longest update, which depends on the data; the number treats it as a \
-     public constant (channel-inversion at unit power has a constant scale)";
+const DATA_SCALE: &str = "the scale of a round is the norm of its longest update, which depends on the data, and the base station receives the norm of every update; the number treats the scale as a public constant and the \
+     norms as unknown (channel-inversion at unit power has a constant scale)";
 /// What the numbers assume besides.
 const ASSUMPTIONS: [&str; 2] =
     ["clients know their channels without error", "the receiver's noise is at least the stated one"];

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use floras_core::View;
+use floras_core::{TransmitPower, View};
 use floras_phy::{Digital, DigitalSettings, Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,12 @@ impl Scheme for DigitalScheme {
         if self.central_noise_std == 0.0 {
             return context.without_guarantee("the base station decodes the update of every client");
         }
+        if self.levels > 0 && context.adds_local_noise() {
+            // What is quantised has the norm of update and noise together, and rounding it is not limited by C.
+            return context.without_guarantee(
+                "quantising updates with local noise changes them by more than the clip norm; the central noise has no bound of its own",
+            );
+        }
         let mut account = context.account()?;
         for view in [View::Actual, View::AnyChannel] {
             account.set(view, context.constant(context.sensitivity() / self.central_noise_std));
@@ -118,6 +124,10 @@ impl Scheme for DigitalScheme {
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
         if radio.antennas != 1 {
             return Err(ExperimentError::refused("uplink.antennas", "this scheme receives with 1 antenna"));
+        }
+        if self.is_linear() && radio.power == TransmitPower::Unit {
+            let reason = "bits are sent at unit power, whatever the updates are: leave it out";
+            return Err(ExperimentError::refused("uplink.power", reason));
         }
         if radio.ages() {
             let reason = "channels of this scheme are constant over a client's share of the round";

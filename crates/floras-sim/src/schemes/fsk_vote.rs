@@ -118,6 +118,16 @@ impl Scheme for FskVoteScheme {
         if radio.fading != ChannelSource::Fading(Fading::Rayleigh) {
             return refused("uplink.fading", "the votes of this scheme are those of Rayleigh channels");
         }
+        if radio.ages() || radio.coherence.is_some() {
+            let key = if radio.coherence.is_some() { "uplink.coherence" } else { "uplink.ageing" };
+            return refused(
+                key,
+                "the votes of this scheme are those of channels that are independent between parameters",
+            );
+        }
+        if radio.channel_error > 0.0 {
+            return refused("uplink.channel_error", "clients of this scheme do not estimate their channels");
+        }
         if radio.is_unequal() {
             return refused(
                 "uplink.path_loss",

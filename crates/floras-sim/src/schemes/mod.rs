@@ -176,6 +176,20 @@ const BY_RECEIVER_NOISE: [&str; 2] = [
     "every client measures its own channel, without an error, and sends no louder",
 ];
 
+/// The adversary of views in which the receiver's noise protects clients. Under sampling, the number of `raw-signal` is for one who does
+/// not know who takes part, and that of `any-channel` for one who does.
+fn receiver_noise_adversary(view: View) -> Option<&'static str> {
+    match view {
+        View::AnyChannel => Some(
+            "a base station that knows every channel and who takes part, and keeps its raw samples, with no less noise than stated",
+        ),
+        View::RawSignal => Some(
+            "a base station that keeps its raw samples and does not know who takes part, with no less noise than stated",
+        ),
+        _ => None,
+    }
+}
+
 /// Why there is no bound for every channel if clients do not know theirs exactly.
 const NOT_KNOWN: &str =
     "a client whose channel is stronger than it knows arrives louder than intended, without a limit";

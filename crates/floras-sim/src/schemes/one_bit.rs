@@ -116,10 +116,7 @@ impl Scheme for OneBitScheme {
     fn adversary(&self, view: View) -> Option<&'static str> {
         match view {
             View::Actual => Some("everyone who sees the votes"),
-            View::AnyChannel | View::RawSignal => Some(
-                "a base station that knows every channel and keeps its raw samples, with no less noise than stated",
-            ),
-            _ => None,
+            _ => receiver_noise_adversary(view),
         }
     }
 

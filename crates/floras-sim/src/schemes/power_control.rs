@@ -131,9 +131,7 @@ impl Scheme for PowerControlScheme {
     }
 
     fn adversary(&self, view: View) -> Option<&'static str> {
-        matches!(view, View::AnyChannel | View::RawSignal).then_some(
-            "a base station that knows every channel and keeps its raw samples, with no less noise than stated",
-        )
+        receiver_noise_adversary(view)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {
