@@ -13,8 +13,8 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, require_equal_channels,
-    require_one_antenna,
+    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, receiver_noise_adversary,
+    require_equal_channels, require_one_antenna,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;

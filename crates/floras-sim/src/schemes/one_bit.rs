@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::broadband_inversion::{BroadbandInversionScheme, SUBCARRIERS, check_distribution};
 use super::fsk_vote::{DEFAULT_STEP, STEP};
-use super::{BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile};
+use super::{BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, receiver_noise_adversary};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};

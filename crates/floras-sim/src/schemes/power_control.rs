@@ -12,7 +12,8 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NOT_KNOWN, NoiseKey, Scheme, SchemeFile, Trust, require_one_antenna,
+    BY_RECEIVER_NOISE, ChannelKnowledge, NOT_KNOWN, NoiseKey, Scheme, SchemeFile, Trust,
+    receiver_noise_adversary, require_one_antenna,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
