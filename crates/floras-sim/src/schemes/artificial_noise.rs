@@ -162,11 +162,11 @@ impl Scheme for ArtificialNoiseScheme {
                 Some("a receiver of the sum that adds no noise itself, if all clients add theirs")
             }
             View::AnyChannel => Some(
-                "every receiver, with any channels, antennas and noise, that may know the noise of all other clients",
+                "every receiver, with any channels, antennas and noise, that may know who takes part and the noise of all other clients",
             ),
-            View::RawSignal => {
-                Some("a base station without noise that knows every channel and keeps its raw samples")
-            }
+            View::RawSignal => Some(
+                "a base station without noise that keeps its raw samples and does not know who takes part",
+            ),
             View::Published | View::Actual => None,
         }
     }

@@ -190,7 +190,7 @@ impl Scheme for BlindScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         (view == View::RawSignal).then_some(
-            "a base station that knows every channel and keeps the samples of all antennas, with no less noise than stated",
+            "a base station that keeps the samples of all antennas and does not know who takes part, with no less noise than stated",
         )
     }
 
