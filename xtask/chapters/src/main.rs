@@ -1,10 +1,14 @@
-//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction` and `book-figures`.
+//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction`, `peer-figures` and
+//! `book-figures`.
 //!
 //! A program of its own, so that `cargo xtask` alone builds without the libraries.
 
 mod confirmations;
 mod conventions;
 mod figures;
+mod page;
+mod peer_figures;
+mod record;
 mod reproduction;
 #[expect(dead_code, reason = "xtask uses the rest")]
 #[path = "../../src/shell.rs"]
@@ -23,7 +27,9 @@ enum Chapter {
     /// Run settings of that search on seeds that it did not use.
     Confirmations,
     /// Reproduce the paper's figures and write the book's chapter on them.
-    Reproduction(reproduction::Options),
+    Reproduction(record::Options),
+    /// Compute figures of the papers of other schemes and write the book's chapter on them.
+    PeerFigures(record::Options),
     /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
     BookFigures,
 }
@@ -33,6 +39,7 @@ fn main() -> ExitCode {
         Chapter::Conventions(options) => conventions::run(&options),
         Chapter::Confirmations => confirmations::run(),
         Chapter::Reproduction(options) => reproduction::run(&options),
+        Chapter::PeerFigures(options) => peer_figures::run(&options),
         Chapter::BookFigures => figures::run(),
     };
     match outcome {
