@@ -4,12 +4,15 @@ use std::fmt::Write;
 
 use floras_core::{Rounding, View};
 use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Verdict};
+use floras_sim::number::decimal;
 
 /// Curves with more points than this are drawn, but not listed.
 const MAX_COLUMNS: usize = 8;
 
 /// A figure with its pictures, claims, choices, guarantees and notes.
-pub(crate) fn write_figure(out: &mut String, figure: &Figure) {
+///
+/// `choices` is the heading of the choices if there are claims.
+pub(crate) fn write_figure(out: &mut String, figure: &Figure, choices: &str) {
     let _ = write!(out, "## {}\n\n", figure.title);
     for paragraph in &figure.text {
         let _ = write!(out, "{paragraph}\n\n");
@@ -29,11 +32,7 @@ pub(crate) fn write_figure(out: &mut String, figure: &Figure) {
         out.push('\n');
     }
     if !figure.conventions.is_empty() {
-        let heading = if figure.claims.is_empty() {
-            "The settings"
-        } else {
-            "Chosen where the paper does not specify a value"
-        };
+        let heading = if figure.claims.is_empty() { "The settings" } else { choices };
         let _ = write!(out, "{heading}:\n\n| quantity | value |\n|---|---|\n");
         for (key, value) in &figure.conventions {
             let _ = writeln!(out, "| {key} | {value} |");
@@ -49,7 +48,7 @@ pub(crate) fn write_figure(out: &mut String, figure: &Figure) {
 /// The values of a panel with few points, one row per curve.
 fn write_values(out: &mut String, panel: &Panel) {
     let Some(first) = panel.curves.first() else { return };
-    let places: Vec<String> = first.x.iter().map(f64::to_string).collect();
+    let places: Vec<String> = first.x.iter().map(|&place| decimal(place)).collect();
     let _ = writeln!(out, "| {}, by {} | {} |", panel.y.label, panel.x.label, places.join(" | "));
     let _ = writeln!(out, "|---|{}", "---:|".repeat(places.len()));
     for curve in &panel.curves {
@@ -58,7 +57,7 @@ fn write_values(out: &mut String, panel: &Panel) {
             let band = curve.band.as_ref().and_then(|band| band[place]);
             band.map_or_else(
                 || number(value),
-                |(low, high)| format!("{value:.1} ± {:.1}", (high - value).max(value - low)),
+                |(low, high)| with_half_width(value, (high - value).max(value - low)),
             )
         };
         let cells: Vec<String> = (0..curve.y.len()).map(cell).collect();
@@ -105,6 +104,14 @@ fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
         let _ = writeln!(out, "| {} | {} | {} |", row.curve, row.rounds, cells.join(" | "));
     }
     out.push('\n');
+}
+
+/// A value with the half width of its interval: one decimal, and powers of ten for small positive values.
+fn with_half_width(value: f64, half: f64) -> String {
+    match value {
+        value if 0.0 < value && value < 0.01 => format!("{value:.1e} ± {half:.0e}"),
+        value => format!("{value:.1} ± {half:.1}"),
+    }
 }
 
 /// Three digits, and powers of ten where there are too many.

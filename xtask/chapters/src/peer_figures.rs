@@ -36,13 +36,14 @@ fn chapter(made: &Reproduction) -> String {
         "# Figures of other papers\n\n\
          Figures from the papers of other schemes, computed with this project's implementation of them and compared with what these papers \
          claim. `{}` computes all of them; version {}, seed {}. `cargo xtask peer-figures` writes this page from \
-         [the numbers](../reproduction/peers.json) of that command; every number on it is computed. A test checks that no verdict of a \
+         [the numbers](../reproduction/peers.json) of that command, and takes every number from them. A test checks that no verdict of a \
          `--quick` run contradicts these.\n\n\
          A claim is a sentence of a paper's abstract, or follows from the authors' published code. Numbers that only a figure of a paper \
          shows are not quoted. Each section lists the choices that had to be made, and what of the paper is not compared.\n\n\
          A claim with an interval has one number per trial. It is **reproduced** if the 95% interval of their mean lies on the side of 0 \
          that the claim names, **not reproduced** if it lies on the other side, and **inconclusive** otherwise. A claim that something is \
-         0 allows no other value in any trial; one about iterations allows less than one. Claims without an interval are closed forms. A \
+         0 allows no other value in any trial; one about iterations allows less than one. A claim that two accuracies are alike has \
+         the rule of [Reproduction](reproduction.md). Claims without an interval are closed forms. A \
          guarantee is **false** if exact accounting exceeds it. Of {} claims, {} are reproduced, {} inconclusive, {} not reproduced and \
          {} false.\n\n",
         made.command,
@@ -55,7 +56,11 @@ fn chapter(made: &Reproduction) -> String {
         number(Verdict::False)
     );
     for figure in &made.figures {
-        write_figure(&mut out, figure);
+        write_figure(
+            &mut out,
+            figure,
+            "Settings, chosen by this project unless the notes name another source",
+        );
     }
     wrap(out.trim_end())
 }

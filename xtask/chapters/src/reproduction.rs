@@ -55,7 +55,7 @@ fn chapter(made: &Reproduction, choices: &[Choice], confirmations: &[Vec<Confirm
         claims::FIG4.len() + claims::FIG5.len()
     );
     for figure in &made.figures {
-        write_figure(&mut out, figure);
+        write_figure(&mut out, figure, "Chosen where the paper does not specify a value");
     }
     let chosen = conventions::chosen(choices).context("no choice has enough rounds")?;
     let confirmed = confirmations::of_figures(made, chosen)?;

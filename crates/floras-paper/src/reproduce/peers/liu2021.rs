@@ -102,7 +102,7 @@ pub(in super::super) fn liu2021(bench: &Workbench<'_>, seed: u64) -> Result<Figu
         }
         .judge(),
         Finding {
-            claim: "Abstract: dynamic power allocation is important (gap of adaptive power, below that of static power, NOMA, ε = 20, 30 dB)",
+            claim: "Abstract: dynamic power allocation is important (gap of adaptive power, % below that of static power, NOMA, ε = 20, 30 dB)",
             published: None,
             ours: percent_below(&adaptive, &fixed),
             unit: "%",
@@ -111,7 +111,7 @@ pub(in super::super) fn liu2021(bench: &Workbench<'_>, seed: u64) -> Result<Figu
         }
         .judge(),
         Finding {
-            claim: "Abstract: NOMA has potential benefits over OMA (gap of NOMA, below that of OMA, adaptive, ε = 20, 30 dB)",
+            claim: "Abstract: NOMA has potential benefits over OMA (gap of NOMA, % below that of OMA, adaptive, ε = 20, 30 dB)",
             published: None,
             ours: percent_below(&adaptive, &in_turn),
             unit: "%",
@@ -162,7 +162,9 @@ fn notes(problem: &Problem, channels: &[Vec<f64>], fixed: f64) -> Vec<String> {
          (6 to 8) and with softmax regression on MNIST are not reproduced. The code draws the channels once for all blocks of a run."
             .to_owned(),
         format!(
-            "In that code, static power with OMA divides the budget by T/k, with the number k of the device, instead of T/K. The curve here \
+            "The definitions of that code, evaluated once in Python with its own data and other draws of the channels, give NOMA gaps of \
+             0.056 (adaptive), 0.850 (static) and 0.037 (without privacy) at ε = 20 and 30 dB. The differences from the numbers above are \
+             those of the data. In that code, static power with OMA divides the budget by T/k, with the number k of the device, instead of T/K. The curve here \
              has T/K, and a gap of {} at ε = 20 and 30 dB; with T/k it is {}.",
             three(fixed),
             three(printed)

@@ -104,8 +104,8 @@ pub(in super::super) fn sery2020(bench: &Workbench<'_>, seed: u64) -> Result<Fig
             }
             .judge(),
             Finding {
-                claim: "Abstract: there are energy scaling laws for approaching the centralised convergence (the same for E ∝ 1/N: all \
-                        nodes together have a constant energy)",
+                claim: "Abstract: the energy of a node may fall with N while the convergence approaches the centralised one (the same for \
+                        E ∝ 1/N: all nodes together have a constant energy)",
                 published: None,
                 ours: slopes[1].clone(),
                 unit: "",

@@ -136,12 +136,12 @@ impl Runs {
     fn accuracy_claims(&self, (partition, words): (&'static str, &str), snr: usize) -> [Claim; 2] {
         let (similar, improved) = match partition {
             "iid" => (
-                "Abstract: COTAF converges at a rate similar to that over error-free channels (final accuracy, homogeneous data)",
-                "Abstract: COTAF improves on over-the-air local SGD without its precoding (final accuracy, homogeneous data)",
+                "Abstract: COTAF converges at a rate similar to that over error-free channels (points of final accuracy, homogeneous data)",
+                "Abstract: COTAF improves on over-the-air local SGD without its precoding (points of final accuracy, homogeneous data)",
             ),
             _ => (
-                "Abstract: COTAF converges at a rate similar to that over error-free channels (final accuracy, heterogeneous data)",
-                "Abstract: COTAF improves on over-the-air local SGD without its precoding (final accuracy, heterogeneous data)",
+                "Abstract: COTAF converges at a rate similar to that over error-free channels (points of final accuracy, heterogeneous data)",
+                "Abstract: COTAF improves on over-the-air local SGD without its precoding (points of final accuracy, heterogeneous data)",
             ),
         };
         let no_effect = CurveClaim {
@@ -176,7 +176,7 @@ impl Runs {
         };
         Finding {
             claim: "Abstract: precoding and scaling gradually mitigate the effect of the noise (noise in the last round over that in the \
-                    first, heterogeneous data)",
+                    first in dB, heterogeneous data)",
             published: None,
             ours: self.record(PARTITIONS[1].0, COTAF, snr).map(change).unwrap_or_default(),
             unit: "dB",

@@ -85,14 +85,14 @@ pub(in super::super) fn zhu2020(bench: &Workbench<'_>, seed: u64) -> Result<Figu
         claims: vec![
             slope_claim(
                 "Abstract: truncated channel inversion results in a tradeoff between receive SNR and update-truncation ratio (slope of \
-                 the SNR against the ratio)",
+                 the SNR in dB against the ratio)",
                 &truncation,
                 is_above_zero,
                 "measured sent powers and silent symbols; the closed form is 1/E₁(g_th) against 1 − e^(−g_th)",
             ),
             slope_claim(
                 "Abstract: scheduling cell-interior devices trades the receive SNR against the fraction of data exploited (slope of the \
-                 SNR against the fraction)",
+                 SNR in dB against the fraction)",
                 &interior,
                 is_below_zero,
                 "the farthest scheduled device sets the power at which all arrive",
@@ -207,7 +207,7 @@ fn truncation_panel(trials: &[Points]) -> Panel {
 }
 
 fn interior_panel(trials: &[Points]) -> Panel {
-    let closed = RADII.map(|radius| (100.0 * radius * radius, -10.0 * EXPONENT * radius.log10()));
+    let closed = RADII.map(|radius| (100.0 * radius * radius, 10.0 * EXPONENT * radius.recip().log10()));
     Panel {
         name: "zhu2020-interior".to_owned(),
         title: "Receive SNR against data used".to_owned(),

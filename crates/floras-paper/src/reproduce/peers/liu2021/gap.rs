@@ -44,7 +44,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// `R(ε, δ)`.
+    /// The privacy budget `R(ε, δ)` of all rounds together, at least 0.
     fn budget(self) -> f64 {
         budget(self.epsilon, tail_constant(self.delta))
     }
@@ -224,7 +224,7 @@ mod tests {
 
     /// Without the power limit, the Lagrange conditions give `x_t = w_t^(−1/2)·(cost/budget)·Σ_s w_s^(1/2)` with the weights `w_t`.
     #[test]
-    fn levels_without_a_power_limit_have_their_closed_form() {
+    fn levels_below_full_power_have_their_closed_form() {
         let (rounds, q, cost, budget) = (12, 0.3_f64, 5.0, 0.7);
         let roots: Vec<f64> = (1..=rounds).map(|t| q.powf(0.5 * f64::from(rounds - t))).collect();
         let sum: f64 = roots.iter().sum();
