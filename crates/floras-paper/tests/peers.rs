@@ -7,11 +7,6 @@ use std::fs;
 use floras_paper::reproduce::{Stage, Target, Workbench, reproduce};
 use floras_sim::figure::{Claim, Reproduction, Verdict};
 
-fn make(directory: &std::path::Path, targets: &[Target], threads: usize) -> Reproduction {
-    let bench = Workbench { quick: true, directory, threads, watch: &|_: Stage<'_>| {} };
-    reproduce(targets, &bench).unwrap()
-}
-
 fn recorded() -> Reproduction {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction/peers.json");
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -26,7 +21,8 @@ fn claims(made: &Reproduction) -> Vec<&Claim> {
 fn quick_peers_do_not_contradict_the_book() {
     let directory = tempfile::tempdir().unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (made, recorded) = (make(directory.path(), &Target::PEERS, threads), recorded());
+    let bench = Workbench { quick: true, directory: directory.path(), threads, watch: &|_: Stage<'_>| {} };
+    let (made, recorded) = (reproduce(&Target::PEERS, &bench).unwrap(), recorded());
     assert_eq!(made.command, "floras reproduce peers --quick");
     assert_eq!((recorded.command.as_str(), recorded.quick), ("floras reproduce peers", false));
     assert_eq!(claims(&made).len(), claims(&recorded).len());
@@ -51,13 +47,4 @@ fn every_peer_names_its_open_choices() {
         assert!(figure.claims.iter().all(|claim| claim.ours.is_some()), "{}", figure.name);
         assert!(figure.panels.iter().all(|panel| panel.name.starts_with(&figure.name)), "{}", figure.name);
     }
-}
-
-#[test]
-fn peers_do_not_depend_on_threads() {
-    let [one, two] = [1, 2].map(|threads| {
-        let directory = tempfile::tempdir().unwrap();
-        make(directory.path(), &[Target::Sery2021, Target::Zhu2020], threads)
-    });
-    assert_eq!(one, two);
 }

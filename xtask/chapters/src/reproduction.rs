@@ -263,7 +263,7 @@ mod tests {
     fn every_picture_of_the_recorded_figures_is_there() {
         for figure in RECORD.read().unwrap().figures {
             for panel in figure.panels {
-                let path = record::picture(panel);
+                let path = record::picture(&panel);
                 assert!(path.exists(), "{}", path.display());
             }
         }
