@@ -24,7 +24,10 @@ const SNR_DB: f64 = -15.0;
 const QUICK_TRIALS: u32 = 5;
 /// Partitions, as in an experiment file and in words.
 const PARTITIONS: [(&str, &str); 2] = [("iid", "homogeneous"), ("one-label", "heterogeneous")];
-const SCHEMES: [(&str, &[(&str, &str)], Style); 3] = [
+/// Name, settings as key and value, and line style.
+type Compared = (&'static str, &'static [(&'static str, &'static str)], Style);
+
+const SCHEMES: [Compared; 3] = [
     ("error-free", &[("uplink.scheme", "ideal")], Style::Dotted),
     ("COTAF", &[("uplink.scheme", "cotaf")], Style::Solid),
     (
@@ -187,7 +190,7 @@ impl Runs {
     }
 
     fn panel(&self, (partition, words): (&str, &str)) -> Panel {
-        let curve = |(scheme, (name, _, style)): (usize, &(&str, &[(&str, &str)], Style))| {
+        let curve = |(scheme, (name, _, style)): (usize, &Compared)| {
             let at: Vec<Vec<f64>> =
                 (0..SNRS.len()).map(|snr| self.accuracies(partition, scheme, snr)).collect();
             measured(name, scheme, *style, &SNRS, &at)
