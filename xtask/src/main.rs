@@ -53,6 +53,9 @@ enum Chore {
     /// Run the benchmark of schemes and write the book's leaderboard.
     #[command(disable_help_flag = true)]
     Leaderboard(Forwarded),
+    /// Compute figures of the papers of other schemes and write the book's chapter on them.
+    #[command(disable_help_flag = true)]
+    PeerFigures(Forwarded),
     /// Check that text and identifiers use the words of the glossary, and that tests have short names.
     CheckLanguage(language::Options),
     /// Open the reports of a short run, a short sweep and a short audit in a browser, and take pictures of them.
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Chore::Confirmations => compute("confirmations", &Forwarded { arguments: Vec::new() }),
         Chore::Reproduction(options) => compute("reproduction", &options),
         Chore::Leaderboard(options) => compute("leaderboard", &options),
+        Chore::PeerFigures(options) => compute("peer-figures", &options),
         Chore::CheckLanguage(options) => language::check(&options),
         Chore::CheckReport => report::run(),
         Chore::CheckLive => live::run(),

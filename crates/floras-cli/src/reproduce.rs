@@ -1,4 +1,4 @@
-//! `floras reproduce`: the paper's figures, compared with the paper's claims.
+//! `floras reproduce`: the paper's figures, and figures of the papers of other schemes, compared with their claims.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ use crate::watcher::Watcher;
 Examples:
 
   floras reproduce fig4             FLORAS against channel inversion, five trials
-  floras reproduce all --quick      every figure in its small version
+  floras reproduce all --quick      every figure about FLORAS in its small version
+  floras reproduce peers --quick    figures of the papers of other schemes
 
 The directory has report.html with every figure, plots/ for publications, reproduction.json with
 all numbers, and a run directory for every curve under runs/. The same command resumes an interrupted reproduction.")]
@@ -59,6 +60,16 @@ enum What {
     Frontier,
     /// All of these figures.
     All,
+    /// Broadband analog aggregation: two tradeoffs and the latency (Zhu, Wang, Huang 2020).
+    Zhu2020,
+    /// GBMA: gradient descent over fading channels (Sery, Cohen 2020).
+    Sery2020,
+    /// Privacy for free: power control under a privacy budget (Liu, Simeone 2021).
+    Liu2021,
+    /// COTAF: time-varying precoding (Sery, Shlezinger, Cohen, Eldar 2021).
+    Sery2021,
+    /// All figures of the papers of other schemes.
+    Peers,
 }
 
 impl What {
@@ -69,12 +80,18 @@ impl What {
             Self::Fig5 => &[Target::Fig5],
             Self::Frontier => &[Target::Frontier],
             Self::All => &Target::ALL,
+            Self::Zhu2020 => &[Target::Zhu2020],
+            Self::Sery2020 => &[Target::Sery2020],
+            Self::Liu2021 => &[Target::Liu2021],
+            Self::Sery2021 => &[Target::Sery2021],
+            Self::Peers => &Target::PEERS,
         }
     }
 
     fn name(self) -> &'static str {
         match self.targets() {
             [one] => one.name(),
+            _ if self == Self::Peers => "peers",
             _ => "all",
         }
     }
@@ -155,7 +172,11 @@ fn print_figure(out: &mut impl Write, figure: &Figure) -> io::Result<()> {
 }
 
 fn row(claim: &Claim) -> Vec<String> {
-    let digits = if claim.unit == "ε" { 3 } else { 1 };
+    let digits = match claim.unit.as_str() {
+        "ε" => 3,
+        "" => 2,
+        _ => 1,
+    };
     let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
     let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
     let published = claim.published.map_or("–".to_owned(), |published| format!("{published:.digits$}"));

@@ -61,6 +61,28 @@ fn calibrations_can_be_fed_back_to_account() {
     }
 }
 
+/// Figures of the papers of other schemes have the same output as those of FLORAS.
+#[test]
+fn reproductions_of_peers_print_their_claims() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (code, out, error) = said(directory.path(), "reproduce liu2021 --quick --json");
+    assert_eq!(code, Some(0), "{error}");
+    let report: Value = serde_json::from_str(out.trim_end()).expect("JSON");
+    assert_eq!(
+        (report["quick"].as_bool(), report["out"].as_str()),
+        (Some(true), Some("runs/reproduce-liu2021-quick"))
+    );
+    let claims = report["claims"].as_array().expect("claims");
+    assert!(claims.iter().all(|claim| claim["verdict"] == "reproduced"), "{report}");
+    let guarantee = claims.last().expect("a claim");
+    assert!(guarantee["ours"].as_f64() < guarantee["published"].as_f64(), "{guarantee}");
+    let page = directory.path().join("runs/reproduce-liu2021-quick/report.html");
+    let page = std::fs::read_to_string(page).expect("the report");
+    assert!(
+        page.contains("Figure 3: gap against ε at 30 dB") && page.contains("Published figures, reproduced")
+    );
+}
+
 /// `calibrate --toml` prints an experiment file with the same epsilon.
 #[test]
 fn calibrations_are_experiment_files() {

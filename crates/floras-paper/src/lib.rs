@@ -1,7 +1,7 @@
 //! A common benchmark of schemes, reproduction of the paper's figures, and evaluation of its convergence theorem.
 //!
 //! [`benchmark`] compares the field's schemes under equal conditions. [`reproduce`] reproduces the figures of the paper and compares its claims with them, with the frontier between privacy and
-//! accuracy. [`theory`] evaluates the convergence theorem for an experiment, as printed and corrected.
+//! accuracy; it does the same for figures of the papers of other schemes. [`theory`] evaluates the convergence theorem for an experiment, as printed and corrected.
 //!
 //! # Citations
 //! Wei, Wang, Huang, Shen, Yang, Poor, *Differentially private wireless federated learning using orthogonal sequences*, IEEE

@@ -1,4 +1,4 @@
-//! The report of a reproduction: the paper's figures with its claims and our results.
+//! The report of a reproduction: published figures with the claims of their papers and our results.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::html::{Cell, Html, figure, page};
 use crate::plot::scale::number_text;
 
 /// The heading of the page; the figures have headings of their own.
-const TITLE: &str = "The paper's figures, reproduced";
+const TITLE: &str = "Published figures, reproduced";
 
 /// Writes the report of a reproduction.
 pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportError> {
@@ -26,7 +26,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         output.panel(panel)?;
     }
     let mut body = Html::default();
-    body.element("p", "kicker", "Reproduction of the FLORAS paper by floras");
+    body.element("p", "kicker", "Reproduction by floras");
     body.element("h1", "", TITLE);
     body.element("p", "lead", &verdicts(&reproduction));
     let has_trials = panels().flat_map(|panel| &panel.curves).any(|curve| curve.band.is_some());
@@ -34,7 +34,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
         body.element(
             "p",
             "warning",
-            "This is the quick version: it has fewer trials or rounds than the paper, and wide intervals.",
+            "This is the quick version: it has fewer trials or rounds than the full one, and wide intervals.",
         );
     }
     for figure in &reproduction.figures {
@@ -63,9 +63,9 @@ fn verdicts(reproduction: &Reproduction) -> String {
     match claims().count() {
         0 => "These figures have no counterpart among the paper's claims.".to_owned(),
         all => format!(
-            "Verdicts on {} of the paper: {} reproduced, {} inconclusive, {} not reproduced under the chosen conventions, {} false \
+            "Verdicts on {}: {} reproduced, {} inconclusive, {} not reproduced under the chosen conventions, {} false \
              (contradicts mathematics).",
-            count(all as u64, "claim"),
+            count(all as u64, "published claim"),
             number(Verdict::Reproduced),
             number(Verdict::Inconclusive),
             number(Verdict::NotReproduced),

@@ -195,7 +195,7 @@ fn reproductions_show_figures_claims_and_conventions() {
         "not reproduced",
         "outside the interval",
         "(12.5)",
-        "Verdicts on 1 claim of the paper",
+        "Verdicts on 1 published claim:",
         "A note.",
         "floras reproduce fig4 --quick",
         "quick version",

@@ -5,32 +5,19 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::Args;
 use floras_report::plot::Plot;
 use floras_sim::benchmark::{Benchmark, Table};
 
+use crate::page::wrap;
+use crate::record::Options;
 use crate::shell;
-use crate::wrapping::wrap;
 
 const DIRECTORY: &str = "docs/benchmark";
 const PAGE: &str = "docs/schemes/leaderboard.md";
 /// The end of the page, which has no numbers.
 const SUBMIT: &str = include_str!("submit.md");
-
-/// Where the numbers come from.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// The directory of a finished `floras benchmark`; it is run if absent, which takes about half an hour.
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
-
-    /// Write the page and its pictures again from the recorded numbers, without running anything.
-    #[arg(long, conflicts_with = "from")]
-    recorded: bool,
-}
 
 /// Makes numbers, pictures and page.
 pub(crate) fn run(options: &Options) -> Result<()> {

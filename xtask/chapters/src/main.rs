@@ -1,4 +1,4 @@
-//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction`, `leaderboard` and
+//! Computes what the book shows: `cargo xtask conventions`, `confirmations`, `reproduction`, `peer-figures`, `leaderboard` and
 //! `book-figures`.
 //!
 //! A program of its own, so that `cargo xtask` alone builds without the libraries.
@@ -7,11 +7,13 @@ mod confirmations;
 mod conventions;
 mod figures;
 mod leaderboard;
+mod page;
+mod peer_figures;
+mod record;
 mod reproduction;
 #[expect(dead_code, reason = "xtask uses the rest")]
 #[path = "../../src/shell.rs"]
 mod shell;
-mod wrapping;
 
 use std::process::ExitCode;
 
@@ -26,9 +28,11 @@ enum Chapter {
     /// Run settings of that search on seeds that it did not use.
     Confirmations,
     /// Reproduce the paper's figures and write the book's chapter on them.
-    Reproduction(reproduction::Options),
+    Reproduction(record::Options),
+    /// Compute figures of the papers of other schemes and write the book's chapter on them.
+    PeerFigures(record::Options),
     /// Run the benchmark and write the book's leaderboard.
-    Leaderboard(leaderboard::Options),
+    Leaderboard(record::Options),
     /// Compute the book's pictures of the clipped projector and of the audit, and write them to `docs/figures`.
     BookFigures,
 }
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Chapter::Confirmations => confirmations::run(),
         Chapter::Reproduction(options) => reproduction::run(&options),
         Chapter::Leaderboard(options) => leaderboard::run(&options),
+        Chapter::PeerFigures(options) => peer_figures::run(&options),
         Chapter::BookFigures => figures::run(),
     };
     match outcome {

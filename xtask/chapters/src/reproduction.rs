@@ -5,77 +5,31 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::Args;
-use floras_core::{Rounding, View};
 use floras_paper::reproduce::claims;
-use floras_report::plot::Plot;
-use floras_sim::figure::{Claim, Figure, Panel, PrivacyRow, Reproduction, Verdict};
+use floras_sim::figure::{Reproduction, Verdict};
 
 use crate::confirmations::{self, Confirmation};
 use crate::conventions::{self, Choice};
+use crate::page::{wrap, write_figure};
+use crate::record::{self, Options, Record};
 use crate::shell;
 use crate::wrapping::wrap;
 
-const DIRECTORY: &str = "docs/reproduction";
 const CHAPTER: &str = "docs/reference/reproduction.md";
-/// Curves with more points than this are drawn, but not listed.
-const MAX_COLUMNS: usize = 8;
-
-/// Where the numbers come from.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// The directory of a finished `floras reproduce all`; it is run if absent, which takes some minutes.
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
-
-    /// Write the chapter and its pictures again from the recorded numbers, without running anything.
-    #[arg(long, conflicts_with = "from")]
-    recorded: bool,
-}
+/// The recorded numbers of this chapter.
+const RECORD: Record = Record { figures: "all", file: "reproduction.json" };
 
 /// Makes numbers, pictures and chapter.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let root = shell::root();
-    if options.recorded {
-        return write_all();
-    }
-    let made = match &options.from {
-        Some(directory) => directory.clone(),
-        None => {
-            let directory = root.join("target").join("reproduction");
-            let program = shell::release_program()?;
-            shell::run(shell::program(program).args(["reproduce", "all", "--out"]).arg(&directory))?;
-            directory
-        }
-    };
-    let directory = root.join(DIRECTORY);
-    fs::create_dir_all(&directory)?;
-    fs::copy(made.join("reproduction.json"), directory.join("reproduction.json"))
-        .with_context(|| format!("{} holds no reproduction", made.display()))?;
-    write_all()
-}
-
-/// Draws the pictures and writes the chapter, both from the numbers under `docs/reproduction`.
-fn write_all() -> Result<()> {
-    let made = read()?;
-    for panel in made.figures.iter().flat_map(|figure| &figure.panels) {
-        let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
-        fs::write(&path, Plot::of_panel(panel).svg())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    RECORD.update(options)?;
+    let made = RECORD.read()?;
+    record::draw(&made)?;
     let text = chapter(&made, &conventions::read()?, &confirmations::read()?)?;
     fs::write(shell::root().join(CHAPTER), text)?;
     println!("wrote {CHAPTER} and its pictures");
     Ok(())
-}
-
-fn read() -> Result<Reproduction> {
-    let path = shell::root().join(DIRECTORY).join("reproduction.json");
-    let text = fs::read_to_string(&path).with_context(|| format!("{}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{}", path.display()))
 }
 
 /// The chapter's text.
@@ -102,126 +56,12 @@ fn chapter(made: &Reproduction, choices: &[Choice], confirmations: &[Vec<Confirm
         claims::FIG4.len() + claims::FIG5.len()
     );
     for figure in &made.figures {
-        write_figure(&mut out, figure);
+        write_figure(&mut out, figure, "Chosen where the paper does not specify a value");
     }
     let chosen = conventions::chosen(choices).context("no choice has enough rounds")?;
     let confirmed = confirmations::of_figures(made, chosen)?;
     write_choices(&mut out, choices, chosen, &confirmed, confirmations);
     Ok(wrap(&out))
-}
-
-fn write_figure(out: &mut String, figure: &Figure) {
-    let _ = write!(out, "## {}\n\n", figure.title);
-    for paragraph in &figure.text {
-        let _ = write!(out, "{paragraph}\n\n");
-    }
-    for panel in &figure.panels {
-        let title = panel.title.replace(['[', ']'], "");
-        let _ = write!(out, "![{title}](../reproduction/{}.svg)\n\n", panel.name);
-        if panel.curves.iter().all(|curve| curve.x.len() <= MAX_COLUMNS) {
-            write_values(out, panel);
-        }
-    }
-    if !figure.claims.is_empty() {
-        out.push_str("| the paper's claim | published | ours | verdict | why |\n|---|---:|---:|---|---|\n");
-        for claim in &figure.claims {
-            out.push_str(&claim_row(claim));
-        }
-        out.push('\n');
-    }
-    if !figure.conventions.is_empty() {
-        let heading = if figure.claims.is_empty() {
-            "The settings"
-        } else {
-            "Chosen where the paper does not specify a value"
-        };
-        let _ = write!(out, "{heading}:\n\n| quantity | value |\n|---|---|\n");
-        for (key, value) in &figure.conventions {
-            let _ = writeln!(out, "| {key} | {value} |");
-        }
-        out.push('\n');
-    }
-    write_privacy(out, &figure.privacy);
-    for note in &figure.notes {
-        let _ = write!(out, "{note}\n\n");
-    }
-}
-
-/// The values of a panel with few points, one row per curve.
-fn write_values(out: &mut String, panel: &Panel) {
-    let Some(first) = panel.curves.first() else { return };
-    let places: Vec<String> = first.x.iter().map(f64::to_string).collect();
-    let _ = writeln!(out, "| {}, by {} | {} |", panel.y.label, panel.x.label, places.join(" | "));
-    let _ = writeln!(out, "|---|{}", "---:|".repeat(places.len()));
-    for curve in &panel.curves {
-        let cell = |place: usize| {
-            let Some(value) = curve.y[place] else { return "–".to_owned() };
-            let band = curve.band.as_ref().and_then(|band| band[place]);
-            band.map_or_else(
-                || number(value),
-                |(low, high)| format!("{value:.1} ± {:.1}", (high - value).max(value - low)),
-            )
-        };
-        let cells: Vec<String> = (0..curve.y.len()).map(cell).collect();
-        let _ = writeln!(out, "| {} | {} |", curve.name, cells.join(" | "));
-    }
-    out.push('\n');
-}
-
-fn claim_row(claim: &Claim) -> String {
-    let digits = if claim.unit == "ε" { 3 } else { 1 };
-    let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
-    let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
-    let verdict = match claim.verdict {
-        Verdict::Reproduced | Verdict::Inconclusive => claim.verdict.words().to_owned(),
-        Verdict::NotReproduced | Verdict::False => format!("**{}**", claim.verdict.words()),
-    };
-    let published = claim.published.map_or("–".to_owned(), |published| format!("{published:.digits$}"));
-    format!("| {} | {published} | {ours} | {verdict} | {} |\n", claim.claim, claim.reason)
-}
-
-fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
-    let Some(first) = rows.first() else { return };
-    let _ = write!(
-        out,
-        "Privacy of a client under each curve's setting: ε at δ = {:e}, in [every view](../concepts/privacy-views.md). A number in \
-         brackets is not a guarantee; *none* means that there is no finite ε, and – that the view does not apply to the scheme.\n\n\
-         | curve | rounds | published | idealised | actual | any channel | raw signal |\n|---|---:|---:|---:|---:|---:|---:|\n",
-        first.delta
-    );
-    for row in rows {
-        let cell = |view: View| {
-            let Some(statement) = row.views.get(view) else { return "–".to_owned() };
-            match (statement.epsilon, statement.guarantee) {
-                (None, _) => "none".to_owned(),
-                (Some(epsilon), true) => upper(epsilon),
-                (Some(epsilon), false) => format!("({})", upper(epsilon)),
-            }
-        };
-        let cells = View::ALL.map(cell);
-        let _ = writeln!(out, "| {} | {} | {} |", row.curve, row.rounds, cells.join(" | "));
-    }
-    out.push('\n');
-}
-
-/// Three digits, and powers of ten where there are too many.
-fn number(value: f64) -> String {
-    match value {
-        value if value >= 1e5 => format!("{value:.1e}"),
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    }
-}
-
-/// An upper bound with as many digits as by [`number`], rounded up.
-fn upper(value: f64) -> String {
-    match value {
-        value if value >= 1e5 => Rounding::Up.scientific(value, 1),
-        value if value >= 100.0 => Rounding::Up.fixed(value, 0),
-        value if value >= 10.0 => Rounding::Up.fixed(value, 1),
-        value => Rounding::Up.fixed(value, 2),
-    }
 }
 
 fn write_choices(
@@ -373,13 +213,15 @@ fn write_rows<'a>(out: &mut String, choices: impl Iterator<Item = &'a Choice>) {
 
 #[cfg(test)]
 mod tests {
+    use floras_sim::figure::Panel;
+
     use super::*;
 
     #[test]
     fn the_chapter_follows_from_the_recorded_numbers() {
         let written = fs::read_to_string(shell::root().join(CHAPTER)).unwrap();
         let (choices, confirmations) = (conventions::read().unwrap(), confirmations::read().unwrap());
-        let made = chapter(&read().unwrap(), &choices, &confirmations).unwrap();
+        let made = chapter(&RECORD.read().unwrap(), &choices, &confirmations).unwrap();
         assert!(
             written == made,
             "docs/reference/reproduction.md was changed by hand: run `cargo xtask reproduction`"
@@ -404,8 +246,12 @@ mod tests {
             assert!(settings.seed != conventions::CHOICE_SEED && !used.contains(&settings.seed));
         }
         // The other partition's rounds are in the figures.
-        for figure in
-            read().unwrap().figures.iter().filter(|figure| ["fig4", "fig5"].contains(&figure.name.as_str()))
+        for figure in RECORD
+            .read()
+            .unwrap()
+            .figures
+            .iter()
+            .filter(|figure| ["fig4", "fig5"].contains(&figure.name.as_str()))
         {
             let privacy = &figure.privacy;
             let rounds =
@@ -416,9 +262,9 @@ mod tests {
 
     #[test]
     fn every_picture_of_the_recorded_figures_is_there() {
-        for figure in read().unwrap().figures {
+        for figure in RECORD.read().unwrap().figures {
             for panel in figure.panels {
-                let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
+                let path = record::picture(&panel);
                 assert!(path.exists(), "{}", path.display());
             }
         }
@@ -427,7 +273,7 @@ mod tests {
     /// The README's answers have their numbers from the frontier's panels over the number of clients.
     #[test]
     fn the_readme_says_what_the_frontier_shows() {
-        let made = read().unwrap();
+        let made = RECORD.read().unwrap();
         let named = |name: &str| {
             made.figures.iter().flat_map(|figure| &figure.panels).find(|panel| panel.name == name).unwrap()
         };

@@ -3,9 +3,10 @@
 //! The paper states no numbers. Each claim names a direction, and its verdict compares our runs with it, under the count of
 //! [`floras_sim::Cost`].
 
-use floras_sim::figure::{Claim, Verdict};
-use floras_sim::{Cost, Estimate};
+use floras_sim::Cost;
+use floras_sim::figure::Claim;
 
+use super::finding::{Finding, is_above_zero};
 use super::workbench::RunRecord;
 
 /// Tolerance of "full use of transmit power", in points.
@@ -21,22 +22,6 @@ pub(super) struct Compared<'a> {
     pub(super) clients: u32,
     /// `θ`, the admission threshold of channel inversion on `|h|`.
     pub(super) threshold: f64,
-}
-
-/// A measured quantity and the claim about it.
-struct Finding<'a> {
-    claim: &'a str,
-    published: Option<f64>,
-    /// One number per trial, or per pair of trials.
-    ours: Vec<f64>,
-    unit: &'a str,
-    /// Whether an estimate agrees with the claim; `None` if its interval does not decide.
-    agrees: fn(mean: f64, half: f64) -> Option<bool>,
-    reason: String,
-}
-
-fn is_above_zero(mean: f64, half: f64) -> Option<bool> {
-    (mean.abs() > half || (mean == 0.0 && half == 0.0)).then_some(mean > 0.0)
 }
 
 impl Compared<'_> {
@@ -129,34 +114,6 @@ impl Compared<'_> {
     }
 }
 
-impl Finding<'_> {
-    fn judge(self) -> Claim {
-        let estimate = Estimate::of(&self.ours);
-        let verdict = match estimate {
-            None => None,
-            Some(Estimate { mean, ci95 }) => ci95.and_then(|half| (self.agrees)(mean, half)),
-        };
-        let reason = match estimate {
-            None => "no trial has its cost recorded".to_owned(),
-            Some(Estimate { ci95: None, .. }) => format!("one trial has no interval; {}", self.reason),
-            Some(_) => self.reason,
-        };
-        Claim {
-            claim: self.claim.to_owned(),
-            published: self.published,
-            ours: estimate.map(|estimate| estimate.mean),
-            ci95: estimate.and_then(|estimate| estimate.ci95),
-            unit: self.unit.to_owned(),
-            verdict: match verdict {
-                None => Verdict::Inconclusive,
-                Some(true) => Verdict::Reproduced,
-                Some(false) => Verdict::NotReproduced,
-            },
-            reason,
-        }
-    }
-}
-
 /// One number per trial whose cost is recorded.
 fn of(record: &RunRecord, pick: impl Fn(Cost) -> Option<f64>) -> Vec<f64> {
     record.summary.trials.iter().filter_map(|trial| pick(trial.cost()?)).collect()
@@ -185,16 +142,20 @@ fn expected_range_db(clients: u32) -> f64 {
 }
 
 /// `θ²·E₁(θ²)`: mean power of a client that inverts its channel at the power of the threshold `θ < 1`, over that of its update.
-/// `E₁(x) = −γ_E − ln x − Σ_{j≥1} (−x)^j/(j·j!)`.
 fn fixed_power_share(threshold: f64) -> f64 {
     let x = threshold * threshold;
+    x * exponential_integral(x)
+}
+
+/// `E₁(x) = ∫_x^∞ e^(−t)/t dt = −γ_E − ln x − Σ_{j≥1} (−x)^j/(j·j!)` for `x` between 0 and 3.
+pub(super) fn exponential_integral(x: f64) -> f64 {
     let (mut power, mut sum) = (1.0, 0.0);
     for j in 1..=40 {
         let j = f64::from(j);
         power *= -x / j;
         sum += power / j;
     }
-    x * (-EULER - x.ln() - sum)
+    -EULER - x.ln() - sum
 }
 
 /// Euler's constant `γ_E`.
@@ -217,20 +178,5 @@ mod tests {
     fn power_shares_have_their_closed_form() {
         assert!((fixed_power_share(0.3) - 0.09 * 1.918_744_8).abs() < 1e-8);
         assert!((fixed_power_share(0.01) - 8.633_224_7e-4).abs() < 1e-10);
-    }
-
-    fn finding(ours: &[f64], agrees: fn(f64, f64) -> Option<bool>) -> Verdict {
-        let (published, unit, reason) = (None, "dB", String::new());
-        Finding { claim: "", published, ours: ours.to_vec(), unit, agrees, reason }.judge().verdict
-    }
-
-    #[test]
-    fn directions_need_an_interval_on_one_side() {
-        assert_eq!(finding(&[20.0, 20.1], is_above_zero), Verdict::Reproduced);
-        assert_eq!(finding(&[-20.0, -20.1], is_above_zero), Verdict::NotReproduced);
-        assert_eq!(finding(&[-0.1, 0.2], is_above_zero), Verdict::Inconclusive);
-        assert_eq!(finding(&[0.0, 0.0], is_above_zero), Verdict::NotReproduced);
-        assert_eq!(finding(&[1.0], is_above_zero), Verdict::Inconclusive);
-        assert_eq!(finding(&[], is_above_zero), Verdict::Inconclusive);
     }
 }

@@ -4,14 +4,18 @@
 //! paper's claims, and the guarantees of each setting. The paper does not specify `C`, `B`, `L`, the number of rounds, what
 //! SNR refers to, and how channel inversion sets its power. The presets `fig4-floras`, `fig4-inversion` and `fig5` document
 //! these choices and their reasons.
+//!
+//! [`Target::PEERS`] are figures of the papers of other schemes, with what those papers claim about them.
 
 pub mod claims;
 mod cost;
 mod fig2;
 mod fig4;
 mod fig5;
+mod finding;
 mod frontier;
 mod learning;
+mod peers;
 mod workbench;
 
 use std::fmt;
@@ -36,11 +40,21 @@ pub enum Target {
     Fig5,
     /// The frontier: accuracy at equal privacy, which is not in the paper.
     Frontier,
+    /// Zhu, Wang and Huang 2020: broadband analog aggregation.
+    Zhu2020,
+    /// Sery and Cohen 2020: gradient descent over fading channels (GBMA).
+    Sery2020,
+    /// Liu and Simeone 2021: privacy for free.
+    Liu2021,
+    /// Sery, Shlezinger, Cohen and Eldar 2021: time-varying precoding (COTAF).
+    Sery2021,
 }
 
 impl Target {
-    /// All targets, those of the paper first.
+    /// All targets about FLORAS, those of the paper first.
     pub const ALL: [Self; 4] = [Self::Fig2, Self::Fig4, Self::Fig5, Self::Frontier];
+    /// All targets from the papers of other schemes, the oldest first.
+    pub const PEERS: [Self; 4] = [Self::Zhu2020, Self::Sery2020, Self::Liu2021, Self::Sery2021];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
@@ -49,15 +63,23 @@ impl Target {
             Self::Fig4 => "fig4",
             Self::Fig5 => "fig5",
             Self::Frontier => "frontier",
+            Self::Zhu2020 => "zhu2020",
+            Self::Sery2020 => "sery2020",
+            Self::Liu2021 => "liu2021",
+            Self::Sery2021 => "sery2021",
         }
     }
 
-    fn make(self, bench: &Workbench<'_>) -> Result<Figure, SimError> {
+    fn make(self, bench: &Workbench<'_>, seed: u64) -> Result<Figure, SimError> {
         match self {
             Self::Fig2 => fig2::fig2(bench),
             Self::Fig4 => fig4::fig4(bench),
             Self::Fig5 => fig5::fig5(bench),
             Self::Frontier => frontier::frontier(bench),
+            Self::Zhu2020 => peers::zhu2020(bench, seed),
+            Self::Sery2020 => peers::sery2020(bench, seed),
+            Self::Liu2021 => peers::liu2021(bench, seed),
+            Self::Sery2021 => peers::sery2021(bench),
         }
     }
 }
@@ -72,18 +94,15 @@ impl fmt::Display for Target {
 pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproduction, SimError> {
     let what = match targets {
         [one] => one.name(),
+        _ if targets == Target::PEERS => "peers",
         _ => "all",
     };
     let command = format!("floras reproduce {what}{}", if bench.quick { " --quick" } else { "" });
     let _lock = enter(bench, &command)?;
-    let figures = targets.iter().map(|target| target.make(bench)).collect::<Result<_, _>>()?;
-    let reproduction = Reproduction {
-        version: VERSION.to_owned(),
-        command,
-        quick: bench.quick,
-        seed: Experiment::parse("fig4", fig4::floras_file())?.settings().seed,
-        figures,
-    };
+    let seed = Experiment::parse("fig4", fig4::floras_file())?.settings().seed;
+    let figures = targets.iter().map(|target| target.make(bench, seed)).collect::<Result<_, _>>()?;
+    let reproduction =
+        Reproduction { version: VERSION.to_owned(), command, quick: bench.quick, seed, figures };
     let path = bench.directory.join(Reproduction::FILE);
     let mut text = serde_json::to_string(&reproduction).map_err(|error| SimError::encoding(&path, error))?;
     text.push('\n');

@@ -187,7 +187,7 @@ impl RunRecord {
             let until = self.metrics.iter().filter(|line| line.trial == trial && line.round <= rounds);
             let accuracy =
                 |line: &RoundMetrics| if line.diverged { Some(GUESSING) } else { line.test_accuracy };
-            until.filter_map(accuracy).last()
+            until.filter_map(accuracy).next_back()
         };
         let trials = 0..self.summary.trials.len() as u32;
         let accuracies: Option<Vec<f64>> = trials.map(in_trial).collect();
