@@ -15,7 +15,6 @@ use crate::conventions::{self, Choice};
 use crate::page::{wrap, write_figure};
 use crate::record::{self, Options, Record};
 use crate::shell;
-use crate::wrapping::wrap;
 
 const CHAPTER: &str = "docs/reference/reproduction.md";
 /// The recorded numbers of this chapter.
