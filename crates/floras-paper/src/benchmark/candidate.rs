@@ -44,6 +44,8 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "power-control",
     "cotaf",
     "one-bit",
+    "a-dsgd",
+    "d-dsgd",
     "gaussian",
     "ideal",
 ];

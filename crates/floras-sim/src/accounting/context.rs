@@ -103,11 +103,14 @@ impl AccountContext<'_> {
         self.settings.sent_scale(parameters)
     }
 
-    /// The probability that a client's, or an item's, data enter a round.
+    /// The probability that a client's, or an item's, data enter a round. What a client sends from its memory depends on all of its
+    /// items, whichever are in the batches of the round.
     pub(super) fn sampling(&self) -> Sampling {
         let ClientSettings { total, per_round, .. } = self.settings.clients;
-        let sampling = self.unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne);
-        match self.settings.uplink.scheme.reveals_participation() {
+        let has_memory = self.settings.uplink.scheme.reveals_participation();
+        let unit = if has_memory { PrivacyUnit::Client } else { self.unit };
+        let sampling = unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne);
+        match has_memory {
             true if sampling != Sampling::Everyone => Sampling::Known(sampling.probability()),
             _ => sampling,
         }
