@@ -188,8 +188,7 @@ fn energy_bounds_what_compressed_updates_leak() {
 fn memories_leave_no_amplification_by_items() {
     let epsilon = |scheme: &str, level: &str| {
         let level = format!("privacy.level={level}");
-        let settings =
-            ["uplink.snr_db=-40", "clients.dropout=none", "local.batch=5", "local.steps=1", &level];
+        let settings = ["uplink.snr_db=-40", "clients.dropout=0", "local.batch=5", "local.steps=1", &level];
         ExperimentAccount::new(&small(scheme, &settings)).unwrap().epsilon(View::RawSignal).unwrap().unwrap()
     };
     assert!(epsilon("one-bit", "item") < 0.9 * epsilon("one-bit", "client"));
