@@ -22,7 +22,7 @@ pub(super) fn add(unsent: &mut [f32], update: &[f32]) {
 pub(super) fn largest(values: &[f32], count: usize, key: impl Fn(f32) -> u32) -> Vec<u32> {
     let keys: Vec<u32> = values.iter().map(|value| key(*value)).collect();
     let threshold = threshold(&keys, count);
-    let mut places = places(&keys, threshold);
+    let mut places = places(&keys, threshold, count);
     if places.len() > count {
         let is_above = |place: &u32| keys[*place as usize] > threshold;
         let mut allowed = count.saturating_sub(places.iter().filter(|place| is_above(place)).count());
@@ -46,14 +46,23 @@ fn threshold(keys: &[u32], count: usize) -> u32 {
     let (mut inside, mut left) = (keys.to_vec(), count);
     for shift in [22, 11, 0] {
         let digit = |key: u32| (key >> shift) as usize % DIGITS;
-        let mut counts = [0; DIGITS];
-        inside.iter().for_each(|key| counts[digit(*key)] += 1);
-        let mut found = DIGITS - 1;
-        while counts[found] < left {
-            left -= counts[found];
-            found -= 1;
+        // Several counts of each digit, because equal digits in a row would wait for one another.
+        let mut counts = [[0_usize; DIGITS]; 4];
+        let (blocks, last) = inside.as_chunks::<4>();
+        for block in blocks {
+            counts.iter_mut().zip(block).for_each(|(counts, key)| counts[digit(*key)] += 1);
         }
-        keep(&mut inside, |_, key| (key, digit(key) == found));
+        last.iter().for_each(|key| counts[0][digit(*key)] += 1);
+        let mut found = DIGITS - 1;
+        let of_digit = loop {
+            let of_digit: usize = counts.iter().map(|counts| counts[found]).sum();
+            if of_digit >= left {
+                break of_digit;
+            }
+            left -= of_digit;
+            found -= 1;
+        };
+        keep(&mut inside, of_digit, |_, key| (key, digit(key) == found));
     }
     inside[0].max(1)
 }
@@ -61,22 +70,33 @@ fn threshold(keys: &[u32], count: usize) -> u32 {
 /// Number of values of a digit.
 const DIGITS: usize = 1 << 11;
 
-/// The places of the keys that are at least `threshold`, in ascending order.
-fn places(keys: &[u32], threshold: u32) -> Vec<u32> {
+/// The places of the keys that are at least `threshold`, about `expected` of them, in ascending order.
+fn places(keys: &[u32], threshold: u32, expected: usize) -> Vec<u32> {
     let mut places = keys.to_vec();
-    keep(&mut places, |place, key| (place, key >= threshold));
+    keep(&mut places, expected, |place, key| (place, key >= threshold));
     places
 }
 
-/// Replaces the values by those that `choose` returns for place and value, where it returns `true` too.
+/// Replaces the values by those that `choose` returns for place and value, where it returns `true` too, about `expected` times.
 ///
-/// Every result is written, and kept unless the next one overwrites it, because a processor cannot predict which are kept.
-fn keep(values: &mut Vec<u32>, choose: impl Fn(u32, u32) -> (u32, bool)) {
+/// A processor cannot predict which values are kept, unless they are few. Otherwise every result is written, and kept unless the next one
+/// overwrites it.
+fn keep(values: &mut Vec<u32>, expected: usize, choose: impl Fn(u32, u32) -> (u32, bool)) {
     let mut length = 0;
-    for place in 0..values.len() {
-        let (value, is_kept) = choose(place as u32, values[place]);
-        values[length] = value;
-        length += usize::from(is_kept);
+    if expected < values.len() / 16 {
+        for place in 0..values.len() {
+            let (value, is_kept) = choose(place as u32, values[place]);
+            if is_kept {
+                values[length] = value;
+                length += 1;
+            }
+        }
+    } else {
+        for place in 0..values.len() {
+            let (value, is_kept) = choose(place as u32, values[place]);
+            values[length] = value;
+            length += usize::from(is_kept);
+        }
     }
     values.truncate(length);
 }
@@ -112,6 +132,22 @@ mod tests {
         }
         assert_eq!([by(1, positive), by(2, positive), by(6, positive)], [vec![2], vec![2, 5], vec![0, 2, 5]]);
         assert_eq!(largest(&values, 2, |value| positive(-value)), [1, 3]);
+    }
+
+    /// Values with many ties, and with zeros.
+    #[test]
+    fn the_largest_keys_are_those_of_sorting() {
+        let mut values = crate::updates::random_updates(1, 2000).remove(0);
+        values.iter_mut().step_by(3).for_each(|x| *x = (*x * 4.0).round());
+        for count in [1, 5, 100, 700, 1999, 2000] {
+            for key in [magnitude, positive] {
+                let mut order: Vec<u32> = (0..2000).filter(|&at| key(values[at as usize]) > 0).collect();
+                order.sort_by_key(|&at| std::cmp::Reverse(key(values[at as usize])));
+                order.truncate(count);
+                order.sort_unstable();
+                assert_eq!(largest(&values, count, key), order, "{count}");
+            }
+        }
     }
 
     #[test]
