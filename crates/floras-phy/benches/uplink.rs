@@ -9,6 +9,8 @@ use rand_distr::{Distribution, StandardNormal};
 
 const CLIENTS: u32 = 20;
 const PARAMETERS: usize = 1_000_000;
+/// Parameters of a logistic regression on 20×20 pictures.
+const SMALL: usize = 4010;
 
 fn normal_numbers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("normal numbers");
@@ -56,13 +58,13 @@ fn masks(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn updates() -> Vec<Vec<f32>> {
+fn updates(clients: u32, parameters: usize) -> Vec<Vec<f32>> {
     let random_update = |client| {
-        let mut update = vec![0.0; PARAMETERS];
+        let mut update = vec![0.0; parameters];
         StreamName::new(1, Purpose::BENCHMARK).client(client).normals().fill(0, &mut update);
         update
     };
-    (0..CLIENTS).map(random_update).collect()
+    (0..clients).map(random_update).collect()
 }
 
 fn floras(sequences: SequenceSet) -> Floras {
@@ -77,7 +79,7 @@ fn floras(sequences: SequenceSet) -> Floras {
 }
 
 fn one_round(criterion: &mut Criterion) {
-    let updates = updates();
+    let updates = updates(CLIENTS, PARAMETERS);
     let clients: Vec<u32> = (0..CLIENTS).collect();
     let round = Round::new(1, 0, 1, &clients).expect("distinct clients");
     let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
@@ -120,7 +122,66 @@ fn effective_channel(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, normal_numbers, masks, one_round, effective_channel);
+/// Recovery of 1000 of 4010 values from 2004 measurements with noise, in a fixed number of iterations.
+fn message_passing(criterion: &mut Criterion) {
+    let round = Round::new(1, 0, 1, &[0]).expect("a round");
+    let projection =
+        Projection::draw(&mut round.stream(Purpose::PROJECTION), SMALL, 2004).expect("a projection");
+    let mut vector = updates(1, SMALL).remove(0);
+    vector[1000..].fill(0.0);
+    let mut noise = vec![0.0_f32; 2004];
+    round.stream_name(Purpose::PAYLOAD_NOISE).normals().fill(0, &mut noise);
+    let mut measured = projection.project(&vector).expect("a vector");
+    measured.iter_mut().zip(noise).for_each(|(value, noise)| *value += 0.3 * noise);
+    let mut group = criterion.benchmark_group("message passing, d = 4010, s = 2005");
+    group.sample_size(20);
+    for iterations in [1, 30, 1000] {
+        let amp = Amp::new(iterations, 0.0).expect("iterations");
+        group.bench_function(BenchmarkId::new("iterations", iterations), |bencher| {
+            bencher.iter(|| amp.recover(&projection, &measured));
+        });
+    }
+    group.finish();
+}
+
+/// Whole rounds of a small model over several schemes, as a benchmark of schemes has them.
+fn small_rounds(criterion: &mut Criterion) {
+    for count in [20, 100] {
+        let updates = updates(count, SMALL);
+        let clients: Vec<u32> = (0..count).collect();
+        let round = Round::new(1, 0, 1, &clients).expect("distinct clients");
+        let (channels, length) = (Channels::from(Fading::Rayleigh), 32);
+        let snr = Snr::new(10.0, SnrConvention::Symbol).expect("10 dB");
+        let (uses_per_parameter, admission) = (0.5, Admission::at_amplitude(0.3).expect("a threshold"));
+        let analog = ADsgd::new(ADsgdSettings {
+            uses_per_parameter,
+            kept: 0.5,
+            iterations: 30,
+            admission,
+            length,
+            channels: channels.clone(),
+            snr,
+        });
+        let digital = DDsgd::new(DDsgdSettings { uses_per_parameter, length, channels, snr });
+        let size = count as usize + 5;
+        let walsh = floras(SequenceSet::walsh(size, size.next_power_of_two()).expect("N of L"));
+        let uplinks: [&dyn Uplink; 3] = [&walsh, &analog.expect("settings"), &digital.expect("settings")];
+        let mut group = criterion.benchmark_group(format!("one round, K = {count}, d = 4010"));
+        let aggregation = Aggregation { clip: Some(1.0), ..Aggregation::default() };
+        for uplink in uplinks {
+            let mut memory = ClientMemory::default();
+            group.bench_function(uplink.name(), |bencher| {
+                bencher.iter(|| {
+                    let sum = vec![0.0; SMALL];
+                    aggregation.run_in(uplink, round, &updates, Some(&mut memory), sum)
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, normal_numbers, masks, one_round, effective_channel, message_passing, small_rounds);
 
 fn main() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the pool is not in use yet");

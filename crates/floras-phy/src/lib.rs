@@ -13,6 +13,7 @@
 //! | [`Masked`], [`UnitPower`] | any of them with masks, or with symbols of unit power |
 //! | [`Aggregation`] | a whole round: clip, send, decode, clamp |
 //! | [`EffectiveChannel`], [`ChipLink`] | the two fidelities: symbol level and chip level |
+//! | [`Projection`], [`Amp`] | compressed updates, and their recovery |
 //! | [`Cost`] | transmit power, channel uses and energy of a round |
 //! | [`Signal`] | channels, estimates, assignment and noise behind a round's gains |
 //! | [`precode`] | clipping, the paper's normalisation, truncation, the server's step |
@@ -46,6 +47,7 @@
 //! sequences*, IEEE Trans. Inf. Theory 72(5), 2026, arXiv:2306.08280: the paper that this crate calls "the paper".
 
 mod aggregation;
+mod amp;
 pub mod assignment;
 mod channels;
 mod chip;
@@ -57,6 +59,7 @@ mod lines;
 pub mod masks;
 mod memory;
 pub mod precode;
+mod projection;
 pub mod release;
 mod round;
 mod sequences;
@@ -65,6 +68,7 @@ mod uplink;
 mod walsh;
 
 pub use aggregation::{Aggregate, Aggregation, Noise, RoundInProgress};
+pub use amp::{Amp, Recovered};
 pub use channels::{Channels, PayloadBlock, Trace};
 pub use chip::{ChipBlock, ChipLink};
 pub use cost::{Cost, Transmission};
@@ -79,15 +83,16 @@ pub use floras_core::{
 pub use memory::ClientMemory;
 /// A channel coefficient `h`, or a complex symbol; dimensionless.
 pub use num_complex::Complex64;
+pub use projection::Projection;
 pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
-    ArtificialNoise, ArtificialNoiseSettings, Blind, BlindSettings, BroadbandInversion,
+    ADsgd, ADsgdSettings, ArtificialNoise, ArtificialNoiseSettings, Blind, BlindSettings, BroadbandInversion,
     BroadbandInversionSettings, CentralGaussian, ChannelInversion, ChannelInversionSettings, Cotaf,
-    CotafSettings, Decoded, Digital, DigitalSettings, Floras, FlorasSettings, FskVote, FskVoteSettings,
-    Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected, PhaseCorrectedSettings, PowerControl,
-    PowerControlSettings, PowerSplit, Received, Signal, UnitPower, Uplink, transmit, transmit_into,
-    unit_scale,
+    CotafSettings, DDsgd, DDsgdSettings, Decoded, Digital, DigitalSettings, Floras, FlorasSettings, FskVote,
+    FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected, PhaseCorrectedSettings,
+    PowerControl, PowerControlSettings, PowerSplit, Received, Signal, UnitPower, Uplink, transmit,
+    transmit_into, unit_scale,
 };
 
 /// The example of the README, run as a documentation test.

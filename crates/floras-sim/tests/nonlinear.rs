@@ -12,7 +12,7 @@ mod support;
 
 use support::{experiment, lasting_files, run};
 
-const SCHEMES: [&str; 4] = ["fsk-vote", "cotaf", "digital", "one-bit"];
+const SCHEMES: [&str; 6] = ["fsk-vote", "cotaf", "digital", "one-bit", "a-dsgd", "d-dsgd"];
 
 fn small(scheme: &str, more: &[&str]) -> Experiment {
     let scheme = format!("uplink.scheme={scheme}");
@@ -108,7 +108,21 @@ fn settings_that_need_sums_are_refused() {
         refusal("digital", &[("uplink.levels", "70000")]).starts_with("uplink.levels must be between 0 and")
     );
     assert!(refusal("digital", &[("uplink.rate", "0")]).starts_with("uplink.rate must be between 0.001 and"));
-    assert!(refusal("cotaf", &[("uplink.channel_error", "0.1")]).starts_with("uplink.channel_error: "));
+    for scheme in ["cotaf", "a-dsgd", "d-dsgd"] {
+        assert!(refusal(scheme, &[("uplink.channel_error", "0.1")]).starts_with("uplink.channel_error: "));
+        assert!(refusal(scheme, &[("uplink.ageing", "0.1")]).starts_with("uplink.ageing"));
+    }
+    for (key, value, allowed) in [
+        ("uplink.uses_per_parameter", "2", "between 0.001 and 1"),
+        ("uplink.kept", "0", "between 0.001 and 1"),
+        ("uplink.iterations", "0", "between 1 and 100000"),
+    ] {
+        assert_eq!(refusal("a-dsgd", &[(key, value)]), format!("{key} must be {allowed}, not {value}"));
+    }
+    assert!(
+        refusal("a-dsgd", &[("uplink.fading", "none"), ("uplink.admission", "amplitude=2")])
+            .starts_with("uplink.admission: the admission threshold for |h| must be")
+    );
 }
 
 /// Local noise bounds every view of any scheme: `T` rounds are a Gaussian mechanism with `μ = √T·2C/σ_z`.
@@ -147,4 +161,37 @@ fn numbers_that_are_no_guarantee_say_why() {
     let epsilon = |view| votes.get(view).unwrap().epsilon.unwrap();
     assert!(votes.get(View::Actual).unwrap().guarantee);
     assert!(epsilon(View::Actual) < epsilon(View::RawSignal));
+}
+
+/// A transmission has the energy `s`, so that `T` rounds are a Gaussian mechanism with `μ = √T·2·√(ρ₀·s)/σ`. Here `ρ₀ = 1`, `σ = 100`, and `d =
+/// 36` has `s = 18`.
+#[test]
+fn energy_bounds_what_compressed_updates_leak() {
+    let settings = ["uplink.fading=none", "uplink.snr_db=-40", "clients.total=20"];
+    let report = ExperimentAccount::new(&small("a-dsgd", &settings)).unwrap().report().unwrap();
+    let expected =
+        floras_privacy::gaussian::epsilon(1e-5, 12_f64.sqrt() * 2.0 * 18_f64.sqrt() / 100.0).unwrap();
+    for view in [View::Actual, View::AnyChannel, View::RawSignal] {
+        let statement = report.views.get(view).unwrap();
+        let epsilon = statement.epsilon.unwrap();
+        assert!(
+            statement.guarantee && (epsilon / expected - 1.0).abs() < 1e-9,
+            "{view}: {epsilon}, {expected}"
+        );
+    }
+    let digital = ExperimentAccount::new(&small("d-dsgd", &settings)).unwrap().report().unwrap();
+    assert!(digital.views.iter().all(|(_, statement)| statement.epsilon.is_none()));
+}
+
+/// What a client sends from its memory depends on all of its samples, in every round in which it takes part.
+#[test]
+fn memories_leave_no_amplification_by_items() {
+    let epsilon = |scheme: &str, level: &str| {
+        let level = format!("privacy.level={level}");
+        let settings = ["uplink.snr_db=-40", "clients.dropout=0", "local.batch=5", "local.steps=1", &level];
+        ExperimentAccount::new(&small(scheme, &settings)).unwrap().epsilon(View::RawSignal).unwrap().unwrap()
+    };
+    assert!(epsilon("one-bit", "item") < 0.9 * epsilon("one-bit", "client"));
+    assert_eq!(epsilon("a-dsgd", "item"), epsilon("a-dsgd", "client"));
+    assert!(epsilon("a-dsgd", "client") > 0.0);
 }

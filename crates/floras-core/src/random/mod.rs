@@ -57,6 +57,8 @@ impl Purpose {
     pub const PLACEMENT: Self = Self(18);
     /// The rounding of a client's quantised update, one stream for each client of a round.
     pub const QUANTISATION: Self = Self(19);
+    /// The public random projection of a round, by which clients compress their updates.
+    pub const PROJECTION: Self = Self(20);
     /// The private keys of simulated clients, one stream for each client of a trial.
     pub const IDENTITY: Self = Self(40);
     /// The group key of a simulated trial.

@@ -47,6 +47,8 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "artificial-noise",
     "cotaf",
     "one-bit",
+    "a-dsgd",
+    "d-dsgd",
     "gaussian",
     "ideal",
 ];

@@ -16,20 +16,23 @@
 //! | [`Ideal`] | 1 | 0 | – |
 //! | [`CentralGaussian`] | 1 | as chosen | – |
 //!
-//! Schemes that are not linear, such as votes, implement [`Nonlinear`] too.
+//! Schemes that are not linear, such as votes and compressed sums, implement [`Nonlinear`] too.
 //!
 //! [`UnitPower`] and [`Masked`] wrap any of them: clients that send at unit power, and clients that mask their updates.
 //!
 //! The table is for channels that are constant over a round and known without error where they must be known. The module of each
 //! scheme covers ageing channels and estimation errors of the clients.
 
+mod a_dsgd;
 mod artificial_noise;
 mod blind;
 mod broadband_inversion;
 mod central_gaussian;
 mod channel_inversion;
 mod cotaf;
+mod d_dsgd;
 mod digital;
+mod error_feedback;
 mod floras;
 mod fsk_vote;
 mod ideal;
@@ -54,12 +57,14 @@ use crate::error::UplinkError;
 use crate::round::Round;
 use crate::updates;
 
+pub use a_dsgd::{ADsgd, ADsgdSettings};
 pub use artificial_noise::{ArtificialNoise, ArtificialNoiseSettings, PowerSplit};
 pub use blind::{Blind, BlindSettings};
 pub use broadband_inversion::{BroadbandInversion, BroadbandInversionSettings};
 pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use cotaf::{Cotaf, CotafSettings};
+pub use d_dsgd::{DDsgd, DDsgdSettings};
 pub use digital::{Digital, DigitalSettings};
 pub use floras::{Floras, FlorasSettings};
 pub(crate) use floras::{cross_gain, gain};

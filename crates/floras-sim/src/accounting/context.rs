@@ -108,15 +108,16 @@ impl AccountContext<'_> {
         self.settings.sent_scale(parameters)
     }
 
-    /// The probability that a client's, or an item's, data enter a round.
+    /// The probability that a client's, or an item's, data enter a round. What a client sends from its memory depends on all of its
+    /// items, whichever are in the batches of the round.
     pub(super) fn sampling(&self) -> Sampling {
         let ClientSettings { total, per_round, .. } = self.settings.clients;
-        let sampling = self.unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne);
+        let has_memory = self.settings.uplink.scheme.reveals_participation();
+        let unit = if has_memory { PrivacyUnit::Client } else { self.unit };
+        let sampling = unit.sampling(per_round.into(), total.into(), Neighbours::ReplaceOne);
         // Sampling amplifies only if all clients' channels have one distribution: others show who takes part.
         let are_distinct = |radio: &Radio| radio.is_unequal() || radio.trace().is_some();
-        let is_seen = self.settings.uplink.scheme.reveals_participation()
-            || self.settings.uplink.radio().is_some_and(are_distinct);
-        match is_seen {
+        match has_memory || self.settings.uplink.radio().is_some_and(are_distinct) {
             true if sampling != Sampling::Everyone => Sampling::Known(sampling.probability()),
             _ => sampling,
         }

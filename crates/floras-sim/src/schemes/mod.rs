@@ -4,12 +4,14 @@
 //! them. Everything else works on the trait [`Scheme`], so that `run`, `sweep`, `account`, `calibrate`, Python and the report need
 //! no change for a new one. Another crate adds its own with [`register`].
 
+mod a_dsgd;
 mod artificial_noise;
 mod assumptions;
 mod blind;
 mod broadband_inversion;
 mod channel_inversion;
 mod cotaf;
+mod d_dsgd;
 mod digital;
 mod fields;
 mod floras;
@@ -33,12 +35,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
+pub use a_dsgd::ADsgdScheme;
 pub use artificial_noise::ArtificialNoiseScheme;
 pub use assumptions::{ChannelKnowledge, NoiseKey, Trust};
 pub use blind::BlindScheme;
 pub use broadband_inversion::BroadbandInversionScheme;
 pub use channel_inversion::ChannelInversionScheme;
 pub use cotaf::CotafScheme;
+pub use d_dsgd::DDsgdScheme;
 pub use digital::DigitalScheme;
 pub use floras::{AGEING, FlorasScheme, OVERLAPPING};
 pub use fsk_vote::FskVoteScheme;

@@ -7,9 +7,9 @@ use toml::Table;
 
 use super::fields::field_names;
 use super::{
-    ArtificialNoiseScheme, BlindScheme, BroadbandInversionScheme, ChannelInversionScheme, CotafScheme,
-    DigitalScheme, FlorasScheme, FskVoteScheme, GaussianScheme, IdealScheme, OneBitScheme,
-    PhaseCorrectedScheme, PowerControlScheme, SchemeChoice, SchemeFile,
+    ADsgdScheme, ArtificialNoiseScheme, BlindScheme, BroadbandInversionScheme, ChannelInversionScheme,
+    CotafScheme, DDsgdScheme, DigitalScheme, FlorasScheme, FskVoteScheme, GaussianScheme, IdealScheme,
+    OneBitScheme, PhaseCorrectedScheme, PowerControlScheme, SchemeChoice, SchemeFile,
 };
 use crate::experiment::{ExperimentError, RESERVED, deserialize_section};
 
@@ -25,6 +25,8 @@ const BUILT_IN: &[SchemeEntry] = &[
     SchemeEntry::of::<CotafScheme>(),
     SchemeEntry::of::<OneBitScheme>(),
     SchemeEntry::of::<FskVoteScheme>(),
+    SchemeEntry::of::<ADsgdScheme>(),
+    SchemeEntry::of::<DDsgdScheme>(),
     SchemeEntry::of::<DigitalScheme>(),
     SchemeEntry::of::<IdealScheme>(),
     SchemeEntry::of::<GaussianScheme>(),
